@@ -1,0 +1,113 @@
+//! A fetch whose caller goes away leaves nothing behind: no lease, and no delivery on the count.
+
+use crate::ProviderFactory;
+use crate::queues::{BOTH, Queue};
+use crate::support::*;
+use futures::future::poll_immediate;
+use outlast_provider::Provider;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::time::sleep;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a store may take to notice that nobody wants what it claimed.
+const HANDED_BACK: Duration = Duration::from_millis(250);
+const MOMENT: Duration = Duration::from_millis(20);
+
+/// Begins a fetch, polls it so often, a moment apart, and drops it. What it returns before that is given back.
+async fn begin_and_drop(queue: Queue, provider: &dyn Provider, polls: u32, apart: Duration) {
+    let mut fetch = pin!(queue.fetch(provider, LONG, PATIENCE));
+    for poll in 1..=polls {
+        if let Some(fetched) = poll_immediate(fetch.as_mut()).await {
+            if let Some(held) = fetched {
+                queue.abandon(provider, &held.token, None, true).await.expect("the lease is live");
+            }
+            return;
+        }
+        if poll < polls {
+            sleep(apart).await;
+        }
+    }
+}
+
+/// The item is there for a real fetch, and this is its first delivery.
+async fn assert_untouched(queue: Queue, provider: &dyn Provider, nth: u64) {
+    let held = queue.take_within(provider, HANDED_BACK).await;
+    assert_eq!((held.nth, held.attempt), (nth, 1), "{queue:?}: a dropped fetch is no delivery");
+    queue.finish(provider, &held.token).await.expect("the lease is live");
+    queue.finds_nothing(provider, "it was handed out once").await;
+}
+
+/// A fetch that waited in vain and was dropped does not take what arrives afterwards.
+pub async fn a_dropped_wait_takes_nothing_later(factory: &dyn ProviderFactory) {
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        for polls in 1..=4 {
+            begin_and_drop(queue, provider, polls, MOMENT).await;
+        }
+        queue.put(provider, 1).await;
+        sleep(MOMENT).await;
+        assert_untouched(queue, provider, 1).await;
+    }
+}
+
+/// Work that arrives for a waiting fetch, which is dropped before it can return it, is there for the next fetch.
+pub async fn work_that_arrives_for_a_dropped_fetch_is_not_lost(factory: &dyn ProviderFactory) {
+    for queue in BOTH {
+        for pause in [Duration::ZERO, MOMENT, 3 * MOMENT] {
+            let provider = &*factory.create_provider().await;
+            let mut fetch = Box::pin(queue.fetch(provider, LONG, PATIENCE));
+            for _ in 0..2 {
+                let fetched = poll_immediate(fetch.as_mut()).await;
+                assert_eq!(fetched, None, "{queue:?}: there is nothing yet, so it waits");
+                sleep(MOMENT).await;
+            }
+            queue.put(provider, 1).await;
+            sleep(pause).await;
+            drop(fetch);
+            assert_untouched(queue, provider, 1).await;
+        }
+    }
+}
+
+/// A fetch of work that is ready, dropped at any point before it returns, takes nothing.
+pub async fn a_fetch_dropped_on_the_way_takes_nothing(factory: &dyn ProviderFactory) {
+    for queue in BOTH {
+        for (polls, apart) in
+            [(1, NO_WAIT), (2, NO_WAIT), (2, MOMENT / 10), (3, MOMENT / 10), (4, MOMENT / 4)]
+        {
+            let provider = &*factory.create_provider().await;
+            queue.put(provider, 1).await;
+            begin_and_drop(queue, provider, polls, apart).await;
+            assert_untouched(queue, provider, 1).await;
+        }
+    }
+}
+
+/// After many dropped fetches, before and after the work arrived, a real one gets it as if they had never been.
+pub async fn many_dropped_fetches_leave_no_trace(factory: &dyn ProviderFactory) {
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        queue.put(provider, 1).await;
+        for n in 0..50 {
+            begin_and_drop(queue, provider, n % 3 + 1, Duration::from_millis(1)).await;
+        }
+        assert_untouched(queue, provider, 1).await;
+    }
+}
+
+/// Fifty fetches that wait at once and are dropped as one item arrives leave it to the next fetch.
+pub async fn a_crowd_of_dropped_waits_takes_nothing(factory: &dyn ProviderFactory) {
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        let mut crowd: Vec<_> = (0..50).map(|_| Box::pin(queue.fetch(provider, LONG, PATIENCE))).collect();
+        for fetch in &mut crowd {
+            assert_eq!(poll_immediate(fetch.as_mut()).await, None, "{queue:?}: there is nothing yet");
+        }
+        sleep(MOMENT).await;
+        queue.put(provider, 1).await;
+        sleep(MOMENT).await;
+        drop(crowd);
+        assert_untouched(queue, provider, 1).await;
+    }
+}

@@ -1,0 +1,121 @@
+//! How the suite gets at a store.
+
+use async_trait::async_trait;
+use outlast_provider::{Clock, Provider, SystemClock};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Creates the stores under test, and reaches into them where a rule is about damaged data.
+///
+/// Every call of `create_provider` returns a clean store. The hooks act on the store that was created last.
+#[async_trait]
+pub trait ProviderFactory: Sync + Send {
+    /// A clean store.
+    async fn create_provider(&self) -> Arc<dyn Provider>;
+
+    /// The lease that validations ask for and wait out. Shorter is faster; a remote store needs more.
+    fn lock_timeout(&self) -> Duration {
+        Duration::from_secs(5)
+    }
+
+    /// How fast an empty fetch without patience must return.
+    fn short_poll_threshold(&self) -> Duration {
+        Duration::from_millis(100)
+    }
+
+    /// Makes every stored event of the instance undecodable.
+    async fn corrupt_instance_history(&self, _instance: &str) {
+        panic!("this ProviderFactory does not implement corrupt_instance_history");
+    }
+
+    /// The highest delivery count among the instance's waiting messages.
+    async fn get_max_attempt_count(&self, _instance: &str) -> u32 {
+        panic!("this ProviderFactory does not implement get_max_attempt_count");
+    }
+
+    /// Whether a fetch without work waits for `poll_timeout`.
+    fn waits(&self) -> bool {
+        false
+    }
+
+    /// The time by the clock of the store under test, in milliseconds since the Unix epoch.
+    fn now_ms(&self) -> u64 {
+        SystemClock.now_ms()
+    }
+
+    /// Whether the two hooks below are implemented.
+    fn corrupts_queues(&self) -> bool {
+        false
+    }
+
+    /// Makes the stored text of every waiting orchestrator message of the instance undecodable.
+    async fn corrupt_orchestrator_messages(&self, _instance: &str) {
+        panic!("this ProviderFactory does not implement corrupt_orchestrator_messages");
+    }
+
+    /// Makes the stored text of every waiting activity of the instance undecodable.
+    async fn corrupt_work_items(&self, _instance: &str) {
+        panic!("this ProviderFactory does not implement corrupt_work_items");
+    }
+}
+
+/// A borrowed factory of unknown type, as a factory: lets the catalogue call the generic validations.
+pub(crate) struct Borrowed<'a>(pub(crate) &'a dyn ProviderFactory);
+
+#[async_trait]
+impl ProviderFactory for Borrowed<'_> {
+    async fn create_provider(&self) -> Arc<dyn Provider> {
+        self.0.create_provider().await
+    }
+    fn lock_timeout(&self) -> Duration {
+        self.0.lock_timeout()
+    }
+    fn short_poll_threshold(&self) -> Duration {
+        self.0.short_poll_threshold()
+    }
+    async fn corrupt_instance_history(&self, instance: &str) {
+        self.0.corrupt_instance_history(instance).await;
+    }
+    async fn get_max_attempt_count(&self, instance: &str) -> u32 {
+        self.0.get_max_attempt_count(instance).await
+    }
+    fn waits(&self) -> bool {
+        self.0.waits()
+    }
+    fn now_ms(&self) -> u64 {
+        self.0.now_ms()
+    }
+    fn corrupts_queues(&self) -> bool {
+        self.0.corrupts_queues()
+    }
+    async fn corrupt_orchestrator_messages(&self, instance: &str) {
+        self.0.corrupt_orchestrator_messages(instance).await;
+    }
+    async fn corrupt_work_items(&self, instance: &str) {
+        self.0.corrupt_work_items(instance).await;
+    }
+}
+
+/// A factory from a closure that opens a clean store, for stores that need none of the hooks.
+pub struct FactoryFn<F>(F);
+
+/// See [`FactoryFn`].
+pub fn factory_fn<F, Fut>(open: F) -> FactoryFn<F>
+where
+    F: Fn() -> Fut + Send + Sync,
+    Fut: Future<Output = Arc<dyn Provider>> + Send,
+{
+    FactoryFn(open)
+}
+
+#[async_trait]
+impl<F, Fut> ProviderFactory for FactoryFn<F>
+where
+    F: Fn() -> Fut + Send + Sync,
+    Fut: Future<Output = Arc<dyn Provider>> + Send,
+{
+    async fn create_provider(&self) -> Arc<dyn Provider> {
+        (self.0)().await
+    }
+}

@@ -1,0 +1,321 @@
+//! Only the holder of a lease changes anything, it does so once, and wholly or not at all.
+
+use crate::ProviderFactory;
+use crate::queues::{BOTH, Queue};
+use crate::snapshot::snapshot;
+use crate::support::*;
+use futures::future::join;
+use outlast_provider::model::{Event, EventKind};
+use outlast_provider::{Provider, WorkItem};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// The events of a turn that leaves traces wherever a turn can.
+fn traces(instance: &str, first_id: u64) -> [Event; 3] {
+    let value = EventKind::KeyValueSet {
+        key: "key".to_string(),
+        value: format!("value-{first_id}"),
+        last_updated_at_ms: 1,
+    };
+    [
+        event(instance, first_id, scheduled_kind("Activity")),
+        event(
+            instance,
+            first_id + 1,
+            EventKind::CustomStatusUpdated { status: Some(format!("at {first_id}")) },
+        ),
+        event(instance, first_id + 2, value),
+    ]
+}
+
+/// A turn that writes history, status and values, sends work and messages, cancels an activity and ends the instance.
+fn loud<'a>(token: &'a str, instance: &str, first_id: u64) -> Turn<'a> {
+    Turn::new(token)
+        .events(traces(instance, first_id))
+        .activity(activity(instance, first_id))
+        .message(start_item("other"))
+        .cancels(scheduled(instance, 7))
+        .metadata(status("Completed", &format!("by {first_id}")))
+}
+
+/// An instance with history, status, value and a waiting activity 7; returns its first events.
+async fn create_furnished(provider: &dyn Provider, instance: &str) -> Vec<Event> {
+    enqueue(provider, start_item(instance)).await;
+    let (item, token, _) = must_fetch(provider, LONG).await;
+    assert_eq!(item.instance, instance);
+    let mut events = vec![started(instance)];
+    events.extend(traces(instance, 2));
+    let turn = Turn::new(&token).events(events.clone()).activity(activity(instance, 7)).metadata(named());
+    turn.commit(provider).await;
+    events
+}
+
+/// Checks that the loud turn of `first_id`, and no other, was committed after the events that were there.
+async fn assert_committed(provider: &dyn Provider, instance: &str, before: &[Event], first_id: u64) {
+    assert_eq!(
+        provider.read(instance).await.unwrap().iter().map(Event::event_id).collect::<Vec<_>>(),
+        before.iter().map(Event::event_id).chain(first_id..first_id + 3).collect::<Vec<_>>()
+    );
+    let status = (Some(format!("at {first_id}")), 2);
+    assert_eq!(provider.get_custom_status(instance, 0).await.unwrap(), Some(status));
+    let value = provider.get_kv_value(instance, "key").await.unwrap();
+    assert_eq!(value, Some(format!("value-{first_id}")));
+    let info = admin(provider).get_instance_info(instance).await.unwrap();
+    assert_eq!((info.status.as_str(), info.output), ("Completed", Some(format!("by {first_id}"))));
+    let (work, _, _) = must_fetch_work(provider, LONG).await;
+    assert_eq!(work, activity(instance, first_id), "its activity, and the cancelled one is gone");
+    assert!(fetch_work(provider, LONG).await.is_none());
+    assert_eq!(must_fetch(provider, LONG).await.0.messages, [start_item("other")], "its message, once");
+    assert!(fetch(provider, LONG).await.is_none(), "every message was consumed");
+}
+
+/// After a takeover the old holder's commit leaves no trace, and the new holder's consumes every message once.
+pub async fn a_commit_after_takeover_leaves_no_trace(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let before = create_furnished(provider, "fenced").await;
+    let messages = [raised("fenced", "a", ""), raised("fenced", "b", "")];
+    for message in messages.clone() {
+        enqueue(provider, message).await;
+    }
+    let (_, lost, _) = must_fetch(provider, factory.lock_timeout()).await;
+    outlive(factory.lock_timeout()).await;
+    let (item, token, attempt) = must_fetch(provider, LONG).await;
+    assert_eq!((item.messages.as_slice(), attempt), (messages.as_slice(), 2));
+
+    let untouched = snapshot(provider, &["other"]).await;
+    permanent(loud(&lost, "fenced", 10).try_commit(provider).await, "a commit after takeover");
+    permanent(Turn::new(&lost).try_commit(provider).await, "an empty commit after takeover");
+    assert_eq!(snapshot(provider, &["other"]).await, untouched);
+    loud(&token, "fenced", 20).commit(provider).await;
+    assert_committed(provider, "fenced", &before, 20).await;
+}
+
+/// A lease that ended commits nothing, even when nobody has taken the instance over.
+pub async fn a_commit_after_expiry_leaves_no_trace(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let before = create_furnished(provider, "fenced").await;
+    enqueue(provider, raised("fenced", "a", "")).await;
+    let (_, lost, _) = must_fetch(provider, factory.lock_timeout()).await;
+    outlive(factory.lock_timeout()).await;
+
+    let untouched = snapshot(provider, &["other"]).await;
+    permanent(loud(&lost, "fenced", 10).try_commit(provider).await, "a commit after the lease ended");
+    assert_eq!(snapshot(provider, &["other"]).await, untouched);
+    let (item, token, _) = must_fetch(provider, LONG).await;
+    assert_eq!(item.messages, [raised("fenced", "a", "")]);
+    loud(&token, "fenced", 20).commit(provider).await;
+    assert_committed(provider, "fenced", &before, 20).await;
+}
+
+/// One lease, one commit: a second one under the same token is refused without a trace.
+pub async fn one_lease_commits_once(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let before = create_furnished(provider, "fenced").await;
+    let token = next_turn(provider, "fenced").await;
+    loud(&token, "fenced", 10).commit(provider).await;
+    let once = snapshot(provider, &["other"]).await;
+    permanent(loud(&token, "fenced", 20).try_commit(provider).await, "a second commit");
+    assert_eq!(snapshot(provider, &["other"]).await, once);
+    assert_committed(provider, "fenced", &before, 10).await;
+}
+
+/// The lease decides which instance a turn belongs to: a commit touches that one, whatever its events say.
+pub async fn a_commit_touches_only_the_instance_of_its_lease(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    create_furnished(provider, "mine").await;
+    provider.ack_work_item(&must_fetch_work(provider, LONG).await.1, None).await.unwrap();
+    let theirs = create_furnished(provider, "theirs").await;
+    let [mine_token, theirs_token] = [next_turn(provider, "mine").await, next_turn(provider, "theirs").await];
+
+    Turn::new(&mine_token).events(traces("theirs", 10)).commit(provider).await;
+    assert_eq!(provider.read("mine").await.unwrap().len(), 7);
+    assert_eq!(provider.read("theirs").await.unwrap(), theirs);
+    assert_eq!(provider.get_kv_value("theirs", "key").await.unwrap().as_deref(), Some("value-2"));
+    assert!(fetch(provider, LONG).await.is_none(), "the other lease is still held");
+    loud(&theirs_token, "theirs", 20).commit(provider).await;
+    assert_committed(provider, "theirs", &theirs, 20).await;
+}
+
+/// A commit that is refused for what it holds changes nothing at all and keeps its lease for a better one.
+pub async fn a_refused_commit_changes_nothing(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let before = create_furnished(provider, "fenced").await;
+    let token = next_turn(provider, "fenced").await;
+    let untouched = snapshot(provider, &["other"]).await;
+    let turn = || loud(&token, "fenced", 10);
+    let again = event("fenced", 20, scheduled_kind("again"));
+    let refused = [
+        ("a stored event id", turn().event(started("fenced"))),
+        ("event id 0", turn().event(event("fenced", 0, scheduled_kind("zero")))),
+        ("an event id given twice", turn().events([again.clone(), again])),
+        ("a start as an activity", turn().activity(start_item("fenced"))),
+        ("a completion as an activity", turn().activity(completed("fenced", 7))),
+        ("an activity as a message", turn().message(activity("fenced", 8))),
+    ];
+    for (what, turn) in refused {
+        permanent(turn.try_commit(provider).await, what);
+        assert_eq!(snapshot(provider, &["other"]).await, untouched, "after {what}");
+        assert!(fetch(provider, LONG).await.is_none(), "the lease is kept after {what}");
+    }
+    turn().commit(provider).await;
+    assert_committed(provider, "fenced", &before, 10).await;
+}
+
+/// A completion of a wrong kind changes nothing and keeps the activity's lease for a better one.
+pub async fn a_refused_completion_changes_nothing(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    create_furnished(provider, "fenced").await;
+    let (_, token, _) = must_fetch_work(provider, LONG).await;
+    let untouched = snapshot(provider, &[]).await;
+    let wrong: [WorkItem; 6] = [
+        start_item("fenced"),
+        activity("fenced", 7),
+        raised("fenced", "event", ""),
+        queue_message("fenced", "queue", ""),
+        timer("fenced", 7, 0),
+        cancel("fenced"),
+    ];
+    for completion in wrong {
+        let what = format!("{completion:?} as a completion");
+        permanent(provider.ack_work_item(&token, Some(completion)).await, &what);
+        assert_eq!(snapshot(provider, &[]).await, untouched, "after {what}");
+        assert!(fetch_work(provider, LONG).await.is_none(), "the lease is kept after {what}");
+    }
+    provider.ack_work_item(&token, Some(completed("fenced", 7))).await.expect("the lease is live");
+    assert_eq!(must_fetch(provider, LONG).await.0.messages, [completed("fenced", 7)]);
+    assert!(fetch_work(provider, LONG).await.is_none());
+}
+
+/// Whoever reads while a large turn is committed sees all of it or nothing.
+pub async fn half_a_turn_is_never_visible(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    create_instance(provider, "whole").await;
+    for round in 1..=5 {
+        let token = next_turn(provider, "whole").await;
+        let before = 1 + (round - 1) * 60;
+        let events = (1..=60).map(|n| event("whole", before + n, scheduled_kind("Activity")));
+        let turn = (1..=20)
+            .fold(Turn::new(&token).events(events), |turn, n| turn.activity(activity("whole", before + n)));
+        let reading = async {
+            for _ in 0..20 {
+                let events = provider.read("whole").await.unwrap().len() as u64;
+                assert!(
+                    events == before || events == before + 60,
+                    "{events} events, {before} before the turn"
+                );
+                let work = admin(provider).get_queue_depths().await.unwrap().worker_queue;
+                assert_eq!(work % 20, 0, "{work} activities");
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        join(turn.commit(provider), reading).await;
+        assert_eq!(provider.read("whole").await.unwrap().len() as u64, before + 60);
+    }
+}
+
+/// Once a lease was used up, its token means nothing: not to the next holder's lease either.
+pub async fn a_used_token_is_dead(factory: &dyn ProviderFactory) {
+    for queue in BOTH {
+        for given_back in [false, true] {
+            let provider = &*factory.create_provider().await;
+            queue.put(provider, 1).await;
+            let used = queue.take(provider, LONG).await.token;
+            match given_back {
+                true => queue.abandon(provider, &used, None, false).await.unwrap(),
+                false => queue.finish(provider, &used).await.unwrap(),
+            }
+            refuses(provider, queue, &used).await;
+            if !given_back {
+                queue.finds_nothing(provider, "it is finished").await;
+                continue;
+            }
+            let token = queue.take(provider, LONG).await.token;
+            refuses(provider, queue, &used).await;
+            queue.finds_nothing(provider, "the new lease is untouched").await;
+            queue.finish(provider, &token).await.expect("the new lease is live");
+            queue.finds_nothing(provider, "it is finished").await;
+        }
+    }
+}
+
+/// Every call with this token must be refused.
+async fn refuses(provider: &dyn Provider, queue: Queue, token: &str) {
+    permanent(queue.finish(provider, token).await, &format!("{queue:?}: finishing with a dead token"));
+    permanent(queue.renew(provider, token, LONG).await, &format!("{queue:?}: renewing with a dead token"));
+    for delay in [None, Some(LONG)] {
+        let abandoned = queue.abandon(provider, token, delay, true).await;
+        permanent(abandoned, &format!("{queue:?}: abandoning with a dead token"));
+    }
+}
+
+/// A holder who lost its lease can neither renew, give back nor finish what another one holds now.
+pub async fn a_lost_token_cannot_disturb_the_new_holder(factory: &dyn ProviderFactory) {
+    let lease = factory.lock_timeout();
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        queue.put(provider, 1).await;
+        let lost = queue.take(provider, lease).await.token;
+        outlive(lease).await;
+        let held = queue.take(provider, lease).await;
+        assert_eq!(held.attempt, 2);
+        refuses(provider, queue, &lost).await;
+        queue.finds_nothing(provider, "the new lease is held").await;
+        // Neither was its end moved, nor its delivery taken off the count.
+        outlive(lease).await;
+        let again = queue.take(provider, LONG).await;
+        assert_eq!((again.nth, again.attempt), (1, 3));
+        queue.finish(provider, &again.token).await.expect("the newest lease is live");
+        queue.finds_nothing(provider, "it is finished").await;
+    }
+}
+
+/// A completion after takeover or expiry delivers nothing and leaves the activity to its holder.
+pub async fn a_late_completion_leaves_no_trace(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    create_furnished(provider, "fenced").await;
+    let (_, lost, _) = must_fetch_work(provider, factory.lock_timeout()).await;
+    outlive(factory.lock_timeout()).await;
+    let late = || provider.ack_work_item(&lost, Some(completed("fenced", 7)));
+    let untouched = snapshot(provider, &[]).await;
+    permanent(late().await, "a completion after the lease ended");
+    assert_eq!(snapshot(provider, &[]).await, untouched);
+
+    let (item, token, attempt) = must_fetch_work(provider, LONG).await;
+    assert_eq!((item, attempt), (activity("fenced", 7), 2));
+    let untouched = snapshot(provider, &[]).await;
+    permanent(late().await, "a completion after takeover");
+    assert_eq!(snapshot(provider, &[]).await, untouched);
+    provider.ack_work_item(&token, Some(completed("fenced", 7))).await.expect("the new lease is live");
+    permanent(provider.ack_work_item(&token, Some(completed("fenced", 7))).await, "a second completion");
+    assert_eq!(must_fetch(provider, LONG).await.0.messages, [completed("fenced", 7)], "delivered once");
+    assert!(fetch(provider, LONG).await.is_none() && fetch_work(provider, LONG).await.is_none());
+}
+
+/// Of two completions under one lease exactly one takes effect, at once or one after the other.
+pub async fn one_lease_completes_once(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    create_furnished(provider, "fenced").await;
+    let (_, token, _) = must_fetch_work(provider, LONG).await;
+    let complete = || provider.ack_work_item(&token, Some(completed("fenced", 7)));
+    let (first, second) = join(complete(), complete()).await;
+    assert_eq!([&first, &second].iter().filter(|done| done.is_ok()).count(), 1, "{first:?} and {second:?}");
+    permanent(complete().await, "a third completion");
+    let (item, turn, _) = must_fetch(provider, LONG).await;
+    assert_eq!(item.messages, [completed("fenced", 7)], "delivered once");
+    Turn::new(&turn).commit(provider).await;
+    assert!(fetch(provider, LONG).await.is_none());
+}
+
+/// The tokens of the two queues are no good for each other.
+pub async fn a_token_is_good_for_its_own_queue_only(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    for queue in BOTH {
+        queue.put(provider, 1).await;
+    }
+    let turn = Queue::Turns.take(provider, LONG).await.token;
+    let work = Queue::Work.take(provider, LONG).await.token;
+    refuses(provider, Queue::Turns, &work).await;
+    refuses(provider, Queue::Work, &turn).await;
+    Queue::Turns.finish(provider, &turn).await.expect("the turn's lease is live");
+    Queue::Work.finish(provider, &work).await.expect("the activity's lease is live");
+}

@@ -1,0 +1,271 @@
+//! A lease lasts as long as asked from the moment it is taken, renewal only ever prolongs it, and giving back concerns
+//! what was taken and nothing else.
+
+use crate::ProviderFactory;
+use crate::queues::BOTH;
+use crate::support::*;
+use futures::future::join;
+use outlast_provider::{Provider, SessionFetchConfig, TagFilter, WorkItem};
+use std::time::Duration;
+use tokio::time::sleep;
+
+const FOREVER: Duration = Duration::MAX;
+
+fn owner(owner_id: &str, lock_timeout: Duration) -> SessionFetchConfig {
+    SessionFetchConfig { owner_id: owner_id.to_string(), lock_timeout }
+}
+
+fn bound(id: u64) -> WorkItem {
+    activity_with("items", id, Some("session"), None)
+}
+
+async fn fetch_bound(provider: &dyn Provider, owner: &SessionFetchConfig) -> Option<WorkItem> {
+    let fetched = fetch_work_as(provider, LONG, Some(owner), &TagFilter::default()).await;
+    fetched.map(|(item, _, _)| item)
+}
+
+/// A lease counts from the claim, not from the call: after a long wait it is still whole (7.2.9).
+pub async fn a_lease_starts_when_the_work_is_claimed(factory: &dyn ProviderFactory) {
+    let lease = factory.lock_timeout();
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        let arrival = async {
+            sleep(lease * 3 / 2).await;
+            queue.put(provider, 1).await;
+        };
+        let (held, ()) = join(queue.fetch(provider, lease, lease * 10), arrival).await;
+        let held = held.unwrap_or_else(|| panic!("{queue:?}: a waiting fetch gets what arrives"));
+        sleep(lease * 7 / 10).await;
+        queue.finds_nothing(provider, "the lease is live").await;
+        queue.finish(provider, &held.token).await.expect("the lease is live");
+    }
+}
+
+/// The same holds for the lease on a session.
+pub async fn a_session_lease_starts_when_the_session_is_claimed(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let lease = factory.lock_timeout();
+    let (a, b) = (owner("a", lease), owner("b", lease));
+    let arrival = async {
+        sleep(lease * 3 / 2).await;
+        enqueue_work(provider, bound(1)).await;
+    };
+    let filter = TagFilter::default();
+    let (held, ()) = join(provider.fetch_work_item(LONG, lease * 10, Some(&a), &filter), arrival).await;
+    assert_eq!(held.unwrap().expect("a waiting fetch gets what arrives").0, bound(1));
+    enqueue_work(provider, bound(2)).await;
+    sleep(lease * 7 / 10).await;
+    assert_eq!(fetch_bound(provider, &b).await, None, "the session is still a's");
+    outlive(lease * 3 / 10).await;
+    assert_eq!(fetch_bound(provider, &b).await, Some(bound(2)), "the session's lease is over");
+}
+
+/// A lease that ended is not revived by renewal, so the work goes to whoever asks next (7.2.2).
+pub async fn renewal_never_revives(factory: &dyn ProviderFactory) {
+    let lease = factory.lock_timeout();
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        queue.put(provider, 1).await;
+        let lost = queue.take(provider, lease).await.token;
+        queue.renew(provider, &lost, lease).await.expect("a live lease can be renewed");
+        outlive(lease).await;
+        permanent(queue.renew(provider, &lost, LONG).await, &format!("{queue:?}: renewing what ended"));
+        let held = queue.take(provider, LONG).await;
+        assert_eq!((held.nth, held.attempt), (1, 2));
+        queue.finish(provider, &held.token).await.expect("the new lease is live");
+    }
+
+    let provider = &*factory.create_provider().await;
+    enqueue_work(provider, bound(1)).await;
+    enqueue_work(provider, bound(2)).await;
+    assert_eq!(fetch_bound(provider, &owner("a", lease)).await, Some(bound(1)));
+    outlive(lease).await;
+    assert_eq!(provider.renew_session_lock(&["a"], LONG, LONG).await.unwrap(), 0);
+    assert_eq!(fetch_bound(provider, &owner("b", LONG)).await, Some(bound(2)));
+}
+
+/// A renewal by less than what is left changes nothing: the old end holds (7.2.2).
+pub async fn renewal_never_shortens(factory: &dyn ProviderFactory) {
+    let lease = factory.lock_timeout();
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        queue.put(provider, 1).await;
+        let token = queue.take(provider, lease).await.token;
+        for extend_for in [Duration::from_millis(1), Duration::ZERO] {
+            queue.renew(provider, &token, extend_for).await.expect("a live lease can be renewed");
+        }
+        sleep(lease * 6 / 10).await;
+        queue.finds_nothing(provider, "the lease still has its old end").await;
+        queue.renew(provider, &token, Duration::from_millis(1)).await.expect("the lease is live");
+        outlive(lease * 4 / 10).await;
+        assert_eq!(queue.take(provider, LONG).await.attempt, 2, "{queue:?}: and no later end either");
+    }
+
+    let provider = &*factory.create_provider().await;
+    enqueue_work(provider, bound(1)).await;
+    enqueue_work(provider, bound(2)).await;
+    assert_eq!(fetch_bound(provider, &owner("a", lease)).await, Some(bound(1)));
+    assert_eq!(provider.renew_session_lock(&["a"], Duration::from_millis(1), LONG).await.unwrap(), 1);
+    sleep(lease * 6 / 10).await;
+    assert_eq!(fetch_bound(provider, &owner("b", LONG)).await, None, "the session still has its old end");
+}
+
+/// Extensions count to the millisecond, those below a second included (7.4.5).
+pub async fn renewal_counts_milliseconds(factory: &dyn ProviderFactory) {
+    let ms = Duration::from_millis;
+    for queue in BOTH {
+        for (lease, renewed_at, extend_for) in [(ms(500), ms(250), ms(750)), (ms(1_000), ms(250), ms(1_750))]
+        {
+            let provider = &*factory.create_provider().await;
+            queue.put(provider, 1).await;
+            let token = queue.take(provider, lease).await.token;
+            sleep(renewed_at).await;
+            queue.renew(provider, &token, extend_for).await.expect("a live lease can be renewed");
+            sleep(extend_for - ms(200)).await;
+            queue.finds_nothing(provider, &format!("renewed for {extend_for:?}")).await;
+            queue.finish(provider, &token).await.expect("the lease is live");
+        }
+    }
+
+    let provider = &*factory.create_provider().await;
+    enqueue_work(provider, bound(1)).await;
+    enqueue_work(provider, bound(2)).await;
+    assert_eq!(fetch_bound(provider, &owner("a", ms(500))).await, Some(bound(1)));
+    sleep(ms(250)).await;
+    assert_eq!(provider.renew_session_lock(&["a"], ms(750), LONG).await.unwrap(), 1);
+    sleep(ms(550)).await;
+    assert_eq!(fetch_bound(provider, &owner("b", LONG)).await, None, "the session was renewed for 750 ms");
+}
+
+/// A renewed lease covers its messages too: nothing is delivered again when its first end passes.
+pub async fn a_renewed_lease_covers_what_was_fetched(factory: &dyn ProviderFactory) {
+    let lease = factory.lock_timeout();
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        queue.put(provider, 1).await;
+        let token = queue.take(provider, lease).await.token;
+        for _ in 0..3 {
+            sleep(lease / 2).await;
+            queue.renew(provider, &token, lease).await.expect("a live lease can be renewed");
+            queue.finds_nothing(provider, "the lease is live").await;
+        }
+        sleep(lease / 2).await;
+        queue.finds_nothing(provider, "the lease is live").await;
+        queue.finish(provider, &token).await.expect("the lease is live");
+        outlive(lease).await;
+        queue.finds_nothing(provider, "it is finished").await;
+    }
+}
+
+/// The longest duration there is can be asked for everywhere, and means for ever.
+pub async fn the_longest_duration_is_no_problem(factory: &dyn ProviderFactory) {
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        for nth in [1, 2] {
+            queue.put(provider, nth).await;
+        }
+        for longest in [FOREVER, Duration::from_millis(u64::MAX)] {
+            let held = queue.fetch(provider, longest, longest).await;
+            let held = held.unwrap_or_else(|| panic!("{queue:?}: something is ready"));
+            queue.renew(provider, &held.token, longest).await.expect("the lease is live");
+            sleep(Duration::from_millis(20)).await;
+            queue.renew(provider, &held.token, Duration::from_millis(1)).await.expect("the lease is live");
+            match held.nth {
+                1 => queue.abandon(provider, &held.token, Some(longest), false).await.unwrap(),
+                _ => queue.finish(provider, &held.token).await.expect("the lease is live"),
+            }
+        }
+        sleep(Duration::from_millis(20)).await;
+        queue.finds_nothing(provider, "the first is hidden for ever, the second finished").await;
+        let depths = admin(provider).get_queue_depths().await.unwrap();
+        assert_eq!(depths.orchestrator_queue + depths.worker_queue, 1, "{queue:?}: the hidden one is kept");
+    }
+
+    let provider = &*factory.create_provider().await;
+    provider.enqueue_for_orchestrator(start_item("never"), Some(FOREVER)).await.unwrap();
+    enqueue(provider, timer("never", 1, u64::MAX)).await;
+    assert!(fetch(provider, LONG).await.is_none(), "both are hidden for ever");
+    assert_eq!(admin(provider).get_queue_depths().await.unwrap().orchestrator_queue, 2);
+
+    enqueue_work(provider, bound(1)).await;
+    enqueue_work(provider, bound(2)).await;
+    assert_eq!(fetch_bound(provider, &owner("a", FOREVER)).await, Some(bound(1)));
+    assert_eq!(provider.renew_session_lock(&["a"], FOREVER, FOREVER).await.unwrap(), 1);
+    assert_eq!(provider.cleanup_orphaned_sessions(FOREVER).await.unwrap(), 0);
+    assert_eq!(fetch_bound(provider, &owner("b", LONG)).await, None, "the session is a's for ever");
+    assert_eq!(fetch_bound(provider, &owner("a", LONG)).await, Some(bound(2)));
+}
+
+/// Giving a turn back touches the messages that were fetched; later and hidden ones keep visibility and count (7.1.6).
+pub async fn an_abandon_touches_only_what_was_fetched(factory: &dyn ProviderFactory) {
+    let delay = factory.lock_timeout();
+    for (hides, ignore_attempt) in [(false, false), (false, true), (true, false), (true, true)] {
+        let provider = &*factory.create_provider().await;
+        create_instance(provider, "split").await;
+        let [first, late, hidden] = ["first", "late", "hidden"].map(|name| raised("split", name, ""));
+        provider.enqueue_for_orchestrator(hidden.clone(), Some(LONG)).await.unwrap();
+        enqueue(provider, first.clone()).await;
+        let (_, token, _) = must_fetch(provider, LONG).await;
+        enqueue(provider, late.clone()).await;
+        let delay = Some(delay).filter(|_| hides);
+        provider.abandon_orchestration_item(&token, delay, ignore_attempt).await.unwrap();
+
+        let redelivery = if ignore_attempt { 1 } else { 2 };
+        let case = format!("delay {delay:?}, ignore_attempt {ignore_attempt}");
+        let (item, token, attempt) = must_fetch(provider, LONG).await;
+        let Some(delay) = delay else {
+            assert_eq!((item.messages, attempt), (vec![first, late], redelivery), "{case}");
+            continue;
+        };
+        assert_eq!((item.messages, attempt), (vec![late], 1), "{case}");
+        Turn::new(&token).commit(provider).await;
+        assert!(fetch(provider, LONG).await.is_none(), "{case}: the first one is hidden");
+        outlive(delay).await;
+        let (item, _, attempt) = must_fetch(provider, LONG).await;
+        assert_eq!((item.messages, attempt), (vec![first], redelivery), "{case}");
+    }
+}
+
+/// What was fetched can be given back after the lease ended, as long as nobody has taken it over.
+pub async fn an_expired_lease_can_still_be_given_back(factory: &dyn ProviderFactory) {
+    let lease = factory.lock_timeout();
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        queue.put(provider, 1).await;
+        for (delay, ignore_attempt, next_attempt) in
+            [(None, true, 1), (None, false, 2), (Some(lease), false, 3)]
+        {
+            let held = queue.take(provider, lease).await;
+            outlive(lease).await;
+            let given_back = queue.abandon(provider, &held.token, delay, ignore_attempt).await;
+            given_back.unwrap_or_else(|error| panic!("{queue:?}: nobody has taken over: {error}"));
+            permanent(queue.abandon(provider, &held.token, None, true).await, "giving back twice");
+            if let Some(delay) = delay {
+                queue.finds_nothing(provider, "it is hidden").await;
+                outlive(delay).await;
+            }
+            let held = queue.take(provider, LONG).await;
+            assert_eq!((held.nth, held.attempt), (1, next_attempt), "{queue:?}: {delay:?}, {ignore_attempt}");
+            queue.abandon(provider, &held.token, None, true).await.unwrap();
+        }
+    }
+}
+
+/// Work that is hidden by a delay has no lease, and what ends a lease does not show it (7.1.36).
+pub async fn a_delay_is_not_a_lease(factory: &dyn ProviderFactory) {
+    let lease = factory.lock_timeout();
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        queue.put(provider, 1).await;
+        let held = queue.take(provider, lease).await;
+        queue.abandon(provider, &held.token, Some(2 * lease), false).await.unwrap();
+        permanent(queue.renew(provider, &held.token, LONG).await, &format!("{queue:?}: it has no lease"));
+        permanent(queue.finish(provider, &held.token).await, &format!("{queue:?}: it has no lease"));
+        let depths = admin(provider).get_queue_depths().await.unwrap();
+        assert_eq!(depths.orchestrator_queue + depths.worker_queue, 1, "{queue:?}: it waits, unlocked");
+        outlive(lease).await;
+        queue.finds_nothing(provider, "it is hidden beyond its old lease").await;
+        outlive(lease).await;
+        assert_eq!(queue.take(provider, LONG).await.attempt, 2);
+    }
+}

@@ -1,0 +1,172 @@
+//! Messages of an instance come in the order in which they became available, and instances in the order in which
+//! they have waited (C13).
+
+use crate::ProviderFactory;
+use crate::support::*;
+use outlast_provider::{Provider, WorkItem};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// Apart enough for a clock of milliseconds and a busy machine.
+const STEP: Duration = Duration::from_millis(150);
+
+/// Fetches the instance's turn, commits it without doing anything, and returns its messages.
+async fn batch(provider: &dyn Provider) -> Vec<WorkItem> {
+    let (item, token, _) = must_fetch(provider, LONG).await;
+    assert_eq!(item.instance, "ordered");
+    Turn::new(&token).commit(provider).await;
+    item.messages
+}
+
+async fn enqueue_all(provider: &dyn Provider, messages: &[WorkItem]) {
+    for message in messages {
+        enqueue(provider, message.clone()).await;
+    }
+}
+
+/// Sends messages to an instance, one by one or with one commit.
+async fn send(provider: &dyn Provider, messages: &[WorkItem], by_commit: bool) {
+    if !by_commit {
+        return enqueue_all(provider, messages).await;
+    }
+    let token = next_turn(provider, "ordered").await;
+    let turn = messages.iter().fold(Turn::new(&token), |turn, message| turn.message(message.clone()));
+    turn.commit(provider).await;
+}
+
+/// Timers come when they are due, between what arrived before and after, whatever the order in which they were set.
+pub async fn timers_come_in_the_order_of_their_fire_times(factory: &dyn ProviderFactory) {
+    for by_commit in [false, true] {
+        let provider = &*factory.create_provider().await;
+        create_instance(provider, "ordered").await;
+        let now = factory.now_ms();
+        let later = timer("ordered", 2, now + 2 * STEP.as_millis() as u64);
+        let sooner = timer("ordered", 3, now + STEP.as_millis() as u64);
+        let arrived = completed("ordered", 4);
+        send(provider, &[later.clone(), sooner.clone(), arrived.clone()], by_commit).await;
+        sleep(3 * STEP).await;
+        let newest = raised("ordered", "newest", "");
+        enqueue(provider, newest.clone()).await;
+        assert_eq!(batch(provider).await, [arrived, sooner, later, newest], "by commit: {by_commit}");
+    }
+}
+
+/// A fire time in the past counts as now: such a timer overtakes nothing that was enqueued before it.
+pub async fn a_timer_in_the_past_overtakes_nothing(factory: &dyn ProviderFactory) {
+    for by_commit in [false, true] {
+        let provider = &*factory.create_provider().await;
+        create_instance(provider, "ordered").await;
+        let past = factory.now_ms() - 60_000;
+        let messages = [
+            raised("ordered", "first", ""),
+            timer("ordered", 2, past),
+            completed("ordered", 3),
+            timer("ordered", 4, 0),
+            timer("ordered", 5, past - 1),
+            raised("ordered", "last", ""),
+        ];
+        send(provider, &messages, by_commit).await;
+        assert_eq!(batch(provider).await, messages, "by commit: {by_commit}");
+    }
+}
+
+/// A delay hides messages and nothing else: when they come back they are in their old order, before later ones.
+pub async fn a_delayed_abandon_keeps_the_order_of_the_batch(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    create_instance(provider, "ordered").await;
+    let early = [completed("ordered", 9), raised("ordered", "z", ""), completed("ordered", 2)];
+    enqueue_all(provider, &early).await;
+    let (item, token, _) = must_fetch(provider, LONG).await;
+    assert_eq!(item.messages, early);
+    sleep(STEP / 10).await;
+    let late = [raised("ordered", "b", ""), raised("ordered", "a", "")];
+    enqueue_all(provider, &late[..1]).await;
+    provider.abandon_orchestration_item(&token, Some(STEP), false).await.unwrap();
+    sleep(STEP / 10).await;
+    enqueue_all(provider, &late[1..]).await;
+    sleep(2 * STEP).await;
+    assert_eq!(batch(provider).await, [&early[..], &late[..]].concat());
+}
+
+/// A delay for one instance lets the others go first, and afterwards costs it nothing.
+pub async fn a_delayed_abandon_lets_others_go_first(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    enqueue(provider, start_item("first")).await;
+    sleep(STEP / 10).await;
+    enqueue(provider, start_item("second")).await;
+    let (item, token, _) = must_fetch(provider, LONG).await;
+    assert_eq!(item.instance, "first");
+    provider.abandon_orchestration_item(&token, Some(STEP), false).await.unwrap();
+    let (item, _, _) = must_fetch(provider, LONG).await;
+    assert_eq!(item.instance, "second", "the first one is hidden");
+    assert!(fetch(provider, LONG).await.is_none(), "the first one is hidden");
+    sleep(STEP * 4 / 3).await;
+    let (item, _, attempt) = must_fetch(provider, LONG).await;
+    assert_eq!((item.instance.as_str(), attempt), ("first", 2));
+}
+
+/// An instance that is given back without delay keeps its place before those that came after it (7.2.24).
+pub async fn an_abandon_without_delay_keeps_the_place_in_line(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    for instance in ["first", "second", "third"] {
+        enqueue(provider, start_item(instance)).await;
+        sleep(STEP / 10).await;
+    }
+    for ignore_attempt in [false, true] {
+        let (item, token, _) = must_fetch(provider, LONG).await;
+        assert_eq!(item.instance, "first");
+        sleep(STEP / 10).await;
+        provider.abandon_orchestration_item(&token, None, ignore_attempt).await.unwrap();
+    }
+    for instance in ["first", "second", "third"] {
+        assert_eq!(must_fetch(provider, LONG).await.0.instance, instance);
+    }
+}
+
+/// An instance whose holder let the lease lapse keeps its place before those that came after it: the oldest visible
+/// message goes first.
+pub async fn an_expired_lease_keeps_the_place_in_line(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let lease = factory.lock_timeout();
+    enqueue(provider, start_item("first")).await;
+    assert_eq!(must_fetch(provider, lease).await.0.instance, "first");
+    sleep(lease / 4).await;
+    enqueue(provider, start_item("second")).await;
+    outlive(lease).await;
+    let (item, _, attempt) = must_fetch(provider, LONG).await;
+    assert_eq!((item.instance.as_str(), attempt), ("first", 2));
+    assert_eq!(must_fetch(provider, LONG).await.0.instance, "second");
+}
+
+/// A delayed message is hidden for its delay, holds back nothing meanwhile, and comes before what arrives after it.
+pub async fn a_delayed_message_comes_when_its_delay_is_over(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    create_instance(provider, "ordered").await;
+    let [before, delayed, after] = ["before", "delayed", "after"].map(|name| raised("ordered", name, ""));
+    provider.enqueue_for_orchestrator(delayed.clone(), Some(2 * STEP)).await.unwrap();
+    assert!(fetch(provider, LONG).await.is_none(), "hidden at once");
+    enqueue(provider, before.clone()).await;
+    assert_eq!(batch(provider).await, [before]);
+    sleep(STEP).await;
+    assert!(fetch(provider, LONG).await.is_none(), "hidden until the delay is over");
+    sleep(2 * STEP).await;
+    enqueue(provider, after.clone()).await;
+    assert_eq!(batch(provider).await, [delayed, after]);
+}
+
+/// Many messages come in exactly the order in which they were sent, alone or by a commit.
+pub async fn many_messages_keep_their_order(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    create_instance(provider, "ordered").await;
+    for by_commit in [false, true] {
+        let messages: Vec<_> = (1..=50)
+            .map(|n: u64| match n % 3 {
+                0 => completed("ordered", 7 * n % 50),
+                1 => raised("ordered", "event", &n.to_string()),
+                _ => queue_message("ordered", "queue", &(99 - n).to_string()),
+            })
+            .collect();
+        send(provider, &messages, by_commit).await;
+        assert_eq!(batch(provider).await, messages, "by commit: {by_commit}");
+    }
+}

@@ -1,0 +1,196 @@
+//! Messages for an instance that does not exist: they stop nobody, and are delivered should the instance start.
+
+use crate::ProviderFactory;
+use crate::support::*;
+use outlast_provider::model::{AppErrorKind, ErrorDetails};
+use outlast_provider::{OrchestrationItem, Provider, WorkItem};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// An orphan is put off for a second at least, and no longer than this when it is young.
+const PUT_OFF: Duration = Duration::from_millis(1_200);
+
+/// Every kind of message that is kept for an unknown instance.
+fn control_messages(instance: &str) -> Vec<WorkItem> {
+    let details = ErrorDetails::Application {
+        kind: AppErrorKind::ActivityFailed,
+        message: "broken".to_string(),
+        retryable: false,
+    };
+    let parent_instance = instance.to_string();
+    vec![
+        cancel(instance),
+        raised(instance, "event", "data"),
+        completed(instance, 2),
+        WorkItem::ActivityFailed {
+            instance: instance.to_string(),
+            execution_id: 1,
+            id: 3,
+            details: details.clone(),
+        },
+        timer(instance, 4, 1),
+        WorkItem::SubOrchCompleted {
+            parent_instance: parent_instance.clone(),
+            parent_execution_id: 1,
+            parent_id: 5,
+            result: "result".to_string(),
+        },
+        WorkItem::SubOrchFailed { parent_instance, parent_execution_id: 1, parent_id: 6, details },
+    ]
+}
+
+async fn waiting(provider: &dyn Provider) -> usize {
+    admin(provider).get_queue_depths().await.unwrap().orchestrator_queue
+}
+
+/// The turn that must be there within this time.
+async fn turn_within(provider: &dyn Provider, within: Duration) -> (OrchestrationItem, String, u32) {
+    let give_up = Instant::now() + within;
+    loop {
+        if let Some(turn) = fetch(provider, LONG).await {
+            return turn;
+        }
+        assert!(Instant::now() < give_up, "no turn became ready within {within:?}");
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Starts an instance that orphans wait for, and collects all that its turns deliver until the orphans are among it.
+async fn start_and_collect(
+    provider: &dyn Provider,
+    instance: &str,
+    orphans: usize,
+    within: Duration,
+) -> Vec<WorkItem> {
+    enqueue(provider, start_item(instance)).await;
+    let (item, token, attempt) = must_fetch(provider, LONG).await;
+    assert_eq!((item.instance.as_str(), attempt), (instance, 1));
+    assert!(item.messages.contains(&start_item(instance)), "a start is delivered at once");
+    Turn::new(&token).event(started(instance)).metadata(named()).commit(provider).await;
+    let mut delivered = item.messages;
+    let give_up = Instant::now() + within;
+    while delivered.len() < orphans + 1 {
+        let (item, token, attempt) = turn_within(provider, give_up - Instant::now()).await;
+        assert_eq!((item.instance.as_str(), attempt), (instance, 1), "looking at an orphan is no delivery");
+        Turn::new(&token).commit(provider).await;
+        delivered.extend(item.messages);
+    }
+    delivered.retain(|message| *message != start_item(instance));
+    delivered
+}
+
+/// A message for an unknown instance at the head of the queue does not hold up the instances behind it (C1).
+pub async fn an_orphan_does_not_block_others(factory: &dyn ProviderFactory) {
+    for orphan in control_messages("nobody") {
+        let provider = &*factory.create_provider().await;
+        enqueue(provider, orphan.clone()).await;
+        enqueue(provider, start_item("somebody")).await;
+        let (item, token, attempt) = must_fetch(provider, LONG).await;
+        assert_eq!((item.messages, attempt), (vec![start_item("somebody")], 1), "behind {orphan:?}");
+        Turn::new(&token).event(started("somebody")).metadata(named()).commit(provider).await;
+        assert!(fetch(provider, LONG).await.is_none(), "{orphan:?} is for nobody");
+        assert_eq!(waiting(provider).await, 1, "{orphan:?} is kept");
+    }
+}
+
+/// Orphans are kept, not counted as delivered, and delivered in order once their instance has started.
+pub async fn orphans_are_delivered_once_their_instance_starts(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let orphans = control_messages("late");
+    for orphan in orphans.clone() {
+        enqueue(provider, orphan).await;
+    }
+    for _ in 0..5 {
+        assert!(fetch(provider, LONG).await.is_none(), "nobody is there yet");
+    }
+    assert_eq!(waiting(provider).await, orphans.len(), "orphans are kept");
+    assert!(admin(provider).list_instances().await.unwrap().is_empty(), "they create no instance");
+    assert_eq!(start_and_collect(provider, "late", orphans.len(), PUT_OFF).await, orphans);
+    assert_eq!(waiting(provider).await, 0, "what was delivered is gone");
+}
+
+/// However often a store looks at an orphan in vain, its first delivery is number 1.
+pub async fn looking_at_an_orphan_is_not_a_delivery(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    enqueue(provider, cancel("late")).await;
+    for _ in 0..12 {
+        assert!(fetch(provider, LONG).await.is_none(), "nobody is there yet");
+        sleep(Duration::from_millis(100)).await;
+    }
+    // The second look, a second after the first, puts it off for longer.
+    let delivered = start_and_collect(provider, "late", 1, 3 * PUT_OFF).await;
+    assert_eq!(delivered, [cancel("late")]);
+}
+
+/// Queue messages that wait beside a control message share its fate: both are kept.
+pub async fn queue_messages_beside_a_control_message_are_kept(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let mixed = [queue_message("late", "q", "1"), cancel("late"), queue_message("late", "q", "2")];
+    for message in mixed.clone() {
+        enqueue(provider, message).await;
+    }
+    for _ in 0..3 {
+        assert!(fetch(provider, LONG).await.is_none(), "nobody is there yet");
+        assert_eq!(waiting(provider).await, 3, "all three are kept");
+    }
+    assert_eq!(start_and_collect(provider, "late", 3, PUT_OFF).await, mixed);
+}
+
+/// A control message keeps a queue message that arrived after it, however often the store looks at the two.
+pub async fn a_younger_queue_message_is_kept_as_long_as_its_control_message(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    enqueue(provider, cancel("late")).await;
+    sleep(Duration::from_millis(400)).await;
+    enqueue(provider, queue_message("late", "q", "1")).await;
+    for _ in 0..40 {
+        assert!(fetch(provider, LONG).await.is_none(), "nobody is there yet");
+        assert_eq!(waiting(provider).await, 2, "both are kept");
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Queue messages alone for an unknown instance are dropped, and hold up nobody meanwhile.
+pub async fn queue_messages_alone_are_dropped(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    for data in ["1", "2", "3"] {
+        enqueue(provider, queue_message("nobody", "q", data)).await;
+    }
+    enqueue(provider, start_item("somebody")).await;
+    let (item, token, _) = must_fetch(provider, LONG).await;
+    assert_eq!(item.messages, [start_item("somebody")]);
+    Turn::new(&token).event(started("somebody")).metadata(named()).commit(provider).await;
+    assert!(fetch(provider, LONG).await.is_none());
+    assert_eq!(waiting(provider).await, 0, "they are dropped");
+
+    enqueue(provider, start_item("nobody")).await;
+    let (item, _, attempt) = must_fetch(provider, LONG).await;
+    assert_eq!((item.messages, attempt), (vec![start_item("nobody")], 1), "a later start comes alone");
+}
+
+/// Many orphans of two instances, old and new, starve no third one: each fetch serves it.
+pub async fn orphans_of_two_instances_do_not_starve_a_third(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    create_instance(provider, "third").await;
+    for turn in 1..=5 {
+        for n in 0..10 {
+            enqueue(provider, cancel("nobody")).await;
+            enqueue(provider, completed("no-one", 10 * turn + n)).await;
+        }
+        let poke = raised("third", "poke", &turn.to_string());
+        enqueue(provider, poke.clone()).await;
+        let (item, token, attempt) = must_fetch(provider, LONG).await;
+        assert_eq!((item.messages, attempt), (vec![poke], 1));
+        Turn::new(&token).commit(provider).await;
+    }
+    assert!(fetch(provider, LONG).await.is_none());
+    assert_eq!(waiting(provider).await, 100, "all orphans are kept");
+}
+
+/// An orphan takes no lease: its instance can be started and served at once.
+pub async fn an_orphan_leaves_no_lease_behind(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    enqueue(provider, raised("late", "event", "")).await;
+    assert!(fetch(provider, LONG).await.is_none(), "nobody is there yet");
+    create_instance(provider, "late").await;
+    assert_eq!(provider.read("late").await.unwrap().len(), 1);
+}

@@ -1,0 +1,112 @@
+//! The two queues behind one interface, for rules that hold for both alike.
+
+use crate::support::*;
+use outlast_provider::{Provider, ProviderError, TagFilter};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How often a condition that may take a moment is looked at.
+const TICK: Duration = Duration::from_millis(10);
+
+pub(crate) const BOTH: [Queue; 2] = [Queue::Turns, Queue::Work];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Queue {
+    Turns,
+    Work,
+}
+
+/// Something that was fetched: which one, under which lease, on which delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) nth: u64,
+    pub(crate) token: String,
+    pub(crate) attempt: u32,
+}
+
+impl Queue {
+    /// Enqueues the `nth` item: the start of an instance of its own, or an activity.
+    pub(crate) async fn put(self, provider: &dyn Provider, nth: u64) {
+        match self {
+            Queue::Turns => enqueue(provider, start_item(&format!("item-{nth}"))).await,
+            Queue::Work => enqueue_work(provider, activity("items", nth)).await,
+        }
+    }
+
+    pub(crate) async fn fetch(
+        self,
+        provider: &dyn Provider,
+        lease: Duration,
+        patience: Duration,
+    ) -> Option<Held> {
+        match self {
+            Queue::Turns => {
+                let fetched = provider.fetch_orchestration_item(lease, patience, None).await;
+                let (item, token, attempt) = fetched.expect("fetch_orchestration_item succeeds")?;
+                assert_eq!(item.messages, [start_item(&item.instance)]);
+                let nth = item.instance.strip_prefix("item-").and_then(|nth| nth.parse().ok());
+                Some(Held { nth: nth.expect("an instance that was put"), token, attempt })
+            }
+            Queue::Work => {
+                let fetched = provider.fetch_work_item(lease, patience, None, &TagFilter::default()).await;
+                let (item, token, attempt) = fetched.expect("fetch_work_item succeeds")?;
+                let nth = (1..=1_000).find(|nth| item == activity("items", *nth));
+                Some(Held { nth: nth.expect("an activity that was put"), token, attempt })
+            }
+        }
+    }
+
+    /// Fetches what must be there now.
+    pub(crate) async fn take(self, provider: &dyn Provider, lease: Duration) -> Held {
+        let held = self.fetch(provider, lease, NO_WAIT).await;
+        held.unwrap_or_else(|| panic!("{self:?}: something is ready"))
+    }
+
+    /// Fetches what must be there within this time, by looking again and again.
+    pub(crate) async fn take_within(self, provider: &dyn Provider, within: Duration) -> Held {
+        let give_up = Instant::now() + within;
+        loop {
+            if let Some(held) = self.fetch(provider, LONG, NO_WAIT).await {
+                return held;
+            }
+            assert!(Instant::now() < give_up, "{self:?}: nothing became ready within {within:?}");
+            sleep(TICK).await;
+        }
+    }
+
+    pub(crate) async fn finds_nothing(self, provider: &dyn Provider, why: &str) {
+        assert_eq!(self.fetch(provider, LONG, NO_WAIT).await, None, "{self:?}: {why}");
+    }
+
+    pub(crate) async fn finish(self, provider: &dyn Provider, token: &str) -> Result<(), ProviderError> {
+        match self {
+            Queue::Turns => Turn::new(token).metadata(named()).try_commit(provider).await,
+            Queue::Work => provider.ack_work_item(token, None).await,
+        }
+    }
+
+    pub(crate) async fn abandon(
+        self,
+        provider: &dyn Provider,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        match self {
+            Queue::Turns => provider.abandon_orchestration_item(token, delay, ignore_attempt).await,
+            Queue::Work => provider.abandon_work_item(token, delay, ignore_attempt).await,
+        }
+    }
+
+    pub(crate) async fn renew(
+        self,
+        provider: &dyn Provider,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        match self {
+            Queue::Turns => provider.renew_orchestration_item_lock(token, extend_for).await,
+            Queue::Work => provider.renew_work_item_lock(token, extend_for).await,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Work that is bound to a session goes to the one worker that owns the session, for as long as its lease lasts.
+//!
+//! Work of one session always belongs to one instance here, so that it does not matter whether a store keeps
+//! sessions per instance or for all.
+
+mod affinity;
+mod cleanup;
+mod expiry;
+mod redelivery;
+mod renewal;
+
+pub use affinity::*;
+pub use cleanup::*;
+pub use expiry::*;
+pub use redelivery::*;
+pub use renewal::*;
+
+use crate::support::*;
+use outlast_provider::{Provider, SessionFetchConfig, TagFilter, WorkItem};
+use std::time::Duration;
+
+const INSTANCE: &str = "session-work";
+
+/// Work that is bound to this session.
+fn bound(id: u64, session: &str) -> WorkItem {
+    activity_with(INSTANCE, id, Some(session), None)
+}
+
+/// Work without a session.
+fn plain(id: u64) -> WorkItem {
+    activity(INSTANCE, id)
+}
+
+async fn enqueue_all(provider: &dyn Provider, items: &[WorkItem]) {
+    for item in items {
+        enqueue_work(provider, item.clone()).await;
+    }
+}
+
+/// Renews whatever these owners hold and says how many sessions that was.
+async fn renew(provider: &dyn Provider, owners: &[&str], extend_for: Duration) -> usize {
+    renew_if_used_within(provider, owners, extend_for, LONG).await
+}
+
+async fn renew_if_used_within(
+    provider: &dyn Provider,
+    owners: &[&str],
+    extend_for: Duration,
+    window: Duration,
+) -> usize {
+    provider.renew_session_lock(owners, extend_for, window).await.expect("renew_session_lock succeeds")
+}
+
+/// A worker: what it asks for, and what it must be given. Its leases are long unless said otherwise.
+struct Worker<'a> {
+    provider: &'a dyn Provider,
+    session: Option<SessionFetchConfig>,
+    activity_lease: Duration,
+}
+
+impl<'a> Worker<'a> {
+    fn new(provider: &'a dyn Provider, owner_id: &str) -> Self {
+        let session = SessionFetchConfig { owner_id: owner_id.to_string(), lock_timeout: LONG };
+        Self { session: Some(session), ..Self::without_sessions(provider) }
+    }
+
+    fn without_sessions(provider: &'a dyn Provider) -> Self {
+        Self { provider, session: None, activity_lease: LONG }
+    }
+
+    fn session_lease(mut self, lease: Duration) -> Self {
+        self.session.as_mut().expect("a worker that takes sessions").lock_timeout = lease;
+        self
+    }
+
+    fn activity_lease(self, lease: Duration) -> Self {
+        Self { activity_lease: lease, ..self }
+    }
+
+    fn name(&self) -> &str {
+        self.session.as_ref().map_or("a worker without sessions", |session| &session.owner_id)
+    }
+
+    async fn fetch(&self) -> Option<(WorkItem, String, u32)> {
+        fetch_work_as(self.provider, self.activity_lease, self.session.as_ref(), &TagFilter::default()).await
+    }
+
+    /// Fetches exactly this work, delivered for the first time, and holds it.
+    async fn takes(&self, expected: &WorkItem) -> String {
+        self.takes_delivery(1, expected).await
+    }
+
+    /// Fetches exactly this work on its `count`th delivery, and holds it.
+    async fn takes_delivery(&self, count: u32, expected: &WorkItem) -> String {
+        let name = self.name();
+        let (item, token, attempt) =
+            self.fetch().await.unwrap_or_else(|| panic!("{name} must get {expected:?}, got nothing"));
+        assert_eq!((&item, attempt), (expected, count), "what {name} gets, and on which delivery");
+        token
+    }
+
+    /// Fetches exactly this work and completes it.
+    async fn processes(&self, expected: &WorkItem) {
+        let token = self.takes(expected).await;
+        self.completes(&token, expected).await;
+    }
+
+    async fn completes(&self, token: &str, item: &WorkItem) {
+        let WorkItem::ActivityExecute { instance, id, .. } = item else {
+            panic!("{item:?} is not an activity");
+        };
+        let completion = Some(completed(instance, *id));
+        self.provider
+            .ack_work_item(token, completion)
+            .await
+            .expect("ack_work_item under a live lease succeeds");
+    }
+
+    async fn finds_nothing(&self, why: &str) {
+        assert_eq!(self.fetch().await, None, "{} must get nothing: {why}", self.name());
+    }
+}

@@ -1,0 +1,211 @@
+//! A worker gets the activities whose tag its filter admits, in order of enqueueing, and leaves the others alone.
+
+use crate::ProviderFactory;
+use crate::support::*;
+use futures::future::join_all;
+use outlast_provider::{Provider, SessionFetchConfig, TagFilter, WorkItem};
+
+const INSTANCE: &str = "tagged-work";
+/// More than any queue here holds: a store that hands the same work out for ever must fail, not hang.
+const MANY: usize = 100;
+
+fn tagged(id: u64, tag: Option<&str>) -> WorkItem {
+    activity_with(INSTANCE, id, None, tag)
+}
+
+/// Activities 1, 2, 3 .. with these tags.
+fn numbered(tags: &[Option<&str>]) -> Vec<WorkItem> {
+    (1..).zip(tags).map(|(id, tag)| tagged(id, *tag)).collect()
+}
+
+/// Enqueues activities 1, 2, 3 .. with these tags.
+async fn enqueue_tagged(provider: &dyn Provider, tags: &[Option<&str>]) {
+    for item in numbered(tags) {
+        enqueue_work(provider, item).await;
+    }
+}
+
+async fn fetch_tagged(provider: &dyn Provider, filter: &TagFilter) -> Option<(WorkItem, String, u32)> {
+    fetch_work_as(provider, LONG, None, filter).await
+}
+
+/// Everything that the filter admits, each with its delivery count, in the order of fetching.
+async fn drain(provider: &dyn Provider, filter: &TagFilter) -> Vec<(WorkItem, u32)> {
+    let mut drained = Vec::new();
+    while drained.len() < MANY
+        && let Some((item, _, attempt)) = fetch_tagged(provider, filter).await
+    {
+        drained.push((item, attempt));
+    }
+    drained
+}
+
+/// These of the activities, each on its first delivery.
+fn first_deliveries(tags: &[Option<&str>], ids: impl IntoIterator<Item = usize>) -> Vec<(WorkItem, u32)> {
+    let items = numbered(tags);
+    ids.into_iter().map(|id| (items[id - 1].clone(), 1)).collect()
+}
+
+/// Whoever fetches with this filter gets exactly these of six activities, and the others wait on, untouched.
+async fn check_filter(factory: &dyn ProviderFactory, filter: TagFilter, admitted: &[usize]) {
+    let provider = &*factory.create_provider().await;
+    let tags = [None, Some("gpu"), Some("cpu"), None, Some("gpu"), Some("cpu")];
+    enqueue_tagged(provider, &tags).await;
+    let expected = first_deliveries(&tags, admitted.iter().copied());
+    assert_eq!(drain(provider, &filter).await, expected, "what {filter:?} admits");
+    let others = first_deliveries(&tags, (1..=tags.len()).filter(|id| !admitted.contains(id)));
+    assert_eq!(drain(provider, &TagFilter::any()).await, others, "what {filter:?} leaves alone");
+}
+
+/// Whoever fetches with this filter gets nothing of a session whose work is tagged `gpu`, and does not own it then.
+async fn check_claims_no_session(factory: &dyn ProviderFactory, filter: TagFilter) {
+    let provider = &*factory.create_provider().await;
+    let bound = activity_with(INSTANCE, 1, Some("s"), Some("gpu"));
+    enqueue_work(provider, bound.clone()).await;
+    let [alice, bob] =
+        ["alice", "bob"].map(|id| SessionFetchConfig { owner_id: id.to_string(), lock_timeout: LONG });
+    let fetched = fetch_work_as(provider, LONG, Some(&alice), &filter).await;
+    assert_eq!(fetched, None, "{filter:?} does not admit it");
+    let fetched = fetch_work_as(provider, LONG, Some(&bob), &TagFilter::any()).await;
+    let (item, _, attempt) = fetched.expect("the session is free");
+    assert_eq!((item, attempt), (bound, 1));
+}
+
+/// The default filter admits untagged work only.
+pub async fn test_default_only_fetches_untagged(factory: &dyn ProviderFactory) {
+    check_filter(factory, TagFilter::default_only(), &[1, 4]).await;
+    check_filter(factory, TagFilter::default(), &[1, 4]).await;
+    check_claims_no_session(factory, TagFilter::default_only()).await;
+}
+
+/// A filter by tag admits work with exactly that tag.
+pub async fn test_tags_fetches_only_matching(factory: &dyn ProviderFactory) {
+    check_filter(factory, TagFilter::tags(["gpu"]), &[2, 5]).await;
+    check_filter(factory, TagFilter::tags(["GPU", "gp", "gpu2", "%", "gpu,cpu"]), &[]).await;
+    check_claims_no_session(factory, TagFilter::tags(["cpu"])).await;
+}
+
+/// A filter by tag and default admits untagged work as well.
+pub async fn test_default_and_fetches_untagged_and_matching(factory: &dyn ProviderFactory) {
+    check_filter(factory, TagFilter::default_and(["gpu"]), &[1, 2, 4, 5]).await;
+    check_filter(factory, TagFilter::default_and(["fpga"]), &[1, 4]).await;
+}
+
+/// The empty filter admits nothing, with or without sessions, and leaves everything as it is.
+pub async fn test_none_filter_returns_nothing(factory: &dyn ProviderFactory) {
+    check_filter(factory, TagFilter::none(), &[]).await;
+    check_claims_no_session(factory, TagFilter::none()).await;
+}
+
+/// The open filter admits everything.
+pub async fn test_any_filter_fetches_everything(factory: &dyn ProviderFactory) {
+    check_filter(factory, TagFilter::any(), &[1, 2, 3, 4, 5, 6]).await;
+}
+
+/// A filter by several tags admits work with any one of them, in order of enqueueing.
+pub async fn test_multi_tag_filter(factory: &dyn ProviderFactory) {
+    check_filter(factory, TagFilter::tags(["cpu", "gpu"]), &[2, 3, 5, 6]).await;
+    check_filter(factory, TagFilter::tags(["a", "b", "c", "d", "cpu"]), &[3, 6]).await;
+    check_filter(factory, TagFilter::default_and(["gpu", "cpu"]), &[1, 2, 3, 4, 5, 6]).await;
+}
+
+/// Any tag up to the limit comes back as it was given, and is found by itself alone.
+pub async fn test_tag_round_trip_preservation(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let longest = "x".repeat(256);
+    let tags =
+        ["gpu", "GPU", "null", "a,b", "it's \"quoted\"", "100%_\\", "größe-显卡-🦀", " padded ", &longest];
+    enqueue_tagged(provider, &tags.map(Some)).await;
+    enqueue_work(provider, tagged(100, None)).await;
+    for (id, tag) in (1..).zip(tags).collect::<Vec<_>>().into_iter().rev() {
+        let fetched = drain(provider, &TagFilter::tags([tag])).await;
+        assert_eq!(fetched, [(tagged(id, Some(tag)), 1)], "the work with tag {tag:?}");
+    }
+    assert_eq!(drain(provider, &TagFilter::any()).await, [(tagged(100, None), 1)], "no tag stays no tag");
+}
+
+/// An abandoned activity keeps its tag.
+pub async fn test_tag_survives_abandon_and_refetch(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let filter = TagFilter::tags(["gpu"]);
+    let item = tagged(1, Some("gpu"));
+    enqueue_work(provider, item.clone()).await;
+    for (delivery, ignore_attempt) in [(1, false), (2, true), (2, false)] {
+        for other in [TagFilter::default_only(), TagFilter::tags(["cpu"])] {
+            assert_eq!(fetch_tagged(provider, &other).await, None, "{other:?} before delivery {delivery}");
+        }
+        let (fetched, token, attempt) = fetch_tagged(provider, &filter).await.expect("the activity is ready");
+        assert_eq!((&fetched, attempt), (&item, delivery));
+        provider.abandon_work_item(&token, None, ignore_attempt).await.unwrap();
+    }
+}
+
+/// Activities that a commit enqueues keep their tags.
+pub async fn test_tag_preserved_through_ack_orchestration_item(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    create_instance(provider, INSTANCE).await;
+    let turn = next_turn(provider, INSTANCE).await;
+    let tags = [Some("gpu"), None, Some("cpu"), Some("gpu")];
+    let mut commit = Turn::new(&turn);
+    for item in numbered(&tags) {
+        commit = commit.activity(item);
+    }
+    commit.commit(provider).await;
+
+    for (filter, admitted) in [
+        (TagFilter::default_only(), vec![2]),
+        (TagFilter::tags(["gpu"]), vec![1, 4]),
+        (TagFilter::tags(["cpu"]), vec![3]),
+    ] {
+        let expected = first_deliveries(&tags, admitted);
+        assert_eq!(drain(provider, &filter).await, expected, "what {filter:?} admits");
+    }
+}
+
+/// Runtimes with disjoint, overlapping and enclosing filters share a queue, and each activity goes to one of them.
+pub async fn test_multi_runtime_tag_isolation(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let [gpu, cpu] = ["gpu", "cpu"].map(|tag| TagFilter::tags([tag]));
+    let (both, default_and_gpu) = (TagFilter::tags(["gpu", "cpu"]), TagFilter::default_and(["gpu"]));
+    let (untagged, any) = (TagFilter::default_only(), TagFilter::any());
+    let tags = [None, Some("gpu"), Some("cpu"), Some("gpu"), Some("cpu"), None, Some("fpga")];
+    enqueue_tagged(provider, &tags).await;
+    let steps = [
+        (&gpu, Some(2)),
+        (&cpu, Some(3)),
+        (&default_and_gpu, Some(1)),
+        (&default_and_gpu, Some(4)),
+        (&gpu, None),
+        (&any, Some(5)),
+        (&both, None),
+        (&untagged, Some(6)),
+        (&default_and_gpu, None),
+        (&any, Some(7)),
+        (&any, None),
+    ];
+    for (step, (filter, expected)) in steps.into_iter().enumerate() {
+        let fetched = fetch_tagged(provider, filter).await.map(|(item, _, attempt)| (item, attempt));
+        let expected = first_deliveries(&tags, expected).pop();
+        assert_eq!(fetched, expected, "step {step}, {filter:?}");
+    }
+    check_shared_queue(factory, &tags.repeat(4), &[gpu, cpu, both, default_and_gpu, untagged, any]).await;
+}
+
+/// Runtimes that fetch at once get only what their filters admit, and all of it once.
+async fn check_shared_queue(factory: &dyn ProviderFactory, tags: &[Option<&str>], filters: &[TagFilter]) {
+    let provider = &*factory.create_provider().await;
+    enqueue_tagged(provider, tags).await;
+    let mut delivered = Vec::new();
+    for (filter, drained) in filters.iter().zip(join_all(filters.iter().map(|f| drain(provider, f))).await) {
+        for (item, attempt) in drained {
+            let WorkItem::ActivityExecute { id, tag, .. } = &item else {
+                panic!("{item:?} is not an activity");
+            };
+            assert!(filter.matches(tag.as_deref()), "{filter:?} got {item:?}");
+            delivered.push((*id, (item, attempt)));
+        }
+    }
+    delivered.sort_by_key(|(id, _)| *id);
+    let delivered: Vec<_> = delivered.into_iter().map(|(_, delivery)| delivery).collect();
+    assert_eq!(delivered, first_deliveries(tags, 1..=tags.len()), "every activity is delivered once");
+}

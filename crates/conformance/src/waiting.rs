@@ -1,0 +1,337 @@
+//! A fetch that waits is served as soon as there is something for it, whatever made it so, and not before.
+
+use crate::ProviderFactory;
+use crate::queues::{BOTH, Queue};
+use crate::support::*;
+use futures::future::{join, join3};
+use outlast_provider::{
+    DispatcherCapabilityFilter, ExecutionMetadata, OrchestrationItem, Provider, SemverRange,
+    SessionFetchConfig, StartPolicy, StartRequest, TagFilter, WorkItem,
+};
+use semver::Version;
+use std::future::Future;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How long a fetch waits before something happens.
+const BEFORE: Duration = Duration::from_millis(300);
+/// Tokio's timer and a store's clock both count in milliseconds.
+const ROUNDING: Duration = Duration::from_millis(5);
+
+/// More than anything here takes.
+fn patience(factory: &dyn ProviderFactory) -> Duration {
+    3 * factory.lock_timeout() + Duration::from_secs(5)
+}
+
+/// Runs a waiting fetch and what makes its work available, which says since when; the fetch must return promptly.
+async fn promptly<T>(
+    factory: &dyn ProviderFactory,
+    what: &str,
+    fetch: impl Future<Output = Option<T>>,
+    available: impl Future<Output = Instant>,
+) -> T {
+    let fetch = async { (fetch.await, Instant::now()) };
+    let ((fetched, at), since) = join(fetch, available).await;
+    let fetched = fetched.unwrap_or_else(|| panic!("{what} ends the wait"));
+    let late = at.saturating_duration_since(since);
+    assert!(late <= factory.short_poll_threshold(), "{what}: the fetch returned {late:?} late");
+    fetched
+}
+
+/// Something that happens a while after the fetch has begun to wait.
+async fn happens(change: impl Future<Output = ()>) -> Instant {
+    sleep(BEFORE).await;
+    change.await;
+    Instant::now()
+}
+
+/// As [`promptly`] for something that becomes due, after which time the fetch may not return early either.
+async fn when_due<T>(
+    factory: &dyn ProviderFactory,
+    what: &str,
+    due: Instant,
+    fetch: impl Future<Output = Option<T>>,
+) -> T {
+    let fetched = promptly(factory, what, fetch, async { due }).await;
+    assert!(Instant::now() + ROUNDING >= due, "{what}: the fetch returned early");
+    fetched
+}
+
+async fn wait_for_turn(
+    provider: &dyn Provider,
+    patience: Duration,
+) -> Option<(OrchestrationItem, String, u32)> {
+    provider.fetch_orchestration_item(LONG, patience, None).await.expect("fetch_orchestration_item succeeds")
+}
+
+async fn wait_for_work(provider: &dyn Provider, patience: Duration) -> Option<(WorkItem, String, u32)> {
+    let fetched = provider.fetch_work_item(LONG, patience, None, &TagFilter::default()).await;
+    fetched.expect("fetch_work_item succeeds")
+}
+
+/// Enqueueing ends the wait.
+pub async fn an_enqueue_ends_the_wait(factory: &dyn ProviderFactory) {
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        let fetch = queue.fetch(provider, LONG, patience(factory));
+        let held = promptly(factory, "an enqueue", fetch, happens(queue.put(provider, 1))).await;
+        assert_eq!((held.nth, held.attempt), (1, 1));
+    }
+}
+
+/// A start with a policy ends the wait.
+pub async fn a_start_ends_the_wait(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let request = StartRequest {
+        start: start_item("new"),
+        delay: None,
+        policy: StartPolicy::FailIfExists,
+        messages: vec![],
+    };
+    let start = async { drop(provider.start_orchestration(request).await.unwrap()) };
+    let fetch = wait_for_turn(provider, patience(factory));
+    let (item, _, _) = promptly(factory, "a start", fetch, happens(start)).await;
+    assert_eq!(item.messages, [start_item("new")]);
+}
+
+/// A commit ends the waits for the work that it schedules, for the messages that it sends, and for what had to wait
+/// for its lease.
+pub async fn a_commit_ends_the_wait(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let patience = patience(factory);
+    create_instance(provider, "busy").await;
+
+    let token = next_turn(provider, "busy").await;
+    let commit = Turn::new(&token).activity(activity("busy", 2)).commit(provider);
+    let fetch = wait_for_work(provider, patience);
+    let (work, work_token, _) = promptly(factory, "a commit with an activity", fetch, happens(commit)).await;
+    assert_eq!(work, activity("busy", 2));
+
+    let token = next_turn(provider, "busy").await;
+    let commit = Turn::new(&token).message(start_item("other")).commit(provider);
+    let fetch = wait_for_turn(provider, patience);
+    let (item, _, _) = promptly(factory, "a commit with a message", fetch, happens(commit)).await;
+    assert_eq!(item.messages, [start_item("other")]);
+
+    let token = next_turn(provider, "busy").await;
+    enqueue(provider, raised("busy", "late", "")).await;
+    let fetch = wait_for_turn(provider, patience);
+    let commit = Turn::new(&token).commit(provider);
+    let (item, token, _) = promptly(factory, "a commit that releases", fetch, happens(commit)).await;
+    assert_eq!(item.messages, [raised("busy", "late", "")]);
+    Turn::new(&token).commit(provider).await;
+
+    let completion = async {
+        provider.ack_work_item(&work_token, Some(completed("busy", 2))).await.expect("the lease is live");
+    };
+    let fetch = wait_for_turn(provider, patience);
+    let (item, _, _) = promptly(factory, "a completion", fetch, happens(completion)).await;
+    assert_eq!(item.messages, [completed("busy", 2)]);
+}
+
+/// Giving back ends the wait.
+pub async fn an_abandon_ends_the_wait(factory: &dyn ProviderFactory) {
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        queue.put(provider, 1).await;
+        let held = queue.take(provider, LONG).await;
+        let abandon = async { queue.abandon(provider, &held.token, None, false).await.unwrap() };
+        let fetch = queue.fetch(provider, LONG, patience(factory));
+        let held = promptly(factory, "an abandon", fetch, happens(abandon)).await;
+        assert_eq!((held.nth, held.attempt), (1, 2));
+    }
+}
+
+/// A timer ends the wait when it is due, whether it was set before the fetch or meanwhile.
+pub async fn a_timer_ends_the_wait_when_it_is_due(factory: &dyn ProviderFactory) {
+    for set_before in [true, false] {
+        let provider = &*factory.create_provider().await;
+        create_instance(provider, "timed").await;
+        let due = Instant::now() + 2 * BEFORE;
+        let timer = timer("timed", 2, factory.now_ms() + 2 * BEFORE.as_millis() as u64);
+        let fetch = wait_for_turn(provider, patience(factory));
+        let set = enqueue(provider, timer.clone());
+        let (item, _, _) = match set_before {
+            true => {
+                set.await;
+                when_due(factory, "a timer", due, fetch).await
+            }
+            false => {
+                let set_meanwhile = async {
+                    happens(set).await;
+                    due
+                };
+                promptly(factory, "a timer set meanwhile", fetch, set_meanwhile).await
+            }
+        };
+        assert!(Instant::now() + ROUNDING >= due, "not before it is due");
+        assert_eq!(item.messages, [timer]);
+    }
+}
+
+/// A delay ends the wait when it is over, given to an enqueue or to an abandon.
+pub async fn the_end_of_a_delay_ends_the_wait(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let due = Instant::now() + BEFORE;
+    provider.enqueue_for_orchestrator(start_item("delayed"), Some(BEFORE)).await.unwrap();
+    let fetch = wait_for_turn(provider, patience(factory));
+    let (item, _, _) = when_due(factory, "a delayed message", due, fetch).await;
+    assert_eq!(item.messages, [start_item("delayed")]);
+
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        queue.put(provider, 1).await;
+        let held = queue.take(provider, LONG).await;
+        let due = Instant::now() + BEFORE;
+        queue.abandon(provider, &held.token, Some(BEFORE), false).await.unwrap();
+        let fetch = queue.fetch(provider, LONG, patience(factory));
+        let held = when_due(factory, "a delayed abandon", due, fetch).await;
+        assert_eq!((held.nth, held.attempt), (1, 2));
+    }
+}
+
+/// The end of another holder's lease ends the wait, as renewed, not as first taken.
+pub async fn the_end_of_a_lease_ends_the_wait(factory: &dyn ProviderFactory) {
+    let lease = factory.lock_timeout();
+    for queue in BOTH {
+        for renewed in [false, true] {
+            let provider = &*factory.create_provider().await;
+            queue.put(provider, 1).await;
+            let held = queue.take(provider, lease).await;
+            let mut due = Instant::now() + lease;
+            if renewed {
+                sleep(lease / 2).await;
+                due = Instant::now() + lease;
+                queue.renew(provider, &held.token, lease).await.unwrap();
+            }
+            let fetch = queue.fetch(provider, LONG, patience(factory));
+            let held = when_due(factory, "the end of a lease", due, fetch).await;
+            assert_eq!((held.nth, held.attempt), (1, 2), "{queue:?}");
+        }
+    }
+}
+
+/// The end of a session's lease ends the wait for its work.
+pub async fn the_end_of_a_session_ends_the_wait(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let lease = factory.lock_timeout();
+    let owner = |owner_id: &str| SessionFetchConfig { owner_id: owner_id.to_string(), lock_timeout: lease };
+    let bound = |id| activity_with("bound", id, Some("session"), None);
+    enqueue_work(provider, bound(1)).await;
+    enqueue_work(provider, bound(2)).await;
+    let filter = TagFilter::default();
+    let (first, token, _) =
+        fetch_work_as(provider, LONG, Some(&owner("a")), &filter).await.expect("the session is free");
+    let due = Instant::now() + lease;
+    assert_eq!(first, bound(1));
+    provider.ack_work_item(&token, None).await.unwrap();
+
+    let b = owner("b");
+    let fetch = async { provider.fetch_work_item(LONG, patience(factory), Some(&b), &filter).await.unwrap() };
+    let (second, _, attempt) = when_due(factory, "the end of a session", due, fetch).await;
+    assert_eq!((second, attempt), (bound(2), 1));
+}
+
+/// Without patience a fetch never waits, not even for what is almost due.
+pub async fn without_patience_nothing_is_waited_for(factory: &dyn ProviderFactory) {
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        queue.put(provider, 1).await;
+        let held = queue.take(provider, LONG).await;
+        let delay = 2 * factory.short_poll_threshold();
+        queue.abandon(provider, &held.token, Some(delay), false).await.unwrap();
+        let begun = Instant::now();
+        queue.finds_nothing(provider, "it is not due yet").await;
+        let took = begun.elapsed();
+        assert!(took < factory.short_poll_threshold(), "{queue:?}: a fetch without patience took {took:?}");
+        assert_eq!(queue.take_within(provider, 2 * delay).await.nth, 1);
+    }
+}
+
+/// Of two waiting fetches one gets the one item; the other one waits on, to its own end.
+pub async fn one_item_ends_one_wait(factory: &dyn ProviderFactory) {
+    let patience = 3 * BEFORE;
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        let wait = || async {
+            let begun = Instant::now();
+            (queue.fetch(provider, LONG, patience).await, begun.elapsed())
+        };
+        let (one, other, _) = join3(wait(), wait(), happens(queue.put(provider, 1))).await;
+        let (served, unserved) = if one.0.is_some() { (one, other) } else { (other, one) };
+        assert_eq!(served.0.map(|held| held.nth), Some(1), "{queue:?}: one gets it");
+        assert!(served.1 < patience - BEFORE, "{queue:?}: and does so at once, not after {:?}", served.1);
+        assert_eq!(unserved.0, None, "{queue:?}: the other does not");
+        assert!(unserved.1 + ROUNDING >= patience, "{queue:?}: it gave up after {:?}", unserved.1);
+    }
+}
+
+/// Two items end two waits, though both fetches wait for the same thing.
+pub async fn two_items_end_two_waits(factory: &dyn ProviderFactory) {
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        let wait = || queue.fetch(provider, LONG, patience(factory));
+        let put = async {
+            queue.put(provider, 1).await;
+            queue.put(provider, 2).await;
+        };
+        let both = async {
+            let (one, other) = join(wait(), wait()).await;
+            Some([one?.nth, other?.nth])
+        };
+        let mut served = promptly(factory, "two enqueues", both, happens(put)).await;
+        served.sort_unstable();
+        assert_eq!(served, [1, 2], "{queue:?}");
+    }
+}
+
+/// News for one waiting fetch is not wasted on another that cannot use it.
+pub async fn the_right_wait_ends(factory: &dyn ProviderFactory) {
+    let patience = patience(factory);
+    let provider = &*factory.create_provider().await;
+    let gpu = activity_with("tagged", 1, None, Some("gpu"));
+    let cpu = activity_with("tagged", 2, None, Some("cpu"));
+    let wait_for = |tag: &str| {
+        let filter = TagFilter::tags([tag]);
+        async move { provider.fetch_work_item(LONG, patience, None, &filter).await.unwrap().map(|work| work.0) }
+    };
+    for (first, second) in [("gpu", "cpu"), ("cpu", "gpu")] {
+        let both = async {
+            let (one, other) = join(wait_for(first), wait_for(second)).await;
+            Some([one?, other?])
+        };
+        let put = async {
+            enqueue_work(provider, cpu.clone()).await;
+            enqueue_work(provider, gpu.clone()).await;
+        };
+        let [one, other] = promptly(factory, "tagged work", both, happens(put)).await;
+        let expected = if first == "gpu" { [&gpu, &cpu] } else { [&cpu, &gpu] };
+        assert_eq!([&one, &other], expected);
+    }
+
+    let pinned = ExecutionMetadata { pinned_duroxide_version: Some(Version::new(1, 0, 0)), ..named() };
+    create_with(provider, "pinned", pinned).await;
+    let range = SemverRange::new(Version::new(9, 0, 0), Version::new(9, 9, 9));
+    let too_new = DispatcherCapabilityFilter { supported_duroxide_versions: vec![range] };
+    let cannot = async { provider.fetch_orchestration_item(LONG, 3 * BEFORE, Some(&too_new)).await.unwrap() };
+    let poke = enqueue(provider, raised("pinned", "poke", ""));
+    let can = promptly(factory, "a message", wait_for_turn(provider, patience), happens(poke));
+    let (nothing, (item, _, _)) = join(cannot, can).await;
+    assert!(nothing.is_none(), "its version is not supported");
+    assert_eq!(item.messages, [raised("pinned", "poke", "")]);
+}
+
+/// A message for nobody does not end the wait, and does not keep it from ending.
+pub async fn an_orphan_does_not_end_the_wait(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    enqueue(provider, cancel("nobody")).await;
+    let begun = Instant::now();
+    let (fetched, _) =
+        join(wait_for_turn(provider, 2 * BEFORE), happens(enqueue(provider, cancel("nobody")))).await;
+    assert!(fetched.is_none(), "there is nobody to deliver it to");
+    let took = begun.elapsed();
+    assert!(took + ROUNDING >= 2 * BEFORE, "the fetch gave up after {took:?}");
+    let put = Queue::Turns.put(provider, 1);
+    let fetch = Queue::Turns.fetch(provider, LONG, patience(factory));
+    assert_eq!(promptly(factory, "an enqueue", fetch, happens(put)).await.nth, 1);
+}

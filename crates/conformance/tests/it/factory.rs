@@ -1,0 +1,54 @@
+use async_trait::async_trait;
+use outlast_conformance::{ProviderFactory, TokioClock};
+use outlast_memory::{MemoryProvider, Rules};
+use outlast_provider::{Clock, OsEntropy, Provider};
+use std::sync::{Arc, Mutex};
+
+/// Memory stores on tokio's clock, with these rules.
+#[derive(Default)]
+pub struct MemoryFactory {
+    rules: Rules,
+    newest: Mutex<Option<(Arc<MemoryProvider>, TokioClock)>>,
+}
+
+impl MemoryFactory {
+    pub fn with_rules(rules: Rules) -> Self {
+        Self { rules, ..Self::default() }
+    }
+
+    fn newest(&self) -> (Arc<MemoryProvider>, TokioClock) {
+        self.newest.lock().unwrap().clone().expect("a store was created")
+    }
+}
+
+#[async_trait]
+impl ProviderFactory for MemoryFactory {
+    async fn create_provider(&self) -> Arc<dyn Provider> {
+        let clock = TokioClock::start();
+        let provider =
+            Arc::new(MemoryProvider::with_parts(Arc::new(clock), Arc::new(OsEntropy), self.rules));
+        *self.newest.lock().unwrap() = Some((provider.clone(), clock));
+        provider
+    }
+    fn waits(&self) -> bool {
+        true
+    }
+    fn now_ms(&self) -> u64 {
+        self.newest().1.now_ms()
+    }
+    async fn corrupt_instance_history(&self, instance: &str) {
+        self.newest().0.corrupt_history(instance);
+    }
+    async fn get_max_attempt_count(&self, instance: &str) -> u32 {
+        self.newest().0.max_attempt_count(instance)
+    }
+    fn corrupts_queues(&self) -> bool {
+        true
+    }
+    async fn corrupt_orchestrator_messages(&self, instance: &str) {
+        self.newest().0.corrupt_messages(instance);
+    }
+    async fn corrupt_work_items(&self, instance: &str) {
+        self.newest().0.corrupt_work(instance);
+    }
+}

@@ -1,0 +1,11 @@
+//! The suite checked against stores of known quality: the specification passes all of it, a store that keeps nothing
+//! passes none of it, and no seeded defect gets through.
+
+mod defects;
+mod factory;
+mod null_store;
+
+mod memory {
+    use crate::factory::MemoryFactory;
+    outlast_conformance::provider_validation_tests!(paused: MemoryFactory::default());
+}

@@ -1,0 +1,266 @@
+//! Handing out a turn.
+
+use crate::queue::Message;
+use crate::rules::{Defect, Rules};
+use crate::state::{Lease, State};
+use outlast_provider::model::{Event, EventKind, WorkItem, json};
+use outlast_provider::{
+    DeadLetter, DeadLetterQueue, DispatcherCapabilityFilter, FetchedTurn, OrchestrationItem, ProviderError,
+};
+
+/// A message for nobody is looked at again after its age, but at least and at most after these.
+const ORPHAN_RETRY_MS: (u64, u64) = (1_000, 60_000);
+/// A message for nobody is set aside after this long.
+const ORPHAN_LIFE_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// What a fetch asks for.
+pub(crate) struct Ask<'a> {
+    pub(crate) now: u64,
+    pub(crate) locked_until: u64,
+    pub(crate) filter: Option<&'a DispatcherCapabilityFilter>,
+    pub(crate) token: String,
+    pub(crate) with_history: bool,
+}
+
+/// What the store knows about an instance that messages wait for.
+enum Context {
+    /// Its turn can be handed out.
+    Known { name: String, version: String, execution_id: u64, history: Result<Vec<Event>, String> },
+    /// Only queue messages, for an instance that does not exist: they are dropped.
+    QueueOrphan,
+    /// Something else for an instance that does not exist: kept, in case it starts.
+    ControlOrphan,
+}
+
+impl State {
+    /// Locks the longest waiting instance that can be handed out.
+    pub(crate) fn fetch_turn(
+        &mut self,
+        ask: &Ask<'_>,
+        rules: &Rules,
+    ) -> Result<Option<FetchedTurn>, ProviderError> {
+        if ask.filter.is_some_and(|filter| filter.supported_duroxide_versions.is_empty()) {
+            return Ok(None);
+        }
+        for instance in self.messages.due_instances(ask.now) {
+            let held = self.live_lease(&instance, ask.now).is_some();
+            if held && !rules.broken(Defect::LeaseNotExclusive) {
+                continue;
+            }
+            if !self.is_admitted(&instance, ask.filter, rules) {
+                if rules.broken(Defect::FilterAfterLock) {
+                    let rows = self.messages.visible(&instance, ask.now);
+                    self.claim(&instance, &rows, ask, rules);
+                }
+                if rules.broken(Defect::FilterHidesTheRest) {
+                    return Ok(None);
+                }
+                continue;
+            }
+            match self.try_instance(&instance, ask, rules)? {
+                Some(turn) => return Ok(Some(turn)),
+                None if rules.broken(Defect::OrphanBlocksQueue) => return Ok(None),
+                None => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the filter admits the pinned version of the instance's current execution.
+    fn is_admitted(
+        &self,
+        instance: &str,
+        filter: Option<&DispatcherCapabilityFilter>,
+        rules: &Rules,
+    ) -> bool {
+        let Some(filter) = filter else { return true };
+        if rules.broken(Defect::FilterIgnored) {
+            return true;
+        }
+        match self.current_execution(instance).and_then(|execution| execution.pinned.as_ref()) {
+            Some(pinned) => filter.is_compatible(pinned),
+            None => !rules.broken(Defect::UnpinnedExcluded),
+        }
+    }
+
+    fn try_instance(
+        &mut self,
+        instance: &str,
+        ask: &Ask<'_>,
+        rules: &Rules,
+    ) -> Result<Option<FetchedTurn>, ProviderError> {
+        let mut batch = self.decode_batch(instance, ask.now, rules);
+        if batch.is_empty() {
+            return Ok(None);
+        }
+        if rules.broken(Defect::OneMessagePerFetch) {
+            batch.truncate(1);
+        }
+        let messages: Vec<WorkItem> = batch.iter().map(|(_, item)| item.clone()).collect();
+        let rows: Vec<u64> = batch.into_iter().map(|(ordinal, _)| ordinal).collect();
+        let (name, version, execution_id, history) = match self.context(instance, &messages) {
+            Context::Known { name, version, execution_id, history } => (name, version, execution_id, history),
+            Context::QueueOrphan if rules.broken(Defect::OrphanQueueMessagesKept) => return Ok(None),
+            Context::QueueOrphan => {
+                rows.iter().for_each(|ordinal| drop(self.messages.remove(*ordinal)));
+                return Ok(None);
+            }
+            Context::ControlOrphan => {
+                self.put_off_orphans(&rows, ask.now, rules);
+                return Ok(None);
+            }
+        };
+        let attempt_count = self.claim(instance, &rows, ask, rules);
+        let (history, history_error) = match history {
+            Ok(events) => (events, None),
+            Err(reason) if rules.broken(Defect::CorruptHistoryIsAnError) => {
+                return Err(ProviderError::permanent("fetch_orchestration_item", reason));
+            }
+            Err(_) if rules.broken(Defect::CorruptHistoryShortened) => {
+                let texts = self.event_texts(instance, execution_id);
+                (texts.filter_map(|text| json::decode_event(text).ok()).collect(), None)
+            }
+            Err(reason) => (Vec::new(), Some(reason)),
+        };
+        let last_event_id = match rules.broken(Defect::StaleLastEventId) {
+            true => self.last_event_id(instance, execution_id).saturating_sub(1),
+            false => self.last_event_id(instance, execution_id),
+        };
+        let item = OrchestrationItem {
+            instance: instance.to_string(),
+            orchestration_name: name,
+            execution_id,
+            version,
+            history: if ask.with_history { history } else { Vec::new() },
+            messages,
+            history_error: history_error.filter(|_| ask.with_history),
+            kv_snapshot: if ask.with_history { self.kv_snapshot(instance) } else { Default::default() },
+        };
+        Ok(Some(FetchedTurn {
+            item,
+            lock_token: ask.token.clone(),
+            attempt_count,
+            last_event_id: Some(last_event_id),
+            history_loaded: ask.with_history,
+            now_ms: Some(ask.now),
+        }))
+    }
+
+    /// The instance's visible messages in order of availability. One that does not decode is set aside.
+    fn decode_batch(&mut self, instance: &str, now: u64, rules: &Rules) -> Vec<(u64, WorkItem)> {
+        let mut batch = Vec::new();
+        for ordinal in self.messages.visible(instance, now) {
+            let Some(message) = self.messages.get(ordinal).cloned() else { continue };
+            match json::decode_work_item(&message.text) {
+                Ok(item) => batch.push((message.available_at, ordinal, item)),
+                Err(reason) => {
+                    self.messages.remove(ordinal);
+                    if !rules.broken(Defect::UndecodableMessageDropped) {
+                        self.dead_letters.push(dead_message(&message, reason.to_string(), now));
+                    }
+                }
+            }
+        }
+        if !rules.broken(Defect::InsertionOrder) {
+            batch.sort_by_key(|(available_at, ordinal, _)| (*available_at, *ordinal));
+        }
+        batch.into_iter().map(|(_, ordinal, item)| (ordinal, item)).collect()
+    }
+
+    fn context(&self, instance: &str, messages: &[WorkItem]) -> Context {
+        if let Some(row) = self.instances.get(instance) {
+            return Context::Known {
+                name: row.orchestration_name.clone(),
+                version: row.orchestration_version.clone(),
+                execution_id: row.current_execution_id,
+                history: self.events(instance, row.current_execution_id),
+            };
+        }
+        let execution_id = self.latest_execution(instance);
+        let history = self.events(instance, execution_id);
+        let begun = messages.iter().find_map(|message| match message {
+            WorkItem::StartOrchestration { orchestration, version, .. }
+            | WorkItem::ContinueAsNew { orchestration, version, .. } => Some((orchestration, version)),
+            _ => None,
+        });
+        let recorded = history.iter().flatten().find_map(|event| match &event.kind {
+            EventKind::OrchestrationStarted { name, version, .. } => Some((name.clone(), version.clone())),
+            _ => None,
+        });
+        let unknown = || "unknown".to_string();
+        match (recorded, begun, history) {
+            (Some((name, version)), _, history) => Context::Known { name, version, execution_id, history },
+            (None, begun, Err(reason)) => {
+                let name = begun.map_or_else(unknown, |(name, _)| name.clone());
+                Context::Known { name, version: unknown(), execution_id, history: Err(reason) }
+            }
+            (None, Some((name, version)), Ok(_)) => Context::Known {
+                name: name.clone(),
+                version: version.clone().unwrap_or_else(unknown),
+                execution_id: 1,
+                history: Ok(Vec::new()),
+            },
+            (None, None, Ok(_)) => {
+                let queue_only = messages.iter().all(|m| matches!(m, WorkItem::QueueMessage { .. }));
+                if queue_only { Context::QueueOrphan } else { Context::ControlOrphan }
+            }
+        }
+    }
+
+    /// Takes the lease and covers these messages with it; returns the delivery count of the batch.
+    fn claim(&mut self, instance: &str, rows: &[u64], ask: &Ask<'_>, rules: &Rules) -> u32 {
+        let lease = Lease { token: ask.token.clone(), locked_until: ask.locked_until };
+        if let Some(old) = self.leases.insert(instance.to_string(), lease) {
+            self.lost_leases.insert(old.token, instance.to_string());
+        }
+        let mut attempts = Vec::new();
+        for ordinal in rows {
+            self.messages.update(*ordinal, |message| {
+                message.token = Some(ask.token.clone());
+                message.fetch_at = ask.locked_until;
+                message.attempts += u32::from(!rules.broken(Defect::AttemptsNotCounted));
+                attempts.push(message.attempts);
+            });
+        }
+        let counted = match rules.broken(Defect::SmallestAttemptReported) {
+            true => attempts.into_iter().min(),
+            false => attempts.into_iter().max(),
+        };
+        counted.unwrap_or(0)
+    }
+
+    /// Messages for an instance that does not exist wait a little longer each time, and not for ever.
+    fn put_off_orphans(&mut self, rows: &[u64], now: u64, rules: &Rules) {
+        if rules.broken(Defect::OrphanBlocksQueue) {
+            return;
+        }
+        for ordinal in rows {
+            let Some(age) = self.messages.get(*ordinal).map(|m| now.saturating_sub(m.available_at)) else {
+                continue;
+            };
+            if age >= ORPHAN_LIFE_MS || rules.broken(Defect::OrphanControlMessagesDropped) {
+                let message = self.messages.remove(*ordinal);
+                if let Some(message) = message.filter(|_| age >= ORPHAN_LIFE_MS) {
+                    let reason = format!("instance '{}' did not start within 24 hours", message.instance);
+                    self.dead_letters.push(dead_message(&message, reason, now));
+                }
+                continue;
+            }
+            self.messages.update(*ordinal, |message| {
+                message.visible_at = now + age.clamp(ORPHAN_RETRY_MS.0, ORPHAN_RETRY_MS.1);
+                message.fetch_at = message.visible_at;
+            });
+        }
+    }
+}
+
+fn dead_message(message: &Message, reason: String, now: u64) -> DeadLetter {
+    DeadLetter {
+        queue: DeadLetterQueue::Orchestrator,
+        instance_id: Some(message.instance.clone()),
+        work_item: message.text.clone(),
+        reason,
+        attempt_count: message.attempts,
+        dead_at: now,
+    }
+}

@@ -1,0 +1,91 @@
+//! Key-value state in two tiers: what finished executions left, and what the current one changed.
+
+use crate::rules::{Defect, Rules};
+use crate::state::{Changed, State, Stored};
+use outlast_provider::KvEntry;
+use outlast_provider::model::{Event, EventKind};
+use std::collections::{BTreeMap, HashMap};
+
+impl State {
+    /// Applies a turn's key-value events, strictly in order.
+    pub(crate) fn apply_kv(&mut self, instance: &str, delta: &[Event], now: u64, rules: &Rules) {
+        for event in delta {
+            match &event.kind {
+                EventKind::KeyValueSet { key, value, last_updated_at_ms } => {
+                    let change =
+                        Changed { value: Some(value.clone()), last_updated_at_ms: *last_updated_at_ms };
+                    self.change_key(instance, key, change);
+                }
+                EventKind::KeyValueCleared { key } => {
+                    self.change_key(instance, key, Changed { value: None, last_updated_at_ms: now });
+                }
+                EventKind::KeyValuesCleared => {
+                    let mut keys: Vec<String> = self
+                        .kv_delta
+                        .get(instance)
+                        .into_iter()
+                        .flat_map(|delta| delta.keys().cloned())
+                        .collect();
+                    if !rules.broken(Defect::ClearAllForgetsStore) {
+                        keys.extend(
+                            self.kv_store.get(instance).into_iter().flat_map(|kv| kv.keys().cloned()),
+                        );
+                    }
+                    for key in keys {
+                        self.change_key(instance, &key, Changed { value: None, last_updated_at_ms: now });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn change_key(&mut self, instance: &str, key: &str, change: Changed) {
+        self.kv_delta.entry(instance.to_string()).or_default().insert(key.to_string(), change);
+    }
+
+    /// The execution ended: its changes become what the next one starts from.
+    pub(crate) fn merge_kv(&mut self, instance: &str) {
+        for (key, change) in self.kv_delta.remove(instance).unwrap_or_default() {
+            let store = self.kv_store.entry(instance.to_string()).or_default();
+            match change.value {
+                Some(value) => {
+                    store.insert(key, Stored { value, last_updated_at_ms: change.last_updated_at_ms });
+                }
+                None => {
+                    store.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// What replay starts from. The current execution's own writes are not in it: replay makes them again.
+    pub(crate) fn kv_snapshot(&self, instance: &str) -> HashMap<String, KvEntry> {
+        let stored = self.kv_store.get(instance).into_iter().flatten();
+        stored
+            .map(|(key, stored)| {
+                let value = stored.value.clone();
+                (key.clone(), KvEntry { value, last_updated_at_ms: stored.last_updated_at_ms })
+            })
+            .collect()
+    }
+
+    /// The live view: the current execution's changes over what earlier ones left.
+    pub(crate) fn kv_view(&self, instance: &str, rules: &Rules) -> BTreeMap<String, String> {
+        let stored = self.kv_store.get(instance).into_iter().flatten();
+        let mut view: BTreeMap<String, String> =
+            stored.map(|(key, stored)| (key.clone(), stored.value.clone())).collect();
+        for (key, change) in self.kv_delta.get(instance).into_iter().flatten() {
+            match &change.value {
+                Some(value) => {
+                    view.insert(key.clone(), value.clone());
+                }
+                None if rules.broken(Defect::TombstonesIgnored) => {}
+                None => {
+                    view.remove(key);
+                }
+            }
+        }
+        view
+    }
+}

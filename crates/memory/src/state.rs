@@ -1,0 +1,138 @@
+//! The tables.
+
+use crate::queue::{MessageQueue, WorkQueue};
+use outlast_provider::model::{Event, json};
+use outlast_provider::{DeadLetter, ProviderError};
+use std::collections::BTreeMap;
+
+/// Everything that is stored. Events and messages are kept as text, so that damage is possible and sizes are real.
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) instances: BTreeMap<String, Instance>,
+    pub(crate) executions: BTreeMap<String, BTreeMap<u64, Execution>>,
+    pub(crate) history: BTreeMap<(String, u64), BTreeMap<u64, String>>,
+    pub(crate) messages: MessageQueue,
+    pub(crate) leases: BTreeMap<String, Lease>,
+    pub(crate) work: WorkQueue,
+    pub(crate) sessions: BTreeMap<String, Session>,
+    pub(crate) kv_store: BTreeMap<String, BTreeMap<String, Stored>>,
+    pub(crate) kv_delta: BTreeMap<String, BTreeMap<String, Changed>>,
+    pub(crate) dead_letters: Vec<DeadLetter>,
+    /// Leases that were taken over, for a defect that still honours them.
+    pub(crate) lost_leases: BTreeMap<String, String>,
+    pub(crate) instances_created: u64,
+}
+
+#[derive(Clone)]
+pub(crate) struct Instance {
+    pub(crate) orchestration_name: String,
+    pub(crate) orchestration_version: String,
+    pub(crate) current_execution_id: u64,
+    pub(crate) parent_instance_id: Option<String>,
+    pub(crate) custom_status: Option<String>,
+    pub(crate) custom_status_version: u64,
+    pub(crate) created_at: u64,
+    pub(crate) updated_at: u64,
+    /// Order of creation, which breaks ties of `created_at`.
+    pub(crate) created_nth: u64,
+}
+
+#[derive(Clone)]
+pub(crate) struct Execution {
+    pub(crate) status: String,
+    pub(crate) output: Option<String>,
+    pub(crate) started_at: u64,
+    pub(crate) completed_at: Option<u64>,
+    pub(crate) pinned: Option<semver::Version>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Lease {
+    pub(crate) token: String,
+    pub(crate) locked_until: u64,
+}
+
+#[derive(Clone)]
+pub(crate) struct Session {
+    pub(crate) owner: String,
+    pub(crate) locked_until: u64,
+    pub(crate) last_activity_at: u64,
+}
+
+/// A key's value as finished executions left it.
+#[derive(Clone)]
+pub(crate) struct Stored {
+    pub(crate) value: String,
+    pub(crate) last_updated_at_ms: u64,
+}
+
+/// What the current execution did to a key; no value means that it removed the key.
+#[derive(Clone)]
+pub(crate) struct Changed {
+    pub(crate) value: Option<String>,
+    pub(crate) last_updated_at_ms: u64,
+}
+
+impl State {
+    /// The lease on an instance, if it is held now.
+    pub(crate) fn live_lease(&self, instance: &str, now: u64) -> Option<&Lease> {
+        self.leases.get(instance).filter(|lease| lease.locked_until > now)
+    }
+
+    pub(crate) fn instance_of_token(&self, token: &str) -> Option<String> {
+        let held = self.leases.iter().find(|(_, lease)| lease.token == token);
+        held.map(|(instance, _)| instance.clone())
+    }
+
+    /// The highest execution id, 1 if there is none.
+    pub(crate) fn latest_execution(&self, instance: &str) -> u64 {
+        self.executions.get(instance).and_then(|all| all.keys().next_back().copied()).unwrap_or(1)
+    }
+
+    pub(crate) fn execution(&self, instance: &str, execution_id: u64) -> Option<&Execution> {
+        self.executions.get(instance)?.get(&execution_id)
+    }
+
+    /// The instance's current execution, if it has a row.
+    pub(crate) fn current_execution(&self, instance: &str) -> Option<&Execution> {
+        self.execution(instance, self.instances.get(instance)?.current_execution_id)
+    }
+
+    pub(crate) fn is_running(&self, instance: &str) -> bool {
+        self.current_execution(instance).is_some_and(|execution| execution.status == "Running")
+    }
+
+    pub(crate) fn event_texts(&self, instance: &str, execution_id: u64) -> impl Iterator<Item = &String> {
+        self.history.get(&(instance.to_string(), execution_id)).into_iter().flat_map(BTreeMap::values)
+    }
+
+    pub(crate) fn last_event_id(&self, instance: &str, execution_id: u64) -> u64 {
+        let events = self.history.get(&(instance.to_string(), execution_id));
+        events.and_then(|events| events.keys().next_back().copied()).unwrap_or(0)
+    }
+
+    /// All events of an execution, or the reason why one does not decode.
+    pub(crate) fn events(&self, instance: &str, execution_id: u64) -> Result<Vec<Event>, String> {
+        let decoded = self.event_texts(instance, execution_id).map(|text| json::decode_event(text));
+        decoded
+            .collect::<Result<_, _>>()
+            .map_err(|error| format!("history of instance '{instance}', execution {execution_id}: {error}"))
+    }
+
+    /// Ids of direct children.
+    pub(crate) fn children(&self, parent: &str) -> Vec<String> {
+        let children =
+            self.instances.iter().filter(|(_, row)| row.parent_instance_id.as_deref() == Some(parent));
+        children.map(|(id, _)| id.clone()).collect()
+    }
+}
+
+/// A permanent refusal.
+pub(crate) fn refuse<T>(operation: &str, message: impl Into<String>) -> Result<T, ProviderError> {
+    Err(ProviderError::permanent(operation, message))
+}
+
+/// Whether a status ends an execution.
+pub(crate) fn is_final(status: &str) -> bool {
+    matches!(status, "Completed" | "Failed" | "ContinuedAsNew")
+}

@@ -1,0 +1,110 @@
+//! What a batch of messages means for an instance: the table of cases A to E of the contract.
+
+use outlast_model::{Event, EventKind, WorkItem};
+
+/// What a fetch does with a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Context {
+    /// The turn is handed out with this name, version and execution.
+    Known {
+        /// The orchestration.
+        name: String,
+        /// Its version, `"unknown"` when nothing is stored.
+        version: String,
+        /// The execution that the turn belongs to.
+        execution_id: u64,
+        /// Whether stored history belongs to the turn.
+        has_history: bool,
+    },
+    /// Queue messages for an instance that does not exist: they are dropped.
+    QueueOrphan,
+    /// Something else for an instance that does not exist: kept and put off.
+    ControlOrphan,
+}
+
+/// The cases for an instance *without a row*. `history` is that of its newest execution, or the reason why it does
+/// not decode: damage never looks like absence.
+pub fn resolve(messages: &[WorkItem], newest_execution: u64, history: Result<&[Event], &str>) -> Context {
+    let begun = messages.iter().find_map(|message| match message {
+        WorkItem::StartOrchestration { orchestration, version, .. }
+        | WorkItem::ContinueAsNew { orchestration, version, .. } => Some((orchestration, version)),
+        _ => None,
+    });
+    let known = |name: &str, version: Option<&String>, execution_id, has_history| Context::Known {
+        name: name.to_string(),
+        version: version.map_or_else(|| "unknown".to_string(), Clone::clone),
+        execution_id,
+        has_history,
+    };
+    let recorded = history.iter().flat_map(|events| events.iter()).find_map(|event| match &event.kind {
+        EventKind::OrchestrationStarted { name, version, .. } => Some((name, version)),
+        _ => None,
+    });
+    match (recorded, history, begun) {
+        (Some((name, version)), _, _) => known(name, Some(version), newest_execution, true),
+        (None, Err(_), begun) => known(begun.map_or("unknown", |(name, _)| name), None, newest_execution, true),
+        (None, Ok(_), Some((name, version))) => known(name, version.as_ref(), 1, false),
+        (None, Ok(_), None) if messages.iter().all(|m| matches!(m, WorkItem::QueueMessage { .. })) => {
+            Context::QueueOrphan
+        }
+        (None, Ok(_), None) => Context::ControlOrphan,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(version: Option<&str>) -> WorkItem {
+        WorkItem::StartOrchestration {
+            instance: "i".into(),
+            orchestration: "Started".into(),
+            input: String::new(),
+            version: version.map(str::to_string),
+            parent_instance: None,
+            parent_id: None,
+            parent_execution_id: None,
+            execution_id: 1,
+        }
+    }
+
+    fn history() -> Vec<Event> {
+        let kind = EventKind::OrchestrationStarted {
+            name: "Recorded".into(),
+            version: "3".into(),
+            input: String::new(),
+            parent_instance: None,
+            parent_id: None,
+            parent_execution_id: None,
+            carry_forward_events: None,
+            initial_custom_status: None,
+        };
+        vec![Event::at(0, 1, "i", 4, None, kind)]
+    }
+
+    #[test]
+    fn the_cases_of_an_instance_without_a_row() {
+        let message = || WorkItem::QueueMessage { instance: "i".into(), name: "q".into(), data: "d".into() };
+        let cancel = || WorkItem::CancelInstance { instance: "i".into(), reason: "r".into() };
+        let known = |name: &str, version: &str, execution_id, has_history| Context::Known {
+            name: name.into(),
+            version: version.into(),
+            execution_id,
+            has_history,
+        };
+        let (recorded, none) = (history(), Vec::new());
+        let cases: [(Vec<WorkItem>, Result<&[Event], &str>, Context); 8] = [
+            (vec![cancel()], Ok(&recorded), known("Recorded", "3", 4, true)),
+            (vec![start(None)], Ok(&recorded), known("Recorded", "3", 4, true)),
+            (vec![message(), start(Some("2"))], Ok(&none), known("Started", "2", 1, false)),
+            (vec![start(None)], Ok(&none), known("Started", "unknown", 1, false)),
+            (vec![message(), message()], Ok(&none), Context::QueueOrphan),
+            (vec![message(), cancel()], Ok(&none), Context::ControlOrphan),
+            (vec![message()], Err("damaged"), known("unknown", "unknown", 4, true)),
+            (vec![start(None)], Err("damaged"), known("Started", "unknown", 4, true)),
+        ];
+        for (messages, history, expected) in cases {
+            assert_eq!(resolve(&messages, 4, history), expected, "{messages:?}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! What two stores would both decide, decided once: what a commit writes, what a batch of messages means for an
+//! instance, when things become visible, which stored rows are readable, which migrations are due.
+//!
+//! Nothing here talks to a database. A store is SQL (or documents) and row mapping around these functions.
+
+pub mod context;
+pub mod migrations;
+pub mod orphans;
+pub mod pin;
+pub mod plan;
+pub mod rows;
+pub mod token;
+
+pub use context::{Context, resolve};
+pub use plan::{CommitPlan, HistoryRow, KvChange, MessageRow, WorkRow};
+pub use token::{Token, key_of};
+
+/// Instances that a bulk operation takes when no limit is given.
+pub const DEFAULT_BULK_LIMIT: u32 = 1_000;
+
+/// What an operation with an unknown, released or taken-over token says.
+pub fn invalid_token(token: &str) -> String {
+    format!("Invalid lock token '{token}': the lease was released, taken over, cancelled or has expired")
+}
+
+/// Whether a status ends an execution.
+pub fn is_final(status: &str) -> bool {
+    matches!(status, "Completed" | "Failed" | "ContinuedAsNew")
+}

@@ -1,0 +1,130 @@
+//! Which migrations a store needs, decided without touching it.
+
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::fmt::Write;
+
+/// A bundled migration. The text of a released one never changes.
+#[derive(Debug, Clone, Copy)]
+pub struct Migration {
+    /// Position, from 1, without gaps.
+    pub version: u32,
+    /// A word or two.
+    pub name: &'static str,
+    /// The statements.
+    pub sql: &'static str,
+}
+
+impl Migration {
+    /// The checksum that the ledger keeps.
+    pub fn checksum(&self) -> String {
+        Sha256::digest(self.sql.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+    }
+}
+
+/// A line of the ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// Position.
+    pub version: u32,
+    /// Checksum of the text that was applied.
+    pub checksum: String,
+}
+
+/// Why a store is left untouched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MigrationRefusal {
+    /// The store was written by a newer release.
+    Newer {
+        /// What the ledger holds.
+        found: u32,
+        /// What this release knows.
+        known: u32,
+    },
+    /// The ledger is not a prefix of the bundled list.
+    Damaged {
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl fmt::Display for MigrationRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Newer { found, known } => write!(
+                f,
+                "the store has schema version {found}, this release knows up to {known}: use a newer release"
+            ),
+            Self::Damaged { what } => {
+                write!(f, "the migration ledger is damaged ({what}): restore it from a backup")
+            }
+        }
+    }
+}
+
+impl std::error::Error for MigrationRefusal {}
+
+/// The migrations that are still to be applied, in order. The ledger must be a prefix of the bundled list, text for
+/// text; anything else is refused.
+pub fn pending<'a>(bundled: &'a [Migration], ledger: &[Applied]) -> Result<&'a [Migration], MigrationRefusal> {
+    let known = bundled.last().map_or(0, |migration| migration.version);
+    let newest = ledger.iter().map(|applied| applied.version).max().unwrap_or(0);
+    if newest > known {
+        return Err(MigrationRefusal::Newer { found: newest, known });
+    }
+    for (index, applied) in ledger.iter().enumerate() {
+        let damaged = |what: String| Err(MigrationRefusal::Damaged { what });
+        match bundled.get(index) {
+            Some(expected) if expected.version != applied.version => {
+                return damaged(format!("found version {} where {} belongs", applied.version, expected.version));
+            }
+            Some(expected) if expected.checksum() != applied.checksum => {
+                return damaged(format!("version {} was applied with another text", applied.version));
+            }
+            Some(_) => {}
+            None => return damaged(format!("version {} comes twice", applied.version)),
+        }
+    }
+    Ok(bundled.get(ledger.len()..).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUNDLED: [Migration; 3] = [
+        Migration { version: 1, name: "one", sql: "a" },
+        Migration { version: 2, name: "two", sql: "b" },
+        Migration { version: 3, name: "three", sql: "c" },
+    ];
+
+    fn ledger(versions: &[u32]) -> Vec<Applied> {
+        let text = |version: u32| BUNDLED.get(version as usize - 1).map_or("?".to_string(), Migration::checksum);
+        versions.iter().map(|version| Applied { version: *version, checksum: text(*version) }).collect()
+    }
+
+    #[test]
+    fn a_prefix_is_continued_and_anything_else_refused() {
+        let next = |versions: &[u32]| {
+            pending(&BUNDLED, &ledger(versions)).map(|rest| rest.iter().map(|m| m.version).collect::<Vec<_>>())
+        };
+        assert_eq!(next(&[]), Ok(vec![1, 2, 3]));
+        assert_eq!(next(&[1, 2]), Ok(vec![3]));
+        assert_eq!(next(&[1, 2, 3]), Ok(vec![]));
+        assert_eq!(next(&[1, 2, 3, 4]), Err(MigrationRefusal::Newer { found: 4, known: 3 }));
+        for damaged in [&[2][..], &[1, 3], &[2, 1], &[1, 1]] {
+            assert!(matches!(next(damaged), Err(MigrationRefusal::Damaged { .. })), "{damaged:?}");
+        }
+    }
+
+    #[test]
+    fn a_changed_text_is_refused() {
+        let changed = [Applied { version: 1, checksum: "other".to_string() }];
+        let refusal = pending(&BUNDLED, &changed).unwrap_err();
+        assert!(refusal.to_string().contains("another text"), "{refusal}");
+    }
+}

@@ -1,0 +1,63 @@
+//! The pinned version in columns.
+
+use outlast_provider::DispatcherCapabilityFilter;
+use semver::{BuildMetadata, Prerelease, Version};
+
+/// The columns of a pinned version. Build metadata plays no part in precedence and is not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PinColumns {
+    /// Major version.
+    pub major: i64,
+    /// Minor version.
+    pub minor: i64,
+    /// Patch version.
+    pub patch: i64,
+    /// Pre-release identifiers, empty for a release.
+    pub pre: String,
+}
+
+impl PinColumns {
+    /// The columns for a version.
+    pub fn of(version: &Version) -> Self {
+        let column = |part: u64| i64::try_from(part).unwrap_or(i64::MAX);
+        Self {
+            major: column(version.major),
+            minor: column(version.minor),
+            patch: column(version.patch),
+            pre: version.pre.to_string(),
+        }
+    }
+
+    /// The version that the columns hold.
+    pub fn version(&self) -> Version {
+        let part = |column: i64| u64::try_from(column).unwrap_or(0);
+        Version {
+            major: part(self.major),
+            minor: part(self.minor),
+            patch: part(self.patch),
+            pre: Prerelease::new(&self.pre).unwrap_or(Prerelease::EMPTY),
+            build: BuildMetadata::EMPTY,
+        }
+    }
+}
+
+/// Whether a filter admits an execution: no filter and no pin admit everything.
+pub fn is_admitted(filter: Option<&DispatcherCapabilityFilter>, pin: Option<&PinColumns>) -> bool {
+    match (filter, pin) {
+        (Some(filter), Some(pin)) => filter.is_compatible(&pin.version()),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_survive_their_columns() {
+        for text in ["0.1.32", "1.2000.3", "2.0.0-rc.1"] {
+            let version = Version::parse(text).unwrap();
+            assert_eq!(PinColumns::of(&version).version(), version);
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! What a commit writes, worked out before the store is touched: everything that can be refused without looking at
+//! stored rows is refused here, and everything is encoded here, outside of the transaction.
+
+use outlast_model::{Event, EventKind, WorkItem, check_instance_id, json};
+use outlast_provider::{ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, saturating_ms};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// One event, ready to be inserted.
+#[derive(Debug, Clone)]
+pub struct HistoryRow {
+    /// Its id.
+    pub event_id: u64,
+    /// Its kind.
+    pub event_type: &'static str,
+    /// Its text.
+    pub event_data: String,
+}
+
+/// One orchestrator message, ready to be inserted.
+#[derive(Debug, Clone)]
+pub struct MessageRow {
+    /// The instance that it is delivered to.
+    pub instance_id: String,
+    /// Its text.
+    pub work_item: String,
+    /// The earliest time at which it may be visible; the store takes the later of this and its own time.
+    pub not_before: u64,
+}
+
+/// One activity, ready to be inserted.
+#[derive(Debug, Clone)]
+pub struct WorkRow {
+    /// Its text.
+    pub work_item: String,
+    /// The instance that scheduled it.
+    pub instance_id: String,
+    /// The execution that scheduled it.
+    pub execution_id: u64,
+    /// The id of its scheduling event.
+    pub activity_id: u64,
+    /// The session that it is bound to.
+    pub session_id: Option<String>,
+    /// Its tag.
+    pub tag: Option<String>,
+}
+
+/// One change of the key-value state, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KvChange {
+    /// The key has this value.
+    Set {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+        /// When orchestration code wrote it.
+        last_updated_at_ms: u64,
+    },
+    /// The key is gone.
+    Clear {
+        /// The key.
+        key: String,
+    },
+    /// All keys are gone.
+    ClearAll,
+}
+
+/// A turn, ready to be committed.
+#[derive(Debug, Clone)]
+pub struct CommitPlan {
+    /// The execution that it belongs to.
+    pub execution_id: u64,
+    /// Events to append.
+    pub history: Vec<HistoryRow>,
+    /// Activities to enqueue.
+    pub work: Vec<WorkRow>,
+    /// Messages to enqueue.
+    pub messages: Vec<MessageRow>,
+    /// What the turn says about the execution.
+    pub metadata: ExecutionMetadata,
+    /// Activities to delete, after the enqueueing.
+    pub cancelled: Vec<ScheduledActivityIdentifier>,
+    /// The turn's last word on the custom status, if it has one.
+    pub custom_status: Option<Option<String>>,
+    /// Changes of the key-value state.
+    pub kv: Vec<KvChange>,
+    /// The id of the event that ends the execution, if this turn does.
+    pub terminal_event_id: Option<u64>,
+}
+
+impl CommitPlan {
+    /// Plans a turn, or refuses it.
+    pub fn new(
+        execution_id: u64,
+        delta: &[Event],
+        activities: &[WorkItem],
+        messages: &[WorkItem],
+        metadata: ExecutionMetadata,
+        cancelled: Vec<ScheduledActivityIdentifier>,
+    ) -> Result<Self, ProviderError> {
+        const ACK: &str = "ack_orchestration_item";
+        Ok(Self {
+            execution_id,
+            history: history_rows(ACK, delta)?,
+            work: activities.iter().map(|item| work_row(ACK, item)).collect::<Result<_, _>>()?,
+            messages: messages.iter().map(|item| message_row(ACK, item)).collect::<Result<_, _>>()?,
+            metadata,
+            cancelled,
+            custom_status: custom_status(delta),
+            kv: kv_changes(delta),
+            terminal_event_id: delta.iter().find(|event| event.is_terminal()).map(|event| event.event_id),
+        })
+    }
+
+    /// Whether the turn ends its execution.
+    pub fn ends_execution(&self) -> bool {
+        self.metadata.status.as_deref().is_some_and(crate::is_final)
+    }
+
+    /// The highest event id of the turn.
+    pub fn last_event_id(&self) -> Option<u64> {
+        self.history.iter().map(|row| row.event_id).max()
+    }
+}
+
+/// Events as rows. An id of 0, or one that comes twice, is refused.
+pub fn history_rows(operation: &str, events: &[Event]) -> Result<Vec<HistoryRow>, ProviderError> {
+    let mut seen = BTreeSet::new();
+    let mut rows = Vec::with_capacity(events.len());
+    for event in events {
+        let event_type = event.kind.type_name();
+        if event.event_id == 0 {
+            return refuse(operation, format!("event {event_type} has id 0: the runtime assigns ids from 1"));
+        }
+        if !seen.insert(event.event_id) {
+            return refuse(operation, duplicate_event(event.event_id));
+        }
+        let event_data = encoded(operation, json::encode_event(event))?;
+        rows.push(HistoryRow { event_id: event.event_id, event_type, event_data });
+    }
+    Ok(rows)
+}
+
+/// What a commit with a known event id says.
+pub fn duplicate_event(event_id: u64) -> String {
+    format!("event id {event_id} exists already: history is append-only")
+}
+
+/// An activity as a row; anything else is refused.
+pub fn work_row(operation: &str, item: &WorkItem) -> Result<WorkRow, ProviderError> {
+    let WorkItem::ActivityExecute { instance, execution_id, id, session_id, tag, .. } = item else {
+        return refuse(operation, format!("{} cannot go to the worker queue", item.kind_name()));
+    };
+    checked_id(operation, instance)?;
+    Ok(WorkRow {
+        work_item: encoded(operation, json::encode_work_item(item))?,
+        instance_id: instance.clone(),
+        execution_id: *execution_id,
+        activity_id: *id,
+        session_id: session_id.clone(),
+        tag: tag.clone(),
+    })
+}
+
+/// A message as a row; an activity is refused.
+pub fn message_row(operation: &str, item: &WorkItem) -> Result<MessageRow, ProviderError> {
+    if let WorkItem::ActivityExecute { .. } = item {
+        return refuse(operation, "ActivityExecute cannot go to the orchestrator queue: use the worker queue");
+    }
+    let instance = item.target_instance();
+    checked_id(operation, instance)?;
+    Ok(MessageRow {
+        instance_id: instance.to_string(),
+        work_item: encoded(operation, json::encode_work_item(item))?,
+        not_before: match item {
+            WorkItem::TimerFired { fire_at_ms, .. } => *fire_at_ms,
+            _ => 0,
+        },
+    })
+}
+
+/// The completion of an activity as a row; anything else is refused.
+pub fn completion_row(operation: &str, item: &WorkItem) -> Result<MessageRow, ProviderError> {
+    match item {
+        WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. } => message_row(operation, item),
+        _ => refuse(operation, format!("{} is not a completion of an activity", item.kind_name())),
+    }
+}
+
+/// When a message becomes visible: after its delay, and a timer not before its time.
+pub fn visible_at(row: &MessageRow, now: u64, delay: Option<Duration>) -> u64 {
+    now.saturating_add(delay.map_or(0, saturating_ms)).max(row.not_before)
+}
+
+/// An id that the stores accept.
+pub fn checked_id(operation: &str, instance: &str) -> Result<(), ProviderError> {
+    check_instance_id(instance).or_else(|error| refuse(operation, error.to_string()))
+}
+
+fn custom_status(delta: &[Event]) -> Option<Option<String>> {
+    delta.iter().rev().find_map(|event| match &event.kind {
+        EventKind::CustomStatusUpdated { status } => Some(status.clone()),
+        _ => None,
+    })
+}
+
+fn kv_changes(delta: &[Event]) -> Vec<KvChange> {
+    let changes = delta.iter().filter_map(|event| match &event.kind {
+        EventKind::KeyValueSet { key, value, last_updated_at_ms } => Some(KvChange::Set {
+            key: key.clone(),
+            value: value.clone(),
+            last_updated_at_ms: *last_updated_at_ms,
+        }),
+        EventKind::KeyValueCleared { key } => Some(KvChange::Clear { key: key.clone() }),
+        EventKind::KeyValuesCleared => Some(KvChange::ClearAll),
+        _ => None,
+    });
+    changes.collect()
+}
+
+fn encoded(operation: &str, text: Result<String, json::JsonError>) -> Result<String, ProviderError> {
+    text.map_err(|error| ProviderError::permanent(operation, error.to_string()))
+}
+
+fn refuse<T>(operation: &str, message: impl Into<String>) -> Result<T, ProviderError> {
+    Err(ProviderError::permanent(operation, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(id: u64, kind: EventKind) -> Event {
+        Event::at(0, id, "i", 1, None, kind)
+    }
+
+    fn status(text: Option<&str>) -> EventKind {
+        EventKind::CustomStatusUpdated { status: text.map(str::to_string) }
+    }
+
+    fn plan(delta: &[Event]) -> Result<CommitPlan, ProviderError> {
+        CommitPlan::new(1, delta, &[], &[], ExecutionMetadata::default(), vec![])
+    }
+
+    #[test]
+    fn the_last_status_counts_and_none_means_untouched() {
+        assert_eq!(plan(&[]).unwrap().custom_status, None);
+        let delta = [event(1, status(Some("a"))), event(2, status(None))];
+        assert_eq!(plan(&delta).unwrap().custom_status, Some(None));
+    }
+
+    #[test]
+    fn key_value_changes_keep_their_order() {
+        let set = EventKind::KeyValueSet { key: "k".into(), value: "v".into(), last_updated_at_ms: 3 };
+        let delta = [event(1, EventKind::KeyValuesCleared), event(2, set)];
+        let kv = plan(&delta).unwrap().kv;
+        let set = KvChange::Set { key: "k".into(), value: "v".into(), last_updated_at_ms: 3 };
+        assert_eq!(kv, [KvChange::ClearAll, set]);
+    }
+
+    #[test]
+    fn ids_that_cannot_be_stored_are_refused() {
+        let message = |ids: &[u64]| {
+            let delta: Vec<Event> = ids.iter().map(|id| event(*id, status(None))).collect();
+            plan(&delta).unwrap_err().message
+        };
+        assert!(message(&[0]).contains("id 0"));
+        assert!(message(&[4, 4]).contains("event id 4 exists already"));
+    }
+
+    #[test]
+    fn items_go_to_their_own_queue_only() {
+        let cancel = WorkItem::CancelInstance { instance: "i".into(), reason: "r".into() };
+        assert!(work_row("op", &cancel).unwrap_err().message.contains("CancelInstance cannot go to the worker"));
+        assert!(completion_row("op", &cancel).unwrap_err().message.contains("not a completion"));
+        assert!(message_row("op", &cancel).is_ok());
+    }
+
+    #[test]
+    fn timers_wait_for_their_time_and_past_timers_do_not() {
+        let at = |fire_at_ms, delay: Option<u64>| {
+            let item = WorkItem::TimerFired { instance: "i".into(), execution_id: 1, id: 2, fire_at_ms };
+            visible_at(&message_row("op", &item).unwrap(), 1_000, delay.map(Duration::from_millis))
+        };
+        assert_eq!([at(5_000, None), at(10, None), at(0, Some(700)), at(1_200, Some(700))], [5_000, 1_000, 1_700, 1_700]);
+    }
+}

@@ -1,0 +1,162 @@
+//! The management interface of a store.
+
+use crate::{
+    DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
+    InstanceQuery, InstanceTree, ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+};
+use outlast_model::Event;
+use std::any::Any;
+use std::collections::BTreeSet;
+
+/// Discovery, figures, deletion and pruning. Found through
+/// [`Provider::as_management_capability`](crate::Provider::as_management_capability).
+///
+/// No method keeps a lease or leaves anything half done when its future is dropped.
+#[async_trait::async_trait]
+pub trait ProviderAdmin: Any + Send + Sync {
+    /// Ids of all instances, newest first. A start that nobody has committed yet is not an instance.
+    async fn list_instances(&self) -> Result<Vec<String>, ProviderError>;
+
+    /// Ids of instances whose current execution has this status, newest first.
+    async fn list_instances_by_status(&self, status: &str) -> Result<Vec<String>, ProviderError>;
+
+    /// Execution ids, ascending; empty for an unknown instance.
+    async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError>;
+
+    /// Events of one execution.
+    async fn read_history_with_execution_id(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError>;
+
+    /// Events of the newest execution; empty for an unknown instance.
+    async fn read_history(&self, instance: &str) -> Result<Vec<Event>, ProviderError>;
+
+    /// The newest execution id, 1 if there is none.
+    async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError>;
+
+    /// One instance; a permanent "not found" error for an unknown one.
+    async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError>;
+
+    /// One execution; a permanent "not found" error for an unknown one.
+    async fn get_execution_info(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<ExecutionInfo, ProviderError>;
+
+    /// Totals. Polled for gauges, so it must be cheap.
+    async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError>;
+
+    /// Waiting messages.
+    async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError>;
+
+    /// Direct children; empty for an unknown instance.
+    async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError>;
+
+    /// The parent, `None` for a root; a permanent "not found" error for an unknown instance.
+    async fn get_parent_id(&self, instance_id: &str) -> Result<Option<String>, ProviderError>;
+
+    /// Removes exactly these instances, or none: a running one (without `force`) or a child that would be left
+    /// behind is a permanent error.
+    async fn delete_instances_atomic(
+        &self,
+        ids: &[String],
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError>;
+
+    /// The instance and its descendants; the instance alone if it is unknown.
+    async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ProviderError> {
+        // The set guards against a cycle, which a damaged store could hold.
+        let mut seen = BTreeSet::from([instance_id.to_string()]);
+        let mut all_ids = vec![instance_id.to_string()];
+        let mut next = 0;
+        while let Some(id) = all_ids.get(next).cloned() {
+            for child in self.list_children(&id).await? {
+                if seen.insert(child.clone()) {
+                    all_ids.push(child);
+                }
+            }
+            next += 1;
+        }
+        Ok(InstanceTree { root_id: instance_id.to_string(), all_ids })
+    }
+
+    /// Removes a root and its descendants. A child cannot be deleted on its own, even with `force`.
+    async fn delete_instance(
+        &self,
+        instance_id: &str,
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        if let Some(parent) = self.get_parent_id(instance_id).await? {
+            return Err(ProviderError::permanent(
+                "delete_instance",
+                format!(
+                    "instance '{instance_id}' is a sub-orchestration of '{parent}': delete its root instance instead"
+                ),
+            ));
+        }
+        let tree = self.get_instance_tree(instance_id).await?;
+        self.delete_instances_atomic(&tree.all_ids, force).await
+    }
+
+    /// Removes finished roots that match, each with its descendants. Atomic per root.
+    async fn delete_instance_bulk(
+        &self,
+        filter: InstanceFilter,
+    ) -> Result<DeleteInstanceResult, ProviderError>;
+
+    /// Removes old executions of an instance, never the current or a running one.
+    async fn prune_executions(
+        &self,
+        instance_id: &str,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError>;
+
+    /// [`ProviderAdmin::prune_executions`] for every instance that matches, whatever its status.
+    async fn prune_executions_bulk(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError>;
+
+    /// One page of instances, newest first.
+    ///
+    /// The default walks [`ProviderAdmin::list_instances`]; a store with an index overrides it.
+    async fn query_instances(&self, query: &InstanceQuery) -> Result<InstancePage, ProviderError> {
+        let ids = self.list_instances().await?;
+        let from = match &query.after {
+            None => 0,
+            Some(after) => match ids.iter().position(|id| id == after) {
+                Some(at) => at + 1,
+                None => {
+                    return Err(ProviderError::permanent(
+                        "query_instances",
+                        format!("page position '{after}' not found: start again from the first page"),
+                    ));
+                }
+            },
+        };
+        let mut page = InstancePage::default();
+        for id in ids.into_iter().skip(from) {
+            if page.instances.len() == query.page_size() {
+                page.next = page.instances.last().map(|last| last.instance_id.clone());
+                break;
+            }
+            match self.get_instance_info(&id).await {
+                Ok(info) if query.matches(&info) => page.instances.push(info),
+                Ok(_) => {}
+                // Deleted since it was listed.
+                Err(error) if !error.is_retryable() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(page)
+    }
+
+    /// The newest messages that were set aside, at most `limit`. The default is for stores that set none aside.
+    async fn list_dead_letters(&self, _limit: usize) -> Result<Vec<DeadLetter>, ProviderError> {
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,72 @@
+//! What a fetch hands out and what a commit takes back.
+
+use outlast_model::{Event, WorkItem};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// A locked turn: the messages that wait for an instance, and what replay needs to process them.
+#[derive(Debug, Clone)]
+pub struct OrchestrationItem {
+    /// The instance.
+    pub instance: String,
+    /// Its orchestration.
+    pub orchestration_name: String,
+    /// The execution that the history belongs to.
+    pub execution_id: u64,
+    /// Version of the orchestration, `"unknown"` when nothing is stored.
+    pub version: String,
+    /// Events of this execution, by ascending id; empty when `history_error` is set.
+    pub history: Vec<Event>,
+    /// The fetched messages, in order of availability.
+    pub messages: Vec<WorkItem>,
+    /// Why history or key-value snapshot could not be decoded. The lease is held and the attempt counted.
+    pub history_error: Option<String>,
+    /// Key-value state as *finished* executions left it; replay adds this execution's own writes.
+    pub kv_snapshot: HashMap<String, KvEntry>,
+}
+
+/// A stored key-value pair's value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KvEntry {
+    /// The value.
+    pub value: String,
+    /// When orchestration code wrote it.
+    pub last_updated_at_ms: u64,
+}
+
+/// What a turn says about its execution, so that the store need not read events.
+#[derive(Debug, Clone, Default)]
+pub struct ExecutionMetadata {
+    /// New status of the execution: `Running`, `Completed`, `Failed` or `ContinuedAsNew`.
+    pub status: Option<String>,
+    /// Result, error text or next input; stored together with `status`.
+    pub output: Option<String>,
+    /// Written to the instance only together with `orchestration_version`.
+    pub orchestration_name: Option<String>,
+    /// Written to the instance only together with `orchestration_name`.
+    pub orchestration_version: Option<String>,
+    /// Stored when the instance is created.
+    pub parent_instance_id: Option<String>,
+    /// Overwrites the execution's pinned version when given.
+    pub pinned_duroxide_version: Option<semver::Version>,
+}
+
+/// An activity that a turn no longer wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScheduledActivityIdentifier {
+    /// The instance that scheduled it.
+    pub instance: String,
+    /// The execution that scheduled it.
+    pub execution_id: u64,
+    /// The id of its scheduling event.
+    pub activity_id: u64,
+}
+
+/// Who asks for session-bound work. All callers with one `owner_id` are one owner.
+#[derive(Debug, Clone)]
+pub struct SessionFetchConfig {
+    /// The owner.
+    pub owner_id: String,
+    /// How long a claimed session belongs to it without renewal.
+    pub lock_timeout: Duration,
+}

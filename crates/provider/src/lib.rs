@@ -1,0 +1,45 @@
+//! The storage contract of Outlast, and nothing else: [`Provider`], [`ProviderAdmin`], the values that go
+//! through them, and the clock and entropy that a store is given.
+//!
+//! A store keeps histories and two queues, hands out leases, and commits a turn atomically. It never mints
+//! execution or event ids, never runs a handler and never decides what a turn does. The validation suite in
+//! `outlast-conformance` checks every rule; `docs/provider-guide.md` explains them.
+
+mod admin;
+mod clock;
+mod dead_letter;
+mod entropy;
+pub mod error;
+mod filter;
+mod item;
+mod listing;
+pub mod management;
+mod outcome;
+mod provider;
+mod start;
+mod tags;
+mod turn;
+mod work;
+
+pub use admin::ProviderAdmin;
+pub use clock::{Clock, SystemClock, saturating_ms};
+pub use dead_letter::{DeadLetter, DeadLetterQueue};
+pub use entropy::{Entropy, OsEntropy};
+pub use error::ProviderError;
+pub use filter::{DispatcherCapabilityFilter, SemverRange};
+pub use item::{
+    ExecutionMetadata, KvEntry, OrchestrationItem, ScheduledActivityIdentifier, SessionFetchConfig,
+};
+pub use listing::{InstancePage, InstanceQuery};
+pub use management::{
+    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ManagementProvider,
+    PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+};
+pub use outcome::InstanceOutcome;
+pub use outlast_model as model;
+pub use outlast_model::{WorkItem, current_build_version, limits::MAX_WORKER_TAGS};
+pub use provider::Provider;
+pub use start::{StartOutcome, StartPolicy, StartRequest};
+pub use tags::TagFilter;
+pub use turn::{FetchedTurn, LoadedTurn, TurnRequest};
+pub use work::{FetchedWork, WorkRequest};

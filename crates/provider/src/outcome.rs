@@ -1,0 +1,46 @@
+//! How an instance stands, without its history.
+
+use outlast_model::{ErrorDetails, Event, EventKind};
+
+/// Status and result of an instance's newest execution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstanceOutcome {
+    /// The execution.
+    pub execution_id: u64,
+    /// `Running`, `Completed`, `Failed` or `ContinuedAsNew`.
+    pub status: String,
+    /// Result, error text or next input.
+    pub output: Option<String>,
+    /// The recorded failure, when the execution failed and the event that says so can be decoded.
+    pub failure: Option<ErrorDetails>,
+    /// Custom status.
+    pub custom_status: Option<String>,
+    /// Counts changes of the custom status.
+    pub custom_status_version: u64,
+}
+
+impl InstanceOutcome {
+    /// The outcome that a history tells; `None` for an empty one. The first terminal event counts.
+    pub fn from_history(history: &[Event]) -> Option<Self> {
+        let execution_id = history.first()?.execution_id;
+        let terminal = history.iter().find(|event| event.is_terminal()).map(|event| &event.kind);
+        let (status, output, failure) = match terminal {
+            Some(EventKind::OrchestrationCompleted { output }) => ("Completed", Some(output.clone()), None),
+            Some(EventKind::OrchestrationFailed { details }) => {
+                ("Failed", Some(details.display_message()), Some(details.clone()))
+            }
+            Some(EventKind::OrchestrationContinuedAsNew { input }) => {
+                ("ContinuedAsNew", Some(input.clone()), None)
+            }
+            _ => ("Running", None, None),
+        };
+        Some(Self {
+            execution_id,
+            status: status.to_string(),
+            output,
+            failure,
+            custom_status: None,
+            custom_status_version: 0,
+        })
+    }
+}

@@ -1,0 +1,246 @@
+//! The storage contract.
+
+use crate::{
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, LoadedTurn,
+    OrchestrationItem, ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
+    StartOutcome, StartPolicy, StartRequest, TagFilter, TurnRequest, WorkRequest,
+};
+use outlast_model::{Event, SystemStats, WorkItem};
+use std::any::Any;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// A store of histories and queues.
+///
+/// A lease is held while `locked_until > now`. `Ok(Some(_))` from a fetch means that the caller holds a lease;
+/// `Err(_)` and `Ok(None)` mean that it does not. Every method may be called from many tasks and processes at once.
+///
+/// Cancellation safety, for every method: a dropped future has either committed everything or nothing. A fetch that
+/// is dropped leaves no lease behind where the store can help it, and otherwise one that expires.
+#[async_trait::async_trait]
+#[allow(clippy::too_many_arguments)]
+pub trait Provider: Any + Send + Sync {
+    /// Name of the store, for logs.
+    fn name(&self) -> &str {
+        "unknown"
+    }
+
+    /// Version of the store, for logs.
+    fn version(&self) -> &str {
+        "0.0.0"
+    }
+
+    /// Locks the instance that has waited longest and hands out its visible messages, its history and its key-value
+    /// snapshot, with the lock token and the highest delivery count among the messages.
+    ///
+    /// The filter is applied before anything is locked, counted or decoded. A history that cannot be decoded is
+    /// reported in [`OrchestrationItem::history_error`], under a lease.
+    async fn fetch_orchestration_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError>;
+
+    /// Commits a turn atomically and releases its lease: deletes the fetched messages, appends history, enqueues
+    /// work, then deletes cancelled activities, and records metadata. Refused without effect when the lease is gone.
+    async fn ack_orchestration_item(
+        &self,
+        _lock_token: &str,
+        _execution_id: u64,
+        _history_delta: Vec<Event>,
+        _worker_items: Vec<WorkItem>,
+        _orchestrator_items: Vec<WorkItem>,
+        _metadata: ExecutionMetadata,
+        _cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    ) -> Result<(), ProviderError>;
+
+    /// Gives a turn back. Only the messages that the fetch took are touched: they become visible again, after
+    /// `delay` if given, and `ignore_attempt` takes the delivery off their count.
+    async fn abandon_orchestration_item(
+        &self,
+        _lock_token: &str,
+        _delay: Option<Duration>,
+        _ignore_attempt: bool,
+    ) -> Result<(), ProviderError>;
+
+    /// Events of the newest execution, by ascending id; empty for an unknown instance.
+    async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError>;
+
+    /// Events of one execution, by ascending id; empty for an unknown one.
+    async fn read_with_execution(
+        &self,
+        _instance: &str,
+        _execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError>;
+
+    /// Appends events outside of a turn, all or none, for tools and tests.
+    async fn append_with_execution(
+        &self,
+        _instance: &str,
+        _execution_id: u64,
+        _new_events: Vec<Event>,
+    ) -> Result<(), ProviderError>;
+
+    /// Enqueues an activity.
+    async fn enqueue_for_worker(&self, _item: WorkItem) -> Result<(), ProviderError>;
+
+    /// Locks the oldest activity that the tag filter and the session rules admit, with its lock token and delivery
+    /// count.
+    async fn fetch_work_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        session: Option<&SessionFetchConfig>,
+        tag_filter: &TagFilter,
+    ) -> Result<Option<(WorkItem, String, u32)>, ProviderError>;
+
+    /// Removes an activity and enqueues its completion, atomically. Refused without effect when the lease is gone.
+    async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError>;
+
+    /// Extends an activity's lease, never shortens it. Refused when the lease is gone, which is how a worker learns
+    /// that its activity was cancelled.
+    async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError>;
+
+    /// Extends live, recently used sessions of these owners; returns how many.
+    async fn renew_session_lock(
+        &self,
+        owner_ids: &[&str],
+        extend_for: Duration,
+        idle_timeout: Duration,
+    ) -> Result<usize, ProviderError>;
+
+    /// Removes expired sessions without waiting work; returns how many.
+    async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Result<usize, ProviderError>;
+
+    /// Gives an activity back, visible after `delay`; `ignore_attempt` takes the delivery off its count.
+    async fn abandon_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError>;
+
+    /// Extends a turn's lease, never shortens it. Refused when the lease is gone.
+    async fn renew_orchestration_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError>;
+
+    /// Enqueues a message for an instance, visible after `delay`. Never creates an instance.
+    async fn enqueue_for_orchestrator(
+        &self,
+        _item: WorkItem,
+        _delay: Option<Duration>,
+    ) -> Result<(), ProviderError>;
+
+    /// The management interface, if the store has one. Wrappers forward it.
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        None
+    }
+
+    /// Custom status and its version, if newer than the version last seen.
+    async fn get_custom_status(
+        &self,
+        _instance: &str,
+        _last_seen_version: u64,
+    ) -> Result<Option<(Option<String>, u64)>, ProviderError>;
+
+    /// One value of the live key-value view.
+    async fn get_kv_value(&self, instance: &str, key: &str) -> Result<Option<String>, ProviderError>;
+
+    /// The live key-value view.
+    async fn get_kv_all_values(&self, instance: &str) -> Result<HashMap<String, String>, ProviderError>;
+
+    /// Size figures; `None` for an unknown instance.
+    async fn get_instance_stats(&self, instance: &str) -> Result<Option<SystemStats>, ProviderError>;
+
+    // What follows is additive and provisional. Every default is written in terms of the methods above, so that a
+    // wrapper which knows only those still sees every call.
+
+    /// Locks a turn for a runtime that may hold the execution in memory: with `with_history: false` a store that
+    /// overrides this reads no history and no key-value rows.
+    async fn fetch_turn(&self, request: TurnRequest<'_>) -> Result<Option<FetchedTurn>, ProviderError> {
+        let fetched =
+            self.fetch_orchestration_item(request.lock_timeout, request.poll_timeout, request.filter).await?;
+        Ok(fetched.map(|(item, lock_token, attempt_count)| FetchedTurn {
+            last_event_id: match item.history_error {
+                Some(_) => None,
+                None => Some(item.history.last().map_or(0, |event| event.event_id)),
+            },
+            item,
+            lock_token,
+            attempt_count,
+            history_loaded: true,
+            now_ms: None,
+        }))
+    }
+
+    /// History and key-value snapshot of a turn that was fetched without them. Only a store that overrides
+    /// [`Provider::fetch_turn`] is ever asked.
+    async fn load_turn(&self, instance: &str, _execution_id: u64) -> Result<LoadedTurn, ProviderError> {
+        Err(ProviderError::permanent(
+            "load_turn",
+            format!("{} always delivers the history with the turn; instance '{instance}'", self.name()),
+        ))
+    }
+
+    /// Locks up to `max_items` activities. Waits for the first only.
+    async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Result<Vec<FetchedWork>, ProviderError> {
+        let mut fetched: Vec<FetchedWork> = Vec::new();
+        while fetched.len() < request.max_items {
+            let patience = if fetched.is_empty() { request.poll_timeout } else { Duration::ZERO };
+            let next = self
+                .fetch_work_item(request.lock_timeout, patience, request.session, request.tag_filter)
+                .await;
+            match next {
+                Ok(Some((item, lock_token, attempt_count))) => {
+                    fetched.push(FetchedWork { item, lock_token, attempt_count, orchestration: None });
+                }
+                Ok(None) => break,
+                // What is locked already must reach the caller, or its leases would be lost.
+                Err(_) if !fetched.is_empty() => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(fetched)
+    }
+
+    /// How an instance stands, without its history; `None` if nothing is stored for it. The default does read the
+    /// history.
+    async fn read_outcome(&self, instance: &str) -> Result<Option<InstanceOutcome>, ProviderError> {
+        let Some(mut outcome) = InstanceOutcome::from_history(&self.read(instance).await?) else {
+            return Ok(None);
+        };
+        if let Some((status, version)) = self.get_custom_status(instance, 0).await? {
+            outcome.custom_status = status;
+            outcome.custom_status_version = version;
+        }
+        Ok(Some(outcome))
+    }
+
+    /// Starts an instance unless its id is taken, in one atomic step.
+    ///
+    /// The default looks first and enqueues then: two callers at once may both be told that they started it, and a
+    /// start that still waits in the queue is not seen. Stores that can do better override it.
+    async fn start_orchestration(&self, request: StartRequest) -> Result<StartOutcome, ProviderError> {
+        let instance = request.checked_instance()?;
+        let existing = InstanceOutcome::from_history(&self.read(instance).await?);
+        let outcome = match existing {
+            Some(existing) => StartOutcome::AlreadyExists { status: Some(existing.status) },
+            None => {
+                self.enqueue_for_orchestrator(request.start.clone(), request.delay).await?;
+                StartOutcome::Started
+            }
+        };
+        if outcome == StartOutcome::Started || request.policy == StartPolicy::UseExisting {
+            // For an instance that is there, nothing delays its messages.
+            let delay = request.delay.filter(|_| outcome == StartOutcome::Started);
+            for message in request.messages {
+                self.enqueue_for_orchestrator(message, delay).await?;
+            }
+        }
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,62 @@
+//! Starting an instance with a say in what happens if the id is taken.
+
+use crate::ProviderError;
+use outlast_model::WorkItem;
+use std::time::Duration;
+
+/// What to do when the instance exists or its start already waits in the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartPolicy {
+    /// Change nothing.
+    FailIfExists,
+    /// Start nothing, but deliver the messages to the instance that is there.
+    UseExisting,
+}
+
+/// What [`Provider::start_orchestration`](crate::Provider::start_orchestration) is asked for.
+#[derive(Debug, Clone)]
+pub struct StartRequest {
+    /// A [`WorkItem::StartOrchestration`].
+    pub start: WorkItem,
+    /// How long the start stays invisible.
+    pub delay: Option<Duration>,
+    /// What to do when the id is taken.
+    pub policy: StartPolicy,
+    /// [`WorkItem::QueueMessage`]s for the same instance, delivered with the start (signal-with-start).
+    pub messages: Vec<WorkItem>,
+}
+
+/// What a start did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StartOutcome {
+    /// The start was enqueued.
+    Started,
+    /// The id was taken; no start was enqueued.
+    AlreadyExists {
+        /// Status of the current execution; `None` while the first turn has not been committed.
+        status: Option<String>,
+    },
+}
+
+impl StartRequest {
+    /// The instance to start, or a permanent error that says what is wrong with the request.
+    pub fn checked_instance(&self) -> Result<&str, ProviderError> {
+        let refuse = |message: String| Err(ProviderError::permanent("start_orchestration", message));
+        let WorkItem::StartOrchestration { instance, .. } = &self.start else {
+            return refuse(format!(
+                "{} cannot start an instance: pass a StartOrchestration",
+                self.start.kind_name()
+            ));
+        };
+        for message in &self.messages {
+            if !matches!(message, WorkItem::QueueMessage { instance: target, .. } if target == instance) {
+                return refuse(format!(
+                    "{} for '{}' cannot go along with the start of '{instance}': pass queue messages for that instance",
+                    message.kind_name(),
+                    message.target_instance(),
+                ));
+            }
+        }
+        Ok(instance)
+    }
+}

@@ -1,0 +1,34 @@
+//! Fetching several activities at once.
+
+use crate::{SessionFetchConfig, TagFilter};
+use outlast_model::WorkItem;
+use std::time::Duration;
+
+/// What [`Provider::fetch_work_items`](crate::Provider::fetch_work_items) is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkRequest<'a> {
+    /// At most this many.
+    pub max_items: usize,
+    /// How long each lease lasts.
+    pub lock_timeout: Duration,
+    /// How long to wait for the first one.
+    pub poll_timeout: Duration,
+    /// Who asks for session-bound work; `None` leaves it alone.
+    pub session: Option<&'a SessionFetchConfig>,
+    /// Which tags.
+    pub tag_filter: &'a TagFilter,
+}
+
+/// A locked activity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchedWork {
+    /// The activity.
+    pub item: WorkItem,
+    /// The lease.
+    pub lock_token: String,
+    /// How often it was delivered, this time included.
+    pub attempt_count: u32,
+    /// Name and version of the orchestration that scheduled it, where the store knows them, so that no worker has
+    /// to read a history to learn them.
+    pub orchestration: Option<(String, String)>,
+}

@@ -1,0 +1,124 @@
+-- One row per instance, from its first commit with name and version on. The implicit rowid is the order of creation.
+CREATE TABLE instances (
+    instance_id           TEXT    NOT NULL PRIMARY KEY,
+    orchestration_name    TEXT    NOT NULL,
+    orchestration_version TEXT,
+    current_execution_id  INTEGER NOT NULL,
+    parent_instance_id    TEXT,
+    custom_status         TEXT,
+    custom_status_version INTEGER NOT NULL DEFAULT 0,
+    created_at            INTEGER NOT NULL,
+    updated_at            INTEGER NOT NULL
+);
+CREATE INDEX instances_by_parent ON instances (parent_instance_id) WHERE parent_instance_id IS NOT NULL;
+
+-- One row per execution; exists independently of the instance row.
+-- last_event_id, terminal_event_id and kv_dirty spare a look at history and kv_delta.
+CREATE TABLE executions (
+    instance_id            TEXT    NOT NULL,
+    execution_id           INTEGER NOT NULL,
+    status                 TEXT    NOT NULL DEFAULT 'Running',
+    output                 TEXT,
+    started_at             INTEGER NOT NULL,
+    completed_at           INTEGER,
+    duroxide_version_major INTEGER,
+    duroxide_version_minor INTEGER,
+    duroxide_version_patch INTEGER,
+    duroxide_version_pre   TEXT,
+    last_event_id          INTEGER NOT NULL DEFAULT 0,
+    terminal_event_id      INTEGER,
+    kv_dirty               INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (instance_id, execution_id)
+) WITHOUT ROWID;
+
+-- Append-only.
+CREATE TABLE history (
+    instance_id  TEXT    NOT NULL,
+    execution_id INTEGER NOT NULL,
+    event_id     INTEGER NOT NULL,
+    event_type   TEXT    NOT NULL,
+    event_data   TEXT    NOT NULL,
+    PRIMARY KEY (instance_id, execution_id, event_id)
+) WITHOUT ROWID;
+
+-- Messages for orchestrations. available_at never changes and orders a batch; visible_at may be pushed back.
+-- A row under a lease carries its token and leaves the ready index.
+CREATE TABLE orchestrator_queue (
+    id            INTEGER NOT NULL PRIMARY KEY,
+    instance_id   TEXT    NOT NULL,
+    work_item     TEXT    NOT NULL,
+    visible_at    INTEGER NOT NULL,
+    available_at  INTEGER NOT NULL,
+    lock_token    TEXT,
+    locked_until  INTEGER,
+    attempt_count INTEGER NOT NULL DEFAULT 0 CHECK (attempt_count >= 0)
+);
+CREATE INDEX orchestrator_queue_ready ON orchestrator_queue (visible_at) WHERE lock_token IS NULL;
+CREATE INDEX orchestrator_queue_by_instance ON orchestrator_queue (instance_id);
+
+-- At most one lease per instance. The token ends with the instance id, so it needs no index of its own.
+CREATE TABLE instance_locks (
+    instance_id  TEXT    NOT NULL PRIMARY KEY,
+    lock_token   TEXT    NOT NULL,
+    locked_until INTEGER NOT NULL,
+    locked_at    INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Activities. The token ends with the row id, so it needs no index of its own. delayed marks rows that were given
+-- back with a delay, the only ones whose visible_at can lie in the future.
+CREATE TABLE worker_queue (
+    id            INTEGER NOT NULL PRIMARY KEY,
+    work_item     TEXT    NOT NULL,
+    visible_at    INTEGER NOT NULL,
+    lock_token    TEXT,
+    locked_until  INTEGER,
+    attempt_count INTEGER NOT NULL DEFAULT 0 CHECK (attempt_count >= 0),
+    instance_id   TEXT    NOT NULL,
+    execution_id  INTEGER NOT NULL,
+    activity_id   INTEGER NOT NULL,
+    session_id    TEXT,
+    tag           TEXT,
+    delayed       INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX worker_queue_ready ON worker_queue (tag) WHERE lock_token IS NULL;
+CREATE INDEX worker_queue_leased ON worker_queue (locked_until) WHERE lock_token IS NOT NULL;
+CREATE INDEX worker_queue_delayed ON worker_queue (visible_at) WHERE delayed = 1;
+CREATE INDEX worker_queue_by_activity ON worker_queue (instance_id, execution_id, activity_id);
+CREATE INDEX worker_queue_by_session ON worker_queue (session_id) WHERE session_id IS NOT NULL;
+
+CREATE TABLE sessions (
+    session_id       TEXT    NOT NULL PRIMARY KEY,
+    worker_id        TEXT    NOT NULL,
+    locked_until     INTEGER NOT NULL,
+    last_activity_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX sessions_by_deadline ON sessions (locked_until);
+
+-- Key-value state as finished executions left it.
+CREATE TABLE kv_store (
+    instance_id        TEXT    NOT NULL,
+    key                TEXT    NOT NULL,
+    value              TEXT    NOT NULL,
+    last_updated_at_ms INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (instance_id, key)
+) WITHOUT ROWID;
+
+-- What the current execution changed; a NULL value removes the key.
+CREATE TABLE kv_delta (
+    instance_id        TEXT    NOT NULL,
+    key                TEXT    NOT NULL,
+    value              TEXT,
+    last_updated_at_ms INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (instance_id, key)
+) WITHOUT ROWID;
+
+-- Messages that could not be delivered to anybody, as they were, with the reason.
+CREATE TABLE dead_letters (
+    id            INTEGER NOT NULL PRIMARY KEY,
+    queue         TEXT    NOT NULL,
+    instance_id   TEXT,
+    work_item     TEXT    NOT NULL,
+    reason        TEXT    NOT NULL,
+    attempt_count INTEGER NOT NULL,
+    dead_at       INTEGER NOT NULL
+);

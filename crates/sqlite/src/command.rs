@@ -1,0 +1,94 @@
+//! What the writer is asked to do.
+
+use crate::db::{Db, Result};
+use crate::waiting::{LeaseKind, TurnWaiter, WorkWaiter};
+use outlast_provider::{Entropy, ProviderError};
+use tokio::sync::oneshot;
+
+/// One request to the writer.
+pub(crate) enum Command {
+    /// A call that is applied once and answered when it is durable.
+    Call(Box<dyn Call>),
+    /// A fetch of a turn.
+    FetchTurn(TurnWaiter),
+    /// A fetch of activities.
+    FetchWork(WorkWaiter),
+    /// A lease whose caller went away before it got it.
+    Release(LeaseKind, String),
+    /// The provider is being dropped.
+    Stop,
+}
+
+/// What a call sees: the open transaction and the time.
+pub(crate) struct Cx<'a> {
+    pub(crate) db: &'a Db,
+    pub(crate) now: u64,
+    pub(crate) entropy: &'a dyn Entropy,
+    pub(crate) news: &'a mut News,
+}
+
+/// What a transaction made available to waiting fetches.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct News {
+    /// A turn may be ready.
+    pub(crate) turns: bool,
+    /// An activity may be ready.
+    pub(crate) work: bool,
+    /// Something becomes available at this time.
+    pub(crate) later: u64,
+}
+
+impl Default for News {
+    fn default() -> Self {
+        Self { turns: false, work: false, later: u64::MAX }
+    }
+}
+
+impl News {
+    pub(crate) fn message_at(&mut self, visible_at: u64, now: u64) {
+        match visible_at <= now {
+            true => self.turns = true,
+            false => self.later = self.later.min(visible_at),
+        }
+    }
+
+    pub(crate) fn available_at(&mut self, at: u64) {
+        self.later = self.later.min(at);
+    }
+}
+
+/// A call: applied inside a transaction, possibly more than once if that transaction is rolled back, and answered
+/// after the commit.
+pub(crate) trait Call: Send {
+    /// Applies it; false if it failed.
+    fn apply(&mut self, cx: &mut Cx<'_>) -> bool;
+    /// Tells the caller how it went. `fault` overrides the call's own result: its transaction did not commit.
+    fn answer(self: Box<Self>, fault: Option<&crate::SqliteError>);
+}
+
+pub(crate) struct Body<T, F> {
+    pub(crate) operation: &'static str,
+    pub(crate) body: F,
+    pub(crate) outcome: Option<Result<T>>,
+    pub(crate) reply: oneshot::Sender<std::result::Result<T, ProviderError>>,
+}
+
+impl<T: Send, F: FnMut(&mut Cx<'_>) -> Result<T> + Send> Call for Body<T, F> {
+    fn apply(&mut self, cx: &mut Cx<'_>) -> bool {
+        let outcome = (self.body)(cx);
+        let applied = outcome.is_ok();
+        self.outcome = Some(outcome);
+        applied
+    }
+
+    fn answer(self: Box<Self>, fault: Option<&crate::SqliteError>) {
+        let answer = match (self.outcome, fault) {
+            (Some(Err(own)), _) => Err(own.during(self.operation)),
+            (_, Some(fault)) => Err(fault.during(self.operation)),
+            (Some(Ok(value)), None) => Ok(value),
+            (None, None) => Err(crate::SqliteError::Closed.during(self.operation)),
+        };
+        // A caller that went away does not want to know.
+        let _ = self.reply.send(answer);
+    }
+}

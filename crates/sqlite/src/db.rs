@@ -1,0 +1,135 @@
+//! One connection, with prepared statements and a count of what was run.
+
+use crate::SqliteError;
+use crate::counters::Counters;
+use rusqlite::{Connection, ErrorCode, Params, Row};
+use std::sync::Arc;
+
+pub(crate) type Result<T> = std::result::Result<T, SqliteError>;
+
+pub(crate) struct Db {
+    pub(crate) conn: Connection,
+    pub(crate) counters: Arc<Counters>,
+}
+
+impl Db {
+    /// Runs a statement; says how many rows it changed.
+    pub(crate) fn run(&self, sql: &str, params: impl Params) -> Result<usize> {
+        self.counters.statements.add(1);
+        Ok(self.conn.prepare_cached(sql)?.execute(params)?)
+    }
+
+    /// Runs a statement that must change exactly `expected` rows. Anything else means that the tables contradict
+    /// each other, and nothing of the call may be kept.
+    pub(crate) fn run_exactly(&self, expected: usize, what: &str, sql: &str, params: impl Params) -> Result<()> {
+        match self.run(sql, params)? {
+            changed if changed == expected => Ok(()),
+            changed => {
+                Err(SqliteError::Damaged { details: format!("{what} changed {changed} rows instead of {expected}") })
+            }
+        }
+    }
+
+    /// Runs an insert; a row that exists is refused with these words.
+    pub(crate) fn run_constrained(
+        &self,
+        sql: &str,
+        params: impl Params,
+        refusal: impl FnOnce() -> String,
+    ) -> Result<()> {
+        self.counters.statements.add(1);
+        match self.conn.prepare_cached(sql)?.execute(params) {
+            Ok(_) => Ok(()),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                Err(SqliteError::Refused(refusal()))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The first row, if there is one.
+    pub(crate) fn one<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        map: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>> {
+        self.counters.statements.add(1);
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        let first = rows.next()?.map(map).transpose()?;
+        // A statement that returns the rows it changes must run to its end.
+        while rows.next()?.is_some() {}
+        Ok(first)
+    }
+
+    /// All rows.
+    pub(crate) fn all<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        map: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>> {
+        self.counters.statements.add(1);
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let rows = statement.query_map(params, map)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The first row that `pick` wants; later rows are not read.
+    pub(crate) fn find<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        mut pick: impl FnMut(&Row<'_>) -> rusqlite::Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        self.counters.statements.add(1);
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        while let Some(row) = rows.next()? {
+            if let Some(picked) = pick(row)? {
+                return Ok(Some(picked));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives some free pages back to the file system; says how many are left.
+    pub(crate) fn shrink(&self) -> Result<u64> {
+        let mut statement = self.conn.prepare("PRAGMA incremental_vacuum(512)")?;
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+        Ok(self.conn.pragma_query_value(None, "freelist_count", |row| unsigned(row, 0))?)
+    }
+
+    /// Changes when another connection commits.
+    pub(crate) fn data_version(&self) -> Result<i64> {
+        Ok(self.conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)
+    }
+
+    /// Transaction control, which is not counted.
+    pub(crate) fn control(&self, sql: &str) -> Result<()> {
+        self.conn.prepare_cached(sql)?.execute([])?;
+        Ok(())
+    }
+}
+
+/// A time or a size as a column. Nothing real is beyond the limit.
+pub(crate) fn column(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// An id as a column; one that does not fit is refused.
+pub(crate) fn id_column(what: &str, value: u64) -> Result<i64> {
+    i64::try_from(value).map_err(|_| SqliteError::Refused(format!("{what} {value} is too large to be stored")))
+}
+
+/// A column that is never negative.
+pub(crate) fn unsigned(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
+    Ok(u64::try_from(row.get::<_, i64>(index)?).unwrap_or(0))
+}
+
+/// A delivery count.
+pub(crate) fn attempts(row: &Row<'_>, index: usize) -> rusqlite::Result<u32> {
+    Ok(u32::try_from(row.get::<_, i64>(index)?).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,134 @@
+//! Removing instances and old executions.
+
+use crate::command::Cx;
+use crate::db::{Db, Result, column};
+use crate::{SqliteError, list, sql};
+use outlast_provider::{DeleteInstanceResult, InstanceFilter, PruneOptions, PruneResult};
+
+/// Removes exactly these instances, or none.
+pub(crate) fn instances(cx: &mut Cx<'_>, ids: &[String], force: bool) -> Result<DeleteInstanceResult> {
+    let refuse = |message: String| Err(SqliteError::Refused(message));
+    for id in ids {
+        if !force && is_running(cx.db, id)? {
+            return refuse(format!("instance '{id}' is still running: cancel it first, or use force"));
+        }
+        if let Some(child) = list::children(cx.db, id)?.into_iter().find(|child| !ids.contains(child)) {
+            return refuse(format!("child '{child}' of '{id}' would be orphaned: delete the whole tree"));
+        }
+    }
+    let mut deleted = DeleteInstanceResult::default();
+    for id in ids {
+        add(&mut deleted, &one(cx.db, id)?);
+    }
+    // A lease that is gone frees nobody's work, but messages that others waited behind may be next.
+    cx.news.turns = true;
+    cx.news.work = true;
+    Ok(deleted)
+}
+
+/// Removes a root and its descendants.
+pub(crate) fn tree(cx: &mut Cx<'_>, root: &str, force: bool) -> Result<DeleteInstanceResult> {
+    match list::parent(cx.db, root)? {
+        None => Err(SqliteError::Refused(format!("instance '{root}' not found"))),
+        Some(Some(parent)) => Err(SqliteError::Refused(format!(
+            "instance '{root}' is a sub-orchestration of '{parent}': delete its root instance instead"
+        ))),
+        Some(None) => {
+            let ids = list::tree(cx.db, root)?;
+            instances(cx, &ids, force)
+        }
+    }
+}
+
+/// Removes a finished root that still matches, with its descendants; one with a running descendant stays.
+pub(crate) fn finished_tree(
+    cx: &mut Cx<'_>,
+    root: &str,
+    completed_before: Option<u64>,
+) -> Result<Option<DeleteInstanceResult>> {
+    if candidate(cx.db, root, completed_before, true)?.is_none() {
+        return Ok(None);
+    }
+    let ids = list::tree(cx.db, root)?;
+    for id in &ids {
+        if is_running(cx.db, id)? {
+            return Ok(None);
+        }
+    }
+    instances(cx, &ids, true).map(Some)
+}
+
+fn one(db: &Db, id: &str) -> Result<DeleteInstanceResult> {
+    let count = |sql: &str| Ok::<u64, SqliteError>(db.run(sql, [id])? as u64);
+    let deleted = DeleteInstanceResult {
+        events_deleted: count(sql::DELETE_INSTANCE_HISTORY)?,
+        executions_deleted: count(sql::DELETE_INSTANCE_EXECUTIONS)?,
+        queue_messages_deleted: count(sql::DELETE_INSTANCE_ORCHESTRATOR_QUEUE)?
+            + count(sql::DELETE_INSTANCE_WORKER_QUEUE)?,
+        instances_deleted: count(sql::DELETE_INSTANCE_INSTANCES)?,
+    };
+    for sql in [sql::DELETE_INSTANCE_INSTANCE_LOCKS, sql::DELETE_INSTANCE_KV_STORE, sql::DELETE_INSTANCE_KV_DELTA] {
+        db.run(sql, [id])?;
+    }
+    Ok(deleted)
+}
+
+pub(crate) fn add(total: &mut DeleteInstanceResult, more: &DeleteInstanceResult) {
+    total.instances_deleted += more.instances_deleted;
+    total.executions_deleted += more.executions_deleted;
+    total.events_deleted += more.events_deleted;
+    total.queue_messages_deleted += more.queue_messages_deleted;
+}
+
+fn is_running(db: &Db, id: &str) -> Result<bool> {
+    Ok(db.one(sql::IS_RUNNING, [id], |_| Ok(()))?.is_some())
+}
+
+/// Removes old executions of an instance.
+pub(crate) fn prune(cx: &mut Cx<'_>, instance: &str, options: &PruneOptions) -> Result<PruneResult> {
+    if list::parent(cx.db, instance)?.is_none() {
+        return Err(SqliteError::Refused(format!("instance '{instance}' not found")));
+    }
+    let keep = i64::from(options.keep_last.unwrap_or(0));
+    let candidates = (instance, keep, options.completed_before.map(column));
+    let doomed: Vec<i64> = cx.db.all(sql::PRUNE_CANDIDATES, candidates, |row| row.get(0))?;
+    let mut result = PruneResult { instances_processed: 1, ..PruneResult::default() };
+    for execution in doomed {
+        result.events_deleted += cx.db.run(sql::PRUNE_HISTORY, (instance, execution))? as u64;
+        cx.db.run_exactly(1, "pruning an execution", sql::PRUNE_EXECUTION, (instance, execution))?;
+        result.executions_deleted += 1;
+    }
+    Ok(result)
+}
+
+/// The next instances, in order of creation, that a bulk filter selects after a position.
+pub(crate) fn candidates_after(
+    db: &Db,
+    after: i64,
+    filter: &InstanceFilter,
+    finished_roots: bool,
+    limit: usize,
+) -> Result<Vec<(i64, String)>> {
+    let before = filter.completed_before.map(column);
+    if let Some(ids) = &filter.instance_ids {
+        let mut found = Vec::new();
+        for id in ids {
+            if let Some(position) = candidate(db, id, filter.completed_before, finished_roots)?
+                && position > after
+            {
+                found.push((position, id.clone()));
+            }
+        }
+        found.sort();
+        found.dedup();
+        found.truncate(limit);
+        return Ok(found);
+    }
+    let page = (after, before, finished_roots, column(limit as u64));
+    db.all(sql::BULK_CANDIDATES, page, |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+fn candidate(db: &Db, id: &str, completed_before: Option<u64>, finished_roots: bool) -> Result<Option<i64>> {
+    let wanted = (id, completed_before.map(column), finished_roots);
+    db.one(sql::BULK_CANDIDATE, wanted, |row| row.get(0))
+}

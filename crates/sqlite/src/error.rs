@@ -1,0 +1,135 @@
+//! What can go wrong with a SQLite store.
+
+use outlast_provider::ProviderError;
+use outlast_provider_kit::migrations::MigrationRefusal;
+use rusqlite::ErrorCode;
+use std::path::PathBuf;
+
+/// Why a store could not be opened, or an operation failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SqliteError {
+    /// The database URL is not understood.
+    #[error("cannot use database URL '{url}': {reason}")]
+    InvalidUrl {
+        /// The URL.
+        url: String,
+        /// What is wrong with it, and what to write instead.
+        reason: String,
+    },
+    /// The file could not be created or opened.
+    #[error("cannot open '{}': {reason}", path.display())]
+    CannotOpen {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// The file holds something else.
+    #[error("'{}' is not an Outlast store ({found}): it was left untouched; choose another file", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it seems to be.
+        found: String,
+    },
+    /// The schema cannot be brought up to date.
+    #[error("cannot use the store '{}': {refusal}", path.display())]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        refusal: MigrationRefusal,
+    },
+    /// A setting did not take effect.
+    #[error("'{}': PRAGMA {pragma} is {found}, but must be {wanted}", path.display())]
+    Pragma {
+        /// The file.
+        path: PathBuf,
+        /// The setting.
+        pragma: &'static str,
+        /// What was asked for.
+        wanted: String,
+        /// What the database says.
+        found: String,
+    },
+    /// The file is damaged.
+    #[error("the store is damaged: {details}; restore it from a backup")]
+    Damaged {
+        /// What was found.
+        details: String,
+    },
+    /// The disk is full. Nothing of the operation was stored; it can be tried again when there is room.
+    #[error("no space left on the device of the store")]
+    DiskFull,
+    /// The store was opened read-only, or its file or folder may not be written to.
+    #[error("the store is read-only: {details}")]
+    ReadOnly {
+        /// What the database said.
+        details: String,
+    },
+    /// Another process holds the store for too long.
+    #[error("the store is busy: {details}")]
+    Busy {
+        /// What the database said.
+        details: String,
+    },
+    /// Reading or writing the file failed. Whether the last commit is stored is unknown until it is tried again.
+    #[error("reading or writing the store failed: {details}")]
+    Io {
+        /// What the database said.
+        details: String,
+    },
+    /// The store is being closed.
+    #[error("the store is closed")]
+    Closed,
+    /// The call itself is wrong, or its lease is gone.
+    #[error("{0}")]
+    Refused(String),
+    /// Anything else that SQLite reports.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl SqliteError {
+    /// Whether the same call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::DiskFull | Self::Busy { .. } | Self::Io { .. } | Self::Closed)
+    }
+
+    /// The same error as the contract expresses it.
+    pub(crate) fn during(&self, operation: &str) -> ProviderError {
+        match self.is_retryable() {
+            true => ProviderError::retryable(operation, self.to_string()),
+            false => ProviderError::permanent(operation, self.to_string()),
+        }
+    }
+
+    /// Whether the connection must not be trusted with another statement: after a failed write or sync, what is
+    /// cached may differ from what is stored.
+    pub(crate) fn breaks_connection(&self) -> bool {
+        matches!(self, Self::Io { .. } | Self::Damaged { .. })
+    }
+}
+
+impl From<rusqlite::Error> for SqliteError {
+    fn from(error: rusqlite::Error) -> Self {
+        let details = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::DiskFull,
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly { details },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed) => {
+                Self::Busy { details }
+            }
+            Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::OutOfMemory) => Self::Io { details },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged { details },
+            _ => Self::Other(details),
+        }
+    }
+}
+
+impl From<SqliteError> for ProviderError {
+    fn from(error: SqliteError) -> Self {
+        error.during("sqlite")
+    }
+}

@@ -1,0 +1,118 @@
+//! Reading and appending events.
+
+use crate::command::Cx;
+use crate::db::{Db, Result, column, id_column};
+use crate::{SqliteError, kv, sql};
+use outlast_model::{ErrorDetails, Event, EventKind, SystemStats, json};
+use outlast_provider::{InstanceOutcome, LoadedTurn};
+use outlast_provider_kit::plan::{HistoryRow, duplicate_event};
+use outlast_provider_kit::rows;
+
+/// The highest execution id, 1 if there is none.
+pub(crate) fn newest_execution(db: &Db, instance: &str) -> Result<u64> {
+    let newest = db.one(sql::NEWEST_EXECUTION, [instance], |row| row.get::<_, Option<i64>>(0))?.flatten();
+    Ok(newest.map_or(1, |id| u64::try_from(id).unwrap_or(1)))
+}
+
+pub(crate) fn last_event_id(db: &Db, instance: &str, execution_id: u64) -> Result<u64> {
+    let key = (instance, id_column("execution id", execution_id)?);
+    let last = db.one(sql::LAST_EVENT, key, |row| row.get::<_, Option<i64>>(0))?.flatten();
+    Ok(last.map_or(0, |id| u64::try_from(id).unwrap_or(0)))
+}
+
+/// The stored events of an execution, as text.
+pub(crate) fn texts(db: &Db, instance: &str, execution_id: u64) -> Result<Vec<String>> {
+    let texts = db.all(sql::READ_HISTORY, (instance, column(execution_id)), |row| row.get(0))?;
+    db.counters.history_rows_read.add(texts.len());
+    Ok(texts)
+}
+
+/// The events of an execution, or of the newest one. One that does not decode makes the whole an error.
+pub(crate) fn read(db: &Db, instance: &str, execution_id: Option<u64>) -> Result<Vec<Event>> {
+    let execution_id = match execution_id {
+        Some(id) => id,
+        None => newest_execution(db, instance)?,
+    };
+    let texts = texts(db, instance, execution_id)?;
+    rows::decode_history(instance, execution_id, texts.iter().map(String::as_str))
+        .map_err(|details| SqliteError::Damaged { details })
+}
+
+pub(crate) fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Result<LoadedTurn> {
+    let texts = texts(db, instance, execution_id)?;
+    let kv_snapshot = kv::snapshot(db, instance)?;
+    Ok(match rows::decode_history(instance, execution_id, texts.iter().map(String::as_str)) {
+        Ok(history) => LoadedTurn { history, kv_snapshot, history_error: None },
+        Err(reason) => LoadedTurn { history: Vec::new(), kv_snapshot, history_error: Some(reason) },
+    })
+}
+
+/// Inserts events; one that exists is refused.
+pub(crate) fn insert(db: &Db, instance: &str, execution_id: u64, events: &[HistoryRow]) -> Result<()> {
+    let execution = id_column("execution id", execution_id)?;
+    for event in events {
+        let event_id = id_column("event id", event.event_id)?;
+        let row = (instance, execution, event_id, event.event_type, &event.event_data);
+        db.run_constrained(sql::INSERT_EVENT, row, || duplicate_event(event.event_id))?;
+    }
+    Ok(())
+}
+
+/// Appends events outside of a turn.
+pub(crate) fn append(cx: &mut Cx<'_>, instance: &str, execution_id: u64, events: &[HistoryRow]) -> Result<()> {
+    insert(cx.db, instance, execution_id, events)?;
+    if let Some(last) = events.iter().map(|event| event.event_id).max() {
+        let raised = (instance, id_column("execution id", execution_id)?, id_column("event id", last)?);
+        cx.db.run(sql::RAISE_LAST_EVENT, raised)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn outcome(db: &Db, instance: &str) -> Result<Option<InstanceOutcome>> {
+    db.one(sql::OUTCOME, [instance], |row| {
+        let terminal: Option<String> = row.get(3)?;
+        Ok(InstanceOutcome {
+            execution_id: crate::db::unsigned(row, 0)?,
+            status: row.get(1)?,
+            output: row.get(2)?,
+            failure: terminal.as_deref().and_then(failure),
+            custom_status: row.get(4)?,
+            custom_status_version: crate::db::unsigned(row, 5)?,
+        })
+    })
+}
+
+fn failure(terminal: &str) -> Option<ErrorDetails> {
+    match json::decode_event(terminal).ok()?.kind {
+        EventKind::OrchestrationFailed { details } => Some(details),
+        _ => None,
+    }
+}
+
+pub(crate) fn stats(db: &Db, instance: &str) -> Result<Option<SystemStats>> {
+    let sizes = db.one(sql::INSTANCE_STATS, [instance], |row| {
+        Ok((crate::db::unsigned(row, 0)?, crate::db::unsigned(row, 1)?))
+    })?;
+    let Some((history_event_count, history_size_bytes)) = sizes else { return Ok(None) };
+    let first: Option<String> = db.one(sql::FIRST_EVENT, [instance], |row| row.get(0))?;
+    let queue_pending_count = match first.map(|text| json::decode_event(&text)) {
+        Some(Err(error)) => {
+            return Err(SqliteError::Damaged { details: format!("first event of instance '{instance}': {error}") });
+        }
+        Some(Ok(Event { kind: EventKind::OrchestrationStarted { carry_forward_events, .. }, .. })) => {
+            carry_forward_events.map_or(0, |carried| carried.len() as u64)
+        }
+        Some(Ok(_)) | None => 0,
+    };
+    let kv = db.one(sql::KV_STATS, [instance], |row| {
+        Ok((crate::db::unsigned(row, 0)?, crate::db::unsigned(row, 1)?))
+    })?;
+    let (kv_user_key_count, kv_total_value_bytes) = kv.unwrap_or_default();
+    Ok(Some(SystemStats {
+        history_event_count,
+        history_size_bytes,
+        queue_pending_count,
+        kv_user_key_count,
+        kv_total_value_bytes,
+    }))
+}

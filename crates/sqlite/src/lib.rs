@@ -1,0 +1,38 @@
+//! Outlast's embedded store: one SQLite file, nothing to install.
+//!
+//! One connection writes, on its own thread. Calls that wait for it are applied in one transaction and answered when
+//! that transaction is durable, so concurrent callers share the price of a sync; a lone call commits at once. A fetch
+//! that waits for work is served inside the transaction that makes the work visible. Reads run on connections of their
+//! own. Several processes can use one file.
+//!
+//! Every acknowledged write is on disk (`synchronous = FULL`) unless [`SqliteOptions::synchronous`] says otherwise.
+
+mod admin;
+mod command;
+mod counters;
+mod db;
+mod delete;
+mod error;
+mod fetch;
+mod handle;
+mod history;
+mod kv;
+mod list;
+mod open;
+mod options;
+mod provider;
+mod session;
+mod sql;
+mod start;
+mod store;
+mod threads;
+mod tools;
+mod url;
+mod waiting;
+mod work;
+mod write;
+
+pub use counters::SqliteStats;
+pub use error::SqliteError;
+pub use options::{SqliteOptions, Synchronous};
+pub use provider::SqliteProvider;

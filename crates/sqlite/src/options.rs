@@ -1,0 +1,81 @@
+//! Settings of a store.
+
+use outlast_provider::{Clock, Entropy, OsEntropy, SystemClock};
+use outlast_provider_kit::orphans::DEFAULT_LIFE_MS;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// When a commit counts as stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Synchronous {
+    /// Every commit is on disk before it is acknowledged. Survives power loss.
+    #[default]
+    Full,
+    /// Commits survive a crash of the process, but the newest ones may be lost when the machine loses power: an
+    /// acknowledged start, signal or completion can vanish. Only for data that can be made again.
+    Normal,
+}
+
+impl Synchronous {
+    pub(crate) fn pragma(self) -> (&'static str, i64) {
+        match self {
+            Self::Full => ("FULL", 2),
+            Self::Normal => ("NORMAL", 1),
+        }
+    }
+}
+
+/// Settings of a [`SqliteProvider`](crate::SqliteProvider). The defaults suit an embedded store.
+#[derive(Clone)]
+pub struct SqliteOptions {
+    /// When a commit counts as stored.
+    pub synchronous: Synchronous,
+    /// Connections (and threads) for reads that need no write lock. An in-memory store reads on its writer.
+    pub reader_connections: usize,
+    /// Memory for SQLite's page cache, per connection.
+    pub cache_bytes: usize,
+    /// How large the write-ahead log may grow before it is emptied into the database.
+    pub wal_limit_bytes: u64,
+    /// How often a waiting fetch looks for work that another process committed.
+    pub foreign_poll_interval: Duration,
+    /// How long a control message for an instance that never starts is kept.
+    pub orphan_life: Duration,
+    /// Runs every operation on the calling task instead of on threads: for simulations on one thread and paused
+    /// time. A caller then blocks its thread while SQLite works.
+    pub inline: bool,
+    /// Where the store reads the time.
+    pub clock: Arc<dyn Clock>,
+    /// Where the store takes its lock tokens from.
+    pub entropy: Arc<dyn Entropy>,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self {
+            synchronous: Synchronous::Full,
+            reader_connections: 2,
+            cache_bytes: 8 << 20,
+            wal_limit_bytes: 32 << 20,
+            foreign_poll_interval: Duration::from_millis(40),
+            orphan_life: Duration::from_millis(DEFAULT_LIFE_MS),
+            inline: false,
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(OsEntropy),
+        }
+    }
+}
+
+impl fmt::Debug for SqliteOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteOptions")
+            .field("synchronous", &self.synchronous)
+            .field("reader_connections", &self.reader_connections)
+            .field("cache_bytes", &self.cache_bytes)
+            .field("wal_limit_bytes", &self.wal_limit_bytes)
+            .field("foreign_poll_interval", &self.foreign_poll_interval)
+            .field("orphan_life", &self.orphan_life)
+            .field("inline", &self.inline)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,445 @@
+//! The store behind its trait.
+
+use crate::command::{Body, Command, Cx};
+use crate::counters::{Counters, SqliteStats};
+use crate::db::{Db, Result};
+use crate::handle::Handle;
+use crate::start::StartPlan;
+use crate::store::Store;
+use crate::threads::Threads;
+use crate::url::{self, Location};
+use crate::waiting::{Guarded, Leases, RawTurn, TurnAsk, Waiter, WorkAsk};
+use crate::{SqliteError, SqliteOptions, history, kv, session, sql, start, work, write};
+use async_trait::async_trait;
+use outlast_model::{Event, SystemStats, WorkItem};
+use outlast_provider::{
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, LoadedTurn,
+    OrchestrationItem, Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
+    StartOutcome, StartRequest, TagFilter, TurnRequest, WorkRequest, saturating_ms,
+};
+use outlast_provider_kit::plan::{checked_id, completion_row, history_rows, message_row, work_row};
+use outlast_provider_kit::{CommitPlan, rows};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+type Answer<T> = std::result::Result<T, ProviderError>;
+
+/// A store in one SQLite file, or in memory.
+///
+/// All methods are cancellation safe: a call whose future is dropped is either stored completely or not at all, and a
+/// dropped fetch gives back what it was about to get, without counting the delivery. Methods that wait need a tokio
+/// runtime with its timer enabled.
+pub struct SqliteProvider {
+    engine: Engine,
+    pub(crate) location: Location,
+    pub(crate) options: SqliteOptions,
+    counters: Arc<Counters>,
+}
+
+enum Engine {
+    Threaded(Threads),
+    Inline(Arc<Mutex<Store>>),
+}
+
+impl SqliteProvider {
+    /// Opens a store: `sqlite:PATH` (created if it is missing), `sqlite:PATH?mode=rw` (must exist),
+    /// `sqlite:PATH?mode=ro` (read only, for tools), or `sqlite::memory:` (private to this provider).
+    pub async fn new(
+        database_url: &str,
+        options: Option<SqliteOptions>,
+    ) -> std::result::Result<Self, SqliteError> {
+        let location = url::parse(database_url)?;
+        let options = options.unwrap_or_default();
+        let counters = Arc::new(Counters::default());
+        let engine = match options.inline {
+            true => {
+                let store = Store::open(location.clone(), options.clone(), Arc::clone(&counters))?;
+                Engine::Inline(Arc::new(Mutex::new(store)))
+            }
+            false => {
+                let threads = Threads::start(location.clone(), options.clone(), Arc::clone(&counters));
+                Engine::Threaded(threads.await?)
+            }
+        };
+        Ok(Self { engine, location, options, counters })
+    }
+
+    /// A store in memory, private to this provider and gone with it.
+    pub async fn new_in_memory() -> std::result::Result<Self, SqliteError> {
+        Self::new_in_memory_with_options(None).await
+    }
+
+    /// [`SqliteProvider::new_in_memory`] with options.
+    pub async fn new_in_memory_with_options(
+        options: Option<SqliteOptions>,
+    ) -> std::result::Result<Self, SqliteError> {
+        Self::new("sqlite::memory:", options).await
+    }
+
+    /// Figures since the store was opened.
+    pub fn stats(&self) -> SqliteStats {
+        self.counters.read()
+    }
+
+    pub(crate) fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    fn handle(&self) -> Handle {
+        match &self.engine {
+            Engine::Threaded(threads) => Handle::Threaded(threads.commands.clone()),
+            Engine::Inline(store) => Handle::Inline(Arc::downgrade(store)),
+        }
+    }
+
+    fn submit(&self, command: Command) {
+        match &self.engine {
+            // A writer that is gone drops the command, and the caller sees that.
+            Engine::Threaded(threads) => drop(threads.commands.send(command)),
+            Engine::Inline(_) => self.handle().submit(command),
+        }
+    }
+
+    /// Runs a call in the writer's next transaction; returns when that is durable.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        body: impl FnMut(&mut Cx<'_>) -> Result<T> + Send + 'static,
+    ) -> Answer<T> {
+        let (reply, answer) = oneshot::channel();
+        self.submit(Command::Call(Box::new(Body { operation, body, outcome: None, reply })));
+        answer.await.unwrap_or_else(|_| Err(SqliteError::Closed.during(operation)))
+    }
+
+    /// Runs a read on a connection of its own, where there is one.
+    pub(crate) async fn read_with<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        mut body: impl FnMut(&Db) -> Result<T> + Send + 'static,
+    ) -> Answer<T> {
+        match &self.engine {
+            Engine::Threaded(Threads { reads: Some(reads), .. }) => {
+                let (reply, answer) = oneshot::channel();
+                let job = move |db: &Db| drop(reply.send(body(db)));
+                if reads.send(Box::new(job)).is_err() {
+                    return Err(SqliteError::Closed.during(operation));
+                }
+                let read = answer.await.unwrap_or(Err(SqliteError::Closed));
+                read.map_err(|error| error.during(operation))
+            }
+            Engine::Threaded(_) => self.write(operation, move |cx| body(cx.db)).await,
+            Engine::Inline(store) => {
+                let store = locked(store);
+                store.db().and_then(body).map_err(|error| error.during(operation))
+            }
+        }
+    }
+
+    /// Waits for what a fetch is given. A fetch that gives up while its answer is on the way hands it back.
+    async fn wait<L: Leases>(
+        &self,
+        mut answer: oneshot::Receiver<Answer<Option<Guarded<L>>>>,
+        patience: Duration,
+        operation: &'static str,
+    ) -> Answer<Option<L>> {
+        let answered = match &self.engine {
+            _ if patience.is_zero() => Some(answer.await),
+            Engine::Threaded(_) => tokio::time::timeout(patience, answer).await.ok(),
+            Engine::Inline(store) => self.wait_inline(store, &mut answer, patience).await,
+        };
+        match answered {
+            None => Ok(None),
+            Some(Ok(given)) => Ok(given?.and_then(Guarded::take)),
+            Some(Err(_)) => Err(SqliteError::Closed.during(operation)),
+        }
+    }
+
+    /// Without a writer thread, the waiting task itself looks again when something becomes available.
+    async fn wait_inline<T>(
+        &self,
+        store: &Arc<Mutex<Store>>,
+        answer: &mut oneshot::Receiver<T>,
+        patience: Duration,
+    ) -> Option<std::result::Result<T, oneshot::error::RecvError>> {
+        let give_up_at = self.options.clock.now_ms().saturating_add(saturating_ms(patience));
+        loop {
+            let now = self.options.clock.now_ms();
+            let wake_at = locked(store).wake_at().unwrap_or(u64::MAX);
+            if wake_at <= now {
+                locked(store).process(Vec::new(), true, &self.handle());
+            }
+            let pause = Duration::from_millis(wake_at.min(give_up_at).saturating_sub(now));
+            match tokio::time::timeout(pause, &mut *answer).await {
+                Ok(answered) => return Some(answered),
+                Err(_) if self.options.clock.now_ms() >= give_up_at => return None,
+                Err(_) => {}
+            }
+        }
+    }
+
+    async fn fetch_raw(&self, request: &TurnRequest<'_>) -> Answer<Option<RawTurn>> {
+        let (reply, answer) = oneshot::channel();
+        let ask = TurnAsk {
+            lock_ms: saturating_ms(request.lock_timeout),
+            filter: request.filter.cloned(),
+            with_history: request.with_history,
+        };
+        let parks = !request.poll_timeout.is_zero();
+        self.submit(Command::FetchTurn(Waiter { ask, parks, fresh: true, reply }));
+        self.wait(answer, request.poll_timeout, "fetch_orchestration_item").await
+    }
+
+    async fn fetch_work(&self, request: &WorkRequest<'_>, with_name: bool) -> Answer<Vec<FetchedWork>> {
+        if *request.tag_filter == TagFilter::None || request.max_items == 0 {
+            return Ok(Vec::new());
+        }
+        let (reply, answer) = oneshot::channel();
+        let ask = WorkAsk {
+            max_items: request.max_items,
+            lock_ms: saturating_ms(request.lock_timeout),
+            session: request.session.cloned(),
+            tags: request.tag_filter.clone(),
+            with_name,
+        };
+        let parks = !request.poll_timeout.is_zero();
+        self.submit(Command::FetchWork(Waiter { ask, parks, fresh: true, reply }));
+        Ok(self.wait(answer, request.poll_timeout, "fetch_work_item").await?.unwrap_or_default())
+    }
+}
+
+fn locked(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
+    store.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Decodes what the writer left as text.
+fn turn(raw: RawTurn) -> FetchedTurn {
+    let history_loaded = raw.replay.is_some();
+    let (texts, kv_snapshot) = raw.replay.unwrap_or_default();
+    let decoded = rows::decode_history(&raw.instance, raw.execution_id, texts.iter().map(String::as_str));
+    let (history, history_error) = match decoded {
+        Ok(history) => (history, None),
+        Err(reason) => (Vec::new(), Some(reason)),
+    };
+    FetchedTurn {
+        item: OrchestrationItem {
+            instance: raw.instance,
+            orchestration_name: raw.orchestration_name,
+            execution_id: raw.execution_id,
+            version: raw.version,
+            history,
+            messages: raw.messages,
+            history_error,
+            kv_snapshot,
+        },
+        lock_token: raw.lock_token,
+        attempt_count: raw.attempt_count,
+        last_event_id: Some(raw.last_event_id),
+        history_loaded,
+        now_ms: Some(raw.now),
+    }
+}
+
+#[async_trait]
+impl Provider for SqliteProvider {
+    fn name(&self) -> &str {
+        "sqlite"
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    async fn fetch_orchestration_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Answer<Option<(OrchestrationItem, String, u32)>> {
+        let request = TurnRequest { lock_timeout, poll_timeout, filter, with_history: true };
+        let fetched = self.fetch_raw(&request).await?.map(turn);
+        Ok(fetched.map(|turn| (turn.item, turn.lock_token, turn.attempt_count)))
+    }
+
+    async fn ack_orchestration_item(
+        &self,
+        lock_token: &str,
+        execution_id: u64,
+        history_delta: Vec<Event>,
+        worker_items: Vec<WorkItem>,
+        orchestrator_items: Vec<WorkItem>,
+        metadata: ExecutionMetadata,
+        cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    ) -> Answer<()> {
+        let plan = CommitPlan::new(
+            execution_id,
+            &history_delta,
+            &worker_items,
+            &orchestrator_items,
+            metadata,
+            cancelled_activities,
+        )?;
+        let token = lock_token.to_string();
+        self.write("ack_orchestration_item", move |cx| write::commit(cx, &token, &plan)).await
+    }
+
+    async fn abandon_orchestration_item(
+        &self,
+        lock_token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Answer<()> {
+        let token = lock_token.to_string();
+        self.write("abandon_orchestration_item", move |cx| write::abandon(cx, &token, delay, ignore_attempt)).await
+    }
+
+    async fn read(&self, instance: &str) -> Answer<Vec<Event>> {
+        let instance = instance.to_string();
+        self.read_with("read", move |db| history::read(db, &instance, None)).await
+    }
+
+    async fn read_with_execution(&self, instance: &str, execution_id: u64) -> Answer<Vec<Event>> {
+        let instance = instance.to_string();
+        self.read_with("read_with_execution", move |db| history::read(db, &instance, Some(execution_id))).await
+    }
+
+    async fn append_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        new_events: Vec<Event>,
+    ) -> Answer<()> {
+        const APPEND: &str = "append_with_execution";
+        checked_id(APPEND, instance)?;
+        let events = history_rows(APPEND, &new_events)?;
+        let instance = instance.to_string();
+        self.write(APPEND, move |cx| history::append(cx, &instance, execution_id, &events)).await
+    }
+
+    async fn enqueue_for_worker(&self, item: WorkItem) -> Answer<()> {
+        let row = work_row("enqueue_for_worker", &item)?;
+        self.write("enqueue_for_worker", move |cx| write::enqueue_work(cx, &row)).await
+    }
+
+    async fn fetch_work_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        session: Option<&SessionFetchConfig>,
+        tag_filter: &TagFilter,
+    ) -> Answer<Option<(WorkItem, String, u32)>> {
+        let request = WorkRequest { max_items: 1, lock_timeout, poll_timeout, session, tag_filter };
+        let fetched = self.fetch_work(&request, false).await?;
+        Ok(fetched.into_iter().next().map(|work| (work.item, work.lock_token, work.attempt_count)))
+    }
+
+    async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Answer<()> {
+        const ACK: &str = "ack_work_item";
+        let row = completion.as_ref().map(|item| completion_row(ACK, item)).transpose()?;
+        let token = token.to_string();
+        self.write(ACK, move |cx| work::ack(cx, &token, row.as_ref())).await
+    }
+
+    async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
+        let token = token.to_string();
+        self.write("renew_work_item_lock", move |cx| work::renew(cx, &token, extend_for)).await
+    }
+
+    async fn renew_session_lock(
+        &self,
+        owner_ids: &[&str],
+        extend_for: Duration,
+        idle_timeout: Duration,
+    ) -> Answer<usize> {
+        if owner_ids.is_empty() {
+            return Ok(0);
+        }
+        // A name that comes twice is still one owner.
+        let mut owners: Vec<String> = owner_ids.iter().map(ToString::to_string).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        self.write("renew_session_lock", move |cx| session::renew(cx, &owners, extend_for, idle_timeout)).await
+    }
+
+    async fn cleanup_orphaned_sessions(&self, _idle_timeout: Duration) -> Answer<usize> {
+        self.write("cleanup_orphaned_sessions", session::cleanup).await
+    }
+
+    async fn abandon_work_item(&self, token: &str, delay: Option<Duration>, ignore_attempt: bool) -> Answer<()> {
+        let token = token.to_string();
+        self.write("abandon_work_item", move |cx| work::abandon(cx, &token, delay, ignore_attempt)).await
+    }
+
+    async fn renew_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
+        let token = token.to_string();
+        self.write("renew_orchestration_item_lock", move |cx| write::renew(cx, &token, extend_for)).await
+    }
+
+    async fn enqueue_for_orchestrator(&self, item: WorkItem, delay: Option<Duration>) -> Answer<()> {
+        let row = message_row("enqueue_for_orchestrator", &item)?;
+        self.write("enqueue_for_orchestrator", move |cx| write::enqueue_message(cx, &row, delay)).await
+    }
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        Some(self)
+    }
+
+    async fn get_custom_status(
+        &self,
+        instance: &str,
+        last_seen_version: u64,
+    ) -> Answer<Option<(Option<String>, u64)>> {
+        let instance = instance.to_string();
+        self.read_with("get_custom_status", move |db| {
+            let seen = crate::db::column(last_seen_version);
+            db.one(sql::CUSTOM_STATUS, (&instance, seen), |row| Ok((row.get(0)?, crate::db::unsigned(row, 1)?)))
+        })
+        .await
+    }
+
+    async fn get_kv_value(&self, instance: &str, key: &str) -> Answer<Option<String>> {
+        let (instance, key) = (instance.to_string(), key.to_string());
+        self.read_with("get_kv_value", move |db| kv::value(db, &instance, &key)).await
+    }
+
+    async fn get_kv_all_values(&self, instance: &str) -> Answer<HashMap<String, String>> {
+        let instance = instance.to_string();
+        self.read_with("get_kv_all_values", move |db| kv::view(db, &instance)).await
+    }
+
+    async fn get_instance_stats(&self, instance: &str) -> Answer<Option<SystemStats>> {
+        let instance = instance.to_string();
+        self.read_with("get_instance_stats", move |db| history::stats(db, &instance)).await
+    }
+
+    async fn fetch_turn(&self, request: TurnRequest<'_>) -> Answer<Option<FetchedTurn>> {
+        Ok(self.fetch_raw(&request).await?.map(turn))
+    }
+
+    async fn load_turn(&self, instance: &str, execution_id: u64) -> Answer<LoadedTurn> {
+        let instance = instance.to_string();
+        self.read_with("load_turn", move |db| history::load_turn(db, &instance, execution_id)).await
+    }
+
+    async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Answer<Vec<FetchedWork>> {
+        self.fetch_work(&request, true).await
+    }
+
+    async fn read_outcome(&self, instance: &str) -> Answer<Option<InstanceOutcome>> {
+        let instance = instance.to_string();
+        self.read_with("read_outcome", move |db| history::outcome(db, &instance)).await
+    }
+
+    async fn start_orchestration(&self, request: StartRequest) -> Answer<StartOutcome> {
+        const START: &str = "start_orchestration";
+        request.checked_instance()?;
+        let plan = StartPlan {
+            start: message_row(START, &request.start)?,
+            messages: request.messages.iter().map(|item| message_row(START, item)).collect::<Answer<_>>()?,
+            delay: request.delay,
+            policy: request.policy,
+        };
+        self.write(START, move |cx| start::start(cx, &plan)).await
+    }
+}

@@ -1,0 +1,6 @@
+CREATE TABLE IF NOT EXISTS outlast_migrations (
+    version    INTEGER NOT NULL PRIMARY KEY,
+    name       TEXT    NOT NULL,
+    checksum   TEXT    NOT NULL,
+    applied_at INTEGER NOT NULL
+)

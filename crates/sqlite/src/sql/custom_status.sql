@@ -1,0 +1,1 @@
+SELECT custom_status, custom_status_version FROM instances WHERE instance_id = ?1 AND custom_status_version > ?2

@@ -1,0 +1,1 @@
+DELETE FROM executions WHERE instance_id = ?1

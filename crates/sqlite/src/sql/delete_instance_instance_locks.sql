@@ -1,0 +1,1 @@
+DELETE FROM instance_locks WHERE instance_id = ?1

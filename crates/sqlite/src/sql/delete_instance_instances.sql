@@ -1,0 +1,1 @@
+DELETE FROM instances WHERE instance_id = ?1

@@ -1,0 +1,1 @@
+DELETE FROM kv_store WHERE instance_id = ?1

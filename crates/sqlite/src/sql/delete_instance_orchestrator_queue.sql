@@ -1,0 +1,1 @@
+DELETE FROM orchestrator_queue WHERE instance_id = ?1

@@ -1,0 +1,1 @@
+DELETE FROM worker_queue WHERE instance_id = ?1

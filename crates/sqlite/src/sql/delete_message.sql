@@ -1,0 +1,1 @@
+DELETE FROM orchestrator_queue WHERE id = ?1

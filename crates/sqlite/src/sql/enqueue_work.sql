@@ -1,0 +1,2 @@
+INSERT INTO worker_queue (work_item, visible_at, instance_id, execution_id, activity_id, session_id, tag)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)

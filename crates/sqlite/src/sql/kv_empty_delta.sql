@@ -1,0 +1,1 @@
+DELETE FROM kv_delta WHERE instance_id = ?1

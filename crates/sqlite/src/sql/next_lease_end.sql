@@ -1,0 +1,1 @@
+SELECT min(locked_until) FROM instance_locks WHERE locked_until > ?1

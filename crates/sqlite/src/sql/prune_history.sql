@@ -1,0 +1,1 @@
+DELETE FROM history WHERE instance_id = ?1 AND execution_id = ?2

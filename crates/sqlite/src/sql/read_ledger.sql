@@ -1,0 +1,1 @@
+SELECT version, checksum FROM outlast_migrations ORDER BY rowid

@@ -1,0 +1,440 @@
+//! The writer: applies what waits in one transaction, serves waiting fetches inside it, commits, answers.
+
+use crate::command::{Call, Command, Cx, News};
+use crate::counters::Counters;
+use crate::db::{Db, Result};
+use crate::fetch::{self, Horizons};
+use crate::handle::Handle;
+use crate::url::Location;
+use crate::waiting::{Guarded, LeaseKind, Leases, RawTurn, TurnWaiter, Waiter, WorkWaiter};
+use crate::{SqliteError, SqliteOptions, open, sql, work, write};
+use outlast_provider::FetchedWork;
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
+
+/// The writing side of a store.
+pub(crate) struct Store {
+    location: Location,
+    options: SqliteOptions,
+    counters: Arc<Counters>,
+    /// `None` after a failed write, until it is opened again.
+    db: Option<Db>,
+    turns: VecDeque<TurnWaiter>,
+    work: VecDeque<WorkWaiter>,
+    horizons: Horizons,
+    /// Nothing becomes available before this time, as far as this process knows.
+    wake_at: u64,
+    data_version: i64,
+    /// Whether another process committed before the last transaction.
+    met_others: bool,
+}
+
+/// A fetch with what it was given, before the commit.
+struct Served<A, L: Leases> {
+    waiter: Waiter<A, L>,
+    given: Result<Option<L>>,
+}
+
+/// What became of the waiting fetches in one transaction.
+#[derive(Default)]
+struct Serving {
+    turns: Vec<Served<crate::waiting::TurnAsk, RawTurn>>,
+    work: Vec<Served<crate::waiting::WorkAsk, Vec<FetchedWork>>>,
+}
+
+impl Store {
+    pub(crate) fn open(location: Location, options: SqliteOptions, counters: Arc<Counters>) -> Result<Self> {
+        let db = open::writer(&location, &options, &counters)?;
+        Ok(Self {
+            location,
+            options,
+            counters,
+            db: Some(db),
+            turns: VecDeque::new(),
+            work: VecDeque::new(),
+            horizons: Horizons::default(),
+            wake_at: 0,
+            data_version: 0,
+            met_others: false,
+        })
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.options.clock.now_ms()
+    }
+
+    /// When waiting fetches should be tried again; `None` if nobody waits.
+    pub(crate) fn wake_at(&mut self) -> Option<u64> {
+        self.turns.retain(|waiter| !waiter.is_gone());
+        self.work.retain(|waiter| !waiter.is_gone());
+        (!self.turns.is_empty() || !self.work.is_empty()).then_some(self.wake_at)
+    }
+
+    /// Whether another process committed since the last look.
+    pub(crate) fn foreign_commit(&mut self) -> bool {
+        let Some(db) = self.db.take() else { return false };
+        let seen = self.location != Location::Memory && self.foreign_commit_in(&db);
+        self.db = Some(db);
+        seen
+    }
+
+    fn foreign_commit_in(&mut self, db: &Db) -> bool {
+        match db.data_version() {
+            Ok(version) => {
+                let known = mem::replace(&mut self.data_version, version);
+                known != version && known != 0
+            }
+            // The next statement will say what is wrong.
+            Err(_) => true,
+        }
+    }
+
+    /// Whether another process was seen to write during the last transaction's wait for the lock.
+    pub(crate) fn met_others(&self) -> bool {
+        self.met_others
+    }
+
+    /// Applies commands in one transaction and answers them. With `look`, parked fetches are tried as well, whether
+    /// or not the commands made anything available.
+    pub(crate) fn process(&mut self, commands: Vec<Command>, look: bool, handle: &Handle) {
+        let mut calls = self.sort(commands);
+        if let Err(fault) = self.reopen() {
+            // Not at once again: a disk that is gone would be asked all the time.
+            self.wake_at = self.now().saturating_add(REOPEN_PAUSE_MS);
+            return self.fail(calls, &fault);
+        }
+        let Some(db) = self.db.take() else { return self.fail(calls, &SqliteError::Closed) };
+        let mut serving = Serving::default();
+        let outcome = self.transact(&db, &mut calls, look, &mut serving);
+        if outcome.as_ref().is_err_and(SqliteError::breaks_connection) {
+            // Never go on with a connection whose write failed: what it has cached may not be what is stored.
+            drop(db);
+        } else {
+            self.db = Some(db);
+        }
+        match outcome {
+            Ok(()) => {
+                calls.into_iter().for_each(|call| call.answer(None));
+                self.deliver(serving, handle);
+            }
+            Err(fault) => {
+                self.take_back(serving, &fault);
+                self.fail(calls, &fault);
+            }
+        }
+    }
+
+    /// Calls to apply; fetches join those that wait.
+    fn sort(&mut self, commands: Vec<Command>) -> Vec<Box<dyn Call>> {
+        let mut calls = Vec::with_capacity(commands.len());
+        for command in commands {
+            match command {
+                Command::Call(call) => calls.push(call),
+                Command::FetchTurn(waiter) => self.turns.push_back(waiter),
+                Command::FetchWork(waiter) => self.work.push_back(waiter),
+                Command::Release(kind, token) => calls.push(release(kind, token)),
+                Command::Stop => {}
+            }
+        }
+        calls
+    }
+
+    fn reopen(&mut self) -> Result<()> {
+        if self.db.is_none() {
+            self.db = Some(open::writer(&self.location, &self.options, &self.counters)?);
+            self.counters.reopened.add(1);
+            self.horizons = Horizons::default();
+            self.wake_at = 0;
+        }
+        Ok(())
+    }
+
+    fn transact(
+        &mut self,
+        db: &Db,
+        calls: &mut [Box<dyn Call>],
+        look: bool,
+        serving: &mut Serving,
+    ) -> Result<()> {
+        db.control("BEGIN IMMEDIATE")?;
+        let before = db.conn.total_changes();
+        self.met_others = self.location != Location::Memory && self.foreign_commit_in(db);
+        if self.met_others {
+            self.horizons = Horizons::default();
+            self.wake_at = 0;
+        }
+        let mut news = News { turns: look, work: look, later: u64::MAX };
+        let mut applied = self.apply_all(db, calls, &mut news);
+        if applied.is_ok() {
+            applied = self.serve(db, &mut news, serving);
+        }
+        if applied.is_err() {
+            // Somebody failed half-way: put everything back, and let each call stand or fall alone.
+            self.return_unserved(serving);
+            self.counters.careful_batches.add(1);
+            if !db.conn.is_autocommit() {
+                db.control("ROLLBACK")?;
+            }
+            db.control("BEGIN IMMEDIATE")?;
+            news = News::default();
+            self.apply_each(db, calls, &mut news)?;
+        }
+        let changed = db.conn.total_changes() != before;
+        if let Err(fault) = db.control("COMMIT") {
+            if !db.conn.is_autocommit() {
+                db.control("ROLLBACK")?;
+            }
+            return Err(fault);
+        }
+        if changed {
+            self.counters.commits.add(1);
+        }
+        self.counters.calls.add(calls.len() + serving.turns.len() + serving.work.len());
+        self.wake_at = self.wake_at.min(news.later);
+        if look {
+            self.wake_at = self.next_wake(db)?;
+        }
+        Ok(())
+    }
+
+    /// The fast way: no savepoints. An error means that a call failed after it had written something.
+    fn apply_all(&self, db: &Db, calls: &mut [Box<dyn Call>], news: &mut News) -> Result<()> {
+        for call in calls {
+            let before = db.conn.total_changes();
+            let applied = call.apply(&mut self.cx(db, news));
+            if !applied && (db.conn.total_changes() != before || db.conn.is_autocommit()) {
+                return Err(SqliteError::Other("a call failed half-way".to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The careful way: every call inside its own savepoint, so that one that fails takes nothing with it.
+    fn apply_each(&self, db: &Db, calls: &mut [Box<dyn Call>], news: &mut News) -> Result<()> {
+        for call in calls {
+            db.control("SAVEPOINT call")?;
+            if !call.apply(&mut self.cx(db, news)) {
+                if db.conn.is_autocommit() {
+                    // SQLite itself gave the transaction up, and the calls before this one with it.
+                    return Err(SqliteError::Io { details: "the transaction was rolled back".to_string() });
+                }
+                db.control("ROLLBACK TO call")?;
+            }
+            db.control("RELEASE call")?;
+        }
+        Ok(())
+    }
+
+    fn cx<'a>(&'a self, db: &'a Db, news: &'a mut News) -> Cx<'a> {
+        Cx { db, now: self.options.clock.now_ms(), entropy: &*self.options.entropy, news }
+    }
+
+    /// Gives waiting fetches what this transaction made available, in their order of arrival.
+    fn serve(&mut self, db: &Db, news: &mut News, serving: &mut Serving) -> Result<()> {
+        let orphan_life_ms = outlast_provider::saturating_ms(self.options.orphan_life);
+        let mut turns = mem::take(&mut self.turns);
+        let mut exhausted = Vec::new();
+        while let Some(mut waiter) = turns.pop_front() {
+            if waiter.is_gone() {
+                continue;
+            }
+            let wanted = (waiter.fresh || news.turns) && !exhausted.contains(&filter_key(&waiter));
+            let mut given = Ok(None);
+            if wanted {
+                let mut cx = Cx { db, now: self.now(), entropy: &*self.options.entropy, news };
+                given = fetch::turn(&mut cx, &waiter.ask, &mut self.horizons, orphan_life_ms);
+            }
+            match &given {
+                Ok(Some(_)) => {
+                    self.counters.fused_fetches.add(usize::from(!waiter.fresh));
+                    serving.turns.push(Served { waiter, given });
+                }
+                Err(_) => {
+                    self.turns.append(&mut turns);
+                    serving.turns.push(Served { waiter, given });
+                    return Err(SqliteError::Other("a fetch failed half-way".to_string()));
+                }
+                Ok(None) => {
+                    if wanted {
+                        exhausted.push(filter_key(&waiter));
+                    }
+                    waiter.fresh = false;
+                    match waiter.parks {
+                        true => self.turns.push_back(waiter),
+                        false => serving.turns.push(Served { waiter, given }),
+                    }
+                }
+            }
+        }
+        self.serve_work(db, news, serving)
+    }
+
+    fn serve_work(&mut self, db: &Db, news: &mut News, serving: &mut Serving) -> Result<()> {
+        let mut waiters = mem::take(&mut self.work);
+        let mut exhausted: Vec<crate::waiting::WorkAsk> = Vec::new();
+        while let Some(mut waiter) = waiters.pop_front() {
+            if waiter.is_gone() {
+                continue;
+            }
+            let wanted = (waiter.fresh || news.work)
+                && !exhausted.iter().any(|other| work::same_demand(other, &waiter.ask));
+            let mut given = Ok(None);
+            if wanted {
+                let mut cx = Cx { db, now: self.now(), entropy: &*self.options.entropy, news };
+                given = work::fetch(&mut cx, &waiter.ask, &mut self.horizons);
+            }
+            match &given {
+                Ok(Some(_)) => {
+                    self.counters.fused_fetches.add(usize::from(!waiter.fresh));
+                    serving.work.push(Served { waiter, given });
+                }
+                Err(_) => {
+                    self.work.append(&mut waiters);
+                    serving.work.push(Served { waiter, given });
+                    return Err(SqliteError::Other("a fetch failed half-way".to_string()));
+                }
+                Ok(None) => {
+                    if wanted {
+                        exhausted.push(waiter.ask.clone());
+                    }
+                    waiter.fresh = false;
+                    match waiter.parks {
+                        true => self.work.push_back(waiter),
+                        false => serving.work.push(Served { waiter, given }),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The transaction that served these fetches is gone: they wait again, except those that failed by themselves.
+    fn return_unserved(&mut self, serving: &mut Serving) {
+        for served in mem::take(&mut serving.turns).into_iter().rev() {
+            match served.given {
+                Err(_) => serving.turns.push(served),
+                Ok(_) => self.turns.push_front(Waiter { fresh: true, ..served.waiter }),
+            }
+        }
+        for served in mem::take(&mut serving.work).into_iter().rev() {
+            match served.given {
+                Err(_) => serving.work.push(served),
+                Ok(_) => self.work.push_front(Waiter { fresh: true, ..served.waiter }),
+            }
+        }
+    }
+
+    /// When something becomes available next, from the tables.
+    fn next_wake(&self, db: &Db) -> Result<u64> {
+        let now = crate::db::column(self.now());
+        let mut next = i64::MAX;
+        for statement in [
+            sql::NEXT_MESSAGE,
+            sql::NEXT_LEASE_END,
+            sql::NEXT_WORK_LEASE_END,
+            sql::NEXT_DELAYED_WORK,
+            sql::NEXT_SESSION_END,
+        ] {
+            let at = db.one(statement, [now], |row| row.get::<_, Option<i64>>(0))?.flatten();
+            next = next.min(at.unwrap_or(i64::MAX));
+        }
+        Ok(u64::try_from(next).unwrap_or(0))
+    }
+
+    fn deliver(&mut self, serving: Serving, handle: &Handle) {
+        let mut unwanted = Vec::new();
+        for served in serving.turns {
+            unwanted.extend(send(served, "fetch_orchestration_item", handle));
+        }
+        for served in serving.work {
+            unwanted.extend(send(served, "fetch_work_item", handle));
+        }
+        if !unwanted.is_empty() {
+            self.process(unwanted, false, handle);
+        }
+    }
+
+    /// The commit failed: fetches go on waiting, except those that do not wait.
+    fn take_back(&mut self, serving: Serving, fault: &SqliteError) {
+        for Served { waiter, given } in serving.turns.into_iter().rev() {
+            match (waiter.parks, given) {
+                (true, Ok(_)) => self.turns.push_front(Waiter { fresh: true, ..waiter }),
+                (_, given) => {
+                    let error = given.err().map_or_else(|| fault.during(FETCH), |own| own.during(FETCH));
+                    let _ = waiter.reply.send(Err(error));
+                }
+            }
+        }
+        for Served { waiter, given } in serving.work.into_iter().rev() {
+            match (waiter.parks, given) {
+                (true, Ok(_)) => self.work.push_front(Waiter { fresh: true, ..waiter }),
+                (_, given) => {
+                    let error = given.err().map_or_else(|| fault.during(FETCH_WORK), |own| own.during(FETCH_WORK));
+                    let _ = waiter.reply.send(Err(error));
+                }
+            }
+        }
+    }
+
+    /// Nothing could be committed.
+    fn fail(&mut self, calls: Vec<Box<dyn Call>>, fault: &SqliteError) {
+        calls.into_iter().for_each(|call| call.answer(Some(fault)));
+        let fresh = |fresh: bool, parks: bool| fresh || !parks;
+        for waiter in mem::take(&mut self.turns) {
+            match fresh(waiter.fresh, waiter.parks) {
+                true => drop(waiter.reply.send(Err(fault.during(FETCH)))),
+                false => self.turns.push_back(waiter),
+            }
+        }
+        for waiter in mem::take(&mut self.work) {
+            match fresh(waiter.fresh, waiter.parks) {
+                true => drop(waiter.reply.send(Err(fault.during(FETCH_WORK)))),
+                false => self.work.push_back(waiter),
+            }
+        }
+    }
+
+    /// The connection, for reads that run on the writer.
+    pub(crate) fn db(&self) -> Result<&Db> {
+        self.db.as_ref().ok_or(SqliteError::Closed)
+    }
+}
+
+/// How long waiting fetches rest after the store could not be opened.
+const REOPEN_PAUSE_MS: u64 = 200;
+
+const FETCH: &str = "fetch_orchestration_item";
+const FETCH_WORK: &str = "fetch_work_item";
+
+/// Tells a fetch what it got; gives back the leases that nobody takes.
+fn send<A, L: Leases>(served: Served<A, L>, operation: &str, handle: &Handle) -> Vec<Command> {
+    let answer = match served.given {
+        Ok(leases) => Ok(leases.map(|leases| Guarded::new(leases, handle.clone()))),
+        Err(error) => Err(error.during(operation)),
+    };
+    match served.waiter.reply.send(answer) {
+        Ok(()) | Err(Ok(None) | Err(_)) => Vec::new(),
+        Err(Ok(Some(guarded))) => {
+            let leases = guarded.take();
+            leases.iter().flat_map(Leases::tokens).map(|token| Command::Release(L::KIND, token)).collect()
+        }
+    }
+}
+
+fn release(kind: LeaseKind, token: String) -> Box<dyn Call> {
+    let (reply, _) = tokio::sync::oneshot::channel();
+    Box::new(crate::command::Body {
+        operation: "release",
+        body: move |cx: &mut Cx<'_>| match kind {
+            LeaseKind::Turn => write::abandon(cx, &token, None, true),
+            LeaseKind::Work => work::abandon(cx, &token, None, true),
+        },
+        outcome: None,
+        reply,
+    })
+}
+
+fn filter_key(waiter: &TurnWaiter) -> Option<Vec<outlast_provider::SemverRange>> {
+    waiter.ask.filter.as_ref().map(|filter| filter.supported_duroxide_versions.clone())
+}

@@ -1,0 +1,165 @@
+//! The threads of a store: one that writes, a few that read.
+
+use crate::command::Command;
+use crate::counters::Counters;
+use crate::db::{Db, Result};
+use crate::handle::Handle;
+use crate::open::{self, LOCK_PATIENCE};
+use crate::store::Store;
+use crate::url::{Access, Location};
+use crate::{SqliteError, SqliteOptions};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Calls that share one transaction at most, so that no caller waits for an endless batch.
+const MAX_BATCH: usize = 512;
+
+/// How long the writer leaves the lock alone after another process was seen to want it.
+const YIELD_TO_OTHERS: Duration = Duration::from_micros(400);
+
+pub(crate) type ReadJob = Box<dyn FnOnce(&Db) + Send>;
+
+/// The running threads. Dropping it stops and joins them, so that the files are closed when it returns.
+pub(crate) struct Threads {
+    pub(crate) commands: Sender<Command>,
+    /// `None` where reads run on the writer.
+    pub(crate) reads: Option<Sender<ReadJob>>,
+    running: Vec<JoinHandle<()>>,
+}
+
+impl Threads {
+    /// Opens the store on the thread that will write it.
+    pub(crate) async fn start(
+        location: Location,
+        options: SqliteOptions,
+        counters: Arc<Counters>,
+    ) -> Result<Self> {
+        let (commands, receiver) = mpsc::channel();
+        let (opened, result) = oneshot::channel();
+        let handle = Handle::Threaded(commands.clone());
+        let (writer_location, writer_options, writer_counters) =
+            (location.clone(), options.clone(), Arc::clone(&counters));
+        let writer = spawn("outlast-writer", move || {
+            match Store::open(writer_location, writer_options.clone(), writer_counters) {
+                Ok(store) => {
+                    // If nobody waits for the store any more, it closes at once.
+                    if opened.send(Ok(())).is_ok() {
+                        write_loop(store, &receiver, &handle, &writer_options);
+                    }
+                }
+                Err(error) => drop(opened.send(Err(error))),
+            }
+        })?;
+        let mut threads = Self { commands, reads: None, running: vec![writer] };
+        result.await.map_err(|_| SqliteError::Closed)??;
+        if let Location::File { path, access } = &location
+            && *access != Access::ReadOnly
+            && options.reader_connections > 0
+        {
+            let (sender, receiver) = mpsc::channel::<ReadJob>();
+            let receiver = Arc::new(Mutex::new(receiver));
+            for _ in 0..options.reader_connections {
+                let db = open::reader(path, &options, &counters)?;
+                let receiver = Arc::clone(&receiver);
+                threads.running.push(spawn("outlast-reader", move || read_loop(&db, &receiver))?);
+            }
+            threads.reads = Some(sender);
+        }
+        Ok(threads)
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.reads = None;
+        // A writer that is gone already needs no telling, and a thread that panicked has said so.
+        let _ = self.commands.send(Command::Stop);
+        for thread in self.running.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    let spawned = thread::Builder::new().name(name.to_string()).spawn(body);
+    spawned.map_err(|error| SqliteError::Other(format!("cannot start thread {name}: {error}")))
+}
+
+fn read_loop(db: &Db, jobs: &Mutex<Receiver<ReadJob>>) {
+    loop {
+        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        match job {
+            Ok(job) => job(db),
+            Err(_) => return,
+        }
+    }
+}
+
+/// Takes what waits, never waits for company, and wakes up when something becomes available by itself.
+fn write_loop(mut store: Store, commands: &Receiver<Command>, handle: &Handle, options: &SqliteOptions) {
+    while let Some(first) = next_command(&mut store, commands, handle, options) {
+        let mut batch = vec![first];
+        while batch.len() < MAX_BATCH
+            && let Ok(command) = commands.try_recv()
+        {
+            batch.push(command);
+        }
+        let stop = batch.iter().any(|command| matches!(command, Command::Stop));
+        store.process(batch, false, handle);
+        if stop {
+            return;
+        }
+        if store.met_others() {
+            pause(YIELD_TO_OTHERS);
+        }
+    }
+}
+
+fn next_command(
+    store: &mut Store,
+    commands: &Receiver<Command>,
+    handle: &Handle,
+    options: &SqliteOptions,
+) -> Option<Command> {
+    loop {
+        if let Ok(command) = commands.try_recv() {
+            return Some(command);
+        }
+        let Some(wake_at) = store.wake_at() else { return commands.recv().ok() };
+        let now = store.now();
+        if now >= wake_at {
+            store.process(Vec::new(), true, handle);
+            continue;
+        }
+        let patience = Duration::from_millis(wake_at - now).min(options.foreign_poll_interval);
+        match commands.recv_timeout(patience) {
+            Ok(command) => return Some(command),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {
+                if store.foreign_commit() {
+                    store.process(Vec::new(), true, handle);
+                }
+            }
+        }
+    }
+}
+
+/// Waits for another process to let go of the database: often at first, then less so.
+pub(crate) fn wait_for_lock(attempt: i32) -> bool {
+    let waited = match attempt {
+        0..100 => Duration::from_micros(100),
+        100..1_000 => Duration::from_micros(500),
+        _ => Duration::from_millis(2),
+    };
+    pause(waited);
+    let patience = i32::try_from(LOCK_PATIENCE.as_millis() / 2).unwrap_or(i32::MAX);
+    attempt < patience
+}
+
+#[allow(clippy::disallowed_methods, reason = "a file lock of another process has no wake-up to wait for")]
+fn pause(duration: Duration) {
+    thread::sleep(duration);
+}

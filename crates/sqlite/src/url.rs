@@ -1,0 +1,116 @@
+//! Database URLs.
+
+use crate::SqliteError;
+use std::path::PathBuf;
+
+/// Where a store lives and how it may be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Location {
+    /// In this process, gone with the provider.
+    Memory,
+    /// In a file.
+    File { path: PathBuf, access: Access },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Create the file if it is missing.
+    Create,
+    /// Insist on an existing file.
+    Existing,
+    /// Read only, for tools.
+    ReadOnly,
+}
+
+/// `sqlite:PATH`, `sqlite://PATH`, with `?mode=rwc|rw|ro|memory`, or `sqlite::memory:`.
+pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
+    let invalid = |reason: String| SqliteError::InvalidUrl { url: url.to_string(), reason };
+    let Some(rest) = url.strip_prefix("sqlite:") else {
+        return Err(invalid("write 'sqlite:PATH' or 'sqlite::memory:'".to_string()));
+    };
+    let rest = rest.strip_prefix("//").unwrap_or(rest);
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let mut access = Access::Create;
+    let mut memory = path == ":memory:";
+    for option in query.split('&').filter(|option| !option.is_empty()) {
+        match option.split_once('=').unwrap_or((option, "")) {
+            ("mode", "rwc") => access = Access::Create,
+            ("mode", "rw") => access = Access::Existing,
+            ("mode", "ro") => access = Access::ReadOnly,
+            ("mode", "memory") => memory = true,
+            // In-memory stores belong to one provider either way, and files are always shared.
+            ("cache", "shared" | "private") => {}
+            ("mode", other) => return Err(invalid(format!("unknown mode '{other}': use rwc, rw, ro or memory"))),
+            (name, _) => return Err(invalid(format!("unknown option '{name}': known are mode and cache"))),
+        }
+    }
+    if memory {
+        return Ok(Location::Memory);
+    }
+    match decode(path) {
+        Some(path) if path.contains('\0') => Err(invalid("the path holds a NUL character".to_string())),
+        Some(path) if !path.is_empty() => Ok(Location::File { path: path.into(), access }),
+        Some(_) => Err(invalid("the path is empty: write 'sqlite:PATH' or 'sqlite::memory:'".to_string())),
+        None => Err(invalid("a '%' must be followed by two hexadecimal digits of valid UTF-8".to_string())),
+    }
+}
+
+/// Resolves `%41` to `A`.
+fn decode(path: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        if byte != b'%' {
+            bytes.push(byte);
+            rest = after;
+            continue;
+        }
+        let (digits, after) = after.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
+        rest = after;
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, access: Access) -> Location {
+        Location::File { path: path.into(), access }
+    }
+
+    #[test]
+    fn urls_that_are_understood() {
+        let cases = [
+            ("sqlite::memory:", Location::Memory),
+            ("sqlite::memory:?cache=shared", Location::Memory),
+            ("sqlite:x?mode=memory", Location::Memory),
+            ("sqlite:a.db", file("a.db", Access::Create)),
+            ("sqlite:///var/a.db", file("/var/a.db", Access::Create)),
+            ("sqlite:a%20b.db?mode=rwc", file("a b.db", Access::Create)),
+            ("sqlite:a.db?mode=rw&cache=private", file("a.db", Access::Existing)),
+            ("sqlite:a.db?mode=ro", file("a.db", Access::ReadOnly)),
+        ];
+        for (url, expected) in cases {
+            assert_eq!(parse(url).unwrap(), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn urls_that_are_refused_say_why() {
+        let cases = [
+            ("postgres://x", "write 'sqlite:PATH'"),
+            ("a.db", "write 'sqlite:PATH'"),
+            ("sqlite:", "the path is empty"),
+            ("sqlite:a.db?mode=rx", "unknown mode 'rx'"),
+            ("sqlite:a.db?journal=off", "unknown option 'journal'"),
+            ("sqlite:a%2", "hexadecimal"),
+            ("sqlite:a%00b", "NUL"),
+        ];
+        for (url, expected) in cases {
+            let text = parse(url).unwrap_err().to_string();
+            assert!(text.contains(expected) && text.contains(url), "{url}: {text}");
+        }
+    }
+}

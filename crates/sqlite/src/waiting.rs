@@ -1,0 +1,114 @@
+//! Fetches on their way to a lease.
+
+use crate::handle::Handle;
+use outlast_model::WorkItem;
+use outlast_provider::{DispatcherCapabilityFilter, FetchedWork, KvEntry, ProviderError, SessionFetchConfig, TagFilter};
+use std::collections::HashMap;
+use tokio::sync::oneshot;
+
+/// Which queue a lease belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeaseKind {
+    Turn,
+    Work,
+}
+
+/// What a fetch of a turn asks for.
+#[derive(Debug, Clone)]
+pub(crate) struct TurnAsk {
+    pub(crate) lock_ms: u64,
+    pub(crate) filter: Option<DispatcherCapabilityFilter>,
+    pub(crate) with_history: bool,
+}
+
+/// A turn as the writer hands it out: texts are decoded by the caller, outside of the writer.
+#[derive(Debug)]
+pub(crate) struct RawTurn {
+    pub(crate) instance: String,
+    pub(crate) orchestration_name: String,
+    pub(crate) version: String,
+    pub(crate) execution_id: u64,
+    pub(crate) messages: Vec<WorkItem>,
+    pub(crate) lock_token: String,
+    pub(crate) attempt_count: u32,
+    pub(crate) last_event_id: u64,
+    pub(crate) now: u64,
+    /// Event texts and key-value snapshot, if they were asked for.
+    pub(crate) replay: Option<(Vec<String>, HashMap<String, KvEntry>)>,
+}
+
+/// What a fetch of activities asks for.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkAsk {
+    pub(crate) max_items: usize,
+    pub(crate) lock_ms: u64,
+    pub(crate) session: Option<SessionFetchConfig>,
+    pub(crate) tags: TagFilter,
+    /// Whether to look up the orchestration's name.
+    pub(crate) with_name: bool,
+}
+
+pub(crate) type TurnWaiter = Waiter<TurnAsk, RawTurn>;
+pub(crate) type WorkWaiter = Waiter<WorkAsk, Vec<FetchedWork>>;
+
+/// A fetch that waits for its answer.
+pub(crate) struct Waiter<A, L: Leases> {
+    pub(crate) ask: A,
+    /// Whether it stays when there is nothing.
+    pub(crate) parks: bool,
+    /// Whether it has not been tried yet.
+    pub(crate) fresh: bool,
+    pub(crate) reply: oneshot::Sender<Result<Option<Guarded<L>>, ProviderError>>,
+}
+
+impl<A, L: Leases> Waiter<A, L> {
+    pub(crate) fn is_gone(&self) -> bool {
+        self.reply.is_closed()
+    }
+}
+
+/// Something that holds leases.
+pub(crate) trait Leases: Send {
+    const KIND: LeaseKind;
+    fn tokens(&self) -> Vec<String>;
+}
+
+impl Leases for RawTurn {
+    const KIND: LeaseKind = LeaseKind::Turn;
+    fn tokens(&self) -> Vec<String> {
+        vec![self.lock_token.clone()]
+    }
+}
+
+impl Leases for Vec<FetchedWork> {
+    const KIND: LeaseKind = LeaseKind::Work;
+    fn tokens(&self) -> Vec<String> {
+        self.iter().map(|work| work.lock_token.clone()).collect()
+    }
+}
+
+/// Leases on their way to a caller. If the caller goes away before it takes them, they are given back without
+/// counting the delivery.
+pub(crate) struct Guarded<L: Leases> {
+    leases: Option<L>,
+    owner: Handle,
+}
+
+impl<L: Leases> Guarded<L> {
+    pub(crate) fn new(leases: L, owner: Handle) -> Self {
+        Self { leases: Some(leases), owner }
+    }
+
+    /// The caller has it now.
+    pub(crate) fn take(mut self) -> Option<L> {
+        self.leases.take()
+    }
+}
+
+impl<L: Leases> Drop for Guarded<L> {
+    fn drop(&mut self) {
+        for token in self.leases.take().iter().flat_map(Leases::tokens) {
+            self.owner.release(L::KIND, token);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Which commands exist, and how the first argument finds one.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use crate::{bench, test, tidy};
+
+/// One row of `cargo xtask help`.
+struct Command {
+    name: &'static str,
+    args: &'static str,
+    about: &'static str,
+    /// What `cargo xtask NAME --help` says below the usage line.
+    details: fn() -> String,
+    run: fn(&[String]) -> Result<ExitCode, String>,
+}
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "test",
+        args: "[--only SUITE,..] [--list]",
+        about: "run every suite and print one summary",
+        details: test::details,
+        run: test::run,
+    },
+    Command {
+        name: "tidy",
+        args: "",
+        about: "check the rules of this repository",
+        details: tidy::details,
+        run: tidy::run,
+    },
+    Command {
+        name: "bench",
+        args: "NAME [ARGS..]",
+        about: "run a benchmark in release mode",
+        details: bench::details,
+        run: bench::run,
+    },
+];
+
+/// Runs the command that `args` names. An error is a mistake in how xtask was called, or in the machine around it.
+pub(crate) fn dispatch(args: &[String]) -> Result<ExitCode, String> {
+    let Some((name, rest)) = args.split_first() else {
+        return Err(format!("no command given\n\n{}", help()));
+    };
+    if is_help(name) {
+        println!("{}", help());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let command = COMMANDS
+        .iter()
+        .find(|command| command.name == name)
+        .ok_or_else(|| format!("unknown command `{name}`\n\n{}", help()))?;
+    if rest.first().is_some_and(|arg| is_help(arg)) {
+        println!("{}", usage(command));
+        return Ok(ExitCode::SUCCESS);
+    }
+    (command.run)(rest)
+}
+
+/// A table of names and what they mean, as every help text shows one.
+pub(crate) fn listing<'a>(rows: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut out = String::new();
+    for (name, about) in rows {
+        let _ = writeln!(out, "  {name:<16} {about}");
+    }
+    out
+}
+
+fn is_help(arg: &str) -> bool {
+    matches!(arg, "help" | "--help" | "-h")
+}
+
+fn help() -> String {
+    let mut out = String::from("usage: cargo xtask COMMAND\n\n");
+    for command in COMMANDS {
+        let call = format!("{} {}", command.name, command.args);
+        let _ = writeln!(out, "  {call:<34} {}", command.about);
+    }
+    let _ = writeln!(out, "  {:<34} this text; `cargo xtask COMMAND --help` says more", "help");
+    out
+}
+
+fn usage(command: &Command) -> String {
+    let call = format!("cargo xtask {} {}", command.name, command.args);
+    format!("usage: {}\n\n{}\n\n{}", call.trim_end(), command.about, (command.details)())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_string).collect()
+    }
+
+    #[test]
+    fn an_unknown_command_lists_what_exists() {
+        let error = dispatch(&args("tset")).unwrap_err();
+        assert!(error.starts_with("unknown command `tset`"), "{error}");
+        for command in COMMANDS {
+            assert!(error.contains(command.name), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_command_is_an_error_and_help_is_not() {
+        assert!(dispatch(&[]).is_err());
+        for line in ["help", "--help", "-h", "test --help", "tidy --help", "bench --help"] {
+            assert!(dispatch(&args(line)).is_ok(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The suites of `cargo xtask test`. A new one is a row in [`SUITES`] and a function that returns an [`Outcome`].
+
+mod check;
+mod examples;
+mod features;
+mod libtest;
+pub(crate) mod report;
+mod tally;
+
+pub(crate) use tally::{Outcome, Tally};
+
+/// A named part of the whole check.
+pub(crate) struct Suite {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    /// An error is a failure of the suite. A tool that this machine lacks is [`Outcome::Skipped`].
+    pub(crate) run: fn() -> Result<Outcome, String>,
+}
+
+/// Cheap ones first: a contributor should learn about a missing comma before the tests are linked.
+pub(crate) const SUITES: &[Suite] = &[
+    Suite { name: "fmt", about: "formatting", run: check::fmt },
+    Suite { name: "tidy", about: "the rules of this repository", run: check::tidy },
+    Suite { name: "clippy", about: "lints, warnings refused", run: check::clippy },
+    Suite { name: "tests", about: "unit and integration tests", run: libtest::tests },
+    Suite { name: "doc-tests", about: "the examples in the API documentation", run: libtest::doc_tests },
+    Suite { name: "docs", about: "the API documentation, warnings refused", run: check::docs },
+    Suite { name: "examples", about: "every example runs and exits with 0", run: examples::run },
+    Suite { name: "features", about: "every feature alone, every library alone", run: features::run },
+];

@@ -1,0 +1,155 @@
+//! Suites that are many tests: `cargo test`, and what its output says.
+
+use super::{Outcome, Tally};
+use crate::process;
+
+pub(super) fn tests() -> Result<Outcome, String> {
+    // Tests wait for real time more than they compute, so they get more threads than there are cores.
+    let all = ["--workspace", "--all-features", "--lib", "--bins", "--tests", "--", "--test-threads", "8"];
+    let mut tally = cargo_test(&all)?;
+    refuse_none(&mut tally);
+    Ok(Outcome::Ran(tally))
+}
+
+pub(super) fn doc_tests() -> Result<Outcome, String> {
+    cargo_test(&["--workspace", "--all-features", "--doc"]).map(Outcome::Ran)
+}
+
+fn cargo_test(args: &[&str]) -> Result<Tally, String> {
+    // Without --no-fail-fast the first red binary would hide the counts of those behind it.
+    let command = process::cargo(&[&["test", "--no-fail-fast"], args].concat());
+    let mut output = Output::default();
+    let status = process::stream(command, |line| output.line(line))?;
+    Ok(output.finish(status.success()))
+}
+
+/// A suite that silently finds no tests would stay green forever.
+fn refuse_none(tally: &mut Tally) {
+    if tally.passed + tally.failed == 0 {
+        tally.fail("no test was run");
+    }
+}
+
+/// Reads the output of `cargo test --no-fail-fast`, line by line.
+#[derive(Default)]
+struct Output {
+    tally: Tally,
+    /// Failing tests whose package cargo has not named yet: it does so after the test binary has ended.
+    unnamed: Vec<String>,
+    /// Failures that `test result:` lines have counted since cargo last named a package.
+    counted: u64,
+}
+
+impl Output {
+    fn line(&mut self, line: &str) {
+        if let Some(result) = line.strip_prefix("test result: ") {
+            self.result(result);
+        } else if let Some(name) =
+            line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"))
+        {
+            self.unnamed.push(name.to_string());
+        } else if let Some(("error: " | "error: doc", rest)) = line.split_once("test failed, to rerun pass `")
+        {
+            self.binary_failed(rest.trim_end_matches('`'));
+        }
+    }
+
+    /// `ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s`
+    fn result(&mut self, result: &str) {
+        let counts = result.split_once(". ").map_or(result, |(_, counts)| counts);
+        for part in counts.split("; ") {
+            match part.split_once(' ').map(|(count, what)| (count.parse().unwrap_or(0), what)) {
+                Some((count, "passed")) => self.tally.passed += count,
+                Some((count, "failed")) => {
+                    self.tally.failed += count;
+                    self.counted += count;
+                }
+                Some((count, "ignored")) => self.tally.skip(count, "ignored in source"),
+                _ => {}
+            }
+        }
+    }
+
+    fn binary_failed(&mut self, selector: &str) {
+        let names = std::mem::take(&mut self.unnamed);
+        if std::mem::take(&mut self.counted) == 0 {
+            // It died before its `test result:` line: nothing has been counted yet.
+            self.tally.failed += names.len() as u64;
+            self.tally.fail(format!("{selector}: ended without a result, see its output"));
+        }
+        self.tally.failures.extend(names.into_iter().map(|name| format!("{selector}: {name}")));
+    }
+
+    fn finish(mut self, success: bool) -> Tally {
+        self.tally.failures.append(&mut self.unnamed);
+        if !success && self.tally.failed == 0 {
+            self.tally.fail("cargo test failed before it ran the tests");
+        }
+        self.tally
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(output: &str, success: bool) -> Tally {
+        let mut parser = Output::default();
+        output.lines().for_each(|line| parser.line(line));
+        parser.finish(success)
+    }
+
+    #[test]
+    fn counts_add_up_over_binaries() {
+        let tally = read(
+            "running 3 tests
+test a ... ok
+test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.00s
+test result: ok. 40 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 1.50s",
+            true,
+        );
+        assert_eq!((tally.passed, tally.failed), (42, 0));
+        assert_eq!(tally.skipped.into_iter().collect::<Vec<_>>(), [("ignored in source".to_string(), 3)]);
+    }
+
+    #[test]
+    fn failures_are_named_with_the_binary_that_has_them() {
+        let tally = read(
+            "test codec::reads ... FAILED
+test result: FAILED. 5 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+error: test failed, to rerun pass `-p outlast-model --lib`
+test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+test src/lib.rs - Clock (line 7) ... FAILED
+test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+error: doctest failed, to rerun pass `-p outlast --doc`",
+            false,
+        );
+        assert_eq!((tally.passed, tally.failed), (6, 2));
+        let named = ["-p outlast-model --lib: codec::reads", "-p outlast --doc: src/lib.rs - Clock (line 7)"];
+        assert_eq!(tally.failures, named);
+    }
+
+    #[test]
+    fn a_binary_that_dies_is_a_failure() {
+        let tally = read(
+            "test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+running 9 tests
+test first ... FAILED
+error: test failed, to rerun pass `-p outlast-sqlite --test it`
+Caused by:
+  process didn't exit successfully: `it` (signal: 6, SIGABRT: process abort signal)",
+            false,
+        );
+        assert_eq!((tally.passed, tally.failed), (4, 2));
+        assert!(tally.failures[0].starts_with("-p outlast-sqlite --test it: ended without"), "{tally:?}");
+        assert_eq!(tally.failures[1], "-p outlast-sqlite --test it: first");
+    }
+
+    #[test]
+    fn not_compiling_and_not_finding_tests_are_failures() {
+        assert_eq!(read("error: could not compile", false).failed, 1);
+        let mut none = read("test result: ok. 0 passed; 0 failed; 0 ignored", true);
+        refuse_none(&mut none);
+        assert_eq!(none, Tally::failure("no test was run"));
+    }
+}

@@ -1,0 +1,119 @@
+//! The summary at the end of `cargo xtask test`.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::Outcome;
+
+/// Everything that the summary shows.
+pub(crate) struct Report {
+    pub(crate) lines: Vec<Line>,
+    pub(crate) wall: Duration,
+}
+
+/// How one suite did.
+pub(crate) struct Line {
+    pub(crate) suite: &'static str,
+    pub(crate) outcome: Outcome,
+    pub(crate) time: Duration,
+}
+
+impl Report {
+    pub(crate) fn is_success(&self) -> bool {
+        self.totals().1 == 0
+    }
+
+    fn totals(&self) -> (u64, u64, u64) {
+        let counts = self.lines.iter().map(|line| line.outcome.counts());
+        counts.fold((0, 0, 0), |(p, f, s), (passed, failed, skipped)| (p + passed, f + failed, s + skipped))
+    }
+
+    fn failures(&self) -> Vec<String> {
+        let mut list = Vec::new();
+        for line in &self.lines {
+            if let Outcome::Ran(tally) = &line.outcome {
+                list.extend(tally.failures.iter().map(|name| format!("{}: {name}", line.suite)));
+            }
+        }
+        list
+    }
+
+    fn skips(&self) -> Vec<String> {
+        let mut list = Vec::new();
+        for Line { suite, outcome, .. } in &self.lines {
+            match outcome {
+                Outcome::Ran(tally) => {
+                    list.extend(
+                        tally.skipped.iter().map(|(reason, count)| format!("{suite}: {count} {reason}")),
+                    );
+                }
+                Outcome::Skipped(reason) => list.push(format!("{suite}: the whole suite: {reason}")),
+            }
+        }
+        list
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (passed, failed, skipped) = self.totals();
+        writeln!(f, "\n=== summary ===")?;
+        writeln!(f, "{:<12} {:>7} {:>7} {:>7} {:>9}", "suite", "passed", "failed", "skipped", "seconds")?;
+        for line in &self.lines {
+            row(f, line.suite, line.outcome.counts(), line.time)?;
+        }
+        row(f, "total", (passed, failed, skipped), self.wall)?;
+        section(f, "failed", &self.failures())?;
+        section(f, "skipped", &self.skips())?;
+        let suites = self.lines.iter().filter(|line| matches!(line.outcome, Outcome::Skipped(_))).count();
+        writeln!(f, "\n{suites} suite(s) skipped; wall time {:.1} s", self.wall.as_secs_f64())?;
+        writeln!(f, "{passed} passed, {failed} failed, {skipped} skipped")
+    }
+}
+
+fn row(f: &mut fmt::Formatter<'_>, name: &str, counts: (u64, u64, u64), time: Duration) -> fmt::Result {
+    let (passed, failed, skipped) = counts;
+    writeln!(f, "{name:<12} {passed:>7} {failed:>7} {skipped:>7} {:>9.1}", time.as_secs_f64())
+}
+
+fn section(f: &mut fmt::Formatter<'_>, title: &str, items: &[String]) -> fmt::Result {
+    if items.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\n{title}:")?;
+    items.iter().try_for_each(|item| writeln!(f, "  {item}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::Tally;
+
+    fn report(outcomes: Vec<(&'static str, Outcome)>) -> Report {
+        let time = Duration::from_millis(1500);
+        let lines = outcomes.into_iter().map(|(suite, outcome)| Line { suite, outcome, time }).collect();
+        Report { lines, wall: time * 2 }
+    }
+
+    #[test]
+    fn the_last_line_is_the_sum() {
+        let mut tests = Tally { passed: 41, ..Tally::default() };
+        tests.fail("-p outlast --lib: a");
+        tests.skip(2, "ignored in source");
+        let skipped = Outcome::Skipped("no PostgreSQL here".to_string());
+        let report = report(vec![("tests", Outcome::Ran(tests)), ("postgres", skipped)]);
+        let text = report.to_string();
+        assert!(text.ends_with("\n41 passed, 1 failed, 3 skipped\n"), "{text}");
+        assert!(text.contains("\n  tests: -p outlast --lib: a\n"), "{text}");
+        assert!(text.contains("\n  tests: 2 ignored in source\n"), "{text}");
+        assert!(text.contains("\n  postgres: the whole suite: no PostgreSQL here\n"), "{text}");
+        assert!(text.contains("\n1 suite(s) skipped; wall time 3.0 s\n"), "{text}");
+        assert!(!report.is_success());
+    }
+
+    #[test]
+    fn a_skip_is_not_a_failure() {
+        let report = report(vec![("postgres", Outcome::Skipped("no PostgreSQL here".to_string()))]);
+        assert!(report.is_success());
+    }
+}

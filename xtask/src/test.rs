@@ -1,0 +1,95 @@
+//! `cargo xtask test`: every suite, one after the other, and one summary at the end.
+
+use std::process::ExitCode;
+
+use crate::command::listing;
+use crate::stopwatch::Stopwatch;
+use crate::suite::report::{Line, Report};
+use crate::suite::{Outcome, SUITES, Suite, Tally};
+
+pub(crate) fn details() -> String {
+    let suites = listing(SUITES.iter().map(|suite| (suite.name, suite.about)));
+    let options = listing([("--only SUITE,..", "run these suites only"), ("--list", "print the suites")]);
+    format!("{options}\nsuites, in the order they run:\n{suites}")
+}
+
+pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
+    let plan = Plan::parse(args)?;
+    if plan.list {
+        print!("{}", listing(plan.suites.iter().map(|suite| (suite.name, suite.about))));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let total = Stopwatch::start();
+    let lines = plan.suites.into_iter().map(run_suite).collect();
+    let report = Report { lines, wall: total.elapsed() };
+    // Nothing may be printed after this: its last line is read by machines.
+    print!("{report}");
+    Ok(if report.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn run_suite(suite: &'static Suite) -> Line {
+    println!("\n=== {}: {} ===", suite.name, suite.about);
+    let watch = Stopwatch::start();
+    let outcome = (suite.run)().unwrap_or_else(|message| {
+        println!("{message}");
+        Outcome::Ran(Tally::failure(message.lines().next().unwrap_or_default()))
+    });
+    Line { suite: suite.name, outcome, time: watch.elapsed() }
+}
+
+struct Plan {
+    suites: Vec<&'static Suite>,
+    list: bool,
+}
+
+impl Plan {
+    fn parse(args: &[String]) -> Result<Self, String> {
+        let mut only = Vec::new();
+        let mut list = false;
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match (arg.as_str(), arg.strip_prefix("--only=")) {
+                ("--list", _) => list = true,
+                ("--only", _) => only.extend(names(args.next().map_or("", String::as_str))?),
+                (_, Some(value)) => only.extend(names(value)?),
+                _ => return Err(format!("test: unknown argument `{arg}`\n\n{}", details())),
+            }
+        }
+        // The table decides the order: a later suite is worth nothing when an earlier one fails.
+        let suites = SUITES.iter().filter(|s| only.is_empty() || only.iter().any(|name| name == s.name));
+        Ok(Self { suites: suites.collect(), list })
+    }
+}
+
+fn names(value: &str) -> Result<Vec<String>, String> {
+    let names: Vec<String> = value.split(',').map(str::trim).map(str::to_string).collect();
+    match names.iter().find(|name| !SUITES.iter().any(|suite| suite.name == **name)) {
+        Some(unknown) => Err(format!("test: there is no suite `{unknown}`\n\n{}", details())),
+        None => Ok(names),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(line: &str) -> Result<Vec<&'static str>, String> {
+        let args: Vec<String> = line.split_whitespace().map(str::to_string).collect();
+        Plan::parse(&args).map(|plan| plan.suites.iter().map(|suite| suite.name).collect())
+    }
+
+    #[test]
+    fn everything_runs_in_the_order_of_the_table() {
+        let all = ["fmt", "tidy", "clippy", "tests", "doc-tests", "docs", "examples", "features"];
+        assert_eq!(plan("").unwrap(), all);
+        assert_eq!(plan("--only tidy,fmt").unwrap(), ["fmt", "tidy"]);
+        assert_eq!(plan("--only=docs --only fmt").unwrap(), ["fmt", "docs"]);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        assert!(plan("--only tset").unwrap_err().contains("no suite `tset`"));
+        assert!(plan("--only").unwrap_err().contains("no suite"));
+        assert!(plan("--fast").unwrap_err().contains("unknown argument `--fast`"));
+    }
+}

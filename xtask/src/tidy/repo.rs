@@ -1,0 +1,158 @@
+//! The files of the repository, read once for all rules.
+
+use std::process::Command;
+
+use super::source::Source;
+use crate::metadata::{self, Package};
+use crate::process;
+
+/// What the rules look at.
+pub(super) struct Repo {
+    /// By path.
+    pub(super) files: Vec<File>,
+    pub(super) packages: Vec<Package>,
+}
+
+/// A file that git tracks, or would if asked.
+pub(super) struct File {
+    /// Relative to the root, with `/` between the parts.
+    pub(super) path: String,
+    /// Empty for what is not text.
+    pub(super) text: String,
+    /// For `.rs` files.
+    pub(super) rust: Option<Source>,
+    /// All of it is compiled for tests only.
+    is_test: bool,
+}
+
+/// A rule that is broken, and where.
+#[derive(Debug)]
+pub(super) struct Finding {
+    pub(super) path: String,
+    pub(super) line: usize,
+    pub(super) message: String,
+}
+
+impl Repo {
+    pub(super) fn load() -> Result<Self, String> {
+        let root = process::root();
+        let mut files = Vec::new();
+        for path in listed()? {
+            match std::fs::read(root.join(&path)) {
+                Ok(bytes) => files.push((path, String::from_utf8(bytes).unwrap_or_default())),
+                // Deleted, but not yet from the index.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(format!("{path} cannot be read: {error}")),
+            }
+        }
+        Ok(Self::new(files, metadata::load()?))
+    }
+
+    pub(super) fn new(mut files: Vec<(String, String)>, packages: Vec<Package>) -> Self {
+        files.sort();
+        files.dedup();
+        let mut files: Vec<File> = files.into_iter().map(|(path, text)| File::new(path, text)).collect();
+        let outlined: Vec<String> = files.iter().flat_map(File::outlined_tests).collect();
+        for file in &mut files {
+            file.is_test |= outlined.iter().any(|module| is_module(&file.path, module));
+        }
+        Self { files, packages }
+    }
+
+    pub(super) fn file(&self, path: &str) -> Option<&File> {
+        self.files.iter().find(|file| file.path == path)
+    }
+
+    /// The Rust files, parsed.
+    pub(super) fn rust(&self) -> impl Iterator<Item = (&File, &Source)> {
+        self.files.iter().filter_map(|file| Some((file, file.rust.as_ref()?)))
+    }
+
+    pub(super) fn with_extension(&self, extension: &str) -> impl Iterator<Item = &File> {
+        self.files
+            .iter()
+            .filter(move |file| file.path.rsplit_once('.').is_some_and(|(_, ext)| ext == extension))
+    }
+}
+
+impl File {
+    fn new(path: String, text: String) -> Self {
+        let rust = path.ends_with(".rs").then(|| Source::parse(&text));
+        let is_test = path.split('/').rev().skip(1).any(|folder| folder == "tests");
+        Self { path, text, rust, is_test }
+    }
+
+    /// Whether the code at this offset is compiled for tests only.
+    pub(super) fn is_test_at(&self, offset: usize) -> bool {
+        self.is_test || self.rust.as_ref().is_some_and(|source| source.is_test_at(offset))
+    }
+
+    pub(super) fn finding(&self, line: usize, message: impl Into<String>) -> Finding {
+        Finding { path: self.path.clone(), line, message: message.into() }
+    }
+
+    /// The modules that `#[cfg(test)] mod name;` puts into files of their own, as paths without `.rs`.
+    fn outlined_tests(&self) -> Vec<String> {
+        let stem = self.path.trim_end_matches(".rs");
+        let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
+        let base = if matches!(name, "lib" | "main" | "mod") { folder } else { stem };
+        let names = self.rust.iter().flat_map(|source| &source.outlined_tests);
+        names.map(|module| format!("{base}/{module}")).collect()
+    }
+}
+
+fn is_module(path: &str, module: &str) -> bool {
+    path.strip_prefix(module).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+}
+
+/// Tracked files and those that a commit would add.
+fn listed() -> Result<Vec<String>, String> {
+    let mut git = Command::new("git");
+    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(process::root());
+    let output = git.output().map_err(|error| format!("git could not be run: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim_end()));
+    }
+    let paths = String::from_utf8_lossy(&output.stdout);
+    Ok(paths.split('\0').filter(|path| !path.is_empty()).map(str::to_string).collect())
+}
+
+#[cfg(test)]
+impl Repo {
+    /// A repository in memory.
+    pub(super) fn of(files: &[(&str, &str)]) -> Self {
+        let files = files.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect();
+        Self::new(files, Vec::new())
+    }
+}
+
+/// Findings as `path:line: message`, for comparison.
+#[cfg(test)]
+pub(super) fn printed(findings: Vec<Finding>) -> Vec<String> {
+    findings.into_iter().map(|f| format!("{}:{}: {}", f.path, f.line, f.message)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_code_is_known_by_folder_and_by_declaration() {
+        let repo = Repo::of(&[
+            ("crates/a/src/lib.rs", "#[cfg(test)]\nmod checks;\nmod plan;"),
+            ("crates/a/src/checks.rs", "fn a() {}"),
+            ("crates/a/src/checks/deep.rs", "fn a() {}"),
+            ("crates/a/src/plan.rs", "#[cfg(test)] mod unit; fn a() {}"),
+            ("crates/a/src/plan/unit.rs", "fn a() {}"),
+            ("crates/a/tests/it/main.rs", "fn a() {}"),
+        ]);
+        let tests: Vec<&str> = repo.files.iter().filter(|f| f.is_test).map(|f| f.path.as_str()).collect();
+        let expected = [
+            "crates/a/src/checks.rs",
+            "crates/a/src/checks/deep.rs",
+            "crates/a/src/plan/unit.rs",
+            "crates/a/tests/it/main.rs",
+        ];
+        assert_eq!(tests, expected);
+    }
+}

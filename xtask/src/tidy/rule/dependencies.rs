@@ -1,0 +1,91 @@
+//! Every dependency has its reason in docs/dependencies.md, and no reason outlives its dependency.
+//!
+//! There, a dependency is named in backticks at the start of a table row, a list item or a heading; a few that share a
+//! reason may be named one after the other.
+
+use crate::tidy::manifest;
+use crate::tidy::markdown;
+use crate::tidy::repo::{Finding, Repo};
+
+const REASONS: &str = "docs/dependencies.md";
+const MANIFEST: &str = "Cargo.toml";
+
+pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
+    let Some(manifest) = repo.file(MANIFEST) else { return Vec::new() };
+    let Some(reasons) = repo.file(REASONS) else {
+        return vec![
+            manifest.finding(1, format!("{REASONS} is missing: it gives the reason of every dependency")),
+        ];
+    };
+    let declared = declared(repo, &manifest.text);
+    let explained: Vec<(usize, String)> = explained(&reasons.text);
+
+    let mut findings = Vec::new();
+    for (line, name) in &declared {
+        if !explained.iter().any(|(_, other)| other == name) {
+            findings.push(manifest.finding(*line, format!("`{name}` has no line in {REASONS}")));
+        }
+    }
+    let used = |name: &str| declared.iter().any(|(_, other)| other == name) || is_direct(repo, name);
+    for (line, name) in explained.iter().filter(|(_, name)| !used(name)) {
+        findings.push(reasons.finding(*line, format!("`{name}` is no longer a dependency")));
+    }
+    findings
+}
+
+/// The foreign crates of the workspace table.
+fn declared(repo: &Repo, manifest: &str) -> Vec<(usize, String)> {
+    let ours =
+        |name: &str, value: &str| value.contains("path =") || repo.packages.iter().any(|p| p.name == name);
+    let all = manifest::dependencies(manifest, "workspace.dependencies").into_iter();
+    all.filter(|(_, name, value)| !ours(name, value)).map(|(line, name, _)| (line, name)).collect()
+}
+
+/// A package may have a dependency that the workspace table lacks.
+fn is_direct(repo: &Repo, name: &str) -> bool {
+    repo.packages.iter().flat_map(|package| &package.dependencies).any(|dependency| dependency.name == name)
+}
+
+fn explained(text: &str) -> Vec<(usize, String)> {
+    let mut names = Vec::new();
+    for (line, prose) in markdown::prose(text) {
+        let mut rest = prose.trim_start_matches(|char: char| "|-*#+ \t".contains(char));
+        if rest.len() == prose.len() {
+            continue; // A paragraph may start with any code.
+        }
+        while let Some((name, after)) = rest.strip_prefix('`').and_then(|rest| rest.split_once('`')) {
+            names.push((line, name.to_string()));
+            rest = after.trim_start_matches(|char: char| ", /+&".contains(char)).trim_start_matches("and ");
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::{Dependency, Package};
+    use crate::tidy::repo::printed;
+
+    const TABLE: &str = r#"[workspace.dependencies]
+outlast-model = { path = "crates/model" }
+serde = "1"
+sha2 = "0.10"
+"#;
+
+    #[test]
+    fn a_dependency_without_a_reason_is_refused() {
+        let repo = Repo::of(&[(MANIFEST, TABLE), (REASONS, "Uses `sha2`.\n\n| `serde` | the codec |\n")]);
+        assert_eq!(printed(check(&repo)), ["Cargo.toml:4: `sha2` has no line in docs/dependencies.md"]);
+        assert_eq!(check(&Repo::of(&[(MANIFEST, TABLE)])).len(), 1, "the whole page is missing");
+    }
+
+    #[test]
+    fn a_reason_without_a_dependency_is_refused() {
+        let reasons = "# Why\n- `serde`, `sha2`: with `derive`\n- `sqlx`: gone\n- `uuid`: direct\n";
+        let mut repo = Repo::of(&[(MANIFEST, TABLE), (REASONS, reasons)]);
+        let dependencies = vec![Dependency { name: "uuid".to_string(), ..Dependency::default() }];
+        repo.packages = vec![Package { dependencies, ..Package::default() }];
+        assert_eq!(printed(check(&repo)), ["docs/dependencies.md:3: `sqlx` is no longer a dependency"]);
+    }
+}

@@ -1,0 +1,97 @@
+//! Which crates may not name tokio and its kind, or only a part of it.
+//!
+//! The pure middle stays pure because its manifests cannot name an effect. Tests are free.
+
+use super::edges::line_of;
+use crate::metadata::{Dependency, Package};
+use crate::tidy::repo::{Finding, Repo};
+
+/// A crate, and the dependencies that it may not have.
+const FORBIDDEN: &[(&str, &[&str])] = &[
+    ("outlast-model", &["tokio"]),
+    ("outlast-provider", &["tokio"]),
+    ("outlast-engine", &["tokio", "tracing", "log", "rand", "getrandom", "uuid"]),
+];
+
+/// Crates that may wait with tokio, but not choose its runtime: that is the application's choice.
+const ONLY_WAITING: &[&str] =
+    &["outlast-provider-kit", "outlast-memory", "outlast-sqlite", "outlast-conformance"];
+const WAITING: &[&str] = &["sync", "time"];
+
+pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for package in &repo.packages {
+        for dependency in package.dependencies.iter().filter(|dependency| !dependency.dev) {
+            let line = || line_of(repo, package, &dependency.name);
+            let message = forbidden(package, dependency).or_else(|| too_much(package, dependency));
+            findings.extend(message.map(|message| Finding {
+                path: package.manifest(),
+                line: line(),
+                message,
+            }));
+        }
+    }
+    findings
+}
+
+fn forbidden(package: &Package, dependency: &Dependency) -> Option<String> {
+    let (_, names) = FORBIDDEN.iter().find(|(name, _)| *name == package.name)?;
+    names
+        .contains(&dependency.name.as_str())
+        .then(|| format!("`{}` may not depend on `{}`", package.name, dependency.name))
+}
+
+fn too_much(package: &Package, dependency: &Dependency) -> Option<String> {
+    if dependency.name != "tokio" || !ONLY_WAITING.contains(&package.name.as_str()) {
+        return None;
+    }
+    let extra: Vec<&str> =
+        dependency.features.iter().map(String::as_str).filter(|feature| !WAITING.contains(feature)).collect();
+    let rule = format!("`{}` may use tokio with the features {} only", package.name, WAITING.join(", "));
+    (!extra.is_empty()).then(|| format!("{rule}, not {}", extra.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::repo::printed;
+
+    fn findings(package: &str, dependency: &str, features: &[&str], dev: bool) -> Vec<String> {
+        let features = features.iter().map(ToString::to_string).collect();
+        let dependencies = vec![Dependency { name: dependency.to_string(), features, dev }];
+        let package =
+            Package { name: package.to_string(), dir: "p".to_string(), dependencies, ..Package::default() };
+        let mut repo = Repo::of(&[]);
+        repo.packages = vec![package];
+        printed(check(&repo))
+    }
+
+    #[test]
+    fn the_pure_crates_name_no_effects() {
+        let refused = [
+            ("model", "tokio"),
+            ("provider", "tokio"),
+            ("engine", "tokio"),
+            ("engine", "rand"),
+            ("engine", "log"),
+        ];
+        for (package, dependency) in refused {
+            assert_eq!(
+                findings(&format!("outlast-{package}"), dependency, &[], false).len(),
+                1,
+                "{package} {dependency}"
+            );
+        }
+        assert_eq!(findings("outlast-provider", "getrandom", &[], false).len(), 0);
+        assert_eq!(findings("outlast-model", "tokio", &["full"], true).len(), 0, "tests are free");
+    }
+
+    #[test]
+    fn libraries_wait_but_choose_no_runtime() {
+        assert_eq!(findings("outlast-sqlite", "tokio", &["sync", "time"], false).len(), 0);
+        let expected =
+            "p/Cargo.toml:1: `outlast-sqlite` may use tokio with the features sync, time only, not rt";
+        assert_eq!(findings("outlast-sqlite", "tokio", &["sync", "rt"], false), [expected]);
+        assert_eq!(findings("outlast-runtime", "tokio", &["rt"], false).len(), 0);
+    }
+}

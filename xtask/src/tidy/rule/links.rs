@@ -1,0 +1,104 @@
+//! A relative link in Markdown leads to a file of the repository, and its anchor to a heading there.
+
+use crate::tidy::markdown::{self, Link};
+use crate::tidy::repo::{File, Finding, Repo};
+
+pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in repo.with_extension("md") {
+        for Link { line, target } in markdown::links(&file.text) {
+            findings.extend(dead(repo, file, &target).map(|message| file.finding(line, message)));
+        }
+    }
+    findings
+}
+
+/// Why the link is dead.
+fn dead(repo: &Repo, file: &File, target: &str) -> Option<String> {
+    if is_external(target) {
+        return None;
+    }
+    let (path, anchor) = target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
+    let path = path.split('?').next().unwrap_or_default().replace("%20", " ");
+    let Some(path) = resolve(&file.path, &path) else {
+        return Some(format!("`{target}` leads out of the repository"));
+    };
+    if !exists(repo, &path) {
+        return Some(format!("`{target}`: there is no `{path}`"));
+    }
+    let anchor = anchor.filter(|_| path.ends_with(".md"))?;
+    let headings = markdown::anchors(&repo.file(&path)?.text);
+    (!headings.iter().any(|heading| heading == anchor))
+        .then(|| format!("`{target}`: there is no heading `#{anchor}` in `{path}`"))
+}
+
+/// `https:`, `mailto:`, and anything else with a scheme.
+fn is_external(target: &str) -> bool {
+    let scheme = target.split_once(':').map(|(scheme, _)| scheme);
+    target.starts_with("//")
+        || scheme.is_some_and(|scheme| scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)))
+}
+
+/// The path from the root, or `None` when it leaves the repository.
+fn resolve(from: &str, path: &str) -> Option<String> {
+    if path.is_empty() {
+        return Some(from.to_string());
+    }
+    let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let base = if path.starts_with('/') { "" } else { folder };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in base.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// Whether a clone would have it, as a file or as a folder.
+fn exists(repo: &Repo, path: &str) -> bool {
+    let inside = |file: &File| {
+        file.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    path.is_empty() || repo.files.iter().any(inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::repo::printed;
+
+    fn findings(text: &str) -> Vec<String> {
+        let guide = "# Guide\n## First steps\n";
+        printed(check(&Repo::of(&[
+            ("docs/a.md", text),
+            ("docs/guide.md", guide),
+            ("src/x.rs", ""),
+            ("README.md", "# R"),
+        ])))
+    }
+
+    #[test]
+    fn dead_links_are_refused() {
+        assert_eq!(findings("\n[a](gone.md)"), ["docs/a.md:2: `gone.md`: there is no `docs/gone.md`"]);
+        assert_eq!(findings("[a](../../b.md)"), ["docs/a.md:1: `../../b.md` leads out of the repository"]);
+        let anchor = ["docs/a.md:1: `guide.md#last`: there is no heading `#last` in `docs/guide.md`"];
+        assert_eq!(findings("[a](guide.md#last)"), anchor);
+        assert_eq!(findings("[a](#own)").len(), 1);
+        assert_eq!(findings("[a]: src/x.rs").len(), 1);
+        assert_eq!(findings("[a](../sr)").len(), 1, "half a name is no folder");
+    }
+
+    #[test]
+    fn living_links_pass() {
+        let own = "# Own\n[a](guide.md#first-steps) [b](#own) [c](./guide.md) [d](/README.md)";
+        assert_eq!(findings(own), [""; 0]);
+        assert_eq!(findings("[a](../src) [b](../src/x.rs#L3) [c](../)"), [""; 0]);
+        assert_eq!(
+            findings("[a](https://a.b/c.md) [b](mailto:a@b.c) `[c](gone.md)`\n```\n[d](gone.md)\n```"),
+            [""; 0]
+        );
+    }
+}

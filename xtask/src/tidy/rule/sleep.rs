@@ -1,0 +1,43 @@
+//! A test that sleeps is slow when it passes and flaky when it fails: it should wait for the event itself.
+
+use crate::tidy::repo::{Finding, Repo};
+
+/// They test what the passing of real time does.
+const EXEMPT: &[&str] = &["crates/conformance/", "crates/chaos/"];
+
+pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, source) in repo.rust() {
+        if EXEMPT.iter().any(|folder| file.path.starts_with(folder)) {
+            continue;
+        }
+        for at in source.find("sleep(").filter(|at| file.is_test_at(*at)) {
+            findings
+                .push(file.finding(source.line(at), "a test waits for the event itself, or moves a clock"));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(path: &str, text: &str) -> Vec<usize> {
+        check(&Repo::of(&[(path, text)])).into_iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn sleeping_tests_are_refused() {
+        assert_eq!(lines("crates/a/tests/it/main.rs", "fn f() {\n  tokio::time::sleep(d).await;\n}"), [2]);
+        let unit = "fn a() { sleep(x) }\n#[cfg(test)]\nmod tests {\n  fn f() { std::thread::sleep(d) }\n}";
+        assert_eq!(lines("crates/a/src/a.rs", unit), [4]);
+    }
+
+    #[test]
+    fn those_who_test_time_may_wait_for_it() {
+        assert_eq!(lines("crates/chaos/tests/it/main.rs", "sleep(d)"), [0; 0]);
+        assert_eq!(lines("crates/conformance/tests/it/main.rs", "sleep(d)"), [0; 0]);
+        assert_eq!(lines("crates/a/tests/it/main.rs", "no_sleep(d); // sleep(d)"), [0; 0]);
+    }
+}
