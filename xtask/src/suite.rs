@@ -3,6 +3,7 @@
 mod check;
 mod examples;
 mod features;
+mod fsync_errors;
 mod libtest;
 pub(crate) mod report;
 mod tally;
@@ -23,8 +24,10 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "tidy", about: "the rules of this repository", run: check::tidy },
     Suite { name: "clippy", about: "lints, warnings refused", run: check::clippy },
     Suite { name: "tests", about: "unit and integration tests", run: libtest::tests },
+    Suite { name: "small-disks", about: "a store on a full or read-only disk", run: libtest::root_tests },
     Suite { name: "doc-tests", about: "the examples in the API documentation", run: libtest::doc_tests },
     Suite { name: "docs", about: "the API documentation, warnings refused", run: check::docs },
     Suite { name: "examples", about: "every example runs and exits with 0", run: examples::run },
+    Suite { name: "fsync-errors", about: "a store on a disk whose syncs fail", run: fsync_errors::run },
     Suite { name: "features", about: "every feature alone, every library alone", run: features::run },
 ];

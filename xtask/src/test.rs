@@ -80,7 +80,18 @@ mod tests {
 
     #[test]
     fn everything_runs_in_the_order_of_the_table() {
-        let all = ["fmt", "tidy", "clippy", "tests", "doc-tests", "docs", "examples", "features"];
+        let all = [
+            "fmt",
+            "tidy",
+            "clippy",
+            "tests",
+            "small-disks",
+            "doc-tests",
+            "docs",
+            "examples",
+            "fsync-errors",
+            "features",
+        ];
         assert_eq!(plan("").unwrap(), all);
         assert_eq!(plan("--only tidy,fmt").unwrap(), ["fmt", "tidy"]);
         assert_eq!(plan("--only=docs --only fmt").unwrap(), ["fmt", "docs"]);

@@ -9,24 +9,13 @@ use outlast_provider::model::EventKind;
 pub async fn test_atomicity_failure_rollback<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let stored = vec![started("kept")];
-    enqueue(provider, start_item("kept")).await;
-    let (_, token, _) = must_fetch(provider, LONG).await;
+    let token = first_turn(provider, "kept").await;
     let turn = Turn::new(&token).events(stored.clone()).activity(activity("kept", 7)).metadata(named());
     turn.commit(provider).await;
 
     let token = next_turn(provider, "kept").await;
-    let added = [
-        event("kept", 2, EventKind::CustomStatusUpdated { status: Some("half".to_string()) }),
-        event(
-            "kept",
-            3,
-            EventKind::KeyValueSet {
-                key: "key".to_string(),
-                value: "value".to_string(),
-                last_updated_at_ms: 1,
-            },
-        ),
-    ];
+    let added =
+        [event("kept", 2, custom_status_kind(Some("half"))), event("kept", 3, value_kind("key", "value", 1))];
     for refused_id in [1, 0] {
         let turn = Turn::new(&token)
             .events(added.clone())
@@ -40,8 +29,7 @@ pub async fn test_atomicity_failure_rollback<F: ProviderFactory>(factory: &F) {
         assert_eq!(provider.read("kept").await.unwrap(), stored, "no event is appended");
         assert_eq!(provider.get_custom_status("kept", 0).await.unwrap(), None);
         assert!(provider.get_kv_all_values("kept").await.unwrap().is_empty(), "no value is set");
-        let info = admin(provider).get_instance_info("kept").await.unwrap();
-        assert_eq!((info.status.as_str(), info.output), ("Running", None));
+        operator(provider).sees_current("kept", 1, "Running", None).await;
         assert!(fetch(provider, LONG).await.is_none(), "the lease is kept and no message is sent");
     }
     assert_eq!(must_fetch_work(provider, LONG).await.0, activity("kept", 7), "nothing was cancelled");
@@ -70,21 +58,16 @@ pub async fn test_multi_operation_atomic_ack<F: ProviderFactory>(factory: &F) {
     // A fire time in the past must not overtake what was enqueued before it.
     let messages =
         [raised("busy", "poke", "before"), timer("busy", 5, past), raised("busy", "poke", "after")];
-    enqueue(provider, start_item("busy")).await;
-    let (_, token, _) = must_fetch(provider, LONG).await;
-    let mut turn = Turn::new(&token).events(events.clone());
-    for id in [4, 2, 3] {
-        turn = turn.activity(activity("busy", id));
-    }
-    for message in messages.clone() {
-        turn = turn.message(message);
-    }
+    let token = first_turn(provider, "busy").await;
+    let activities = [4, 2, 3].map(|id| activity("busy", id));
+    let turn = Turn::new(&token).events(events.clone()).activities(activities.clone());
+    let turn = turn.messages(messages.clone());
     // Without name and version no instance row appears, and everything must still be delivered.
     turn.commit(provider).await;
 
     assert_eq!(provider.read("busy").await.unwrap(), events);
-    for id in [4, 2, 3] {
-        assert_eq!(must_fetch_work(provider, LONG).await.0, activity("busy", id));
+    for expected in activities {
+        assert_eq!(must_fetch_work(provider, LONG).await.0, expected);
     }
     assert!(fetch_work(provider, LONG).await.is_none());
     let (item, _, _) = must_fetch(provider, LONG).await;
@@ -108,7 +91,7 @@ pub async fn test_lock_released_only_on_successful_ack<F: ProviderFactory>(facto
     assert_eq!((item.messages, item.history.len(), attempt), (vec![start_item("held")], 0, 2));
     assert_ne!(token, lost, "every lease has its own token");
 
-    enqueue(provider, raised("held", "poke", "")).await;
+    poke(provider, "held").await;
     assert!(fetch(provider, LONG).await.is_none(), "the instance is locked again");
     Turn::new(&token).event(started("held")).metadata(named()).commit(provider).await;
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [raised("held", "poke", "")]);
@@ -117,8 +100,7 @@ pub async fn test_lock_released_only_on_successful_ack<F: ProviderFactory>(facto
 /// Of two parallel commits under one lease exactly one takes effect.
 pub async fn test_concurrent_ack_prevention<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
-    enqueue(provider, start_item("raced")).await;
-    let (_, token, _) = must_fetch(provider, LONG).await;
+    let token = first_turn(provider, "raced").await;
     // Different event ids, so that only the lease can tell them apart.
     let events = [1, 2].map(|id| event("raced", id, started_kind()));
     let commits = events.iter().map(|event| {

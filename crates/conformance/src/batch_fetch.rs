@@ -3,9 +3,7 @@
 use crate::ProviderFactory;
 use crate::support::*;
 use futures::future::join_all;
-use outlast_provider::{
-    ExecutionMetadata, FetchedWork, Provider, SessionFetchConfig, TagFilter, WorkItem, WorkRequest,
-};
+use outlast_provider::{FetchedWork, Provider, TagFilter, WorkItem, WorkRequest};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -27,16 +25,10 @@ fn activities(ids: impl IntoIterator<Item = u64>) -> Vec<WorkItem> {
     ids.into_iter().map(|id| activity("batch", id)).collect()
 }
 
-async fn enqueue_all(provider: &dyn Provider, items: &[WorkItem]) {
-    for item in items {
-        enqueue_work(provider, item.clone()).await;
-    }
-}
-
 /// A batch holds the oldest activities, at most as many as asked, in order, each once and with a lease of its own.
 pub async fn a_batch_is_in_order_and_bounded(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    enqueue_all(provider, &activities([5, 3, 9, 1, 7])).await;
+    enqueue_all_work(provider, &activities([5, 3, 9, 1, 7])).await;
     let mut tokens = BTreeSet::new();
     for (max_items, expected) in [(3, activities([5, 3, 9])), (10, activities([1, 7])), (10, vec![])] {
         let batch = fetch_batch(provider, up_to(max_items)).await;
@@ -51,7 +43,7 @@ pub async fn a_batch_is_in_order_and_bounded(factory: &dyn ProviderFactory) {
 /// A batch of none takes nothing.
 pub async fn a_batch_of_none_takes_nothing(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    enqueue_all(provider, &activities([1])).await;
+    enqueue_all_work(provider, &activities([1])).await;
     assert_eq!(fetch_batch(provider, up_to(0)).await, []);
     let batch = fetch_batch(provider, up_to(usize::MAX)).await;
     assert_eq!((items(&batch), batch[0].attempt_count), (activities([1]), 1));
@@ -62,7 +54,7 @@ pub async fn the_leases_of_a_batch_are_independent(factory: &dyn ProviderFactory
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
     create_instance(provider, "batch").await;
-    enqueue_all(provider, &activities(1..=4)).await;
+    enqueue_all_work(provider, &activities(1..=4)).await;
     let batch = fetch_batch(provider, WorkRequest { lock_timeout: lease, ..up_to(4) }).await;
     let [finished, given_back, renewed, lost] = &batch[..] else { panic!("four are ready: {batch:?}") };
 
@@ -91,7 +83,7 @@ pub async fn a_batch_honours_tags(factory: &dyn ProviderFactory) {
         1 => activity_with("batch", id, None, Some("gpu")),
         _ => activity_with("batch", id, None, Some("cpu")),
     };
-    enqueue_all(provider, &(1..=9).map(tagged).collect::<Vec<_>>()).await;
+    enqueue_all_work(provider, &(1..=9).map(tagged).collect::<Vec<_>>()).await;
     let cases: [(TagFilter, &[u64]); 5] = [
         (TagFilter::None, &[]),
         (TagFilter::tags(["gpu"]), &[1, 4, 7]),
@@ -112,9 +104,8 @@ pub async fn a_batch_honours_tags(factory: &dyn ProviderFactory) {
 /// A batch claims the sessions of its activities, and holds nothing of a session that is another owner's.
 pub async fn a_batch_honours_sessions(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    let owner = |owner_id: &str| SessionFetchConfig { owner_id: owner_id.to_string(), lock_timeout: LONG };
     let bound = |id, session| activity_with("batch", id, Some(session), None);
-    let (a, b) = (owner("a"), owner("b"));
+    let (a, b) = (session_owner("a", LONG), session_owner("b", LONG));
     let work = [
         bound(1, "s"),
         activity("batch", 2),
@@ -123,7 +114,7 @@ pub async fn a_batch_honours_sessions(factory: &dyn ProviderFactory) {
         activity("batch", 5),
         bound(6, "t"),
     ];
-    enqueue_all(provider, &work).await;
+    enqueue_all_work(provider, &work).await;
 
     let by_a = fetch_batch(provider, WorkRequest { session: Some(&a), ..up_to(2) }).await;
     assert_eq!(items(&by_a), work[..2], "a gets the oldest and the session of the first");
@@ -144,7 +135,7 @@ pub async fn a_batch_honours_sessions(factory: &dyn ProviderFactory) {
 /// Parallel batches share the queue without overlap and leave nothing.
 pub async fn parallel_batches_do_not_overlap(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    enqueue_all(provider, &activities(1..=40)).await;
+    enqueue_all_work(provider, &activities(1..=40)).await;
     let batches = join_all((0..8).map(|_| fetch_batch(provider, up_to(7)))).await;
     assert!(batches.iter().all(|batch| batch.len() <= 7), "no batch is larger than asked");
     let all: Vec<WorkItem> = batches.iter().flat_map(|batch| items(batch)).collect();
@@ -158,7 +149,7 @@ pub async fn parallel_batches_do_not_overlap(factory: &dyn ProviderFactory) {
 /// A batch does not wait for more when it has something.
 pub async fn a_batch_waits_for_the_first_only(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    enqueue_all(provider, &activities([1, 2])).await;
+    enqueue_all_work(provider, &activities([1, 2])).await;
     let begun = Instant::now();
     let batch =
         fetch_batch(provider, WorkRequest { poll_timeout: Duration::from_secs(30), ..up_to(5) }).await;
@@ -172,12 +163,7 @@ pub async fn the_orchestration_of_an_activity_is_right_if_given(factory: &dyn Pr
     let provider = &*factory.create_provider().await;
     let orchestrations = [("one", "First", "1.2.3"), ("two", "Second", "4.5.6")];
     for (instance, name, version) in orchestrations {
-        let metadata = ExecutionMetadata {
-            orchestration_name: Some(name.to_string()),
-            orchestration_version: Some(version.to_string()),
-            ..ExecutionMetadata::default()
-        };
-        create_with(provider, instance, metadata).await;
+        create_with(provider, instance, named_as(name, version)).await;
         let token = next_turn(provider, instance).await;
         Turn::new(&token).activity(activity(instance, 2)).commit(provider).await;
     }

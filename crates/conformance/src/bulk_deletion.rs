@@ -1,20 +1,11 @@
 //! Bulk deletion removes finished roots that match its filter, each with its descendants.
 
 use crate::ProviderFactory;
-use crate::deletion::{counts, ended, instances};
-use crate::prune::APART;
 use crate::support::*;
 use outlast_provider::{InstanceFilter, Provider};
 
 async fn delete(provider: &dyn Provider, filter: InstanceFilter) -> [u64; 4] {
-    counts(&admin(provider).delete_instance_bulk(filter).await.expect("delete_instance_bulk succeeds"))
-}
-
-fn ids(ids: &[&str]) -> InstanceFilter {
-    InstanceFilter {
-        instance_ids: Some(ids.iter().map(ToString::to_string).collect()),
-        ..InstanceFilter::default()
-    }
+    deleted(&admin(provider).delete_instance_bulk(filter).await.expect("delete_instance_bulk succeeds"))
 }
 
 /// Ids select those instances, unknown ids and an empty list select nothing, and an empty filter selects all that
@@ -30,11 +21,11 @@ pub async fn test_delete_instance_bulk_filter_combinations<F: ProviderFactory>(f
     let later = factory.now_ms() + 3_600_000;
 
     let cases = [
-        (ids(&[]), [0, 0, 0, 0]),
-        (ids(&["unknown", "' OR '1'='1"]), [0, 0, 0, 0]),
-        (InstanceFilter { completed_before: Some(1), ..ids(&["a"]) }, [0, 0, 0, 0]),
-        (ids(&["a", "unknown", "b's"]), [2, 2, 2, 0]),
-        (InstanceFilter { completed_before: Some(later), ..ids(&["d"]) }, [1, 1, 1, 0]),
+        (only(&[]), [0, 0, 0, 0]),
+        (only(&["unknown", "' OR '1'='1"]), [0, 0, 0, 0]),
+        (InstanceFilter { completed_before: Some(1), ..only(&["a"]) }, [0, 0, 0, 0]),
+        (only(&["a", "unknown", "b's"]), [2, 2, 2, 0]),
+        (InstanceFilter { completed_before: Some(later), ..only(&["d"]) }, [1, 1, 1, 0]),
     ];
     for (filter, expected) in cases {
         assert_eq!(delete(provider, filter.clone()).await, expected, "{filter:?}");
@@ -56,7 +47,7 @@ pub async fn test_delete_instance_bulk_safety_and_limits<F: ProviderFactory>(fac
     create_with(provider, "between", ended("ContinuedAsNew", "next", None)).await;
     create_with(provider, "child", ended("Completed", "done", Some("running"))).await;
     let safe = ["between", "child", "running"];
-    assert_eq!(delete(provider, ids(&safe)).await, [0; 4], "none of these may go");
+    assert_eq!(delete(provider, only(&safe)).await, [0; 4], "none of these may go");
     assert_eq!(instances(provider).await, safe);
 
     for instance in ["a", "b", "c", "d"] {
@@ -82,8 +73,7 @@ pub async fn test_delete_instance_bulk_completed_before_filter<F: ProviderFactor
         ("early", &["early", "late", "running"][..], &["late", "running"][..]),
         ("late", &["late", "running"], &["running"]),
     ] {
-        let info = admin(provider).get_execution_info(instance, 1).await.unwrap();
-        let end = info.completed_at.expect("a completed execution has ended");
+        let end = ended_at(provider, instance, 1).await;
         for (cut_off, deleted, left) in [(end, 0, before), (end + 1, 1, after)] {
             let filter = InstanceFilter { completed_before: Some(cut_off), ..InstanceFilter::default() };
             assert_eq!(

@@ -2,36 +2,36 @@
 //! in makes no difference to it.
 
 use crate::ProviderFactory;
-use crate::deletion::instances;
-use crate::prune::continue_as_new;
 use crate::support::*;
-use outlast_provider::{Provider, ScheduledActivityIdentifier, WorkItem};
+use outlast_provider::{Provider, ScheduledActivityIdentifier, TagFilter, WorkItem};
 use std::time::Duration;
 
 /// Creates the instance in a turn that schedules these activities.
 async fn create_with_activities(provider: &dyn Provider, instance: &str, ids: impl IntoIterator<Item = u64>) {
-    enqueue(provider, start_item(instance)).await;
-    let (_, token, _) = must_fetch(provider, LONG).await;
-    let mut turn = Turn::new(&token).event(started(instance)).metadata(named());
-    for id in ids {
-        let kind = scheduled_kind(&format!("Activity{id}"));
-        turn = turn.event(event(instance, id, kind)).activity(activity(instance, id));
-    }
-    turn.commit(provider).await;
+    let token = first_turn(provider, instance).await;
+    let turn = Turn::new(&token).event(started(instance)).metadata(named());
+    ids.into_iter().fold(turn, |turn, id| schedules(turn, instance, id)).commit(provider).await;
+}
+
+/// The turn, with an activity and the event that schedules it.
+fn schedules<'a>(turn: Turn<'a>, instance: &str, id: u64) -> Turn<'a> {
+    let kind = scheduled_kind(&format!("Activity{id}"));
+    turn.event(event(instance, id, kind)).activity(activity(instance, id))
 }
 
 /// Ends the execution with this status, in a turn of its own.
 async fn end(provider: &dyn Provider, instance: &str, state: &str) {
-    let token = next_turn(provider, instance).await;
-    Turn::new(&token).metadata(status(state, "out")).commit(provider).await;
-    assert_eq!(admin(provider).get_instance_info(instance).await.unwrap().status, state);
+    set_status(provider, instance, 1, state, "out").await;
+    operator(provider).sees_current(instance, 1, state, Some("out")).await;
 }
 
-/// Creates an instance, deletes it, and enqueues an activity that it left behind.
+/// Enqueues an activity that outlived its instance, or whose instance never was if the store cannot delete one.
 async fn create_leftover_activity(provider: &dyn Provider, instance: &str) {
-    create_instance(provider, instance).await;
-    admin(provider).delete_instance(instance, true).await.expect("a forced deletion succeeds");
-    assert_eq!(instances(provider).await, [""; 0]);
+    if let Some(admin) = provider.as_management_capability() {
+        create_instance(provider, instance).await;
+        admin.delete_instance(instance, true).await.expect("a forced deletion succeeds");
+    }
+    operator(provider).sees_instances(&[]).await;
     enqueue_work(provider, activity(instance, 2)).await;
 }
 
@@ -72,18 +72,15 @@ async fn assert_renewable(provider: &dyn Provider, token: &str, lease: Duration)
 
 /// All activities that can be fetched, in order.
 async fn drain(provider: &dyn Provider) -> Vec<WorkItem> {
-    let mut items = Vec::new();
-    while let Some((item, ..)) = fetch_work(provider, LONG).await {
-        items.push(item);
-    }
-    items
+    let drained = drain_work(provider, &TagFilter::default()).await;
+    drained.into_iter().map(|(item, _)| item).collect()
 }
 
 /// An activity of a running orchestration is handed out.
 pub async fn test_fetch_returns_running_state_for_active_orchestration<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_with_activities(provider, "busy", [2]).await;
-    assert_eq!(admin(provider).get_instance_info("busy").await.unwrap().status, "Running");
+    operator(provider).sees_current("busy", 1, "Running", None).await;
     assert_completable(provider, "busy").await;
 }
 
@@ -110,7 +107,7 @@ pub async fn test_fetch_returns_terminal_state_when_orchestration_continued_as_n
     let provider = &*factory.create_provider().await;
     create_with_activities(provider, "moved-on", [2]).await;
     continue_as_new(provider, "moved-on", 1).await;
-    assert_eq!(admin(provider).get_instance_info("moved-on").await.unwrap().current_execution_id, 2);
+    operator(provider).sees_current("moved-on", 2, "Running", None).await;
     assert_completable(provider, "moved-on").await;
 }
 
@@ -122,7 +119,8 @@ pub async fn test_fetch_returns_missing_state_when_instance_deleted<F: ProviderF
     let completion = Some(completed("deleted", 2));
     provider.ack_work_item(&token, completion).await.expect("a completion needs no instance");
     assert_eq!(drain(provider).await, []);
-    assert_eq!(instances(provider).await, [""; 0], "a completion creates no instance");
+    operator(provider).sees_instances(&[]).await;
+    assert_eq!(provider.read("deleted").await.unwrap(), [], "a completion creates no instance");
 }
 
 /// The lease of a running orchestration's activity can be renewed.
@@ -215,9 +213,7 @@ pub async fn test_cancelling_nonexistent_activities_is_idempotent<F: ProviderFac
     provider.ack_work_item(&token, None).await.expect("the activity is done");
     for id in [3, 4] {
         let token = next_turn(provider, "calm").await;
-        Turn::new(&token)
-            .event(event("calm", id, scheduled_kind(&format!("Activity{id}"))))
-            .activity(activity("calm", id))
+        schedules(Turn::new(&token), "calm", id)
             .cancels(scheduled("calm", 2))
             .cancels(scheduled("calm", 99))
             .cancels(scheduled("unknown", 2))
@@ -225,8 +221,7 @@ pub async fn test_cancelling_nonexistent_activities_is_idempotent<F: ProviderFac
             .await;
     }
     assert_eq!(drain(provider).await, [activity("calm", 3), activity("calm", 4)]);
-    let ids: Vec<u64> = provider.read("calm").await.unwrap().iter().map(|event| event.event_id).collect();
-    assert_eq!(ids, [1, 2, 3, 4]);
+    assert_eq!(event_ids(&provider.read("calm").await.unwrap()), [1, 2, 3, 4]);
 }
 
 /// One turn cancels many activities, whether they wait or are being worked on.
@@ -246,13 +241,8 @@ pub async fn test_same_activity_in_worker_items_and_cancelled_is_noop<F: Provide
     let provider = &*factory.create_provider().await;
     create_instance(provider, "hasty").await;
     let token = next_turn(provider, "hasty").await;
-    Turn::new(&token)
-        .events([2, 3].map(|id| event("hasty", id, scheduled_kind(&format!("Activity{id}")))))
-        .activity(activity("hasty", 2))
-        .activity(activity("hasty", 3))
-        .cancels(scheduled("hasty", 2))
-        .commit(provider)
-        .await;
+    let turn = [2, 3].into_iter().fold(Turn::new(&token), |turn, id| schedules(turn, "hasty", id));
+    turn.cancels(scheduled("hasty", 2)).commit(provider).await;
     assert_eq!(drain(provider).await, [activity("hasty", 3)]);
     assert_eq!(provider.read("hasty").await.unwrap().len(), 3);
 }

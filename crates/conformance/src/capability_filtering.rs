@@ -3,10 +3,8 @@
 use crate::ProviderFactory;
 use crate::support::*;
 use futures::future::join_all;
-use outlast_provider::model::{ErrorDetails, Event, EventKind, PoisonMessageType};
-use outlast_provider::{
-    DispatcherCapabilityFilter, ExecutionMetadata, OrchestrationItem, Provider, SemverRange,
-};
+use outlast_provider::model::{ErrorDetails, EventKind, PoisonMessageType};
+use outlast_provider::{ExecutionMetadata, OrchestrationItem, Provider};
 use semver::Version;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -36,9 +34,7 @@ fn named_and(pinned: Option<Numbers>) -> ExecutionMetadata {
 
 /// Fetches as a dispatcher that supports these ranges.
 async fn fetch_for(provider: &dyn Provider, ranges: &[Range]) -> Option<(OrchestrationItem, String, u32)> {
-    let supported_duroxide_versions =
-        ranges.iter().map(|(min, max)| SemverRange::new(version(*min), version(*max))).collect();
-    let filter = DispatcherCapabilityFilter { supported_duroxide_versions };
+    let filter = supporting(ranges.iter().map(|(min, max)| (version(*min), version(*max))));
     let fetched = provider.fetch_orchestration_item(LONG, NO_WAIT, Some(&filter)).await;
     fetched.expect("a filtered fetch succeeds")
 }
@@ -56,10 +52,6 @@ async fn waiting(provider: &dyn Provider, instances: &[(&str, Option<Numbers>)])
     for (instance, _) in instances {
         poke(provider, instance).await;
     }
-}
-
-async fn poke(provider: &dyn Provider, instance: &str) {
-    enqueue(provider, raised(instance, "poke", "")).await;
 }
 
 /// Checks, with a message that it consumes, that the instance's current execution is pinned to exactly this version.
@@ -143,7 +135,7 @@ pub async fn test_fetch_filter_does_not_lock_skipped_instances<F: ProviderFactor
 /// An execution without a pin is served to every dispatcher, and so is an instance that has no row yet.
 pub async fn test_fetch_filter_null_pinned_version_always_compatible<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
-    create_with(provider, "rowless", ExecutionMetadata::default()).await;
+    create_rowless(provider, "rowless").await;
     waiting(provider, &[("pinned", Some((1, 0, 0))), ("unpinned", None)]).await;
     poke(provider, "rowless").await;
     enqueue(provider, start_item("queued")).await;
@@ -205,7 +197,7 @@ pub async fn test_pinned_version_immutable_across_ack_cycles<F: ProviderFactory>
         let work = event("kept", event_id, scheduled_kind("Work"));
         Turn::new(&token).event(work).metadata(metadata).commit(provider).await;
     }
-    assert_eq!(admin(provider).get_instance_info("kept").await.unwrap().status, "Completed");
+    operator(provider).sees_current("kept", 1, "Completed", Some("done")).await;
     assert_pinned(provider, "kept", 1, (1, 2, 3)).await;
 }
 
@@ -213,14 +205,12 @@ pub async fn test_pinned_version_immutable_across_ack_cycles<F: ProviderFactory>
 pub async fn test_continue_as_new_execution_gets_own_pinned_version<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_with(provider, "actor", named_and(Some((1, 0, 1)))).await;
-    let token = next_turn(provider, "actor").await;
-    Turn::new(&token).metadata(status("ContinuedAsNew", "{}")).commit(provider).await;
+    set_status(provider, "actor", 1, "ContinuedAsNew", "{}").await;
     assert_pinned(provider, "actor", 1, (1, 0, 1)).await;
 
     for (execution_id, pinned) in [(2, Some((2, 0, 1))), (3, None)] {
         let token = next_turn(provider, "actor").await;
-        let started = Event::with_event_id(1, "actor", execution_id, None, started_kind());
-        let turn = Turn::new(&token).execution(execution_id).event(started);
+        let turn = Turn::new(&token).execution(execution_id).event(started_in("actor", execution_id));
         turn.metadata(named_and(pinned)).commit(provider).await;
         if let Some(numbers) = pinned {
             assert_pinned(provider, "actor", execution_id, numbers).await;
@@ -399,10 +389,11 @@ pub async fn test_ack_appends_event_to_corrupted_history<F: ProviderFactory>(fac
     let failed = event("broken", 99999, EventKind::OrchestrationFailed { details });
     Turn::new(&token).event(failed).metadata(status("Failed", "poisoned")).commit(provider).await;
 
-    let info = admin(provider).get_instance_info("broken").await.unwrap();
-    assert_eq!((info.status.as_str(), info.output.as_deref()), ("Failed", Some("poisoned")));
-    let execution = admin(provider).get_execution_info("broken", 1).await.unwrap();
-    assert_eq!(execution.event_count, 2, "the damaged event and the last one are stored");
+    operator(provider).sees_current("broken", 1, "Failed", Some("poisoned")).await;
+    if let Some(admin) = provider.as_management_capability() {
+        let execution = admin.get_execution_info("broken", 1).await.unwrap();
+        assert_eq!(execution.event_count, 2, "the damaged event and the last one are stored");
+    }
     permanent(provider.read("broken").await, "reading a history that is still damaged");
     assert!(fetch(provider, LONG).await.is_none(), "the commit consumed the message");
 }

@@ -3,19 +3,15 @@
 use crate::ProviderFactory;
 use crate::support::*;
 use outlast_provider::model::limits::MAX_CUSTOM_STATUS_BYTES;
-use outlast_provider::model::{Event, EventKind};
 use outlast_provider::{ExecutionMetadata, Provider};
 
 type Seen = Option<(Option<String>, u64)>;
 
-fn updated(status: Option<&str>) -> EventKind {
-    EventKind::CustomStatusUpdated { status: status.map(str::to_string) }
-}
-
 /// Commits a turn of execution 1 with these status updates, as events from `event_id` on.
 async fn update(provider: &dyn Provider, instance: &str, event_id: u64, statuses: &[Option<&str>]) {
     let token = next_turn(provider, instance).await;
-    let events = statuses.iter().zip(event_id..).map(|(status, id)| event(instance, id, updated(*status)));
+    let events =
+        statuses.iter().zip(event_id..).map(|(status, id)| event(instance, id, custom_status_kind(*status)));
     Turn::new(&token).events(events).commit(provider).await;
 }
 
@@ -35,9 +31,8 @@ pub async fn test_custom_status_set<F: ProviderFactory>(factory: &F) {
     assert_eq!(poll(provider, "later", 0).await, seen(Some("working"), 1));
 
     let long = "ü".repeat(MAX_CUSTOM_STATUS_BYTES / "ü".len());
-    enqueue(provider, start_item("at-once")).await;
-    let (_, token, _) = must_fetch(provider, LONG).await;
-    let first = event("at-once", 2, updated(Some(&long)));
+    let token = first_turn(provider, "at-once").await;
+    let first = event("at-once", 2, custom_status_kind(Some(&long)));
     Turn::new(&token).event(started("at-once")).event(first).metadata(named()).commit(provider).await;
     assert!(poll(provider, "at-once", 0).await == seen(Some(&long), 1), "a long first-turn status is kept");
     assert_eq!(
@@ -66,7 +61,7 @@ pub async fn test_custom_status_none_preserves<F: ProviderFactory>(factory: &F) 
     create_instance(provider, "kept").await;
     update(provider, "kept", 2, &[Some("working")]).await;
 
-    let second = Event::with_event_id(1, "kept", 2, None, started_kind());
+    let second = started_in("kept", 2);
     let turns = [
         (1, vec![event("kept", 3, scheduled_kind("Work"))], ExecutionMetadata::default()),
         (1, vec![], named()),
@@ -79,8 +74,7 @@ pub async fn test_custom_status_none_preserves<F: ProviderFactory>(factory: &F) 
         Turn::new(&token).execution(execution_id).events(events).metadata(metadata).commit(provider).await;
         assert_eq!(poll(provider, "kept", 0).await, seen(Some("working"), 1));
     }
-    let info = admin(provider).get_instance_info("kept").await.unwrap();
-    assert_eq!((info.current_execution_id, info.status.as_str()), (2, "Completed"));
+    operator(provider).sees_current("kept", 2, "Completed", Some("done")).await;
 }
 
 /// Every commit that changes the status raises its version by one; of several updates in a turn the last one stays.
@@ -125,7 +119,7 @@ pub async fn test_custom_status_nonexistent_instance<F: ProviderFactory>(factory
 pub async fn test_custom_status_default_on_new_instance<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "new").await;
-    assert_eq!(admin(provider).list_instances().await.unwrap(), ["new"]);
+    operator(provider).sees_instances(&["new"]).await;
     assert_eq!(poll(provider, "new", 0).await, None);
     update(provider, "new", 2, &[Some("working")]).await;
     assert_eq!(poll(provider, "new", 0).await, seen(Some("working"), 1));

@@ -23,9 +23,7 @@ pub async fn a_damaged_message_is_set_aside_and_the_rest_is_delivered(factory: &
     enqueue(provider, raised("damaged", "lost", "")).await;
     factory.corrupt_orchestrator_messages("damaged").await;
     let rest = [raised("damaged", "b", ""), completed("damaged", 3), raised("damaged", "a", "")];
-    for message in rest.clone() {
-        enqueue(provider, message).await;
-    }
+    enqueue_all(provider, &rest).await;
 
     let (item, token, attempt) = must_fetch(provider, LONG).await;
     assert_eq!((item.messages.as_slice(), attempt), (rest.as_slice(), 1));
@@ -67,7 +65,7 @@ pub async fn a_batch_of_damaged_messages_blocks_nobody(factory: &dyn ProviderFac
             create_instance(provider, instance).await;
         }
         enqueue(provider, start_item(instance)).await;
-        enqueue(provider, raised(instance, "poke", "")).await;
+        poke(provider, instance).await;
         factory.corrupt_orchestrator_messages(instance).await;
         let other = format!("behind-{instance}");
         create_instance(provider, &other).await;

@@ -1,40 +1,12 @@
 //! Deletion removes everything an instance has, with its descendants or not at all.
 
 use crate::ProviderFactory;
-use crate::prune::continue_as_new;
 use crate::support::*;
-use outlast_provider::model::{AppErrorKind, ErrorDetails, EventKind};
-use outlast_provider::{DeleteInstanceResult, ExecutionMetadata, Provider, ProviderError};
-
-/// Name, version, status, output and parent, as a turn that creates an instance sends them.
-pub(crate) fn ended(state: &str, output: &str, parent: Option<&str>) -> ExecutionMetadata {
-    ExecutionMetadata {
-        status: Some(state.to_string()),
-        output: Some(output.to_string()),
-        parent_instance_id: parent.map(str::to_string),
-        ..named()
-    }
-}
-
-/// All instances, sorted.
-pub(crate) async fn instances(provider: &dyn Provider) -> Vec<String> {
-    let mut ids = admin(provider).list_instances().await.expect("list_instances succeeds");
-    ids.sort();
-    ids
-}
-
-/// Instances, executions, events and queue messages deleted.
-pub(crate) fn counts(result: &DeleteInstanceResult) -> [u64; 4] {
-    [
-        result.instances_deleted,
-        result.executions_deleted,
-        result.events_deleted,
-        result.queue_messages_deleted,
-    ]
-}
+use outlast_provider::model::{AppErrorKind, EventKind};
+use outlast_provider::{Provider, ProviderError};
 
 async fn delete(provider: &dyn Provider, instance: &str, force: bool) -> [u64; 4] {
-    counts(&admin(provider).delete_instance(instance, force).await.expect("delete_instance succeeds"))
+    deleted(&admin(provider).delete_instance(instance, force).await.expect("delete_instance succeeds"))
 }
 
 async fn delete_all(
@@ -43,7 +15,7 @@ async fn delete_all(
     force: bool,
 ) -> Result<[u64; 4], ProviderError> {
     let ids: Vec<String> = instances.iter().map(ToString::to_string).collect();
-    Ok(counts(&admin(provider).delete_instances_atomic(&ids, force).await?))
+    Ok(deleted(&admin(provider).delete_instances_atomic(&ids, force).await?))
 }
 
 /// The call must fail for good, with a message that holds one of these words.
@@ -60,27 +32,25 @@ async fn assert_gone(provider: &dyn Provider, instance: &str) {
     assert_eq!(provider.get_instance_stats(instance).await.unwrap(), None);
 }
 
+const FAMILY: [&str; 4] = ["leaf", "left", "right", "root"];
+const PARENTS: [(&str, Option<&str>); 4] =
+    [("root", None), ("left", Some("root")), ("right", Some("root")), ("leaf", Some("left"))];
+
 /// Four completed instances of one event each: `root` > (`left` > `leaf`), `right`.
 async fn create_family(provider: &dyn Provider) {
-    for (instance, parent) in
-        [("root", None), ("left", Some("root")), ("right", Some("root")), ("leaf", Some("left"))]
-    {
+    for (instance, parent) in PARENTS {
         create_with(provider, instance, ended("Completed", "done", parent)).await;
     }
 }
 
-const FAMILY: [&str; 4] = ["leaf", "left", "right", "root"];
-
 /// Completed, failed and cancelled instances can be deleted, and the counts say what went.
 pub async fn test_delete_terminal_instances<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
-    let failed = |kind| EventKind::OrchestrationFailed {
-        details: ErrorDetails::Application { kind, message: "broken".to_string(), retryable: false },
-    };
+    let failed = |kind| EventKind::OrchestrationFailed { details: failure(kind, "broken") };
     let cancelled = AppErrorKind::Cancelled { reason: "stop".to_string() };
     create_completed(provider, "kept", "done").await;
     for (instance, state, kind) in [
-        ("completed", "Completed", EventKind::OrchestrationCompleted { output: "done".to_string() }),
+        ("completed", "Completed", completed_kind("done")),
         ("failed", "Failed", failed(AppErrorKind::OrchestrationFailed)),
         ("cancelled", "Failed", failed(cancelled)),
     ] {
@@ -142,7 +112,7 @@ pub async fn test_delete_cleans_queues_and_locks<F: ProviderFactory>(factory: &F
     let turn = next_turn(provider, "reused").await;
     enqueue(provider, raised("reused", "late", "")).await;
     provider.enqueue_for_orchestrator(raised("reused", "later", ""), Some(LONG)).await.unwrap();
-    enqueue(provider, raised("reused-not", "poke", "")).await;
+    poke(provider, "reused-not").await;
 
     assert_eq!(delete(provider, "reused", true).await, [1, 1, 1, 5], "three messages and two activities");
     assert_gone(provider, "reused").await;
@@ -157,14 +127,9 @@ pub async fn test_delete_cleans_queues_and_locks<F: ProviderFactory>(factory: &F
     assert_eq!((item.instance.as_str(), item.execution_id, attempt), ("reused", 1, 1));
     assert_eq!((item.orchestration_name.as_str(), item.version.as_str()), ("Reborn", "2.0.0"));
     assert_eq!((item.history, item.messages), (vec![], vec![start]));
-    let metadata = ExecutionMetadata {
-        orchestration_name: Some("Reborn".to_string()),
-        orchestration_version: Some("2.0.0".to_string()),
-        ..ExecutionMetadata::default()
-    };
+    let metadata = named_as("Reborn", "2.0.0");
     Turn::new(&token).event(started("reused")).metadata(metadata).commit(provider).await;
-    let info = admin(provider).get_instance_info("reused").await.unwrap();
-    assert_eq!((info.orchestration_name.as_str(), info.orchestration_version.as_str()), ("Reborn", "2.0.0"));
+    operator(provider).sees_name("reused", "Reborn", "2.0.0").await;
 
     assert_eq!(must_fetch_work(provider, LONG).await.0, activity("reused-not", 2));
     assert!(fetch_work(provider, LONG).await.is_none(), "the deleted instance's activities are gone");
@@ -225,9 +190,7 @@ pub async fn test_list_children<F: ProviderFactory>(factory: &F) {
 pub async fn test_delete_get_parent_id<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_family(provider).await;
-    for (instance, parent) in
-        [("root", None), ("left", Some("root")), ("right", Some("root")), ("leaf", Some("left"))]
-    {
+    for (instance, parent) in PARENTS {
         let found = admin(provider).get_parent_id(instance).await.unwrap();
         assert_eq!(found.as_deref(), parent, "parent of {instance}");
     }
@@ -258,13 +221,11 @@ pub async fn test_delete_instances_atomic<F: ProviderFactory>(factory: &F) {
     }
     continue_as_new(provider, "a", 1).await;
     for (instance, execution_id) in [("a", 2), ("b", 1), ("c", 1), ("kept", 1)] {
-        let token = next_turn(provider, instance).await;
-        let metadata = status("Completed", "done");
-        Turn::new(&token).execution(execution_id).metadata(metadata).commit(provider).await;
+        set_status(provider, instance, execution_id, "Completed", "done").await;
     }
     enqueue_work(provider, activity("b", 2)).await;
     enqueue_work(provider, activity("kept", 2)).await;
-    enqueue(provider, raised("c", "poke", "")).await;
+    poke(provider, "c").await;
 
     assert_eq!(delete_all(provider, &[], false).await, Ok([0; 4]), "nothing listed, nothing deleted");
     assert_eq!(instances(provider).await, ["a", "b", "c", "kept"]);

@@ -1,10 +1,11 @@
 //! A fetch whose caller goes away leaves nothing behind: no lease, and no delivery on the count.
 
 use crate::ProviderFactory;
-use crate::queues::{BOTH, Queue};
+use crate::queues::{BOTH, Held, Queue};
 use crate::support::*;
 use futures::future::poll_immediate;
 use outlast_provider::Provider;
+use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -14,9 +15,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const HANDED_BACK: Duration = Duration::from_millis(250);
 const MOMENT: Duration = Duration::from_millis(20);
 
-/// Begins a fetch, polls it so often, a moment apart, and drops it. What it returns before that is given back.
-async fn begin_and_drop(queue: Queue, provider: &dyn Provider, polls: u32, apart: Duration) {
-    let mut fetch = pin!(queue.fetch(provider, LONG, PATIENCE));
+/// Polls a fetch so often, a moment apart, and drops it. What it returns before that is given back.
+async fn poll_and_drop(
+    queue: Queue,
+    provider: &dyn Provider,
+    fetch: impl Future<Output = Option<Held>>,
+    polls: u32,
+    apart: Duration,
+) {
+    let mut fetch = pin!(fetch);
     for poll in 1..=polls {
         if let Some(fetched) = poll_immediate(fetch.as_mut()).await {
             if let Some(held) = fetched {
@@ -28,6 +35,10 @@ async fn begin_and_drop(queue: Queue, provider: &dyn Provider, polls: u32, apart
             sleep(apart).await;
         }
     }
+}
+
+async fn begin_and_drop(queue: Queue, provider: &dyn Provider, polls: u32, apart: Duration) {
+    poll_and_drop(queue, provider, queue.fetch(provider, LONG, PATIENCE), polls, apart).await;
 }
 
 /// The item is there for a real fetch, and this is its first delivery.
@@ -54,7 +65,7 @@ pub async fn a_dropped_wait_takes_nothing_later(factory: &dyn ProviderFactory) {
 /// Work that arrives for a waiting fetch, which is dropped before it can return it, is there for the next fetch.
 pub async fn work_that_arrives_for_a_dropped_fetch_is_not_lost(factory: &dyn ProviderFactory) {
     for queue in BOTH {
-        for pause in [Duration::ZERO, MOMENT, 3 * MOMENT] {
+        for (pause, polls_again) in [(NO_WAIT, 0), (MOMENT, 0), (3 * MOMENT, 0), (NO_WAIT, 1), (MOMENT, 2)] {
             let provider = &*factory.create_provider().await;
             let mut fetch = Box::pin(queue.fetch(provider, LONG, PATIENCE));
             for _ in 0..2 {
@@ -64,7 +75,7 @@ pub async fn work_that_arrives_for_a_dropped_fetch_is_not_lost(factory: &dyn Pro
             }
             queue.put(provider, 1).await;
             sleep(pause).await;
-            drop(fetch);
+            poll_and_drop(queue, provider, fetch, polls_again, Duration::from_millis(1)).await;
             assert_untouched(queue, provider, 1).await;
         }
     }

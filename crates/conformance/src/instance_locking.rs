@@ -39,7 +39,7 @@ pub async fn test_exclusive_instance_lock<F: ProviderFactory>(factory: &F) {
     let (item, first, attempt) = must_fetch(provider, lease).await;
     assert_eq!((item.messages, attempt), (vec![start_item("exclusive")], 1));
     assert!(fetch(provider, lease).await.is_none(), "locked right after the fetch");
-    enqueue(provider, raised("exclusive", "poke", "")).await;
+    poke(provider, "exclusive").await;
     tokio::time::sleep(lease / 2).await;
     assert!(fetch(provider, lease).await.is_none(), "locked until the lease is over, new messages or not");
 
@@ -183,14 +183,10 @@ pub async fn test_ack_only_affects_locked_messages<F: ProviderFactory>(factory: 
     let seen = [raised("first", "seen", "1"), raised("first", "seen", "2")];
     // The last one equals a fetched message in every field.
     let late = [completed("first", 2), raised("first", "late", ""), raised("first", "seen", "1")];
-    for message in seen.clone() {
-        enqueue(provider, message).await;
-    }
+    enqueue_all(provider, &seen).await;
     let (item, token, _) = must_fetch(provider, LONG).await;
     assert_eq!(item.messages, seen);
-    for message in late.clone() {
-        enqueue(provider, message).await;
-    }
+    enqueue_all(provider, &late).await;
     enqueue(provider, raised("second", "other", "")).await;
     Turn::new(&token).commit(provider).await;
 

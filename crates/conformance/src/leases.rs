@@ -11,10 +11,6 @@ use tokio::time::sleep;
 
 const FOREVER: Duration = Duration::MAX;
 
-fn owner(owner_id: &str, lock_timeout: Duration) -> SessionFetchConfig {
-    SessionFetchConfig { owner_id: owner_id.to_string(), lock_timeout }
-}
-
 fn bound(id: u64) -> WorkItem {
     activity_with("items", id, Some("session"), None)
 }
@@ -45,7 +41,7 @@ pub async fn a_lease_starts_when_the_work_is_claimed(factory: &dyn ProviderFacto
 pub async fn a_session_lease_starts_when_the_session_is_claimed(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
-    let (a, b) = (owner("a", lease), owner("b", lease));
+    let (a, b) = (session_owner("a", lease), session_owner("b", lease));
     let arrival = async {
         sleep(lease * 3 / 2).await;
         enqueue_work(provider, bound(1)).await;
@@ -53,6 +49,8 @@ pub async fn a_session_lease_starts_when_the_session_is_claimed(factory: &dyn Pr
     let filter = TagFilter::default();
     let (held, ()) = join(provider.fetch_work_item(LONG, lease * 10, Some(&a), &filter), arrival).await;
     assert_eq!(held.unwrap().expect("a waiting fetch gets what arrives").0, bound(1));
+    let renewed = provider.renew_session_lock(&["a"], Duration::from_millis(1), lease / 2).await.unwrap();
+    assert_eq!(renewed, 1, "and it was used just now, not when the wait began (7.3.8)");
     enqueue_work(provider, bound(2)).await;
     sleep(lease * 7 / 10).await;
     assert_eq!(fetch_bound(provider, &b).await, None, "the session is still a's");
@@ -78,10 +76,10 @@ pub async fn renewal_never_revives(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue_work(provider, bound(1)).await;
     enqueue_work(provider, bound(2)).await;
-    assert_eq!(fetch_bound(provider, &owner("a", lease)).await, Some(bound(1)));
+    assert_eq!(fetch_bound(provider, &session_owner("a", lease)).await, Some(bound(1)));
     outlive(lease).await;
     assert_eq!(provider.renew_session_lock(&["a"], LONG, LONG).await.unwrap(), 0);
-    assert_eq!(fetch_bound(provider, &owner("b", LONG)).await, Some(bound(2)));
+    assert_eq!(fetch_bound(provider, &session_owner("b", LONG)).await, Some(bound(2)));
 }
 
 /// A renewal by less than what is left changes nothing: the old end holds (7.2.2).
@@ -104,37 +102,46 @@ pub async fn renewal_never_shortens(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue_work(provider, bound(1)).await;
     enqueue_work(provider, bound(2)).await;
-    assert_eq!(fetch_bound(provider, &owner("a", lease)).await, Some(bound(1)));
+    assert_eq!(fetch_bound(provider, &session_owner("a", lease)).await, Some(bound(1)));
     assert_eq!(provider.renew_session_lock(&["a"], Duration::from_millis(1), LONG).await.unwrap(), 1);
     sleep(lease * 6 / 10).await;
-    assert_eq!(fetch_bound(provider, &owner("b", LONG)).await, None, "the session still has its old end");
+    assert_eq!(
+        fetch_bound(provider, &session_owner("b", LONG)).await,
+        None,
+        "the session still has its old end"
+    );
 }
 
 /// Extensions count to the millisecond, those below a second included (7.4.5).
 pub async fn renewal_counts_milliseconds(factory: &dyn ProviderFactory) {
     let ms = Duration::from_millis;
-    for queue in BOTH {
-        for (lease, renewed_at, extend_for) in [(ms(500), ms(250), ms(750)), (ms(1_000), ms(250), ms(1_750))]
-        {
-            let provider = &*factory.create_provider().await;
+    for (lease, extend_for) in [(ms(500), ms(750)), (ms(1_000), ms(1_750))] {
+        let provider = &*factory.create_provider().await;
+        let mut tokens = Vec::new();
+        for queue in BOTH {
             queue.put(provider, 1).await;
-            let token = queue.take(provider, lease).await.token;
-            sleep(renewed_at).await;
-            queue.renew(provider, &token, extend_for).await.expect("a live lease can be renewed");
-            sleep(extend_for - ms(200)).await;
+            tokens.push(queue.take(provider, lease).await.token);
+        }
+        enqueue_work(provider, bound(2)).await;
+        enqueue_work(provider, bound(3)).await;
+        assert_eq!(fetch_bound(provider, &session_owner("a", lease)).await, Some(bound(2)));
+        sleep(ms(250)).await;
+        for (queue, token) in BOTH.into_iter().zip(&tokens) {
+            queue.renew(provider, token, extend_for).await.expect("a live lease can be renewed");
+        }
+        assert_eq!(provider.renew_session_lock(&["a"], extend_for, LONG).await.unwrap(), 1);
+
+        sleep(extend_for - ms(200)).await;
+        assert_eq!(
+            fetch_bound(provider, &session_owner("b", LONG)).await,
+            None,
+            "renewed for {extend_for:?}"
+        );
+        for (queue, token) in BOTH.into_iter().zip(&tokens) {
             queue.finds_nothing(provider, &format!("renewed for {extend_for:?}")).await;
-            queue.finish(provider, &token).await.expect("the lease is live");
+            queue.finish(provider, token).await.expect("the lease is live");
         }
     }
-
-    let provider = &*factory.create_provider().await;
-    enqueue_work(provider, bound(1)).await;
-    enqueue_work(provider, bound(2)).await;
-    assert_eq!(fetch_bound(provider, &owner("a", ms(500))).await, Some(bound(1)));
-    sleep(ms(250)).await;
-    assert_eq!(provider.renew_session_lock(&["a"], ms(750), LONG).await.unwrap(), 1);
-    sleep(ms(550)).await;
-    assert_eq!(fetch_bound(provider, &owner("b", LONG)).await, None, "the session was renewed for 750 ms");
 }
 
 /// A renewed lease covers its messages too: nothing is delivered again when its first end passes.
@@ -177,23 +184,22 @@ pub async fn the_longest_duration_is_no_problem(factory: &dyn ProviderFactory) {
         }
         sleep(Duration::from_millis(20)).await;
         queue.finds_nothing(provider, "the first is hidden for ever, the second finished").await;
-        let depths = admin(provider).get_queue_depths().await.unwrap();
-        assert_eq!(depths.orchestrator_queue + depths.worker_queue, 1, "{queue:?}: the hidden one is kept");
+        queue.holds(provider, 1, "the hidden one is kept").await;
     }
 
     let provider = &*factory.create_provider().await;
     provider.enqueue_for_orchestrator(start_item("never"), Some(FOREVER)).await.unwrap();
     enqueue(provider, timer("never", 1, u64::MAX)).await;
     assert!(fetch(provider, LONG).await.is_none(), "both are hidden for ever");
-    assert_eq!(admin(provider).get_queue_depths().await.unwrap().orchestrator_queue, 2);
+    operator(provider).sees_waiting(2, 0, "both are kept").await;
 
     enqueue_work(provider, bound(1)).await;
     enqueue_work(provider, bound(2)).await;
-    assert_eq!(fetch_bound(provider, &owner("a", FOREVER)).await, Some(bound(1)));
+    assert_eq!(fetch_bound(provider, &session_owner("a", FOREVER)).await, Some(bound(1)));
     assert_eq!(provider.renew_session_lock(&["a"], FOREVER, FOREVER).await.unwrap(), 1);
     assert_eq!(provider.cleanup_orphaned_sessions(FOREVER).await.unwrap(), 0);
-    assert_eq!(fetch_bound(provider, &owner("b", LONG)).await, None, "the session is a's for ever");
-    assert_eq!(fetch_bound(provider, &owner("a", LONG)).await, Some(bound(2)));
+    assert_eq!(fetch_bound(provider, &session_owner("b", LONG)).await, None, "the session is a's for ever");
+    assert_eq!(fetch_bound(provider, &session_owner("a", LONG)).await, Some(bound(2)));
 }
 
 /// Giving a turn back touches the messages that were fetched; later and hidden ones keep visibility and count (7.1.6).
@@ -261,8 +267,7 @@ pub async fn a_delay_is_not_a_lease(factory: &dyn ProviderFactory) {
         queue.abandon(provider, &held.token, Some(2 * lease), false).await.unwrap();
         permanent(queue.renew(provider, &held.token, LONG).await, &format!("{queue:?}: it has no lease"));
         permanent(queue.finish(provider, &held.token).await, &format!("{queue:?}: it has no lease"));
-        let depths = admin(provider).get_queue_depths().await.unwrap();
-        assert_eq!(depths.orchestrator_queue + depths.worker_queue, 1, "{queue:?}: it waits, unlocked");
+        queue.holds(provider, 1, "it waits, unlocked").await;
         outlive(lease).await;
         queue.finds_nothing(provider, "it is hidden beyond its old lease").await;
         outlive(lease).await;

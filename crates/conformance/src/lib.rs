@@ -4,13 +4,29 @@
 //! A validation panics when the store breaks its rule. It creates its own store through the factory, needs nothing
 //! but `tokio`'s timer, and runs under paused time when the store's clock follows tokio's ([`TokioClock`]).
 //!
-//! ```ignore
+//! A store need not have a management interface. Rules about management, deletion, pruning and listing fail without
+//! it; all others then check what can be seen otherwise.
+//!
+//! ```
+//! use outlast_conformance::ProviderFactory;
+//! use outlast_memory::MemoryProvider;
+//! use outlast_provider::Provider;
+//! use std::sync::Arc;
+//!
 //! struct MyFactory;
+//!
 //! #[async_trait::async_trait]
 //! impl ProviderFactory for MyFactory {
-//!     async fn create_provider(&self) -> Arc<dyn Provider> { Arc::new(MyProvider::open_empty()) }
+//!     async fn create_provider(&self) -> Arc<dyn Provider> {
+//!         Arc::new(MemoryProvider::new())
+//!     }
 //! }
-//! outlast_conformance::provider_validation_tests!(real: MyFactory);
+//!
+//! mod validations {
+//!     use super::MyFactory;
+//!     outlast_conformance::provider_validation_tests!(real: MyFactory);
+//! }
+//! # fn main() {}
 //! ```
 // A validation is a test: it fails by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used)]

@@ -1,8 +1,6 @@
 //! Listing instances page by page.
 
 use crate::ProviderFactory;
-use crate::deletion::ended;
-use crate::prune::APART;
 use crate::support::*;
 use outlast_provider::{ExecutionMetadata, InstanceInfo, InstancePage, InstanceQuery, Provider};
 use tokio::time::sleep;

@@ -47,9 +47,7 @@ pub async fn test_lock_expires_after_timeout<F: ProviderFactory>(factory: &F) {
 pub async fn test_abandon_releases_lock_immediately<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let messages = [start_item("first"), raised("first", "poke", "")];
-    for message in messages.clone() {
-        enqueue(provider, message).await;
-    }
+    enqueue_all(provider, &messages).await;
     let (_, lost, _) = must_fetch(provider, LONG).await;
     assert!(fetch(provider, LONG).await.is_none(), "the lease is live");
     enqueue(provider, start_item("second")).await;
@@ -118,8 +116,7 @@ pub async fn test_worker_lock_renewal_success<F: ProviderFactory>(factory: &F) {
 pub async fn test_worker_lock_renewal_invalid_token<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let token = take_work(provider, LONG).await;
-    enqueue(provider, start_item("turn")).await;
-    let (_, turn_token, _) = must_fetch(provider, LONG).await;
+    let turn_token = first_turn(provider, "turn").await;
     for unknown in ["bogus-token", "", &turn_token] {
         permanent(provider.renew_work_item_lock(unknown, LONG).await, "renewing with an unknown token");
     }

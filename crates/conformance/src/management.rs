@@ -1,8 +1,6 @@
 //! What an operator sees: instances, executions, totals, depths and sizes.
 
 use crate::ProviderFactory;
-use crate::deletion::{ended, instances};
-use crate::prune::{APART, continue_as_new, started_in};
 use crate::support::*;
 use outlast_provider::model::{Event, EventKind, SystemStats};
 use outlast_provider::{ExecutionInfo, ExecutionMetadata, InstanceInfo, Provider};
@@ -30,21 +28,8 @@ async fn record<const N: usize>(
     Turn::new(&token).execution(execution_id).events(events).commit(provider).await;
 }
 
-/// Commits the first turn of an execution 1 that has no instance row, because the turn names no orchestration.
-async fn create_rowless<const N: usize>(
-    provider: &dyn Provider,
-    instance: &str,
-    events: [Event; N],
-    metadata: ExecutionMetadata,
-) {
-    enqueue(provider, start_item(instance)).await;
-    let (_, token, _) = must_fetch(provider, LONG).await;
-    Turn::new(&token).events(events).metadata(metadata).commit(provider).await;
-}
-
 fn set(event_id: u64, key: &str, value: &str) -> Event {
-    let (key, value) = (key.to_string(), value.to_string());
-    event("sized", event_id, EventKind::KeyValueSet { key, value, last_updated_at_ms: 1 })
+    event("sized", event_id, value_kind(key, value, 1))
 }
 
 fn cleared(event_id: u64, key: &str) -> Event {
@@ -94,10 +79,10 @@ pub async fn test_list_instances_by_status<F: ProviderFactory>(factory: &F) {
 /// Executions are listed in ascending order even without an instance row; an unknown instance has none.
 pub async fn test_list_executions<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
-    create_rowless(provider, "rowless", [started("rowless")], ExecutionMetadata::default()).await;
+    create_rowless(provider, "rowless").await;
     assert_eq!(admin(provider).list_executions("rowless").await.unwrap(), [1]);
     for execution_id in [2, 10] {
-        record(provider, "rowless", execution_id, [started_in("rowless", execution_id)]).await;
+        begin_execution(provider, "rowless", execution_id).await;
     }
     assert_eq!(admin(provider).list_executions("rowless").await.unwrap(), [1, 2, 10]);
     assert_eq!(admin(provider).latest_execution_id("rowless").await.unwrap(), 10);
@@ -133,8 +118,7 @@ pub async fn test_get_instance_info<F: ProviderFactory>(factory: &F) {
     tokio::time::sleep(APART).await;
     continue_as_new(provider, "told", 1).await;
     assert_state(2, "Running", None).await;
-    let token = next_turn(provider, "told").await;
-    Turn::new(&token).execution(2).metadata(status("Completed", "42")).commit(provider).await;
+    set_status(provider, "told", 2, "Completed", "42").await;
     assert_state(2, "Completed", Some("42")).await;
 
     create_instance_with_parent(provider, "child", "told").await;
@@ -156,7 +140,8 @@ pub async fn test_get_execution_info<F: ProviderFactory>(factory: &F) {
     for (instance, state, has_ended) in cases {
         let metadata = state.map_or_else(ExecutionMetadata::default, |state| status(state, "out"));
         let events = [started("stranger"), event("stranger", 2, scheduled_kind("Activity2"))];
-        create_rowless(provider, instance, events.clone(), metadata).await;
+        let token = first_turn(provider, instance).await;
+        Turn::new(&token).events(events.clone()).metadata(metadata).commit(provider).await;
 
         let told = execution(provider, instance, 1).await;
         assert_eq!((told.execution_id, told.event_count), (1, 2), "{instance}");
@@ -204,7 +189,7 @@ pub async fn test_get_queue_depths<F: ProviderFactory>(factory: &F) {
     };
     assert_eq!(depths().await, (0, 0, 0));
     enqueue(provider, start_item("a")).await;
-    enqueue(provider, raised("a", "poke", "")).await;
+    poke(provider, "a").await;
     enqueue(provider, start_item("b")).await;
     assert_eq!(depths().await, (3, 0, 0));
     provider.enqueue_for_orchestrator(start_item("delayed"), Some(LONG)).await.unwrap();
@@ -286,8 +271,7 @@ pub async fn test_get_instance_stats_carry_forward<F: ProviderFactory>(factory: 
     create_instance(provider, "sized").await;
     assert_eq!(stats(provider, "sized").await.queue_pending_count, 0);
 
-    let token = next_turn(provider, "sized").await;
-    Turn::new(&token).metadata(status("ContinuedAsNew", "next")).commit(provider).await;
+    set_status(provider, "sized", 1, "ContinuedAsNew", "next").await;
     let mut carrying = started_in("sized", 2);
     if let EventKind::OrchestrationStarted { carry_forward_events, .. } = &mut carrying.kind {
         let carried = ["1", "2", "3"].map(|data| ("queue".to_string(), data.to_string()));

@@ -18,36 +18,35 @@ async fn batch(provider: &dyn Provider) -> Vec<WorkItem> {
     item.messages
 }
 
-async fn enqueue_all(provider: &dyn Provider, messages: &[WorkItem]) {
-    for message in messages {
-        enqueue(provider, message.clone()).await;
-    }
-}
-
 /// Sends messages to an instance, one by one or with one commit.
 async fn send(provider: &dyn Provider, messages: &[WorkItem], by_commit: bool) {
     if !by_commit {
         return enqueue_all(provider, messages).await;
     }
     let token = next_turn(provider, "ordered").await;
-    let turn = messages.iter().fold(Turn::new(&token), |turn, message| turn.message(message.clone()));
-    turn.commit(provider).await;
+    Turn::new(&token).messages(messages.to_vec()).commit(provider).await;
 }
 
-/// Timers come when they are due, between what arrived before and after, whatever the order in which they were set.
+/// Timers are hidden until they are due, and then come between what arrived before and after, whatever the order in
+/// which they were set.
 pub async fn timers_come_in_the_order_of_their_fire_times(factory: &dyn ProviderFactory) {
     for by_commit in [false, true] {
         let provider = &*factory.create_provider().await;
         create_instance(provider, "ordered").await;
         let now = factory.now_ms();
-        let later = timer("ordered", 2, now + 2 * STEP.as_millis() as u64);
-        let sooner = timer("ordered", 3, now + STEP.as_millis() as u64);
-        let arrived = completed("ordered", 4);
+        let due_in = |id, time: Duration| timer("ordered", id, now + time.as_millis() as u64);
+        send(provider, &[due_in(1, LONG)], by_commit).await;
+        assert!(fetch(provider, LONG).await.is_none(), "hidden until it is due");
+
+        let [later, sooner, arrived] = [due_in(2, 4 * STEP), due_in(3, STEP), completed("ordered", 4)];
         send(provider, &[later.clone(), sooner.clone(), arrived.clone()], by_commit).await;
+        let [between, newest] = ["between", "newest"].map(|name| raised("ordered", name, ""));
+        sleep(2 * STEP).await;
+        enqueue(provider, between.clone()).await;
         sleep(3 * STEP).await;
-        let newest = raised("ordered", "newest", "");
         enqueue(provider, newest.clone()).await;
-        assert_eq!(batch(provider).await, [arrived, sooner, later, newest], "by commit: {by_commit}");
+        let expected = [arrived, sooner, between, later, newest];
+        assert_eq!(batch(provider).await, expected, "by commit: {by_commit}");
     }
 }
 

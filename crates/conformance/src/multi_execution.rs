@@ -18,20 +18,6 @@ fn history(instance: &str, execution_id: u64, ids: &[u64]) -> Vec<Event> {
     ids.iter().map(event).collect()
 }
 
-fn continued(instance: &str) -> WorkItem {
-    WorkItem::ContinueAsNew {
-        instance: instance.to_string(),
-        orchestration: "TestOrch".to_string(),
-        input: "next".to_string(),
-        version: Some("1.0.0".to_string()),
-        parent_instance: None,
-        parent_id: None,
-        parent_execution_id: None,
-        carry_forward_events: Vec::new(),
-        initial_custom_status: None,
-    }
-}
-
 /// Delivers a message and commits these events to the execution, without name and version; returns what was fetched.
 async fn advance(
     provider: &dyn Provider,
@@ -53,7 +39,7 @@ pub async fn test_execution_isolation<F: ProviderFactory>(factory: &F) {
     let second = history("split", 2, &[1, 2]);
     let neighbour = history("neighbour", 1, &[1]);
     advance(provider, start_item("split"), 1, &first).await;
-    advance(provider, continued("split"), 2, &second).await;
+    advance(provider, continue_item("split"), 2, &second).await;
     advance(provider, start_item("neighbour"), 1, &neighbour).await;
 
     assert_eq!(provider.read_with_execution("split", 1).await.unwrap(), first);
@@ -69,7 +55,7 @@ pub async fn test_latest_execution_detection<F: ProviderFactory>(factory: &F) {
     let executions = [1, 2, 9, 10];
     for execution_id in executions {
         let events = history("growing", execution_id, &[1, 2]);
-        advance(provider, continued("growing"), execution_id, &events).await;
+        advance(provider, continue_item("growing"), execution_id, &events).await;
         assert_eq!(provider.read("growing").await.unwrap(), events, "{execution_id} is the newest");
     }
     let newest = provider.read("growing").await.unwrap();
@@ -81,8 +67,7 @@ pub async fn test_latest_execution_detection<F: ProviderFactory>(factory: &F) {
         assert_eq!(history.len(), events);
         assert!(history.iter().all(|event| event.execution_id == execution_id));
     }
-    assert_eq!(admin(provider).latest_execution_id("growing").await.unwrap(), 10);
-    assert_eq!(admin(provider).list_executions("growing").await.unwrap(), executions);
+    operator(provider).sees_executions("growing", &executions).await;
 }
 
 /// A fetch reports the execution that the last commit reached; neither messages nor commits to old ones change it.
@@ -100,7 +85,7 @@ pub async fn test_execution_id_sequencing<F: ProviderFactory>(factory: &F) {
     let turns = [
         (raised("counted", "poke", ""), 1, vec![], (1, &first)),
         (ahead, 1, vec![], (1, &first)),
-        (continued("counted"), 2, second.clone(), (1, &first)),
+        (continue_item("counted"), 2, second.clone(), (1, &first)),
         (raised("counted", "poke", ""), 1, vec![], (2, &second)),
         (raised("counted", "poke", ""), 2, vec![], (2, &second)),
     ];
@@ -108,8 +93,7 @@ pub async fn test_execution_id_sequencing<F: ProviderFactory>(factory: &F) {
         let item = advance(provider, message, execution_id, &events).await;
         assert_eq!((item.execution_id, &item.history), expected, "turn {step}");
     }
-    let info = admin(provider).get_instance_info("counted").await.unwrap();
-    assert_eq!(info.current_execution_id, 2);
+    operator(provider).sees_current("counted", 2, "Running", None).await;
 }
 
 /// Committing to execution 2 creates it, and turns continue there.
@@ -117,15 +101,14 @@ pub async fn test_continue_as_new_creates_new_execution<F: ProviderFactory>(fact
     let provider = &*factory.create_provider().await;
     let first = history("again", 1, &[1, 2]);
     let second = history("again", 2, &[1]);
-    enqueue(provider, start_item("again")).await;
-    let (_, token, _) = must_fetch(provider, LONG).await;
-    Turn::new(&token).events(first.clone()).message(continued("again")).commit(provider).await;
-    assert_eq!(admin(provider).list_executions("again").await.unwrap(), [1]);
+    let token = first_turn(provider, "again").await;
+    Turn::new(&token).events(first.clone()).message(continue_item("again")).commit(provider).await;
+    operator(provider).sees_executions("again", &[1]).await;
 
     let (item, token, _) = must_fetch(provider, LONG).await;
-    assert_eq!((item.messages, &item.history), (vec![continued("again")], &first));
+    assert_eq!((item.messages, &item.history), (vec![continue_item("again")], &first));
     Turn::new(&token).execution(2).events(second.clone()).commit(provider).await;
-    assert_eq!(admin(provider).list_executions("again").await.unwrap(), [1, 2]);
+    operator(provider).sees_executions("again", &[1, 2]).await;
     assert_eq!(provider.read_with_execution("again", 1).await.unwrap(), first);
     assert_eq!(provider.read("again").await.unwrap(), second);
 
@@ -138,14 +121,13 @@ pub async fn test_execution_history_persistence<F: ProviderFactory>(factory: &F)
     let provider = &*factory.create_provider().await;
     let histories = [1, 2, 3].map(|execution_id| history("lasting", execution_id, &[1, 2, 9, 10, 100]));
     for (execution_id, events) in (1..).zip(&histories) {
-        advance(provider, continued("lasting"), execution_id, &events[..2]).await;
+        advance(provider, continue_item("lasting"), execution_id, &events[..2]).await;
         let item = advance(provider, raised("lasting", "poke", ""), execution_id, &events[2..]).await;
         assert_eq!(item.history, events[..2], "the first turn is in the history");
     }
     for (execution_id, events) in (1..).zip(&histories) {
         assert_eq!(provider.read_with_execution("lasting", execution_id).await.unwrap(), *events);
-        let managed = admin(provider).read_history_with_execution_id("lasting", execution_id).await;
-        assert_eq!(managed.unwrap(), *events);
+        operator(provider).sees_history("lasting", execution_id, events).await;
     }
     assert_eq!(provider.read("lasting").await.unwrap(), histories[2]);
 }

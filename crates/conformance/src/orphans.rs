@@ -2,8 +2,8 @@
 
 use crate::ProviderFactory;
 use crate::support::*;
-use outlast_provider::model::{AppErrorKind, ErrorDetails};
-use outlast_provider::{OrchestrationItem, Provider, WorkItem};
+use outlast_provider::model::AppErrorKind;
+use outlast_provider::{Provider, WorkItem};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
@@ -12,12 +12,7 @@ const PUT_OFF: Duration = Duration::from_millis(1_200);
 
 /// Every kind of message that is kept for an unknown instance.
 fn control_messages(instance: &str) -> Vec<WorkItem> {
-    let details = ErrorDetails::Application {
-        kind: AppErrorKind::ActivityFailed,
-        message: "broken".to_string(),
-        retryable: false,
-    };
-    let parent_instance = instance.to_string();
+    let details = failure(AppErrorKind::ActivityFailed, "broken");
     vec![
         cancel(instance),
         raised(instance, "event", "data"),
@@ -29,30 +24,14 @@ fn control_messages(instance: &str) -> Vec<WorkItem> {
             details: details.clone(),
         },
         timer(instance, 4, 1),
-        WorkItem::SubOrchCompleted {
-            parent_instance: parent_instance.clone(),
+        child_completed(instance, 5),
+        WorkItem::SubOrchFailed {
+            parent_instance: instance.to_string(),
             parent_execution_id: 1,
-            parent_id: 5,
-            result: "result".to_string(),
+            parent_id: 6,
+            details,
         },
-        WorkItem::SubOrchFailed { parent_instance, parent_execution_id: 1, parent_id: 6, details },
     ]
-}
-
-async fn waiting(provider: &dyn Provider) -> usize {
-    admin(provider).get_queue_depths().await.unwrap().orchestrator_queue
-}
-
-/// The turn that must be there within this time.
-async fn turn_within(provider: &dyn Provider, within: Duration) -> (OrchestrationItem, String, u32) {
-    let give_up = Instant::now() + within;
-    loop {
-        if let Some(turn) = fetch(provider, LONG).await {
-            return turn;
-        }
-        assert!(Instant::now() < give_up, "no turn became ready within {within:?}");
-        sleep(Duration::from_millis(20)).await;
-    }
 }
 
 /// Starts an instance that orphans wait for, and collects all that its turns deliver until the orphans are among it.
@@ -60,7 +39,7 @@ async fn start_and_collect(
     provider: &dyn Provider,
     instance: &str,
     orphans: usize,
-    within: Duration,
+    time: Duration,
 ) -> Vec<WorkItem> {
     enqueue(provider, start_item(instance)).await;
     let (item, token, attempt) = must_fetch(provider, LONG).await;
@@ -68,9 +47,9 @@ async fn start_and_collect(
     assert!(item.messages.contains(&start_item(instance)), "a start is delivered at once");
     Turn::new(&token).event(started(instance)).metadata(named()).commit(provider).await;
     let mut delivered = item.messages;
-    let give_up = Instant::now() + within;
+    let give_up = Instant::now() + time;
     while delivered.len() < orphans + 1 {
-        let (item, token, attempt) = turn_within(provider, give_up - Instant::now()).await;
+        let (item, token, attempt) = within(give_up - Instant::now(), || fetch(provider, LONG)).await;
         assert_eq!((item.instance.as_str(), attempt), (instance, 1), "looking at an orphan is no delivery");
         Turn::new(&token).commit(provider).await;
         delivered.extend(item.messages);
@@ -89,7 +68,7 @@ pub async fn an_orphan_does_not_block_others(factory: &dyn ProviderFactory) {
         assert_eq!((item.messages, attempt), (vec![start_item("somebody")], 1), "behind {orphan:?}");
         Turn::new(&token).event(started("somebody")).metadata(named()).commit(provider).await;
         assert!(fetch(provider, LONG).await.is_none(), "{orphan:?} is for nobody");
-        assert_eq!(waiting(provider).await, 1, "{orphan:?} is kept");
+        operator(provider).sees_waiting(1, 0, "the orphan is kept").await;
     }
 }
 
@@ -97,16 +76,14 @@ pub async fn an_orphan_does_not_block_others(factory: &dyn ProviderFactory) {
 pub async fn orphans_are_delivered_once_their_instance_starts(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let orphans = control_messages("late");
-    for orphan in orphans.clone() {
-        enqueue(provider, orphan).await;
-    }
+    enqueue_all(provider, &orphans).await;
     for _ in 0..5 {
         assert!(fetch(provider, LONG).await.is_none(), "nobody is there yet");
     }
-    assert_eq!(waiting(provider).await, orphans.len(), "orphans are kept");
-    assert!(admin(provider).list_instances().await.unwrap().is_empty(), "they create no instance");
+    operator(provider).sees_waiting(orphans.len(), 0, "orphans are kept").await;
+    operator(provider).sees_instances(&[]).await;
     assert_eq!(start_and_collect(provider, "late", orphans.len(), PUT_OFF).await, orphans);
-    assert_eq!(waiting(provider).await, 0, "what was delivered is gone");
+    operator(provider).sees_waiting(0, 0, "what was delivered is gone").await;
 }
 
 /// However often a store looks at an orphan in vain, its first delivery is number 1.
@@ -126,12 +103,10 @@ pub async fn looking_at_an_orphan_is_not_a_delivery(factory: &dyn ProviderFactor
 pub async fn queue_messages_beside_a_control_message_are_kept(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let mixed = [queue_message("late", "q", "1"), cancel("late"), queue_message("late", "q", "2")];
-    for message in mixed.clone() {
-        enqueue(provider, message).await;
-    }
+    enqueue_all(provider, &mixed).await;
     for _ in 0..3 {
         assert!(fetch(provider, LONG).await.is_none(), "nobody is there yet");
-        assert_eq!(waiting(provider).await, 3, "all three are kept");
+        operator(provider).sees_waiting(3, 0, "all three are kept").await;
     }
     assert_eq!(start_and_collect(provider, "late", 3, PUT_OFF).await, mixed);
 }
@@ -144,23 +119,24 @@ pub async fn a_younger_queue_message_is_kept_as_long_as_its_control_message(fact
     enqueue(provider, queue_message("late", "q", "1")).await;
     for _ in 0..40 {
         assert!(fetch(provider, LONG).await.is_none(), "nobody is there yet");
-        assert_eq!(waiting(provider).await, 2, "both are kept");
+        operator(provider).sees_waiting(2, 0, "both are kept").await;
         sleep(Duration::from_millis(100)).await;
     }
+    // The third look, three seconds after the first, puts them off for longer again.
+    let delivered = start_and_collect(provider, "late", 2, 6 * PUT_OFF).await;
+    assert!(delivered.contains(&cancel("late")) && delivered.contains(&queue_message("late", "q", "1")));
 }
 
 /// Queue messages alone for an unknown instance are dropped, and hold up nobody meanwhile.
 pub async fn queue_messages_alone_are_dropped(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    for data in ["1", "2", "3"] {
-        enqueue(provider, queue_message("nobody", "q", data)).await;
-    }
+    enqueue_all(provider, &["1", "2", "3"].map(|data| queue_message("nobody", "q", data))).await;
     enqueue(provider, start_item("somebody")).await;
     let (item, token, _) = must_fetch(provider, LONG).await;
     assert_eq!(item.messages, [start_item("somebody")]);
     Turn::new(&token).event(started("somebody")).metadata(named()).commit(provider).await;
     assert!(fetch(provider, LONG).await.is_none());
-    assert_eq!(waiting(provider).await, 0, "they are dropped");
+    operator(provider).sees_waiting(0, 0, "they are dropped").await;
 
     enqueue(provider, start_item("nobody")).await;
     let (item, _, attempt) = must_fetch(provider, LONG).await;
@@ -183,7 +159,7 @@ pub async fn orphans_of_two_instances_do_not_starve_a_third(factory: &dyn Provid
         Turn::new(&token).commit(provider).await;
     }
     assert!(fetch(provider, LONG).await.is_none());
-    assert_eq!(waiting(provider).await, 100, "all orphans are kept");
+    operator(provider).sees_waiting(100, 0, "all orphans are kept").await;
 }
 
 /// An orphan takes no lease: its instance can be started and served at once.

@@ -1,9 +1,8 @@
 //! How an instance stands, without its history.
 
 use crate::ProviderFactory;
-use crate::prune::started_in;
 use crate::support::*;
-use outlast_provider::model::{AppErrorKind, ErrorDetails, Event, EventKind};
+use outlast_provider::model::{AppErrorKind, ErrorDetails, EventKind};
 use outlast_provider::{ExecutionMetadata, InstanceOutcome, Provider};
 
 fn outcome(execution_id: u64, status: &str, output: Option<&str>) -> InstanceOutcome {
@@ -33,18 +32,10 @@ async fn end(
     let token = next_turn(provider, instance).await;
     Turn::new(&token)
         .execution(execution_id)
-        .event(Event::with_event_id(50, instance, execution_id, None, kind))
+        .event(event_in(instance, execution_id, 50, kind))
         .metadata(status(state, output))
         .commit(provider)
         .await;
-}
-
-fn returned(output: &str) -> EventKind {
-    EventKind::OrchestrationCompleted { output: output.to_string() }
-}
-
-fn continued(input: &str) -> EventKind {
-    EventKind::OrchestrationContinuedAsNew { input: input.to_string() }
 }
 
 /// Nothing is known of an unknown instance, nor of one whose start still waits.
@@ -76,7 +67,7 @@ pub async fn a_completed_instance_has_its_output(factory: &dyn ProviderFactory) 
         [("text", "done"), ("empty", ""), ("json", "{\"a\":[1,null]}"), ("unicode", "Ω🦀")]
     {
         create_instance(provider, instance).await;
-        end(provider, instance, 1, returned(output), "Completed", output).await;
+        end(provider, instance, 1, completed_kind(output), "Completed", output).await;
         assert_eq!(read(provider, instance).await, Some(outcome(1, "Completed", Some(output))), "{instance}");
     }
 }
@@ -115,14 +106,12 @@ pub async fn the_newest_execution_counts(factory: &dyn ProviderFactory) {
     for execution_id in 1..=3 {
         let input = format!("input {}", execution_id + 1);
         assert_eq!(read(provider, "endless").await, Some(outcome(execution_id, "Running", None)));
-        end(provider, "endless", execution_id, continued(&input), "ContinuedAsNew", &input).await;
+        end(provider, "endless", execution_id, continued_kind(&input), "ContinuedAsNew", &input).await;
         let between = outcome(execution_id, "ContinuedAsNew", Some(&input));
         assert_eq!(read(provider, "endless").await, Some(between));
-        let token = next_turn(provider, "endless").await;
-        let next = started_in("endless", execution_id + 1);
-        Turn::new(&token).execution(execution_id + 1).event(next).commit(provider).await;
+        begin_execution(provider, "endless", execution_id + 1).await;
     }
-    end(provider, "endless", 4, returned("over"), "Completed", "over").await;
+    end(provider, "endless", 4, completed_kind("over"), "Completed", "over").await;
     assert_eq!(read(provider, "endless").await, Some(outcome(4, "Completed", Some("over"))));
 }
 
@@ -140,15 +129,14 @@ pub async fn the_custom_status_belongs_to_the_outcome(factory: &dyn ProviderFact
     };
     for (version, custom_status) in (1..).zip([Some("one"), None, Some("three")]) {
         let token = next_turn(provider, "told").await;
-        let kind = EventKind::CustomStatusUpdated { status: custom_status.map(str::to_string) };
-        Turn::new(&token).event(event("told", 1 + version, kind)).commit(provider).await;
+        let updated = event("told", 1 + version, custom_status_kind(custom_status));
+        Turn::new(&token).event(updated).commit(provider).await;
         expect(1, "Running", custom_status, version).await;
     }
-    end(provider, "told", 1, continued("next"), "ContinuedAsNew", "next").await;
-    let token = next_turn(provider, "told").await;
-    Turn::new(&token).execution(2).event(started_in("told", 2)).commit(provider).await;
+    end(provider, "told", 1, continued_kind("next"), "ContinuedAsNew", "next").await;
+    begin_execution(provider, "told", 2).await;
     expect(2, "Running", Some("three"), 3).await;
-    end(provider, "told", 2, returned("done"), "Completed", "done").await;
+    end(provider, "told", 2, completed_kind("done"), "Completed", "done").await;
     expect(2, "Completed", Some("three"), 3).await;
 }
 
@@ -157,7 +145,7 @@ pub async fn a_damaged_history_makes_no_wrong_outcome(factory: &dyn ProviderFact
     let provider = &*factory.create_provider().await;
     create_instance(provider, "running").await;
     create_instance(provider, "completed").await;
-    end(provider, "completed", 1, returned("done"), "Completed", "done").await;
+    end(provider, "completed", 1, completed_kind("done"), "Completed", "done").await;
     let expected =
         [("running", outcome(1, "Running", None)), ("completed", outcome(1, "Completed", Some("done")))];
     for (instance, expected) in expected {

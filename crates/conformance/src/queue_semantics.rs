@@ -2,24 +2,13 @@
 
 use crate::ProviderFactory;
 use crate::support::*;
-use outlast_provider::Provider;
-use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// Commits a first turn without name and version, so that there is a history and no instance row.
-async fn create_without_row(provider: &dyn Provider, instance: &str) {
-    enqueue(provider, start_item(instance)).await;
-    let (_, token, _) = must_fetch(provider, LONG).await;
-    Turn::new(&token).event(started(instance)).commit(provider).await;
-}
 
 /// Activities come out in the order in which they went in, whatever their ids.
 pub async fn test_worker_queue_fifo_ordering<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let items: Vec<_> = (0..12).map(|n| activity(&format!("instance-{}", 20 - n), n * 5 % 12 + 1)).collect();
-    for item in items.clone() {
-        enqueue_work(provider, item).await;
-    }
+    enqueue_all_work(provider, &items).await;
     for item in items {
         assert_eq!(must_fetch_work(provider, LONG).await.0, item);
     }
@@ -47,7 +36,7 @@ pub async fn test_worker_peek_lock_semantics<F: ProviderFactory>(factory: &F) {
 /// Finishing an activity removes it and delivers its completion in one step; a message of another kind is refused.
 pub async fn test_worker_ack_atomicity<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
-    create_without_row(provider, "worked").await;
+    create_rowless(provider, "worked").await;
     enqueue_work(provider, activity("worked", 2)).await;
     let (_, token, _) = must_fetch_work(provider, LONG).await;
     for wrong in [start_item("worked"), raised("worked", "poke", ""), activity("worked", 3)] {
@@ -63,43 +52,18 @@ pub async fn test_worker_ack_atomicity<F: ProviderFactory>(factory: &F) {
     assert_eq!((item.history.len(), attempt), (1, 1));
 }
 
-/// A timer stays hidden until its delay and its fire time are over, however it was enqueued; then it is delivered.
+/// A timer that is enqueued with a delay stays hidden for it, and is delivered then.
 pub async fn test_timer_delayed_visibility<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
-    let delay = Duration::from_secs(5);
-    for instance in ["by-delay", "by-fire-time", "by-turn"] {
-        create_without_row(provider, instance).await;
-    }
-    let token = next_turn(provider, "by-turn").await;
-    let fire_at_ms = factory.now_ms() + 5_000;
-    let timers =
-        [timer("by-delay", 2, 0), timer("by-fire-time", 2, fire_at_ms), timer("by-turn", 2, fire_at_ms)];
-    let [by_delay, by_fire_time, by_turn] = timers.clone();
-    provider.enqueue_for_orchestrator(by_delay, Some(delay)).await.unwrap();
-    enqueue(provider, by_fire_time).await;
-    Turn::new(&token).message(by_turn).commit(provider).await;
-
+    create_rowless(provider, "delayed").await;
+    let timer = timer("delayed", 2, 0);
+    provider.enqueue_for_orchestrator(timer.clone(), Some(Duration::from_secs(5))).await.unwrap();
     assert!(fetch(provider, LONG).await.is_none(), "hidden at once");
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert!(fetch(provider, LONG).await.is_none(), "hidden after four of five seconds");
-    let earlier = ["by-fire-time", "by-turn"].map(|instance| raised(instance, "poke", ""));
-    for message in earlier.clone() {
-        enqueue(provider, message).await;
-    }
     outlive(Duration::from_secs(1)).await;
-    let mut delivered = BTreeMap::new();
-    while let Some((item, _, _)) = fetch(provider, LONG).await {
-        delivered.insert(item.instance, item.messages);
-    }
-    let [by_delay, by_fire_time, by_turn] = timers;
-    let [before_fire_time, before_turn] = earlier;
-    let expected = [
-        ("by-delay", vec![by_delay]),
-        ("by-fire-time", vec![before_fire_time, by_fire_time]),
-        ("by-turn", vec![before_turn, by_turn]),
-    ];
-    let expected = BTreeMap::from(expected.map(|(instance, messages)| (instance.to_string(), messages)));
-    assert_eq!(delivered, expected, "a timer takes its place in the queue when it fires");
+    let (item, _, attempt) = must_fetch(provider, LONG).await;
+    assert_eq!((item.instance.as_str(), item.messages, attempt), ("delayed", vec![timer], 1));
 }
 
 /// An activity whose worker lost its token comes back after the lease, under a new token.
@@ -125,8 +89,7 @@ pub async fn test_worker_item_immediate_visibility<F: ProviderFactory>(factory: 
     let (item, _, attempt) = must_fetch_work(provider, LONG).await;
     assert_eq!((item, attempt), (activity("direct", 1), 1));
 
-    enqueue(provider, start_item("committed")).await;
-    let (_, token, _) = must_fetch(provider, LONG).await;
+    let token = first_turn(provider, "committed").await;
     let turn = Turn::new(&token).event(started("committed")).activity(activity("committed", 2));
     turn.commit(provider).await;
     let (item, _, attempt) = must_fetch_work(provider, LONG).await;
@@ -154,22 +117,15 @@ pub async fn test_worker_delayed_visibility_skips_future_items<F: ProviderFactor
 pub async fn test_orphan_queue_messages_dropped<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     // At the head of the queue, where they would hold up all others. An external event beside it keeps a message.
-    for message in [queue_message("kept", "q", "1"), raised("kept", "poke", "")] {
-        enqueue(provider, message).await;
-    }
-    for data in ["1", "2"] {
-        enqueue(provider, queue_message("orphan", "q", data)).await;
-    }
+    enqueue_all(provider, &[queue_message("kept", "q", "1"), raised("kept", "poke", "")]).await;
+    enqueue_all(provider, &["1", "2"].map(|data| queue_message("orphan", "q", data))).await;
     let started_late = [queue_message("late", "q", "1"), start_item("late")];
-    for message in started_late.clone() {
-        enqueue(provider, message).await;
-    }
+    enqueue_all(provider, &started_late).await;
     let (item, token, _) = must_fetch(provider, LONG).await;
     assert_eq!(item.messages, started_late, "a message that waits with its start is delivered");
     Turn::new(&token).event(started("late")).metadata(named()).commit(provider).await;
     assert!(fetch(provider, LONG).await.is_none(), "orphans are not delivered");
-    let depths = admin(provider).get_queue_depths().await.unwrap();
-    assert_eq!(depths.orchestrator_queue, 2, "only the external event and its companion are left");
+    operator(provider).sees_waiting(2, 0, "only the external event and its companion are left").await;
 
     enqueue(provider, start_item("orphan")).await;
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [start_item("orphan")]);

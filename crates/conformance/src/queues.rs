@@ -3,10 +3,6 @@
 use crate::support::*;
 use outlast_provider::{Provider, ProviderError, TagFilter};
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
-
-/// How often a condition that may take a moment is looked at.
-const TICK: Duration = Duration::from_millis(10);
 
 pub(crate) const BOTH: [Queue; 2] = [Queue::Turns, Queue::Work];
 
@@ -63,19 +59,20 @@ impl Queue {
     }
 
     /// Fetches what must be there within this time, by looking again and again.
-    pub(crate) async fn take_within(self, provider: &dyn Provider, within: Duration) -> Held {
-        let give_up = Instant::now() + within;
-        loop {
-            if let Some(held) = self.fetch(provider, LONG, NO_WAIT).await {
-                return held;
-            }
-            assert!(Instant::now() < give_up, "{self:?}: nothing became ready within {within:?}");
-            sleep(TICK).await;
-        }
+    pub(crate) async fn take_within(self, provider: &dyn Provider, time: Duration) -> Held {
+        within(time, || self.fetch(provider, LONG, NO_WAIT)).await
     }
 
     pub(crate) async fn finds_nothing(self, provider: &dyn Provider, why: &str) {
         assert_eq!(self.fetch(provider, LONG, NO_WAIT).await, None, "{self:?}: {why}");
+    }
+
+    /// So many items wait in this queue and none in the other, as far as the store shows it.
+    pub(crate) async fn holds(self, provider: &dyn Provider, items: usize, why: &str) {
+        match self {
+            Queue::Turns => operator(provider).sees_waiting(items, 0, why).await,
+            Queue::Work => operator(provider).sees_waiting(0, items, why).await,
+        }
     }
 
     pub(crate) async fn finish(self, provider: &dyn Provider, token: &str) -> Result<(), ProviderError> {

@@ -36,7 +36,9 @@ impl Validation {
     pub fn not_applicable(&self, factory: &dyn ProviderFactory) -> Option<&'static str> {
         match self.needs {
             Needs::Waits if !factory.waits() => Some("the store does not wait for work"),
-            Needs::QueueHooks if !factory.corrupts_queues() => Some("the factory has no hooks to damage queues"),
+            Needs::QueueHooks if !factory.corrupts_queues() => {
+                Some("the factory has no hooks to damage queues")
+            }
             _ => None,
         }
     }

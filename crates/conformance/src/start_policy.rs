@@ -4,7 +4,7 @@ use crate::ProviderFactory;
 use crate::snapshot::snapshot;
 use crate::support::*;
 use futures::future::join_all;
-use outlast_provider::model::{AppErrorKind, ErrorDetails, EventKind};
+use outlast_provider::model::{AppErrorKind, EventKind};
 use outlast_provider::{Provider, StartOutcome, StartPolicy, StartRequest, WorkItem};
 
 const POLICIES: [StartPolicy; 2] = [StartPolicy::FailIfExists, StartPolicy::UseExisting];
@@ -27,22 +27,15 @@ async fn start(provider: &dyn Provider, request: StartRequest) -> StartOutcome {
     provider.start_orchestration(request).await.expect("start_orchestration succeeds")
 }
 
-async fn waiting(provider: &dyn Provider) -> usize {
-    admin(provider).get_queue_depths().await.unwrap().orchestrator_queue
-}
-
 /// Creates the instance and brings it to this status, with the event that a runtime commits along with it.
 async fn create_in_status(provider: &dyn Provider, instance: &str, state: &str) {
     create_instance(provider, instance).await;
-    let details = ErrorDetails::Application {
-        kind: AppErrorKind::OrchestrationFailed,
-        message: "out".to_string(),
-        retryable: false,
-    };
     let kind = match state {
-        "Completed" => EventKind::OrchestrationCompleted { output: "out".to_string() },
-        "Failed" => EventKind::OrchestrationFailed { details },
-        "ContinuedAsNew" => EventKind::OrchestrationContinuedAsNew { input: "out".to_string() },
+        "Completed" => completed_kind("out"),
+        "Failed" => {
+            EventKind::OrchestrationFailed { details: failure(AppErrorKind::OrchestrationFailed, "out") }
+        }
+        "ContinuedAsNew" => continued_kind("out"),
         _ => return,
     };
     let token = next_turn(provider, instance).await;
@@ -70,10 +63,10 @@ pub async fn fail_if_exists_changes_nothing(factory: &dyn ProviderFactory) {
     for state in STATES {
         let provider = &*factory.create_provider().await;
         create_in_status(provider, "taken", state).await;
-        let before = snapshot(provider, &[]).await;
+        let before = snapshot(provider, &["taken"]).await;
         let refused = start(provider, request("taken", StartPolicy::FailIfExists)).await;
         assert_eq!(refused, StartOutcome::AlreadyExists { status: Some(state.to_string()) });
-        assert_eq!(snapshot(provider, &[]).await, before, "{state}");
+        assert_eq!(snapshot(provider, &["taken"]).await, before, "{state}");
         assert!(fetch(provider, LONG).await.is_none(), "{state}: nothing was enqueued");
     }
 }
@@ -85,10 +78,11 @@ pub async fn use_existing_delivers_the_messages(factory: &dyn ProviderFactory) {
         create_in_status(provider, "taken", state).await;
         let used = start(provider, request("taken", StartPolicy::UseExisting)).await;
         assert_eq!(used, StartOutcome::AlreadyExists { status: Some(state.to_string()) });
-        assert_eq!(waiting(provider).await, 2);
+        operator(provider).sees_waiting(2, 0, "the messages").await;
         let (item, _, attempt) = must_fetch(provider, LONG).await;
         assert_eq!((item.messages, attempt), (messages("taken"), 1), "{state}: no start among them");
-        assert_eq!(admin(provider).get_instance_info("taken").await.unwrap().status, state);
+        let output = Some("out").filter(|_| state != "Running");
+        operator(provider).sees_current("taken", 1, state, output).await;
     }
 }
 
@@ -129,7 +123,7 @@ pub async fn starts_at_once_make_one_instance(factory: &dyn ProviderFactory) {
         assert_eq!(starts, told, "{policy:?}: {outcomes:?}");
         assert!(fetch(provider, LONG).await.is_none(), "there is one turn, not several");
         Turn::new(&token).event(started("raced")).metadata(named()).commit(provider).await;
-        assert_eq!(admin(provider).list_instances().await.unwrap(), ["raced"]);
+        operator(provider).sees_instances(&["raced"]).await;
         assert!(fetch(provider, LONG).await.is_none(), "nothing is left over");
     }
 }
@@ -140,7 +134,7 @@ pub async fn a_delayed_start_is_hidden(factory: &dyn ProviderFactory) {
     let delay = factory.lock_timeout();
     let delayed = StartRequest { delay: Some(delay), ..request("later", StartPolicy::FailIfExists) };
     assert_eq!(start(provider, delayed).await, StartOutcome::Started);
-    assert_eq!(waiting(provider).await, 3);
+    operator(provider).sees_waiting(3, 0, "the start and its messages").await;
     assert!(fetch(provider, LONG).await.is_none(), "hidden at once");
     tokio::time::sleep(delay / 2).await;
     assert!(fetch(provider, LONG).await.is_none(), "hidden until the delay is over");
@@ -153,7 +147,7 @@ pub async fn a_delayed_start_is_hidden(factory: &dyn ProviderFactory) {
 pub async fn a_bad_request_changes_nothing(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "taken").await;
-    let before = snapshot(provider, &["new"]).await;
+    let before = snapshot(provider, &["taken", "new"]).await;
     for policy in POLICIES {
         let good = |instance| request(instance, policy);
         let with =
@@ -171,7 +165,7 @@ pub async fn a_bad_request_changes_nothing(factory: &dyn ProviderFactory) {
         ];
         for (what, request) in bad {
             permanent(provider.start_orchestration(request).await, what);
-            assert_eq!(snapshot(provider, &["new"]).await, before, "after {what}");
+            assert_eq!(snapshot(provider, &["taken", "new"]).await, before, "after {what}");
         }
     }
     assert_eq!(start(provider, request("new", StartPolicy::FailIfExists)).await, StartOutcome::Started);

@@ -3,11 +3,9 @@
 use crate::ProviderFactory;
 use crate::support::*;
 use futures::future::join_all;
-use outlast_provider::{Provider, SessionFetchConfig, TagFilter, WorkItem};
+use outlast_provider::{Provider, TagFilter, WorkItem};
 
 const INSTANCE: &str = "tagged-work";
-/// More than any queue here holds: a store that hands the same work out for ever must fail, not hang.
-const MANY: usize = 100;
 
 fn tagged(id: u64, tag: Option<&str>) -> WorkItem {
     activity_with(INSTANCE, id, None, tag)
@@ -20,24 +18,11 @@ fn numbered(tags: &[Option<&str>]) -> Vec<WorkItem> {
 
 /// Enqueues activities 1, 2, 3 .. with these tags.
 async fn enqueue_tagged(provider: &dyn Provider, tags: &[Option<&str>]) {
-    for item in numbered(tags) {
-        enqueue_work(provider, item).await;
-    }
+    enqueue_all_work(provider, &numbered(tags)).await;
 }
 
 async fn fetch_tagged(provider: &dyn Provider, filter: &TagFilter) -> Option<(WorkItem, String, u32)> {
     fetch_work_as(provider, LONG, None, filter).await
-}
-
-/// Everything that the filter admits, each with its delivery count, in the order of fetching.
-async fn drain(provider: &dyn Provider, filter: &TagFilter) -> Vec<(WorkItem, u32)> {
-    let mut drained = Vec::new();
-    while drained.len() < MANY
-        && let Some((item, _, attempt)) = fetch_tagged(provider, filter).await
-    {
-        drained.push((item, attempt));
-    }
-    drained
 }
 
 /// These of the activities, each on its first delivery.
@@ -52,9 +37,9 @@ async fn check_filter(factory: &dyn ProviderFactory, filter: TagFilter, admitted
     let tags = [None, Some("gpu"), Some("cpu"), None, Some("gpu"), Some("cpu")];
     enqueue_tagged(provider, &tags).await;
     let expected = first_deliveries(&tags, admitted.iter().copied());
-    assert_eq!(drain(provider, &filter).await, expected, "what {filter:?} admits");
+    assert_eq!(drain_work(provider, &filter).await, expected, "what {filter:?} admits");
     let others = first_deliveries(&tags, (1..=tags.len()).filter(|id| !admitted.contains(id)));
-    assert_eq!(drain(provider, &TagFilter::any()).await, others, "what {filter:?} leaves alone");
+    assert_eq!(drain_work(provider, &TagFilter::any()).await, others, "what {filter:?} leaves alone");
 }
 
 /// Whoever fetches with this filter gets nothing of a session whose work is tagged `gpu`, and does not own it then.
@@ -62,8 +47,7 @@ async fn check_claims_no_session(factory: &dyn ProviderFactory, filter: TagFilte
     let provider = &*factory.create_provider().await;
     let bound = activity_with(INSTANCE, 1, Some("s"), Some("gpu"));
     enqueue_work(provider, bound.clone()).await;
-    let [alice, bob] =
-        ["alice", "bob"].map(|id| SessionFetchConfig { owner_id: id.to_string(), lock_timeout: LONG });
+    let [alice, bob] = ["alice", "bob"].map(|id| session_owner(id, LONG));
     let fetched = fetch_work_as(provider, LONG, Some(&alice), &filter).await;
     assert_eq!(fetched, None, "{filter:?} does not admit it");
     let fetched = fetch_work_as(provider, LONG, Some(&bob), &TagFilter::any()).await;
@@ -118,10 +102,14 @@ pub async fn test_tag_round_trip_preservation(factory: &dyn ProviderFactory) {
     enqueue_tagged(provider, &tags.map(Some)).await;
     enqueue_work(provider, tagged(100, None)).await;
     for (id, tag) in (1..).zip(tags).collect::<Vec<_>>().into_iter().rev() {
-        let fetched = drain(provider, &TagFilter::tags([tag])).await;
+        let fetched = drain_work(provider, &TagFilter::tags([tag])).await;
         assert_eq!(fetched, [(tagged(id, Some(tag)), 1)], "the work with tag {tag:?}");
     }
-    assert_eq!(drain(provider, &TagFilter::any()).await, [(tagged(100, None), 1)], "no tag stays no tag");
+    assert_eq!(
+        drain_work(provider, &TagFilter::any()).await,
+        [(tagged(100, None), 1)],
+        "no tag stays no tag"
+    );
 }
 
 /// An abandoned activity keeps its tag.
@@ -146,11 +134,7 @@ pub async fn test_tag_preserved_through_ack_orchestration_item(factory: &dyn Pro
     create_instance(provider, INSTANCE).await;
     let turn = next_turn(provider, INSTANCE).await;
     let tags = [Some("gpu"), None, Some("cpu"), Some("gpu")];
-    let mut commit = Turn::new(&turn);
-    for item in numbered(&tags) {
-        commit = commit.activity(item);
-    }
-    commit.commit(provider).await;
+    Turn::new(&turn).activities(numbered(&tags)).commit(provider).await;
 
     for (filter, admitted) in [
         (TagFilter::default_only(), vec![2]),
@@ -158,7 +142,7 @@ pub async fn test_tag_preserved_through_ack_orchestration_item(factory: &dyn Pro
         (TagFilter::tags(["cpu"]), vec![3]),
     ] {
         let expected = first_deliveries(&tags, admitted);
-        assert_eq!(drain(provider, &filter).await, expected, "what {filter:?} admits");
+        assert_eq!(drain_work(provider, &filter).await, expected, "what {filter:?} admits");
     }
 }
 
@@ -196,7 +180,9 @@ async fn check_shared_queue(factory: &dyn ProviderFactory, tags: &[Option<&str>]
     let provider = &*factory.create_provider().await;
     enqueue_tagged(provider, tags).await;
     let mut delivered = Vec::new();
-    for (filter, drained) in filters.iter().zip(join_all(filters.iter().map(|f| drain(provider, f))).await) {
+    for (filter, drained) in
+        filters.iter().zip(join_all(filters.iter().map(|f| drain_work(provider, f))).await)
+    {
         for (item, attempt) in drained {
             let WorkItem::ActivityExecute { id, tag, .. } = &item else {
                 panic!("{item:?} is not an activity");

@@ -5,8 +5,7 @@ use crate::queues::{BOTH, Queue};
 use crate::support::*;
 use futures::future::{join, join3};
 use outlast_provider::{
-    DispatcherCapabilityFilter, ExecutionMetadata, OrchestrationItem, Provider, SemverRange,
-    SessionFetchConfig, StartPolicy, StartRequest, TagFilter, WorkItem,
+    ExecutionMetadata, OrchestrationItem, Provider, StartPolicy, StartRequest, TagFilter, WorkItem,
 };
 use semver::Version;
 use std::future::Future;
@@ -215,18 +214,18 @@ pub async fn the_end_of_a_lease_ends_the_wait(factory: &dyn ProviderFactory) {
 pub async fn the_end_of_a_session_ends_the_wait(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
-    let owner = |owner_id: &str| SessionFetchConfig { owner_id: owner_id.to_string(), lock_timeout: lease };
     let bound = |id| activity_with("bound", id, Some("session"), None);
     enqueue_work(provider, bound(1)).await;
     enqueue_work(provider, bound(2)).await;
     let filter = TagFilter::default();
-    let (first, token, _) =
-        fetch_work_as(provider, LONG, Some(&owner("a")), &filter).await.expect("the session is free");
+    let (first, token, _) = fetch_work_as(provider, LONG, Some(&session_owner("a", lease)), &filter)
+        .await
+        .expect("the session is free");
     let due = Instant::now() + lease;
     assert_eq!(first, bound(1));
     provider.ack_work_item(&token, None).await.unwrap();
 
-    let b = owner("b");
+    let b = session_owner("b", lease);
     let fetch = async { provider.fetch_work_item(LONG, patience(factory), Some(&b), &filter).await.unwrap() };
     let (second, _, attempt) = when_due(factory, "the end of a session", due, fetch).await;
     assert_eq!((second, attempt), (bound(2), 1));
@@ -311,8 +310,7 @@ pub async fn the_right_wait_ends(factory: &dyn ProviderFactory) {
 
     let pinned = ExecutionMetadata { pinned_duroxide_version: Some(Version::new(1, 0, 0)), ..named() };
     create_with(provider, "pinned", pinned).await;
-    let range = SemverRange::new(Version::new(9, 0, 0), Version::new(9, 9, 9));
-    let too_new = DispatcherCapabilityFilter { supported_duroxide_versions: vec![range] };
+    let too_new = supporting([(Version::new(9, 0, 0), Version::new(9, 9, 9))]);
     let cannot = async { provider.fetch_orchestration_item(LONG, 3 * BEFORE, Some(&too_new)).await.unwrap() };
     let poke = enqueue(provider, raised("pinned", "poke", ""));
     let can = promptly(factory, "a message", wait_for_turn(provider, patience), happens(poke));

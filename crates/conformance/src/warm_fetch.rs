@@ -3,9 +3,8 @@
 //! A store that always delivers the history passes too, as long as it says so.
 
 use crate::ProviderFactory;
-use crate::prune::{continue_as_new, started_in};
 use crate::support::*;
-use outlast_provider::model::{Event, EventKind};
+use outlast_provider::model::Event;
 use outlast_provider::{
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, KvEntry, LoadedTurn, Provider, TurnRequest,
     WorkItem,
@@ -55,12 +54,7 @@ async fn give_back(provider: &dyn Provider, token: &str) {
 }
 
 fn set(instance: &str, execution_id: u64, event_id: u64, key: &str, value: &str) -> Event {
-    let kind = EventKind::KeyValueSet {
-        key: key.to_string(),
-        value: value.to_string(),
-        last_updated_at_ms: 1_000 + event_id,
-    };
-    Event::with_event_id(event_id, instance, execution_id, None, kind)
+    event_in(instance, execution_id, event_id, value_kind(key, value, 1_000 + event_id))
 }
 
 /// An instance in its second execution, with values of the first and of the second, and two waiting messages.
@@ -72,9 +66,7 @@ async fn create_waiting(provider: &dyn Provider) -> [WorkItem; 2] {
     let token = next_turn(provider, "warm").await;
     Turn::new(&token).execution(2).event(set("warm", 2, 2, "own", "by 2")).commit(provider).await;
     let messages = [completed("warm", 9), raised("warm", "poke", "")];
-    for message in messages.clone() {
-        enqueue(provider, message).await;
-    }
+    enqueue_all(provider, &messages).await;
     messages
 }
 
@@ -117,7 +109,7 @@ pub async fn a_warm_fetch_delivers_the_same_turn(factory: &dyn ProviderFactory) 
 pub async fn a_warm_fetch_counts_and_filters_like_any_other(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_waiting(provider).await;
-    let nothing = DispatcherCapabilityFilter { supported_duroxide_versions: vec![] };
+    let nothing = supporting([]);
     for expected in [1, 2, 3] {
         assert!(try_fetch_turn(provider, false, Some(&nothing)).await.is_none());
         let turn = fetch_turn(provider, expected % 2 == 0).await;
@@ -148,20 +140,20 @@ pub async fn the_last_event_id_is_where_the_execution_stands(factory: &dyn Provi
             (2, &[2, 3], 1),
         ];
         for (execution_id, ids, before) in commits {
-            enqueue(provider, raised("counted", "poke", "")).await;
+            poke(provider, "counted").await;
             let turn = fetch_turn(provider, false).await;
             assert_ends_at(&turn, before);
             let events = ids.iter().map(|id| match id {
                 1 => started_in("counted", execution_id),
-                _ => Event::with_event_id(*id, "counted", execution_id, None, scheduled_kind("Activity")),
+                _ => event_in("counted", execution_id, *id, scheduled_kind("Activity")),
             });
             Turn::new(&turn.lock_token).execution(execution_id).events(events).commit(provider).await;
         }
-        enqueue(provider, raised("counted", "poke", "")).await;
+        poke(provider, "counted").await;
         let turn = fetch_turn(provider, false).await;
         assert_ends_at(&turn, 3);
-        let ids: Vec<_> = loaded(provider, &turn).await.history.iter().map(Event::event_id).collect();
-        assert_eq!((turn.item.execution_id, ids), (2, vec![1, 2, 3]));
+        let history = loaded(provider, &turn).await.history;
+        assert_eq!((turn.item.execution_id, event_ids(&history)), (2, vec![1, 2, 3]));
     }
 }
 

@@ -128,7 +128,11 @@ impl ProviderAdmin for MemoryProvider {
     ) -> Result<DeleteInstanceResult, ProviderError> {
         self.change(|state, _, rules| {
             let mut total = DeleteInstanceResult::default();
+            let mut left = bulk_limit(&filter, rules);
             for root in state.bulk_roots(&filter, rules) {
+                if left == 0 {
+                    break;
+                }
                 let tree = state.tree(&root);
                 let forced = rules.broken(Defect::BulkDeleteForcesChildren)
                     || rules.broken(Defect::BulkDeleteTakesRunning);
@@ -136,6 +140,7 @@ impl ProviderAdmin for MemoryProvider {
                     continue;
                 }
                 let deleted = state.delete(&tree, true, rules)?;
+                left -= 1;
                 total.instances_deleted += deleted.instances_deleted;
                 total.executions_deleted += deleted.executions_deleted;
                 total.events_deleted += deleted.events_deleted;
@@ -292,12 +297,15 @@ impl State {
 
     /// Instances that a bulk filter selects, oldest first.
     fn bulk_candidates(&self, filter: &InstanceFilter, rules: &Rules) -> Vec<String> {
-        self.bulk_matching(filter, rules, |_| true)
+        let mut ids = self.bulk_matching(filter, |_| true);
+        ids.truncate(bulk_limit(filter, rules));
+        ids
     }
 
-    /// Finished roots that a bulk filter selects, oldest first.
+    /// Finished roots that a bulk filter selects, oldest first. One with a running descendant stays and does not
+    /// count, so the limit is not applied here.
     fn bulk_roots(&self, filter: &InstanceFilter, rules: &Rules) -> Vec<String> {
-        self.bulk_matching(filter, rules, |id| {
+        self.bulk_matching(filter, |id| {
             let root = self.instances.get(id).is_some_and(|row| row.parent_instance_id.is_none());
             let status = self.current_execution(id).map(|row| row.status.as_str());
             let finished = matches!(status, Some("Completed" | "Failed"));
@@ -305,12 +313,7 @@ impl State {
         })
     }
 
-    fn bulk_matching(
-        &self,
-        filter: &InstanceFilter,
-        rules: &Rules,
-        wanted: impl Fn(&str) -> bool,
-    ) -> Vec<String> {
+    fn bulk_matching(&self, filter: &InstanceFilter, wanted: impl Fn(&str) -> bool) -> Vec<String> {
         let mut ids = self.newest_first(|id| {
             let listed = filter.instance_ids.as_ref().is_none_or(|ids| ids.iter().any(|wanted| wanted == id));
             let ended = self.current_execution(id).and_then(|row| row.completed_at);
@@ -318,9 +321,6 @@ impl State {
             listed && early && wanted(id)
         });
         ids.reverse();
-        if !rules.broken(Defect::BulkDeleteIgnoresLimit) {
-            ids.truncate(filter.limit.unwrap_or(DEFAULT_LIMIT) as usize);
-        }
         ids
     }
 
@@ -352,5 +352,13 @@ impl State {
             self.kv_store.remove(instance);
         }
         result
+    }
+}
+
+/// How many instances a bulk operation takes.
+fn bulk_limit(filter: &InstanceFilter, rules: &Rules) -> usize {
+    match rules.broken(Defect::BulkDeleteIgnoresLimit) {
+        true => usize::MAX,
+        false => filter.limit.unwrap_or(DEFAULT_LIMIT) as usize,
     }
 }

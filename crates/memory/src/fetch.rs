@@ -24,8 +24,8 @@ pub(crate) struct Ask<'a> {
 
 /// What the store knows about an instance that messages wait for.
 enum Context {
-    /// Its turn can be handed out.
-    Known { name: String, version: String, execution_id: u64, history: Result<Vec<Event>, String> },
+    /// Its turn can be handed out. One that starts now has no history, whatever is stored under its id.
+    Known { name: String, version: String, execution_id: u64, history: Option<Result<Vec<Event>, String>> },
     /// Only queue messages, for an instance that does not exist: they are dropped.
     QueueOrphan,
     /// Something else for an instance that does not exist: kept, in case it starts.
@@ -60,7 +60,8 @@ impl State {
             match self.try_instance(&instance, ask, rules)? {
                 Some(turn) => return Ok(Some(turn)),
                 None if rules.broken(Defect::OrphanBlocksQueue) => return Ok(None),
-                None => {}
+                // An older lease was over and is gone now, as the one that found nothing to hand out.
+                None => drop(self.leases.remove(&instance)),
             }
         }
         Ok(None)
@@ -111,7 +112,11 @@ impl State {
             }
         };
         let attempt_count = self.claim(instance, &rows, ask, rules);
-        let (history, history_error) = match history {
+        let last_event_id = match history {
+            Some(_) => self.last_event_id(instance, execution_id),
+            None => 0,
+        };
+        let (history, history_error) = match history.unwrap_or_else(|| Ok(Vec::new())) {
             Ok(events) => (events, None),
             Err(reason) if rules.broken(Defect::CorruptHistoryIsAnError) => {
                 return Err(ProviderError::permanent("fetch_orchestration_item", reason));
@@ -121,10 +126,6 @@ impl State {
                 (texts.filter_map(|text| json::decode_event(text).ok()).collect(), None)
             }
             Err(reason) => (Vec::new(), Some(reason)),
-        };
-        let last_event_id = match rules.broken(Defect::StaleLastEventId) {
-            true => self.last_event_id(instance, execution_id).saturating_sub(1),
-            false => self.last_event_id(instance, execution_id),
         };
         let item = OrchestrationItem {
             instance: instance.to_string(),
@@ -140,7 +141,10 @@ impl State {
             item,
             lock_token: ask.token.clone(),
             attempt_count,
-            last_event_id: Some(last_event_id),
+            last_event_id: Some(match rules.broken(Defect::StaleLastEventId) {
+                true => last_event_id.saturating_sub(1),
+                false => last_event_id,
+            }),
             history_loaded: ask.with_history,
             now_ms: Some(ask.now),
         }))
@@ -148,11 +152,15 @@ impl State {
 
     /// The instance's visible messages in order of availability. One that does not decode is set aside.
     fn decode_batch(&mut self, instance: &str, now: u64, rules: &Rules) -> Vec<(u64, WorkItem)> {
+        let mut ordinals = self.messages.visible(instance, now);
+        if !rules.broken(Defect::InsertionOrder) {
+            ordinals.sort_by_key(|ordinal| (self.messages.get(*ordinal).map(|m| m.available_at), *ordinal));
+        }
         let mut batch = Vec::new();
-        for ordinal in self.messages.visible(instance, now) {
+        for ordinal in ordinals {
             let Some(message) = self.messages.get(ordinal).cloned() else { continue };
             match json::decode_work_item(&message.text) {
-                Ok(item) => batch.push((message.available_at, ordinal, item)),
+                Ok(item) => batch.push((ordinal, item)),
                 Err(reason) => {
                     self.messages.remove(ordinal);
                     if !rules.broken(Defect::UndecodableMessageDropped) {
@@ -161,10 +169,7 @@ impl State {
                 }
             }
         }
-        if !rules.broken(Defect::InsertionOrder) {
-            batch.sort_by_key(|(available_at, ordinal, _)| (*available_at, *ordinal));
-        }
-        batch.into_iter().map(|(_, ordinal, item)| (ordinal, item)).collect()
+        batch
     }
 
     fn context(&self, instance: &str, messages: &[WorkItem]) -> Context {
@@ -173,7 +178,7 @@ impl State {
                 name: row.orchestration_name.clone(),
                 version: row.orchestration_version.clone(),
                 execution_id: row.current_execution_id,
-                history: self.events(instance, row.current_execution_id),
+                history: Some(self.events(instance, row.current_execution_id)),
             };
         }
         let execution_id = self.latest_execution(instance);
@@ -189,16 +194,18 @@ impl State {
         });
         let unknown = || "unknown".to_string();
         match (recorded, begun, history) {
-            (Some((name, version)), _, history) => Context::Known { name, version, execution_id, history },
+            (Some((name, version)), _, history) => {
+                Context::Known { name, version, execution_id, history: Some(history) }
+            }
             (None, begun, Err(reason)) => {
                 let name = begun.map_or_else(unknown, |(name, _)| name.clone());
-                Context::Known { name, version: unknown(), execution_id, history: Err(reason) }
+                Context::Known { name, version: unknown(), execution_id, history: Some(Err(reason)) }
             }
             (None, Some((name, version)), Ok(_)) => Context::Known {
                 name: name.clone(),
                 version: version.clone().unwrap_or_else(unknown),
                 execution_id: 1,
-                history: Ok(Vec::new()),
+                history: None,
             },
             (None, None, Ok(_)) => {
                 let queue_only = messages.iter().all(|m| matches!(m, WorkItem::QueueMessage { .. }));
@@ -229,11 +236,16 @@ impl State {
         counted.unwrap_or(0)
     }
 
-    /// Messages for an instance that does not exist wait a little longer each time, and not for ever.
+    /// Messages for an instance that does not exist wait a little longer each time, and not for ever. They stay
+    /// together: a queue message that came back alone would be dropped.
     fn put_off_orphans(&mut self, rows: &[u64], now: u64, rules: &Rules) {
         if rules.broken(Defect::OrphanBlocksQueue) {
             return;
         }
+        let oldest =
+            rows.iter().filter_map(|ordinal| self.messages.get(*ordinal)).map(|m| m.available_at).min();
+        let waited = now.saturating_sub(oldest.unwrap_or(now));
+        let again_at = now + waited.clamp(ORPHAN_RETRY_MS.0, ORPHAN_RETRY_MS.1);
         for ordinal in rows {
             let Some(age) = self.messages.get(*ordinal).map(|m| now.saturating_sub(m.available_at)) else {
                 continue;
@@ -247,8 +259,9 @@ impl State {
                 continue;
             }
             self.messages.update(*ordinal, |message| {
-                message.visible_at = now + age.clamp(ORPHAN_RETRY_MS.0, ORPHAN_RETRY_MS.1);
-                message.fetch_at = message.visible_at;
+                message.token = None;
+                message.visible_at = again_at;
+                message.fetch_at = again_at;
             });
         }
     }

@@ -42,10 +42,15 @@ impl MessageQueue {
         self.rows.insert(self.last_ordinal, message);
     }
 
-    /// Instances with a fetchable message, longest waiting first; an instance may come more than once.
+    /// Instances with a fetchable message, the one whose message became visible first at the front; an instance may
+    /// come more than once.
     pub(crate) fn due_instances(&self, now: u64) -> Vec<String> {
         let due = self.by_fetch_time.range(..=(now, u64::MAX));
-        due.filter_map(|(_, ordinal)| Some(self.rows.get(ordinal)?.instance.clone())).collect()
+        let mut due: Vec<(u64, u64, &Message)> = due
+            .filter_map(|(_, ordinal)| self.rows.get(ordinal).map(|row| (row.visible_at, *ordinal, row)))
+            .collect();
+        due.sort_by_key(|(visible_at, ordinal, _)| (*visible_at, *ordinal));
+        due.into_iter().map(|(_, _, row)| row.instance.clone()).collect()
     }
 
     /// Ordinals of an instance's visible messages.

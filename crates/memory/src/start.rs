@@ -47,7 +47,7 @@ impl State {
             || !self.messages.of_instance(instance, |message| waiting_start(&message.text)).is_empty()
     }
 
-    /// Status of the newest execution; the failure comes from its terminal event.
+    /// Status of the newest execution; if it failed, its terminal event says why.
     pub(crate) fn outcome(&self, instance: &str, rules: &Rules) -> Option<InstanceOutcome> {
         let execution_id = match rules.broken(Defect::OutcomeOfFirstExecution) {
             true => 1,
@@ -56,7 +56,8 @@ impl State {
         let execution = self.execution(instance, execution_id)?;
         let events =
             self.event_texts(instance, execution_id).filter_map(|text| json::decode_event(text).ok());
-        let terminal: Vec<_> = events.filter(|event| event.is_terminal()).collect();
+        let has_failed = execution.status == "Failed";
+        let terminal: Vec<_> = events.filter(|event| has_failed && event.is_terminal()).collect();
         let row = self.instances.get(instance);
         Some(InstanceOutcome {
             execution_id,

@@ -1,6 +1,6 @@
 //! Activities: handing out, completing, giving back, keeping.
 
-use crate::commit::{check_work, encoded, given_back, renewed};
+use crate::commit::{check_messages, check_work, encoded, given_back, renewed};
 use crate::queue::Work;
 use crate::rules::{Defect, Rules};
 use crate::state::{State, refuse};
@@ -114,6 +114,7 @@ impl State {
         {
             return refuse(ACK, format!("{} is not a completion of an activity", item.kind_name()));
         }
+        check_messages(ACK, completion.as_slice())?;
         let Some((ordinal, work)) = self.work.by_token(token) else {
             return match rules.broken(Defect::WorkAckUnknownTokenOk) {
                 true => Ok(()),

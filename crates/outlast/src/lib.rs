@@ -89,11 +89,6 @@ pub mod providers {
 
     /// The embedded store: one SQLite file.
     #[cfg(feature = "sqlite")]
-    #[allow(
-        unused_imports,
-        unreachable_pub,
-        reason = "the store is under construction and exports nothing yet"
-    )]
     pub mod sqlite {
         pub use outlast_sqlite::*;
     }

@@ -42,7 +42,9 @@ pub fn resolve(messages: &[WorkItem], newest_execution: u64, history: Result<&[E
     });
     match (recorded, history, begun) {
         (Some((name, version)), _, _) => known(name, Some(version), newest_execution, true),
-        (None, Err(_), begun) => known(begun.map_or("unknown", |(name, _)| name), None, newest_execution, true),
+        (None, Err(_), begun) => {
+            known(begun.map_or("unknown", |(name, _)| name), None, newest_execution, true)
+        }
         (None, Ok(_), Some((name, version))) => known(name, version.as_ref(), 1, false),
         (None, Ok(_), None) if messages.iter().all(|m| matches!(m, WorkItem::QueueMessage { .. })) => {
             Context::QueueOrphan
@@ -93,7 +95,8 @@ mod tests {
             has_history,
         };
         let (recorded, none) = (history(), Vec::new());
-        let cases: [(Vec<WorkItem>, Result<&[Event], &str>, Context); 8] = [
+        type Case<'a> = (Vec<WorkItem>, Result<&'a [Event], &'a str>, Context);
+        let cases: [Case<'_>; 8] = [
             (vec![cancel()], Ok(&recorded), known("Recorded", "3", 4, true)),
             (vec![start(None)], Ok(&recorded), known("Recorded", "3", 4, true)),
             (vec![message(), start(Some("2"))], Ok(&none), known("Started", "2", 1, false)),

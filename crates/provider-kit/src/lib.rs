@@ -13,14 +13,14 @@ pub mod token;
 
 pub use context::{Context, resolve};
 pub use plan::{CommitPlan, HistoryRow, KvChange, MessageRow, WorkRow};
-pub use token::{Token, key_of};
+pub use token::Token;
 
 /// Instances that a bulk operation takes when no limit is given.
 pub const DEFAULT_BULK_LIMIT: u32 = 1_000;
 
 /// What an operation with an unknown, released or taken-over token says.
 pub fn invalid_token(token: &str) -> String {
-    format!("Invalid lock token '{token}': the lease was released, taken over, cancelled or has expired")
+    format!("Invalid lock token '{token:.100}': the lease was released, taken over, cancelled or has expired")
 }
 
 /// Whether a status ends an execution.

@@ -70,7 +70,10 @@ impl std::error::Error for MigrationRefusal {}
 
 /// The migrations that are still to be applied, in order. The ledger must be a prefix of the bundled list, text for
 /// text; anything else is refused.
-pub fn pending<'a>(bundled: &'a [Migration], ledger: &[Applied]) -> Result<&'a [Migration], MigrationRefusal> {
+pub fn pending<'a>(
+    bundled: &'a [Migration],
+    ledger: &[Applied],
+) -> Result<&'a [Migration], MigrationRefusal> {
     let known = bundled.last().map_or(0, |migration| migration.version);
     let newest = ledger.iter().map(|applied| applied.version).max().unwrap_or(0);
     if newest > known {
@@ -80,7 +83,10 @@ pub fn pending<'a>(bundled: &'a [Migration], ledger: &[Applied]) -> Result<&'a [
         let damaged = |what: String| Err(MigrationRefusal::Damaged { what });
         match bundled.get(index) {
             Some(expected) if expected.version != applied.version => {
-                return damaged(format!("found version {} where {} belongs", applied.version, expected.version));
+                return damaged(format!(
+                    "found version {} where {} belongs",
+                    applied.version, expected.version
+                ));
             }
             Some(expected) if expected.checksum() != applied.checksum => {
                 return damaged(format!("version {} was applied with another text", applied.version));
@@ -103,14 +109,16 @@ mod tests {
     ];
 
     fn ledger(versions: &[u32]) -> Vec<Applied> {
-        let text = |version: u32| BUNDLED.get(version as usize - 1).map_or("?".to_string(), Migration::checksum);
+        let text =
+            |version: u32| BUNDLED.get(version as usize - 1).map_or("?".to_string(), Migration::checksum);
         versions.iter().map(|version| Applied { version: *version, checksum: text(*version) }).collect()
     }
 
     #[test]
     fn a_prefix_is_continued_and_anything_else_refused() {
         let next = |versions: &[u32]| {
-            pending(&BUNDLED, &ledger(versions)).map(|rest| rest.iter().map(|m| m.version).collect::<Vec<_>>())
+            pending(&BUNDLED, &ledger(versions))
+                .map(|rest| rest.iter().map(|m| m.version).collect::<Vec<_>>())
         };
         assert_eq!(next(&[]), Ok(vec![1, 2, 3]));
         assert_eq!(next(&[1, 2]), Ok(vec![3]));

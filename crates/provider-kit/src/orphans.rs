@@ -1,27 +1,20 @@
 //! Control messages for an instance that does not exist (yet).
 
-/// How long such a message waits before it is looked at again: its age, within these bounds.
+/// How long such messages wait before they are looked at again: the age of the oldest, within these bounds.
 const RETRY_MS: (u64, u64) = (1_000, 60_000);
 
 /// How long such a message is kept by default.
 pub const DEFAULT_LIFE_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// What happens to an orphan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OrphanFate {
-    /// It is looked at again at this time; until then it blocks nobody.
-    RetryAt(u64),
-    /// It has waited long enough and is set aside.
-    SetAside,
+/// When a batch is looked at again, decided by age so that no count has to be kept. The messages of a batch stay
+/// together: a queue message that came back alone would be dropped.
+pub fn again_at(oldest_available_at: u64, now: u64) -> u64 {
+    now.saturating_add(now.saturating_sub(oldest_available_at).clamp(RETRY_MS.0, RETRY_MS.1))
 }
 
-/// Decides by age, so that no count has to be kept.
-pub fn fate(available_at: u64, now: u64, life_ms: u64) -> OrphanFate {
-    let age = now.saturating_sub(available_at);
-    match age >= life_ms {
-        true => OrphanFate::SetAside,
-        false => OrphanFate::RetryAt(now.saturating_add(age.clamp(RETRY_MS.0, RETRY_MS.1))),
-    }
+/// Whether a message has waited long enough and is set aside.
+pub fn is_over(available_at: u64, now: u64, life_ms: u64) -> bool {
+    now.saturating_sub(available_at) >= life_ms
 }
 
 /// Why an orphan was set aside.
@@ -34,24 +27,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_with_age_within_bounds_and_end() {
-        use OrphanFate::*;
-        let cases = [
-            (0, RetryAt(101_000)),
-            (5_000, RetryAt(105_000)),
-            (90_000, RetryAt(160_000)),
-            (999_999, RetryAt(160_000)),
-            (1_000_000, SetAside),
-        ];
-        for (age, expected) in cases {
-            let now = 100_000_u64;
-            // Ages beyond the clock are made with an older availability, so shift both.
-            let (available_at, now) = (2_000_000 - age, now + 1_900_000);
-            let expected = match expected {
-                RetryAt(at) => RetryAt(at + 1_900_000),
-                SetAside => SetAside,
-            };
-            assert_eq!(fate(available_at, now, 1_000_000), expected, "age {age}");
-        }
+    fn waits_grow_with_age_within_bounds() {
+        let now = 2_000_000;
+        let waits = [0, 5_000, 90_000, 1_999_999].map(|age| again_at(now - age, now) - now);
+        assert_eq!(waits, [1_000, 5_000, 60_000, 60_000]);
+    }
+
+    #[test]
+    fn a_life_ends() {
+        assert_eq!([999, 1_000].map(|age| is_over(5_000 - age, 5_000, 1_000)), [false, true]);
     }
 }

@@ -166,7 +166,10 @@ pub fn work_row(operation: &str, item: &WorkItem) -> Result<WorkRow, ProviderErr
 /// A message as a row; an activity is refused.
 pub fn message_row(operation: &str, item: &WorkItem) -> Result<MessageRow, ProviderError> {
     if let WorkItem::ActivityExecute { .. } = item {
-        return refuse(operation, "ActivityExecute cannot go to the orchestrator queue: use the worker queue");
+        return refuse(
+            operation,
+            "ActivityExecute cannot go to the orchestrator queue: use the worker queue",
+        );
     }
     let instance = item.target_instance();
     checked_id(operation, instance)?;
@@ -272,7 +275,9 @@ mod tests {
     #[test]
     fn items_go_to_their_own_queue_only() {
         let cancel = WorkItem::CancelInstance { instance: "i".into(), reason: "r".into() };
-        assert!(work_row("op", &cancel).unwrap_err().message.contains("CancelInstance cannot go to the worker"));
+        assert!(
+            work_row("op", &cancel).unwrap_err().message.contains("CancelInstance cannot go to the worker")
+        );
         assert!(completion_row("op", &cancel).unwrap_err().message.contains("not a completion"));
         assert!(message_row("op", &cancel).is_ok());
     }
@@ -283,6 +288,9 @@ mod tests {
             let item = WorkItem::TimerFired { instance: "i".into(), execution_id: 1, id: 2, fire_at_ms };
             visible_at(&message_row("op", &item).unwrap(), 1_000, delay.map(Duration::from_millis))
         };
-        assert_eq!([at(5_000, None), at(10, None), at(0, Some(700)), at(1_200, Some(700))], [5_000, 1_000, 1_700, 1_700]);
+        assert_eq!(
+            [at(5_000, None), at(10, None), at(0, Some(700)), at(1_200, Some(700))],
+            [5_000, 1_000, 1_700, 1_700]
+        );
     }
 }

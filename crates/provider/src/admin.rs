@@ -147,9 +147,12 @@ pub trait ProviderAdmin: Any + Send + Sync {
             match self.get_instance_info(&id).await {
                 Ok(info) if query.matches(&info) => page.instances.push(info),
                 Ok(_) => {}
-                // Deleted since it was listed.
-                Err(error) if !error.is_retryable() => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    // Deleted since it was listed, or really in trouble?
+                    if self.list_instances().await?.contains(&id) {
+                        return Err(error);
+                    }
+                }
             }
         }
         Ok(page)

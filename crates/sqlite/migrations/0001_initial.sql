@@ -13,7 +13,6 @@ CREATE TABLE instances (
 CREATE INDEX instances_by_parent ON instances (parent_instance_id) WHERE parent_instance_id IS NOT NULL;
 
 -- One row per execution; exists independently of the instance row.
--- last_event_id, terminal_event_id and kv_dirty spare a look at history and kv_delta.
 CREATE TABLE executions (
     instance_id            TEXT    NOT NULL,
     execution_id           INTEGER NOT NULL,
@@ -21,17 +20,18 @@ CREATE TABLE executions (
     output                 TEXT,
     started_at             INTEGER NOT NULL,
     completed_at           INTEGER,
+    updated_at             INTEGER NOT NULL,
     duroxide_version_major INTEGER,
     duroxide_version_minor INTEGER,
     duroxide_version_patch INTEGER,
     duroxide_version_pre   TEXT,
     last_event_id          INTEGER NOT NULL DEFAULT 0,
     terminal_event_id      INTEGER,
-    kv_dirty               INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (instance_id, execution_id)
 ) WITHOUT ROWID;
 
--- Append-only.
+-- Append-only. Rows lie in the order of their commits, so that the events of many instances that one transaction
+-- writes share pages; clustering them by instance would touch a page per instance.
 CREATE TABLE history (
     instance_id  TEXT    NOT NULL,
     execution_id INTEGER NOT NULL,
@@ -39,38 +39,38 @@ CREATE TABLE history (
     event_type   TEXT    NOT NULL,
     event_data   TEXT    NOT NULL,
     PRIMARY KEY (instance_id, execution_id, event_id)
-) WITHOUT ROWID;
+);
 
 -- Messages for orchestrations. available_at never changes and orders a batch; visible_at may be pushed back.
--- A row under a lease carries its token and leaves the ready index.
+-- A row under its instance's lease carries the random part of the lease's token and leaves the ready index.
 CREATE TABLE orchestrator_queue (
     id            INTEGER NOT NULL PRIMARY KEY,
     instance_id   TEXT    NOT NULL,
     work_item     TEXT    NOT NULL,
     visible_at    INTEGER NOT NULL,
     available_at  INTEGER NOT NULL,
-    lock_token    TEXT,
+    lock_token    BLOB,
     locked_until  INTEGER,
     attempt_count INTEGER NOT NULL DEFAULT 0 CHECK (attempt_count >= 0)
 );
 CREATE INDEX orchestrator_queue_ready ON orchestrator_queue (visible_at) WHERE lock_token IS NULL;
 CREATE INDEX orchestrator_queue_by_instance ON orchestrator_queue (instance_id);
 
--- At most one lease per instance. The token ends with the instance id, so it needs no index of its own.
+-- At most one lease per instance. A token names its instance, so lock_token, its random part, needs no index.
 CREATE TABLE instance_locks (
     instance_id  TEXT    NOT NULL PRIMARY KEY,
-    lock_token   TEXT    NOT NULL,
+    lock_token   BLOB    NOT NULL,
     locked_until INTEGER NOT NULL,
     locked_at    INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Activities. The token ends with the row id, so it needs no index of its own. delayed marks rows that were given
+-- Activities. A token names its row, so lock_token, its random part, needs no index. delayed marks rows that were given
 -- back with a delay, the only ones whose visible_at can lie in the future.
 CREATE TABLE worker_queue (
     id            INTEGER NOT NULL PRIMARY KEY,
     work_item     TEXT    NOT NULL,
     visible_at    INTEGER NOT NULL,
-    lock_token    TEXT,
+    lock_token    BLOB,
     locked_until  INTEGER,
     attempt_count INTEGER NOT NULL DEFAULT 0 CHECK (attempt_count >= 0),
     instance_id   TEXT    NOT NULL,

@@ -4,8 +4,9 @@ use crate::{SqliteProvider, delete, history, list};
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
-    DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery,
-    InstanceTree, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+    DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
+    InstanceQuery, InstanceTree, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
+    SystemMetrics,
 };
 use outlast_provider_kit::DEFAULT_BULK_LIMIT;
 
@@ -146,7 +147,11 @@ impl ProviderAdmin for SqliteProvider {
         self.write("prune_executions", move |cx| delete::prune(cx, &instance, &options)).await
     }
 
-    async fn prune_executions_bulk(&self, filter: InstanceFilter, options: PruneOptions) -> Answer<PruneResult> {
+    async fn prune_executions_bulk(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Answer<PruneResult> {
         const BULK: &str = "prune_executions_bulk";
         let mut left = filter.limit.unwrap_or(DEFAULT_BULK_LIMIT) as usize;
         let mut total = PruneResult::default();

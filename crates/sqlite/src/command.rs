@@ -15,9 +15,13 @@ pub(crate) enum Command {
     FetchWork(WorkWaiter),
     /// A lease whose caller went away before it got it.
     Release(LeaseKind, String),
+    /// A job for the writer's connection that must not run inside a transaction.
+    Between(Between),
     /// The provider is being dropped.
     Stop,
 }
+
+pub(crate) type Between = Box<dyn FnOnce(&Db) + Send>;
 
 /// What a call sees: the open transaction and the time.
 pub(crate) struct Cx<'a> {

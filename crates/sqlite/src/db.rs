@@ -2,7 +2,8 @@
 
 use crate::SqliteError;
 use crate::counters::Counters;
-use rusqlite::{Connection, ErrorCode, Params, Row};
+use rusqlite::types::ValueRef;
+use rusqlite::{CachedStatement, Connection, Params, Row};
 use std::sync::Arc;
 
 pub(crate) type Result<T> = std::result::Result<T, SqliteError>;
@@ -21,30 +22,25 @@ impl Db {
 
     /// Runs a statement that must change exactly `expected` rows. Anything else means that the tables contradict
     /// each other, and nothing of the call may be kept.
-    pub(crate) fn run_exactly(&self, expected: usize, what: &str, sql: &str, params: impl Params) -> Result<()> {
+    pub(crate) fn run_exactly(
+        &self,
+        expected: usize,
+        what: &str,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<()> {
         match self.run(sql, params)? {
             changed if changed == expected => Ok(()),
-            changed => {
-                Err(SqliteError::Damaged { details: format!("{what} changed {changed} rows instead of {expected}") })
-            }
+            changed => Err(SqliteError::Damaged {
+                details: format!("{what} changed {changed} rows instead of {expected}"),
+            }),
         }
     }
 
-    /// Runs an insert; a row that exists is refused with these words.
-    pub(crate) fn run_constrained(
-        &self,
-        sql: &str,
-        params: impl Params,
-        refusal: impl FnOnce() -> String,
-    ) -> Result<()> {
+    /// A prepared statement, for callers that bind a varying number of rows.
+    pub(crate) fn statement(&self, sql: &str) -> Result<CachedStatement<'_>> {
         self.counters.statements.add(1);
-        match self.conn.prepare_cached(sql)?.execute(params) {
-            Ok(_) => Ok(()),
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-                Err(SqliteError::Refused(refusal()))
-            }
-            Err(error) => Err(error.into()),
-        }
+        Ok(self.conn.prepare_cached(sql)?)
     }
 
     /// The first row, if there is one.
@@ -121,12 +117,26 @@ pub(crate) fn column(value: u64) -> i64 {
 
 /// An id as a column; one that does not fit is refused.
 pub(crate) fn id_column(what: &str, value: u64) -> Result<i64> {
-    i64::try_from(value).map_err(|_| SqliteError::Refused(format!("{what} {value} is too large to be stored")))
+    i64::try_from(value)
+        .map_err(|_| SqliteError::Refused(format!("{what} {value} is too large to be stored")))
+}
+
+/// A number that is only ever compared for equality, as a column: the same bits.
+pub(crate) fn key_column(value: u64) -> i64 {
+    value.cast_signed()
 }
 
 /// A column that is never negative.
 pub(crate) fn unsigned(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
     Ok(u64::try_from(row.get::<_, i64>(index)?).unwrap_or(0))
+}
+
+/// A payload. One that somebody damaged is read as far as possible: it will not decode, and only its owner is told.
+pub(crate) fn stored_text(row: &Row<'_>, index: usize) -> rusqlite::Result<String> {
+    Ok(match row.get_ref(index)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => format!("{other:?}"),
+    })
 }
 
 /// A delivery count.

@@ -12,6 +12,8 @@ pub(crate) fn instances(cx: &mut Cx<'_>, ids: &[String], force: bool) -> Result<
         if !force && is_running(cx.db, id)? {
             return refuse(format!("instance '{id}' is still running: cancel it first, or use force"));
         }
+    }
+    for id in ids {
         if let Some(child) = list::children(cx.db, id)?.into_iter().find(|child| !ids.contains(child)) {
             return refuse(format!("child '{child}' of '{id}' would be orphaned: delete the whole tree"));
         }
@@ -67,7 +69,9 @@ fn one(db: &Db, id: &str) -> Result<DeleteInstanceResult> {
             + count(sql::DELETE_INSTANCE_WORKER_QUEUE)?,
         instances_deleted: count(sql::DELETE_INSTANCE_INSTANCES)?,
     };
-    for sql in [sql::DELETE_INSTANCE_INSTANCE_LOCKS, sql::DELETE_INSTANCE_KV_STORE, sql::DELETE_INSTANCE_KV_DELTA] {
+    for sql in
+        [sql::DELETE_INSTANCE_INSTANCE_LOCKS, sql::DELETE_INSTANCE_KV_STORE, sql::DELETE_INSTANCE_KV_DELTA]
+    {
         db.run(sql, [id])?;
     }
     Ok(deleted)
@@ -93,6 +97,9 @@ pub(crate) fn prune(cx: &mut Cx<'_>, instance: &str, options: &PruneOptions) -> 
     let candidates = (instance, keep, options.completed_before.map(column));
     let doomed: Vec<i64> = cx.db.all(sql::PRUNE_CANDIDATES, candidates, |row| row.get(0))?;
     let mut result = PruneResult { instances_processed: 1, ..PruneResult::default() };
+    if !doomed.is_empty() {
+        cx.db.run_exactly(1, "keeping an instance's time", sql::PRUNE_UPDATED_AT, [instance])?;
+    }
     for execution in doomed {
         result.events_deleted += cx.db.run(sql::PRUNE_HISTORY, (instance, execution))? as u64;
         cx.db.run_exactly(1, "pruning an execution", sql::PRUNE_EXECUTION, (instance, execution))?;

@@ -3,7 +3,7 @@
 use outlast_provider::ProviderError;
 use outlast_provider_kit::migrations::MigrationRefusal;
 use rusqlite::ErrorCode;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a store could not be opened, or an operation failed.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +105,19 @@ impl SqliteError {
         }
     }
 
+    /// The same error with the file that it is about, where it does not say so itself.
+    pub(crate) fn about(self, path: &Path) -> Self {
+        let named = |details: String| format!("'{}': {details}", path.display());
+        match self {
+            Self::Damaged { details } => Self::Damaged { details: named(details) },
+            Self::ReadOnly { details } => Self::ReadOnly { details: named(details) },
+            Self::Busy { details } => Self::Busy { details: named(details) },
+            Self::Io { details } => Self::Io { details: named(details) },
+            Self::Other(details) => Self::Other(named(details)),
+            other => other,
+        }
+    }
+
     /// Whether the connection must not be trusted with another statement: after a failed write or sync, what is
     /// cached may differ from what is stored.
     pub(crate) fn breaks_connection(&self) -> bool {
@@ -117,15 +130,23 @@ impl From<rusqlite::Error> for SqliteError {
         let details = error.to_string();
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::DiskFull,
+            Some(ErrorCode::SystemIoFailure) if is_no_space(&error) => Self::DiskFull,
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly { details },
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed) => {
-                Self::Busy { details }
+            Some(
+                ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed,
+            ) => Self::Busy { details },
+            Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::OutOfMemory) => {
+                Self::Io { details }
             }
-            Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::OutOfMemory) => Self::Io { details },
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged { details },
             _ => Self::Other(details),
         }
     }
+}
+
+/// SQLite has a code of its own for a disk without room for the index of the log.
+fn is_no_space(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
 }
 
 impl From<SqliteError> for ProviderError {

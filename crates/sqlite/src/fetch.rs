@@ -1,15 +1,18 @@
 //! Handing out a turn.
 
 use crate::command::Cx;
-use crate::db::{Result, attempts, column, unsigned};
+use crate::db::{Result, attempts, column, stored_text, unsigned};
 use crate::waiting::{RawTurn, TurnAsk};
-use crate::{kv, sql};
+use crate::write::Seen;
+use crate::{history, kv, sql};
 use outlast_model::{WorkItem, json};
-use outlast_provider::DeadLetterQueue;
-use outlast_provider_kit::orphans::{self, OrphanFate};
+use outlast_provider::{DeadLetterQueue, DispatcherCapabilityFilter};
+use outlast_provider_kit::orphans;
 use outlast_provider_kit::pin::{PinColumns, is_admitted};
+use outlast_provider_kit::token::Secret;
 use outlast_provider_kit::{Context, Token, resolve, rows};
 use rusqlite::Row;
+use std::collections::{HashSet, VecDeque};
 
 /// Times before which no lease of each kind can end. They spare a look at the leases; too early is harmless.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,10 +24,16 @@ pub(crate) struct Horizons {
 /// An instance with waiting messages, and what is known about it.
 struct Candidate {
     instance: String,
-    /// Since when it can be fetched, and its first message: the place in line.
+    /// When its oldest message became visible, and that message: the place in line.
     place: (i64, i64),
+    /// Its oldest message, and whether it is the only one.
+    oldest: Tagged,
+    is_only: bool,
     /// Name, version, execution and last event, if the instance has a row.
     row: Option<(String, String, u64, u64)>,
+    /// Whether an instance without a row has a history.
+    has_history: bool,
+    kv_changed: bool,
 }
 
 /// A message under the new lease.
@@ -35,18 +44,48 @@ struct Tagged {
     attempts: u32,
 }
 
-/// Locks the longest waiting instance that can be handed out.
+/// The instances that fetches with one filter are offered in this transaction, looked up for many fetches at once.
+pub(crate) struct Line {
+    filter: Option<DispatcherCapabilityFilter>,
+    waiting: VecDeque<Candidate>,
+    exhausted: bool,
+}
+
+impl Line {
+    pub(crate) fn new(filter: Option<DispatcherCapabilityFilter>) -> Self {
+        let exhausted = filter.as_ref().is_some_and(|filter| filter.supported_duroxide_versions.is_empty());
+        Self { filter, waiting: VecDeque::new(), exhausted }
+    }
+
+    pub(crate) fn is_for(&self, ask: &TurnAsk) -> bool {
+        let ranges = |filter: &Option<DispatcherCapabilityFilter>| {
+            filter.as_ref().map(|filter| filter.supported_duroxide_versions.clone())
+        };
+        ranges(&self.filter) == ranges(&ask.filter)
+    }
+
+    /// The longest waiting instance; looks up at most `wanted` of them at a time.
+    fn next(&mut self, cx: &Cx<'_>, horizons: &mut Horizons, wanted: usize) -> Result<Option<Candidate>> {
+        if self.waiting.is_empty() && !self.exhausted {
+            self.waiting = candidates(cx, self.filter.as_ref(), horizons, wanted)?.into();
+            self.exhausted = self.waiting.len() < wanted;
+        }
+        Ok(self.waiting.pop_front())
+    }
+}
+
+/// Locks the longest waiting instance that can be handed out. `wanted`: how many fetches are to be served from this
+/// line.
 pub(crate) fn turn(
     cx: &mut Cx<'_>,
     ask: &TurnAsk,
+    line: &mut Line,
+    wanted: usize,
     horizons: &mut Horizons,
     orphan_life_ms: u64,
 ) -> Result<Option<RawTurn>> {
-    if ask.filter.as_ref().is_some_and(|filter| filter.supported_duroxide_versions.is_empty()) {
-        return Ok(None);
-    }
     // Every round either hands out a turn or removes or puts off the messages that it looked at.
-    while let Some(candidate) = next_candidate(cx, ask, horizons)? {
+    while let Some(candidate) = line.next(cx, horizons, wanted)? {
         if let Some(turn) = claim(cx, ask, horizons, candidate, orphan_life_ms)? {
             return Ok(Some(turn));
         }
@@ -54,47 +93,81 @@ pub(crate) fn turn(
     Ok(None)
 }
 
-fn next_candidate(cx: &Cx<'_>, ask: &TurnAsk, horizons: &mut Horizons) -> Result<Option<Candidate>> {
+/// The longest waiting instances that the filter admits.
+fn candidates(
+    cx: &Cx<'_>,
+    filter: Option<&DispatcherCapabilityFilter>,
+    horizons: &mut Horizons,
+    limit: usize,
+) -> Result<Vec<Candidate>> {
     let now = column(cx.now);
-    let ready = cx.db.find(sql::CANDIDATE_TURNS, [now], |row| admitted(row, ask))?;
-    if cx.now < horizons.turn_leases {
-        return Ok(ready);
+    let mut found = admitted(cx, sql::CANDIDATE_TURNS, now, filter, limit)?;
+    if cx.now >= horizons.turn_leases {
+        found.extend(admitted(cx, sql::EXPIRED_TURNS, now, filter, limit)?);
+        found.sort_by_key(|candidate| candidate.place);
+        found.truncate(limit);
+        let next_end =
+            cx.db.one(sql::NEXT_LEASE_END, [i64::MIN], |row| row.get::<_, Option<i64>>(0))?.flatten();
+        horizons.turn_leases = next_end.map_or(u64::MAX, |at| u64::try_from(at).unwrap_or(0));
     }
-    let expired = cx.db.find(sql::EXPIRED_TURNS, [now], |row| admitted(row, ask))?;
-    let next_end = cx.db.one(sql::NEXT_LEASE_END, [i64::MIN], |row| row.get::<_, Option<i64>>(0))?.flatten();
-    horizons.turn_leases = next_end.map_or(u64::MAX, |at| u64::try_from(at).unwrap_or(0));
-    Ok([ready, expired].into_iter().flatten().min_by_key(|candidate| candidate.place))
+    Ok(found)
 }
 
-/// The row as a candidate, if the filter admits the pinned version of its execution.
-fn admitted(row: &Row<'_>, ask: &TurnAsk) -> rusqlite::Result<Option<Candidate>> {
-    if ask.filter.is_some() {
-        let pin = match row.get::<_, Option<i64>>(7)? {
-            Some(major) => Some(PinColumns {
-                major,
-                minor: row.get(8)?,
-                patch: row.get(9)?,
-                pre: row.get::<_, Option<String>>(10)?.unwrap_or_default(),
-            }),
-            None => None,
-        };
-        if !is_admitted(ask.filter.as_ref(), pin.as_ref()) {
-            return Ok(None);
+fn admitted(
+    cx: &Cx<'_>,
+    sql: &str,
+    now: i64,
+    filter: Option<&DispatcherCapabilityFilter>,
+    limit: usize,
+) -> Result<Vec<Candidate>> {
+    let mut found: Vec<Candidate> = Vec::new();
+    let mut seen = HashSet::new();
+    cx.db.find(sql, [now], |row| {
+        let instance = row.get_ref(0)?.as_str()?;
+        if !seen.contains(instance) && is_admitted(filter, pin(row)?.as_ref()) {
+            seen.insert(instance.to_string());
+            found.push(candidate(row)?);
         }
-    }
-    let known = match row.get::<_, Option<String>>(3)? {
+        Ok((found.len() == limit).then_some(()))
+    })?;
+    Ok(found)
+}
+
+/// The pinned version of the instance's current execution.
+fn pin(row: &Row<'_>) -> rusqlite::Result<Option<PinColumns>> {
+    let Some(major) = row.get(10)? else { return Ok(None) };
+    let pre = row.get::<_, Option<String>>(13)?.unwrap_or_default();
+    Ok(Some(PinColumns { major, minor: row.get(11)?, patch: row.get(12)?, pre }))
+}
+
+fn candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
+    let known = match row.get::<_, Option<String>>(6)? {
         Some(name) => {
-            let version = row.get::<_, Option<String>>(4)?.unwrap_or_else(|| "unknown".to_string());
-            let last_event_id = row.get::<_, Option<i64>>(6)?.unwrap_or(0);
-            Some((name, version, unsigned(row, 5)?, u64::try_from(last_event_id).unwrap_or(0)))
+            let version = row.get::<_, Option<String>>(7)?.unwrap_or_else(|| "unknown".to_string());
+            let last_event_id = row.get::<_, Option<i64>>(9)?.unwrap_or(0);
+            Some((name, version, unsigned(row, 8)?, u64::try_from(last_event_id).unwrap_or(0)))
         }
         None => None,
     };
-    Ok(Some(Candidate { instance: row.get(0)?, place: (row.get(1)?, row.get(2)?), row: known }))
+    let oldest = Tagged {
+        id: row.get(2)?,
+        text: stored_text(row, 3)?,
+        available_at: unsigned(row, 4)?,
+        attempts: attempts(row, 5)?.saturating_add(1),
+    };
+    Ok(Candidate {
+        instance: row.get(0)?,
+        place: (row.get(1)?, oldest.id),
+        oldest,
+        is_only: row.get::<_, i64>(14)? == 1,
+        row: known,
+        has_history: row.get(15)?,
+        kv_changed: row.get(16)?,
+    })
 }
 
 /// Takes the lease, covers the visible messages with it, and works out what they mean. `None` if they mean nothing:
-/// then the lease is released and the messages are gone or put off.
+/// then the lease is released and the messages are gone or put off; or if a fetch with another filter was faster.
 fn claim(
     cx: &mut Cx<'_>,
     ask: &TurnAsk,
@@ -103,77 +176,101 @@ fn claim(
     orphan_life_ms: u64,
 ) -> Result<Option<RawTurn>> {
     let instance = candidate.instance;
-    let token = Token::mint(cx.entropy, &instance).into_string();
+    let mut covered = match candidate.is_only {
+        true => vec![candidate.oldest],
+        false => visible(cx, &instance)?,
+    };
+    let total = covered.len();
+    let (messages, damaged) = decode(&mut covered);
+    let seen = Seen {
+        current_execution: candidate.row.as_ref().map_or(0, |(_, _, execution_id, _)| *execution_id),
+        kv_changed: candidate.kv_changed,
+        messages: covered.len(),
+        instance: &instance,
+    };
+    let token = Token::mint(cx.entropy, seen);
     let locked_until = cx.now.saturating_add(ask.lock_ms);
-    let lease = (&instance, &token, column(locked_until), column(cx.now));
-    cx.db.run_exactly(1, "taking a lease", sql::LOCK_INSTANCE, lease)?;
-    let mut tagged = tag(cx, &instance, &token, locked_until)?;
-    let messages = decode(cx, &instance, &mut tagged)?;
+    let lease = (&instance, token.secret, column(locked_until), column(cx.now));
+    if cx.db.run(sql::LOCK_INSTANCE, lease)? != 1 {
+        return Ok(None);
+    }
+    let rows = (&instance, token.secret, column(locked_until), column(cx.now));
+    cx.db.run_exactly(total, "covering messages", sql::TAG_MESSAGES, rows)?;
+    for (message, reason) in damaged {
+        let attempts = message.attempts.saturating_sub(1);
+        bury(cx, DeadLetterQueue::Orchestrator, &instance, &message.text, &reason, attempts)?;
+        cx.db.run_exactly(1, "setting a message aside", sql::DELETE_MESSAGE, [message.id])?;
+    }
     let resolved = match (messages.is_empty(), candidate.row) {
         (true, _) => None,
         (false, Some((name, version, execution_id, last_event_id))) => {
-            Some((name, version, execution_id, last_event_id))
+            Some((name, version, execution_id, Some(last_event_id)))
         }
-        (false, None) => resolve_unknown(cx, &instance, &token, &messages, &tagged, orphan_life_ms)?,
+        (false, None) => resolve_unknown(
+            cx,
+            &instance,
+            token.secret,
+            &messages,
+            &covered,
+            candidate.has_history,
+            orphan_life_ms,
+        )?,
     };
     let Some((orchestration_name, version, execution_id, last_event_id)) = resolved else {
-        cx.db.run_exactly(1, "releasing a lease", sql::UNLOCK_INSTANCE, (&instance, &token))?;
+        cx.db.run_exactly(1, "releasing a lease", sql::UNLOCK_INSTANCE, (&instance, token.secret))?;
         return Ok(None);
     };
     horizons.turn_leases = horizons.turn_leases.min(locked_until);
     cx.news.available_at(locked_until);
-    let replay = match ask.with_history {
-        true => Some((history_texts(cx, &instance, execution_id)?, kv::snapshot(cx.db, &instance)?)),
-        false => None,
+    let replay = match (ask.with_history, last_event_id) {
+        (true, Some(_)) => {
+            Some((history::texts(cx.db, &instance, execution_id)?, kv::snapshot(cx.db, &instance)?))
+        }
+        (true, None) => Some((Vec::new(), kv::snapshot(cx.db, &instance)?)),
+        (false, _) => None,
     };
     Ok(Some(RawTurn {
         orchestration_name,
         version,
         execution_id,
         messages,
-        lock_token: token,
-        attempt_count: tagged.iter().map(|message| message.attempts).max().unwrap_or(0),
-        last_event_id,
+        lock_token: token.text,
+        attempt_count: covered.iter().map(|message| message.attempts).max().unwrap_or(0),
+        last_event_id: last_event_id.unwrap_or(0),
         now: cx.now,
         replay,
         instance,
     }))
 }
 
-fn tag(cx: &Cx<'_>, instance: &str, token: &str, locked_until: u64) -> Result<Vec<Tagged>> {
-    let covered = (instance, token, column(locked_until), column(cx.now));
-    let mut tagged = cx.db.all(sql::TAG_MESSAGES, covered, |row| {
+/// All visible messages of an instance, in order of availability.
+fn visible(cx: &Cx<'_>, instance: &str) -> Result<Vec<Tagged>> {
+    let mut visible = cx.db.all(sql::VISIBLE_MESSAGES, (instance, column(cx.now)), |row| {
         Ok(Tagged {
             id: row.get(0)?,
-            text: row.get(1)?,
+            text: stored_text(row, 1)?,
             available_at: unsigned(row, 2)?,
-            attempts: attempts(row, 3)?,
+            attempts: attempts(row, 3)?.saturating_add(1),
         })
     })?;
-    tagged.sort_by_key(|message| (message.available_at, message.id));
-    Ok(tagged)
+    visible.sort_by_key(|message| (message.available_at, message.id));
+    Ok(visible)
 }
 
-/// The messages; those that do not decode are set aside and leave `tagged`.
-fn decode(cx: &Cx<'_>, instance: &str, tagged: &mut Vec<Tagged>) -> Result<Vec<WorkItem>> {
-    let mut messages = Vec::with_capacity(tagged.len());
+/// The messages; those that do not decode leave `covered`, each with the reason.
+fn decode(covered: &mut Vec<Tagged>) -> (Vec<WorkItem>, Vec<(Tagged, String)>) {
+    let mut messages = Vec::with_capacity(covered.len());
     let mut damaged = Vec::new();
-    tagged.retain(|message| match json::decode_work_item(&message.text) {
-        Ok(item) => {
-            messages.push(item);
-            true
+    for message in std::mem::take(covered) {
+        match json::decode_work_item(&message.text) {
+            Ok(item) => {
+                messages.push(item);
+                covered.push(message);
+            }
+            Err(error) => damaged.push((message, error.to_string())),
         }
-        Err(error) => {
-            // The count is that of the deliveries before this one, which did not happen.
-            damaged.push((message.id, message.text.clone(), error.to_string(), message.attempts.saturating_sub(1)));
-            false
-        }
-    });
-    for (id, text, reason, attempts) in damaged {
-        bury(cx, DeadLetterQueue::Orchestrator, instance, &text, &reason, attempts)?;
-        cx.db.run_exactly(1, "setting a message aside", sql::DELETE_MESSAGE, [id])?;
     }
-    Ok(messages)
+    (messages, damaged)
 }
 
 /// Sets a message aside.
@@ -185,37 +282,43 @@ pub(crate) fn bury(
     reason: &str,
     attempts: u32,
 ) -> Result<()> {
+    // The reason may quote the message, so it goes to the table and not to the log.
     tracing::warn!(
         target: "duroxide::providers::sqlite",
-        instance, queue = queue.as_str(), reason, "a message was set aside"
+        instance, queue = queue.as_str(), "a message was set aside, see dead_letters"
     );
     cx.db.counters.dead_letters.add(1);
     cx.db.run(sql::DEAD_LETTER, (queue.as_str(), instance, text, reason, attempts, column(cx.now)))?;
     Ok(())
 }
 
+/// Name, version, execution and last event; no last event means that no stored history belongs to the turn.
+type Resolved = (String, String, u64, Option<u64>);
+
 /// An instance without a row: perhaps it has a history, perhaps it starts now, perhaps it does not exist.
 fn resolve_unknown(
     cx: &Cx<'_>,
     instance: &str,
-    token: &str,
+    secret: Secret,
     messages: &[WorkItem],
     tagged: &[Tagged],
+    has_history: bool,
     orphan_life_ms: u64,
-) -> Result<Option<(String, String, u64, u64)>> {
-    let texts: Vec<String> = cx.db.all(sql::PROBE_HISTORY, [instance], |row| row.get(0))?;
-    cx.db.counters.history_rows_read.add(texts.len());
-    let newest = match texts.is_empty() {
-        true => 1,
-        false => crate::history::newest_execution(cx.db, instance)?,
+) -> Result<Option<Resolved>> {
+    let (newest, texts) = match has_history {
+        true => {
+            let newest = history::newest_execution(cx.db, instance)?;
+            (newest, history::texts(cx.db, instance, newest)?)
+        }
+        false => (1, Vec::new()),
     };
-    let history = rows::decode_history(instance, newest, texts.iter().map(String::as_str));
-    let known = history.as_ref().map(Vec::as_slice).map_err(String::as_str);
+    let events = rows::decode_history(instance, newest, texts.iter().map(String::as_str));
+    let known = events.as_ref().map(Vec::as_slice).map_err(String::as_str);
     match resolve(messages, newest, known) {
         Context::Known { name, version, execution_id, has_history } => {
             let last_event_id = match has_history {
-                true => crate::history::last_event_id(cx.db, instance, execution_id)?,
-                false => 0,
+                true => Some(history::last_event_id(cx.db, instance, execution_id)?),
+                false => None,
             };
             Ok(Some((name, version, execution_id, last_event_id)))
         }
@@ -224,36 +327,31 @@ fn resolve_unknown(
                 target: "duroxide::providers::sqlite",
                 instance, messages = tagged.len(), "queue messages for an unknown instance were dropped"
             );
-            let deleted = (instance, token);
+            let deleted = (instance, secret);
             cx.db.run_exactly(tagged.len(), "dropping orphans", sql::DELETE_TAGGED_MESSAGES, deleted)?;
             Ok(None)
         }
         Context::ControlOrphan => {
-            put_off(cx, instance, token, tagged, orphan_life_ms)?;
+            put_off(cx, instance, secret, tagged, orphan_life_ms)?;
             Ok(None)
         }
     }
 }
 
 /// Messages for an instance that does not exist wait a little longer each time, and not for ever.
-fn put_off(cx: &Cx<'_>, instance: &str, token: &str, tagged: &[Tagged], life_ms: u64) -> Result<()> {
-    cx.db.run_exactly(tagged.len(), "putting orphans off", sql::UNTAG_MESSAGES, (instance, token))?;
+fn put_off(cx: &Cx<'_>, instance: &str, secret: Secret, tagged: &[Tagged], life_ms: u64) -> Result<()> {
+    cx.db.run_exactly(tagged.len(), "putting orphans off", sql::UNTAG_MESSAGES, (instance, secret))?;
+    let oldest = tagged.iter().map(|message| message.available_at).min().unwrap_or(cx.now);
+    let again_at = column(orphans::again_at(oldest, cx.now));
     for message in tagged {
-        match orphans::fate(message.available_at, cx.now, life_ms) {
-            OrphanFate::RetryAt(at) => {
-                cx.db.run_exactly(1, "putting an orphan off", sql::DELAY_MESSAGE, (message.id, column(at)))?;
-            }
-            OrphanFate::SetAside => {
-                let reason = orphans::reason(instance, life_ms);
-                let attempts = message.attempts.saturating_sub(1);
-                bury(cx, DeadLetterQueue::Orchestrator, instance, &message.text, &reason, attempts)?;
-                cx.db.run_exactly(1, "setting an orphan aside", sql::DELETE_MESSAGE, [message.id])?;
-            }
+        if orphans::is_over(message.available_at, cx.now, life_ms) {
+            let reason = orphans::reason(instance, life_ms);
+            let attempts = message.attempts.saturating_sub(1);
+            bury(cx, DeadLetterQueue::Orchestrator, instance, &message.text, &reason, attempts)?;
+            cx.db.run_exactly(1, "setting an orphan aside", sql::DELETE_MESSAGE, [message.id])?;
+        } else {
+            cx.db.run_exactly(1, "putting an orphan off", sql::DELAY_MESSAGE, (message.id, again_at))?;
         }
     }
     Ok(())
-}
-
-fn history_texts(cx: &Cx<'_>, instance: &str, execution_id: u64) -> Result<Vec<String>> {
-    crate::history::texts(cx.db, instance, execution_id)
 }

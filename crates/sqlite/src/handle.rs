@@ -4,13 +4,32 @@ use crate::command::Command;
 use crate::store::Store;
 use crate::waiting::LeaseKind;
 use std::sync::mpsc::Sender;
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use tokio::sync::Notify;
+
+/// A writer without a thread.
+pub(crate) struct Inline {
+    store: Mutex<Store>,
+    /// Tells waiting fetches that the time to look again may have come closer.
+    pub(crate) changed: Notify,
+}
+
+impl Inline {
+    pub(crate) fn new(store: Store) -> Self {
+        Self { store: Mutex::new(store), changed: Notify::new() }
+    }
+
+    /// A panic while it was locked left a transaction that the next one finds rolled back, so go on.
+    pub(crate) fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Hands commands to the writer: through a channel to its thread, or by running it right here.
 #[derive(Clone)]
 pub(crate) enum Handle {
     Threaded(Sender<Command>),
-    Inline(Weak<Mutex<Store>>),
+    Inline(Weak<Inline>),
 }
 
 impl Handle {
@@ -18,10 +37,10 @@ impl Handle {
     pub(crate) fn submit(&self, command: Command) {
         match self {
             Self::Threaded(sender) => drop(sender.send(command)),
-            Self::Inline(store) => {
-                if let Some(store) = store.upgrade() {
-                    let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
-                    store.process(vec![command], false, self);
+            Self::Inline(inline) => {
+                if let Some(inline) = inline.upgrade() {
+                    inline.store().process(vec![command], false, self);
+                    inline.changed.notify_waiters();
                 }
             }
         }

@@ -1,12 +1,13 @@
 //! Reading and appending events.
 
 use crate::command::Cx;
-use crate::db::{Db, Result, column, id_column};
+use crate::db::{Db, Result, column, id_column, stored_text};
 use crate::{SqliteError, kv, sql};
 use outlast_model::{ErrorDetails, Event, EventKind, SystemStats, json};
 use outlast_provider::{InstanceOutcome, LoadedTurn};
 use outlast_provider_kit::plan::{HistoryRow, duplicate_event};
 use outlast_provider_kit::rows;
+use rusqlite::ErrorCode;
 
 /// The highest execution id, 1 if there is none.
 pub(crate) fn newest_execution(db: &Db, instance: &str) -> Result<u64> {
@@ -22,7 +23,7 @@ pub(crate) fn last_event_id(db: &Db, instance: &str, execution_id: u64) -> Resul
 
 /// The stored events of an execution, as text.
 pub(crate) fn texts(db: &Db, instance: &str, execution_id: u64) -> Result<Vec<String>> {
-    let texts = db.all(sql::READ_HISTORY, (instance, column(execution_id)), |row| row.get(0))?;
+    let texts = db.all(sql::READ_HISTORY, (instance, column(execution_id)), |row| stored_text(row, 0))?;
     db.counters.history_rows_read.add(texts.len());
     Ok(texts)
 }
@@ -47,19 +48,66 @@ pub(crate) fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Result<Lo
     })
 }
 
-/// Inserts events; one that exists is refused.
+/// Inserts events, several per statement; one that exists is refused.
 pub(crate) fn insert(db: &Db, instance: &str, execution_id: u64, events: &[HistoryRow]) -> Result<()> {
-    let execution = id_column("execution id", execution_id)?;
-    for event in events {
-        let event_id = id_column("event id", event.event_id)?;
-        let row = (instance, execution, event_id, event.event_type, &event.event_data);
-        db.run_constrained(sql::INSERT_EVENT, row, || duplicate_event(event.event_id))?;
+    let mut rest = events;
+    while !rest.is_empty() {
+        let (size, sql) = match rest.len() {
+            8.. => (8, sql::INSERT_EIGHT_EVENTS),
+            2.. => (2, sql::INSERT_TWO_EVENTS),
+            _ => (1, sql::INSERT_EVENT),
+        };
+        let (now, later) = rest.split_at(size);
+        insert_together(db, sql, instance, execution_id, now)?;
+        rest = later;
     }
     Ok(())
 }
 
+fn insert_together(
+    db: &Db,
+    sql: &str,
+    instance: &str,
+    execution_id: u64,
+    events: &[HistoryRow],
+) -> Result<()> {
+    let execution = id_column("execution id", execution_id)?;
+    let mut statement = db.statement(sql)?;
+    statement.raw_bind_parameter(1, instance)?;
+    statement.raw_bind_parameter(2, execution)?;
+    for (n, event) in events.iter().enumerate() {
+        statement.raw_bind_parameter(3 + 3 * n, id_column("event id", event.event_id)?)?;
+        statement.raw_bind_parameter(4 + 3 * n, event.event_type)?;
+        statement.raw_bind_parameter(5 + 3 * n, &event.event_data)?;
+    }
+    match statement.raw_execute() {
+        Ok(_) => Ok(()),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+            drop(statement);
+            Err(SqliteError::Refused(duplicate_event(existing(db, instance, execution, events)?)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The first of these events that exists already.
+fn existing(db: &Db, instance: &str, execution: i64, events: &[HistoryRow]) -> Result<u64> {
+    for event in events {
+        let key = (instance, execution, column(event.event_id));
+        if db.one(sql::EVENT_EXISTS, key, |_| Ok(()))?.is_some() {
+            return Ok(event.event_id);
+        }
+    }
+    Ok(events.first().map_or(0, |event| event.event_id))
+}
+
 /// Appends events outside of a turn.
-pub(crate) fn append(cx: &mut Cx<'_>, instance: &str, execution_id: u64, events: &[HistoryRow]) -> Result<()> {
+pub(crate) fn append(
+    cx: &mut Cx<'_>,
+    instance: &str,
+    execution_id: u64,
+    events: &[HistoryRow],
+) -> Result<()> {
     insert(cx.db, instance, execution_id, events)?;
     if let Some(last) = events.iter().map(|event| event.event_id).max() {
         let raised = (instance, id_column("execution id", execution_id)?, id_column("event id", last)?);
@@ -97,7 +145,9 @@ pub(crate) fn stats(db: &Db, instance: &str) -> Result<Option<SystemStats>> {
     let first: Option<String> = db.one(sql::FIRST_EVENT, [instance], |row| row.get(0))?;
     let queue_pending_count = match first.map(|text| json::decode_event(&text)) {
         Some(Err(error)) => {
-            return Err(SqliteError::Damaged { details: format!("first event of instance '{instance}': {error}") });
+            return Err(SqliteError::Damaged {
+                details: format!("first event of instance '{instance}': {error}"),
+            });
         }
         Some(Ok(Event { kind: EventKind::OrchestrationStarted { carry_forward_events, .. }, .. })) => {
             carry_forward_events.map_or(0, |carried| carried.len() as u64)

@@ -20,7 +20,10 @@ mod kv;
 mod list;
 mod open;
 mod options;
+#[cfg(test)]
+mod plans;
 mod provider;
+mod schema;
 mod session;
 mod sql;
 mod start;

@@ -18,7 +18,9 @@ pub(crate) fn ids(db: &Db, status: Option<&str>) -> Result<Vec<String>> {
     let mut before = i64::MAX;
     loop {
         let page: Vec<(i64, String)> =
-            db.all(sql::LIST_INSTANCE_IDS, (before, status, column(PAGE as u64)), |row| Ok((row.get(0)?, row.get(1)?)))?;
+            db.all(sql::LIST_INSTANCE_IDS, (before, status, column(PAGE as u64)), |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
         let full = page.len() == PAGE;
         before = page.last().map_or(before, |(position, _)| *position);
         all.extend(page.into_iter().map(|(_, id)| id));
@@ -33,7 +35,9 @@ pub(crate) fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage> {
     let before = match &query.after {
         None => i64::MAX,
         Some(after) => after.parse().map_err(|_| {
-            SqliteError::Refused(format!("page position '{after}' is not one of ours: start from the first page"))
+            SqliteError::Refused(format!(
+                "page position '{after}' is not one of ours: start from the first page"
+            ))
         })?,
     };
     let size = query.page_size();
@@ -90,12 +94,14 @@ pub(crate) fn execution(db: &Db, instance: &str, execution_id: u64) -> Result<Ex
             event_count: usize::try_from(unsigned(row, 4)?).unwrap_or(usize::MAX),
         })
     })?;
-    let missing = || SqliteError::Refused(format!("execution {execution_id} of instance '{instance}' not found"));
+    let missing =
+        || SqliteError::Refused(format!("execution {execution_id} of instance '{instance}' not found"));
     info.ok_or_else(missing)
 }
 
 pub(crate) fn metrics(db: &Db) -> Result<SystemMetrics> {
-    let by_status = db.all(sql::STATUS_COUNTS, [], |row| Ok((row.get::<_, Option<String>>(0)?, unsigned(row, 1)?)))?;
+    let by_status =
+        db.all(sql::STATUS_COUNTS, [], |row| Ok((row.get::<_, Option<String>>(0)?, unsigned(row, 1)?)))?;
     let with_status = |wanted: &str| {
         by_status.iter().filter(|(status, _)| status.as_deref() == Some(wanted)).map(|(_, count)| count).sum()
     };
@@ -111,7 +117,8 @@ pub(crate) fn metrics(db: &Db) -> Result<SystemMetrics> {
 }
 
 pub(crate) fn depths(db: &Db, now: u64) -> Result<QueueDepths> {
-    let counts = db.one(sql::QUEUE_DEPTHS, [column(now)], |row| Ok((unsigned(row, 0)?, unsigned(row, 1)?)))?;
+    let counts =
+        db.one(sql::QUEUE_DEPTHS, [column(now)], |row| Ok((unsigned(row, 0)?, unsigned(row, 1)?)))?;
     let (messages, work) = counts.unwrap_or_default();
     Ok(QueueDepths { orchestrator_queue: messages as usize, worker_queue: work as usize, timer_queue: 0 })
 }

@@ -1,41 +1,56 @@
-//! Opening a database: the file, its settings, its schema.
+//! Opening a database: the file and its settings.
 
 use crate::counters::Counters;
 use crate::db::{Db, Result, column};
 use crate::url::{Access, Location};
-use crate::{SqliteError, SqliteOptions, sql};
-use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, pending};
+use crate::{SqliteError, SqliteOptions, schema};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-
-/// Marks our files: "Outl".
-const APPLICATION_ID: i64 = 0x4F75_746C;
-
-/// Append-only: a released text never changes.
-pub(crate) const MIGRATIONS: [Migration; 1] =
-    [Migration { version: 1, name: "initial", sql: include_str!("../migrations/0001_initial.sql") }];
 
 const STATEMENT_CACHE: usize = 128;
 
 /// A connection that writes, on an up-to-date schema.
 pub(crate) fn writer(location: &Location, options: &SqliteOptions, counters: &Arc<Counters>) -> Result<Db> {
     let path = path_of(location);
+    open_writer(location, path, options, counters).map_err(|error| error.about(path))
+}
+
+fn open_writer(
+    location: &Location,
+    path: &Path,
+    options: &SqliteOptions,
+    counters: &Arc<Counters>,
+) -> Result<Db> {
     let conn = match location {
         Location::Memory => Connection::open_in_memory().map_err(|error| cannot_open(path, &error))?,
         Location::File { path, access } => open_file(path, *access)?,
     };
     let db = prepare(conn, counters)?;
-    refuse_foreign(&db, path)?;
+    let log_is_used = *location != Location::Memory && size(&log_of(path)) > 0;
+    // Until the file is known to be ours, a log that somebody left is not moved into it: that would change both.
+    db.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, log_is_used)?;
+    let is_ours = schema::refuse_foreign(&db, path)?;
+    if *location != Location::Memory && !log_is_used {
+        refuse_cut_off(&db, path)?;
+    }
     if matches!(location, Location::File { access: Access::ReadOnly, .. }) {
-        check_schema(&db, path)?;
+        if !is_ours {
+            return Err(SqliteError::Foreign { path: path.to_owned(), found: "it is empty".to_string() });
+        }
+        schema::check_schema(&db, path)?;
         return Ok(db);
     }
-    // Takes effect on a file that is still empty; an older one of ours has it already.
-    set_number(&db, path, "auto_vacuum", "INCREMENTAL", 2)?;
+    schema::due(&db, path)?;
+    db.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    if !is_ours {
+        // One of ours has it already, and asking again would write.
+        patiently(|| let_shrink(&db, path))?;
+    }
     let journal = if *location == Location::Memory { "memory" } else { "wal" };
-    set_text(&db, path, "journal_mode", journal)?;
+    patiently(|| set_text(&db, path, "journal_mode", journal))?;
     let (level, number) = match location {
         Location::Memory => ("OFF", 0),
         Location::File { .. } => options.synchronous.pragma(),
@@ -48,7 +63,7 @@ pub(crate) fn writer(location: &Location, options: &SqliteOptions, counters: &Ar
     let cache = -column(options.cache_bytes as u64 / 1024);
     set_number(&db, path, "cache_size", &cache.to_string(), cache)?;
     set_number(&db, path, "temp_store", "MEMORY", 2)?;
-    migrate(&db, path, options)?;
+    schema::migrate(&db, path, options)?;
     Ok(db)
 }
 
@@ -69,16 +84,24 @@ fn prepare(conn: Connection, counters: &Arc<Counters>) -> Result<Db> {
     Ok(Db { conn, counters: Arc::clone(counters) })
 }
 
+/// Held while a file is created. The system drops all locks that a process has on a file when it closes the file once,
+/// so the descriptor that creates it must be closed before anybody in this process opens the database.
+static CREATING: Mutex<()> = Mutex::new(());
+
 fn open_file(path: &Path, access: Access) -> Result<Connection> {
     let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
     match access {
         Access::ReadOnly => flags |= OpenFlags::SQLITE_OPEN_READ_ONLY,
-        Access::Existing => flags |= OpenFlags::SQLITE_OPEN_READ_WRITE,
-        Access::Create => {
-            create_private(path)?;
-            flags |= OpenFlags::SQLITE_OPEN_READ_WRITE;
-        }
+        Access::Existing | Access::Create => flags |= OpenFlags::SQLITE_OPEN_READ_WRITE,
     }
+    if access == Access::Create {
+        create_private(path)?;
+    }
+    // SQLite takes a file of one byte for an empty one, and would overwrite it.
+    if (1..SMALLEST_DATABASE).contains(&size(path)) {
+        return Err(not_a_database(path));
+    }
+    let _nobody_creates = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
     Connection::open_with_flags(path, flags).map_err(|error| cannot_open(path, &error))
 }
 
@@ -96,88 +119,69 @@ pub(crate) fn create_new_private(path: &Path) -> Result<()> {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let _nobody_opens = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
     match options.open(path) {
-        Ok(_) => Ok(()),
+        Ok(file) => {
+            drop(file);
+            Ok(())
+        }
         Err(error) => Err(SqliteError::CannotOpen { path: path.to_owned(), reason: error.to_string() }),
     }
 }
 
-/// A file with tables and without our mark belongs to somebody else.
-fn refuse_foreign(db: &Db, path: &Path) -> Result<()> {
-    let foreign = |found: String| SqliteError::Foreign { path: path.to_owned(), found };
-    let mark: i64 = match db.conn.pragma_query_value(None, "application_id", |row| row.get(0)) {
-        Ok(mark) => mark,
-        Err(error) => return Err(opening_error(path, &error)),
-    };
-    if mark == APPLICATION_ID {
-        return Ok(());
-    }
-    let tables: Vec<String> = db.all(sql::TABLE_NAMES, [], |row| row.get(0))?;
-    match (mark, tables.is_empty()) {
-        (0, true) => Ok(()),
-        (0, false) if tables.iter().any(|table| table == "_sqlx_migrations" || table == "instances") => {
-            Err(foreign("it looks like a store of another durable-execution library".to_string()))
-        }
-        (0, false) => Err(foreign(format!("it has tables of its own, such as '{}'", tables[0]))),
-        (mark, _) => Err(foreign(format!("it is marked with application id {mark:#x}"))),
+/// A file that does not end with a page lost its end. SQLite notices missing pages, but not this.
+fn refuse_cut_off(db: &Db, path: &Path) -> Result<()> {
+    let page: i64 = db.conn.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    match size(path) % page.unsigned_abs().max(1) {
+        0 => Ok(()),
+        _ => Err(SqliteError::Damaged { details: "the end of the file is missing".to_string() }),
     }
 }
 
-fn migrate(db: &Db, path: &Path, options: &SqliteOptions) -> Result<()> {
-    // The common case needs no write lock.
-    if check_schema(db, path).is_ok() {
-        return Ok(());
-    }
-    db.control("BEGIN IMMEDIATE")?;
-    let migrated = apply_pending(db, path, options);
-    match migrated {
-        Ok(()) => db.control("COMMIT"),
-        Err(error) => {
-            db.control("ROLLBACK")?;
-            Err(error)
+/// Repeats a step that is told "busy" at once, as SQLite does where waiting could be a deadlock: when several
+/// connections make a store of one new file.
+fn patiently(step: impl Fn() -> Result<()>) -> Result<()> {
+    let mut attempt = 0;
+    loop {
+        match step() {
+            Err(SqliteError::Busy { .. }) if attempt < 5_000 && crate::threads::wait_for_lock(attempt) => {
+                attempt += 1
+            }
+            done => return done,
         }
     }
 }
 
-fn apply_pending(db: &Db, path: &Path, options: &SqliteOptions) -> Result<()> {
-    db.conn.execute_batch(sql::CREATE_LEDGER)?;
-    for migration in due(db, path)? {
-        db.conn.execute_batch(migration.sql)?;
-        let applied_at = column(options.clock.now_ms());
-        let row = (migration.version, migration.name, migration.checksum(), applied_at);
-        db.run(sql::WRITE_LEDGER, row)?;
+/// Takes effect on a file that is still empty, or when it is written anew: a database without tables costs nothing.
+fn let_shrink(db: &Db, path: &Path) -> Result<()> {
+    match set_number(db, path, "auto_vacuum", "INCREMENTAL", 2) {
+        Err(SqliteError::Pragma { .. }) => {
+            db.control("VACUUM")?;
+            set_number(db, path, "auto_vacuum", "INCREMENTAL", 2)
+        }
+        set => set,
     }
-    db.conn.pragma_update(None, "application_id", APPLICATION_ID)?;
-    Ok(())
-}
-
-/// An up-to-date schema, or an error.
-fn check_schema(db: &Db, path: &Path) -> Result<()> {
-    match due(db, path)?.first() {
-        None => Ok(()),
-        Some(migration) => Err(SqliteError::Schema {
-            path: path.to_owned(),
-            refusal: MigrationRefusal::Damaged { what: format!("version {} is missing", migration.version) },
-        }),
-    }
-}
-
-fn due(db: &Db, path: &Path) -> Result<&'static [Migration]> {
-    static BUNDLED: [Migration; 1] = MIGRATIONS;
-    let ledger = db.all(sql::READ_LEDGER, [], |row| Ok(Applied { version: row.get(0)?, checksum: row.get(1)? }))?;
-    pending(&BUNDLED, &ledger).map_err(|refusal| SqliteError::Schema { path: path.to_owned(), refusal })
 }
 
 fn set_text(db: &Db, path: &Path, pragma: &'static str, wanted: &str) -> Result<()> {
-    let found: String = db.conn.pragma_update_and_check(None, pragma, wanted, |row| row.get(0))?;
+    set(db, pragma, wanted)?;
+    let found: String = db.conn.pragma_query_value(None, pragma, |row| row.get(0))?;
     verified(path, pragma, wanted.to_string(), found)
 }
 
-/// Sets a pragma and reads it back: SQLite takes a value that it does not know without a word.
 fn set_number(db: &Db, path: &Path, pragma: &'static str, value: &str, wanted: i64) -> Result<()> {
-    db.conn.execute_batch(&format!("PRAGMA {pragma} = {value}"))?;
+    set(db, pragma, value)?;
     let found: i64 = db.conn.pragma_query_value(None, pragma, |row| row.get(0))?;
     verified(path, pragma, wanted.to_string(), found.to_string())
+}
+
+/// Sets a pragma, which is then read back: SQLite takes a value that it does not know without a word. What this
+/// statement answers is not to be trusted, since it answers before it has done anything.
+fn set(db: &Db, pragma: &str, value: &str) -> Result<()> {
+    let mut statement = db.conn.prepare(&format!("PRAGMA {pragma} = {value}"))?;
+    let mut rows = statement.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(())
 }
 
 fn verified(path: &Path, pragma: &'static str, wanted: String, found: String) -> Result<()> {
@@ -187,6 +191,20 @@ fn verified(path: &Path, pragma: &'static str, wanted: String, found: String) ->
     }
 }
 
+/// A database has at least one page.
+const SMALLEST_DATABASE: u64 = 512;
+
+fn log_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
+}
+
+/// Looked up without opening the file, see [`CREATING`].
+fn size(path: &Path) -> u64 {
+    path.metadata().map_or(0, |metadata| metadata.len())
+}
+
 fn path_of(location: &Location) -> &Path {
     match location {
         Location::Memory => Path::new(":memory:"),
@@ -194,18 +212,97 @@ fn path_of(location: &Location) -> &Path {
     }
 }
 
-fn opening_error(path: &Path, error: &rusqlite::Error) -> SqliteError {
-    match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::NotADatabase) => {
-            SqliteError::Foreign { path: path.to_owned(), found: "it is not a SQLite database".to_string() }
-        }
-        _ => cannot_open(path, error),
-    }
+pub(crate) fn not_a_database(path: &Path) -> SqliteError {
+    SqliteError::Foreign { path: path.to_owned(), found: "it is not a SQLite database".to_string() }
 }
 
-fn cannot_open(path: &Path, error: &rusqlite::Error) -> SqliteError {
+pub(crate) fn cannot_open(path: &Path, error: &rusqlite::Error) -> SqliteError {
     SqliteError::CannotOpen { path: path.to_owned(), reason: error.to_string() }
 }
 
 /// How long a statement waits for another process before it is called busy.
 pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Synchronous;
+
+    fn file(path: &Path) -> Location {
+        Location::File { path: path.to_owned(), access: Access::Create }
+    }
+
+    fn pragma(db: &Db, name: &str) -> String {
+        let text = |row: &rusqlite::Row<'_>| {
+            Ok(match row.get_ref(0)? {
+                rusqlite::types::ValueRef::Integer(number) => number.to_string(),
+                other => other.as_str()?.to_string(),
+            })
+        };
+        db.conn.pragma_query_value(None, name, text).unwrap()
+    }
+
+    #[test]
+    fn every_setting_is_in_force() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.db");
+        for (synchronous, number) in [(Synchronous::Full, "2"), (Synchronous::Normal, "1")] {
+            let options = SqliteOptions {
+                synchronous,
+                cache_bytes: 3 << 20,
+                wal_limit_bytes: 5 << 20,
+                ..SqliteOptions::default()
+            };
+            let db = writer(&file(&path), &options, &Arc::default()).unwrap();
+            let expected = [
+                ("journal_mode", "wal"),
+                ("synchronous", number),
+                ("auto_vacuum", "2"),
+                ("wal_autocheckpoint", "1280"),
+                ("journal_size_limit", "5242880"),
+                ("cache_size", "-3072"),
+                ("temp_store", "2"),
+                ("application_id", "1333097580"),
+            ];
+            for (name, value) in expected {
+                assert_eq!(pragma(&db, name), value, "{name}");
+            }
+            let reader = reader(&path, &options, &Arc::default()).unwrap();
+            assert_eq!(
+                (pragma(&reader, "query_only"), pragma(&reader, "cache_size")),
+                ("1".into(), "-3072".into())
+            );
+        }
+    }
+
+    #[test]
+    fn a_setting_that_does_not_take_effect_is_refused() {
+        let path = Path::new("here.db");
+        let db = writer(&Location::Memory, &SqliteOptions::default(), &Arc::default()).unwrap();
+        let refused = [
+            // A store in memory has no log; a word that SQLite does not know means NORMAL; a schema fixes the page size.
+            set_text(&db, path, "journal_mode", "wal"),
+            set_number(&db, path, "synchronous", "WAL", 2),
+            set_number(&db, path, "page_size", "8192", 8192),
+        ];
+        for (result, pragma) in refused.into_iter().zip(["journal_mode", "synchronous", "page_size"]) {
+            let error = result.unwrap_err();
+            assert!(matches!(error, SqliteError::Pragma { .. }), "{error:?}");
+            let text = error.to_string();
+            assert!(text.contains("here.db") && text.contains(pragma), "{text}");
+        }
+    }
+
+    #[test]
+    fn opening_again_writes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.db");
+        let options = SqliteOptions::default();
+        drop(writer(&file(&path), &options, &Arc::default()).unwrap());
+        let before = std::fs::read(&path).unwrap();
+        let db = writer(&file(&path), &options, &Arc::default()).unwrap();
+        assert_eq!(size(&log_of(&path)), 0);
+        drop(db);
+        assert!(std::fs::read(&path).unwrap() == before);
+    }
+}

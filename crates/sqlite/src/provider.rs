@@ -3,7 +3,7 @@
 use crate::command::{Body, Command, Cx};
 use crate::counters::{Counters, SqliteStats};
 use crate::db::{Db, Result};
-use crate::handle::Handle;
+use crate::handle::{Handle, Inline};
 use crate::start::StartPlan;
 use crate::store::Store;
 use crate::threads::Threads;
@@ -14,13 +14,16 @@ use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, LoadedTurn,
-    OrchestrationItem, Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
-    StartOutcome, StartRequest, TagFilter, TurnRequest, WorkRequest, saturating_ms,
+    OrchestrationItem, Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
+    SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnRequest, WorkRequest, saturating_ms,
 };
 use outlast_provider_kit::plan::{checked_id, completion_row, history_rows, message_row, work_row};
 use outlast_provider_kit::{CommitPlan, rows};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -40,7 +43,7 @@ pub struct SqliteProvider {
 
 enum Engine {
     Threaded(Threads),
-    Inline(Arc<Mutex<Store>>),
+    Inline(Arc<Inline>),
 }
 
 impl SqliteProvider {
@@ -56,7 +59,7 @@ impl SqliteProvider {
         let engine = match options.inline {
             true => {
                 let store = Store::open(location.clone(), options.clone(), Arc::clone(&counters))?;
-                Engine::Inline(Arc::new(Mutex::new(store)))
+                Engine::Inline(Arc::new(Inline::new(store)))
             }
             false => {
                 let threads = Threads::start(location.clone(), options.clone(), Arc::clone(&counters));
@@ -90,7 +93,7 @@ impl SqliteProvider {
     fn handle(&self) -> Handle {
         match &self.engine {
             Engine::Threaded(threads) => Handle::Threaded(threads.commands.clone()),
-            Engine::Inline(store) => Handle::Inline(Arc::downgrade(store)),
+            Engine::Inline(inline) => Handle::Inline(Arc::downgrade(inline)),
         }
     }
 
@@ -130,11 +133,32 @@ impl SqliteProvider {
                 read.map_err(|error| error.during(operation))
             }
             Engine::Threaded(_) => self.write(operation, move |cx| body(cx.db)).await,
-            Engine::Inline(store) => {
-                let store = locked(store);
+            Engine::Inline(inline) => {
+                let store = inline.store();
                 store.db().and_then(body).map_err(|error| error.during(operation))
             }
         }
+    }
+
+    /// Runs a job beside everything else, on a connection that it opens itself.
+    pub(crate) async fn apart<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let Engine::Threaded(threads) = &self.engine else { return job() };
+        let (reply, answer) = oneshot::channel();
+        threads.run_apart(move || drop(reply.send(job())))?;
+        answer.await.unwrap_or(Err(SqliteError::Closed))
+    }
+
+    /// Runs a job on the writer's connection, between two transactions.
+    pub(crate) async fn between<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&Db) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        self.submit(Command::Between(Box::new(move |db| drop(reply.send(job(db))))));
+        answer.await.unwrap_or(Err(SqliteError::Closed))
     }
 
     /// Waits for what a fetch is given. A fetch that gives up while its answer is on the way hands it back.
@@ -147,7 +171,7 @@ impl SqliteProvider {
         let answered = match &self.engine {
             _ if patience.is_zero() => Some(answer.await),
             Engine::Threaded(_) => tokio::time::timeout(patience, answer).await.ok(),
-            Engine::Inline(store) => self.wait_inline(store, &mut answer, patience).await,
+            Engine::Inline(inline) => self.wait_inline(inline, &mut answer, patience).await,
         };
         match answered {
             None => Ok(None),
@@ -159,22 +183,29 @@ impl SqliteProvider {
     /// Without a writer thread, the waiting task itself looks again when something becomes available.
     async fn wait_inline<T>(
         &self,
-        store: &Arc<Mutex<Store>>,
+        inline: &Inline,
         answer: &mut oneshot::Receiver<T>,
         patience: Duration,
     ) -> Option<std::result::Result<T, oneshot::error::RecvError>> {
         let give_up_at = self.options.clock.now_ms().saturating_add(saturating_ms(patience));
         loop {
+            let mut changed = pin!(inline.changed.notified());
+            changed.as_mut().enable();
             let now = self.options.clock.now_ms();
-            let wake_at = locked(store).wake_at().unwrap_or(u64::MAX);
+            let wake_at = inline.store().wake_at().unwrap_or(u64::MAX);
             if wake_at <= now {
-                locked(store).process(Vec::new(), true, &self.handle());
+                inline.store().process(Vec::new(), true, &self.handle());
             }
             let pause = Duration::from_millis(wake_at.min(give_up_at).saturating_sub(now));
-            match tokio::time::timeout(pause, &mut *answer).await {
-                Ok(answered) => return Some(answered),
+            let mut answered = pin!(&mut *answer);
+            let news = poll_fn(|cx| match answered.as_mut().poll(cx) {
+                Poll::Ready(given) => Poll::Ready(Some(given)),
+                Poll::Pending => changed.as_mut().poll(cx).map(|()| None),
+            });
+            match tokio::time::timeout(pause, news).await {
+                Ok(Some(given)) => return Some(given),
                 Err(_) if self.options.clock.now_ms() >= give_up_at => return None,
-                Err(_) => {}
+                Ok(None) | Err(_) => {}
             }
         }
     }
@@ -207,10 +238,6 @@ impl SqliteProvider {
         self.submit(Command::FetchWork(Waiter { ask, parks, fresh: true, reply }));
         Ok(self.wait(answer, request.poll_timeout, "fetch_work_item").await?.unwrap_or_default())
     }
-}
-
-fn locked(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
-    store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Decodes what the writer left as text.
@@ -291,7 +318,8 @@ impl Provider for SqliteProvider {
         ignore_attempt: bool,
     ) -> Answer<()> {
         let token = lock_token.to_string();
-        self.write("abandon_orchestration_item", move |cx| write::abandon(cx, &token, delay, ignore_attempt)).await
+        self.write("abandon_orchestration_item", move |cx| write::abandon(cx, &token, delay, ignore_attempt))
+            .await
     }
 
     async fn read(&self, instance: &str) -> Answer<Vec<Event>> {
@@ -301,7 +329,8 @@ impl Provider for SqliteProvider {
 
     async fn read_with_execution(&self, instance: &str, execution_id: u64) -> Answer<Vec<Event>> {
         let instance = instance.to_string();
-        self.read_with("read_with_execution", move |db| history::read(db, &instance, Some(execution_id))).await
+        self.read_with("read_with_execution", move |db| history::read(db, &instance, Some(execution_id)))
+            .await
     }
 
     async fn append_with_execution(
@@ -359,14 +388,20 @@ impl Provider for SqliteProvider {
         let mut owners: Vec<String> = owner_ids.iter().map(ToString::to_string).collect();
         owners.sort_unstable();
         owners.dedup();
-        self.write("renew_session_lock", move |cx| session::renew(cx, &owners, extend_for, idle_timeout)).await
+        self.write("renew_session_lock", move |cx| session::renew(cx, &owners, extend_for, idle_timeout))
+            .await
     }
 
     async fn cleanup_orphaned_sessions(&self, _idle_timeout: Duration) -> Answer<usize> {
         self.write("cleanup_orphaned_sessions", session::cleanup).await
     }
 
-    async fn abandon_work_item(&self, token: &str, delay: Option<Duration>, ignore_attempt: bool) -> Answer<()> {
+    async fn abandon_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Answer<()> {
         let token = token.to_string();
         self.write("abandon_work_item", move |cx| work::abandon(cx, &token, delay, ignore_attempt)).await
     }
@@ -393,7 +428,9 @@ impl Provider for SqliteProvider {
         let instance = instance.to_string();
         self.read_with("get_custom_status", move |db| {
             let seen = crate::db::column(last_seen_version);
-            db.one(sql::CUSTOM_STATUS, (&instance, seen), |row| Ok((row.get(0)?, crate::db::unsigned(row, 1)?)))
+            db.one(sql::CUSTOM_STATUS, (&instance, seen), |row| {
+                Ok((row.get(0)?, crate::db::unsigned(row, 1)?))
+            })
         })
         .await
     }

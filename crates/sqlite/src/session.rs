@@ -6,12 +6,11 @@ use crate::sql;
 use outlast_provider::{SessionFetchConfig, saturating_ms};
 use std::time::Duration;
 
-/// The caller takes work of a session, which is free or its own.
-pub(crate) fn claim(cx: &Cx<'_>, session_id: &str, caller: Option<&SessionFetchConfig>) -> Result<()> {
-    let Some(caller) = caller else { return Ok(()) };
+/// The caller takes work of a session; false if another owner holds it.
+pub(crate) fn claim(cx: &Cx<'_>, session_id: &str, caller: &SessionFetchConfig) -> Result<bool> {
     let locked_until = column(cx.now.saturating_add(saturating_ms(caller.lock_timeout)));
     let claimed = (session_id, &caller.owner_id, locked_until, column(cx.now));
-    cx.db.run_exactly(1, "claiming a session", sql::CLAIM_SESSION, claimed)
+    Ok(cx.db.run(sql::CLAIM_SESSION, claimed)? == 1)
 }
 
 /// Work of a session was completed or renewed: the session is in use, whoever holds it.
@@ -22,7 +21,12 @@ pub(crate) fn stamp(cx: &Cx<'_>, session_id: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn renew(cx: &mut Cx<'_>, owners: &[String], extend_for: Duration, idle: Duration) -> Result<usize> {
+pub(crate) fn renew(
+    cx: &mut Cx<'_>,
+    owners: &[String],
+    extend_for: Duration,
+    idle: Duration,
+) -> Result<usize> {
     let until = column(cx.now.saturating_add(saturating_ms(extend_for)));
     // A window that reaches back before the epoch covers everything.
     let active_since = cx.now.checked_sub(saturating_ms(idle)).map_or(-1, column);

@@ -1,6 +1,6 @@
 //! The writer: applies what waits in one transaction, serves waiting fetches inside it, commits, answers.
 
-use crate::command::{Call, Command, Cx, News};
+use crate::command::{Between, Call, Command, Cx, News};
 use crate::counters::Counters;
 use crate::db::{Db, Result};
 use crate::fetch::{self, Horizons};
@@ -22,6 +22,8 @@ pub(crate) struct Store {
     db: Option<Db>,
     turns: VecDeque<TurnWaiter>,
     work: VecDeque<WorkWaiter>,
+    /// Jobs that wait for the end of the transaction.
+    between: Vec<Between>,
     horizons: Horizons,
     /// Nothing becomes available before this time, as far as this process knows.
     wake_at: u64,
@@ -53,6 +55,7 @@ impl Store {
             db: Some(db),
             turns: VecDeque::new(),
             work: VecDeque::new(),
+            between: Vec::new(),
             horizons: Horizons::default(),
             wake_at: 0,
             data_version: 0,
@@ -98,6 +101,17 @@ impl Store {
     /// Applies commands in one transaction and answers them. With `look`, parked fetches are tried as well, whether
     /// or not the commands made anything available.
     pub(crate) fn process(&mut self, commands: Vec<Command>, look: bool, handle: &Handle) {
+        self.process_with(commands, look, handle, &mut Vec::new);
+    }
+
+    /// The same, with commands that arrive while others are being applied: `more` returns them without waiting.
+    pub(crate) fn process_with(
+        &mut self,
+        commands: Vec<Command>,
+        look: bool,
+        handle: &Handle,
+        more: &mut dyn FnMut() -> Vec<Command>,
+    ) {
         let mut calls = self.sort(commands);
         if let Err(fault) = self.reopen() {
             // Not at once again: a disk that is gone would be asked all the time.
@@ -106,17 +120,24 @@ impl Store {
         }
         let Some(db) = self.db.take() else { return self.fail(calls, &SqliteError::Closed) };
         let mut serving = Serving::default();
-        let outcome = self.transact(&db, &mut calls, look, &mut serving);
-        if outcome.as_ref().is_err_and(SqliteError::breaks_connection) {
+        let outcome = self.transact(&db, &mut calls, look, &mut serving, more);
+        let broken = outcome.as_ref().is_err_and(SqliteError::breaks_connection);
+        let left_open = outcome.is_err() && !db.conn.is_autocommit();
+        if broken || (left_open && db.control("ROLLBACK").is_err()) {
             // Never go on with a connection whose write failed: what it has cached may not be what is stored.
             drop(db);
         } else {
+            mem::take(&mut self.between).into_iter().for_each(|job| job(&db));
             self.db = Some(db);
         }
         match outcome {
-            Ok(()) => {
+            Ok(careful) => {
                 calls.into_iter().for_each(|call| call.answer(None));
                 self.deliver(serving, handle);
+                if careful {
+                    // No fetch was served beside the call that failed.
+                    self.process(Vec::new(), true, handle);
+                }
             }
             Err(fault) => {
                 self.take_back(serving, &fault);
@@ -134,6 +155,7 @@ impl Store {
                 Command::FetchTurn(waiter) => self.turns.push_back(waiter),
                 Command::FetchWork(waiter) => self.work.push_back(waiter),
                 Command::Release(kind, token) => calls.push(release(kind, token)),
+                Command::Between(job) => self.between.push(job),
                 Command::Stop => {}
             }
         }
@@ -142,7 +164,7 @@ impl Store {
 
     fn reopen(&mut self) -> Result<()> {
         if self.db.is_none() {
-            self.db = Some(open::writer(&self.location, &self.options, &self.counters)?);
+            self.db = Some(open::writer(&self.location.again(), &self.options, &self.counters)?);
             self.counters.reopened.add(1);
             self.horizons = Horizons::default();
             self.wake_at = 0;
@@ -150,13 +172,15 @@ impl Store {
         Ok(())
     }
 
+    /// One transaction; says whether it had to be done the careful way.
     fn transact(
         &mut self,
         db: &Db,
-        calls: &mut [Box<dyn Call>],
+        calls: &mut Vec<Box<dyn Call>>,
         look: bool,
         serving: &mut Serving,
-    ) -> Result<()> {
+        more: &mut dyn FnMut() -> Vec<Command>,
+    ) -> Result<bool> {
         db.control("BEGIN IMMEDIATE")?;
         let before = db.conn.total_changes();
         self.met_others = self.location != Location::Memory && self.foreign_commit_in(db);
@@ -166,10 +190,21 @@ impl Store {
         }
         let mut news = News { turns: look, work: look, later: u64::MAX };
         let mut applied = self.apply_all(db, calls, &mut news);
+        // What has arrived meanwhile shares the transaction.
+        while applied.is_ok() {
+            let arrived = more();
+            if arrived.is_empty() {
+                break;
+            }
+            let from = calls.len();
+            calls.extend(self.sort(arrived));
+            applied = self.apply_all(db, &mut calls[from..], &mut news);
+        }
         if applied.is_ok() {
             applied = self.serve(db, &mut news, serving);
         }
-        if applied.is_err() {
+        let careful = applied.is_err();
+        if careful {
             // Somebody failed half-way: put everything back, and let each call stand or fall alone.
             self.return_unserved(serving);
             self.counters.careful_batches.add(1);
@@ -193,9 +228,11 @@ impl Store {
         self.counters.calls.add(calls.len() + serving.turns.len() + serving.work.len());
         self.wake_at = self.wake_at.min(news.later);
         if look {
-            self.wake_at = self.next_wake(db)?;
+            // What is committed stays committed, even if this cannot be read.
+            let later = self.now().saturating_add(REOPEN_PAUSE_MS);
+            self.wake_at = self.next_wake(db).unwrap_or(later);
         }
-        Ok(())
+        Ok(careful)
     }
 
     /// The fast way: no savepoints. An error means that a call failed after it had written something.
@@ -233,38 +270,43 @@ impl Store {
     /// Gives waiting fetches what this transaction made available, in their order of arrival.
     fn serve(&mut self, db: &Db, news: &mut News, serving: &mut Serving) -> Result<()> {
         let orphan_life_ms = outlast_provider::saturating_ms(self.options.orphan_life);
-        let mut turns = mem::take(&mut self.turns);
-        let mut exhausted = Vec::new();
-        while let Some(mut waiter) = turns.pop_front() {
+        let mut waiters = mem::take(&mut self.turns);
+        let mut lines: Vec<fetch::Line> = Vec::new();
+        while let Some(mut waiter) = waiters.pop_front() {
             if waiter.is_gone() {
                 continue;
             }
-            let wanted = (waiter.fresh || news.turns) && !exhausted.contains(&filter_key(&waiter));
             let mut given = Ok(None);
-            if wanted {
+            if waiter.fresh || news.turns {
+                let at = lines.iter().position(|line| line.is_for(&waiter.ask)).unwrap_or_else(|| {
+                    lines.push(fetch::Line::new(waiter.ask.filter.clone()));
+                    lines.len() - 1
+                });
+                let wanted = (waiters.len() + 1).min(MAX_LOOKUP);
                 let mut cx = Cx { db, now: self.now(), entropy: &*self.options.entropy, news };
-                given = fetch::turn(&mut cx, &waiter.ask, &mut self.horizons, orphan_life_ms);
+                given = fetch::turn(
+                    &mut cx,
+                    &waiter.ask,
+                    &mut lines[at],
+                    wanted,
+                    &mut self.horizons,
+                    orphan_life_ms,
+                );
             }
-            match &given {
-                Ok(Some(_)) => {
+            let failed = given.is_err();
+            match given {
+                Ok(None) if waiter.parks => {
+                    waiter.fresh = false;
+                    self.turns.push_back(waiter);
+                }
+                given => {
                     self.counters.fused_fetches.add(usize::from(!waiter.fresh));
                     serving.turns.push(Served { waiter, given });
                 }
-                Err(_) => {
-                    self.turns.append(&mut turns);
-                    serving.turns.push(Served { waiter, given });
-                    return Err(SqliteError::Other("a fetch failed half-way".to_string()));
-                }
-                Ok(None) => {
-                    if wanted {
-                        exhausted.push(filter_key(&waiter));
-                    }
-                    waiter.fresh = false;
-                    match waiter.parks {
-                        true => self.turns.push_back(waiter),
-                        false => serving.turns.push(Served { waiter, given }),
-                    }
-                }
+            }
+            if failed {
+                self.turns.append(&mut waiters);
+                return Err(SqliteError::Other("a fetch failed half-way".to_string()));
             }
         }
         self.serve_work(db, news, serving)
@@ -272,38 +314,35 @@ impl Store {
 
     fn serve_work(&mut self, db: &Db, news: &mut News, serving: &mut Serving) -> Result<()> {
         let mut waiters = mem::take(&mut self.work);
-        let mut exhausted: Vec<crate::waiting::WorkAsk> = Vec::new();
+        let mut lines: Vec<work::Line> = Vec::new();
         while let Some(mut waiter) = waiters.pop_front() {
             if waiter.is_gone() {
                 continue;
             }
-            let wanted = (waiter.fresh || news.work)
-                && !exhausted.iter().any(|other| work::same_demand(other, &waiter.ask));
             let mut given = Ok(None);
-            if wanted {
+            if waiter.fresh || news.work {
+                let at = lines.iter().position(|line| line.is_for(&waiter.ask)).unwrap_or_else(|| {
+                    lines.push(work::Line::new(&waiter.ask));
+                    lines.len() - 1
+                });
+                let wanted = (waiters.len() + 1).saturating_mul(waiter.ask.max_items).min(MAX_LOOKUP);
                 let mut cx = Cx { db, now: self.now(), entropy: &*self.options.entropy, news };
-                given = work::fetch(&mut cx, &waiter.ask, &mut self.horizons);
+                given = work::fetch(&mut cx, &waiter.ask, &mut lines[at], wanted, &mut self.horizons);
             }
-            match &given {
-                Ok(Some(_)) => {
+            let failed = given.is_err();
+            match given {
+                Ok(None) if waiter.parks => {
+                    waiter.fresh = false;
+                    self.work.push_back(waiter);
+                }
+                given => {
                     self.counters.fused_fetches.add(usize::from(!waiter.fresh));
                     serving.work.push(Served { waiter, given });
                 }
-                Err(_) => {
-                    self.work.append(&mut waiters);
-                    serving.work.push(Served { waiter, given });
-                    return Err(SqliteError::Other("a fetch failed half-way".to_string()));
-                }
-                Ok(None) => {
-                    if wanted {
-                        exhausted.push(waiter.ask.clone());
-                    }
-                    waiter.fresh = false;
-                    match waiter.parks {
-                        true => self.work.push_back(waiter),
-                        false => serving.work.push(Served { waiter, given }),
-                    }
-                }
+            }
+            if failed {
+                self.work.append(&mut waiters);
+                return Err(SqliteError::Other("a fetch failed half-way".to_string()));
             }
         }
         Ok(())
@@ -370,7 +409,8 @@ impl Store {
             match (waiter.parks, given) {
                 (true, Ok(_)) => self.work.push_front(Waiter { fresh: true, ..waiter }),
                 (_, given) => {
-                    let error = given.err().map_or_else(|| fault.during(FETCH_WORK), |own| own.during(FETCH_WORK));
+                    let error =
+                        given.err().map_or_else(|| fault.during(FETCH_WORK), |own| own.during(FETCH_WORK));
                     let _ = waiter.reply.send(Err(error));
                 }
             }
@@ -380,6 +420,8 @@ impl Store {
     /// Nothing could be committed.
     fn fail(&mut self, calls: Vec<Box<dyn Call>>, fault: &SqliteError) {
         calls.into_iter().for_each(|call| call.answer(Some(fault)));
+        // Whoever waits for one of these sees that it is gone.
+        self.between.clear();
         let fresh = |fresh: bool, parks: bool| fresh || !parks;
         for waiter in mem::take(&mut self.turns) {
             match fresh(waiter.fresh, waiter.parks) {
@@ -400,6 +442,9 @@ impl Store {
         self.db.as_ref().ok_or(SqliteError::Closed)
     }
 }
+
+/// How many instances or activities are looked up at a time.
+const MAX_LOOKUP: usize = 64;
 
 /// How long waiting fetches rest after the store could not be opened.
 const REOPEN_PAUSE_MS: u64 = 200;
@@ -433,8 +478,4 @@ fn release(kind: LeaseKind, token: String) -> Box<dyn Call> {
         outcome: None,
         reply,
     })
-}
-
-fn filter_key(waiter: &TurnWaiter) -> Option<Vec<outlast_provider::SemverRange>> {
-    waiter.ask.filter.as_ref().map(|filter| filter.supported_duroxide_versions.clone())
 }

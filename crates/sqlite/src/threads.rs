@@ -27,7 +27,10 @@ pub(crate) struct Threads {
     pub(crate) commands: Sender<Command>,
     /// `None` where reads run on the writer.
     pub(crate) reads: Option<Sender<ReadJob>>,
+    /// The writer, then the readers.
     running: Vec<JoinHandle<()>>,
+    /// Threads of jobs that run beside them.
+    apart: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Threads {
@@ -53,7 +56,7 @@ impl Threads {
                 Err(error) => drop(opened.send(Err(error))),
             }
         })?;
-        let mut threads = Self { commands, reads: None, running: vec![writer] };
+        let mut threads = Self { commands, reads: None, running: vec![writer], apart: Mutex::default() };
         result.await.map_err(|_| SqliteError::Closed)??;
         if let Location::File { path, access } = &location
             && *access != Access::ReadOnly
@@ -70,11 +73,24 @@ impl Threads {
         }
         Ok(threads)
     }
+
+    /// Runs a job on a thread of its own.
+    pub(crate) fn run_apart(&self, job: impl FnOnce() + Send + 'static) -> Result<()> {
+        let mut apart = self.apart.lock().unwrap_or_else(PoisonError::into_inner);
+        apart.retain(|thread| !thread.is_finished());
+        apart.push(spawn("outlast-apart", job)?);
+        Ok(())
+    }
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
+        // The writer closes last: only a connection that can write can empty and remove the log.
         self.reads = None;
+        let apart = self.apart.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for thread in apart.drain(..).chain(self.running.drain(1..)) {
+            let _ = thread.join();
+        }
         // A writer that is gone already needs no telling, and a thread that panicked has said so.
         let _ = self.commands.send(Command::Stop);
         for thread in self.running.drain(..) {
@@ -101,14 +117,22 @@ fn read_loop(db: &Db, jobs: &Mutex<Receiver<ReadJob>>) {
 /// Takes what waits, never waits for company, and wakes up when something becomes available by itself.
 fn write_loop(mut store: Store, commands: &Receiver<Command>, handle: &Handle, options: &SqliteOptions) {
     while let Some(first) = next_command(&mut store, commands, handle, options) {
-        let mut batch = vec![first];
-        while batch.len() < MAX_BATCH
-            && let Ok(command) = commands.try_recv()
-        {
-            batch.push(command);
-        }
-        let stop = batch.iter().any(|command| matches!(command, Command::Stop));
-        store.process(batch, false, handle);
+        let mut stop = matches!(first, Command::Stop);
+        let mut taken = 1;
+        let mut more = || {
+            let mut arrived = Vec::new();
+            while taken < MAX_BATCH
+                && let Ok(command) = commands.try_recv()
+            {
+                stop |= matches!(command, Command::Stop);
+                taken += 1;
+                arrived.push(command);
+            }
+            arrived
+        };
+        // A writer that always has something to do must not forget the time.
+        let due = store.wake_at().is_some_and(|at| at <= store.now());
+        store.process_with(vec![first], due, handle, &mut more);
         if stop {
             return;
         }

@@ -4,6 +4,7 @@ use crate::db::{Db, Result, unsigned};
 use crate::url::Location;
 use crate::{SqliteError, SqliteProvider, open, sql};
 use outlast_provider::ProviderError;
+use rusqlite::backup::StepResult;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -11,9 +12,18 @@ impl SqliteProvider {
     /// Moves everything from the write-ahead log into the database file and empties the log. Does nothing for a store
     /// in memory.
     pub async fn checkpoint(&self) -> std::result::Result<(), SqliteError> {
+        if self.location == Location::Memory {
+            return Ok(());
+        }
         self.maintain(|db| {
-            db.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-            Ok(())
+            let busy =
+                db.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0))?;
+            match busy {
+                false => Ok(()),
+                true => {
+                    Err(SqliteError::Busy { details: "somebody reads from the log for too long".to_string() })
+                }
+            }
         })
         .await
     }
@@ -23,12 +33,10 @@ impl SqliteProvider {
         let path = path.as_ref().to_owned();
         self.maintain(move |db| {
             open::create_new_private(&path)?;
-            let mut copy = rusqlite::Connection::open(&path)?;
-            let backup = rusqlite::backup::Backup::new(&db.conn, &mut copy)?;
-            // All pages in one step: the copy is of one moment.
-            backup.step(-1)?;
-            drop(backup);
-            copy.close().map_err(|(_, error)| SqliteError::from(error))
+            copy(db, &path).inspect_err(|_| {
+                // What was created here and did not become a copy is of no use to anybody.
+                let _ = std::fs::remove_file(&path);
+            })
         })
         .await
     }
@@ -37,8 +45,16 @@ impl SqliteProvider {
     pub async fn integrity_check(&self) -> std::result::Result<Vec<String>, SqliteError> {
         let found = self.maintain(|db| {
             let mut statement = db.conn.prepare("PRAGMA integrity_check")?;
-            let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
-            Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
+            let mut found = Vec::new();
+            for line in statement.query_map([], |row| row.get::<_, String>(0))? {
+                match line.map_err(SqliteError::from) {
+                    Ok(line) => found.push(line),
+                    // So damaged that the check itself gives up: that is a finding too.
+                    Err(SqliteError::Damaged { details }) => found.push(details),
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(found)
         });
         Ok(found.await?.into_iter().filter(|line| line != "ok").collect())
     }
@@ -57,33 +73,47 @@ impl SqliteProvider {
         loop {
             let left = self.write("return_space", |cx| cx.db.shrink()).await?;
             if left == 0 || left >= free {
-                return Ok(());
+                break;
             }
             free = left;
         }
+        // The file becomes shorter when the log is moved into it. If somebody is in the way, that is done later.
+        let shortened =
+            self.between(|db| Ok(db.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?));
+        shortened.await.map_err(|error| error.during("return_space"))
     }
 
-    /// Runs maintenance on a connection of its own, so that the writer goes on; on the only one for a store in
-    /// memory.
+    /// Runs maintenance on a connection and a thread of its own, so that everybody else goes on; on the only
+    /// connection for a store in memory.
     async fn maintain<T: Send + 'static>(
         &self,
-        mut body: impl FnMut(&Db) -> Result<T> + Send + 'static,
+        body: impl FnOnce(&Db) -> Result<T> + Send + 'static,
     ) -> std::result::Result<T, SqliteError> {
-        let location = self.location.clone();
+        if self.location == Location::Memory {
+            return self.between(body).await;
+        }
+        let location = self.location.again();
         let (options, counters) = (self.options.clone(), self.counters().clone());
-        let work = move |db: &Db| match &location {
-            Location::Memory => body(db),
-            Location::File { .. } => body(&open::writer(&location, &options, &counters)?),
-        };
-        let done = self.read_with("maintenance", work).await;
-        done.map_err(|error| SqliteError::Other(error.message))
+        self.apart(move || body(&open::writer(&location, &options, &counters)?)).await
     }
+}
+
+/// Copies all pages in one step, so that the copy is of one moment.
+fn copy(db: &Db, path: &Path) -> Result<()> {
+    let mut copy = rusqlite::Connection::open(path)?;
+    let step = rusqlite::backup::Backup::new(&db.conn, &mut copy)?.step(-1)?;
+    if step != StepResult::Done {
+        return Err(SqliteError::Busy { details: format!("the backup ended early ({step:?})") });
+    }
+    copy.close().map_err(|(_, error)| SqliteError::from(error))
 }
 
 fn dump(db: &Db) -> Result<String> {
     let mut text = String::new();
     for table in db.all(sql::TABLE_NAMES, [], |row| row.get::<_, String>(0))? {
-        let count = db.conn.query_row(&format!("{} {table}", sql::COUNT_PREFIX.trim()), [], |row| unsigned(row, 0))?;
+        let count = db
+            .conn
+            .query_row(&format!("{} {table}", sql::COUNT_PREFIX.trim()), [], |row| unsigned(row, 0))?;
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{table}: {count} rows");
     }

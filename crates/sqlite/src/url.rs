@@ -12,6 +12,18 @@ pub(crate) enum Location {
     File { path: PathBuf, access: Access },
 }
 
+impl Location {
+    /// The same place, where the store must be by now: one that vanished is not made anew.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            Self::File { path, access: Access::Create } => {
+                Self::File { path: path.clone(), access: Access::Existing }
+            }
+            other => other.clone(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Create the file if it is missing.
@@ -40,7 +52,9 @@ pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
             ("mode", "memory") => memory = true,
             // In-memory stores belong to one provider either way, and files are always shared.
             ("cache", "shared" | "private") => {}
-            ("mode", other) => return Err(invalid(format!("unknown mode '{other}': use rwc, rw, ro or memory"))),
+            ("mode", other) => {
+                return Err(invalid(format!("unknown mode '{other}': use rwc, rw, ro or memory")));
+            }
             (name, _) => return Err(invalid(format!("unknown option '{name}': known are mode and cache"))),
         }
     }
@@ -49,6 +63,10 @@ pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
     }
     match decode(path) {
         Some(path) if path.contains('\0') => Err(invalid("the path holds a NUL character".to_string())),
+        // SQLite itself would take the rest for a URI, with options that nobody has looked at.
+        Some(path) if path.starts_with("file:") => {
+            Err(invalid("write the path itself, without 'file:'".to_string()))
+        }
         Some(path) if !path.is_empty() => Ok(Location::File { path: path.into(), access }),
         Some(_) => Err(invalid("the path is empty: write 'sqlite:PATH' or 'sqlite::memory:'".to_string())),
         None => Err(invalid("a '%' must be followed by two hexadecimal digits of valid UTF-8".to_string())),
@@ -107,6 +125,7 @@ mod tests {
             ("sqlite:a.db?journal=off", "unknown option 'journal'"),
             ("sqlite:a%2", "hexadecimal"),
             ("sqlite:a%00b", "NUL"),
+            ("sqlite:file:a%3Fmode=memory", "without 'file:'"),
         ];
         for (url, expected) in cases {
             let text = parse(url).unwrap_err().to_string();

@@ -2,7 +2,9 @@
 
 use crate::handle::Handle;
 use outlast_model::WorkItem;
-use outlast_provider::{DispatcherCapabilityFilter, FetchedWork, KvEntry, ProviderError, SessionFetchConfig, TagFilter};
+use outlast_provider::{
+    DispatcherCapabilityFilter, FetchedWork, KvEntry, ProviderError, SessionFetchConfig, TagFilter,
+};
 use std::collections::HashMap;
 use tokio::sync::oneshot;
 

@@ -1,47 +1,125 @@
 //! Activities: handing out, completing, giving back, keeping.
 
 use crate::command::Cx;
-use crate::db::{Result, attempts, column};
+use crate::db::{Result, attempts, column, stored_text};
 use crate::fetch::{Horizons, bury};
 use crate::session;
 use crate::sql;
 use crate::waiting::WorkAsk;
 use crate::write::{enqueue_message, refused};
 use outlast_model::json;
-use outlast_provider::{DeadLetterQueue, FetchedWork, SessionFetchConfig, TagFilter, saturating_ms};
-use outlast_provider_kit::token::{key_of, prefix};
-use outlast_provider_kit::MessageRow;
+use outlast_provider::{DeadLetterQueue, FetchedWork, TagFilter, saturating_ms};
+use outlast_provider_kit::token::{self, Secret};
+use outlast_provider_kit::{MessageRow, Token};
 use rusqlite::Row;
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-/// A row under the new lease.
-struct Leased {
+/// A row that can be leased.
+struct Free {
     id: i64,
     text: String,
-    token: String,
     attempts: u32,
     instance: String,
     session_id: Option<String>,
 }
 
-/// Whether two fetches want the same work, so that one finding nothing means that the other would not either.
-pub(crate) fn same_demand(a: &WorkAsk, b: &WorkAsk) -> bool {
-    let owner = |ask: &WorkAsk| ask.session.as_ref().map(|session| session.owner_id.clone());
-    a.tags == b.tags && owner(a) == owner(b)
+/// The activities that fetches with one demand are offered in this transaction, looked up for many fetches at once.
+pub(crate) struct Line {
+    tags: TagFilter,
+    owner: Option<String>,
+    waiting: VecDeque<Free>,
+    exhausted: bool,
 }
 
-/// Leases the oldest activities that the caller may take; `None` if there are none.
-pub(crate) fn fetch(cx: &mut Cx<'_>, ask: &WorkAsk, horizons: &mut Horizons) -> Result<Option<Vec<FetchedWork>>> {
+impl Line {
+    pub(crate) fn new(ask: &WorkAsk) -> Self {
+        let owner = ask.session.as_ref().map(|session| session.owner_id.clone());
+        Self { tags: ask.tags.clone(), owner, waiting: VecDeque::new(), exhausted: false }
+    }
+
+    pub(crate) fn is_for(&self, ask: &WorkAsk) -> bool {
+        self.tags == ask.tags && self.owner.as_ref() == ask.session.as_ref().map(|session| &session.owner_id)
+    }
+
+    /// The oldest row; looks up at most `wanted` of them at a time.
+    fn next(&mut self, cx: &Cx<'_>, horizons: &mut Horizons, wanted: usize) -> Result<Option<Free>> {
+        if self.waiting.is_empty() && !self.exhausted {
+            self.waiting = self.oldest(cx, horizons, wanted)?.into();
+            self.exhausted = self.waiting.len() < wanted;
+        }
+        Ok(self.waiting.pop_front())
+    }
+
+    /// The oldest rows that the demand admits, rows whose lease is over included.
+    fn oldest(&self, cx: &Cx<'_>, horizons: &mut Horizons, limit: usize) -> Result<Vec<Free>> {
+        let now = column(cx.now);
+        let owner = self.owner.as_deref();
+        let mut rows = Vec::new();
+        let tags = self.wanted_tags(cx)?;
+        let several = tags.len() > 1;
+        for tag in tags {
+            rows.extend(cx.db.all(sql::FREE_WORK, (now, tag, column(limit as u64), owner), free)?);
+        }
+        let expired = cx.now >= horizons.work_leases;
+        if expired {
+            let over = cx.db.all(sql::EXPIRED_WORK, (now, owner), |row| {
+                let tag: Option<String> = row.get(5)?;
+                Ok((free(row)?, self.tags.matches(tag.as_deref())))
+            })?;
+            rows.extend(over.into_iter().filter(|(_, wanted)| *wanted).map(|(row, _)| row));
+            let next = cx
+                .db
+                .one(sql::NEXT_WORK_LEASE_END, [i64::MIN], |row| row.get::<_, Option<i64>>(0))?
+                .flatten();
+            horizons.work_leases = next.map_or(u64::MAX, |at| u64::try_from(at).unwrap_or(0));
+        }
+        if several || expired {
+            rows.sort_unstable_by_key(|row| row.id);
+            rows.truncate(limit);
+        }
+        Ok(rows)
+    }
+
+    /// The tags to look for; `None` stands for untagged work.
+    fn wanted_tags(&self, cx: &Cx<'_>) -> Result<Vec<Option<String>>> {
+        let named = |tags: &HashSet<String>| tags.iter().cloned().map(Some).collect::<Vec<_>>();
+        Ok(match &self.tags {
+            TagFilter::DefaultOnly => vec![None],
+            TagFilter::Tags(tags) => named(tags),
+            TagFilter::DefaultAnd(tags) => [vec![None], named(tags)].concat(),
+            TagFilter::Any => {
+                let found = cx.db.all(sql::WAITING_TAGS, [], |row| row.get::<_, String>(0))?;
+                [None].into_iter().chain(found.into_iter().map(Some)).collect()
+            }
+            TagFilter::None => Vec::new(),
+        })
+    }
+}
+
+fn free(row: &Row<'_>) -> rusqlite::Result<Free> {
+    Ok(Free {
+        id: row.get(0)?,
+        text: stored_text(row, 1)?,
+        attempts: attempts(row, 2)?.saturating_add(1),
+        instance: row.get(3)?,
+        session_id: row.get(4)?,
+    })
+}
+
+/// Leases the oldest activities that the caller may take; `None` if there are none. `wanted`: how many activities are
+/// to be taken from this line.
+pub(crate) fn fetch(
+    cx: &mut Cx<'_>,
+    ask: &WorkAsk,
+    line: &mut Line,
+    wanted: usize,
+    horizons: &mut Horizons,
+) -> Result<Option<Vec<FetchedWork>>> {
     let mut fetched = Vec::new();
-    // Rows that do not decode are set aside, and others looked for in their place.
     while fetched.len() < ask.max_items {
-        let leased = lease(cx, ask, horizons, ask.max_items - fetched.len())?;
-        if leased.is_empty() {
-            break;
-        }
-        for row in leased {
-            fetched.extend(hand_out(cx, ask, row)?);
-        }
+        let Some(row) = line.next(cx, horizons, wanted)? else { break };
+        fetched.extend(lease(cx, ask, row)?);
     }
     if fetched.is_empty() {
         return Ok(None);
@@ -52,89 +130,9 @@ pub(crate) fn fetch(cx: &mut Cx<'_>, ask: &WorkAsk, horizons: &mut Horizons) -> 
     Ok(Some(fetched))
 }
 
-fn lease(cx: &Cx<'_>, ask: &WorkAsk, horizons: &mut Horizons, limit: usize) -> Result<Vec<Leased>> {
-    let locked_until = column(cx.now.saturating_add(ask.lock_ms));
-    let owner = ask.session.as_ref().map(|session| session.owner_id.as_str());
-    let mut leased = match wanted_tags(&ask.tags) {
-        // One tag and no lease that could be over: one statement.
-        Some(tags) if tags.len() == 1 && cx.now < horizons.work_leases => {
-            let tag = tags.into_iter().next().flatten();
-            let demand =
-                (prefix(cx.entropy), locked_until, column(cx.now), tag, column(limit as u64), owner);
-            cx.db.all(sql::FETCH_WORK, demand, as_leased)?
-        }
-        tags => {
-            let mut leased = Vec::new();
-            for id in oldest(cx, ask, tags, horizons, limit, owner)? {
-                let claim = (prefix(cx.entropy), locked_until, id);
-                leased.extend(cx.db.one(sql::LEASE_WORK, claim, as_leased)?);
-            }
-            leased
-        }
-    };
-    leased.sort_by_key(|row| row.id);
-    Ok(leased)
-}
-
-/// The tags to look for, `None` for untagged work; nothing at all for "any tag".
-fn wanted_tags(filter: &TagFilter) -> Option<Vec<Option<String>>> {
-    match filter {
-        TagFilter::DefaultOnly => Some(vec![None]),
-        TagFilter::Tags(tags) => Some(tags.iter().cloned().map(Some).collect()),
-        TagFilter::DefaultAnd(tags) => Some([None].into_iter().chain(tags.iter().cloned().map(Some)).collect()),
-        TagFilter::Any => None,
-        TagFilter::None => Some(Vec::new()),
-    }
-}
-
-/// Ids of the oldest rows among several tags, rows whose lease is over included.
-fn oldest(
-    cx: &Cx<'_>,
-    ask: &WorkAsk,
-    tags: Option<Vec<Option<String>>>,
-    horizons: &mut Horizons,
-    limit: usize,
-    owner: Option<&str>,
-) -> Result<Vec<i64>> {
-    let now = column(cx.now);
-    let tags = match tags {
-        Some(tags) => tags,
-        None => {
-            let found = cx.db.all(sql::WAITING_TAGS, [], |row| row.get::<_, String>(0))?;
-            [None].into_iter().chain(found.into_iter().map(Some)).collect()
-        }
-    };
-    let mut ids = Vec::new();
-    for tag in tags {
-        ids.extend(cx.db.all(sql::FREE_WORK, (now, tag, column(limit as u64), owner), |row| row.get::<_, i64>(0))?);
-    }
-    if cx.now >= horizons.work_leases {
-        let expired = cx.db.all(sql::EXPIRED_WORK, (now, owner), |row| {
-            let tag: Option<String> = row.get(1)?;
-            Ok((row.get::<_, i64>(0)?, ask.tags.matches(tag.as_deref())))
-        })?;
-        ids.extend(expired.into_iter().filter(|(_, wanted)| *wanted).map(|(id, _)| id));
-        let next = cx.db.one(sql::NEXT_WORK_LEASE_END, [i64::MIN], |row| row.get::<_, Option<i64>>(0))?.flatten();
-        horizons.work_leases = next.map_or(u64::MAX, |at| u64::try_from(at).unwrap_or(0));
-    }
-    ids.sort_unstable();
-    ids.truncate(limit);
-    Ok(ids)
-}
-
-fn as_leased(row: &Row<'_>) -> rusqlite::Result<Leased> {
-    Ok(Leased {
-        id: row.get(0)?,
-        text: row.get(1)?,
-        token: row.get(2)?,
-        attempts: attempts(row, 3)?,
-        instance: row.get(4)?,
-        session_id: row.get(5)?,
-    })
-}
-
-/// Decodes a leased row and claims its session; a row that does not decode is set aside.
-fn hand_out(cx: &Cx<'_>, ask: &WorkAsk, row: Leased) -> Result<Option<FetchedWork>> {
+/// Decodes a row, claims its session and leases it. `None` if it does not decode, and is set aside, or if a fetch with
+/// another demand was faster.
+fn lease(cx: &Cx<'_>, ask: &WorkAsk, row: Free) -> Result<Option<FetchedWork>> {
     let item = match json::decode_work_item(&row.text) {
         Ok(item) => item,
         Err(error) => {
@@ -144,23 +142,35 @@ fn hand_out(cx: &Cx<'_>, ask: &WorkAsk, row: Leased) -> Result<Option<FetchedWor
             return Ok(None);
         }
     };
-    if let (Some(session_id), Some(SessionFetchConfig { .. })) = (&row.session_id, &ask.session) {
-        session::claim(cx, session_id, ask.session.as_ref())?;
+    // The token says whether there is a session to look after.
+    let key = match row.session_id {
+        Some(_) => format!("s{}", row.id),
+        None => row.id.to_string(),
+    };
+    let token = Token::mint(cx.entropy, key);
+    let locked_until = column(cx.now.saturating_add(ask.lock_ms));
+    if let (Some(session_id), Some(caller)) = (&row.session_id, &ask.session)
+        && !session::claim(cx, session_id, caller)?
+    {
+        return Ok(None);
+    }
+    if cx.db.run(sql::LEASE_WORK, (row.id, token.secret, locked_until, column(cx.now)))? != 1 {
+        return Ok(None);
     }
     let orchestration = match ask.with_name {
         true => cx.db.one(sql::INSTANCE_NAME, [&row.instance], |row| Ok((row.get(0)?, row.get(1)?)))?,
         false => None,
     };
-    Ok(Some(FetchedWork { item, lock_token: row.token, attempt_count: row.attempts, orchestration }))
+    Ok(Some(FetchedWork { item, lock_token: token.text, attempt_count: row.attempts, orchestration }))
 }
 
 /// Completes an activity: the fence first, then its completion.
 pub(crate) fn ack(cx: &mut Cx<'_>, token: &str, completion: Option<&MessageRow>) -> Result<()> {
-    let Some(id) = row_id(token) else { return refused(token) };
-    let fence = (id, token, column(cx.now));
-    let Some(session_id) = cx.db.one(sql::DELETE_LEASED_WORK, fence, |row| row.get::<_, Option<String>>(0))? else {
+    let Some((id, has_session, secret)) = row_of(token) else { return refused(token) };
+    let session_id = if has_session { session_of(cx, id)? } else { None };
+    if cx.db.run(sql::DELETE_LEASED_WORK, (id, secret, column(cx.now)))? != 1 {
         return refused(token);
-    };
+    }
     if let Some(row) = completion {
         enqueue_message(cx, row, None)?;
     }
@@ -168,21 +178,30 @@ pub(crate) fn ack(cx: &mut Cx<'_>, token: &str, completion: Option<&MessageRow>)
 }
 
 pub(crate) fn renew(cx: &mut Cx<'_>, token: &str, extend_for: Duration) -> Result<()> {
-    let Some(id) = row_id(token) else { return refused(token) };
+    let Some((id, has_session, secret)) = row_of(token) else { return refused(token) };
     let until = column(cx.now.saturating_add(saturating_ms(extend_for)));
-    let renewed = (id, token, until, column(cx.now));
-    let Some(session_id) = cx.db.one(sql::RENEW_WORK, renewed, |row| row.get::<_, Option<String>>(0))? else {
+    if cx.db.run(sql::RENEW_WORK, (id, secret, until, column(cx.now)))? != 1 {
         return refused(token);
-    };
+    }
+    let session_id = if has_session { session_of(cx, id)? } else { None };
     session::stamp(cx, session_id.as_deref())
 }
 
+fn session_of(cx: &Cx<'_>, id: i64) -> Result<Option<String>> {
+    Ok(cx.db.one(sql::SESSION_OF_WORK, [id], |row| row.get(0))?.flatten())
+}
+
 /// Gives an activity back. A token whose lease is over but that nobody replaced is still good for this.
-pub(crate) fn abandon(cx: &mut Cx<'_>, token: &str, delay: Option<Duration>, ignore_attempt: bool) -> Result<()> {
-    let Some(id) = row_id(token) else { return refused(token) };
+pub(crate) fn abandon(
+    cx: &mut Cx<'_>,
+    token: &str,
+    delay: Option<Duration>,
+    ignore_attempt: bool,
+) -> Result<()> {
+    let Some((id, _, secret)) = row_of(token) else { return refused(token) };
     let visible_at = cx.now.saturating_add(delay.map_or(0, saturating_ms));
     let delayed = visible_at > cx.now;
-    let given_back = (id, token, column(visible_at), delayed, i64::from(ignore_attempt));
+    let given_back = (id, secret, column(visible_at), delayed, i64::from(ignore_attempt));
     if cx.db.run(sql::ABANDON_WORK, given_back)? != 1 {
         return refused(token);
     }
@@ -193,6 +212,11 @@ pub(crate) fn abandon(cx: &mut Cx<'_>, token: &str, delay: Option<Duration>, ign
     Ok(())
 }
 
-fn row_id(token: &str) -> Option<i64> {
-    key_of(token)?.parse().ok()
+/// The row that a token leases, whether it belongs to a session, and the secret that makes the token valid.
+fn row_of(token: &str) -> Option<(i64, bool, Secret)> {
+    let (secret, key) = token::parse(token)?;
+    match key.strip_prefix('s') {
+        Some(id) => Some((id.parse().ok()?, true, secret)),
+        None => Some((key.parse().ok()?, false, secret)),
+    }
 }

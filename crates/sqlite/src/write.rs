@@ -1,30 +1,74 @@
 //! Committing a turn, giving it back, keeping its lease; enqueueing.
 
 use crate::command::Cx;
-use crate::db::{Result, column, id_column};
+use crate::db::{Result, column, id_column, key_column};
 use crate::{SqliteError, history, kv, sql};
 use outlast_provider::saturating_ms;
 use outlast_provider_kit::pin::PinColumns;
 use outlast_provider_kit::plan::visible_at;
-use outlast_provider_kit::{CommitPlan, MessageRow, WorkRow, invalid_token, is_final, key_of};
+use outlast_provider_kit::token::{self, Secret};
+use outlast_provider_kit::{CommitPlan, MessageRow, WorkRow, invalid_token, is_final};
+use std::fmt;
 use std::time::Duration;
+
+/// What the fetch saw, carried in the token. While the lease lasts nobody else can change it, so the commit need not
+/// look again.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    /// The instance's current execution, 0 if it has no row.
+    pub(crate) current_execution: u64,
+    /// Whether the current execution changed keys.
+    pub(crate) kv_changed: bool,
+    /// How many messages the lease covers.
+    pub(crate) messages: usize,
+    pub(crate) instance: &'a str,
+}
+
+impl<'a> Seen<'a> {
+    /// With the secret that makes the token valid; `None` for a text that is no token of ours.
+    fn of(token: &'a str) -> Option<(Self, Secret)> {
+        let (secret, key) = token::parse(token)?;
+        let (seen, rest) = key.split_once('.')?;
+        let (messages, instance) = rest.split_once('.')?;
+        let (execution, kv_changed) = match seen.strip_suffix('k') {
+            Some(execution) => (execution, true),
+            None => (seen, false),
+        };
+        let seen = Self {
+            current_execution: execution.parse().ok()?,
+            kv_changed,
+            messages: messages.parse().ok()?,
+            instance,
+        };
+        Some((seen, secret))
+    }
+}
+
+impl fmt::Display for Seen<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kv_changed = if self.kv_changed { "k" } else { "" };
+        write!(f, "{}{kv_changed}.{}.{}", self.current_execution, self.messages, self.instance)
+    }
+}
 
 /// Commits a turn: the fence first, then everything that the plan says.
 pub(crate) fn commit(cx: &mut Cx<'_>, token: &str, plan: &CommitPlan) -> Result<()> {
     let now = column(cx.now);
-    let Some(instance) = key_of(token) else { return refused(token) };
-    if cx.db.run(sql::UNLOCK_LIVE_INSTANCE, (instance, token, now))? != 1 {
+    let Some((seen, secret)) = Seen::of(token) else { return refused(token) };
+    let instance = seen.instance;
+    if cx.db.run(sql::UNLOCK_LIVE_INSTANCE, (instance, secret, now))? != 1 {
         return refused(token);
     }
-    cx.db.run(sql::DELETE_TAGGED_MESSAGES, (instance, token))?;
-    record_instance(cx, instance, plan)?;
-    let kv_dirty = record_execution(cx, instance, plan)?;
+    let consumed = (instance, secret);
+    cx.db.run_exactly(seen.messages, "consuming messages", sql::DELETE_TAGGED_MESSAGES, consumed)?;
+    record_instance(cx, seen, plan)?;
+    record_execution(cx, seen, plan)?;
     history::insert(cx.db, instance, plan.execution_id, &plan.history)?;
     if let Some(status) = &plan.custom_status {
         cx.db.run(sql::SET_CUSTOM_STATUS, (instance, status))?;
     }
     kv::apply(cx, instance, &plan.kv)?;
-    if plan.ends_execution() && kv_dirty {
+    if plan.ends_execution() && (seen.kv_changed || !plan.kv.is_empty()) {
         kv::merge(cx.db, instance)?;
     }
     for row in &plan.work {
@@ -32,8 +76,8 @@ pub(crate) fn commit(cx: &mut Cx<'_>, token: &str, plan: &CommitPlan) -> Result<
     }
     for activity in &plan.cancelled {
         let execution = id_column("execution id", activity.execution_id)?;
-        let id = id_column("activity id", activity.activity_id)?;
-        cx.db.run(sql::CANCEL_ACTIVITY, (&activity.instance, execution, id))?;
+        let cancelled = (&activity.instance, execution, key_column(activity.activity_id));
+        cx.db.run(sql::CANCEL_ACTIVITY, cancelled)?;
     }
     for row in &plan.messages {
         enqueue_message(cx, row, None)?;
@@ -43,24 +87,31 @@ pub(crate) fn commit(cx: &mut Cx<'_>, token: &str, plan: &CommitPlan) -> Result<
     Ok(())
 }
 
-fn record_instance(cx: &Cx<'_>, instance: &str, plan: &CommitPlan) -> Result<()> {
+fn record_instance(cx: &Cx<'_>, seen: Seen<'_>, plan: &CommitPlan) -> Result<()> {
     let execution = id_column("execution id", plan.execution_id)?;
     let now = column(cx.now);
     let metadata = &plan.metadata;
     match (&metadata.orchestration_name, &metadata.orchestration_version) {
         (Some(name), Some(version)) => {
-            let row = (instance, name, version, execution, &metadata.parent_instance_id, now);
+            let row = (seen.instance, name, version, execution, &metadata.parent_instance_id, now);
             cx.db.run(sql::UPSERT_INSTANCE, row)?;
         }
-        _ => {
-            cx.db.run(sql::TOUCH_INSTANCE, (instance, execution, now))?;
+        _ if (1..plan.execution_id).contains(&seen.current_execution) => {
+            cx.db.run_exactly(
+                1,
+                "raising the execution",
+                sql::RAISE_EXECUTION,
+                (seen.instance, execution, now),
+            )?;
         }
+        _ => {}
     }
     Ok(())
 }
 
-/// Creates or updates the execution; says whether key-value changes wait to be merged.
-fn record_execution(cx: &Cx<'_>, instance: &str, plan: &CommitPlan) -> Result<bool> {
+/// Creates or updates the execution.
+fn record_execution(cx: &Cx<'_>, seen: Seen<'_>, plan: &CommitPlan) -> Result<()> {
+    let instance = seen.instance;
     let execution = id_column("execution id", plan.execution_id)?;
     let now = column(cx.now);
     let metadata = &plan.metadata;
@@ -68,23 +119,15 @@ fn record_execution(cx: &Cx<'_>, instance: &str, plan: &CommitPlan) -> Result<bo
     let output = metadata.status.as_ref().and(metadata.output.as_ref());
     let last_event = id_column("event id", plan.last_event_id().unwrap_or(0))?;
     let terminal = plan.terminal_event_id.map(column);
-    let row = (
-        instance,
-        execution,
-        &metadata.status,
-        output,
-        now,
-        ended_at,
-        last_event,
-        terminal,
-        !plan.kv.is_empty(),
-    );
-    let dirty = cx.db.one(sql::UPSERT_EXECUTION, row, |row| row.get::<_, bool>(0))?;
+    let may_be_new = plan.execution_id != seen.current_execution;
+    let row =
+        (instance, execution, &metadata.status, output, now, ended_at, last_event, terminal, may_be_new);
+    cx.db.run_exactly(1, "recording an execution", sql::UPSERT_EXECUTION, row)?;
     if let Some(pin) = metadata.pinned_duroxide_version.as_ref().map(PinColumns::of) {
         let pinned = (instance, execution, pin.major, pin.minor, pin.patch, pin.pre);
         cx.db.run_exactly(1, "pinning a version", sql::PIN_EXECUTION, pinned)?;
     }
-    dirty.ok_or_else(|| SqliteError::Damaged { details: "an execution was not stored".to_string() })
+    Ok(())
 }
 
 pub(crate) fn enqueue_message(cx: &mut Cx<'_>, row: &MessageRow, delay: Option<Duration>) -> Result<()> {
@@ -101,7 +144,7 @@ pub(crate) fn enqueue_work(cx: &mut Cx<'_>, row: &WorkRow) -> Result<()> {
         column(cx.now),
         &row.instance_id,
         id_column("execution id", row.execution_id)?,
-        id_column("activity id", row.activity_id)?,
+        key_column(row.activity_id),
         &row.session_id,
         &row.tag,
     );
@@ -110,13 +153,18 @@ pub(crate) fn enqueue_work(cx: &mut Cx<'_>, row: &WorkRow) -> Result<()> {
 }
 
 /// Gives a turn back. A token whose lease is over but that nobody replaced is still good for this.
-pub(crate) fn abandon(cx: &mut Cx<'_>, token: &str, delay: Option<Duration>, ignore_attempt: bool) -> Result<()> {
-    let Some(instance) = key_of(token) else { return refused(token) };
-    if cx.db.run(sql::UNLOCK_INSTANCE, (instance, token))? != 1 {
+pub(crate) fn abandon(
+    cx: &mut Cx<'_>,
+    token: &str,
+    delay: Option<Duration>,
+    ignore_attempt: bool,
+) -> Result<()> {
+    let Some((Seen { instance, .. }, secret)) = Seen::of(token) else { return refused(token) };
+    if cx.db.run(sql::UNLOCK_INSTANCE, (instance, secret))? != 1 {
         return refused(token);
     }
     let visible_at = delay.map(|delay| cx.now.saturating_add(saturating_ms(delay)));
-    let given_back = (instance, token, visible_at.map(column), i64::from(ignore_attempt));
+    let given_back = (instance, secret, visible_at.map(column), i64::from(ignore_attempt));
     cx.db.run(sql::ABANDON_MESSAGES, given_back)?;
     cx.news.turns = true;
     if let Some(at) = visible_at {
@@ -126,12 +174,12 @@ pub(crate) fn abandon(cx: &mut Cx<'_>, token: &str, delay: Option<Duration>, ign
 }
 
 pub(crate) fn renew(cx: &mut Cx<'_>, token: &str, extend_for: Duration) -> Result<()> {
-    let Some(instance) = key_of(token) else { return refused(token) };
+    let Some((Seen { instance, .. }, secret)) = Seen::of(token) else { return refused(token) };
     let until = column(cx.now.saturating_add(saturating_ms(extend_for)));
-    if cx.db.run(sql::RENEW_INSTANCE, (instance, token, until, column(cx.now)))? != 1 {
+    if cx.db.run(sql::RENEW_INSTANCE, (instance, secret, until, column(cx.now)))? != 1 {
         return refused(token);
     }
-    cx.db.run(sql::RENEW_MESSAGES, (instance, token, until))?;
+    cx.db.run(sql::RENEW_MESSAGES, (instance, secret, until))?;
     Ok(())
 }
 

@@ -5,11 +5,28 @@ use crate::process;
 
 pub(super) fn tests() -> Result<Outcome, String> {
     // Tests wait for real time more than they compute, so they get more threads than there are cores.
-    let all = ["--workspace", "--all-features", "--lib", "--bins", "--tests", "--", "--test-threads", "8"];
-    let mut tally = cargo_test(&all)?;
+    let mut tally = cargo_test(&[ALL_TESTS, &["--", "--test-threads", "8", "--skip", NEEDS_ROOT]].concat())?;
     refuse_none(&mut tally);
     Ok(Outcome::Ran(tally))
 }
+
+/// Tests that mount a file system of their own.
+pub(super) fn root_tests() -> Result<Outcome, String> {
+    if !process::is_root() {
+        return Ok(Outcome::Skipped(
+            "mounting a small disk needs root: run `sudo -E cargo xtask test --only small-disks`".to_string(),
+        ));
+    }
+    let mut tally = cargo_test(&[ALL_TESTS, &["--", NEEDS_ROOT]].concat())?;
+    refuse_none(&mut tally);
+    Ok(Outcome::Ran(tally))
+}
+
+/// The same selection for both, so that nothing is built twice.
+const ALL_TESTS: &[&str] = &["--workspace", "--all-features", "--lib", "--bins", "--tests"];
+
+/// A module with this name holds tests that only root can run.
+const NEEDS_ROOT: &str = "needs_root::";
 
 pub(super) fn doc_tests() -> Result<Outcome, String> {
     cargo_test(&["--workspace", "--all-features", "--doc"]).map(Outcome::Ran)

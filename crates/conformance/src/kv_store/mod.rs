@@ -17,16 +17,12 @@ pub use pruning::*;
 pub use snapshot::*;
 
 use crate::support::*;
-use outlast_provider::model::{Event, EventKind};
+use outlast_provider::model::EventKind;
 use outlast_provider::{ExecutionMetadata, KvEntry, Provider};
 use std::collections::HashMap;
 
 fn set(key: &str, value: &str) -> EventKind {
-    EventKind::KeyValueSet {
-        key: key.to_string(),
-        value: value.to_string(),
-        last_updated_at_ms: written_at(key, value),
-    }
+    value_kind(key, value, written_at(key, value))
 }
 
 fn clear(key: &str) -> EventKind {
@@ -85,7 +81,7 @@ impl<'a> Writer<'a> {
         for kind in changes {
             self.last_event_id += 1;
             let (id, execution_id) = (self.last_event_id, self.execution_id);
-            turn = turn.event(Event::with_event_id(id, self.instance, execution_id, None, kind.clone()));
+            turn = turn.event(event_in(self.instance, execution_id, id, kind.clone()));
         }
         turn.commit(self.provider).await;
     }
@@ -97,7 +93,7 @@ impl<'a> Writer<'a> {
 
     /// Checks the snapshot of the next turn, which it commits without changes: exactly these entries.
     async fn assert_snapshot(&self, expected: &[(&str, &str)]) {
-        enqueue(self.provider, raised(self.instance, "poke", "")).await;
+        poke(self.provider, self.instance).await;
         let (item, token, _) = must_fetch(self.provider, LONG).await;
         assert_eq!((item.instance.as_str(), item.execution_id), (self.instance, self.execution_id));
         assert_eq!(item.kv_snapshot, entries(expected), "snapshot of '{}'", self.instance);

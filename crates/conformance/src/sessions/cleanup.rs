@@ -10,7 +10,7 @@ async fn sweep(provider: &dyn Provider) -> usize {
 /// Alice works off activity 1 of the session and lets its lease run out.
 async fn leave_expired_session(factory: &dyn ProviderFactory, provider: &dyn Provider, session: &str) {
     let lease = factory.lock_timeout();
-    enqueue_all(provider, &[bound(1, session)]).await;
+    enqueue_all_work(provider, &[bound(1, session)]).await;
     Worker::new(provider, "alice").session_lease(lease).processes(&bound(1, session)).await;
     outlive(lease).await;
 }
@@ -20,7 +20,7 @@ pub async fn test_cleanup_removes_expired_no_items(factory: &dyn ProviderFactory
     let provider = &*factory.create_provider().await;
     assert_eq!(sweep(provider).await, 0, "the store is empty");
     leave_expired_session(factory, provider, "s").await;
-    enqueue_all(provider, &[bound(2, "other")]).await;
+    enqueue_all_work(provider, &[bound(2, "other")]).await;
     Worker::new(provider, "bob").takes(&bound(2, "other")).await;
 
     assert_eq!(sweep(provider).await, 1, "the expired session, not the other one with its work");
@@ -33,8 +33,11 @@ pub async fn test_cleanup_keeps_sessions_with_pending_items(factory: &dyn Provid
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
     let alice = Worker::new(provider, "alice").session_lease(lease);
-    enqueue_all(provider, &[bound(1, "held"), bound(2, "delayed"), bound(3, "waiting"), bound(4, "waiting")])
-        .await;
+    enqueue_all_work(
+        provider,
+        &[bound(1, "held"), bound(2, "delayed"), bound(3, "waiting"), bound(4, "waiting")],
+    )
+    .await;
     let held = alice.takes(&bound(1, "held")).await;
     let delayed = alice.takes(&bound(2, "delayed")).await;
     provider.abandon_work_item(&delayed, Some(LONG), false).await.unwrap();
@@ -53,11 +56,11 @@ pub async fn test_cleanup_keeps_sessions_with_pending_items(factory: &dyn Provid
 pub async fn test_cleanup_keeps_active_sessions(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let (alice, bob) = (Worker::new(provider, "alice"), Worker::new(provider, "bob"));
-    enqueue_all(provider, &[bound(1, "s")]).await;
+    enqueue_all_work(provider, &[bound(1, "s")]).await;
     alice.processes(&bound(1, "s")).await;
 
     assert_eq!(sweep(provider).await, 0, "alice's lease is alive");
-    enqueue_all(provider, &[bound(2, "s")]).await;
+    enqueue_all_work(provider, &[bound(2, "s")]).await;
     bob.finds_nothing("the session is still alice's").await;
     alice.takes(&bound(2, "s")).await;
 }
@@ -68,7 +71,7 @@ pub async fn test_cleanup_then_new_item_recreates_session(factory: &dyn Provider
     leave_expired_session(factory, provider, "s").await;
     assert_eq!(sweep(provider).await, 1);
 
-    enqueue_all(provider, &[bound(2, "s"), bound(3, "s")]).await;
+    enqueue_all_work(provider, &[bound(2, "s"), bound(3, "s")]).await;
     let bob = Worker::new(provider, "bob");
     bob.takes(&bound(2, "s")).await;
     Worker::new(provider, "alice").finds_nothing("the new session is bob's").await;

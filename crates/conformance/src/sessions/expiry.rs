@@ -8,7 +8,7 @@ pub async fn test_session_claimable_after_lock_expiry(factory: &dyn ProviderFact
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
     let bob = Worker::new(provider, "bob");
-    enqueue_all(provider, &[bound(1, "s"), bound(2, "s")]).await;
+    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "s")]).await;
 
     Worker::new(provider, "alice").session_lease(lease).processes(&bound(1, "s")).await;
     bob.finds_nothing("alice's lease is alive").await;
@@ -21,7 +21,7 @@ pub async fn test_session_takeover_after_lock_expiry(factory: &dyn ProviderFacto
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
     let (alice, bob) = (Worker::new(provider, "alice").session_lease(lease), Worker::new(provider, "bob"));
-    enqueue_all(provider, &[bound(1, "s"), bound(2, "s"), bound(3, "s")]).await;
+    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "s"), bound(3, "s")]).await;
 
     alice.processes(&bound(1, "s")).await;
     outlive(lease).await;
@@ -36,7 +36,7 @@ pub async fn test_session_takeover_after_lock_expiry(factory: &dyn ProviderFacto
 pub async fn test_original_worker_reclaims_expired_session(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
-    enqueue_all(provider, &[bound(1, "s"), bound(2, "s"), bound(3, "s")]).await;
+    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "s"), bound(3, "s")]).await;
 
     Worker::new(provider, "alice").session_lease(lease).processes(&bound(1, "s")).await;
     outlive(lease).await;
@@ -51,7 +51,7 @@ pub async fn test_original_worker_reclaims_expired_session(factory: &dyn Provide
 pub async fn test_session_lock_expires_same_worker_reacquires(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
-    enqueue_all(provider, &[bound(1, "s"), bound(2, "s"), bound(3, "s")]).await;
+    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "s"), bound(3, "s")]).await;
 
     let token = Worker::new(provider, "alice").session_lease(lease).takes(&bound(1, "s")).await;
     outlive(lease).await;

@@ -31,12 +31,6 @@ fn plain(id: u64) -> WorkItem {
     activity(INSTANCE, id)
 }
 
-async fn enqueue_all(provider: &dyn Provider, items: &[WorkItem]) {
-    for item in items {
-        enqueue_work(provider, item.clone()).await;
-    }
-}
-
 /// Renews whatever these owners hold and says how many sessions that was.
 async fn renew(provider: &dyn Provider, owners: &[&str], extend_for: Duration) -> usize {
     renew_if_used_within(provider, owners, extend_for, LONG).await
@@ -60,8 +54,7 @@ struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     fn new(provider: &'a dyn Provider, owner_id: &str) -> Self {
-        let session = SessionFetchConfig { owner_id: owner_id.to_string(), lock_timeout: LONG };
-        Self { session: Some(session), ..Self::without_sessions(provider) }
+        Self { session: Some(session_owner(owner_id, LONG)), ..Self::without_sessions(provider) }
     }
 
     fn without_sessions(provider: &'a dyn Provider) -> Self {

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 pub async fn test_renew_session_lock_active(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let (alice, bob) = (Worker::new(provider, "alice"), Worker::new(provider, "bob"));
-    enqueue_all(provider, &[bound(1, "a"), bound(2, "b"), bound(3, "c")]).await;
+    enqueue_all_work(provider, &[bound(1, "a"), bound(2, "b"), bound(3, "c")]).await;
 
     alice.takes(&bound(1, "a")).await;
     assert_eq!(renew(provider, &["alice"], LONG).await, 1);
@@ -25,7 +25,7 @@ pub async fn test_renew_session_lock_skips_idle(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let window = factory.lock_timeout() / 2;
     let renewed_within = async |window| renew_if_used_within(provider, &["alice"], LONG, window).await;
-    enqueue_all(provider, &[bound(1, "s"), bound(2, "t"), bound(3, "s")]).await;
+    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "t"), bound(3, "s")]).await;
     let alice = Worker::new(provider, "alice");
     alice.takes(&bound(1, "s")).await;
     sleep(window * 2).await;
@@ -43,7 +43,7 @@ pub async fn test_renew_session_lock_skips_idle(factory: &dyn ProviderFactory) {
 pub async fn test_renew_session_lock_no_sessions(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     assert_eq!(renew(provider, &["alice"], LONG).await, 0, "the store is empty");
-    enqueue_all(provider, &[bound(1, "s")]).await;
+    enqueue_all_work(provider, &[bound(1, "s")]).await;
     Worker::new(provider, "alice").takes(&bound(1, "s")).await;
     for (owners, expected) in [(vec![], 0), (vec!["bob", "carol"], 0), (vec!["alice"], 1)] {
         assert_eq!(renew(provider, &owners, LONG).await, expected, "sessions of {owners:?}");
@@ -54,7 +54,7 @@ pub async fn test_renew_session_lock_no_sessions(factory: &dyn ProviderFactory) 
 pub async fn test_renew_session_lock_after_expiry_returns_zero(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
-    enqueue_all(provider, &[bound(1, "s"), bound(2, "s")]).await;
+    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "s")]).await;
     Worker::new(provider, "alice").session_lease(lease).takes(&bound(1, "s")).await;
     assert_eq!(renew(provider, &["alice"], lease).await, 1, "in time");
 
@@ -68,7 +68,7 @@ pub async fn test_session_lock_renewal_extends_past_original_timeout(factory: &d
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
     let bob = Worker::new(provider, "bob");
-    enqueue_all(provider, &[bound(1, "s"), bound(2, "s")]).await;
+    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "s")]).await;
 
     Worker::new(provider, "alice").session_lease(lease).processes(&bound(1, "s")).await;
     sleep(lease * 5 / 8).await;
@@ -102,7 +102,7 @@ pub async fn test_renew_work_item_updates_session_last_activity(factory: &dyn Pr
 
 /// Two sessions of alice's, both unused for longer than the window, and the token of activity 1, held in one of them.
 async fn hold_one_of_two_idle_sessions(provider: &dyn Provider, window: Duration) -> String {
-    enqueue_all(provider, &[bound(1, "busy"), bound(2, "idle")]).await;
+    enqueue_all_work(provider, &[bound(1, "busy"), bound(2, "idle")]).await;
     let alice = Worker::new(provider, "alice");
     let token = alice.takes(&bound(1, "busy")).await;
     alice.takes(&bound(2, "idle")).await;

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 
 /// Memory stores on tokio's clock, with these rules.
 #[derive(Default)]
-pub struct MemoryFactory {
+pub(crate) struct MemoryFactory {
     rules: Rules,
     newest: Mutex<Option<(Arc<MemoryProvider>, TokioClock)>>,
 }
 
 impl MemoryFactory {
-    pub fn with_rules(rules: Rules) -> Self {
+    pub(crate) fn with_rules(rules: Rules) -> Self {
         Self { rules, ..Self::default() }
     }
 
@@ -25,8 +25,7 @@ impl MemoryFactory {
 impl ProviderFactory for MemoryFactory {
     async fn create_provider(&self) -> Arc<dyn Provider> {
         let clock = TokioClock::start();
-        let provider =
-            Arc::new(MemoryProvider::with_parts(Arc::new(clock), Arc::new(OsEntropy), self.rules));
+        let provider = Arc::new(MemoryProvider::with_parts(Arc::new(clock), Arc::new(OsEntropy), self.rules));
         *self.newest.lock().unwrap() = Some((provider.clone(), clock));
         provider
     }

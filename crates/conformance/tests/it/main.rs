@@ -1,5 +1,6 @@
 //! The suite checked against stores of known quality: the specification passes all of it, a store that keeps nothing
 //! passes none of it, and no seeded defect gets through.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
 mod defects;
 mod factory;

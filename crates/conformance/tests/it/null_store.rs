@@ -1,4 +1,4 @@
-//! A store that accepts everything and keeps nothing must fail every validation.
+//! A store that accepts everything and keeps nothing must fail every validation, with management or without.
 
 use async_trait::async_trait;
 use outlast_conformance::{ProviderFactory, ValidationOutcome, validations};
@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-struct NullStore;
+struct NullStore {
+    managed: bool,
+}
 
 type Answer<T> = Result<T, ProviderError>;
 
@@ -80,7 +82,7 @@ impl Provider for NullStore {
         Ok(())
     }
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
-        Some(self)
+        self.managed.then_some(self)
     }
     async fn get_custom_status(&self, _: &str, _: u64) -> Answer<Option<(Option<String>, u64)>> {
         Ok(None)
@@ -165,12 +167,14 @@ impl ProviderAdmin for NullStore {
     }
 }
 
-struct NullFactory;
+struct NullFactory {
+    managed: bool,
+}
 
 #[async_trait]
 impl ProviderFactory for NullFactory {
     async fn create_provider(&self) -> Arc<dyn Provider> {
-        Arc::new(NullStore)
+        Arc::new(NullStore { managed: self.managed })
     }
     fn waits(&self) -> bool {
         true
@@ -188,11 +192,14 @@ impl ProviderFactory for NullFactory {
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_keeps_nothing_fails_every_validation() {
-    let mut passed = Vec::new();
-    for validation in validations() {
-        if !matches!(validation.outcome(&NullFactory).await, ValidationOutcome::Failed(_)) {
-            passed.push(format!("{validation:?}"));
+    for managed in [true, false] {
+        let factory = NullFactory { managed };
+        let mut passed = Vec::new();
+        for validation in validations() {
+            if !matches!(validation.outcome(&factory).await, ValidationOutcome::Failed(_)) {
+                passed.push(validation);
+            }
         }
+        assert!(passed.is_empty(), "managed {managed}: these cannot tell a store from nothing: {passed:#?}");
     }
-    assert!(passed.is_empty(), "these cannot tell a store from nothing: {passed:#?}");
 }

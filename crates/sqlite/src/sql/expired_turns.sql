@@ -1,12 +1,15 @@
--- Instances whose lease is over, with their place in line: the end of the lease, and their first message.
-SELECT l.instance_id, l.locked_until, min(q.id),
-       i.orchestration_name, i.orchestration_version, i.current_execution_id,
-       e.last_event_id,
-       e.duroxide_version_major, e.duroxide_version_minor, e.duroxide_version_patch, e.duroxide_version_pre
+-- Instances whose lease is over, with their place in line: their oldest message, which keeps it. Columns as above.
+-- CROSS JOIN: the leases are few and come first, whatever the planner thinks of the queue.
+SELECT l.instance_id, min(q.visible_at), q.id, q.work_item, q.available_at, q.attempt_count,
+       i.orchestration_name, i.orchestration_version, i.current_execution_id, e.last_event_id,
+       e.duroxide_version_major, e.duroxide_version_minor, e.duroxide_version_patch, e.duroxide_version_pre,
+       (SELECT count(*) FROM orchestrator_queue AS m WHERE m.instance_id = l.instance_id),
+       i.instance_id IS NULL AND EXISTS (SELECT 1 FROM history AS h WHERE h.instance_id = l.instance_id),
+       EXISTS (SELECT 1 FROM kv_delta AS d WHERE d.instance_id = l.instance_id)
 FROM instance_locks AS l
-JOIN orchestrator_queue AS q ON q.instance_id = l.instance_id AND q.lock_token IS NOT NULL
+CROSS JOIN orchestrator_queue AS q ON q.instance_id = l.instance_id AND q.lock_token IS NOT NULL
 LEFT JOIN instances AS i ON i.instance_id = l.instance_id
 LEFT JOIN executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
 WHERE l.locked_until <= ?1
 GROUP BY l.instance_id
-ORDER BY l.locked_until, 3
+ORDER BY 2, 3

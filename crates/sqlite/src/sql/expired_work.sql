@@ -1,7 +1,8 @@
--- Rows whose lease is over, with their tag.
-SELECT q.id, q.tag FROM worker_queue AS q
+-- Rows whose lease is over, with their tag, the rest as in free_work; sorted by the caller, so that the index on the
+-- lease is used.
+SELECT q.id, q.work_item, q.attempt_count, q.instance_id, q.session_id, q.tag
+FROM worker_queue AS q
 WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND q.visible_at <= ?1
   AND (q.session_id IS NULL OR (?2 IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM sessions AS s
       WHERE s.session_id = q.session_id AND s.locked_until > ?1 AND s.worker_id <> ?2)))
-ORDER BY q.id

@@ -1,7 +1,8 @@
--- Ids of the oldest free rows of one tag; parameters as in fetch_work.
-SELECT q.id FROM worker_queue AS q
+-- The oldest free rows of one tag (NULL: untagged). ?4 is the session owner, NULL for callers without one.
+SELECT q.id, q.work_item, q.attempt_count, q.instance_id, q.session_id
+FROM worker_queue AS q
 WHERE q.lock_token IS NULL AND q.tag IS ?2 AND q.visible_at <= ?1
   AND (q.session_id IS NULL OR (?4 IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM sessions AS s
       WHERE s.session_id = q.session_id AND s.locked_until > ?1 AND s.worker_id <> ?4)))
-ORDER BY q.id LIMIT ?3
+ORDER BY q.id LIMIT (?3 + 0)

@@ -1,4 +1,3 @@
 UPDATE worker_queue
-SET lock_token = ?1 || id, locked_until = ?2, attempt_count = attempt_count + 1, delayed = 0
-WHERE id = ?3
-RETURNING id, work_item, lock_token, attempt_count, instance_id, session_id
+SET lock_token = ?2, locked_until = ?3, attempt_count = attempt_count + 1, delayed = 0
+WHERE id = ?1 AND (lock_token IS NULL OR locked_until <= ?4)

@@ -1,2 +1,2 @@
 SELECT queue, instance_id, work_item, reason, attempt_count, dead_at
-FROM dead_letters ORDER BY id DESC LIMIT ?1
+FROM dead_letters ORDER BY id DESC LIMIT (?1 + 0)

@@ -1,6 +1,11 @@
+-- The event that ended a failed execution is looked for only where no commit has noted it: a tool has appended it.
 SELECT e.execution_id, e.status, e.output,
        (SELECT h.event_data FROM history AS h
-        WHERE h.instance_id = e.instance_id AND h.execution_id = e.execution_id AND h.event_id = e.terminal_event_id),
+        WHERE e.status = 'Failed' AND h.instance_id = e.instance_id AND h.execution_id = e.execution_id
+          AND h.event_id = ifnull(e.terminal_event_id, (
+              SELECT min(t.event_id) FROM history AS t
+              WHERE t.instance_id = e.instance_id AND t.execution_id = e.execution_id
+                AND t.event_type IN ('OrchestrationCompleted', 'OrchestrationFailed', 'OrchestrationContinuedAsNew')))),
        i.custom_status, ifnull(i.custom_status_version, 0)
 FROM executions AS e
 LEFT JOIN instances AS i ON i.instance_id = e.instance_id

@@ -6,4 +6,4 @@ WHERE e.instance_id = ?1
   AND e.status <> 'Running'
   AND (?3 IS NULL OR e.completed_at < ?3)
   AND e.execution_id NOT IN (
-      SELECT execution_id FROM executions WHERE instance_id = ?1 ORDER BY execution_id DESC LIMIT ?2)
+      SELECT execution_id FROM executions WHERE instance_id = ?1 ORDER BY execution_id DESC LIMIT (?2 + 0))

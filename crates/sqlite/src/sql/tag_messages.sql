@@ -1,4 +1,3 @@
 UPDATE orchestrator_queue
 SET lock_token = ?2, locked_until = ?3, attempt_count = attempt_count + 1
 WHERE instance_id = ?1 AND visible_at <= ?4
-RETURNING id, work_item, available_at, attempt_count

@@ -1,14 +1,14 @@
--- Creates the execution as running, then applies what the turn says. A new execution inherits unmerged key-value
--- changes, which only an execution that was never ended leaves behind.
-INSERT INTO executions (instance_id, execution_id, status, output, started_at, completed_at, last_event_id,
-                        terminal_event_id, kv_dirty)
-VALUES (?1, ?2, ifnull(?3, 'Running'), ?4, ?5, ?6, ?7, ?8,
-        ?9 OR EXISTS (SELECT 1 FROM kv_delta WHERE kv_delta.instance_id = ?1))
+-- Creates the execution as running, then applies what the turn says. ?9: it may be new, and then a tool may have
+-- appended events to it already.
+INSERT INTO executions (instance_id, execution_id, status, output, started_at, completed_at, updated_at, last_event_id,
+                        terminal_event_id)
+VALUES (?1, ?2, ifnull(?3, 'Running'), ?4, ?5, ?6, ?5,
+        max(?7, iif(?9, ifnull((SELECT max(event_id) FROM history WHERE instance_id = ?1 AND execution_id = ?2), 0), 0)),
+        ?8)
 ON CONFLICT (instance_id, execution_id) DO UPDATE
 SET status = iif(?3 IS NULL, status, excluded.status),
     output = iif(?3 IS NULL, output, excluded.output),
     completed_at = iif(?3 IS NULL, completed_at, excluded.completed_at),
+    updated_at = excluded.updated_at,
     last_event_id = max(last_event_id, excluded.last_event_id),
-    terminal_event_id = ifnull(terminal_event_id, excluded.terminal_event_id),
-    kv_dirty = kv_dirty OR ?9
-RETURNING kv_dirty
+    terminal_event_id = ifnull(terminal_event_id, excluded.terminal_event_id)

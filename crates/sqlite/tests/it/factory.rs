@@ -90,9 +90,15 @@ impl ProviderFactory for SqliteFactory {
         true
     }
     async fn corrupt_orchestrator_messages(&self, instance: &str) {
-        self.damage("UPDATE orchestrator_queue SET work_item = 'NOT_VALID_JSON{{{' WHERE instance_id = ?1", instance);
+        self.damage(
+            "UPDATE orchestrator_queue SET work_item = 'NOT_VALID_JSON{{{' WHERE instance_id = ?1",
+            instance,
+        );
     }
     async fn corrupt_work_items(&self, instance: &str) {
-        self.damage("UPDATE worker_queue SET work_item = 'NOT_VALID_JSON{{{' WHERE instance_id = ?1", instance);
+        self.damage(
+            "UPDATE worker_queue SET work_item = 'NOT_VALID_JSON{{{' WHERE instance_id = ?1",
+            instance,
+        );
     }
 }

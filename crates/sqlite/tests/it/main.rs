@@ -1,6 +1,17 @@
 //! The store against the contract, against the specification, and against the things that happen to files.
+// A test fails by panicking, and a child process reports by printing.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod bad_input;
+mod disk;
 mod factory;
+mod model;
+mod opening;
+mod processes;
+mod refusing;
+mod support;
+mod upkeep;
+mod waiting;
 
 /// Everything on one thread, under paused time.
 mod inline {

@@ -3,6 +3,7 @@
 
 mod state;
 mod validations;
+mod whole_suite;
 
 use async_trait::async_trait;
 use duroxide::providers::{

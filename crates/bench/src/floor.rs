@@ -1,0 +1,132 @@
+//! The same rows by hand: one connection, prepared statements, no queue to search, no lease to check, no JSON to
+//! build, nobody to answer. What is left is what SQLite and the disk cost.
+
+use rusqlite::{CachedStatement, Connection, params};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Steps of one hello cycle.
+const STEPS: usize = 7;
+
+const SCHEMA: &str = "
+CREATE TABLE instances (instance_id TEXT PRIMARY KEY, orchestration_name TEXT, orchestration_version TEXT,
+    current_execution_id INTEGER, custom_status_version INTEGER DEFAULT 0, created_at INTEGER, updated_at INTEGER) WITHOUT ROWID;
+CREATE TABLE executions (instance_id TEXT, execution_id INTEGER, status TEXT, output TEXT, started_at INTEGER,
+    completed_at INTEGER, PRIMARY KEY (instance_id, execution_id)) WITHOUT ROWID;
+CREATE TABLE history (instance_id TEXT, execution_id INTEGER, event_id INTEGER, event_type TEXT, event_data TEXT,
+    PRIMARY KEY (instance_id, execution_id, event_id)) WITHOUT ROWID;
+CREATE TABLE orchestrator_queue (id INTEGER PRIMARY KEY, instance_id TEXT, work_item TEXT, visible_at INTEGER,
+    lock_token TEXT, locked_until INTEGER, attempt_count INTEGER DEFAULT 0);
+CREATE TABLE instance_locks (instance_id TEXT PRIMARY KEY, lock_token TEXT, locked_until INTEGER) WITHOUT ROWID;
+CREATE TABLE worker_queue (id INTEGER PRIMARY KEY, work_item TEXT, visible_at INTEGER, lock_token TEXT,
+    locked_until INTEGER, attempt_count INTEGER DEFAULT 0, instance_id TEXT, execution_id INTEGER, activity_id INTEGER);
+";
+
+const START: &str = r#"{"StartOrchestration":{"instance":"hello-000000","orchestration":"Hello","input":"world","version":"1.0.0","parent_instance":null,"parent_id":null,"execution_id":1}}"#;
+const WORK: &str = r#"{"ActivityExecute":{"instance":"hello-000000","execution_id":1,"id":2,"name":"Greet","input":"world"}}"#;
+const DONE: &str =
+    r#"{"ActivityCompleted":{"instance":"hello-000000","execution_id":1,"id":2,"result":"hello, world"}}"#;
+const EVENT: &str = r#"{"event_id":2,"source_event_id":null,"instance_id":"hello-000000","execution_id":1,"timestamp_ms":1700000000000,"duroxide_version":"0.1.32","type":"ActivityScheduled","name":"Greet","input":"world"}"#;
+const TOKEN: &str = "lock_0123456789abcdef0123456789abcdef.hello-000000";
+
+/// Runs `cycles` hellos, this many steps per transaction; returns the time per cycle.
+pub(crate) fn run(folder: &Path, cycles: usize, steps_per_transaction: usize) -> Duration {
+    let path = folder.join("floor.db");
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(folder.join(format!("floor.db{suffix}")));
+    }
+    let conn = Connection::open(&path).unwrap();
+    conn.set_prepared_statement_cache_capacity(64);
+    conn.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 8192;
+         PRAGMA cache_size = -8192;",
+    )
+    .unwrap();
+    conn.execute_batch(SCHEMA).unwrap();
+    let begun = Instant::now();
+    // Instances advance in waves of one transaction's width, each step of a kind together, as concurrent callers do.
+    let mut done = 0;
+    while done < cycles {
+        let wave = steps_per_transaction.min(cycles - done);
+        for step in 0..STEPS {
+            conn.prepare_cached("BEGIN IMMEDIATE").unwrap().execute([]).unwrap();
+            for instance in done..done + wave {
+                apply(&conn, step, instance);
+            }
+            conn.prepare_cached("COMMIT").unwrap().execute([]).unwrap();
+        }
+        done += wave;
+    }
+    begun.elapsed() / u32::try_from(cycles).unwrap()
+}
+
+fn apply(conn: &Connection, step: usize, instance: usize) {
+    let id = format!("hello-{instance:06}");
+    let first = i64::try_from(instance * 2 + 1).unwrap();
+    let row = i64::try_from(instance + 1).unwrap();
+    match step {
+        0 => enqueue(conn, first, &id, START),
+        1 => lock(conn, first, &id),
+        2 => {
+            unlock(conn, first, &id);
+            run_one(conn, "INSERT INTO instances VALUES (?1, 'Hello', '1.0.0', 1, 0, 17, 17)", params![id]);
+            run_one(conn, "INSERT INTO executions VALUES (?1, 1, 'Running', NULL, 17, NULL)", params![id]);
+            event(conn, &id, 1);
+            event(conn, &id, 2);
+            let sql =
+                "INSERT INTO worker_queue (id, work_item, visible_at, instance_id, execution_id, activity_id)
+                       VALUES (?1, ?2, 17, ?3, 1, 2)";
+            run_one(conn, sql, params![row, WORK, id]);
+        }
+        3 => {
+            let sql =
+                "UPDATE worker_queue SET lock_token = ?2, locked_until = 17, attempt_count = 1 WHERE id = ?1";
+            run_one(conn, sql, params![row, TOKEN]);
+        }
+        4 => {
+            run_one(conn, "DELETE FROM worker_queue WHERE id = ?1", params![row]);
+            enqueue(conn, first + 1, &id, DONE);
+        }
+        5 => lock(conn, first + 1, &id),
+        _ => {
+            unlock(conn, first + 1, &id);
+            run_one(conn, "UPDATE instances SET updated_at = 18 WHERE instance_id = ?1", params![id]);
+            let sql = "UPDATE executions SET status = 'Completed', output = 'hello, world', completed_at = 18
+                       WHERE instance_id = ?1 AND execution_id = 1";
+            run_one(conn, sql, params![id]);
+            event(conn, &id, 3);
+            event(conn, &id, 4);
+        }
+    }
+}
+
+fn run_one(conn: &Connection, sql: &str, params: impl rusqlite::Params) {
+    let mut statement: CachedStatement<'_> = conn.prepare_cached(sql).unwrap();
+    assert_eq!(statement.execute(params).unwrap(), 1, "{sql}");
+}
+
+fn enqueue(conn: &Connection, row: i64, id: &str, item: &str) {
+    let sql =
+        "INSERT INTO orchestrator_queue (id, instance_id, work_item, visible_at) VALUES (?1, ?2, ?3, 17)";
+    run_one(conn, sql, params![row, id, item]);
+}
+
+fn lock(conn: &Connection, row: i64, id: &str) {
+    run_one(conn, "INSERT INTO instance_locks VALUES (?1, ?2, 17)", params![id, TOKEN]);
+    let sql =
+        "UPDATE orchestrator_queue SET lock_token = ?2, locked_until = 17, attempt_count = 1 WHERE id = ?1";
+    run_one(conn, sql, params![row, TOKEN]);
+}
+
+fn unlock(conn: &Connection, row: i64, id: &str) {
+    run_one(conn, "DELETE FROM instance_locks WHERE instance_id = ?1", params![id]);
+    run_one(conn, "DELETE FROM orchestrator_queue WHERE id = ?1", params![row]);
+}
+
+fn event(conn: &Connection, id: &str, event_id: i64) {
+    run_one(
+        conn,
+        "INSERT INTO history VALUES (?1, 1, ?2, 'ActivityScheduled', ?3)",
+        params![id, event_id, EVENT],
+    );
+}

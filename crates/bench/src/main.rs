@@ -1,0 +1,46 @@
+//! `cargo xtask bench provider`: what the store costs, next to what the same rows cost by hand.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark talks to a terminal")]
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and starts threads")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that fails stops")]
+
+mod cases;
+mod cpu;
+mod floor;
+mod hello;
+mod report;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+outlast-bench provider [--quick] [--only CASE,..] [--json FILE]
+
+Measures the SQLite store on a file at synchronous=FULL, in the folder OUTLAST_BENCH_DIR
+(default: the system's temporary folder), interleaved with hand-written floors.
+
+  --quick       fewer and smaller rounds
+  --only LIST   only these cases: hello64, hello1, timers, history, idle
+  --json FILE   also write the rows as JSON";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    match args.next().as_deref() {
+        Some("provider") => match cases::Plan::parse(args) {
+            Ok(plan) => match cases::run(&plan) {
+                true => ExitCode::SUCCESS,
+                false => ExitCode::FAILURE,
+            },
+            Err(message) => {
+                eprintln!("{message}\n\n{HELP}");
+                ExitCode::from(2)
+            }
+        },
+        Some("help" | "--help" | "-h") => {
+            println!("{HELP}");
+            ExitCode::SUCCESS
+        }
+        other => {
+            eprintln!("unknown benchmark {:?}\n\n{HELP}", other.unwrap_or(""));
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Ids, texts and numbers that callers should not send, or may send though few do.
+
+mod ids;
+mod values;
+
+pub use ids::*;
+pub use values::*;

@@ -1,0 +1,111 @@
+//! What a disk that cannot sync does to a store: calls fail, nothing that was acknowledged is lost, and the store goes
+//! on by itself.
+//!
+//! Plain, every call succeeds. `cargo xtask test --only fsync-errors` runs it under `strace`, which makes some syncs
+//! fail:
+//!
+//! ```text
+//! fsync_errors [FOLDER] [--expect-failures] [--small-log]
+//! ```
+#![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
+
+use outlast_model::WorkItem;
+use outlast_provider::{Provider, StartOutcome, StartPolicy, StartRequest};
+use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider};
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+
+const CALLS: usize = 80;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (flags, folders): (Vec<_>, Vec<_>) = args.iter().partition(|arg| arg.starts_with("--"));
+    let has = |name: &str| flags.iter().any(|flag| *flag == name);
+    let own_folder = tempfile::tempdir()?;
+    let folder = folders.first().map_or_else(|| own_folder.path(), |folder| Path::new(*folder));
+    let path = folder.join("store.db");
+    // With a small log, it is moved into the database every now and then.
+    let wal_limit_bytes = if has("--small-log") { 400 << 10 } else { 32 << 20 };
+
+    let provider = open(&path, wal_limit_bytes).await?;
+    let (mut acknowledged, mut failed) = (Vec::new(), 0);
+    for n in 0..CALLS {
+        let instance = format!("{}-{n}", std::process::id());
+        match provider.enqueue_for_orchestrator(start(&instance), None).await {
+            Ok(()) => {
+                println!("{instance}: stored");
+                acknowledged.push(instance);
+            }
+            Err(error) if error.is_retryable() => {
+                println!("{instance}: {error}");
+                failed += 1;
+            }
+            Err(error) => return Err(format!("{instance}: trying again should help: {error}").into()),
+        }
+    }
+    let reopened = provider.stats().reopened;
+    // In the log of `strace`, this is where the calls end.
+    let _ = std::fs::File::create(folder.join("calls-end"))?.sync_all();
+    drop(provider);
+
+    let provider = open(&path, wal_limit_bytes).await?;
+    let mut missing = 0;
+    for instance in &acknowledged {
+        if is_missing(&provider, instance).await? {
+            println!("{instance}: acknowledged, and gone");
+            missing += 1;
+        }
+    }
+    println!("acknowledged={} failed={failed} reopened={reopened} missing={missing}", acknowledged.len());
+    let as_expected = match has("--expect-failures") {
+        // It went on by itself: most calls are between two failures.
+        true => failed > 0 && reopened > 0 && acknowledged.len() > failed,
+        false => failed == 0 && reopened == 0,
+    };
+    Ok(if missing == 0 && as_expected { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Opens the store, several times if the disk says so.
+async fn open(path: &Path, wal_limit_bytes: u64) -> Result<SqliteProvider, SqliteError> {
+    let url = format!("sqlite:{}", path.display());
+    let options = SqliteOptions { wal_limit_bytes, ..SqliteOptions::default() };
+    for _ in 0..20 {
+        match SqliteProvider::new(&url, Some(options.clone())).await {
+            Err(error) if error.is_retryable() => println!("opening: {error}"),
+            opened => return opened,
+        }
+    }
+    SqliteProvider::new(&url, Some(options)).await
+}
+
+/// Starting it again is refused if it is there.
+async fn is_missing(provider: &SqliteProvider, instance: &str) -> Result<bool, Box<dyn Error>> {
+    let request = || StartRequest {
+        start: start(instance),
+        delay: None,
+        policy: StartPolicy::FailIfExists,
+        messages: Vec::new(),
+    };
+    loop {
+        match provider.start_orchestration(request()).await {
+            Ok(outcome) => return Ok(outcome == StartOutcome::Started),
+            Err(error) if error.is_retryable() => println!("{instance}: {error}"),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn start(instance: &str) -> WorkItem {
+    WorkItem::StartOrchestration {
+        instance: instance.to_string(),
+        orchestration: "Hello".to_string(),
+        input: "x".repeat(20_000),
+        version: None,
+        parent_instance: None,
+        parent_id: None,
+        parent_execution_id: None,
+        execution_id: 1,
+    }
+}

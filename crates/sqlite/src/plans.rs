@@ -1,0 +1,125 @@
+//! How SQLite runs our statements: no statement of a hot path reads a table from end to end, or sorts.
+
+use crate::db::Db;
+use crate::url::Location;
+use crate::{SqliteOptions, open, sql};
+use rusqlite::StatementStatus;
+use std::sync::Arc;
+
+/// Statements that may read a whole table or sort, and why.
+const ALLOWED: &[(&str, &str)] = &[
+    ("count_events", "management: a total"),
+    ("count_executions", "management: a total"),
+    ("dump_messages", "management: ten rows in the order of the table"),
+    ("dump_work", "management: ten rows in the order of the table"),
+    ("expired_turns", "instance_locks holds one row per running turn, and the horizon spares the look"),
+    ("first_schema_name", "once per opening, over the schema"),
+    ("instance_tree", "management: sorts the members of one tree"),
+    ("list_dead_letters", "management: a page from the end of the table"),
+    ("next_lease_end", "instance_locks holds one row per running turn"),
+    ("queue_depths", "management: counts what waits"),
+    ("read_ledger", "once per opening, over the migrations"),
+    ("status_counts", "management: a total"),
+    ("table_names", "management: over the schema"),
+];
+
+/// A store in memory, with an up-to-date schema.
+fn db() -> Db {
+    open::writer(&Location::Memory, &SqliteOptions::default(), &Arc::default()).unwrap()
+}
+
+fn plan(db: &Db, sql: &str) -> Vec<String> {
+    // The text may begin with a comment, which ends with its line.
+    let statement = db.conn.prepare(&format!("EXPLAIN QUERY PLAN\n{sql}"));
+    let mut statement = statement.unwrap_or_else(|error| panic!("{error}: {sql}"));
+    // Parameters stay NULL.
+    statement.raw_query().mapped(|row| row.get(3)).map(Result::unwrap).collect()
+}
+
+/// Whether a step of a plan reads everything, or sorts. What a subquery hands on is not a table.
+fn is_costly(step: &str) -> bool {
+    const NO_TABLES: &[&str] = &["SCAN CONSTANT ROW", "SCAN tags", "SCAN wanted"];
+    // A search without a condition in parentheses walks through the whole index.
+    let whole_table = step.starts_with("SCAN ") || (step.starts_with("SEARCH ") && !step.contains('('));
+    let handed_on =
+        NO_TABLES.contains(&step) || step.starts_with("SCAN (subquery") || step.ends_with("VALUES CLAUSE");
+    (whole_table && !handed_on) || step.contains("TEMP B-TREE")
+}
+
+#[test]
+fn hot_statements_find_their_rows_by_an_index() {
+    let db = db();
+    let mut costly = Vec::new();
+    // Half a statement, to which a table's name is added.
+    for (name, sql) in sql::ALL.iter().filter(|(name, _)| *name != "count_prefix") {
+        let plan = plan(&db, sql);
+        if plan.iter().any(|step| is_costly(step)) {
+            costly.push((*name, plan.join("\n    ")));
+        }
+    }
+    for (name, plan) in &costly {
+        assert!(ALLOWED.iter().any(|(allowed, _)| allowed == name), "{name} is costly:\n    {plan}");
+    }
+    for (name, why) in ALLOWED {
+        assert!(costly.iter().any(|(found, _)| found == name), "{name} is not costly any more ({why})");
+    }
+}
+
+#[test]
+fn a_costly_plan_is_recognised() {
+    let db = db();
+    for sql in [
+        "SELECT 1 FROM worker_queue WHERE attempt_count = 3",
+        "SELECT max(attempt_count) FROM worker_queue",
+        "SELECT min(locked_until) FROM instance_locks WHERE locked_until > 3",
+        "SELECT 1 FROM worker_queue WHERE instance_id = 'a' ORDER BY tag",
+        "DELETE FROM history WHERE event_id = 3",
+        "UPDATE instances SET updated_at = 1 WHERE parent_instance_id IS NULL",
+    ] {
+        let plan = plan(&db, sql);
+        assert!(plan.iter().any(|step| is_costly(step)), "{sql}: {plan:?}");
+    }
+    let plan = plan(&db, "SELECT 1 FROM history WHERE instance_id = 'a' ORDER BY execution_id");
+    assert!(!plan.iter().any(|step| is_costly(step)), "{plan:?}");
+}
+
+/// What it costs to find out that there is nothing, in steps of SQLite's machine.
+fn steps(db: &Db, sql: &str, params: impl rusqlite::Params) -> i32 {
+    let mut statement = db.conn.prepare(sql).unwrap();
+    let mut rows = statement.query(params).unwrap();
+    rows.next().unwrap();
+    drop(rows);
+    statement.get_status(StatementStatus::VmStep)
+}
+
+#[test]
+fn what_waits_for_later_costs_a_fetch_nothing() {
+    const NOW: i64 = 1_000;
+    let fetches = |db: &Db| {
+        [
+            ("candidate_turns", steps(db, sql::CANDIDATE_TURNS, [NOW])),
+            ("expired_turns", steps(db, sql::EXPIRED_TURNS, [NOW])),
+            ("next_message", steps(db, sql::NEXT_MESSAGE, [NOW])),
+        ]
+    };
+    let db = db();
+    db.run(sql::ENQUEUE_MESSAGE, ("ready", "{}", NOW)).unwrap();
+    db.run(sql::ENQUEUE_MESSAGE, ("later", "{}", NOW + 1)).unwrap();
+    let empty = fetches(&db);
+    db.control("BEGIN IMMEDIATE").unwrap();
+    for n in 0..10_000 {
+        let instance = format!("i{n}");
+        db.run(sql::ENQUEUE_MESSAGE, (&instance, "{}", NOW + 1 + n)).unwrap();
+        let row = (instance, "Orch", "1.0.0", 1, None::<&str>, 1);
+        db.run(sql::UPSERT_INSTANCE, row).unwrap();
+    }
+    db.control("COMMIT").unwrap();
+    let full = fetches(&db);
+    for ((name, empty), (_, full)) in empty.into_iter().zip(full) {
+        let plan = plan(&db, sql::ALL.iter().find(|(found, _)| *found == name).unwrap().1).join("\n    ");
+        assert!(
+            full * 10 <= empty * 11,
+            "{name}: {empty} steps without waiting timers, {full} with 10,000\n    {plan}"
+        );
+    }
+}

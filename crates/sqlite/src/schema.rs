@@ -1,0 +1,114 @@
+//! Whose file it is, and whether its schema is up to date.
+
+use crate::db::{Db, Result, column};
+use crate::open::{cannot_open, not_a_database};
+use crate::{SqliteError, SqliteOptions, sql};
+use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, pending};
+use rusqlite::ErrorCode;
+use std::path::Path;
+
+/// Marks our files: "Outl".
+const APPLICATION_ID: i64 = 0x4F75_746C;
+
+/// Append-only: a released text never changes.
+static MIGRATIONS: [Migration; 1] =
+    [Migration { version: 1, name: "initial", sql: include_str!("../migrations/0001_initial.sql") }];
+
+/// Whether the file is ours; if not, it must be empty. One with a schema and without our mark belongs to somebody else.
+pub(crate) fn refuse_foreign(db: &Db, path: &Path) -> Result<bool> {
+    let foreign = |found: String| SqliteError::Foreign { path: path.to_owned(), found };
+    // Both looks at one moment: between them another process could make a store of an empty file.
+    let transaction = db.conn.unchecked_transaction()?;
+    let mark = mark(db).map_err(|error| opening_error(path, error))?;
+    let first: Option<String> = db.one(sql::FIRST_SCHEMA_NAME, [], |row| row.get(0))?;
+    transaction.finish()?;
+    match (mark, first) {
+        (APPLICATION_ID, _) => Ok(true),
+        (0, None) => Ok(false),
+        (0, Some(name)) if name == "_sqlx_migrations" || name == "instances" => {
+            Err(foreign("it looks like a store of another durable-execution library".to_string()))
+        }
+        (0, Some(name)) => Err(foreign(format!("it has a schema of its own, such as '{name}'"))),
+        (mark, _) => Err(foreign(format!("it is marked with application id {mark:#x}"))),
+    }
+}
+
+fn mark(db: &Db) -> rusqlite::Result<i64> {
+    db.conn.pragma_query_value(None, "application_id", |row| row.get(0))
+}
+
+pub(crate) fn migrate(db: &Db, path: &Path, options: &SqliteOptions) -> Result<()> {
+    // The common case needs no write lock.
+    if due(db, path)?.is_empty() {
+        return Ok(());
+    }
+    db.control("BEGIN IMMEDIATE")?;
+    let migrated = apply_pending(db, path, options);
+    match migrated {
+        Ok(()) => db.control("COMMIT"),
+        Err(error) => {
+            db.control("ROLLBACK")?;
+            Err(error)
+        }
+    }
+}
+
+fn apply_pending(db: &Db, path: &Path, options: &SqliteOptions) -> Result<()> {
+    // Somebody else may have been faster, so this looks again, under the lock.
+    for migration in due(db, path)? {
+        db.conn.execute_batch(sql::CREATE_LEDGER)?;
+        db.conn.execute_batch(migration.sql).map_err(|error| not_applied(path, migration, error))?;
+        let applied_at = column(options.clock.now_ms());
+        let row = (migration.version, migration.name, migration.checksum(), applied_at);
+        db.run(sql::WRITE_LEDGER, row)?;
+        db.conn.pragma_update(None, "application_id", APPLICATION_ID)?;
+    }
+    Ok(())
+}
+
+fn not_applied(path: &Path, migration: &Migration, error: rusqlite::Error) -> SqliteError {
+    match error.sqlite_error_code() {
+        // The statement itself: the tables are not what the ledger says.
+        Some(ErrorCode::Unknown) => {
+            damaged(path, format!("version {} cannot be applied: {error}", migration.version))
+        }
+        _ => error.into(),
+    }
+}
+
+/// An up-to-date schema, or an error.
+pub(crate) fn check_schema(db: &Db, path: &Path) -> Result<()> {
+    match due(db, path)?.first() {
+        None => Ok(()),
+        Some(migration) => Err(damaged(path, format!("version {} is missing", migration.version))),
+    }
+}
+
+/// What is to be applied to a file that is ours or empty.
+pub(crate) fn due(db: &Db, path: &Path) -> Result<&'static [Migration]> {
+    if mark(db)? != APPLICATION_ID {
+        return Ok(&MIGRATIONS);
+    }
+    let read =
+        db.all(sql::READ_LEDGER, [], |row| Ok(Applied { version: row.get(0)?, checksum: row.get(1)? }));
+    let ledger = read.map_err(|error| match error {
+        SqliteError::Other(reason) => damaged(path, format!("it cannot be read: {reason}")),
+        error => error,
+    })?;
+    if ledger.is_empty() {
+        return Err(damaged(path, "version 1 is missing".to_string()));
+    }
+    pending(&MIGRATIONS, &ledger).map_err(|refusal| SqliteError::Schema { path: path.to_owned(), refusal })
+}
+
+fn damaged(path: &Path, what: String) -> SqliteError {
+    SqliteError::Schema { path: path.to_owned(), refusal: MigrationRefusal::Damaged { what } }
+}
+
+fn opening_error(path: &Path, error: rusqlite::Error) -> SqliteError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => not_a_database(path),
+        Some(ErrorCode::CannotOpen) => cannot_open(path, &error),
+        _ => error.into(),
+    }
+}

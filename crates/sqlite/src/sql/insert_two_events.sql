@@ -1,0 +1,2 @@
+INSERT INTO history (instance_id, execution_id, event_id, event_type, event_data)
+VALUES (?1, ?2, ?3, ?4, ?5), (?1, ?2, ?6, ?7, ?8)

@@ -1,0 +1,1 @@
+SELECT session_id FROM worker_queue WHERE id = ?1

@@ -1,1 +1,0 @@
-UPDATE instances SET current_execution_id = max(current_execution_id, ?2), updated_at = ?3 WHERE instance_id = ?1

@@ -1,0 +1,65 @@
+//! The SQLite store against the specification: random sequences of every call, on both at once, with the answers and
+//! the whole content compared.
+//!
+//! `OUTLAST_MODEL_CASES` sets the number of sequences, `OUTLAST_MODEL_SEED` chooses others.
+
+mod apply;
+mod build;
+mod dump;
+mod generate;
+mod ops;
+mod regressions;
+mod run;
+mod turn;
+
+use ops::Op;
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
+use std::str::FromStr;
+use tempfile::TempDir;
+
+/// Runs a sequence on new stores.
+fn run(ops: &[Op]) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("model.db");
+    runtime.block_on(async { run::Pair::open(&path).await.run(ops).await })
+}
+
+fn setting<T: FromStr>(name: &str, default: T) -> T {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// What is left when every call is taken out that the difference does not need: shrinking keeps calls together that
+/// were generated together.
+fn without_needless(mut ops: Vec<Op>) -> Vec<Op> {
+    for at in (0..ops.len()).rev() {
+        let op = ops.remove(at);
+        if run(&ops).is_ok() {
+            ops.insert(at, op);
+        }
+    }
+    ops
+}
+
+#[test]
+fn agrees_with_the_specification() {
+    let mut runner = TestRunner::new(Config {
+        cases: setting("OUTLAST_MODEL_CASES", 300),
+        rng_seed: RngSeed::Fixed(setting("OUTLAST_MODEL_SEED", 1)),
+        failure_persistence: None,
+        max_shrink_iters: 20_000,
+        max_shrink_time: 120_000,
+        ..Config::default()
+    });
+    let outcome = runner.run(&generate::sequence(), |ops| run(&ops).map_err(TestCaseError::fail));
+    match outcome {
+        Ok(()) => {}
+        Err(TestError::Fail(_, ops)) => {
+            let ops = without_needless(ops);
+            let difference = run(&ops).expect_err("it failed before");
+            let ops: Vec<String> = ops.iter().map(|op| format!("    {op:?},\n")).collect();
+            panic!("the stores differ at {difference}\nafter the sequence\n{}", ops.concat());
+        }
+        Err(TestError::Abort(reason)) => panic!("no sequence could be made: {reason}"),
+    }
+}

@@ -1,0 +1,149 @@
+//! Sequences that once told the stores apart, or that random ones meet too seldom.
+
+use super::ops::*;
+
+fn agree(ops: impl IntoIterator<Item = Vec<Op>>) {
+    let ops: Vec<Op> = ops.into_iter().flatten().collect();
+    super::run(&ops).unwrap_or_else(|difference| panic!("the stores differ at {difference}"));
+}
+
+fn enqueue(message: Message) -> Op {
+    Op::Enqueue { message, delay: None }
+}
+
+fn fetch() -> Op {
+    Op::FetchTurn { lease: LEASE, supported: None, how: Fetch::WithHistory }
+}
+
+fn ack(execution: Execution, turn: Turn) -> Op {
+    Op::AckTurn { token: Token::Turn(0), execution, turn }
+}
+
+/// A whole turn of an instance.
+fn turn(id: Id, execution: Execution, turn: Turn) -> Vec<Op> {
+    vec![enqueue(Message::Start(id)), fetch(), ack(execution, turn)]
+}
+
+fn named(status: Option<&'static str>, parent: Option<Id>) -> Turn {
+    Turn { name: Some("Flow"), version: Some("1"), status, parent, ..Turn::default() }
+}
+
+fn set(key: &'static str) -> Turn {
+    Turn { events: vec![(EventId::Next, Happened::Set(key, "1"))], ..Turn::default() }
+}
+
+fn append(id: Id, happened: Happened) -> Op {
+    Op::Append { to: id, execution: 1, events: vec![(EventId::Next, happened)] }
+}
+
+#[test]
+fn an_instance_that_starts_has_no_history_whatever_was_appended() {
+    agree([vec![append("a", Happened::Completed), enqueue(Message::Start("a")), fetch()]]);
+}
+
+#[test]
+fn events_that_were_appended_before_the_execution_count() {
+    let warm = Op::FetchTurn { lease: LEASE, supported: None, how: Fetch::Warm };
+    agree([
+        vec![append("a", Happened::Scheduled), append("a", Happened::Scheduled)],
+        turn("a", Execution::Fetched, named(None, None)),
+        vec![enqueue(Message::External("a")), warm],
+    ]);
+}
+
+#[test]
+fn an_appended_failure_is_the_outcome_of_an_execution_that_failed() {
+    for status in ["Failed", "Completed"] {
+        agree([
+            vec![append("a", Happened::Failed)],
+            turn("a", Execution::Fetched, named(Some(status), None)),
+            vec![Op::Read(Read::Outcome("a"))],
+        ]);
+    }
+}
+
+#[test]
+fn a_lease_that_is_over_goes_with_its_unreadable_messages() {
+    agree([vec![
+        enqueue(Message::Start("a")),
+        fetch(),
+        Op::Damage(Damage::Messages, "a"),
+        Op::Advance(LEASE),
+        fetch(),
+        Op::AbandonTurn { token: Token::Turn(0), delay: None, ignore_attempt: false },
+    ]]);
+}
+
+#[test]
+fn a_lease_that_is_over_goes_when_only_orphans_are_left() {
+    agree([vec![
+        enqueue(Message::Start("a")),
+        fetch(),
+        Op::Damage(Damage::Messages, "a"),
+        enqueue(Message::Cancel("a")),
+        Op::Advance(LEASE),
+        fetch(),
+        Op::RenewTurn { token: Token::Turn(0), extend: LEASE },
+        Op::AbandonTurn { token: Token::Turn(0), delay: None, ignore_attempt: true },
+    ]]);
+}
+
+#[test]
+fn unreadable_messages_are_set_aside_in_their_order() {
+    agree([vec![
+        Op::Enqueue { message: Message::Cancel("a"), delay: Some(1) },
+        enqueue(Message::Start("a")),
+        fetch(),
+        Op::Advance(LEASE),
+        Op::Damage(Damage::Messages, "a"),
+        fetch(),
+        Op::Read(Read::DeadLetters(2)),
+    ]]);
+}
+
+#[test]
+fn a_deletion_names_the_running_instance_before_the_orphan() {
+    agree([
+        turn("a", Execution::Fetched, named(None, None)),
+        turn("b", Execution::Fetched, named(None, Some("a1"))),
+        vec![Op::DeleteAtomic { ids: vec!["a1", "a"], force: false }],
+    ]);
+}
+
+#[test]
+fn keys_that_an_older_execution_changed_are_merged_by_the_newest() {
+    agree([
+        turn("a", Execution::Number(2), named(None, None)),
+        turn("a", Execution::Number(1), set("k")),
+        turn("a", Execution::Number(2), named(Some("Completed"), None)),
+    ]);
+    agree([
+        turn("a", Execution::Number(2), Turn::default()),
+        turn("a", Execution::Number(1), set("k")),
+        turn("a", Execution::Number(3), named(Some("ContinuedAsNew"), None)),
+    ]);
+}
+
+#[test]
+fn roots_that_stay_do_not_count_against_the_limit_of_a_bulk_deletion() {
+    let bulk = |ids, limit| Op::DeleteBulk(Bulk { ids, finished_ago: None, limit: Some(limit) });
+    for ids in [None, Some(vec!["b", "a", "ö"])] {
+        agree([
+            turn("a", Execution::Fetched, named(Some("Completed"), None)),
+            turn("a1", Execution::Fetched, named(None, Some("a"))),
+            turn("b", Execution::Fetched, named(Some("Failed"), None)),
+            turn("ö", Execution::Fetched, named(Some("Completed"), None)),
+            vec![bulk(ids.clone(), 1), bulk(ids, 2)],
+        ]);
+    }
+}
+
+#[test]
+fn pruning_leaves_the_time_of_the_last_turn() {
+    agree([
+        turn("a", Execution::Number(2), named(None, None)),
+        vec![Op::Advance(1)],
+        turn("a", Execution::Number(1), Turn { status: Some("Completed"), ..Turn::default() }),
+        vec![Op::Prune { id: "a", keep_last: None, finished_ago: None }, Op::Read(Read::Info("a"))],
+    ]);
+}

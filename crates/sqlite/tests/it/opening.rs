@@ -1,0 +1,191 @@
+//! What becomes a store, and how it is opened.
+
+use crate::factory::raw;
+use crate::refusing::untouched;
+use crate::support::*;
+use outlast_provider::Provider;
+use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+#[tokio::test]
+async fn plain_urls_create_and_mode_rw_insists() {
+    let (folder, path) = fresh();
+    for options in ["?mode=rw", "?mode=ro"] {
+        let error = untouched(&path, options).await;
+        assert!(matches!(error, SqliteError::CannotOpen { .. }), "{error:?}");
+    }
+    let plain = [
+        url(&path),
+        format!("sqlite://{}", folder.path().join("slashes.db").display()),
+        format!("sqlite:{}?mode=rwc", folder.path().join("create.db").display()),
+        format!("sqlite:{}?cache=private", folder.path().join("a%20b%3F.db").display()),
+    ];
+    for url in &plain {
+        hello(&SqliteProvider::new(url, None).await.unwrap(), "i").await;
+    }
+    let names: Vec<String> = files(folder.path()).into_keys().collect();
+    assert_eq!(names, ["a b?.db", "create.db", "slashes.db", "store.db"]);
+    let provider = SqliteProvider::new(&format!("{}?mode=rw", url(&path)), None).await.unwrap();
+    assert_eq!(provider.read("i").await.unwrap().len(), 4);
+}
+
+/// As other tools leave it: pages, but no tables.
+#[tokio::test]
+async fn an_empty_database_becomes_a_store() {
+    for sql in
+        ["PRAGMA journal_mode = WAL", "CREATE TABLE gone (a); DROP TABLE gone", "PRAGMA user_version = 3"]
+    {
+        let (_folder, path) = fresh();
+        raw(&path).execute_batch(sql).unwrap();
+        assert!(size(&path) > 0, "{sql}");
+        hello(&open(&path).await, "i").await;
+        assert_eq!(count(&path, "PRAGMA auto_vacuum"), 2, "{sql}");
+        assert_eq!(open(&path).await.read("i").await.unwrap().len(), 4);
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_vanishes_is_not_made_anew() {
+    let (_folder, path) = fresh();
+    let provider = open(&path).await;
+    hello(&provider, "i").await;
+    for file in [path.clone(), beside(&path, "-wal"), beside(&path, "-shm")] {
+        std::fs::remove_file(file).unwrap();
+    }
+    let error = provider.backup_to(path.with_extension("copy")).await.unwrap_err();
+    assert!(matches!(&error, SqliteError::CannotOpen { path: missing, .. } if *missing == path), "{error:?}");
+    assert!(!path.exists() && !path.with_extension("copy").exists());
+}
+
+#[tokio::test]
+async fn a_read_only_store_reads_and_refuses_to_write() {
+    let (_folder, path) = fresh();
+    used(&path).await;
+    open(&path).await.enqueue_for_orchestrator(start("waiting"), None).await.unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let provider = SqliteProvider::new(&format!("{}?mode=ro", url(&path)), None).await.unwrap();
+    assert_eq!(provider.read("i7").await.unwrap().len(), 4);
+    let admin = provider.as_management_capability().unwrap();
+    assert_eq!(admin.list_instances().await.unwrap().len(), 50);
+    assert_eq!(provider.integrity_check().await.unwrap(), [""; 0]);
+    let refused = [
+        provider.enqueue_for_orchestrator(start("new"), None).await.unwrap_err(),
+        provider.append_with_execution("i7", 1, vec![ended("i7", 9)]).await.unwrap_err(),
+        admin.delete_instance("i7", true).await.unwrap_err(),
+        provider.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap_err(),
+        provider.fetch_orchestration_item(LONG, PATIENCE, None).await.unwrap_err(),
+    ];
+    for error in &refused {
+        assert!(error.message.contains("read-only") && !error.is_retryable(), "{error:?}");
+    }
+    assert_eq!(provider.read("i7").await.unwrap().len(), 4, "it still reads");
+    drop(provider);
+    assert!(std::fs::read(&path).unwrap() == before, "the file was changed");
+}
+
+#[tokio::test]
+async fn stores_in_memory_are_private() {
+    let shared = "sqlite::memory:?cache=shared";
+    let providers = [
+        SqliteProvider::new_in_memory().await.unwrap(),
+        SqliteProvider::new_in_memory().await.unwrap(),
+        SqliteProvider::new(shared, None).await.unwrap(),
+        SqliteProvider::new(shared, None).await.unwrap(),
+        SqliteProvider::new("sqlite:x?mode=memory", None).await.unwrap(),
+    ];
+    for (n, provider) in providers.iter().enumerate() {
+        hello(provider, &format!("i{n}")).await;
+    }
+    for (n, provider) in providers.iter().enumerate() {
+        let found = provider.as_management_capability().unwrap().list_instances().await.unwrap();
+        assert_eq!(found, [format!("i{n}")]);
+    }
+    assert!(!Path::new("x").exists());
+}
+
+#[tokio::test]
+async fn only_the_owner_may_read_the_files() {
+    const TEST: &str = "opening::only_the_owner_may_read_the_files";
+    if let Some(path) = role(TEST) {
+        let provider = open(&path).await;
+        hello(&provider, "i").await;
+        let copy = path.with_extension("copy");
+        provider.backup_to(&copy).await.unwrap();
+        for file in [beside(&path, "-wal"), beside(&path, "-shm"), path, copy] {
+            let mode = file.metadata().unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o600, "{} has mode {mode:o}", file.display());
+        }
+        return;
+    }
+    let (_folder, path) = fresh();
+    let inner = child(TEST, &path);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "umask 000; exec \"$0\" \"$@\""]).arg(inner.get_program()).args(inner.get_args());
+    shell.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = shell.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[tokio::test]
+async fn reopening_keeps_everything() {
+    let (_folder, path) = fresh();
+    used(&path).await;
+    let provider = open(&path).await;
+    create(&provider, "kv").await;
+    provider.enqueue_for_orchestrator(start("leased"), None).await.unwrap();
+    let (_, turn_token, _) = turn(&provider).await;
+    provider.enqueue_for_worker(activity("kv", 9)).await.unwrap();
+    let (_, work_token, _) = work(&provider).await;
+    provider.enqueue_for_orchestrator(start("later"), Some(LONG)).await.unwrap();
+    let (before, dump) = (rows(&path), provider.debug_dump().await);
+    drop(provider);
+    assert_eq!(size(&beside(&path, "-wal")), 0, "a store that is closed leaves no log");
+    let provider = open(&path).await;
+    assert_eq!(rows(&path), before);
+    assert_eq!(provider.debug_dump().await, dump);
+    assert!(provider.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap().is_none(), "both are held");
+    ack(&provider, &turn_token, vec![started("leased")], vec![], named()).await.unwrap();
+    provider.ack_work_item(&work_token, None).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn ten_at_once_create_one_store() {
+    for _ in 0..40 {
+        let (_folder, path) = fresh();
+        let opening: Vec<_> = (0..10)
+            .map(|n| {
+                let path = path.clone();
+                tokio::spawn(async move {
+                    let provider = SqliteProvider::new(&url(&path), None).await.unwrap();
+                    provider.enqueue_for_orchestrator(start(&format!("i{n}")), None).await.unwrap();
+                    provider
+                })
+            })
+            .collect();
+        let mut providers = Vec::new();
+        for opened in opening {
+            providers.push(opened.await.unwrap());
+        }
+        assert_eq!(count(&path, "SELECT count(*) FROM outlast_migrations"), 1);
+        assert_eq!(count(&path, "SELECT count(*) FROM orchestrator_queue"), 10);
+    }
+}
+
+#[tokio::test]
+async fn a_provider_without_readers_and_one_without_threads_do_the_same() {
+    for (inline, reader_connections) in [(false, 0), (true, 2)] {
+        let (_folder, path) = fresh();
+        let provider =
+            open_with(&path, SqliteOptions { inline, reader_connections, ..Default::default() }).await;
+        hello(&provider, "i").await;
+        assert_eq!(provider.read("i").await.unwrap().len(), 4);
+        provider.checkpoint().await.unwrap();
+        assert_eq!(provider.integrity_check().await.unwrap(), [""; 0]);
+    }
+}

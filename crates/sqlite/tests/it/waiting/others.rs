@@ -1,0 +1,84 @@
+//! Work that comes from somebody else who uses the file.
+
+use super::*;
+use outlast_model::wall_clock_ms;
+
+fn message(data: String) -> WorkItem {
+    WorkItem::ExternalRaised { instance: "i".to_string(), name: "event".to_string(), data }
+}
+
+/// How long each of 20 messages took, from the call that sent it to the fetch that waited for it.
+async fn delays(provider: &SqliteProvider) -> Vec<u64> {
+    let mut delays = Vec::new();
+    while delays.len() < 20 {
+        let (item, token, _) = turn(provider).await;
+        let now = wall_clock_ms();
+        for message in &item.messages {
+            let WorkItem::ExternalRaised { data, .. } = message else { panic!("{message:?}") };
+            delays.push(now.saturating_sub(data.parse().unwrap()));
+        }
+        ack(provider, &token, vec![], vec![], named()).await.unwrap();
+    }
+    delays
+}
+
+/// Whether others' work was noticed soon enough.
+fn is_soon(who: &str, delays: Vec<u64>) -> bool {
+    let (median, worst) = median(delays);
+    println!("work from {who}: noticed after {median} ms (median), {worst} ms (worst)");
+    median < 60 && worst < 500
+}
+
+/// Sends 20 messages, one after the other, with the time of sending.
+async fn send(provider: &SqliteProvider) {
+    for n in 0..20 {
+        // A fetch that finds nothing is the pause; of different lengths, so that they fall between two looks.
+        let pause = Duration::from_millis(53 + 7 * n);
+        let none = TagFilter::tags(["nobody"]);
+        assert!(provider.fetch_work_item(LONG, pause, None, &none).await.unwrap().is_none());
+        provider.enqueue_for_orchestrator(message(wall_clock_ms().to_string()), None).await.unwrap();
+    }
+}
+
+/// A machine that is busy with something else spoils one attempt, not three.
+const ATTEMPTS: usize = 3;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_from_a_second_provider_is_noticed() {
+    let _alone = ALONE.lock().await;
+    let (_folder, path) = fresh();
+    let provider = open(&path).await;
+    create(&provider, "i").await;
+    let second = Arc::new(open(&path).await);
+    for _ in 0..ATTEMPTS {
+        let second = Arc::clone(&second);
+        let sending = tokio::spawn(async move { send(&second).await });
+        let delays = delays(&provider).await;
+        sending.await.unwrap();
+        if is_soon("a second provider", delays) {
+            return;
+        }
+    }
+    panic!("work from a second provider was noticed too late, {ATTEMPTS} times");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_from_a_second_process_is_noticed() {
+    const TEST: &str = "waiting::others::work_from_a_second_process_is_noticed";
+    if let Some(path) = role(TEST) {
+        return send(&open(&path).await).await;
+    }
+    let _alone = ALONE.lock().await;
+    let (_folder, path) = fresh();
+    let provider = open(&path).await;
+    create(&provider, "i").await;
+    for _ in 0..ATTEMPTS {
+        let mut second = child(TEST, &path).spawn().unwrap();
+        let delays = delays(&provider).await;
+        assert!(second.wait().unwrap().success());
+        if is_soon("a second process", delays) {
+            return;
+        }
+    }
+    panic!("work from a second process was noticed too late, {ATTEMPTS} times");
+}
