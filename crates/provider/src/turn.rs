@@ -30,7 +30,8 @@ pub struct FetchedTurn {
     pub lock_token: String,
     /// Highest delivery count among the messages.
     pub attempt_count: u32,
-    /// Highest event id stored for `item.execution_id`, 0 if there is none. `None`: the store does not know.
+    /// Highest event id of the stored history that belongs to the turn, 0 if there is none. `None`: the store does not
+    /// know.
     pub last_event_id: Option<u64>,
     /// Whether history and key-value snapshot were read.
     pub history_loaded: bool,

@@ -80,25 +80,17 @@ fn insert_together(
         statement.raw_bind_parameter(4 + 3 * n, event.event_type)?;
         statement.raw_bind_parameter(5 + 3 * n, &event.event_data)?;
     }
+    let before = db.conn.total_changes();
     match statement.raw_execute() {
         Ok(_) => Ok(()),
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-            drop(statement);
-            Err(SqliteError::Refused(duplicate_event(existing(db, instance, execution, events)?)))
+            // The events before the one that exists have been inserted; the caller undoes that.
+            let inserted = usize::try_from(db.conn.total_changes() - before).unwrap_or(0);
+            let existing = events.get(inserted).or(events.first()).map_or(0, |event| event.event_id);
+            Err(SqliteError::Refused(duplicate_event(existing)))
         }
         Err(error) => Err(error.into()),
     }
-}
-
-/// The first of these events that exists already.
-fn existing(db: &Db, instance: &str, execution: i64, events: &[HistoryRow]) -> Result<u64> {
-    for event in events {
-        let key = (instance, execution, column(event.event_id));
-        if db.one(sql::EVENT_EXISTS, key, |_| Ok(()))?.is_some() {
-            return Ok(event.event_id);
-        }
-    }
-    Ok(events.first().map_or(0, |event| event.event_id))
 }
 
 /// Appends events outside of a turn.

@@ -44,7 +44,6 @@ statements! {
     DUMP_WORK = "dump_work",
     ENQUEUE_MESSAGE = "enqueue_message",
     ENQUEUE_WORK = "enqueue_work",
-    EVENT_EXISTS = "event_exists",
     EXECUTION_INFO = "execution_info",
     EXPIRED_TURNS = "expired_turns",
     EXPIRED_WORK = "expired_work",

@@ -123,6 +123,8 @@ impl Store {
         let outcome = self.transact(&db, &mut calls, look, &mut serving, more);
         let broken = outcome.as_ref().is_err_and(SqliteError::breaks_connection);
         let left_open = outcome.is_err() && !db.conn.is_autocommit();
+        // A store in memory has nothing but its connection.
+        let broken = broken && self.location != Location::Memory;
         if broken || (left_open && db.control("ROLLBACK").is_err()) {
             // Never go on with a connection whose write failed: what it has cached may not be what is stored.
             drop(db);
@@ -189,21 +191,7 @@ impl Store {
             self.wake_at = 0;
         }
         let mut news = News { turns: look, work: look, later: u64::MAX };
-        let mut applied = self.apply_all(db, calls, &mut news);
-        // What has arrived meanwhile shares the transaction.
-        while applied.is_ok() {
-            let arrived = more();
-            if arrived.is_empty() {
-                break;
-            }
-            let from = calls.len();
-            calls.extend(self.sort(arrived));
-            applied = self.apply_all(db, &mut calls[from..], &mut news);
-        }
-        if applied.is_ok() {
-            applied = self.serve(db, &mut news, serving);
-        }
-        let careful = applied.is_err();
+        let careful = self.apply_and_serve(db, calls, &mut news, serving, more).is_err();
         if careful {
             // Somebody failed half-way: put everything back, and let each call stand or fall alone.
             self.return_unserved(serving);
@@ -233,6 +221,33 @@ impl Store {
             self.wake_at = self.next_wake(db).unwrap_or(later);
         }
         Ok(careful)
+    }
+
+    /// Applies what is there, and what arrives meanwhile, and serves the fetches that wait. An error means that a call
+    /// or a fetch failed half-way.
+    fn apply_and_serve(
+        &mut self,
+        db: &Db,
+        calls: &mut Vec<Box<dyn Call>>,
+        news: &mut News,
+        serving: &mut Serving,
+        more: &mut dyn FnMut() -> Vec<Command>,
+    ) -> Result<()> {
+        let mut applied = 0;
+        loop {
+            self.apply_all(db, &mut calls[applied..], news)?;
+            applied = calls.len();
+            let mut arrived = more();
+            if arrived.is_empty() {
+                self.serve(db, news, serving)?;
+                (news.turns, news.work) = (false, false);
+                arrived = more();
+            }
+            if arrived.is_empty() {
+                return Ok(());
+            }
+            calls.extend(self.sort(arrived));
+        }
     }
 
     /// The fast way: no savepoints. An error means that a call failed after it had written something.

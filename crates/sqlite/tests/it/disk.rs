@@ -35,7 +35,8 @@ mod needs_root {
 
     impl Drop for SmallDisk {
         fn drop(&mut self) {
-            let _ = Command::new("umount").arg(self.0.path()).status();
+            // Lazily: after a failure, somebody may still have the store open.
+            let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
         }
     }
 

@@ -154,6 +154,18 @@ async fn reopening_keeps_everything() {
     provider.ack_work_item(&work_token, None).await.unwrap();
 }
 
+#[tokio::test]
+async fn a_store_that_is_closed_is_one_file() {
+    let (folder, path) = fresh();
+    for n in 0..50 {
+        let provider = open(&path).await;
+        provider.enqueue_for_worker(activity("i", n)).await.unwrap();
+        assert!(provider.read("i").await.unwrap().is_empty());
+        drop(provider);
+        assert_eq!(files(folder.path()).into_keys().collect::<Vec<_>>(), ["store.db"]);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn ten_at_once_create_one_store() {
     for _ in 0..40 {
