@@ -194,7 +194,7 @@ fn verified(path: &Path, pragma: &'static str, wanted: String, found: String) ->
 /// A database has at least one page.
 const SMALLEST_DATABASE: u64 = 512;
 
-fn log_of(path: &Path) -> PathBuf {
+pub(crate) fn log_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     name.into()

@@ -57,7 +57,7 @@ impl Default for SqliteOptions {
             reader_connections: 2,
             cache_bytes: 8 << 20,
             wal_limit_bytes: 32 << 20,
-            foreign_poll_interval: Duration::from_millis(40),
+            foreign_poll_interval: Duration::from_millis(45),
             orphan_life: Duration::from_millis(DEFAULT_LIFE_MS),
             inline: false,
             clock: Arc::new(SystemClock),

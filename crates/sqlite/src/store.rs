@@ -12,6 +12,7 @@ use outlast_provider::FetchedWork;
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// The writing side of a store.
 pub(crate) struct Store {
@@ -28,9 +29,13 @@ pub(crate) struct Store {
     /// Nothing becomes available before this time, as far as this process knows.
     wake_at: u64,
     data_version: i64,
+    /// Size and time of the log at the last two looks.
+    log_seen: (LogSeen, LogSeen),
     /// Whether another process committed before the last transaction.
     met_others: bool,
 }
+
+type LogSeen = Option<(u64, SystemTime)>;
 
 /// A fetch with what it was given, before the commit.
 struct Served<A, L: Leases> {
@@ -59,6 +64,7 @@ impl Store {
             horizons: Horizons::default(),
             wake_at: 0,
             data_version: 0,
+            log_seen: (None, None),
             met_others: false,
         })
     }
@@ -76,10 +82,25 @@ impl Store {
 
     /// Whether another process committed since the last look.
     pub(crate) fn foreign_commit(&mut self) -> bool {
+        if !self.log_changed() {
+            return false;
+        }
         let Some(db) = self.db.take() else { return false };
-        let seen = self.location != Location::Memory && self.foreign_commit_in(&db);
+        let seen = self.foreign_commit_in(&db);
         self.db = Some(db);
         seen
+    }
+
+    /// Whether the log was written to since the last looks: much cheaper to ask than the database, which takes locks.
+    /// Only two looks in a row with the same answer count, since two writes within one tick of the file system's clock
+    /// leave the same time behind.
+    fn log_changed(&mut self) -> bool {
+        let Location::File { path, .. } = &self.location else { return false };
+        let log = std::fs::metadata(open::log_of(path));
+        let now = log.and_then(|log| Ok((log.len(), log.modified()?))).ok();
+        let before = self.log_seen;
+        self.log_seen = (now, before.0);
+        now.is_none() || before != (now, now)
     }
 
     fn foreign_commit_in(&mut self, db: &Db) -> bool {
