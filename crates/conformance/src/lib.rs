@@ -68,6 +68,7 @@ pub mod prune;
 mod queue_semantics;
 pub mod sessions;
 pub mod start_policy;
+pub mod stress;
 pub mod tag_filtering;
 pub mod traps;
 pub mod waiting;

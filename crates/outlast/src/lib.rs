@@ -110,3 +110,15 @@ pub mod provider_validations {
 pub mod provider_validation {
     pub use outlast_conformance::*;
 }
+
+/// Stress runs for stores: configuration and figures. The runs come with the runtime.
+#[cfg(feature = "provider-test")]
+pub mod provider_stress_tests {
+    pub use outlast_conformance::stress::*;
+}
+
+/// [`provider_stress_tests`] under its other name.
+#[cfg(feature = "provider-test")]
+pub mod provider_stress_test {
+    pub use outlast_conformance::stress::*;
+}

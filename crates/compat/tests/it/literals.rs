@@ -134,3 +134,36 @@ fn what_management_returns_and_takes() {
     let tree = InstanceTree { root_id: String::from("r"), all_ids: vec![String::from("r")] };
     assert!(tree.is_root_only() && tree.size() == 1);
 }
+
+#[test]
+fn stress_configurations() {
+    use duroxide::provider_stress_tests::StressTestConfig;
+    use duroxide::provider_stress_tests::large_payload::LargePayloadConfig;
+    let base = StressTestConfig {
+        max_concurrent: 20_usize,
+        duration_secs: 10_u64,
+        tasks_per_instance: 5_usize,
+        activity_delay_ms: 10_u64,
+        orch_concurrency: 2_usize,
+        worker_concurrency: 2_usize,
+        wait_timeout_secs: 60_u64,
+    };
+    assert_eq!(format!("{base:?}"), format!("{:?}", StressTestConfig::default()));
+    let large = LargePayloadConfig {
+        base: StressTestConfig { wait_timeout_secs: 120, ..base },
+        small_payload_kb: 10_usize,
+        medium_payload_kb: 50_usize,
+        large_payload_kb: 100_usize,
+        activity_count: 20_usize,
+        sub_orch_count: 5_usize,
+    };
+    let usual = LargePayloadConfig::default();
+    assert_eq!(
+        (large.base.wait_timeout_secs, large.large_payload_kb),
+        (usual.base.wait_timeout_secs, usual.large_payload_kb)
+    );
+    assert_eq!(
+        (usual.base.max_concurrent, usual.base.tasks_per_instance, usual.base.activity_delay_ms),
+        (5, 1, 5)
+    );
+}

@@ -1,5 +1,5 @@
 //! Every path that programs for duroxide import, by exactly that path (spec/api.md 11, and the root of 1.3). The rows
-//! about client, runtime, contexts, registries, instrumentation and stress tests join with those modules.
+//! about client, runtime, contexts, registries and instrumentation join with those modules, as do the stress runs.
 
 #[allow(unused_imports, reason = "that the paths resolve is the test")]
 mod resolve {
@@ -43,6 +43,13 @@ mod resolve {
     use duroxide::providers::management;
     use duroxide::providers::memory::MemoryProvider;
     use duroxide::providers::sqlite;
+
+    use duroxide::provider_stress_test;
+    use duroxide::provider_stress_tests::StressTestConfig;
+    use duroxide::provider_stress_tests::StressTestResult;
+    use duroxide::provider_stress_tests::large_payload::LargePayloadConfig;
+    use duroxide::provider_stress_tests::parallel_orchestrations::ProviderStressFactory;
+    use duroxide::provider_stress_tests::print_comparison_table;
 
     use duroxide::provider_validation::ProviderFactory;
     use duroxide::provider_validation::run_all_validations;
