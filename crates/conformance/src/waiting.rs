@@ -333,3 +333,46 @@ pub async fn an_orphan_does_not_end_the_wait(factory: &dyn ProviderFactory) {
     let fetch = Queue::Turns.fetch(provider, LONG, patience(factory));
     assert_eq!(promptly(factory, "an enqueue", fetch, happens(put)).await.nth, 1);
 }
+
+/// The end of a session that began after the fetch had begun to wait ends the wait as well.
+pub async fn the_end_of_a_later_session_ends_the_wait(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let lease = factory.lock_timeout();
+    let (a, b) = (session_owner("a", lease), session_owner("b", lease));
+    let (untagged, tagged) = (TagFilter::default(), TagFilter::tags(["gpu"]));
+    let work = activity_with("bound", 2, Some("session"), Some("gpu"));
+    let waiting =
+        async { provider.fetch_work_item(LONG, patience(factory), Some(&b), &tagged).await.unwrap() };
+    let session = async {
+        sleep(BEFORE).await;
+        enqueue_work(provider, activity_with("bound", 1, Some("session"), None)).await;
+        fetch_work_as(provider, LONG, Some(&a), &untagged).await.expect("the session is free");
+        let due = Instant::now() + lease;
+        enqueue_work(provider, work.clone()).await;
+        due
+    };
+    let (fetched, _, _) = promptly(factory, "the end of a later session", waiting, session).await;
+    assert_eq!(fetched, work);
+}
+
+/// A message that came before its instance ends a later wait, once the instance exists.
+pub async fn an_orphan_that_found_its_instance_ends_the_wait(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let early = happens(async {
+        enqueue(provider, cancel("late")).await;
+        enqueue(provider, start_item("late")).await;
+    });
+    let (first, _) = join(wait_for_turn(provider, patience(factory)), early).await;
+    let (first, token, _) = first.expect("the start ends the wait");
+    Turn::new(&token).event(started("late")).metadata(named()).commit(provider).await;
+    if first.messages.len() == 2 {
+        // The store was slow to look, and saw both at once.
+        return;
+    }
+
+    let begun = Instant::now();
+    let (item, _, _) =
+        wait_for_turn(provider, Duration::from_secs(30)).await.expect("the early message is delivered");
+    assert_eq!(item.messages, [cancel("late")]);
+    assert!(begun.elapsed() < Duration::from_secs(5), "it is not forgotten for {:?}", begun.elapsed());
+}

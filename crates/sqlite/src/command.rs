@@ -1,7 +1,7 @@
 //! What the writer is asked to do.
 
 use crate::db::{Db, Result};
-use crate::waiting::{LeaseKind, TurnWaiter, WorkWaiter};
+use crate::waiting::{LeaseKind, TurnAsk, Waiter, WorkAsk};
 use outlast_provider::{Entropy, ProviderError};
 use tokio::sync::oneshot;
 
@@ -10,9 +10,9 @@ pub(crate) enum Command {
     /// A call that is applied once and answered when it is durable.
     Call(Box<dyn Call>),
     /// A fetch of a turn.
-    FetchTurn(TurnWaiter),
+    FetchTurn(Waiter<TurnAsk>),
     /// A fetch of activities.
-    FetchWork(WorkWaiter),
+    FetchWork(Waiter<WorkAsk>),
     /// A lease whose caller went away before it got it.
     Release(LeaseKind, String),
     /// A job for the writer's connection that must not run inside a transaction.

@@ -82,11 +82,10 @@ pub(crate) fn turn(
     line: &mut Line,
     wanted: usize,
     horizons: &mut Horizons,
-    orphan_life_ms: u64,
 ) -> Result<Option<RawTurn>> {
     // Every round either hands out a turn or removes or puts off the messages that it looked at.
     while let Some(candidate) = line.next(cx, horizons, wanted)? {
-        if let Some(turn) = claim(cx, ask, horizons, candidate, orphan_life_ms)? {
+        if let Some(turn) = claim(cx, ask, horizons, candidate)? {
             return Ok(Some(turn));
         }
     }
@@ -173,7 +172,6 @@ fn claim(
     ask: &TurnAsk,
     horizons: &mut Horizons,
     candidate: Candidate,
-    orphan_life_ms: u64,
 ) -> Result<Option<RawTurn>> {
     let instance = candidate.instance;
     let mut covered = match candidate.is_only {
@@ -213,7 +211,7 @@ fn claim(
             &messages,
             &covered,
             candidate.has_history,
-            orphan_life_ms,
+            ask.orphan_life_ms,
         )?,
     };
     let Some((orchestration_name, version, execution_id, last_event_id)) = resolved else {
@@ -297,7 +295,7 @@ type Resolved = (String, String, u64, Option<u64>);
 
 /// An instance without a row: perhaps it has a history, perhaps it starts now, perhaps it does not exist.
 fn resolve_unknown(
-    cx: &Cx<'_>,
+    cx: &mut Cx<'_>,
     instance: &str,
     secret: Secret,
     messages: &[WorkItem],
@@ -339,10 +337,11 @@ fn resolve_unknown(
 }
 
 /// Messages for an instance that does not exist wait a little longer each time, and not for ever.
-fn put_off(cx: &Cx<'_>, instance: &str, secret: Secret, tagged: &[Tagged], life_ms: u64) -> Result<()> {
+fn put_off(cx: &mut Cx<'_>, instance: &str, secret: Secret, tagged: &[Tagged], life_ms: u64) -> Result<()> {
     cx.db.run_exactly(tagged.len(), "putting orphans off", sql::UNTAG_MESSAGES, (instance, secret))?;
     let oldest = tagged.iter().map(|message| message.available_at).min().unwrap_or(cx.now);
-    let again_at = column(orphans::again_at(oldest, cx.now));
+    let again_at = orphans::again_at(oldest, cx.now);
+    cx.news.available_at(again_at);
     for message in tagged {
         if orphans::is_over(message.available_at, cx.now, life_ms) {
             let reason = orphans::reason(instance, life_ms);
@@ -350,7 +349,12 @@ fn put_off(cx: &Cx<'_>, instance: &str, secret: Secret, tagged: &[Tagged], life_
             bury(cx, DeadLetterQueue::Orchestrator, instance, &message.text, &reason, attempts)?;
             cx.db.run_exactly(1, "setting an orphan aside", sql::DELETE_MESSAGE, [message.id])?;
         } else {
-            cx.db.run_exactly(1, "putting an orphan off", sql::DELAY_MESSAGE, (message.id, again_at))?;
+            cx.db.run_exactly(
+                1,
+                "putting an orphan off",
+                sql::DELAY_MESSAGE,
+                (message.id, column(again_at)),
+            )?;
         }
     }
     Ok(())

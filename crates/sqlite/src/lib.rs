@@ -24,6 +24,7 @@ mod options;
 mod plans;
 mod provider;
 mod schema;
+mod serving;
 mod session;
 mod sql;
 mod start;

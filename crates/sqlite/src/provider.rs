@@ -216,6 +216,7 @@ impl SqliteProvider {
             lock_ms: saturating_ms(request.lock_timeout),
             filter: request.filter.cloned(),
             with_history: request.with_history,
+            orphan_life_ms: saturating_ms(self.options.orphan_life),
         };
         let parks = !request.poll_timeout.is_zero();
         self.submit(Command::FetchTurn(Waiter { ask, parks, fresh: true, reply }));

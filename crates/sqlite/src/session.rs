@@ -7,9 +7,11 @@ use outlast_provider::{SessionFetchConfig, saturating_ms};
 use std::time::Duration;
 
 /// The caller takes work of a session; false if another owner holds it.
-pub(crate) fn claim(cx: &Cx<'_>, session_id: &str, caller: &SessionFetchConfig) -> Result<bool> {
-    let locked_until = column(cx.now.saturating_add(saturating_ms(caller.lock_timeout)));
-    let claimed = (session_id, &caller.owner_id, locked_until, column(cx.now));
+pub(crate) fn claim(cx: &mut Cx<'_>, session_id: &str, caller: &SessionFetchConfig) -> Result<bool> {
+    let locked_until = cx.now.saturating_add(saturating_ms(caller.lock_timeout));
+    // When it ends, others can take what is left of it.
+    cx.news.available_at(locked_until);
+    let claimed = (session_id, &caller.owner_id, column(locked_until), column(cx.now));
     Ok(cx.db.run(sql::CLAIM_SESSION, claimed)? == 1)
 }
 

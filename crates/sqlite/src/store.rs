@@ -3,13 +3,12 @@
 use crate::command::{Between, Call, Command, Cx, News};
 use crate::counters::Counters;
 use crate::db::{Db, Result};
-use crate::fetch::{self, Horizons};
+use crate::fetch::Horizons;
 use crate::handle::Handle;
+use crate::serving::Waiters;
 use crate::url::Location;
-use crate::waiting::{Guarded, LeaseKind, Leases, RawTurn, TurnWaiter, Waiter, WorkWaiter};
+use crate::waiting::{LeaseKind, TurnAsk, WorkAsk};
 use crate::{SqliteError, SqliteOptions, open, sql, work, write};
-use outlast_provider::FetchedWork;
-use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -21,8 +20,8 @@ pub(crate) struct Store {
     counters: Arc<Counters>,
     /// `None` after a failed write, until it is opened again.
     db: Option<Db>,
-    turns: VecDeque<TurnWaiter>,
-    work: VecDeque<WorkWaiter>,
+    turns: Waiters<TurnAsk>,
+    work: Waiters<WorkAsk>,
     /// Jobs that wait for the end of the transaction.
     between: Vec<Between>,
     horizons: Horizons,
@@ -37,19 +36,6 @@ pub(crate) struct Store {
 
 type LogSeen = Option<(u64, SystemTime)>;
 
-/// A fetch with what it was given, before the commit.
-struct Served<A, L: Leases> {
-    waiter: Waiter<A, L>,
-    given: Result<Option<L>>,
-}
-
-/// What became of the waiting fetches in one transaction.
-#[derive(Default)]
-struct Serving {
-    turns: Vec<Served<crate::waiting::TurnAsk, RawTurn>>,
-    work: Vec<Served<crate::waiting::WorkAsk, Vec<FetchedWork>>>,
-}
-
 impl Store {
     pub(crate) fn open(location: Location, options: SqliteOptions, counters: Arc<Counters>) -> Result<Self> {
         let db = open::writer(&location, &options, &counters)?;
@@ -58,8 +44,8 @@ impl Store {
             options,
             counters,
             db: Some(db),
-            turns: VecDeque::new(),
-            work: VecDeque::new(),
+            turns: Waiters::default(),
+            work: Waiters::default(),
             between: Vec::new(),
             horizons: Horizons::default(),
             wake_at: 0,
@@ -75,9 +61,8 @@ impl Store {
 
     /// When waiting fetches should be tried again; `None` if nobody waits.
     pub(crate) fn wake_at(&mut self) -> Option<u64> {
-        self.turns.retain(|waiter| !waiter.is_gone());
-        self.work.retain(|waiter| !waiter.is_gone());
-        (!self.turns.is_empty() || !self.work.is_empty()).then_some(self.wake_at)
+        let anybody = self.turns.is_anybody_waiting() | self.work.is_anybody_waiting();
+        anybody.then_some(self.wake_at)
     }
 
     /// Whether another process committed since the last look.
@@ -140,8 +125,7 @@ impl Store {
             return self.fail(calls, &fault);
         }
         let Some(db) = self.db.take() else { return self.fail(calls, &SqliteError::Closed) };
-        let mut serving = Serving::default();
-        let outcome = self.transact(&db, &mut calls, look, &mut serving, more);
+        let outcome = self.transact(&db, &mut calls, look, more);
         let broken = outcome.as_ref().is_err_and(SqliteError::breaks_connection);
         let left_open = outcome.is_err() && !db.conn.is_autocommit();
         // A store in memory has nothing but its connection.
@@ -156,16 +140,13 @@ impl Store {
         match outcome {
             Ok(careful) => {
                 calls.into_iter().for_each(|call| call.answer(None));
-                self.deliver(serving, handle);
+                self.deliver(handle);
                 if careful {
                     // No fetch was served beside the call that failed.
                     self.process(Vec::new(), true, handle);
                 }
             }
-            Err(fault) => {
-                self.take_back(serving, &fault);
-                self.fail(calls, &fault);
-            }
+            Err(fault) => self.fail(calls, &fault),
         }
     }
 
@@ -175,8 +156,8 @@ impl Store {
         for command in commands {
             match command {
                 Command::Call(call) => calls.push(call),
-                Command::FetchTurn(waiter) => self.turns.push_back(waiter),
-                Command::FetchWork(waiter) => self.work.push_back(waiter),
+                Command::FetchTurn(waiter) => self.turns.push(waiter),
+                Command::FetchWork(waiter) => self.work.push(waiter),
                 Command::Release(kind, token) => calls.push(release(kind, token)),
                 Command::Between(job) => self.between.push(job),
                 Command::Stop => {}
@@ -201,7 +182,6 @@ impl Store {
         db: &Db,
         calls: &mut Vec<Box<dyn Call>>,
         look: bool,
-        serving: &mut Serving,
         more: &mut dyn FnMut() -> Vec<Command>,
     ) -> Result<bool> {
         db.control("BEGIN IMMEDIATE")?;
@@ -212,10 +192,11 @@ impl Store {
             self.wake_at = 0;
         }
         let mut news = News { turns: look, work: look, later: u64::MAX };
-        let careful = self.apply_and_serve(db, calls, &mut news, serving, more).is_err();
+        let careful = self.apply_and_serve(db, calls, &mut news, more).is_err();
         if careful {
             // Somebody failed half-way: put everything back, and let each call stand or fall alone.
-            self.return_unserved(serving);
+            self.turns.return_served();
+            self.work.return_served();
             self.counters.careful_batches.add(1);
             if !db.conn.is_autocommit() {
                 db.control("ROLLBACK")?;
@@ -234,7 +215,7 @@ impl Store {
         if changed {
             self.counters.commits.add(1);
         }
-        self.counters.calls.add(calls.len() + serving.turns.len() + serving.work.len());
+        self.counters.calls.add(calls.len() + self.turns.served() + self.work.served());
         self.wake_at = self.wake_at.min(news.later);
         if look {
             // What is committed stays committed, even if this cannot be read.
@@ -251,7 +232,6 @@ impl Store {
         db: &Db,
         calls: &mut Vec<Box<dyn Call>>,
         news: &mut News,
-        serving: &mut Serving,
         more: &mut dyn FnMut() -> Vec<Command>,
     ) -> Result<()> {
         let mut applied = 0;
@@ -260,8 +240,7 @@ impl Store {
             applied = calls.len();
             let mut arrived = more();
             if arrived.is_empty() {
-                self.serve(db, news, serving)?;
-                (news.turns, news.work) = (false, false);
+                self.serve(db, news)?;
                 arrived = more();
             }
             if arrived.is_empty() {
@@ -303,101 +282,14 @@ impl Store {
         Cx { db, now: self.options.clock.now_ms(), entropy: &*self.options.entropy, news }
     }
 
-    /// Gives waiting fetches what this transaction made available, in their order of arrival.
-    fn serve(&mut self, db: &Db, news: &mut News, serving: &mut Serving) -> Result<()> {
-        let orphan_life_ms = outlast_provider::saturating_ms(self.options.orphan_life);
-        let mut waiters = mem::take(&mut self.turns);
-        let mut lines: Vec<fetch::Line> = Vec::new();
-        while let Some(mut waiter) = waiters.pop_front() {
-            if waiter.is_gone() {
-                continue;
-            }
-            let mut given = Ok(None);
-            if waiter.fresh || news.turns {
-                let at = lines.iter().position(|line| line.is_for(&waiter.ask)).unwrap_or_else(|| {
-                    lines.push(fetch::Line::new(waiter.ask.filter.clone()));
-                    lines.len() - 1
-                });
-                let wanted = (waiters.len() + 1).min(MAX_LOOKUP);
-                let mut cx = Cx { db, now: self.now(), entropy: &*self.options.entropy, news };
-                given = fetch::turn(
-                    &mut cx,
-                    &waiter.ask,
-                    &mut lines[at],
-                    wanted,
-                    &mut self.horizons,
-                    orphan_life_ms,
-                );
-            }
-            let failed = given.is_err();
-            match given {
-                Ok(None) if waiter.parks => {
-                    waiter.fresh = false;
-                    self.turns.push_back(waiter);
-                }
-                given => {
-                    self.counters.fused_fetches.add(usize::from(!waiter.fresh));
-                    serving.turns.push(Served { waiter, given });
-                }
-            }
-            if failed {
-                self.turns.append(&mut waiters);
-                return Err(SqliteError::Other("a fetch failed half-way".to_string()));
-            }
-        }
-        self.serve_work(db, news, serving)
-    }
-
-    fn serve_work(&mut self, db: &Db, news: &mut News, serving: &mut Serving) -> Result<()> {
-        let mut waiters = mem::take(&mut self.work);
-        let mut lines: Vec<work::Line> = Vec::new();
-        while let Some(mut waiter) = waiters.pop_front() {
-            if waiter.is_gone() {
-                continue;
-            }
-            let mut given = Ok(None);
-            if waiter.fresh || news.work {
-                let at = lines.iter().position(|line| line.is_for(&waiter.ask)).unwrap_or_else(|| {
-                    lines.push(work::Line::new(&waiter.ask));
-                    lines.len() - 1
-                });
-                let wanted = (waiters.len() + 1).saturating_mul(waiter.ask.max_items).min(MAX_LOOKUP);
-                let mut cx = Cx { db, now: self.now(), entropy: &*self.options.entropy, news };
-                given = work::fetch(&mut cx, &waiter.ask, &mut lines[at], wanted, &mut self.horizons);
-            }
-            let failed = given.is_err();
-            match given {
-                Ok(None) if waiter.parks => {
-                    waiter.fresh = false;
-                    self.work.push_back(waiter);
-                }
-                given => {
-                    self.counters.fused_fetches.add(usize::from(!waiter.fresh));
-                    serving.work.push(Served { waiter, given });
-                }
-            }
-            if failed {
-                self.work.append(&mut waiters);
-                return Err(SqliteError::Other("a fetch failed half-way".to_string()));
-            }
-        }
+    /// Gives waiting fetches what this transaction made available.
+    fn serve(&mut self, db: &Db, news: &mut News) -> Result<()> {
+        let (turns, work) = (news.turns, news.work);
+        let mut cx = Cx { db, now: self.options.clock.now_ms(), entropy: &*self.options.entropy, news };
+        self.turns.serve(&mut cx, turns, &mut self.horizons, &self.counters)?;
+        self.work.serve(&mut cx, work, &mut self.horizons, &self.counters)?;
+        (news.turns, news.work) = (false, false);
         Ok(())
-    }
-
-    /// The transaction that served these fetches is gone: they wait again, except those that failed by themselves.
-    fn return_unserved(&mut self, serving: &mut Serving) {
-        for served in mem::take(&mut serving.turns).into_iter().rev() {
-            match served.given {
-                Err(_) => serving.turns.push(served),
-                Ok(_) => self.turns.push_front(Waiter { fresh: true, ..served.waiter }),
-            }
-        }
-        for served in mem::take(&mut serving.work).into_iter().rev() {
-            match served.given {
-                Err(_) => serving.work.push(served),
-                Ok(_) => self.work.push_front(Waiter { fresh: true, ..served.waiter }),
-            }
-        }
     }
 
     /// When something becomes available next, from the tables.
@@ -417,39 +309,11 @@ impl Store {
         Ok(u64::try_from(next).unwrap_or(0))
     }
 
-    fn deliver(&mut self, serving: Serving, handle: &Handle) {
-        let mut unwanted = Vec::new();
-        for served in serving.turns {
-            unwanted.extend(send(served, "fetch_orchestration_item", handle));
-        }
-        for served in serving.work {
-            unwanted.extend(send(served, "fetch_work_item", handle));
-        }
+    fn deliver(&mut self, handle: &Handle) {
+        let mut unwanted = self.turns.deliver(handle);
+        unwanted.extend(self.work.deliver(handle));
         if !unwanted.is_empty() {
             self.process(unwanted, false, handle);
-        }
-    }
-
-    /// The commit failed: fetches go on waiting, except those that do not wait.
-    fn take_back(&mut self, serving: Serving, fault: &SqliteError) {
-        for Served { waiter, given } in serving.turns.into_iter().rev() {
-            match (waiter.parks, given) {
-                (true, Ok(_)) => self.turns.push_front(Waiter { fresh: true, ..waiter }),
-                (_, given) => {
-                    let error = given.err().map_or_else(|| fault.during(FETCH), |own| own.during(FETCH));
-                    let _ = waiter.reply.send(Err(error));
-                }
-            }
-        }
-        for Served { waiter, given } in serving.work.into_iter().rev() {
-            match (waiter.parks, given) {
-                (true, Ok(_)) => self.work.push_front(Waiter { fresh: true, ..waiter }),
-                (_, given) => {
-                    let error =
-                        given.err().map_or_else(|| fault.during(FETCH_WORK), |own| own.during(FETCH_WORK));
-                    let _ = waiter.reply.send(Err(error));
-                }
-            }
         }
     }
 
@@ -458,19 +322,8 @@ impl Store {
         calls.into_iter().for_each(|call| call.answer(Some(fault)));
         // Whoever waits for one of these sees that it is gone.
         self.between.clear();
-        let fresh = |fresh: bool, parks: bool| fresh || !parks;
-        for waiter in mem::take(&mut self.turns) {
-            match fresh(waiter.fresh, waiter.parks) {
-                true => drop(waiter.reply.send(Err(fault.during(FETCH)))),
-                false => self.turns.push_back(waiter),
-            }
-        }
-        for waiter in mem::take(&mut self.work) {
-            match fresh(waiter.fresh, waiter.parks) {
-                true => drop(waiter.reply.send(Err(fault.during(FETCH_WORK)))),
-                false => self.work.push_back(waiter),
-            }
-        }
+        self.turns.fail(fault);
+        self.work.fail(fault);
     }
 
     /// The connection, for reads that run on the writer.
@@ -479,29 +332,8 @@ impl Store {
     }
 }
 
-/// How many instances or activities are looked up at a time.
-const MAX_LOOKUP: usize = 64;
-
 /// How long waiting fetches rest after the store could not be opened.
 const REOPEN_PAUSE_MS: u64 = 200;
-
-const FETCH: &str = "fetch_orchestration_item";
-const FETCH_WORK: &str = "fetch_work_item";
-
-/// Tells a fetch what it got; gives back the leases that nobody takes.
-fn send<A, L: Leases>(served: Served<A, L>, operation: &str, handle: &Handle) -> Vec<Command> {
-    let answer = match served.given {
-        Ok(leases) => Ok(leases.map(|leases| Guarded::new(leases, handle.clone()))),
-        Err(error) => Err(error.during(operation)),
-    };
-    match served.waiter.reply.send(answer) {
-        Ok(()) | Err(Ok(None) | Err(_)) => Vec::new(),
-        Err(Ok(Some(guarded))) => {
-            let leases = guarded.take();
-            leases.iter().flat_map(Leases::tokens).map(|token| Command::Release(L::KIND, token)).collect()
-        }
-    }
-}
 
 fn release(kind: LeaseKind, token: String) -> Box<dyn Call> {
     let (reply, _) = tokio::sync::oneshot::channel();

@@ -1,6 +1,10 @@
 //! Fetches on their way to a lease.
 
+use crate::command::Cx;
+use crate::db::Result;
+use crate::fetch::{self, Horizons};
 use crate::handle::Handle;
+use crate::work;
 use outlast_model::WorkItem;
 use outlast_provider::{
     DispatcherCapabilityFilter, FetchedWork, KvEntry, ProviderError, SessionFetchConfig, TagFilter,
@@ -21,6 +25,8 @@ pub(crate) struct TurnAsk {
     pub(crate) lock_ms: u64,
     pub(crate) filter: Option<DispatcherCapabilityFilter>,
     pub(crate) with_history: bool,
+    /// How long a message for an instance that never starts is kept.
+    pub(crate) orphan_life_ms: u64,
 }
 
 /// A turn as the writer hands it out: texts are decoded by the caller, outside of the writer.
@@ -50,20 +56,90 @@ pub(crate) struct WorkAsk {
     pub(crate) with_name: bool,
 }
 
-pub(crate) type TurnWaiter = Waiter<TurnAsk, RawTurn>;
-pub(crate) type WorkWaiter = Waiter<WorkAsk, Vec<FetchedWork>>;
+/// What a fetch asks for.
+pub(crate) trait Ask: Sized {
+    /// What it is given.
+    type Leases: Leases;
+    /// What fetches that ask for the same are offered in one transaction.
+    type Line;
+    /// The name that its errors carry.
+    const OPERATION: &'static str;
+
+    fn line(&self) -> Self::Line;
+    /// Whether the line offers what this asks for.
+    fn fits(&self, line: &Self::Line) -> bool;
+    /// Takes what there is from the line; `waiting` fetches are still to be served, this one included.
+    fn fetch(
+        &self,
+        cx: &mut Cx<'_>,
+        line: &mut Self::Line,
+        waiting: usize,
+        horizons: &mut Horizons,
+    ) -> Result<Option<Self::Leases>>;
+}
+
+/// How many instances or activities are looked up at a time.
+const MAX_LOOKUP: usize = 64;
+
+impl Ask for TurnAsk {
+    type Leases = RawTurn;
+    type Line = fetch::Line;
+    const OPERATION: &'static str = "fetch_orchestration_item";
+
+    fn line(&self) -> fetch::Line {
+        fetch::Line::new(self.filter.clone())
+    }
+
+    fn fits(&self, line: &fetch::Line) -> bool {
+        line.is_for(self)
+    }
+
+    fn fetch(
+        &self,
+        cx: &mut Cx<'_>,
+        line: &mut fetch::Line,
+        waiting: usize,
+        horizons: &mut Horizons,
+    ) -> Result<Option<RawTurn>> {
+        fetch::turn(cx, self, line, waiting.min(MAX_LOOKUP), horizons)
+    }
+}
+
+impl Ask for WorkAsk {
+    type Leases = Vec<FetchedWork>;
+    type Line = work::Line;
+    const OPERATION: &'static str = "fetch_work_item";
+
+    fn line(&self) -> work::Line {
+        work::Line::new(self)
+    }
+
+    fn fits(&self, line: &work::Line) -> bool {
+        line.is_for(self)
+    }
+
+    fn fetch(
+        &self,
+        cx: &mut Cx<'_>,
+        line: &mut work::Line,
+        waiting: usize,
+        horizons: &mut Horizons,
+    ) -> Result<Option<Vec<FetchedWork>>> {
+        work::fetch(cx, self, line, waiting.saturating_mul(self.max_items).min(MAX_LOOKUP), horizons)
+    }
+}
 
 /// A fetch that waits for its answer.
-pub(crate) struct Waiter<A, L: Leases> {
+pub(crate) struct Waiter<A: Ask> {
     pub(crate) ask: A,
     /// Whether it stays when there is nothing.
     pub(crate) parks: bool,
     /// Whether it has not been tried yet.
     pub(crate) fresh: bool,
-    pub(crate) reply: oneshot::Sender<Result<Option<Guarded<L>>, ProviderError>>,
+    pub(crate) reply: oneshot::Sender<std::result::Result<Option<Guarded<A::Leases>>, ProviderError>>,
 }
 
-impl<A, L: Leases> Waiter<A, L> {
+impl<A: Ask> Waiter<A> {
     pub(crate) fn is_gone(&self) -> bool {
         self.reply.is_closed()
     }

@@ -132,7 +132,7 @@ pub(crate) fn fetch(
 
 /// Decodes a row, claims its session and leases it. `None` if it does not decode, and is set aside, or if a fetch with
 /// another demand was faster.
-fn lease(cx: &Cx<'_>, ask: &WorkAsk, row: Free) -> Result<Option<FetchedWork>> {
+fn lease(cx: &mut Cx<'_>, ask: &WorkAsk, row: Free) -> Result<Option<FetchedWork>> {
     let item = match json::decode_work_item(&row.text) {
         Ok(item) => item,
         Err(error) => {
