@@ -1,5 +1,6 @@
 //! What the writer is asked to do.
 
+use crate::SqliteError;
 use crate::db::{Db, Result};
 use crate::waiting::{LeaseKind, TurnAsk, Waiter, WorkAsk};
 use outlast_provider::{Entropy, ProviderError};
@@ -61,13 +62,22 @@ impl News {
     }
 }
 
+/// How a call went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Applied {
+    Done,
+    /// It is wrong, or its lease is gone.
+    Refused,
+    /// The database failed it.
+    Failed,
+}
+
 /// A call: applied inside a transaction, possibly more than once if that transaction is rolled back, and answered
 /// after the commit.
 pub(crate) trait Call: Send {
-    /// Applies it; false if it failed.
-    fn apply(&mut self, cx: &mut Cx<'_>) -> bool;
+    fn apply(&mut self, cx: &mut Cx<'_>) -> Applied;
     /// Tells the caller how it went. `fault` overrides the call's own result: its transaction did not commit.
-    fn answer(self: Box<Self>, fault: Option<&crate::SqliteError>);
+    fn answer(self: Box<Self>, fault: Option<&SqliteError>);
 }
 
 pub(crate) struct Body<T, F> {
@@ -78,21 +88,49 @@ pub(crate) struct Body<T, F> {
 }
 
 impl<T: Send, F: FnMut(&mut Cx<'_>) -> Result<T> + Send> Call for Body<T, F> {
-    fn apply(&mut self, cx: &mut Cx<'_>) -> bool {
+    fn apply(&mut self, cx: &mut Cx<'_>) -> Applied {
         let outcome = (self.body)(cx);
-        let applied = outcome.is_ok();
+        let applied = match &outcome {
+            Ok(_) => Applied::Done,
+            Err(SqliteError::Refused(_)) => Applied::Refused,
+            Err(_) => Applied::Failed,
+        };
         self.outcome = Some(outcome);
         applied
     }
 
-    fn answer(self: Box<Self>, fault: Option<&crate::SqliteError>) {
+    fn answer(self: Box<Self>, fault: Option<&SqliteError>) {
         let answer = match (self.outcome, fault) {
+            // What it was refused for was perhaps not committed either.
+            (Some(Err(SqliteError::Refused(_))), Some(fault)) => Err(fault.during(self.operation)),
             (Some(Err(own)), _) => Err(own.during(self.operation)),
             (_, Some(fault)) => Err(fault.during(self.operation)),
             (Some(Ok(value)), None) => Ok(value),
-            (None, None) => Err(crate::SqliteError::Closed.during(self.operation)),
+            (None, None) => Err(SqliteError::Closed.during(self.operation)),
         };
         // A caller that went away does not want to know.
         let _ = self.reply.send(answer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The answer to a call with this outcome whose transaction ended like that.
+    fn answer(outcome: Result<()>, fault: Option<&SqliteError>) -> std::result::Result<(), ProviderError> {
+        let (reply, mut answer) = oneshot::channel();
+        let body = |_: &mut Cx<'_>| Ok(());
+        Box::new(Body { operation: "test", body, outcome: Some(outcome), reply }).answer(fault);
+        answer.try_recv().unwrap()
+    }
+
+    #[test]
+    fn a_refusal_counts_only_if_what_it_saw_was_committed() {
+        let refused = || Err(SqliteError::Refused("the lease is gone".to_string()));
+        assert!(!answer(refused(), None).unwrap_err().is_retryable());
+        assert!(answer(refused(), Some(&SqliteError::DiskFull)).unwrap_err().is_retryable());
+        assert!(answer(Ok(()), Some(&SqliteError::DiskFull)).unwrap_err().is_retryable());
+        assert_eq!(answer(Ok(()), None), Ok(()));
     }
 }

@@ -118,6 +118,16 @@ impl SqliteError {
         }
     }
 
+    /// The same error when a store that was in use could not be opened again: a file that is out of reach may come back.
+    pub(crate) fn while_reopening(self) -> Self {
+        match self {
+            Self::CannotOpen { .. } | Self::Pragma { .. } | Self::Other(_) => {
+                Self::Io { details: self.to_string() }
+            }
+            other => other,
+        }
+    }
+
     /// Whether the connection must not be trusted with another statement: after a failed write or sync, what is
     /// cached may differ from what is stored.
     pub(crate) fn breaks_connection(&self) -> bool {

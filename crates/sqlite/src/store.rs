@@ -1,6 +1,6 @@
 //! The writer: applies what waits in one transaction, serves waiting fetches inside it, commits, answers.
 
-use crate::command::{Between, Call, Command, Cx, News};
+use crate::command::{Applied, Between, Call, Command, Cx, News};
 use crate::counters::Counters;
 use crate::db::{Db, Result};
 use crate::fetch::Horizons;
@@ -27,6 +27,8 @@ pub(crate) struct Store {
     horizons: Horizons,
     /// Nothing becomes available before this time, as far as this process knows.
     wake_at: u64,
+    /// The time of the transaction.
+    moment: u64,
     data_version: i64,
     /// Size and time of the log at the last two looks.
     log_seen: (LogSeen, LogSeen),
@@ -49,6 +51,7 @@ impl Store {
             between: Vec::new(),
             horizons: Horizons::default(),
             wake_at: 0,
+            moment: 0,
             data_version: 0,
             log_seen: (None, None),
             met_others: false,
@@ -90,13 +93,24 @@ impl Store {
 
     fn foreign_commit_in(&mut self, db: &Db) -> bool {
         match db.data_version() {
+            Ok(version) if version == self.data_version => return false,
             Ok(version) => {
                 let known = mem::replace(&mut self.data_version, version);
-                known != version && known != 0
+                if known == 0 {
+                    return false;
+                }
             }
             // The next statement will say what is wrong.
-            Err(_) => true,
+            Err(_) => {}
         }
+        self.forget();
+        true
+    }
+
+    /// What this process remembers of the tables may no longer be so.
+    fn forget(&mut self) {
+        self.horizons = Horizons::default();
+        self.wake_at = 0;
     }
 
     /// Whether another process was seen to write during the last transaction's wait for the lock.
@@ -118,10 +132,22 @@ impl Store {
         handle: &Handle,
         more: &mut dyn FnMut() -> Vec<Command>,
     ) {
+        let mut again = self.process_once(commands, look, handle, more);
+        while again {
+            again = self.process_once(Vec::new(), true, handle, &mut Vec::new);
+        }
+    }
+
+    /// Says whether parked fetches must be tried again, because none was served beside a call that failed.
+    fn process_once(
+        &mut self,
+        commands: Vec<Command>,
+        look: bool,
+        handle: &Handle,
+        more: &mut dyn FnMut() -> Vec<Command>,
+    ) -> bool {
         let mut calls = self.sort(commands);
         if let Err(fault) = self.reopen() {
-            // Not at once again: a disk that is gone would be asked all the time.
-            self.wake_at = self.now().saturating_add(REOPEN_PAUSE_MS);
             return self.fail(calls, &fault);
         }
         let Some(db) = self.db.take() else { return self.fail(calls, &SqliteError::Closed) };
@@ -141,10 +167,7 @@ impl Store {
             Ok(careful) => {
                 calls.into_iter().for_each(|call| call.answer(None));
                 self.deliver(handle);
-                if careful {
-                    // No fetch was served beside the call that failed.
-                    self.process(Vec::new(), true, handle);
-                }
+                careful
             }
             Err(fault) => self.fail(calls, &fault),
         }
@@ -167,11 +190,16 @@ impl Store {
     }
 
     fn reopen(&mut self) -> Result<()> {
+        if self.db.is_none() && self.location == Location::Memory {
+            return Err(SqliteError::Damaged {
+                details: "a store in memory was lost with its connection".to_string(),
+            });
+        }
         if self.db.is_none() {
-            self.db = Some(open::writer(&self.location.again(), &self.options, &self.counters)?);
+            let opened = open::writer(&self.location.again(), &self.options, &self.counters);
+            self.db = Some(opened.map_err(SqliteError::while_reopening)?);
             self.counters.reopened.add(1);
-            self.horizons = Horizons::default();
-            self.wake_at = 0;
+            self.forget();
         }
         Ok(())
     }
@@ -187,16 +215,15 @@ impl Store {
         db.control("BEGIN IMMEDIATE")?;
         let before = db.conn.total_changes();
         self.met_others = self.location != Location::Memory && self.foreign_commit_in(db);
-        if self.met_others {
-            self.horizons = Horizons::default();
-            self.wake_at = 0;
-        }
+        self.moment = self.now();
+        let looked_at = self.moment;
         let mut news = News { turns: look, work: look, later: u64::MAX };
         let careful = self.apply_and_serve(db, calls, &mut news, more).is_err();
         if careful {
             // Somebody failed half-way: put everything back, and let each call stand or fall alone.
             self.turns.return_served();
             self.work.return_served();
+            self.forget();
             self.counters.careful_batches.add(1);
             if !db.conn.is_autocommit() {
                 db.control("ROLLBACK")?;
@@ -219,8 +246,8 @@ impl Store {
         self.wake_at = self.wake_at.min(news.later);
         if look {
             // What is committed stays committed, even if this cannot be read.
-            let later = self.now().saturating_add(REOPEN_PAUSE_MS);
-            self.wake_at = self.next_wake(db).unwrap_or(later);
+            let later = self.now().saturating_add(REST_MS);
+            self.wake_at = self.next_wake(db, looked_at).unwrap_or(later).min(news.later);
         }
         Ok(careful)
     }
@@ -236,6 +263,8 @@ impl Store {
     ) -> Result<()> {
         let mut applied = 0;
         loop {
+            // Within a transaction time never goes back: what a call made visible, a fetch after it sees.
+            self.moment = self.moment.max(self.now());
             self.apply_all(db, &mut calls[applied..], news)?;
             applied = calls.len();
             let mut arrived = more();
@@ -254,8 +283,12 @@ impl Store {
     fn apply_all(&self, db: &Db, calls: &mut [Box<dyn Call>], news: &mut News) -> Result<()> {
         for call in calls {
             let before = db.conn.total_changes();
-            let applied = call.apply(&mut self.cx(db, news));
-            if !applied && (db.conn.total_changes() != before || db.conn.is_autocommit()) {
+            let half_way = match call.apply(&mut self.cx(db, news)) {
+                Applied::Done => false,
+                Applied::Refused => db.conn.total_changes() != before || db.conn.is_autocommit(),
+                Applied::Failed => true,
+            };
+            if half_way {
                 return Err(SqliteError::Other("a call failed half-way".to_string()));
             }
         }
@@ -266,7 +299,7 @@ impl Store {
     fn apply_each(&self, db: &Db, calls: &mut [Box<dyn Call>], news: &mut News) -> Result<()> {
         for call in calls {
             db.control("SAVEPOINT call")?;
-            if !call.apply(&mut self.cx(db, news)) {
+            if call.apply(&mut self.cx(db, news)) != Applied::Done {
                 if db.conn.is_autocommit() {
                     // SQLite itself gave the transaction up, and the calls before this one with it.
                     return Err(SqliteError::Io { details: "the transaction was rolled back".to_string() });
@@ -279,22 +312,24 @@ impl Store {
     }
 
     fn cx<'a>(&'a self, db: &'a Db, news: &'a mut News) -> Cx<'a> {
-        Cx { db, now: self.options.clock.now_ms(), entropy: &*self.options.entropy, news }
+        Cx { db, now: self.moment, entropy: &*self.options.entropy, news }
     }
 
     /// Gives waiting fetches what this transaction made available.
     fn serve(&mut self, db: &Db, news: &mut News) -> Result<()> {
         let (turns, work) = (news.turns, news.work);
-        let mut cx = Cx { db, now: self.options.clock.now_ms(), entropy: &*self.options.entropy, news };
+        self.moment = self.moment.max(self.now());
+        let mut cx = Cx { db, now: self.moment, entropy: &*self.options.entropy, news };
         self.turns.serve(&mut cx, turns, &mut self.horizons, &self.counters)?;
         self.work.serve(&mut cx, work, &mut self.horizons, &self.counters)?;
         (news.turns, news.work) = (false, false);
         Ok(())
     }
 
-    /// When something becomes available next, from the tables.
-    fn next_wake(&self, db: &Db) -> Result<u64> {
-        let now = crate::db::column(self.now());
+    /// When something becomes available next, from the tables. What became available since the look began counts, since
+    /// the look may have missed it.
+    fn next_wake(&self, db: &Db, looked_at: u64) -> Result<u64> {
+        let now = crate::db::column(looked_at);
         let mut next = i64::MAX;
         for statement in [
             sql::NEXT_MESSAGE,
@@ -317,13 +352,17 @@ impl Store {
         }
     }
 
-    /// Nothing could be committed.
-    fn fail(&mut self, calls: Vec<Box<dyn Call>>, fault: &SqliteError) {
+    /// Nothing could be committed. Parked fetches rest a little: a disk that is full or gone would be asked all the
+    /// time.
+    fn fail(&mut self, calls: Vec<Box<dyn Call>>, fault: &SqliteError) -> bool {
+        self.forget();
+        self.wake_at = self.now().saturating_add(REST_MS);
         calls.into_iter().for_each(|call| call.answer(Some(fault)));
         // Whoever waits for one of these sees that it is gone.
         self.between.clear();
         self.turns.fail(fault);
         self.work.fail(fault);
+        false
     }
 
     /// The connection, for reads that run on the writer.
@@ -332,8 +371,8 @@ impl Store {
     }
 }
 
-/// How long waiting fetches rest after the store could not be opened.
-const REOPEN_PAUSE_MS: u64 = 200;
+/// How long waiting fetches rest after a failure.
+const REST_MS: u64 = 200;
 
 fn release(kind: LeaseKind, token: String) -> Box<dyn Call> {
     let (reply, _) = tokio::sync::oneshot::channel();

@@ -82,3 +82,39 @@ async fn work_from_a_second_process_is_noticed() {
     }
     panic!("work from a second process was noticed too late, {ATTEMPTS} times");
 }
+
+/// What a worker elsewhere took and never finished is taken over by one that has only waited so far.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_work_of_a_lost_worker_is_taken_over_by_an_idle_one() {
+    let (_folder, path) = fresh();
+    let (idle, lost) = (open(&path).await, open(&path).await);
+    let (lease, patience) = (Duration::from_millis(400), Duration::from_secs(20));
+    let (short, any) = (Duration::from_millis(60), TagFilter::default());
+    assert!(idle.fetch_orchestration_item(LONG, short, None).await.unwrap().is_none());
+    assert!(idle.fetch_work_item(LONG, short, None, &any).await.unwrap().is_none());
+
+    let take_and_get_lost = async {
+        // Both are served in the transaction that makes them visible, so nobody else sees them free.
+        let (turn, sent) = tokio::join!(
+            biased;
+            lost.fetch_orchestration_item(lease, patience, None),
+            lost.enqueue_for_orchestrator(start("i"), None)
+        );
+        let (work, put) = tokio::join!(
+            biased;
+            lost.fetch_work_item(lease, patience, None, &any),
+            lost.enqueue_for_worker(activity("i", 2))
+        );
+        sent.and(put).unwrap();
+        assert!(turn.unwrap().is_some() && work.unwrap().is_some());
+    };
+    let (turn, work, ()) = tokio::join!(
+        idle.fetch_orchestration_item(LONG, patience, None),
+        idle.fetch_work_item(LONG, patience, None, &any),
+        take_and_get_lost
+    );
+    let (item, _, attempt) = turn.unwrap().expect("the turn is taken over");
+    assert_eq!((item.instance.as_str(), attempt), ("i", 2));
+    let (item, _, attempt) = work.unwrap().expect("the activity is taken over");
+    assert_eq!((item, attempt), (activity("i", 2), 2));
+}
