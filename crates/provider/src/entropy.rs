@@ -1,34 +1,57 @@
 //! Randomness as a value: a store is given the source of its lock tokens.
 
+use std::cell::RefCell;
+
 /// Where a store takes random bits from.
 pub trait Entropy: Send + Sync + 'static {
     /// 128 bits that nobody can predict (outside of a simulation).
     fn next_u128(&self) -> u128;
 }
 
-/// The operating system's random source.
+/// The operating system's random source, asked for several values at a time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OsEntropy;
 
+/// Values that were drawn and not handed out yet. Each is handed out once, and forgotten here.
+type Drawn = Vec<u128>;
+
+const AT_A_TIME: usize = 16;
+
 impl Entropy for OsEntropy {
-    #[allow(clippy::disallowed_methods, reason = "this file is where randomness is read")]
-    #[allow(
-        clippy::expect_used,
-        reason = "an operating system without random bits cannot run a lease protocol"
-    )]
     fn next_u128(&self) -> u128 {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).expect("the operating system has random bits");
-        u128::from_le_bytes(bytes)
+        thread_local! {
+            static DRAWN: RefCell<Drawn> = const { RefCell::new(Vec::new()) };
+        }
+        DRAWN.with_borrow_mut(|drawn| match drawn.pop() {
+            Some(value) => value,
+            None => {
+                let (first, rest) = draw();
+                drawn.extend(rest);
+                first
+            }
+        })
     }
+}
+
+#[allow(clippy::disallowed_methods, reason = "this file is where randomness is read")]
+#[allow(clippy::expect_used, reason = "an operating system without random bits cannot run a lease protocol")]
+fn draw() -> (u128, [u128; AT_A_TIME - 1]) {
+    let mut bytes = [[0; 16]; AT_A_TIME];
+    getrandom::fill(bytes.as_flattened_mut()).expect("the operating system has random bits");
+    let [first, rest @ ..] = bytes.map(u128::from_le_bytes);
+    (first, rest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
-    fn values_differ() {
-        assert_ne!(OsEntropy.next_u128(), OsEntropy.next_u128());
+    fn values_differ_within_and_between_threads() {
+        let values = || (0..100).map(|_| OsEntropy.next_u128()).collect::<Vec<_>>();
+        let elsewhere = std::thread::scope(|scope| scope.spawn(values).join().unwrap());
+        let distinct: BTreeSet<u128> = values().into_iter().chain(elsewhere).collect();
+        assert_eq!(distinct.len(), 200);
     }
 }

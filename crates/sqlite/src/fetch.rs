@@ -174,9 +174,10 @@ fn claim(
     candidate: Candidate,
 ) -> Result<Option<RawTurn>> {
     let instance = candidate.instance;
-    let mut covered = match candidate.is_only {
-        true => vec![candidate.oldest],
-        false => visible(cx, &instance)?,
+    let only = candidate.is_only.then_some(candidate.oldest.id);
+    let mut covered = match only {
+        Some(_) => vec![candidate.oldest],
+        None => visible(cx, &instance)?,
     };
     let total = covered.len();
     let (messages, damaged) = decode(&mut covered);
@@ -192,8 +193,16 @@ fn claim(
     if cx.db.run(sql::LOCK_INSTANCE, lease)? != 1 {
         return Ok(None);
     }
-    let rows = (&instance, token.secret, column(locked_until), column(cx.now));
-    cx.db.run_exactly(total, "covering messages", sql::TAG_MESSAGES, rows)?;
+    match only {
+        Some(id) => {
+            let row = (id, token.secret, column(locked_until));
+            cx.db.run_exactly(1, "covering a message", sql::TAG_MESSAGE, row)?;
+        }
+        None => {
+            let rows = (&instance, token.secret, column(locked_until), column(cx.now));
+            cx.db.run_exactly(total, "covering messages", sql::TAG_MESSAGES, rows)?;
+        }
+    }
     for (message, reason) in damaged {
         let attempts = message.attempts.saturating_sub(1);
         bury(cx, DeadLetterQueue::Orchestrator, &instance, &message.text, &reason, attempts)?;

@@ -104,6 +104,7 @@ statements! {
     STAMP_SESSION = "stamp_session",
     STATUS_COUNTS = "status_counts",
     TABLE_NAMES = "table_names",
+    TAG_MESSAGE = "tag_message",
     TAG_MESSAGES = "tag_messages",
     UNLOCK_INSTANCE = "unlock_instance",
     UNLOCK_LIVE_INSTANCE = "unlock_live_instance",

@@ -1,0 +1,4 @@
+-- The same for the only message of an instance.
+UPDATE OR FAIL orchestrator_queue
+SET lock_token = ?2, locked_until = ?3, attempt_count = attempt_count + 1
+WHERE id = ?1
