@@ -58,10 +58,12 @@ impl Line {
     }
 
     pub(crate) fn is_for(&self, ask: &TurnAsk) -> bool {
-        let ranges = |filter: &Option<DispatcherCapabilityFilter>| {
-            filter.as_ref().map(|filter| filter.supported_duroxide_versions.clone())
-        };
-        ranges(&self.filter) == ranges(&ask.filter)
+        match (&self.filter, &ask.filter) {
+            (Some(ours), Some(theirs)) => {
+                ours.supported_duroxide_versions == theirs.supported_duroxide_versions
+            }
+            (ours, theirs) => ours.is_none() && theirs.is_none(),
+        }
     }
 
     /// The longest waiting instance; looks up at most `wanted` of them at a time.
