@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 #[macro_export]
 macro_rules! __each_validation {
     ([$($then:tt)+] $argument:tt) => {
-        $($then)+! { $argument
+        $crate::__with_runtime_validations! { [$($then)+] $argument
             instance_creation: [test_instance_creation_via_metadata, test_no_instance_creation_on_enqueue, test_null_version_handling, test_sub_orchestration_instance_creation],
             atomicity: [test_atomicity_failure_rollback, test_multi_operation_atomic_ack, test_lock_released_only_on_successful_ack, test_concurrent_ack_prevention],
             error_handling: [test_invalid_lock_token_on_ack, test_duplicate_event_id_rejection, test_missing_instance_metadata, test_corrupted_serialization_data, test_lock_expiration_during_ack, test_read_corrupted_history_returns_error, test_read_with_execution_corrupted_history_returns_error],
@@ -30,7 +30,7 @@ macro_rules! __each_validation {
             tag_filtering: [test_default_only_fetches_untagged, test_tags_fetches_only_matching, test_default_and_fetches_untagged_and_matching, test_none_filter_returns_nothing, test_any_filter_fetches_everything, test_multi_tag_filter, test_tag_round_trip_preservation, test_tag_survives_abandon_and_refetch, test_tag_preserved_through_ack_orchestration_item, test_multi_runtime_tag_isolation],
             custom_status: [test_custom_status_set, test_custom_status_clear, test_custom_status_none_preserves, test_custom_status_version_increments, test_custom_status_polling_no_change, test_custom_status_nonexistent_instance, test_custom_status_default_on_new_instance],
             kv_store: [test_kv_set_and_get, test_kv_overwrite, test_kv_clear_single, test_kv_clear_all, test_kv_get_nonexistent, test_kv_get_unknown_instance, test_kv_clear_nonexistent_key, test_kv_set_after_clear, test_kv_empty_value, test_kv_large_value, test_kv_special_chars_in_key, test_kv_snapshot_empty, test_kv_snapshot_in_fetch, test_kv_snapshot_after_clear_single, test_kv_snapshot_after_clear_all, test_kv_snapshot_cross_execution, test_kv_cross_execution_overwrite, test_kv_cross_execution_remove_readd, test_kv_execution_id_tracking, test_kv_prune_preserves_overwritten, test_kv_prune_preserves_all_keys, test_kv_prune_current_execution_protected, test_kv_delta_prune_untouched_key_survives, test_kv_instance_isolation, test_kv_clear_isolation, test_kv_delete_instance_cascades, test_kv_delete_instance_with_children, test_kv_delta_delete_instance_cascades, test_kv_delta_snapshot_excludes_current_execution, test_kv_delta_snapshot_includes_completed_execution, test_kv_delta_client_reads_merged, test_kv_delta_tombstone_overrides_store, test_kv_delta_clear_all_tombstones_store, test_kv_delta_merged_on_completion, test_kv_delta_merged_on_can],
-            orphans: [an_orphan_does_not_block_others, orphans_are_delivered_once_their_instance_starts, looking_at_an_orphan_is_not_a_delivery, queue_messages_beside_a_control_message_are_kept, a_younger_queue_message_is_kept_as_long_as_its_control_message, queue_messages_alone_are_dropped, orphans_of_two_instances_do_not_starve_a_third, an_orphan_leaves_no_lease_behind],
+            orphans: [an_orphan_does_not_block_others, orphans_are_delivered_once_their_instance_starts, looking_at_an_orphan_is_not_a_delivery, queue_messages_beside_a_control_message_are_kept, a_younger_queue_message_is_kept_as_long_as_its_control_message, queue_messages_alone_are_dropped, messages_wait_for_a_delayed_start, orphans_of_two_instances_do_not_starve_a_third, an_orphan_leaves_no_lease_behind],
             dead_letters: [a_damaged_message_is_set_aside_and_the_rest_is_delivered, a_dead_letter_remembers_its_deliveries, a_batch_of_damaged_messages_blocks_nobody, a_damaged_activity_is_set_aside_and_the_next_one_is_handed_out, a_batch_fetch_passes_over_damaged_activities, a_damaged_history_is_no_reason_to_drop_queue_messages],
             message_order: [timers_come_in_the_order_of_their_fire_times, a_timer_in_the_past_overtakes_nothing, a_delayed_abandon_keeps_the_order_of_the_batch, a_delayed_abandon_lets_others_go_first, an_abandon_without_delay_keeps_the_place_in_line, an_expired_lease_keeps_the_place_in_line, a_delayed_message_comes_when_its_delay_is_over, many_messages_keep_their_order],
             fencing: [a_commit_after_takeover_leaves_no_trace, a_commit_after_expiry_leaves_no_trace, one_lease_commits_once, a_commit_touches_only_the_instance_of_its_lease, a_refused_commit_changes_nothing, a_refused_completion_changes_nothing, half_a_turn_is_never_visible, a_used_token_is_dead, a_lost_token_cannot_disturb_the_new_holder, a_late_completion_leaves_no_trace, one_lease_completes_once, a_token_is_good_for_its_own_queue_only],
@@ -45,6 +45,30 @@ macro_rules! __each_validation {
             bad_input: [bad_instance_ids_are_refused, a_completion_for_a_bad_instance_id_is_refused, generated_ids_may_be_longer, unusual_instance_ids_are_kept_apart, each_queue_refuses_what_belongs_into_the_other, bad_event_ids_are_refused, texts_come_back_exactly, the_largest_numbers_are_no_problem],
             traps: [an_instance_keeps_its_name_and_version, only_name_and_version_make_an_instance, tokens_cannot_be_guessed, tag_and_session_survive_every_way, a_large_turn_is_one_commit, successive_turns_send_to_one_instance, each_execution_keeps_its_own_state, an_execution_that_runs_again_has_not_ended, pruning_by_time_finds_continued_executions, versions_are_compared_number_by_number, events_keep_their_stamps, a_running_descendant_keeps_its_root, a_child_may_come_before_its_parent, what_is_given_back_waits_again, appending_makes_no_instance],
         }
+    };
+}
+
+/// Adds the validations that need a runtime. There are two of this macro because a `cfg` inside of one would ask for the
+/// features of the crate that uses it.
+#[cfg(feature = "runtime")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __with_runtime_validations {
+    ([$($then:tt)+] $argument:tt $($categories:tt)*) => {
+        $($then)+! { $argument
+            $($categories)*
+            race_replay: [test_duplicate_start_preserves_pinned_handler, test_continue_as_new_unregistered_backoff, test_continue_as_new_poisoned_successor_is_own_execution, test_continue_as_new_duplicate_start, test_continue_as_new_transition_delivery, test_queue_race_cancellation_replay, test_continue_as_new_queue_race_replay, test_queue_replay_version_stamp_roundtrip, test_positional_wait_race_replay, test_legacy_queue_race_decision_preserved],
+        }
+    };
+}
+
+/// Without the feature `runtime` there are none to add.
+#[cfg(not(feature = "runtime"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __with_runtime_validations {
+    ([$($then:tt)+] $argument:tt $($categories:tt)*) => {
+        $($then)+! { $argument $($categories)* }
     };
 }
 
@@ -140,6 +164,26 @@ mod callable {
         outcome, poison_message, prune, queue_semantics, sessions, start_policy, tag_filtering, traps,
         waiting, warm_fetch,
     };
+
+    /// One of these takes a stamp as well: it is checked with both that change the rules.
+    #[cfg(feature = "runtime")]
+    pub(super) mod race_replay {
+        use super::super::Borrowed;
+        use crate::race_replay;
+        pub(in super::super) use race_replay::{
+            test_continue_as_new_duplicate_start, test_continue_as_new_poisoned_successor_is_own_execution,
+            test_continue_as_new_queue_race_replay, test_continue_as_new_unregistered_backoff,
+            test_duplicate_start_preserves_pinned_handler, test_legacy_queue_race_decision_preserved,
+            test_positional_wait_race_replay, test_queue_race_cancellation_replay,
+            test_queue_replay_version_stamp_roundtrip,
+        };
+
+        pub(in super::super) async fn test_continue_as_new_transition_delivery(factory: &Borrowed<'_>) {
+            for stamp in ["0.1.30", "0.1.31"] {
+                race_replay::test_continue_as_new_transition_delivery(factory, stamp).await;
+            }
+        }
+    }
 
     /// These take a store instead of a factory.
     pub(super) mod long_polling {

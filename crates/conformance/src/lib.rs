@@ -7,6 +7,8 @@
 //! A store need not have a management interface. Rules about management, deletion, pruning and listing fail without
 //! it; all others then check what can be seen otherwise.
 //!
+//! The feature `runtime` adds what needs an engine: the category `race_replay`, and the runs in [`stress`].
+//!
 //! ```
 //! use outlast_conformance::ProviderFactory;
 //! use outlast_memory::MemoryProvider;
@@ -66,6 +68,8 @@ pub mod outcome;
 pub mod poison_message;
 pub mod prune;
 mod queue_semantics;
+#[cfg(feature = "runtime")]
+pub mod race_replay;
 pub mod sessions;
 pub mod start_policy;
 pub mod stress;

@@ -143,6 +143,37 @@ pub async fn queue_messages_alone_are_dropped(factory: &dyn ProviderFactory) {
     assert_eq!((item.messages, attempt), (vec![start_item("nobody")], 1), "a later start comes alone");
 }
 
+/// What comes while the start of its instance is delayed, or was given back with a delay, is delivered with it, in order.
+pub async fn messages_wait_for_a_delayed_start(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let messages = |instance: &str| ["z", "a", "m"].map(|data| queue_message(instance, "q", data)).to_vec();
+    let delay = Duration::from_millis(300);
+    provider.enqueue_for_orchestrator(start_item("delayed"), Some(delay)).await.unwrap();
+    enqueue_all(provider, &messages("delayed")).await;
+    assert!(fetch(provider, LONG).await.is_none(), "the instance has not started");
+    expect_with_start(provider, "delayed", messages("delayed")).await;
+
+    enqueue(provider, start_item("given-back")).await;
+    let (_, token, _) = must_fetch(provider, LONG).await;
+    provider.abandon_orchestration_item(&token, Some(delay), true).await.unwrap();
+    let mut mixed = messages("given-back");
+    mixed.push(raised("given-back", "event", "data"));
+    enqueue_all(provider, &mixed).await;
+    assert!(fetch(provider, LONG).await.is_none(), "the instance has not started");
+    expect_with_start(provider, "given-back", mixed).await;
+    operator(provider).sees_waiting(0, 0, "everything was delivered once").await;
+}
+
+async fn expect_with_start(provider: &dyn Provider, instance: &str, messages: Vec<WorkItem>) {
+    let (item, token, attempt) = within(Duration::from_secs(5), || fetch(provider, LONG)).await;
+    assert_eq!((item.instance.as_str(), attempt), (instance, 1), "looking is no delivery");
+    let mut delivered = item.messages;
+    assert!(delivered.contains(&start_item(instance)), "{delivered:?}");
+    delivered.retain(|message| *message != start_item(instance));
+    assert_eq!(delivered, messages, "with the start, in order");
+    Turn::new(&token).event(started(instance)).metadata(named()).commit(provider).await;
+}
+
 /// Many orphans of two instances, old and new, starve no third one: each fetch serves it.
 pub async fn orphans_of_two_instances_do_not_starve_a_third(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;

@@ -119,14 +119,17 @@ impl ProviderAdmin for MemoryProvider {
         ids: &[String],
         force: bool,
     ) -> Result<DeleteInstanceResult, ProviderError> {
-        self.change(|state, _, rules| state.delete(ids, force, rules))
+        let result = self.change(|state, _, rules| state.delete(ids, force, rules))?;
+        self.deleted(ids);
+        Ok(result)
     }
 
     async fn delete_instance_bulk(
         &self,
         filter: InstanceFilter,
     ) -> Result<DeleteInstanceResult, ProviderError> {
-        self.change(|state, _, rules| {
+        let mut gone = Vec::new();
+        let result = self.change(|state, _, rules| {
             let mut total = DeleteInstanceResult::default();
             let mut left = bulk_limit(&filter, rules);
             for root in state.bulk_roots(&filter, rules) {
@@ -145,9 +148,12 @@ impl ProviderAdmin for MemoryProvider {
                 total.executions_deleted += deleted.executions_deleted;
                 total.events_deleted += deleted.events_deleted;
                 total.queue_messages_deleted += deleted.queue_messages_deleted;
+                gone.extend(tree);
             }
             Ok(total)
-        })
+        });
+        self.deleted(&gone);
+        result
     }
 
     async fn prune_executions(

@@ -2,7 +2,7 @@
 
 use crate::rules::{Defect, Rules};
 use crate::state::{Execution, Instance, State, is_final, refuse};
-use outlast_provider::model::{Event, EventKind, WorkItem, check_instance_id, json};
+use outlast_provider::model::{CONTRACT_VERSION, Event, EventKind, WorkItem, check_instance_id, json};
 use outlast_provider::{ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, saturating_ms};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,15 +20,15 @@ pub(crate) struct Commit {
 }
 
 impl State {
-    /// Commits all of the turn, or nothing: whatever can be refused is checked first.
+    /// Commits all of the turn, or nothing: whatever can be refused is checked first. Says for which instance.
     pub(crate) fn commit(
         &mut self,
         token: &str,
         turn: Commit,
         now: u64,
         rules: &Rules,
-    ) -> Result<(), ProviderError> {
-        let Some(instance) = self.fence(token, now, rules)? else { return Ok(()) };
+    ) -> Result<Option<String>, ProviderError> {
+        let Some(instance) = self.fence(token, now, rules)? else { return Ok(None) };
         if rules.broken(Defect::HalfABatchCommitted) {
             self.delete_tagged(&instance, token);
         }
@@ -42,8 +42,12 @@ impl State {
                 self.messages.remove(ordinal);
             }
         }
+        let stored_under = match self.instances.get(&instance) {
+            Some(row) if rules.broken(Defect::SuccessorInPredecessor) => row.current_execution_id,
+            _ => turn.execution_id,
+        };
         self.record_execution(&instance, &turn, now, rules);
-        self.append(&instance, turn.execution_id, &turn.delta, now, rules)?;
+        self.append(&instance, stored_under, &turn.delta, now, rules)?;
         self.apply_custom_status(&instance, &turn.delta, rules);
         self.apply_kv(&instance, &turn.delta, now, rules);
         let ended = turn.metadata.status.as_deref().is_some_and(is_final);
@@ -67,14 +71,19 @@ impl State {
         if !rules.broken(Defect::CancelBeforeEnqueue) {
             self.cancel(&turn.cancelled);
         }
-        for item in turn.messages {
+        for mut item in turn.messages {
+            if let WorkItem::ContinueAsNew { carry_forward_events, .. } = &mut item
+                && rules.broken(Defect::CarriedMessagesLost)
+            {
+                carry_forward_events.clear();
+            }
             let late = rules.broken(Defect::TimerVisibleAtOnce);
             self.push_message(&item, if late { now } else { visible_at(&item, now, None) })?;
         }
         if !rules.broken(Defect::AckKeepsLease) {
             self.leases.remove(&instance);
         }
-        Ok(())
+        Ok(Some(instance))
     }
 
     /// The instance that the token holds now. `None` only for a store that does not care.
@@ -218,6 +227,9 @@ impl State {
             let mut event = event.clone();
             if rules.broken(Defect::EventsRestamped) {
                 event.timestamp_ms = now;
+            }
+            if rules.broken(Defect::StampsRewritten) {
+                event.duroxide_version = CONTRACT_VERSION.to_string();
             }
             let text = encoded(ACK, json::encode_event(&event))?;
             if !(rules.broken(Defect::DuplicateEventIgnored) && stored.contains_key(&event.event_id)) {

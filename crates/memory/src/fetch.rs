@@ -99,8 +99,21 @@ impl State {
         }
         let messages: Vec<WorkItem> = batch.iter().map(|(_, item)| item.clone()).collect();
         let rows: Vec<u64> = batch.into_iter().map(|(ordinal, _)| ordinal).collect();
-        let (name, version, execution_id, history) = match self.context(instance, &messages) {
+        let (name, version, execution_id, history) = match self.context(instance, &messages, rules) {
             Context::Known { name, version, execution_id, history } => (name, version, execution_id, history),
+            Context::QueueOrphan | Context::ControlOrphan
+                if self.start_due(instance).is_some() && !rules.broken(Defect::DelayedStartForgotten) =>
+            {
+                // Its start was delayed or given back: what came meanwhile is delivered with it, in order.
+                let again_at = self.start_due(instance).unwrap_or(0).max(ask.now + 1);
+                for ordinal in rows {
+                    self.messages.update(ordinal, |message| {
+                        message.visible_at = again_at;
+                        message.fetch_at = again_at;
+                    });
+                }
+                return Ok(None);
+            }
             Context::QueueOrphan if rules.broken(Defect::OrphanQueueMessagesKept) => return Ok(None),
             Context::QueueOrphan => {
                 rows.iter().for_each(|ordinal| drop(self.messages.remove(*ordinal)));
@@ -146,6 +159,11 @@ impl State {
                 false => last_event_id,
             }),
             history_loaded: ask.with_history,
+            has_ended: Some(
+                self.current_execution(instance)
+                    .is_some_and(|execution| matches!(execution.status.as_str(), "Completed" | "Failed")),
+            ),
+            created_at_ms: self.instances.get(instance).map(|row| row.created_at),
             now_ms: Some(ask.now),
         }))
     }
@@ -172,27 +190,32 @@ impl State {
         batch
     }
 
-    fn context(&self, instance: &str, messages: &[WorkItem]) -> Context {
+    fn context(&self, instance: &str, messages: &[WorkItem], rules: &Rules) -> Context {
+        let begun = messages.iter().find_map(|message| match message {
+            WorkItem::StartOrchestration { orchestration, version, .. }
+            | WorkItem::ContinueAsNew { orchestration, version, .. } => Some((orchestration, version)),
+            _ => None,
+        });
+        let unknown = || "unknown".to_string();
         if let Some(row) = self.instances.get(instance) {
+            let renamed = begun.filter(|_| rules.broken(Defect::StartRenamesInstance));
+            let (name, version) = match renamed {
+                Some((name, version)) => (name.clone(), version.clone().unwrap_or_else(unknown)),
+                None => (row.orchestration_name.clone(), row.orchestration_version.clone()),
+            };
             return Context::Known {
-                name: row.orchestration_name.clone(),
-                version: row.orchestration_version.clone(),
+                name,
+                version,
                 execution_id: row.current_execution_id,
                 history: Some(self.events(instance, row.current_execution_id)),
             };
         }
         let execution_id = self.latest_execution(instance);
         let history = self.events(instance, execution_id);
-        let begun = messages.iter().find_map(|message| match message {
-            WorkItem::StartOrchestration { orchestration, version, .. }
-            | WorkItem::ContinueAsNew { orchestration, version, .. } => Some((orchestration, version)),
-            _ => None,
-        });
         let recorded = history.iter().flatten().find_map(|event| match &event.kind {
             EventKind::OrchestrationStarted { name, version, .. } => Some((name.clone(), version.clone())),
             _ => None,
         });
-        let unknown = || "unknown".to_string();
         match (recorded, begun, history) {
             (Some((name, version)), _, history) => {
                 Context::Known { name, version, execution_id, history: Some(history) }

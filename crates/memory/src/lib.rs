@@ -18,6 +18,7 @@ mod rules;
 mod session;
 mod start;
 mod state;
+mod watch;
 mod work;
 
 pub use provider::MemoryProvider;

@@ -4,14 +4,15 @@ use crate::commit::{Commit, check_messages, visible_at};
 use crate::fetch::Ask;
 use crate::rules::{Defect, Rules};
 use crate::state::State;
+use crate::watch::Watches;
 use crate::work::WorkAsk;
 use async_trait::async_trait;
 use outlast_provider::model::{Event, EventKind, SystemStats, WorkItem, json};
 use outlast_provider::{
     Clock, DispatcherCapabilityFilter, Entropy, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    LoadedTurn, OrchestrationItem, OsEntropy, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, SystemClock, TagFilter,
-    TurnRequest, WorkRequest, saturating_ms,
+    InstanceWatch, Interest, LoadedTurn, OrchestrationItem, OsEntropy, Provider, ProviderAdmin,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, SystemClock,
+    TagFilter, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +25,7 @@ use tokio::sync::Notify;
 pub struct MemoryProvider {
     state: Mutex<State>,
     changed: Notify,
+    watches: Watches,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     rules: Rules,
@@ -48,12 +50,26 @@ impl MemoryProvider {
 
     /// An empty store with everything given: for simulations and for tests of tests.
     pub fn with_parts(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>, rules: Rules) -> Self {
-        Self { state: Mutex::default(), changed: Notify::new(), clock, entropy, rules }
+        Self {
+            state: Mutex::default(),
+            changed: Notify::new(),
+            watches: Watches::default(),
+            clock,
+            entropy,
+            rules,
+        }
     }
 
     /// The tables. A panic while they were locked left them as they were between two statements, so go on.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells those who watch instances that these are gone.
+    pub(crate) fn deleted(&self, instances: &[String]) {
+        for instance in instances {
+            self.watches.committed(instance, true);
+        }
     }
 
     pub(crate) fn rules(&self) -> &Rules {
@@ -172,6 +188,20 @@ impl MemoryProvider {
     }
 }
 
+impl MemoryProvider {
+    /// Commits a turn; returns the time at which it did.
+    fn commit(&self, lock_token: &str, turn: Commit) -> Result<u64, ProviderError> {
+        let ended = matches!(turn.metadata.status.as_deref(), Some("Completed" | "Failed"));
+        let (committed, at) = self.change(|state, now, rules| {
+            state.commit(lock_token, turn, now, rules).map(|committed| (committed, now))
+        })?;
+        if let Some(instance) = committed {
+            self.watches.committed(&instance, ended);
+        }
+        Ok(at)
+    }
+}
+
 #[async_trait]
 impl Provider for MemoryProvider {
     fn name(&self) -> &str {
@@ -204,7 +234,19 @@ impl Provider for MemoryProvider {
         cancelled: Vec<ScheduledActivityIdentifier>,
     ) -> Result<(), ProviderError> {
         let turn = Commit { execution_id, delta, activities, messages, metadata, cancelled };
-        self.change(|state, now, rules| state.commit(lock_token, turn, now, rules))
+        self.commit(lock_token, turn).map(drop)
+    }
+
+    async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Result<Option<u64>, ProviderError> {
+        let turn = Commit {
+            execution_id: commit.execution_id,
+            delta: commit.history_delta,
+            activities: commit.worker_items,
+            messages: commit.orchestrator_items,
+            metadata: commit.metadata,
+            cancelled: commit.cancelled_activities,
+        };
+        self.commit(lock_token, turn).map(Some)
     }
 
     async fn abandon_orchestration_item(
@@ -240,7 +282,11 @@ impl Provider for MemoryProvider {
         execution_id: u64,
         new_events: Vec<Event>,
     ) -> Result<(), ProviderError> {
-        self.change(|state, now, rules| state.append_checked(instance, execution_id, &new_events, now, rules))
+        self.change(|state, now, rules| {
+            state.append_checked(instance, execution_id, &new_events, now, rules)
+        })?;
+        self.watches.committed(instance, false);
+        Ok(())
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
@@ -393,7 +439,23 @@ impl Provider for MemoryProvider {
         Ok(self.state().outcome(instance, &self.rules))
     }
 
+    async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Result<bool, ProviderError> {
+        check_messages("enqueue_within", std::slice::from_ref(&item))?;
+        self.change(|state, now, _| {
+            let waiting = state.messages.of_instance(item.target_instance(), |_| true).len();
+            if waiting >= most_waiting {
+                return Ok(false);
+            }
+            state.push_message(&item, visible_at(&item, now, None))?;
+            Ok(true)
+        })
+    }
+
     async fn start_orchestration(&self, request: StartRequest) -> Result<StartOutcome, ProviderError> {
         self.change(|state, now, rules| state.start(&request, now, rules))
+    }
+
+    fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
+        Some(self.watches.watch(instance, interest))
     }
 }

@@ -106,6 +106,8 @@ defects! {
     RenewTruncatesToSeconds = "duroxide-pg 7.4.5",
     /// An orphan at the head of the queue stops all fetches.
     OrphanBlocksQueue = "runtime.md C1, 7.4.1",
+    /// Messages that come while a start is delayed are treated as if there was none.
+    DelayedStartForgotten = "",
     /// Queue messages for an unknown instance are kept.
     OrphanQueueMessagesKept = "core 7.1.23",
     /// Orphaned control messages are deleted.
@@ -216,6 +218,14 @@ defects! {
     LostWakeUp = "",
     /// Event timestamps are rewritten.
     EventsRestamped = "spec 2.2.3",
+    /// Events are stamped with the contract of the store's own build.
+    StampsRewritten = "",
+    /// Events of a new execution are stored under the one before it.
+    SuccessorInPredecessor = "core 7.1.2",
+    /// A start that waits for an instance gives it its name and version.
+    StartRenamesInstance = "core 7.1.3",
+    /// The start of a successor loses the messages that it carries over.
+    CarriedMessagesLost = "core 7.1.7",
     /// A start replaces an instance that exists.
     StartPolicyIgnored = "runtime.md A7",
     /// A warm fetch reports a stale event id.

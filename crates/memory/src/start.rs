@@ -33,18 +33,23 @@ impl State {
         Ok(outcome)
     }
 
-    /// Whether anything is stored under the id, or its start waits.
-    fn is_taken(&self, instance: &str) -> bool {
-        let waiting_start = |text: &str| {
+    /// When the start of an instance is delivered, if one waits.
+    pub(crate) fn start_due(&self, instance: &str) -> Option<u64> {
+        let waiting = self.messages.of_instance(instance, |message| {
             matches!(
-                json::decode_work_item(text),
+                json::decode_work_item(&message.text),
                 Ok(WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. })
             )
-        };
+        });
+        waiting.iter().filter_map(|ordinal| self.messages.get(*ordinal)).map(|start| start.visible_at).min()
+    }
+
+    /// Whether anything is stored under the id, or its start waits.
+    fn is_taken(&self, instance: &str) -> bool {
         self.instances.contains_key(instance)
             || self.executions.contains_key(instance)
             || self.last_event_id(instance, 1) > 0
-            || !self.messages.of_instance(instance, |message| waiting_start(&message.text)).is_empty()
+            || self.start_due(instance).is_some()
     }
 
     /// Status of the newest execution; if it failed, its terminal event says why.

@@ -6,6 +6,7 @@
 
 mod action;
 mod clock;
+pub mod codec;
 mod error;
 mod event;
 mod ids;

@@ -1,4 +1,4 @@
-//! Limits that the contract fixes. A value exactly at a limit passes.
+//! Limits: those that the contract fixes, and those that an operator may move. A value exactly at a limit passes.
 
 /// Unread queue messages carried over by one continue-as-new.
 pub const MAX_CARRY_FORWARD_EVENTS: usize = 100;
@@ -16,3 +16,57 @@ pub const MAX_WORKER_TAGS: usize = 5;
 pub const MAX_INSTANCE_ID_BYTES: usize = 512;
 /// Length of an instance id that the runtime generates for a child, which nests its ancestors' ids.
 pub const MAX_GENERATED_INSTANCE_ID_BYTES: usize = 4_096;
+
+/// What one instance may use before it is failed, or refused at the client, with a message that names the limit.
+///
+/// The defaults are the contract's where the contract has a limit. Lowering one under instances that run already fails
+/// those which are above it at their next turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one payload: an input, an output, an activity's input or result, an event's data, an error text.
+    pub payload_bytes: usize,
+    /// Decisions (activities, timers, children, waits, ..) that the code may take before it waits for something new: counted
+    /// since the last message that it received, so that it does not depend on how messages fall into turns.
+    pub decisions_per_turn: usize,
+    /// Events in the history of one execution.
+    pub history_events: usize,
+    /// Events in the history of one execution at which a warning is logged.
+    pub history_events_warning: usize,
+    /// Bytes of the history of one execution.
+    pub history_bytes: usize,
+    /// Messages that may wait for one instance.
+    pub mailbox_messages: usize,
+    /// Bytes of a name: of an orchestration, an activity, an event or a queue, and of a key.
+    pub name_bytes: usize,
+    /// Bytes of a custom status.
+    pub custom_status_bytes: usize,
+    /// Bytes of an activity's tag.
+    pub tag_bytes: usize,
+    /// Bytes of one value in the key-value store.
+    pub kv_value_bytes: usize,
+    /// Keys in the key-value store.
+    pub kv_keys: usize,
+    /// Unread queue messages carried over by one continue-as-new.
+    pub carry_forward_events: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            payload_bytes: 2 * MIB,
+            decisions_per_turn: 10_000,
+            history_events: 50_000,
+            history_events_warning: 10_000,
+            history_bytes: 50 * MIB,
+            mailbox_messages: 10_000,
+            name_bytes: 256,
+            custom_status_bytes: MAX_CUSTOM_STATUS_BYTES,
+            tag_bytes: MAX_TAG_NAME_BYTES,
+            kv_value_bytes: MAX_KV_VALUE_BYTES,
+            kv_keys: MAX_KV_KEYS,
+            carry_forward_events: MAX_CARRY_FORWARD_EVENTS,
+        }
+    }
+}
+
+const MIB: usize = 1024 * 1024;

@@ -1,53 +1,61 @@
 //! Durable execution: ordinary `async` functions that survive crashes, restarts and deployments.
 //!
-//! An *instance* is one run of an orchestration. Everything that it decides and everything that happens to it is an
-//! [`Event`] in a history that only grows; after a crash the history is replayed and the code goes on where it was.
-//! The history lives in a store, behind the contract in [`providers`].
+//! An *orchestration* is an `async` function that asks *activities* to do the work. Everything that an instance of it
+//! decides and everything that happens to it is an [`Event`] in a history that only grows; after a crash the history is
+//! replayed and the code goes on where it was.
 //!
 //! ```
 //! use outlast::providers::memory::MemoryProvider;
-//! use outlast::providers::{ExecutionMetadata, Provider, WorkItem};
-//! use outlast::{Event, EventKind, INITIAL_EVENT_ID, INITIAL_EXECUTION_ID};
-//! use std::time::Duration;
+//! use outlast::runtime::{Runtime, registry::ActivityRegistry};
+//! use outlast::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry};
+//! use std::{sync::Arc, time::Duration};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let store = MemoryProvider::new();
-//! let start = WorkItem::StartOrchestration {
-//!     instance: "order-1".into(),
-//!     orchestration: "Order".into(),
-//!     input: "{}".into(),
-//!     version: Some("1.0.0".into()),
-//!     parent_instance: None,
-//!     parent_id: None,
-//!     parent_execution_id: None,
-//!     execution_id: INITIAL_EXECUTION_ID,
-//! };
-//! store.enqueue_for_orchestrator(start, None).await?;
+//! let activities = ActivityRegistry::builder()
+//!     .register("Greet", |_: ActivityContext, name: String| async move { Ok(format!("Hello, {name}!")) })
+//!     .build();
+//! let orchestrations = OrchestrationRegistry::builder()
+//!     .register("Hello", |ctx: OrchestrationContext, name: String| async move {
+//!         ctx.schedule_activity("Greet", name).await
+//!     })
+//!     .build();
 //!
-//! // One turn: take the lease, decide, commit.
-//! let fetched = store.fetch_orchestration_item(Duration::from_secs(5), Duration::ZERO, None).await?;
-//! let (turn, lock_token, _attempt) = fetched.ok_or("a turn is ready")?;
-//! let decided = EventKind::OrchestrationCompleted { output: "shipped".into() };
-//! let event = Event::with_event_id(INITIAL_EVENT_ID, turn.instance, turn.execution_id, None, decided);
-//! let metadata = ExecutionMetadata { status: Some("Completed".into()), ..ExecutionMetadata::default() };
-//! store.ack_orchestration_item(&lock_token, turn.execution_id, vec![event], vec![], vec![], metadata, vec![]).await?;
-//!
-//! assert!(store.read("order-1").await?[0].is_terminal());
+//! let store = Arc::new(MemoryProvider::new());
+//! let runtime = Runtime::start_with_store(store.clone(), activities, orchestrations).await;
+//! let client = Client::new(store);
+//! client.start_orchestration("hello-1", "Hello", "Ada").await?;
+//! let greeting: String = client.wait_for_orchestration_typed("hello-1", Duration::from_secs(5)).await??;
+//! assert_eq!(greeting, "Hello, Ada!");
+//! runtime.shutdown(None).await;
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! With `providers::sqlite::SqliteProvider` (feature `sqlite`) in the place of the memory store, all of it survives the
+//! process. An activity may run more than once: see [`ActivityContext::idempotency_key`].
 //!
 //! # Where things are
 //!
 //! | path | what |
 //! |---|---|
-//! | the root | events, errors, retry policies: what orchestrations and clients speak of |
+//! | [`OrchestrationContext`] | what orchestration code can ask for: activities, timers, events, queues, children, state |
+//! | [`ActivityContext`] | what an activity knows about itself, and whether it is still wanted |
+//! | [`client`] | [`Client`]: start instances, send to them, wait for them, manage them |
+//! | [`runtime`] | [`runtime::Runtime`] and its options: what runs orchestrations and activities |
+//! | [`runtime::registry`] | which functions run under which names and versions |
+//! | [`runtime::limits`] | what one instance may use |
+//! | [`runtime::observability`] | logs and metrics |
+//! | `runtime::test_hooks` | delays for tests (feature `test-hooks`) |
+//! | the rest of the root | events, errors, retry policies: what orchestrations and clients speak of |
 //! | [`providers`] | the storage contract and its types, for stores and tools |
 //! | [`providers::memory`] | the contract in plain Rust, for tests |
 //! | `providers::sqlite` | the embedded store (feature `sqlite`) |
-//! | [`runtime::limits`] | limits that the contract fixes |
 //! | `provider_validations` | one check per rule of the contract, for your own store (feature `provider-test`) |
+//! | `provider_stress_tests` | a runtime under load, over your own store (feature `provider-test`) |
+//!
+//! The folder `examples` of this crate has programs of one idea each: retries, races against timers, sagas, actors,
+//! children, versions, a crash in the middle.
 //!
 //! # Coming from `duroxide`
 //!
@@ -55,6 +63,7 @@
 //! in its manifest: `duroxide = { package = "outlast", version = "0.1" }`. [`Event::duroxide_version`] and its kin
 //! carry the version of that contract, [`current_build_version`], not the version of this package.
 
+pub use outlast_engine::{DurableFuture, Either2, Either3, OrchestrationContext};
 pub use outlast_model::{
     Action, AppErrorKind, BackoffStrategy, ConfigErrorKind, ErrorDetails, Event, EventKind, INITIAL_EVENT_ID,
     INITIAL_EXECUTION_ID, LogLevel, PoisonMessageType, RetryPolicy, SUB_ORCH_AUTO_PREFIX, ScheduleKind,
@@ -66,21 +75,70 @@ pub use outlast_provider::{
     SemverRange, SessionFetchConfig, SystemMetrics, TagFilter, current_build_version,
 };
 
+pub use outlast_runtime::{
+    ActivityContext, Client, ClientError, OrchestrationDescriptor, OrchestrationHandler, OrchestrationStatus,
+    RuntimeOptions,
+};
+pub use runtime::{OrchestrationRegistry, OrchestrationRegistryBuilder};
+
+/// A registered orchestration.
+pub type OrchestrationHandlerRef = std::sync::Arc<dyn OrchestrationHandler>;
 /// A store that is shared by runtime and clients.
 pub type ProviderRef = std::sync::Arc<dyn providers::Provider>;
 
 /// The storage contract, and the stores that come with Outlast.
+///
+/// What a runtime does with a store, one turn by hand:
+///
+/// ```
+/// use outlast::providers::memory::MemoryProvider;
+/// use outlast::providers::{ExecutionMetadata, Provider, WorkItem};
+/// use outlast::{Event, EventKind, INITIAL_EVENT_ID, INITIAL_EXECUTION_ID};
+/// use std::time::Duration;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryProvider::new();
+/// let start = WorkItem::StartOrchestration {
+///     instance: "order-1".into(),
+///     orchestration: "Order".into(),
+///     input: "{}".into(),
+///     version: Some("1.0.0".into()),
+///     parent_instance: None,
+///     parent_id: None,
+///     parent_execution_id: None,
+///     execution_id: INITIAL_EXECUTION_ID,
+/// };
+/// store.enqueue_for_orchestrator(start, None).await?;
+///
+/// // One turn: take the lease, decide, commit.
+/// let fetched = store.fetch_orchestration_item(Duration::from_secs(5), Duration::ZERO, None).await?;
+/// let (turn, lock_token, _attempt) = fetched.ok_or("a turn is ready")?;
+/// let decided = EventKind::OrchestrationCompleted { output: "shipped".into() };
+/// let event = Event::with_event_id(INITIAL_EVENT_ID, turn.instance, turn.execution_id, None, decided);
+/// let metadata = ExecutionMetadata { status: Some("Completed".into()), ..ExecutionMetadata::default() };
+/// store.ack_orchestration_item(&lock_token, turn.execution_id, vec![event], vec![], vec![], metadata, vec![]).await?;
+///
+/// assert!(store.read("order-1").await?[0].is_terminal());
+/// # Ok(())
+/// # }
+/// ```
 pub mod providers {
     pub use outlast_provider::{
         Clock, DeadLetter, DeadLetterQueue, DeleteInstanceResult, DispatcherCapabilityFilter, Entropy,
         ExecutionInfo, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceFilter, InstanceInfo,
-        InstanceOutcome, InstancePage, InstanceQuery, InstanceTree, KvEntry, LoadedTurn, MAX_WORKER_TAGS,
-        ManagementProvider, OrchestrationItem, OsEntropy, Provider, ProviderAdmin, ProviderError,
-        PruneOptions, PruneResult, QueueDepths, ScheduledActivityIdentifier, SemverRange, SessionFetchConfig,
-        StartOutcome, StartPolicy, StartRequest, SystemClock, SystemMetrics, TagFilter, TurnRequest,
-        WorkItem, WorkRequest, current_build_version, saturating_ms,
+        InstanceOutcome, InstancePage, InstanceQuery, InstanceTree, InstanceWatch, Interest, KvEntry,
+        LoadedTurn, MAX_WORKER_TAGS, ManagementProvider, OrchestrationItem, OsEntropy, Provider,
+        ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, ScheduledActivityIdentifier,
+        SemverRange, SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, SystemClock, SystemMetrics,
+        TagFilter, TurnCommit, TurnRequest, WorkItem, WorkRequest, current_build_version, saturating_ms,
     };
     pub use outlast_provider::{error, management};
+
+    /// A store that measures another.
+    pub mod instrumented {
+        pub use outlast_runtime::InstrumentedProvider;
+    }
 
     /// The contract in plain Rust: nothing survives the process. For tests.
     pub mod memory {
@@ -94,9 +152,26 @@ pub mod providers {
     }
 }
 
+/// Starting instances, talking to them, waiting for them.
+pub mod client {
+    pub use outlast_runtime::{AlreadyExists, Client, ClientError, Conflict, StartBuilder, StartReceipt};
+}
+
 /// What runs orchestrations and activities.
 pub mod runtime {
+    pub use outlast_engine::ParentClosePolicy;
+    pub use outlast_model::codec::Codec;
     pub use outlast_model::limits;
+    pub use outlast_runtime::observability::{LogFormat, ObservabilityConfig};
+    pub use outlast_runtime::registry::{OrchestrationRegistry, OrchestrationRegistryBuilder, VersionPolicy};
+    #[cfg(feature = "test-hooks")]
+    pub use outlast_runtime::test_hooks;
+    pub use outlast_runtime::{
+        ActivityHandler, FnActivity, FnOrchestration, OptionProblem, OrchestrationDescriptor,
+        OrchestrationHandler, OrchestrationStatus, Runtime, RuntimeBuilder, RuntimeOptions, StartError,
+        UnregisteredBackoffConfig, kind_of,
+    };
+    pub use outlast_runtime::{observability, registry};
 }
 
 /// The validation suite for stores: one function per rule of the contract.
@@ -111,7 +186,7 @@ pub mod provider_validation {
     pub use outlast_conformance::*;
 }
 
-/// Stress runs for stores: configuration and figures. The runs come with the runtime.
+/// Stress runs for stores: a runtime under load, and figures to compare.
 #[cfg(feature = "provider-test")]
 pub mod provider_stress_tests {
     pub use outlast_conformance::stress::*;

@@ -10,10 +10,12 @@ pub mod pin;
 pub mod plan;
 pub mod rows;
 pub mod token;
+mod watches;
 
 pub use context::{Context, resolve};
 pub use plan::{CommitPlan, HistoryRow, KvChange, MessageRow, WorkRow};
 pub use token::Token;
+pub use watches::Watches;
 
 /// Instances that a bulk operation takes when no limit is given.
 pub const DEFAULT_BULK_LIMIT: u32 = 1_000;

@@ -19,6 +19,7 @@ mod provider;
 mod start;
 mod tags;
 mod turn;
+mod watch;
 mod work;
 
 pub use admin::ProviderAdmin;
@@ -41,5 +42,6 @@ pub use outlast_model::{WorkItem, current_build_version, limits::MAX_WORKER_TAGS
 pub use provider::Provider;
 pub use start::{StartOutcome, StartPolicy, StartRequest};
 pub use tags::TagFilter;
-pub use turn::{FetchedTurn, LoadedTurn, TurnRequest};
+pub use turn::{FetchedTurn, LoadedTurn, TurnCommit, TurnRequest};
+pub use watch::{InstanceWatch, Interest};
 pub use work::{FetchedWork, WorkRequest};

@@ -1,9 +1,10 @@
 //! The storage contract.
 
 use crate::{
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, LoadedTurn,
-    OrchestrationItem, ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
-    StartOutcome, StartPolicy, StartRequest, TagFilter, TurnRequest, WorkRequest,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceWatch,
+    Interest, LoadedTurn, OrchestrationItem, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
+    SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, TagFilter, TurnCommit, TurnRequest,
+    WorkRequest,
 };
 use outlast_model::{Event, SystemStats, WorkItem};
 use std::any::Any;
@@ -173,6 +174,8 @@ pub trait Provider: Any + Send + Sync {
             lock_token,
             attempt_count,
             history_loaded: true,
+            has_ended: None,
+            created_at_ms: None,
             now_ms: None,
         }))
     }
@@ -184,6 +187,22 @@ pub trait Provider: Any + Send + Sync {
             "load_turn",
             format!("{} always delivers the history with the turn; instance '{instance}'", self.name()),
         ))
+    }
+
+    /// Commits a turn as [`Provider::ack_orchestration_item`] does, and says at what time of the store it did, if it knows:
+    /// for a turn that creates its instance that is [`FetchedTurn::created_at_ms`] from then on.
+    async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Result<Option<u64>, ProviderError> {
+        self.ack_orchestration_item(
+            lock_token,
+            commit.execution_id,
+            commit.history_delta,
+            commit.worker_items,
+            commit.orchestrator_items,
+            commit.metadata,
+            commit.cancelled_activities,
+        )
+        .await?;
+        Ok(None)
     }
 
     /// Locks up to `max_items` activities. Waits for the first only.
@@ -220,6 +239,13 @@ pub trait Provider: Any + Send + Sync {
         Ok(Some(outcome))
     }
 
+    /// Enqueues a message unless `most_waiting` already wait for its instance; says whether it did. The default knows no
+    /// bound.
+    async fn enqueue_within(&self, item: WorkItem, _most_waiting: usize) -> Result<bool, ProviderError> {
+        self.enqueue_for_orchestrator(item, None).await?;
+        Ok(true)
+    }
+
     /// Starts an instance unless its id is taken, in one atomic step.
     ///
     /// The default looks first and enqueues then: two callers at once may both be told that they started it, and a
@@ -242,5 +268,15 @@ pub trait Provider: Any + Send + Sync {
             }
         }
         Ok(outcome)
+    }
+
+    /// Watches an instance, from this call on: the future resolves after the next commit through this very store object
+    /// that meets the interest, once that commit is durable. It may also resolve without a reason, so the caller looks
+    /// again. To miss nothing: watch first, then read, then wait.
+    ///
+    /// Commits that go another way, of another process or another object on the same data, need not be noticed, so a
+    /// caller looks now and then all the same. `None`, the default, says that it has to poll.
+    fn watch_instance(&self, _instance: &str, _interest: Interest) -> Option<InstanceWatch> {
+        None
     }
 }

@@ -1,5 +1,7 @@
 //! The management interface.
 
+use crate::command::Cx;
+use crate::delete::Deleted;
 use crate::{SqliteProvider, delete, history, list};
 use async_trait::async_trait;
 use outlast_model::Event;
@@ -8,12 +10,20 @@ use outlast_provider::{
     InstanceQuery, InstanceTree, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
     SystemMetrics,
 };
-use outlast_provider_kit::DEFAULT_BULK_LIMIT;
+use outlast_provider_kit::{DEFAULT_BULK_LIMIT, Watches};
+use std::sync::Arc;
 
 type Answer<T> = Result<T, ProviderError>;
 
 /// Instances that a bulk operation looks up at a time.
 const BULK_PAGE: usize = 100;
+
+/// Tells those who watch instances that these are gone.
+fn tell(watches: &Watches, deleted: &[String]) {
+    for instance in deleted {
+        watches.committed(instance, true);
+    }
+}
 
 impl SqliteProvider {
     /// The next instances that a bulk operation may take.
@@ -102,8 +112,10 @@ impl ProviderAdmin for SqliteProvider {
         if ids.is_empty() {
             return Ok(DeleteInstanceResult::default());
         }
-        let ids = ids.to_vec();
-        self.write("delete_instances_atomic", move |cx| delete::instances(cx, &ids, force)).await
+        let ids: Arc<[String]> = ids.into();
+        let (watches, doomed) = (self.watches(), Arc::clone(&ids));
+        let delete = move |cx: &mut Cx<'_>| delete::instances(cx, &ids, force);
+        self.write_then("delete_instances_atomic", delete, move |_| tell(&watches, &doomed)).await
     }
 
     async fn get_instance_tree(&self, instance_id: &str) -> Answer<InstanceTree> {
@@ -115,7 +127,10 @@ impl ProviderAdmin for SqliteProvider {
 
     async fn delete_instance(&self, instance_id: &str, force: bool) -> Answer<DeleteInstanceResult> {
         let root = instance_id.to_string();
-        self.write("delete_instance", move |cx| delete::tree(cx, &root, force)).await
+        let watches = self.watches();
+        let delete = move |cx: &mut Cx<'_>| delete::tree(cx, &root, force);
+        let deleted = self.write_then("delete_instance", delete, move |deleted| tell(&watches, &deleted.ids));
+        Ok(deleted.await?.counts)
     }
 
     async fn delete_instance_bulk(&self, filter: InstanceFilter) -> Answer<DeleteInstanceResult> {
@@ -129,9 +144,13 @@ impl ProviderAdmin for SqliteProvider {
             after = *last;
             for (_, root) in page {
                 let before = filter.completed_before;
-                let deleted = self.write(BULK, move |cx| delete::finished_tree(cx, &root, before)).await?;
-                if let Some(deleted) = deleted {
-                    delete::add(&mut total, &deleted);
+                let watches = self.watches();
+                let delete = move |cx: &mut Cx<'_>| delete::finished_tree(cx, &root, before);
+                let tell = move |deleted: &Option<Deleted>| {
+                    tell(&watches, deleted.as_ref().map_or(&[], |deleted| &deleted.ids));
+                };
+                if let Some(deleted) = self.write_then(BULK, delete, tell).await? {
+                    delete::add(&mut total, &deleted.counts);
                     left -= 1;
                 }
             }

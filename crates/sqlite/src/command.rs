@@ -80,14 +80,21 @@ pub(crate) trait Call: Send {
     fn answer(self: Box<Self>, fault: Option<&SqliteError>);
 }
 
-pub(crate) struct Body<T, F> {
+pub(crate) struct Body<T, F, N> {
     pub(crate) operation: &'static str,
     pub(crate) body: F,
+    /// Runs on the writer when the call is durable, also if the caller went away.
+    pub(crate) then: N,
     pub(crate) outcome: Option<Result<T>>,
     pub(crate) reply: oneshot::Sender<std::result::Result<T, ProviderError>>,
 }
 
-impl<T: Send, F: FnMut(&mut Cx<'_>) -> Result<T> + Send> Call for Body<T, F> {
+impl<T, F, N> Call for Body<T, F, N>
+where
+    T: Send,
+    F: FnMut(&mut Cx<'_>) -> Result<T> + Send,
+    N: FnOnce(&T) + Send,
+{
     fn apply(&mut self, cx: &mut Cx<'_>) -> Applied {
         let outcome = (self.body)(cx);
         let applied = match &outcome {
@@ -105,7 +112,10 @@ impl<T: Send, F: FnMut(&mut Cx<'_>) -> Result<T> + Send> Call for Body<T, F> {
             (Some(Err(SqliteError::Refused(_))), Some(fault)) => Err(fault.during(self.operation)),
             (Some(Err(own)), _) => Err(own.during(self.operation)),
             (_, Some(fault)) => Err(fault.during(self.operation)),
-            (Some(Ok(value)), None) => Ok(value),
+            (Some(Ok(value)), None) => {
+                (self.then)(&value);
+                Ok(value)
+            }
             (None, None) => Err(SqliteError::Closed.during(self.operation)),
         };
         // A caller that went away does not want to know.
@@ -121,8 +131,12 @@ mod tests {
     fn answer(outcome: Result<()>, fault: Option<&SqliteError>) -> std::result::Result<(), ProviderError> {
         let (reply, mut answer) = oneshot::channel();
         let body = |_: &mut Cx<'_>| Ok(());
-        Box::new(Body { operation: "test", body, outcome: Some(outcome), reply }).answer(fault);
-        answer.try_recv().unwrap()
+        let mut ran = false;
+        let then = |(): &()| ran = true;
+        Box::new(Body { operation: "test", body, then, outcome: Some(outcome), reply }).answer(fault);
+        let answer = answer.try_recv().unwrap();
+        assert_eq!(ran, answer.is_ok(), "what follows a call follows its commit");
+        answer
     }
 
     #[test]

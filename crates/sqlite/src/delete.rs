@@ -5,6 +5,12 @@ use crate::db::{Db, Result, column};
 use crate::{SqliteError, list, sql};
 use outlast_provider::{DeleteInstanceResult, InstanceFilter, PruneOptions, PruneResult};
 
+/// What was removed.
+pub(crate) struct Deleted {
+    pub(crate) ids: Vec<String>,
+    pub(crate) counts: DeleteInstanceResult,
+}
+
 /// Removes exactly these instances, or none.
 pub(crate) fn instances(cx: &mut Cx<'_>, ids: &[String], force: bool) -> Result<DeleteInstanceResult> {
     let refuse = |message: String| Err(SqliteError::Refused(message));
@@ -29,7 +35,7 @@ pub(crate) fn instances(cx: &mut Cx<'_>, ids: &[String], force: bool) -> Result<
 }
 
 /// Removes a root and its descendants.
-pub(crate) fn tree(cx: &mut Cx<'_>, root: &str, force: bool) -> Result<DeleteInstanceResult> {
+pub(crate) fn tree(cx: &mut Cx<'_>, root: &str, force: bool) -> Result<Deleted> {
     match list::parent(cx.db, root)? {
         None => Err(SqliteError::Refused(format!("instance '{root}' not found"))),
         Some(Some(parent)) => Err(SqliteError::Refused(format!(
@@ -37,7 +43,8 @@ pub(crate) fn tree(cx: &mut Cx<'_>, root: &str, force: bool) -> Result<DeleteIns
         ))),
         Some(None) => {
             let ids = list::tree(cx.db, root)?;
-            instances(cx, &ids, force)
+            let counts = instances(cx, &ids, force)?;
+            Ok(Deleted { ids, counts })
         }
     }
 }
@@ -47,7 +54,7 @@ pub(crate) fn finished_tree(
     cx: &mut Cx<'_>,
     root: &str,
     completed_before: Option<u64>,
-) -> Result<Option<DeleteInstanceResult>> {
+) -> Result<Option<Deleted>> {
     if candidate(cx.db, root, completed_before, true)?.is_none() {
         return Ok(None);
     }
@@ -57,7 +64,8 @@ pub(crate) fn finished_tree(
             return Ok(None);
         }
     }
-    instances(cx, &ids, true).map(Some)
+    let counts = instances(cx, &ids, true)?;
+    Ok(Some(Deleted { ids, counts }))
 }
 
 fn one(db: &Db, id: &str) -> Result<DeleteInstanceResult> {

@@ -2,6 +2,7 @@
 
 use crate::command::Cx;
 use crate::db::{Result, attempts, column, stored_text, unsigned};
+use crate::start::start_due;
 use crate::waiting::{RawTurn, TurnAsk};
 use crate::write::Seen;
 use crate::{history, kv, sql};
@@ -34,6 +35,8 @@ struct Candidate {
     /// Whether an instance without a row has a history.
     has_history: bool,
     kv_changed: bool,
+    created_at: Option<u64>,
+    has_ended: bool,
 }
 
 /// A message under the new lease.
@@ -164,6 +167,8 @@ fn candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
         row: known,
         has_history: row.get(15)?,
         kv_changed: row.get(16)?,
+        created_at: row.get::<_, Option<i64>>(17)?.and_then(|ms| u64::try_from(ms).ok()),
+        has_ended: row.get::<_, Option<bool>>(18)?.unwrap_or(false),
     })
 }
 
@@ -246,6 +251,8 @@ fn claim(
         lock_token: token.text,
         attempt_count: covered.iter().map(|message| message.attempts).max().unwrap_or(0),
         last_event_id: last_event_id.unwrap_or(0),
+        created_at: candidate.created_at,
+        has_ended: candidate.has_ended,
         now: cx.now,
         replay,
         instance,
@@ -323,13 +330,35 @@ fn resolve_unknown(
     };
     let events = rows::decode_history(instance, newest, texts.iter().map(String::as_str));
     let known = events.as_ref().map(Vec::as_slice).map_err(String::as_str);
-    match resolve(messages, newest, known) {
+    let context = resolve(messages, newest, known);
+    // Its start was delayed or given back: what came meanwhile is delivered with it, in order.
+    let due = match context {
+        Context::Known { .. } => None,
+        _ => start_due(cx, instance)?,
+    };
+    match context {
         Context::Known { name, version, execution_id, has_history } => {
             let last_event_id = match has_history {
                 true => Some(history::last_event_id(cx.db, instance, execution_id)?),
                 false => None,
             };
             Ok(Some((name, version, execution_id, last_event_id)))
+        }
+        Context::QueueOrphan | Context::ControlOrphan if due.is_some() => {
+            cx.db.run_exactly(
+                tagged.len(),
+                "putting messages off",
+                sql::UNTAG_MESSAGES,
+                (instance, secret),
+            )?;
+            // Not before: the start itself was not visible.
+            let again_at = due.unwrap_or(0).max(cx.now.saturating_add(1));
+            cx.news.available_at(again_at);
+            for message in tagged {
+                let row = (message.id, column(again_at));
+                cx.db.run_exactly(1, "putting a message off", sql::DELAY_MESSAGE, row)?;
+            }
+            Ok(None)
         }
         Context::QueueOrphan => {
             tracing::warn!(

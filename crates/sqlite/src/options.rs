@@ -37,7 +37,7 @@ pub struct SqliteOptions {
     pub cache_bytes: usize,
     /// How large the write-ahead log may grow before it is emptied into the database.
     pub wal_limit_bytes: u64,
-    /// How often a waiting fetch looks for work that another process committed.
+    /// How often a waiting fetch looks for work that another process committed; at most every 10 ms.
     pub foreign_poll_interval: Duration,
     /// How long a control message for an instance that never starts is kept.
     pub orphan_life: Duration,

@@ -13,12 +13,13 @@ use crate::{SqliteError, SqliteOptions, history, kv, session, sql, start, work, 
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, LoadedTurn,
-    OrchestrationItem, Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnRequest, WorkRequest, saturating_ms,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceWatch,
+    Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnCommit,
+    TurnRequest, WorkRequest, saturating_ms,
 };
 use outlast_provider_kit::plan::{checked_id, completion_row, history_rows, message_row, work_row};
-use outlast_provider_kit::{CommitPlan, rows};
+use outlast_provider_kit::{CommitPlan, Watches, rows};
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -39,6 +40,7 @@ pub struct SqliteProvider {
     pub(crate) location: Location,
     pub(crate) options: SqliteOptions,
     counters: Arc<Counters>,
+    watches: Arc<Watches>,
 }
 
 enum Engine {
@@ -66,7 +68,7 @@ impl SqliteProvider {
                 Engine::Threaded(threads.await?)
             }
         };
-        Ok(Self { engine, location, options, counters })
+        Ok(Self { engine, location, options, counters, watches: Arc::default() })
     }
 
     /// A store in memory, private to this provider and gone with it.
@@ -84,6 +86,10 @@ impl SqliteProvider {
     /// Figures since the store was opened.
     pub fn stats(&self) -> SqliteStats {
         self.counters.read()
+    }
+
+    pub(crate) fn watches(&self) -> Arc<Watches> {
+        Arc::clone(&self.watches)
     }
 
     pub(crate) fn counters(&self) -> &Arc<Counters> {
@@ -111,8 +117,18 @@ impl SqliteProvider {
         operation: &'static str,
         body: impl FnMut(&mut Cx<'_>) -> Result<T> + Send + 'static,
     ) -> Answer<T> {
+        self.write_then(operation, body, |_| {}).await
+    }
+
+    /// The same; `then` runs when the call is durable, whether or not this future is still there.
+    pub(crate) async fn write_then<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        body: impl FnMut(&mut Cx<'_>) -> Result<T> + Send + 'static,
+        then: impl FnOnce(&T) + Send + 'static,
+    ) -> Answer<T> {
         let (reply, answer) = oneshot::channel();
-        self.submit(Command::Call(Box::new(Body { operation, body, outcome: None, reply })));
+        self.submit(Command::Call(Box::new(Body { operation, body, then, outcome: None, reply })));
         answer.await.unwrap_or_else(|_| Err(SqliteError::Closed.during(operation)))
     }
 
@@ -265,6 +281,8 @@ fn turn(raw: RawTurn) -> FetchedTurn {
         attempt_count: raw.attempt_count,
         last_event_id: Some(raw.last_event_id),
         history_loaded,
+        has_ended: Some(raw.has_ended),
+        created_at_ms: raw.created_at,
         now_ms: Some(raw.now),
     }
 }
@@ -300,16 +318,38 @@ impl Provider for SqliteProvider {
         metadata: ExecutionMetadata,
         cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Answer<()> {
-        let plan = CommitPlan::new(
+        let commit = TurnCommit {
             execution_id,
-            &history_delta,
-            &worker_items,
-            &orchestrator_items,
+            history_delta,
+            worker_items,
+            orchestrator_items,
             metadata,
             cancelled_activities,
+        };
+        self.commit_turn(lock_token, commit).await.map(drop)
+    }
+
+    async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Answer<Option<u64>> {
+        let plan = CommitPlan::new(
+            commit.execution_id,
+            &commit.history_delta,
+            &commit.worker_items,
+            &commit.orchestrator_items,
+            commit.metadata,
+            commit.cancelled_activities,
         )?;
-        let token = lock_token.to_string();
-        self.write("ack_orchestration_item", move |cx| write::commit(cx, &token, &plan)).await
+        let ended = matches!(plan.metadata.status.as_deref(), Some("Completed" | "Failed"));
+        let token: Arc<str> = lock_token.into();
+        let (watches, locked) = (self.watches(), Arc::clone(&token));
+        let tell = move |_: &Option<u64>| {
+            if watches.is_watched()
+                && let Some(instance) = write::instance_of(&locked)
+            {
+                watches.committed(instance, ended);
+            }
+        };
+        let commit = move |cx: &mut Cx<'_>| write::commit(cx, &token, &plan).map(|()| Some(cx.now));
+        self.write_then("ack_orchestration_item", commit, tell).await
     }
 
     async fn abandon_orchestration_item(
@@ -343,8 +383,10 @@ impl Provider for SqliteProvider {
         const APPEND: &str = "append_with_execution";
         checked_id(APPEND, instance)?;
         let events = history_rows(APPEND, &new_events)?;
-        let instance = instance.to_string();
-        self.write(APPEND, move |cx| history::append(cx, &instance, execution_id, &events)).await
+        let instance: Arc<str> = instance.into();
+        let (watches, appended) = (self.watches(), Arc::clone(&instance));
+        let append = move |cx: &mut Cx<'_>| history::append(cx, &instance, execution_id, &events);
+        self.write_then(APPEND, append, move |()| watches.committed(&appended, false)).await
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Answer<()> {
@@ -469,6 +511,11 @@ impl Provider for SqliteProvider {
         self.read_with("read_outcome", move |db| history::outcome(db, &instance)).await
     }
 
+    async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Answer<bool> {
+        let row = message_row("enqueue_within", &item)?;
+        self.write("enqueue_within", move |cx| write::enqueue_within(cx, &row, most_waiting)).await
+    }
+
     async fn start_orchestration(&self, request: StartRequest) -> Answer<StartOutcome> {
         const START: &str = "start_orchestration";
         request.checked_instance()?;
@@ -479,5 +526,9 @@ impl Provider for SqliteProvider {
             policy: request.policy,
         };
         self.write(START, move |cx| start::start(cx, &plan)).await
+    }
+
+    fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
+        Some(self.watches.watch(instance, interest))
     }
 }

@@ -24,6 +24,7 @@ statements! {
     COUNT_EVENTS = "count_events",
     COUNT_EXECUTIONS = "count_executions",
     COUNT_PREFIX = "count_prefix",
+    COUNT_WAITING = "count_waiting",
     CREATE_LEDGER = "create_ledger",
     CUSTOM_STATUS = "custom_status",
     DEAD_LETTER = "dead_letter",

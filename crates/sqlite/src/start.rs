@@ -1,7 +1,7 @@
 //! Starting with a policy.
 
 use crate::command::Cx;
-use crate::db::Result;
+use crate::db::{Result, unsigned};
 use crate::write::enqueue_message;
 use crate::{history, sql};
 use outlast_model::{WorkItem, json};
@@ -45,13 +45,22 @@ fn is_taken(cx: &Cx<'_>, instance: &str) -> Result<bool> {
     if cx.db.one(sql::IS_TAKEN, [instance], |row| row.get(0))?.unwrap_or(false) {
         return Ok(true);
     }
-    let waiting = cx.db.find(sql::WAITING_MESSAGES, [instance], |row| {
-        let text: String = row.get(0)?;
+    Ok(start_due(cx, instance)?.is_some())
+}
+
+/// When the start of an instance is delivered, if one waits.
+pub(crate) fn start_due(cx: &Cx<'_>, instance: &str) -> Result<Option<u64>> {
+    let mut due: Option<u64> = None;
+    cx.db.find(sql::WAITING_MESSAGES, [instance], |row| {
         let begins = matches!(
-            json::decode_work_item(&text),
+            json::decode_work_item(&row.get::<_, String>(0)?),
             Ok(WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. })
         );
-        Ok(begins.then_some(()))
+        if begins {
+            let visible_at = unsigned(row, 1)?;
+            due = Some(due.map_or(visible_at, |due| due.min(visible_at)));
+        }
+        Ok(None::<()>)
     })?;
-    Ok(waiting.is_some())
+    Ok(due)
 }

@@ -382,6 +382,7 @@ fn release(kind: LeaseKind, token: String) -> Box<dyn Call> {
             LeaseKind::Turn => write::abandon(cx, &token, None, true),
             LeaseKind::Work => work::abandon(cx, &token, None, true),
         },
+        then: |(): &()| {},
         outcome: None,
         reply,
     })

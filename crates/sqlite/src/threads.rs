@@ -148,6 +148,8 @@ fn next_command(
     handle: &Handle,
     options: &SqliteOptions,
 ) -> Option<Command> {
+    // Longer than a tick of any file system's clock: looks within one would not tell two writes apart.
+    const SHORTEST_LOOK: Duration = Duration::from_millis(10);
     loop {
         if let Ok(command) = commands.try_recv() {
             return Some(command);
@@ -158,7 +160,8 @@ fn next_command(
             store.process(Vec::new(), true, handle);
             continue;
         }
-        let patience = Duration::from_millis(wake_at - now).min(options.foreign_poll_interval);
+        let patience =
+            Duration::from_millis(wake_at - now).min(options.foreign_poll_interval.max(SHORTEST_LOOK));
         match commands.recv_timeout(patience) {
             Ok(command) => return Some(command),
             Err(RecvTimeoutError::Disconnected) => return None,

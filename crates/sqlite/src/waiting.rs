@@ -40,6 +40,8 @@ pub(crate) struct RawTurn {
     pub(crate) lock_token: String,
     pub(crate) attempt_count: u32,
     pub(crate) last_event_id: u64,
+    pub(crate) created_at: Option<u64>,
+    pub(crate) has_ended: bool,
     pub(crate) now: u64,
     /// Event texts and key-value snapshot, if they were asked for.
     pub(crate) replay: Option<(Vec<String>, HashMap<String, KvEntry>)>,

@@ -51,6 +51,11 @@ impl fmt::Display for Seen<'_> {
     }
 }
 
+/// The instance that a turn's token locks.
+pub(crate) fn instance_of(token: &str) -> Option<&str> {
+    Seen::of(token).map(|(seen, _)| seen.instance)
+}
+
 /// Commits a turn: the fence first, then everything that the plan says.
 pub(crate) fn commit(cx: &mut Cx<'_>, token: &str, plan: &CommitPlan) -> Result<()> {
     let now = column(cx.now);
@@ -135,6 +140,18 @@ pub(crate) fn enqueue_message(cx: &mut Cx<'_>, row: &MessageRow, delay: Option<D
     cx.news.message_at(visible_at, cx.now);
     cx.db.run(sql::ENQUEUE_MESSAGE, (&row.instance_id, &row.work_item, column(visible_at)))?;
     Ok(())
+}
+
+/// Enqueues a message if fewer than `most` wait for its instance; says whether it did.
+pub(crate) fn enqueue_within(cx: &mut Cx<'_>, row: &MessageRow, most: usize) -> Result<bool> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let waiting: i64 =
+        cx.db.one(sql::COUNT_WAITING, (&row.instance_id, most), |row| row.get(0))?.unwrap_or(0);
+    if waiting >= most {
+        return Ok(false);
+    }
+    enqueue_message(cx, row, None)?;
+    Ok(true)
 }
 
 pub(crate) fn enqueue_work(cx: &mut Cx<'_>, row: &WorkRow) -> Result<()> {

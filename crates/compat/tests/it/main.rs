@@ -11,7 +11,9 @@ mod glob;
 mod literals;
 mod matches;
 mod paths;
+mod programs;
 mod signatures;
 #[cfg(feature = "sqlx-coexists")]
 mod sqlx_coexists;
+mod stress;
 mod wrapper;

@@ -1,5 +1,5 @@
-//! Every path that programs for duroxide import, by exactly that path (spec/api.md 11, and the root of 1.3). The rows
-//! about client, runtime, contexts, registries and instrumentation join with those modules, as do the stress runs.
+//! Every path that programs for duroxide import, by exactly that path (spec/api.md 11, and the root of 1.3), but for
+//! those that serve the reference's own internal tests: `HistoryManager`, `WorkItemReader`, `replay_engine`.
 
 #[allow(unused_imports, reason = "that the paths resolve is the test")]
 mod resolve {
@@ -28,11 +28,43 @@ mod resolve {
     };
     use duroxide::{build_child_instance_id, is_auto_generated_sub_orch_id};
 
+    use duroxide::ActivityContext;
+    use duroxide::Client;
+    use duroxide::ClientError;
+    use duroxide::DurableFuture;
+    use duroxide::Either2;
+    use duroxide::Either3;
+    use duroxide::OrchestrationContext;
+    use duroxide::OrchestrationDescriptor;
+    use duroxide::OrchestrationHandler;
+    use duroxide::OrchestrationHandlerRef;
+    use duroxide::OrchestrationRegistry;
+    use duroxide::OrchestrationRegistryBuilder;
+    use duroxide::OrchestrationStatus;
+    use duroxide::RuntimeOptions;
+    use duroxide::client::{Client as ClientOfModule, ClientError as ErrorOfModule};
+
     use duroxide::runtime;
     use duroxide::runtime::limits;
     use duroxide::runtime::limits::{
         MAX_CARRY_FORWARD_EVENTS, MAX_CUSTOM_STATUS_BYTES, MAX_KV_KEYS, MAX_KV_VALUE_BYTES,
         MAX_TAG_NAME_BYTES, MAX_WORKER_TAGS,
+    };
+    use duroxide::runtime::observability::{
+        LogFormat as Format, MetricsProvider, MetricsSnapshot, ObservabilityConfig as Config,
+        ObservabilityHandle, init_logging,
+    };
+    use duroxide::runtime::registry::{
+        ActivityRegistry, ActivityRegistryBuilder, OrchestrationRegistry as OfModule,
+        OrchestrationRegistryBuilder as BuilderOfModule, Registry, RegistryBuilder, VersionPolicy as Policy,
+    };
+    use duroxide::runtime::test_hooks;
+    use duroxide::runtime::{
+        ActivityHandler, FnActivity, FnOrchestration, LogFormat, ObservabilityConfig,
+        OrchestrationDescriptor as Descriptor, OrchestrationHandler as Handler,
+        OrchestrationRegistry as Orchestrations, OrchestrationRegistryBuilder as Builder,
+        OrchestrationStatus as Status, Runtime, RuntimeOptions as Options, UnregisteredBackoffConfig,
+        VersionPolicy, kind_of,
     };
 
     use duroxide::providers;
@@ -40,6 +72,7 @@ mod resolve {
     use duroxide::providers::Provider;
     use duroxide::providers::WorkItem;
     use duroxide::providers::error::ProviderError;
+    use duroxide::providers::instrumented::InstrumentedProvider;
     use duroxide::providers::management;
     use duroxide::providers::memory::MemoryProvider;
     use duroxide::providers::sqlite;
@@ -47,8 +80,12 @@ mod resolve {
     use duroxide::provider_stress_test;
     use duroxide::provider_stress_tests::StressTestConfig;
     use duroxide::provider_stress_tests::StressTestResult;
-    use duroxide::provider_stress_tests::large_payload::LargePayloadConfig;
-    use duroxide::provider_stress_tests::parallel_orchestrations::ProviderStressFactory;
+    use duroxide::provider_stress_tests::large_payload::{
+        LargePayloadConfig, run_large_payload_test_with_config,
+    };
+    use duroxide::provider_stress_tests::parallel_orchestrations::{
+        ProviderStressFactory, run_parallel_orchestrations_test_with_config,
+    };
     use duroxide::provider_stress_tests::print_comparison_table;
 
     use duroxide::provider_validation::ProviderFactory;
@@ -56,7 +93,7 @@ mod resolve {
     use duroxide::provider_validations;
     use duroxide::provider_validations::{
         bulk_deletion, capability_filtering, custom_status, deletion, kv_store, long_polling, poison_message,
-        prune, sessions, tag_filtering,
+        prune, race_replay, sessions, tag_filtering,
     };
 
     /// What Outlast added to the contract lives beside it.

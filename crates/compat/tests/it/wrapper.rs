@@ -15,13 +15,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-struct Counting {
+pub(crate) struct Counting {
     inner: Arc<dyn Provider>,
     calls: Mutex<Vec<&'static str>>,
 }
 
 impl Counting {
-    fn around(inner: impl Provider) -> Self {
+    pub(crate) fn around(inner: impl Provider) -> Self {
         Self { inner: Arc::new(inner), calls: Mutex::default() }
     }
 
@@ -31,7 +31,7 @@ impl Counting {
     }
 
     /// The calls since the last time this was asked.
-    fn calls(&self) -> Vec<&'static str> {
+    pub(crate) fn calls(&self) -> Vec<&'static str> {
         std::mem::take(&mut *self.calls.lock().unwrap())
     }
 }

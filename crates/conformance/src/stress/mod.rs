@@ -1,14 +1,23 @@
-//! Figures of stress runs: how a run is configured, what it yields, and how runs compare.
+//! Stress runs: a runtime under load over the store in question. How a run is configured, what it yields, and how runs
+//! compare.
 //!
-//! The runs themselves drive a runtime over a store, so they arrive together with the runtime; a store's factory and
-//! configuration can be written today.
+//! The runs need the feature `runtime`; configurations and figures do not.
 
+#[cfg(feature = "runtime")]
+mod defaults;
 pub mod large_payload;
 pub mod parallel_orchestrations;
+#[cfg(feature = "runtime")]
+mod run;
 
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::time::Duration;
+
+#[cfg(feature = "runtime")]
+pub use defaults::{create_default_activities, create_default_orchestrations};
+#[cfg(feature = "runtime")]
+pub use run::run_stress_test;
 
 /// How hard, how long and how wide.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -21,7 +21,7 @@ pub(crate) fn start_of(instance: &str, orchestration: &str, version: Option<&str
     }
 }
 
-/// A start of the next execution.
+/// A start of the next execution, with one message carried over.
 pub(crate) fn continue_item(instance: &str) -> WorkItem {
     WorkItem::ContinueAsNew {
         instance: instance.to_string(),
@@ -31,7 +31,7 @@ pub(crate) fn continue_item(instance: &str) -> WorkItem {
         parent_instance: None,
         parent_id: None,
         parent_execution_id: None,
-        carry_forward_events: Vec::new(),
+        carry_forward_events: vec![("carried".to_string(), "unread".to_string())],
         initial_custom_status: None,
     }
 }

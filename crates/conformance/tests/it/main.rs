@@ -5,6 +5,10 @@
 mod defects;
 mod factory;
 mod null_store;
+#[cfg(feature = "runtime")]
+mod race_replay;
+#[cfg(feature = "runtime")]
+mod stress;
 
 mod memory {
     use crate::factory::MemoryFactory;

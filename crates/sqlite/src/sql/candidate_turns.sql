@@ -1,12 +1,13 @@
 -- Instances without a lease, longest waiting first, each with its oldest message and with what is known about it.
--- The last three columns: how many messages it has in all, whether an instance without a row has a history, whether
--- the current execution changed keys.
+-- The last five columns: how many messages it has in all, whether an instance without a row has a history, whether
+-- the current execution changed keys, when the instance was created, whether it has ended.
 SELECT q.instance_id, q.visible_at, q.id, q.work_item, q.available_at, q.attempt_count,
        i.orchestration_name, i.orchestration_version, i.current_execution_id, e.last_event_id,
        e.duroxide_version_major, e.duroxide_version_minor, e.duroxide_version_patch, e.duroxide_version_pre,
        (SELECT count(*) FROM orchestrator_queue AS m WHERE m.instance_id = q.instance_id),
        i.instance_id IS NULL AND EXISTS (SELECT 1 FROM history AS h WHERE h.instance_id = q.instance_id),
-       EXISTS (SELECT 1 FROM kv_delta AS d WHERE d.instance_id = q.instance_id)
+       EXISTS (SELECT 1 FROM kv_delta AS d WHERE d.instance_id = q.instance_id),
+       i.created_at, e.status IN ('Completed', 'Failed')
 FROM orchestrator_queue AS q
 LEFT JOIN instances AS i ON i.instance_id = q.instance_id
 LEFT JOIN executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id

@@ -1,1 +1,1 @@
-SELECT work_item FROM orchestrator_queue WHERE instance_id = ?1
+SELECT work_item, visible_at FROM orchestrator_queue WHERE instance_id = ?1

@@ -5,10 +5,12 @@
 mod bad_input;
 mod disk;
 mod factory;
+mod mailbox;
 mod model;
 mod opening;
 mod processes;
 mod refusing;
+mod stress;
 mod support;
 mod upkeep;
 mod waiting;

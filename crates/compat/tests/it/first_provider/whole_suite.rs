@@ -10,7 +10,7 @@ const REFUSED: &str = "must be refused";
 const ALL: &[&str] = &[];
 
 /// Which validations of which category fail, and what the failure says.
-const FAILS: [(&str, &[&str], &str); 18] = [
+const FAILS: [(&str, &[&str], &str); 19] = [
     ("management", MANAGEMENT, NO_MANAGEMENT),
     ("deletion", ALL, NO_MANAGEMENT),
     ("prune", ALL, NO_MANAGEMENT),
@@ -31,8 +31,9 @@ const FAILS: [(&str, &[&str], &str); 18] = [
     ("capability_filtering", CORRUPTED_HISTORIES, NO_HOOK),
     ("warm_fetch", &["a_damaged_history_is_reported_when_it_is_loaded"], NO_HOOK),
     ("outcome", &["a_damaged_history_makes_no_wrong_outcome"], NO_HOOK),
-    // Rules that duroxide does not have: a timer takes its place in line when it fires, ids have limits, an activity
+    // Rules that duroxide does not have: messages wait for a start that is delayed, a timer takes its place in line when it fires, ids have limits, an activity
     // is the only thing that a turn can send to workers, and a token is random.
+    ("orphans", &["messages_wait_for_a_delayed_start"], "with the start"),
     ("message_order", &["timers_come_in_the_order_of_their_fire_times"], "by commit"),
     (
         "bad_input",

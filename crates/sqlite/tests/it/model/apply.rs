@@ -134,9 +134,20 @@ async fn fetch_turn(
         return Ok(Answer { text: format!("attempt {attempts}: {}", turn_text(item)), turn, work: vec![] });
     }
     let Some(fetched) = store.fetch_turn(request).await? else { return Ok(shown("nothing")) };
-    let FetchedTurn { item, lock_token, attempt_count, last_event_id, history_loaded, now_ms } = fetched;
+    let FetchedTurn {
+        item,
+        lock_token,
+        attempt_count,
+        last_event_id,
+        history_loaded,
+        has_ended,
+        created_at_ms,
+        now_ms,
+    } = fetched;
     let turn = Some((lock_token, item.instance.clone(), item.execution_id));
-    let facts = format!("attempt {attempt_count}, {last_event_id:?}, {history_loaded}, {now_ms:?}");
+    let facts = format!(
+        "attempt {attempt_count}, {last_event_id:?}, {history_loaded}, {has_ended:?}, {created_at_ms:?}, {now_ms:?}"
+    );
     Ok(Answer { text: format!("{facts}: {}", turn_text(item)), turn, work: vec![] })
 }
 

@@ -4,6 +4,7 @@ mod batches;
 mod dropped;
 mod news;
 mod others;
+mod watches;
 
 use crate::support::*;
 use outlast_model::WorkItem;

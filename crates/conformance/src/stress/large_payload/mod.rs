@@ -1,5 +1,11 @@
 //! Few instances with large inputs, outputs and histories.
 
+#[cfg(feature = "runtime")]
+mod run;
+
+#[cfg(feature = "runtime")]
+pub use run::{run_large_payload_test, run_large_payload_test_with_config};
+
 use super::StressTestConfig;
 
 /// A run with large payloads.

@@ -1,0 +1,47 @@
+//! The turns of one instance, all by one node or each by a new one.
+
+use super::node::Node;
+use crate::ProviderFactory;
+use crate::support::*;
+use outlast_engine::Commit;
+use outlast_provider::{Provider, WorkItem};
+use outlast_runtime::registry::OrchestrationRegistry;
+
+/// The instance that runs.
+pub(super) const ONE: &str = "one";
+
+pub(super) struct Turns<'a> {
+    factory: &'a dyn ProviderFactory,
+    provider: &'a dyn Provider,
+    orchestrations: &'a OrchestrationRegistry,
+    stamp: &'a str,
+    /// The node that does all turns; without it each is done by a node that has to replay the ones before.
+    lasting: Option<Node<'a>>,
+}
+
+impl<'a> Turns<'a> {
+    pub(super) fn new(
+        factory: &'a dyn ProviderFactory,
+        provider: &'a dyn Provider,
+        orchestrations: &'a OrchestrationRegistry,
+        stamp: &'a str,
+        restarts: bool,
+    ) -> Self {
+        let lasting = (!restarts).then(|| Node::new(factory, provider, orchestrations).stamping(stamp));
+        Self { factory, provider, orchestrations, stamp, lasting }
+    }
+
+    /// Delivers messages, in one batch with whatever waits already, and commits what comes of it.
+    pub(super) async fn commit(&self, messages: &[WorkItem]) -> Commit {
+        enqueue_all(self.provider, messages).await;
+        match &self.lasting {
+            Some(node) => node.commit(ONE).await,
+            None => {
+                Node::new(self.factory, self.provider, self.orchestrations)
+                    .stamping(self.stamp)
+                    .commit(ONE)
+                    .await
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The handle that orchestration code works with. What it can ask for is in `op/`.
+
+use crate::state::{State, TraceLine};
+use outlast_model::codec::Codec;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Through this an orchestration asks for durable work. Clones share one state, so that several async blocks can hold
+/// one.
+#[derive(Clone)]
+pub struct OrchestrationContext(Arc<Shared>);
+
+struct Shared {
+    identity: Identity,
+    state: Mutex<State>,
+}
+
+/// Who runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) instance: String,
+    pub(crate) execution_id: u64,
+    pub(crate) name: String,
+    pub(crate) version: String,
+}
+
+impl OrchestrationContext {
+    pub(crate) fn new(identity: Identity, state: State) -> Self {
+        Self(Arc::new(Shared { identity, state: Mutex::new(state) }))
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.0.identity
+    }
+
+    /// How typed values are written.
+    pub fn codec(&self) -> Codec {
+        self.lock().codec
+    }
+
+    /// A panic in the author's code happens while nobody holds the lock, or leaves whole values behind.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The instance.
+    pub fn instance_id(&self) -> String {
+        self.identity().instance.clone()
+    }
+
+    /// Its execution; continue-as-new starts the next.
+    pub fn execution_id(&self) -> u64 {
+        self.identity().execution_id
+    }
+
+    /// Name under which the orchestration is registered.
+    pub fn orchestration_name(&self) -> String {
+        self.identity().name.clone()
+    }
+
+    /// Version of the registered function that runs.
+    pub fn orchestration_version(&self) -> String {
+        self.identity().version.clone()
+    }
+
+    /// Whether the code that runs now has run before, for the same reason. Deciding by it is not deterministic.
+    pub fn is_replaying(&self) -> bool {
+        self.lock().replaying
+    }
+
+    /// Always false: use `tracing`'s own filters.
+    pub fn is_logging_enabled(&self) -> bool {
+        false
+    }
+
+    /// Logs a line, unless the code is being replayed. `level` is INFO, WARN, ERROR or DEBUG in any case; anything else
+    /// is logged as TRACE.
+    pub fn trace(&self, level: impl Into<String>, message: impl Into<String>) {
+        let line = TraceLine { level: level.into(), message: message.into() };
+        let mut state = self.lock();
+        if !state.replaying {
+            state.traces.push(line);
+        }
+    }
+
+    /// Logs a line at INFO, unless the code is being replayed.
+    pub fn trace_info(&self, message: impl Into<String>) {
+        self.trace("INFO", message);
+    }
+
+    /// Logs a line at WARN, unless the code is being replayed.
+    pub fn trace_warn(&self, message: impl Into<String>) {
+        self.trace("WARN", message);
+    }
+
+    /// Logs a line at ERROR, unless the code is being replayed.
+    pub fn trace_error(&self, message: impl Into<String>) {
+        self.trace("ERROR", message);
+    }
+
+    /// Logs a line at DEBUG, unless the code is being replayed.
+    pub fn trace_debug(&self, message: impl Into<String>) {
+        self.trace("DEBUG", message);
+    }
+}

@@ -1,0 +1,113 @@
+//! A turn's commit while it is being written.
+
+use crate::context::Identity;
+use crate::state::TraceLine;
+use outlast_model::{Action, ErrorDetails, Event, EventKind, WorkItem};
+
+/// What one turn writes, all or nothing.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// The execution that the turn belongs to.
+    pub execution_id: u64,
+    /// New events.
+    pub history: Vec<Event>,
+    /// New activities.
+    pub worker_items: Vec<WorkItem>,
+    /// New messages, for this instance or others.
+    pub orchestrator_items: Vec<WorkItem>,
+    /// Activities, by scheduling event, that nobody wants any more.
+    pub cancelled_activities: Vec<u64>,
+    /// Status and result, if the execution ended.
+    pub ending: Option<(&'static str, String)>,
+    /// What began the execution, if it begins with this turn.
+    pub begins: Option<Begins>,
+}
+
+/// What the store keeps beside the history when an execution begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Begins {
+    /// Name of the orchestration.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The parent, for children.
+    pub parent_instance: Option<String>,
+}
+
+/// What happened in a turn, for logs and metrics.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Name of the orchestration.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Its execution.
+    pub execution_id: u64,
+    /// Trace lines of the author's.
+    pub traces: Vec<TraceLine>,
+    /// Things that somebody should know.
+    pub warnings: Vec<String>,
+    /// The execution began with this turn: `client` or `continueAsNew`.
+    pub started: Option<&'static str>,
+    /// How it ended.
+    pub ended: Option<Ending>,
+    /// Age of the execution when it ended.
+    pub age_ms: u64,
+    /// Events in its history.
+    pub events: usize,
+    /// Turns since it was loaded.
+    pub turns: u64,
+    /// Child orchestrations that were started, by name.
+    pub children_started: Vec<String>,
+    /// The code waits for nothing that can happen, except cancellation.
+    pub is_parked: bool,
+}
+
+/// How an execution ended, for logs and metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// It returned.
+    Completed,
+    /// It failed.
+    Failed(ErrorDetails),
+    /// It continued as new.
+    ContinuedAsNew,
+}
+
+/// A decision that became an event in this turn.
+pub(crate) struct Recorded {
+    pub(crate) event_id: u64,
+    pub(crate) token: Option<u64>,
+    pub(crate) action: Action,
+}
+
+/// The commit, and what is needed to write it.
+pub(crate) struct Draft {
+    pub(crate) commit: Commit,
+    pub(crate) report: Report,
+    pub(crate) now_ms: u64,
+    /// Decisions of this turn, in order.
+    pub(crate) recorded: Vec<Recorded>,
+}
+
+impl Draft {
+    pub(crate) fn new(who: &Identity, now_ms: u64) -> Self {
+        let commit = Commit { execution_id: who.execution_id, ..Commit::default() };
+        let report = Report {
+            name: who.name.clone(),
+            version: who.version.clone(),
+            execution_id: who.execution_id,
+            ..Report::default()
+        };
+        Self { commit, report, now_ms, recorded: Vec::new() }
+    }
+
+    /// Whether an event was written by this turn: what it asks for was never sent, so there is nothing to call off.
+    pub(crate) fn is_new(&self, event_id: u64) -> bool {
+        self.commit.history.first().is_some_and(|first| event_id >= first.event_id)
+    }
+
+    pub(crate) fn event(&self, who: &Identity, event_id: u64, source: Option<u64>, kind: EventKind) -> Event {
+        Event::at(self.now_ms, event_id, &who.instance, who.execution_id, source, kind)
+    }
+}

@@ -1,0 +1,275 @@
+//! Step 4: how a turn ends. Every ending of an execution goes through [`finish`]: returned, failed, cancelled, continued
+//! as new, over a limit, poisoned.
+
+use crate::context::Identity;
+use crate::draft::{Draft, Ending, Recorded};
+use crate::ledger::Ledger;
+use crate::opening::Opening;
+use outlast_model::{Action, AppErrorKind, ErrorDetails, EventKind, INITIAL_EXECUTION_ID, WorkItem};
+use std::collections::BTreeMap;
+
+/// What happens to running children when their parent ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ParentClosePolicy {
+    /// Children whose future the code dropped are cancelled when it goes on or returns, and all of them when the parent
+    /// is cancelled. Otherwise they run on: after continue-as-new, a panic, a replay error, a limit or poison.
+    #[default]
+    Contract,
+    /// All children are cancelled, however the parent ends.
+    Cancel,
+    /// No child is cancelled in the turn that ends its parent: neither those that the code still held, nor those that it
+    /// dropped in that same turn.
+    Abandon,
+}
+
+/// How an execution ends.
+pub(crate) enum Close {
+    Completed(String),
+    Failed(ErrorDetails),
+    Cancelled(String),
+    ContinuedAsNew { input: String, version: Option<String> },
+}
+
+/// What an ending needs to know.
+pub(crate) struct Closing<'a> {
+    pub(crate) who: &'a Identity,
+    pub(crate) opening: &'a Opening,
+    pub(crate) ledger: &'a mut Ledger,
+    /// Waits without an outcome, by event.
+    pub(crate) open_signals: Vec<u64>,
+    pub(crate) open_queues: Vec<u64>,
+    /// Children that the code dropped in this turn.
+    pub(crate) dropped_children: Vec<String>,
+    /// For the successor.
+    pub(crate) unread: Vec<(String, String)>,
+    pub(crate) custom_status: Option<String>,
+    pub(crate) policy: ParentClosePolicy,
+    pub(crate) carry_limit: usize,
+}
+
+pub(crate) fn finish(mut closing: Closing<'_>, draft: &mut Draft, close: Close) {
+    closing.close_waits(draft);
+    let (kind, status, output, reason) = closing.terminal_event(&close);
+    // Before the terminal event makes them closed.
+    let children = closing.children_to_cancel(draft, &close);
+    closing.record(draft, None, kind);
+    closing.cancel_activities(draft, reason);
+    detached_starts(draft);
+    closing.cancel_children(draft, children);
+    closing.tell(draft, &close);
+    draft.commit.ending = Some((status, output));
+    draft.report.age_ms = draft.now_ms.saturating_sub(closing.ledger.started_at_ms);
+    draft.report.ended = Some(match close {
+        Close::Completed(_) => Ending::Completed,
+        Close::Failed(details) => Ending::Failed(details),
+        Close::Cancelled(reason) => Ending::Failed(cancelled(reason)),
+        Close::ContinuedAsNew { .. } => Ending::ContinuedAsNew,
+    });
+}
+
+fn cancelled(reason: String) -> ErrorDetails {
+    let kind = AppErrorKind::Cancelled { reason };
+    ErrorDetails::Application { kind, message: String::new(), retryable: false }
+}
+
+impl Closing<'_> {
+    fn record(&mut self, draft: &mut Draft, source: Option<u64>, kind: EventKind) {
+        let event = draft.event(self.who, self.ledger.last_event_id + 1, source, kind);
+        self.ledger.note(&event);
+        draft.commit.history.push(event);
+    }
+
+    fn close_waits(&mut self, draft: &mut Draft) {
+        let reason = || "orchestration_terminal".to_string();
+        for event_id in std::mem::take(&mut self.open_signals) {
+            let note = EventKind::ExternalSubscribedCancelled { reason: reason() };
+            self.record(draft, Some(event_id), note);
+        }
+        for event_id in std::mem::take(&mut self.open_queues) {
+            let note = EventKind::QueueSubscriptionCancelled { reason: reason() };
+            self.record(draft, Some(event_id), note);
+        }
+    }
+
+    /// Event, status, stored output, and the word for activities that are cut off.
+    fn terminal_event(&self, close: &Close) -> (EventKind, &'static str, String, &'static str) {
+        match close {
+            Close::Completed(output) => {
+                let event = EventKind::OrchestrationCompleted { output: output.clone() };
+                (event, "Completed", output.clone(), "completed")
+            }
+            Close::Failed(details) => {
+                let event = EventKind::OrchestrationFailed { details: details.clone() };
+                (event, "Failed", details.display_message(), "failed")
+            }
+            Close::Cancelled(reason) => {
+                let details = cancelled(reason.clone());
+                let output = details.display_message();
+                (EventKind::OrchestrationFailed { details }, "Failed", output, "failed")
+            }
+            Close::ContinuedAsNew { input, .. } => {
+                let event = EventKind::OrchestrationContinuedAsNew { input: input.clone() };
+                (event, "ContinuedAsNew", input.clone(), "continued_as_new")
+            }
+        }
+    }
+
+    /// Activities that are in a queue or run somewhere. Those of this turn never get there.
+    fn cancel_activities(&mut self, draft: &mut Draft, reason: &str) {
+        for event_id in self.ledger.open_activities.clone() {
+            let sent = Some(event_id).filter(|event_id| !draft.is_new(*event_id));
+            draft.commit.cancelled_activities.extend(sent);
+            let reason = format!("orchestration_terminal_{reason}");
+            self.record(draft, Some(event_id), EventKind::ActivityCancelRequested { reason });
+        }
+    }
+
+    /// Only children whose start was committed before: those of this turn are never started.
+    fn children_to_cancel(&self, draft: &Draft, close: &Close) -> Vec<(String, &'static str)> {
+        let open = || {
+            let open = self.ledger.open_children.iter().filter(|(event_id, _)| !draft.is_new(**event_id));
+            open.map(|(_, child)| child.clone())
+        };
+        let dropped = self.dropped_children.iter().map(|child| (child.clone(), DROPPED_CHILD));
+        match (self.policy, close) {
+            (ParentClosePolicy::Abandon, _) => Vec::new(),
+            (_, Close::Cancelled(_)) => {
+                dropped.chain(open().map(|child| (child, "parent canceled"))).collect()
+            }
+            (ParentClosePolicy::Contract, _) => dropped.collect(),
+            (ParentClosePolicy::Cancel, _) => {
+                dropped.chain(open().map(|child| (child, "parent closed"))).collect()
+            }
+        }
+    }
+
+    fn cancel_children(&self, draft: &mut Draft, children: Vec<(String, &'static str)>) {
+        let cancel = children.into_iter().map(|(instance, reason)| cancel_child(instance, reason));
+        draft.commit.orchestrator_items.extend(cancel);
+    }
+
+    /// The parent learns how it ended; a successor is started instead.
+    fn tell(&mut self, draft: &mut Draft, close: &Close) {
+        let parent = self.opening.parent.as_ref();
+        let message = match close {
+            Close::Completed(output) => parent.map(|parent| parent.success(output.clone())),
+            Close::Failed(details) => parent.map(|parent| parent.failure(details.clone())),
+            Close::Cancelled(reason) => parent.map(|parent| parent.failure(cancelled(reason.clone()))),
+            Close::ContinuedAsNew { input, version } => {
+                Some(self.successor(draft, input.clone(), version.clone()))
+            }
+        };
+        draft.commit.orchestrator_items.extend(message);
+    }
+
+    fn successor(&mut self, draft: &mut Draft, input: String, version: Option<String>) -> WorkItem {
+        let mut carried = std::mem::take(&mut self.unread);
+        for (queue, _) in carried.drain(self.carry_limit.min(carried.len())..) {
+            draft.report.warnings.push(format!(
+                "a message of queue '{queue}' is lost: continue-as-new carries over {} unread messages; read more \
+                 before it, or raise limits.carry_forward_events",
+                self.carry_limit
+            ));
+        }
+        let parent = self.opening.parent.as_ref();
+        WorkItem::ContinueAsNew {
+            instance: self.who.instance.clone(),
+            orchestration: self.who.name.clone(),
+            input,
+            version,
+            parent_instance: parent.map(|parent| parent.instance.clone()),
+            parent_id: parent.map(|parent| parent.event_id),
+            parent_execution_id: parent.and_then(|parent| parent.execution_id),
+            carry_forward_events: carried,
+            initial_custom_status: self.custom_status.take(),
+        }
+    }
+}
+
+const DROPPED_CHILD: &str = "parent dropped sub-orchestration future";
+
+fn cancel_child(instance: String, reason: &str) -> WorkItem {
+    WorkItem::CancelInstance { instance, reason: reason.to_string() }
+}
+
+/// A turn after which the code goes on waiting: everything that it asked for is sent, except what it dropped again.
+pub(crate) fn go_on(
+    who: &Identity,
+    draft: &mut Draft,
+    children: &BTreeMap<u64, String>,
+    dropped_children: Vec<String>,
+    is_dropped: impl Fn(Option<u64>) -> bool,
+) {
+    for Recorded { event_id, token, action } in std::mem::take(&mut draft.recorded) {
+        if is_dropped(token) {
+            continue;
+        }
+        if let Action::StartSubOrchestration { name, .. } = &action {
+            draft.report.children_started.push(name.clone());
+        }
+        let item = work(who, event_id, action, children);
+        match item {
+            Some(item @ WorkItem::ActivityExecute { .. }) => draft.commit.worker_items.push(item),
+            Some(item) => draft.commit.orchestrator_items.push(item),
+            None => {}
+        }
+    }
+    let cancel = dropped_children.into_iter().map(|child| cancel_child(child, DROPPED_CHILD));
+    draft.commit.orchestrator_items.extend(cancel);
+}
+
+/// Detached orchestrations are started whatever becomes of the one that asked for them.
+fn detached_starts(draft: &mut Draft) {
+    for recorded in &draft.recorded {
+        if let Action::StartOrchestrationDetached { name, version, instance, input, .. } = &recorded.action {
+            draft.commit.orchestrator_items.push(detached(name, version, instance, input));
+        }
+    }
+}
+
+fn detached(name: &str, version: &Option<String>, instance: &str, input: &str) -> WorkItem {
+    WorkItem::StartOrchestration {
+        instance: instance.to_string(),
+        orchestration: name.to_string(),
+        input: input.to_string(),
+        version: version.clone(),
+        parent_instance: None,
+        parent_id: None,
+        parent_execution_id: None,
+        execution_id: INITIAL_EXECUTION_ID,
+    }
+}
+
+/// What a decision puts into a queue.
+fn work(who: &Identity, event_id: u64, action: Action, children: &BTreeMap<u64, String>) -> Option<WorkItem> {
+    let instance = who.instance.clone();
+    let execution_id = who.execution_id;
+    match action {
+        Action::CallActivity { name, input, session_id, tag, .. } => Some(WorkItem::ActivityExecute {
+            instance,
+            execution_id,
+            id: event_id,
+            name,
+            input,
+            session_id,
+            tag,
+        }),
+        Action::CreateTimer { fire_at_ms, .. } => {
+            Some(WorkItem::TimerFired { instance, execution_id, id: event_id, fire_at_ms })
+        }
+        Action::StartSubOrchestration { name, version, input, .. } => Some(WorkItem::StartOrchestration {
+            instance: children.get(&event_id)?.clone(),
+            orchestration: name,
+            input,
+            version,
+            parent_instance: Some(instance),
+            parent_id: Some(event_id),
+            parent_execution_id: Some(execution_id),
+            execution_id: INITIAL_EXECUTION_ID,
+        }),
+        Action::StartOrchestrationDetached { name, version, instance, input, .. } => {
+            Some(detached(&name, &version, &instance, &input))
+        }
+        _ => None,
+    }
+}

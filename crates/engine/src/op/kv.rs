@@ -1,0 +1,177 @@
+//! The key-value store of an instance. Reads are local and free; every write is an event.
+
+use crate::context::OrchestrationContext;
+use crate::future::DurableFuture;
+use crate::op::entropy::SystemCall;
+use outlast_model::{Action, EventKind, SystemStats};
+use serde::{Serialize, de::DeserializeOwned};
+use std::collections::HashMap;
+use std::panic::Location;
+
+/// A value and when it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KvValue {
+    /// The value.
+    pub value: String,
+    /// Milliseconds since the Unix epoch.
+    pub updated_at_ms: u64,
+}
+
+impl OrchestrationContext {
+    /// Writes a key.
+    #[track_caller]
+    pub fn set_kv_value(&self, key: impl Into<String>, value: impl Into<String>) {
+        let (key, value) = (key.into(), value.into());
+        let mut state = self.lock();
+        state.check_name("key", &key);
+        let (size, limit) = (value.len(), state.limits.kv_value_bytes);
+        if size > limit {
+            state.violate(format!("KV value for key '{key}' ({size} bytes) exceeds limit ({limit} bytes)"));
+        }
+        let (keys, most) = (state.kv.len() + usize::from(!state.kv.contains_key(&key)), state.limits.kv_keys);
+        if keys > most {
+            state.violate(format!("KV key count ({keys}) exceeds limit ({most})"));
+        }
+        // The stored stamp counts on replay, or pruning by age would decide otherwise than before.
+        let updated_at_ms = state.recorded_stamp().unwrap_or(state.now_ms);
+        state.kv.insert(key.clone(), KvValue { value: value.clone(), updated_at_ms });
+        let action = Action::SetKeyValue { key, value, last_updated_at_ms: updated_at_ms };
+        state.decide(action, "set_kv_value", Location::caller());
+    }
+
+    /// Writes a key with a value as JSON.
+    ///
+    /// # Panics
+    ///
+    /// If the value cannot be written as JSON.
+    #[track_caller]
+    pub fn set_kv_value_typed<T: Serialize>(&self, key: impl Into<String>, value: &T) {
+        match serde_json::to_string(value) {
+            Ok(text) => self.set_kv_value(key, text),
+            Err(error) => panic!("the value for the key-value store cannot be written as JSON: {error}"),
+        }
+    }
+
+    /// Reads a key.
+    pub fn get_kv_value(&self, key: &str) -> Option<String> {
+        self.lock().kv.get(key).map(|entry| entry.value.clone())
+    }
+
+    /// Reads a key whose value is JSON.
+    pub fn get_kv_value_typed<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, String> {
+        let Some(text) = self.get_kv_value(key) else { return Ok(None) };
+        serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|error| format!("KV deserialization error for key '{key}': {error}"))
+    }
+
+    /// All keys with their values. Iterating a `HashMap` is not deterministic: sort first, or use
+    /// [`OrchestrationContext::get_kv_all_keys`].
+    pub fn get_kv_all_values(&self) -> HashMap<String, String> {
+        self.lock().kv.iter().map(|(key, entry)| (key.clone(), entry.value.clone())).collect()
+    }
+
+    /// All keys, ascending.
+    pub fn get_kv_all_keys(&self) -> Vec<String> {
+        self.lock().kv.keys().cloned().collect()
+    }
+
+    /// Number of keys.
+    pub fn get_kv_length(&self) -> usize {
+        self.lock().kv.len()
+    }
+
+    /// Removes a key.
+    #[track_caller]
+    pub fn clear_kv_value(&self, key: impl Into<String>) {
+        let key = key.into();
+        let mut state = self.lock();
+        state.check_name("key", &key);
+        state.kv.remove(&key);
+        state.decide(Action::ClearKeyValue { key }, "clear_kv_value", Location::caller());
+    }
+
+    /// Removes all keys.
+    #[track_caller]
+    pub fn clear_all_kv_values(&self) {
+        let mut state = self.lock();
+        state.kv.clear();
+        state.decide(Action::ClearKeyValues, "clear_all_kv_values", Location::caller());
+    }
+
+    /// Removes every key that was last written before this time, in the order of keys; returns how many.
+    #[track_caller]
+    pub fn prune_kv_values_updated_before(&self, updated_before_ms: u64) -> usize {
+        let site = Location::caller();
+        let mut state = self.lock();
+        let old = state.kv.iter().filter(|(_, entry)| entry.updated_at_ms < updated_before_ms);
+        let keys: Vec<String> = old.map(|(key, _)| key.clone()).collect();
+        for key in &keys {
+            state.kv.remove(key);
+            state.decide(Action::ClearKeyValue { key: key.clone() }, "prune_kv_values_updated_before", site);
+        }
+        keys.len()
+    }
+
+    /// Reads a key of another instance, as last committed; `None` for an unknown instance or key.
+    #[track_caller]
+    pub fn get_kv_value_from_instance(
+        &self,
+        instance_id: impl Into<String>,
+        key: impl Into<String>,
+    ) -> DurableFuture<Result<Option<String>, String>> {
+        let input = serde_json::json!({ "instance_id": instance_id.into(), "key": key.into() }).to_string();
+        let call =
+            self.call_activity(SystemCall::GetKvValue.activity_name(), input, None, Location::caller());
+        call.map(|result| {
+            serde_json::from_str(&result?)
+                .map_err(|error| format!("get_kv_value_from_instance deserialization error: {error}"))
+        })
+    }
+
+    /// Reads a key of another instance whose value is JSON.
+    #[track_caller]
+    pub fn get_kv_value_from_instance_typed<T: DeserializeOwned + Send + 'static>(
+        &self,
+        instance_id: impl Into<String>,
+        key: impl Into<String>,
+    ) -> DurableFuture<Result<Option<T>, String>> {
+        self.get_kv_value_from_instance(instance_id, key).map(|result| {
+            let Some(text) = result? else { return Ok(None) };
+            serde_json::from_str(&text)
+                .map(Some)
+                .map_err(|error| format!("get_kv_value_from_instance_typed deserialization error: {error}"))
+        })
+    }
+
+    /// Always `None`: sizes are known to the store, see `Client::get_orchestration_stats`.
+    pub fn get_system_stats(&self) -> Option<SystemStats> {
+        None
+    }
+}
+
+pub(super) fn event(action: &Action) -> Option<EventKind> {
+    match action.clone() {
+        Action::SetKeyValue { key, value, last_updated_at_ms } => {
+            Some(EventKind::KeyValueSet { key, value, last_updated_at_ms })
+        }
+        Action::ClearKeyValue { key } => Some(EventKind::KeyValueCleared { key }),
+        Action::ClearKeyValues => Some(EventKind::KeyValuesCleared),
+        _ => None,
+    }
+}
+
+/// Time stamps are not compared.
+pub(super) fn matches(action: &Action, recorded: &EventKind) -> bool {
+    match (action, recorded) {
+        (
+            Action::SetKeyValue { key, value, .. },
+            EventKind::KeyValueSet { key: recorded_key, value: recorded_value, .. },
+        ) => key == recorded_key && value == recorded_value,
+        (Action::ClearKeyValue { key }, EventKind::KeyValueCleared { key: recorded_key }) => {
+            key == recorded_key
+        }
+        (Action::ClearKeyValues, EventKind::KeyValuesCleared) => true,
+        _ => false,
+    }
+}

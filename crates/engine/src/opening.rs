@@ -1,0 +1,283 @@
+//! Before a turn: which execution do the messages belong to, and what begins it.
+//!
+//! | history | start in the batch | then |
+//! |---|---|---|
+//! | none | any | the first one begins execution 1 |
+//! | none | none | nothing can be done with the batch |
+//! | running | any | the history goes on; starts are ignored, their parents told |
+//! | continued as new | of the successor | execution + 1 begins |
+//! | continued as new | none | the batch waits for it |
+//! | completed, failed | any | the batch is dropped; parents of starts are told |
+
+use outlast_model::{AppErrorKind, ErrorDetails, Event, EventKind, WorkItem};
+
+/// What begins an execution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// Name of the orchestration.
+    pub name: String,
+    /// Version, if one was asked for or is stored.
+    pub version: Option<String>,
+    /// Input.
+    pub input: String,
+    /// Who waits for the outcome.
+    pub parent: Option<ParentLink>,
+    /// Unread queue messages of the previous execution.
+    pub carried: Vec<(String, String)>,
+    /// Custom status that the previous execution left.
+    pub custom_status: Option<String>,
+}
+
+/// Who waits for a child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParentLink {
+    /// The parent.
+    pub instance: String,
+    /// Its scheduling event.
+    pub event_id: u64,
+    /// Its execution at that time; missing in old data.
+    pub execution_id: Option<u64>,
+}
+
+/// How an execution ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// It returned or failed.
+    Finished,
+    /// It continued as new, with this input.
+    Continued {
+        /// Input of the successor.
+        input: String,
+    },
+}
+
+/// What is known of an instance before a turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Past {
+    /// How its current execution began; `None` for an instance without history.
+    pub opening: Option<Opening>,
+    /// How it ended, if it did.
+    pub ended: Option<Ended>,
+}
+
+impl Past {
+    /// What a history says.
+    pub fn of_history(history: &[Event]) -> Self {
+        let start = history.iter().rposition(|event| Opening::of_event(&event.kind).is_some());
+        let Some(start) = start else { return Self::default() };
+        let mut ended = None;
+        for event in &history[start..] {
+            match &event.kind {
+                EventKind::OrchestrationContinuedAsNew { input } if ended.is_none() => {
+                    ended = Some(Ended::Continued { input: input.clone() });
+                }
+                // A failure after the continuation is how older runtimes recorded a poisoned successor.
+                EventKind::OrchestrationCompleted { .. } | EventKind::OrchestrationFailed { .. } => {
+                    ended = Some(Ended::Finished);
+                    break;
+                }
+                _ => {}
+            }
+        }
+        Self { opening: Opening::of_event(&history[start].kind), ended }
+    }
+}
+
+impl Opening {
+    /// What a start event says; `None` for other events.
+    pub fn of_event(kind: &EventKind) -> Option<Self> {
+        let EventKind::OrchestrationStarted {
+            name,
+            version,
+            input,
+            parent_instance,
+            parent_id,
+            parent_execution_id,
+            carry_forward_events,
+            initial_custom_status,
+        } = kind
+        else {
+            return None;
+        };
+        Some(Self {
+            name: name.clone(),
+            // The store's placeholder for "none".
+            version: Some(version.clone()).filter(|version| version != "0.0.0"),
+            input: input.clone(),
+            parent: parent_link(parent_instance, parent_id, parent_execution_id),
+            carried: carry_forward_events.clone().unwrap_or_default(),
+            custom_status: initial_custom_status.clone(),
+        })
+    }
+
+    fn of_message(message: &WorkItem) -> Option<Self> {
+        match message {
+            WorkItem::StartOrchestration {
+                orchestration,
+                input,
+                version,
+                parent_instance,
+                parent_id,
+                parent_execution_id,
+                ..
+            } => Some(Self {
+                name: orchestration.clone(),
+                version: version.clone(),
+                input: input.clone(),
+                parent: parent_link(parent_instance, parent_id, parent_execution_id),
+                carried: Vec::new(),
+                custom_status: None,
+            }),
+            WorkItem::ContinueAsNew {
+                orchestration,
+                input,
+                version,
+                parent_instance,
+                parent_id,
+                parent_execution_id,
+                carry_forward_events,
+                initial_custom_status,
+                ..
+            } => Some(Self {
+                name: orchestration.clone(),
+                version: version.clone(),
+                input: input.clone(),
+                parent: parent_link(parent_instance, parent_id, parent_execution_id),
+                carried: carry_forward_events.clone(),
+                custom_status: initial_custom_status.clone(),
+            }),
+            _ => None,
+        }
+    }
+
+    /// The start event that says this.
+    pub(crate) fn event(&self) -> EventKind {
+        let parent = self.parent.as_ref();
+        EventKind::OrchestrationStarted {
+            name: self.name.clone(),
+            version: self.version.clone().unwrap_or_else(|| "0.0.0".to_string()),
+            input: self.input.clone(),
+            parent_instance: parent.map(|parent| parent.instance.clone()),
+            parent_id: parent.map(|parent| parent.event_id),
+            parent_execution_id: parent.and_then(|parent| parent.execution_id),
+            carry_forward_events: Some(self.carried.clone()).filter(|carried| !carried.is_empty()),
+            initial_custom_status: self.custom_status.clone(),
+        }
+    }
+}
+
+fn parent_link(
+    instance: &Option<String>,
+    event_id: &Option<u64>,
+    execution_id: &Option<u64>,
+) -> Option<ParentLink> {
+    Some(ParentLink { instance: instance.clone()?, event_id: (*event_id)?, execution_id: *execution_id })
+}
+
+/// What to do with a fetched batch.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Run a turn.
+    Run(Box<Admitted>),
+    /// The instance has ended: drop the batch, send these.
+    Ended(Vec<WorkItem>),
+    /// The successor's start is not here yet.
+    SuccessorMissing,
+    /// Neither history nor a start: nothing is known of the instance.
+    Nameless,
+}
+
+/// A batch that belongs to an execution.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Admitted {
+    /// The execution.
+    pub execution_id: u64,
+    /// What began it, or begins it now.
+    pub opening: Opening,
+    /// Whether it begins now.
+    pub is_new: bool,
+    /// What is left of the batch, in order.
+    pub messages: Vec<WorkItem>,
+    /// For parents whose child could not be started.
+    pub notices: Vec<WorkItem>,
+    /// Starts that were ignored.
+    pub ignored_starts: usize,
+}
+
+/// Sorts a batch. `current` is the execution that the store named with it.
+pub fn admit(instance: &str, current: u64, past: &Past, messages: Vec<WorkItem>) -> Admission {
+    let (mut starts, mut rest) = (Vec::new(), Vec::new());
+    for message in messages {
+        match &message {
+            WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. } => starts.push(message),
+            _ => rest.push(message),
+        }
+    }
+    let successor = starts.iter().position(|start| matches!(start, WorkItem::ContinueAsNew { .. }));
+    let (execution_id, begins_with) = match (&past.opening, &past.ended) {
+        (None, _) => match (successor, starts.is_empty()) {
+            (_, true) => return Admission::Nameless,
+            // A successor beats a start; without history both can only be remains of a deleted instance.
+            (Some(at), _) => (current, Some(starts.remove(at))),
+            (None, false) => (current, Some(starts.remove(0))),
+        },
+        (Some(_), Some(Ended::Finished)) => {
+            return Admission::Ended(notices(instance, past, &starts));
+        }
+        (Some(_), Some(Ended::Continued { .. })) => match successor {
+            Some(at) => (current + 1, Some(starts.remove(at))),
+            None => return Admission::SuccessorMissing,
+        },
+        (Some(_), None) => (current, None),
+    };
+    let begun = begins_with.as_ref().and_then(Opening::of_message);
+    let opened = Past { opening: begun.clone().or_else(|| past.opening.clone()), ended: None };
+    let Some(opening) = opened.opening.clone() else { return Admission::Nameless };
+    Admission::Run(Box::new(Admitted {
+        execution_id,
+        is_new: begun.is_some(),
+        messages: rest,
+        notices: notices(instance, &opened, &starts),
+        ignored_starts: starts.len(),
+        opening,
+    }))
+}
+
+/// Tells parents that the id of their child is taken. The same parent asking twice for a running child is no collision.
+fn notices(instance: &str, past: &Past, starts: &[WorkItem]) -> Vec<WorkItem> {
+    let terminal = past.ended.is_some();
+    let own = past.opening.as_ref().and_then(|opening| opening.parent.as_ref());
+    let asking = starts.iter().filter(|start| matches!(start, WorkItem::StartOrchestration { .. }));
+    let links = asking.filter_map(|start| Opening::of_message(start)?.parent);
+    let collided = links.filter(|link| terminal || own != Some(link) || link.execution_id.is_none());
+    let suffix = if terminal { " and is terminal" } else { "" };
+    let details = ErrorDetails::Application {
+        kind: AppErrorKind::OrchestrationFailed,
+        message: format!("sub-orchestration instance id '{instance}' already exists{suffix}"),
+        retryable: false,
+    };
+    collided.map(|link| link.failure(details.clone())).collect()
+}
+
+/// In a message to a parent: its execution is not known here, and must be looked up.
+pub const UNKNOWN_EXECUTION: u64 = 0;
+
+impl ParentLink {
+    pub(crate) fn failure(&self, details: ErrorDetails) -> WorkItem {
+        WorkItem::SubOrchFailed {
+            parent_instance: self.instance.clone(),
+            parent_execution_id: self.execution_id.unwrap_or(UNKNOWN_EXECUTION),
+            parent_id: self.event_id,
+            details,
+        }
+    }
+
+    pub(crate) fn success(&self, result: String) -> WorkItem {
+        WorkItem::SubOrchCompleted {
+            parent_instance: self.instance.clone(),
+            parent_execution_id: self.execution_id.unwrap_or(UNKNOWN_EXECUTION),
+            parent_id: self.event_id,
+            result,
+        }
+    }
+}

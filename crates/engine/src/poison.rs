@@ -1,0 +1,50 @@
+//! Instances that cannot be run any more.
+
+use crate::draft::{Commit, Draft, Report};
+use crate::execution::{Code, Execution, Setup};
+use crate::finish::{Close, ParentClosePolicy};
+use crate::turn::TurnOutput;
+use outlast_model::{ErrorDetails, Event, WorkItem};
+
+/// An instance that cannot be run any more: it ends without running its code.
+pub struct Poison {
+    /// What the execution is, or would be.
+    pub setup: Setup,
+    /// Its stored events.
+    pub history: Vec<Event>,
+    /// Why.
+    pub details: ErrorDetails,
+    /// Messages to others.
+    pub notices: Vec<WorkItem>,
+    /// The time.
+    pub now_ms: u64,
+    /// What happens to children.
+    pub parent_close: ParentClosePolicy,
+}
+
+/// Ends an instance that failed too often, through the same door as every other ending.
+pub fn poison(poison: Poison) -> TurnOutput {
+    let Poison { setup, history, details, notices, now_ms, parent_close } = poison;
+    let code = |_, _| -> Code { Box::pin(std::future::pending()) };
+    let mut execution = match Execution::new(setup, code) {
+        Ok(execution) => execution,
+        Err(details) => {
+            let report = Report { warnings: vec![details.display_message()], ..Report::default() };
+            return TurnOutput { commit: Commit::default(), report };
+        }
+    };
+    let mut draft = Draft::new(execution.who(), now_ms);
+    for event in &history {
+        execution.ledger.note(event);
+    }
+    if history.is_empty() {
+        execution.start(&mut draft);
+    }
+    // What has ended cannot fail any more.
+    if !execution.has_ended() {
+        execution.finish(&mut draft, Close::Failed(details).into(), parent_close);
+    }
+    draft.commit.orchestrator_items.extend(notices);
+    execution.report(&mut draft);
+    TurnOutput { commit: draft.commit, report: draft.report }
+}

@@ -1,0 +1,71 @@
+//! Which rules an execution replays by. The stamp on its first event decides, for the whole execution.
+//!
+//! | stamp | rules |
+//! |---|---|
+//! | below 0.1.31, pre-releases of it, or not a version | *legacy*: a dropped wait gives its place up at the end of the turn, and values move to its successors |
+//! | from 0.1.31 | *immediate*: a dropped wait gives its place up at once |
+//! | ... with the build `+buffered` | immediate, and a positional event that comes before its wait is kept for it |
+
+use outlast_model::CONTRACT_VERSION;
+use semver::Version;
+
+/// How an execution treats dropped waits and early events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rules {
+    /// A dropped wait counts until its note is written.
+    pub(crate) legacy: bool,
+    /// Early positional events are kept.
+    pub(crate) buffers_early_signals: bool,
+}
+
+const FIRST_IMMEDIATE: Version = Version::new(0, 1, 31);
+/// Build metadata, which no version comparison looks at: the pin of an execution stays what it was.
+const BUFFERED: &str = "buffered";
+
+impl Rules {
+    /// The rules that a stamp selects, and whether the stamp could be read.
+    pub(crate) fn of_stamp(stamp: &str) -> (Self, bool) {
+        match Version::parse(stamp) {
+            Ok(version) => {
+                let legacy = version.cmp_precedence(&FIRST_IMMEDIATE).is_lt();
+                let buffers_early_signals = !legacy && version.build.as_str() == BUFFERED;
+                (Self { legacy, buffers_early_signals }, true)
+            }
+            Err(_) => (Self { legacy: true, buffers_early_signals: false }, false),
+        }
+    }
+}
+
+/// The stamp for the first event of a new execution.
+pub(crate) fn stamp(buffer_early_signals: bool) -> String {
+    if buffer_early_signals { format!("{CONTRACT_VERSION}+{BUFFERED}") } else { CONTRACT_VERSION.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stamp_decides() {
+        let cases = [
+            ("0.1.30", true, false, true),
+            ("0.1.31-beta", true, false, true),
+            ("0.1.31", false, false, true),
+            ("0.1.32", false, false, true),
+            ("1.0.0", false, false, true),
+            ("0.1.32+buffered", false, true, true),
+            ("0.1.32+other", false, false, true),
+            ("0.1.30+buffered", true, false, true),
+            ("yesterday", true, false, false),
+        ];
+        for (stamp, legacy, buffers_early_signals, readable) in cases {
+            assert_eq!(
+                Rules::of_stamp(stamp),
+                (Rules { legacy, buffers_early_signals }, readable),
+                "{stamp}"
+            );
+        }
+        assert_eq!(Rules::of_stamp(&stamp(true)).0, Rules { legacy: false, buffers_early_signals: true });
+        assert_eq!(Rules::of_stamp(&stamp(false)).0, Rules { legacy: false, buffers_early_signals: false });
+    }
+}

@@ -1,0 +1,455 @@
+//! Cancellation, dropped futures, parents and children (spec runtime 3).
+
+use crate::kit::*;
+use outlast_engine::{Either2, OrchestrationContext, ParentClosePolicy};
+use std::time::Duration;
+
+async fn waits(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    ctx.schedule_activity("A", "").await
+}
+
+#[test]
+fn cancel_with_the_start() {
+    // The first segment runs, and nothing that it asks for is sent.
+    let mut world = World::new(waits).with_parent();
+    world.turn(
+        [cancel("no"), cancel("never mind")],
+        r#"
+        1 OrchestrationStarted Main "in" parent=boss#7
+        2 OrchestrationCancelRequested "no"
+        3 ActivityScheduled A ""
+        4 OrchestrationFailed cancelled: canceled: no
+        5 ActivityCancelRequested <-3 "orchestration_terminal_failed"
+        > tell boss/2#7 cancelled: canceled: no
+        = Failed
+    "#,
+    );
+}
+
+#[test]
+fn cancel_beats_the_outcome_that_would_finish_the_instance() {
+    for batch in [[cancel("no"), done(2, "a")], [done(2, "a"), cancel("no")]] {
+        let mut world = World::new(waits);
+        world.give([]);
+        world.give(batch);
+        assert_eq!(world.error(), "canceled: no");
+    }
+}
+
+#[test]
+fn cancel_beats_continue_as_new() {
+    let mut world = World::new(|ctx, _| async move {
+        ctx.schedule_activity("A", "").await?;
+        ctx.continue_as_new("next").await
+    });
+    world.give([]);
+    world.turn(
+        [done(2, "a"), cancel("no")],
+        r#"
+        3 ActivityCompleted <-2 "a"
+        4 OrchestrationCancelRequested "no"
+        5 OrchestrationFailed cancelled: canceled: no
+        = Failed
+    "#,
+    );
+}
+
+#[test]
+fn the_first_reason_counts() {
+    let mut world = World::new(waits);
+    world.give([]);
+    world.turn(
+        [cancel("first"), cancel("second")],
+        r#"
+        3 OrchestrationCancelRequested "first"
+        4 OrchestrationFailed cancelled: canceled: first
+        5 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        - activity 2
+        = Failed
+    "#,
+    );
+}
+
+#[test]
+fn a_failure_beats_cancel() {
+    let mut world = World::new(|ctx, _| async move {
+        ctx.schedule_activity("A", "").await?;
+        panic!("ouch")
+    });
+    world.give([]);
+    world.give([cancel("no"), done(2, "a")]);
+    assert_eq!(world.error(), "orchestration panicked: ouch");
+
+    let stored = history("0.1.32", vec![started("in"), activity("Z", "")]);
+    let mut world = World::new(waits).stored(stored);
+    world.give([cancel("no")]);
+    assert!(world.error().contains("schedule mismatch"), "{}", world.error());
+}
+
+#[test]
+fn cancel_closes_everything_that_is_open() {
+    let mut world = World::new(|ctx, _| async move {
+        let _held = (
+            ctx.schedule_activity("A", ""),
+            ctx.schedule_sub_orchestration("C", ""),
+            ctx.schedule_sub_orchestration_with_id("C", "mine", ""),
+            ctx.schedule_wait("s"),
+            ctx.dequeue_event("q"),
+        );
+        ctx.schedule_timer(Duration::from_secs(1)).await;
+        let _new = ctx.schedule_sub_orchestration("never started", "");
+        ctx.schedule_activity("never sent", "").await
+    })
+    .with_parent();
+    world.give([]);
+    world.turn(
+        [child_done(4, "c"), fired(7), cancel("no")],
+        r#"
+        8 SubOrchestrationCompleted <-4 "c"
+        9 TimerFired <-7
+        10 OrchestrationCancelRequested "no"
+        11 SubOrchestrationScheduled never started sub::11 ""
+        12 ActivityScheduled never sent ""
+        13 ExternalSubscribedCancelled <-5 "orchestration_terminal"
+        14 ExternalSubscribedPersistentCancelled <-6 "orchestration_terminal"
+        15 OrchestrationFailed cancelled: canceled: no
+        16 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        17 ActivityCancelRequested <-12 "orchestration_terminal_failed"
+        > cancel i::sub::3 "parent canceled"
+        > tell boss/2#7 cancelled: canceled: no
+        - activity 2
+        = Failed
+    "#,
+    );
+}
+
+#[test]
+fn c2_children_that_never_start_are_not_cancelled() {
+    // Returned, cancelled, went on: the child of this very turn is never started.
+    let mut world = World::new(|ctx, _| async move {
+        drop(ctx.schedule_sub_orchestration("C", ""));
+        Ok("done".to_string())
+    });
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 SubOrchestrationScheduled C sub::2 ""
+        3 SubOrchestrationCancelRequested <-2 "dropped_future"
+        4 OrchestrationCompleted "done"
+        = Completed
+    "#,
+    );
+    let mut world = World::new(|ctx, _| async move { ctx.schedule_sub_orchestration("C", "").await });
+    world.turn(
+        [cancel("no")],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 OrchestrationCancelRequested "no"
+        3 SubOrchestrationScheduled C sub::3 ""
+        4 OrchestrationFailed cancelled: canceled: no
+        = Failed
+    "#,
+    );
+    let mut world = World::new(|ctx, _| async move {
+        let child = ctx.schedule_sub_orchestration("C", "");
+        drop(child);
+        ctx.schedule_wait("s").await;
+        Ok(String::new())
+    });
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 SubOrchestrationScheduled C sub::2 ""
+        3 ExternalSubscribed s
+        4 SubOrchestrationCancelRequested <-2 "dropped_future"
+    "#,
+    );
+    world.turn(
+        [cancel("no")],
+        r#"
+        5 OrchestrationCancelRequested "no"
+        6 ExternalSubscribedCancelled <-3 "orchestration_terminal"
+        7 OrchestrationFailed cancelled: canceled: no
+        = Failed
+    "#,
+    );
+}
+
+#[test]
+fn c3_detached_starts_survive_every_ending() {
+    let ending = |ctx: OrchestrationContext, input: String| async move {
+        ctx.schedule_orchestration_versioned("D", Some("1.2.3".to_string()), "d", "x");
+        match input.as_str() {
+            "return" => Ok(String::new()),
+            "fail" => Err("no".to_string()),
+            "next" => ctx.continue_as_new("").await,
+            _ => std::future::pending().await,
+        }
+    };
+    for (input, batch) in [
+        ("return", vec![]),
+        ("fail", vec![]),
+        ("next", vec![]),
+        ("park", vec![]),
+        ("park", vec![cancel("no")]),
+        ("next", vec![cancel("no")]),
+    ] {
+        let mut world = World::new(ending);
+        world.opening.input = input.to_string();
+        let output = world.give(batch);
+        let text = output_text(&output);
+        assert!(text.contains("\n> detached D v1.2.3 d \"x\""), "{text}");
+    }
+}
+
+#[test]
+fn c3_detached_start_survives_continue_as_new() {
+    let mut world = World::new(|ctx, input| async move {
+        ctx.schedule_timer(Duration::from_secs(60)).await;
+        ctx.schedule_orchestration("Job", format!("job-{input}"), "");
+        ctx.continue_as_new("2").await
+    });
+    world.give([]);
+    world.turn(
+        [fired(2)],
+        r#"
+        3 TimerFired <-2
+        4 OrchestrationChained Job job-in ""
+        5 OrchestrationContinuedAsNew "2"
+        > detached Job job-in ""
+        > next "2"
+        = ContinuedAsNew
+    "#,
+    );
+}
+
+#[test]
+fn dropped_futures_are_noted_and_undone() {
+    let mut world = World::new(|ctx, _| async move {
+        let held = (
+            ctx.dequeue_event("q"),
+            ctx.schedule_wait("s"),
+            ctx.schedule_sub_orchestration("C", ""),
+            ctx.schedule_activity("A", ""),
+            ctx.schedule_timer(Duration::from_secs(1)),
+        );
+        let more = ctx.schedule_activity("A2", "");
+        ctx.schedule_activity("B", "").await?;
+        drop((more, held));
+        ctx.schedule_activity("C", "").await
+    });
+    world.give([]);
+    world.turn(
+        [done(8, "b")],
+        r#"
+        9 ActivityCompleted <-8 "b"
+        10 ActivityScheduled C ""
+        11 ActivityCancelRequested <-5 "dropped_future"
+        12 ActivityCancelRequested <-7 "dropped_future"
+        13 SubOrchestrationCancelRequested <-4 "dropped_future"
+        14 ExternalSubscribedCancelled <-3 "dropped_future"
+        15 ExternalSubscribedPersistentCancelled <-2 "dropped_future"
+        > activity 10 C ""
+        > cancel i::sub::4 "parent dropped sub-orchestration future"
+        - activity 5
+        - activity 7
+    "#,
+    );
+    // An outcome after that is legal and goes nowhere.
+    world.turn(
+        [done(5, "a"), child_done(4, "c"), fired(6)],
+        r#"
+        16 ActivityCompleted <-5 "a"
+        17 SubOrchestrationCompleted <-4 "c"
+    "#,
+    );
+    world.turn(
+        [done(10, "c")],
+        r#"
+        18 ActivityCompleted <-10 "c"
+        19 OrchestrationCompleted "c"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn futures_that_have_their_outcome_are_noted_without_effect() {
+    let mut world = World::new(|ctx, _| async move {
+        let held =
+            (ctx.schedule_activity("A", ""), ctx.schedule_sub_orchestration("C", ""), ctx.schedule_wait("s"));
+        ctx.schedule_activity("B", "").await?;
+        drop(held);
+        ctx.schedule_wait("s").await;
+        Ok(String::new())
+    });
+    world.give([]);
+    world.turn(
+        [done(2, "a"), child_done(3, "c"), raise("s", "gone with its wait")],
+        r#"
+        6 ActivityCompleted <-2 "a"
+        7 SubOrchestrationCompleted <-3 "c"
+        8 ExternalEvent s "gone with its wait"
+    "#,
+    );
+    world.turn(
+        [done(5, "b")],
+        r#"
+        9 ActivityCompleted <-5 "b"
+        10 ExternalSubscribed s
+        11 ActivityCancelRequested <-2 "dropped_future"
+        12 SubOrchestrationCancelRequested <-3 "dropped_future"
+        13 ExternalSubscribedCancelled <-4 "dropped_future"
+    "#,
+    );
+    world.turn(
+        [raise("s", "x")],
+        r#"
+        14 ExternalEvent s "x"
+        15 OrchestrationCompleted ""
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn select_losers_go_with_their_blocks() {
+    let mut world = World::new(|ctx, _| async move {
+        let slow = async {
+            ctx.schedule_activity("A", "").await?;
+            ctx.schedule_activity("never", "").await
+        };
+        let child =
+            async { ctx.join2(ctx.schedule_sub_orchestration("C", ""), ctx.schedule_wait("s")).await };
+        match ctx.select3(slow, child, ctx.schedule_timer(Duration::from_secs(1))).await {
+            outlast_engine::Either3::Third(()) => Ok("late".to_string()),
+            _ => Ok("in time".to_string()),
+        }
+    });
+    world.give([]);
+    world.turn(
+        [fired(2)],
+        r#"
+        6 TimerFired <-2
+        7 ActivityCancelRequested <-3 "dropped_future"
+        8 SubOrchestrationCancelRequested <-4 "dropped_future"
+        9 ExternalSubscribedCancelled <-5 "dropped_future"
+        10 OrchestrationCompleted "late"
+        > cancel i::sub::4 "parent dropped sub-orchestration future"
+        - activity 3
+        = Completed
+    "#,
+    );
+    let mut world = World::new(|ctx, _| async move {
+        let mut kept = ctx.schedule_activity("A", "");
+        let timer = ctx.schedule_timer(Duration::from_secs(1));
+        match ctx.select2(&mut kept, timer).await {
+            Either2::First(result) => result,
+            Either2::Second(()) => kept.await,
+        }
+    });
+    world.give([]);
+    world.turn(
+        [fired(3)],
+        r#"
+        4 TimerFired <-3
+    "#,
+    );
+    world.turn(
+        [done(2, "kept")],
+        r#"
+        5 ActivityCompleted <-2 "kept"
+        6 OrchestrationCompleted "kept"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn a_cancelled_child_is_an_ordinary_error() {
+    let mut world = World::new(|ctx, _| async move { ctx.schedule_sub_orchestration("C", "").await });
+    world.give([]);
+    let kind = outlast_model::AppErrorKind::Cancelled { reason: "why".to_string() };
+    world.turn(
+        [Message::ChildFailed(2, application(kind, ""))],
+        r#"
+        3 SubOrchestrationFailed <-2 cancelled: canceled: why
+        4 OrchestrationFailed application: canceled: why
+        = Failed
+    "#,
+    );
+}
+
+/// A parent that ends with children in every state: dropped now, held, forgotten, new.
+async fn leaves_children(ctx: OrchestrationContext, input: String) -> Result<String, String> {
+    let dropped = ctx.schedule_sub_orchestration_with_id("C", "dropped", "");
+    let _held = ctx.schedule_sub_orchestration_with_id("C", "held", "");
+    std::mem::forget(ctx.schedule_sub_orchestration_with_id("C", "forgotten", ""));
+    ctx.schedule_activity("A", "").await?;
+    drop(dropped);
+    let _new = ctx.schedule_sub_orchestration_with_id("C", "new", "");
+    match input.as_str() {
+        "return" => Ok(String::new()),
+        "fail" => Err("no".to_string()),
+        "next" => ctx.continue_as_new("").await,
+        "panic" => panic!("ouch"),
+        "limit" => {
+            ctx.set_kv_value("k", "x".repeat(70_000));
+            Ok(String::new())
+        }
+        _ => std::future::pending().await,
+    }
+}
+
+/// Who is cancelled, and why.
+fn cancelled(policy: ParentClosePolicy, input: &str) -> Vec<(String, String)> {
+    let mut world = World::new(leaves_children).closing(policy);
+    world.opening.input = input.to_string();
+    world.give([]);
+    let batch = match input {
+        "cancel" => vec![done(5, ""), cancel("no")],
+        "break" => vec![breaks(5)],
+        _ => vec![done(5, "")],
+    };
+    let output = world.give(batch);
+    assert_eq!(output.commit.ending.is_some(), input != "park");
+    let cancels = output.commit.orchestrator_items.into_iter().filter_map(|item| match item {
+        outlast_model::WorkItem::CancelInstance { instance, reason } => Some((instance, reason)),
+        _ => None,
+    });
+    cancels.collect()
+}
+
+#[test]
+fn c20_children_and_the_end_of_their_parent() {
+    let dropped = |name: &str| (name.to_string(), "parent dropped sub-orchestration future".to_string());
+    let of_cancelled = |name: &str| (name.to_string(), "parent canceled".to_string());
+    let of_closed = |name: &str| (name.to_string(), "parent closed".to_string());
+    use ParentClosePolicy::{Abandon, Cancel, Contract};
+    // The contract: what the code dropped, and everything when the parent is cancelled.
+    for input in ["return", "fail"] {
+        assert_eq!(cancelled(Contract, input), [dropped("dropped"), dropped("held")], "{input}");
+    }
+    assert_eq!(cancelled(Contract, "park"), [dropped("dropped")]);
+    let all = ["dropped", "held", "forgotten"];
+    assert_eq!(cancelled(Contract, "cancel"), all.map(of_cancelled));
+    for input in ["next", "panic", "limit", "break"] {
+        assert_eq!(cancelled(Contract, input), [], "{input}");
+    }
+    // Cancel: nobody outlives it.
+    for input in ["return", "fail"] {
+        let expected = [dropped("dropped"), dropped("held"), of_closed("forgotten")];
+        assert_eq!(cancelled(Cancel, input), expected, "{input}");
+    }
+    assert_eq!(cancelled(Cancel, "cancel"), all.map(of_cancelled));
+    for input in ["next", "panic", "limit", "break"] {
+        assert_eq!(cancelled(Cancel, input), all.map(of_closed), "{input}");
+    }
+    // Abandon: the end of the parent is nobody else's.
+    for input in ["return", "fail", "cancel", "next", "panic", "limit", "break"] {
+        assert_eq!(cancelled(Abandon, input), [], "{input}");
+    }
+    assert_eq!(cancelled(Abandon, "park"), [dropped("dropped")]);
+}

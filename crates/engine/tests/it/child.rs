@@ -1,0 +1,140 @@
+//! Child and detached orchestrations (spec runtime 6).
+
+use crate::kit::*;
+use outlast_engine::OrchestrationContext;
+
+#[test]
+fn ids_are_generated_or_given() {
+    let mut world = World::new(|ctx, input| async move {
+        if input == "in" {
+            return ctx.continue_as_new("two").await;
+        }
+        let version = || Some("2.0.0".to_string());
+        let children = vec![
+            ctx.schedule_sub_orchestration("C", "1"),
+            ctx.schedule_sub_orchestration_with_id("C", "mine", "2"),
+            ctx.schedule_sub_orchestration_versioned("C", version(), "3"),
+            ctx.schedule_sub_orchestration_versioned_with_id("C", version(), "x::sub::y", "4"),
+        ];
+        Ok(format!("{:?}", ctx.join(children).await))
+    });
+    world.give([]);
+    world.next_execution();
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "two"
+        2 SubOrchestrationScheduled C sub::2_2 "1"
+        3 SubOrchestrationScheduled C mine "2"
+        4 SubOrchestrationScheduled C sub::2_4 "3"
+        5 SubOrchestrationScheduled C x::sub::y "4"
+        > child 2 of 2: C i::sub::2_2 "1"
+        > child 3 of 2: C mine "2"
+        > child 4 of 2: C v2.0.0 i::sub::2_4 "3"
+        > child 5 of 2: C v2.0.0 x::sub::y "4"
+    "#,
+    );
+    let outcomes = [child_done(2, "a"), child_done(3, "b"), child_fails(4, "c"), child_done(5, "d")];
+    world.turn(
+        outcomes,
+        r#"
+        6 SubOrchestrationCompleted <-2 "a"
+        7 SubOrchestrationCompleted <-3 "b"
+        8 SubOrchestrationFailed <-4 application: c
+        9 SubOrchestrationCompleted <-5 "d"
+        10 OrchestrationCompleted "[Ok(\"a\"), Ok(\"b\"), Err(\"c\"), Ok(\"d\")]"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn reserved_and_impossible_ids_are_refused_without_a_trace() {
+    let mut world = World::new(|ctx, _| async move {
+        let mut refusals = Vec::new();
+        for id in ["sub::mine", "", "a\nb", &"x".repeat(600)] {
+            let refusal = ctx.schedule_sub_orchestration_with_id("C", id, "").await.unwrap_err();
+            refusals.push(refusal);
+        }
+        // A refusal that nobody waits for is none.
+        drop(ctx.schedule_sub_orchestration_with_id("C", "sub::mine", ""));
+        ctx.schedule_activity("A", refusals.join("\n")).await
+    });
+    world.turn([], r#"
+        1 OrchestrationStarted Main "in"
+        2 ActivityScheduled A "sub-orchestration instance id 'sub::mine' starts with the reserved marker 'sub::', which the runtime uses to mark auto-generated child ids; use an id that does not begin with it\nsub-orchestration instance id is empty: give it at least one character\nsub-orchestration instance id 'a\\nb' has a control character at byte 1: remove it\nsub-orchestration instance id 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...' has 600 bytes, the limit is 512: use a shorter id"
+        > activity 2 A "sub-orchestration instance id 'sub::mine' starts with the reserved marker 'sub::', which the runtime uses to mark auto-generated child ids; use an id that does not begin with it\nsub-orchestration instance id is empty: give it at least one character\nsub-orchestration instance id 'a\\nb' has a control character at byte 1: remove it\nsub-orchestration instance id 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...' has 600 bytes, the limit is 512: use a shorter id"
+    "#);
+}
+
+#[test]
+fn refusing_for_ever_comes_to_an_end() {
+    let mut world = World::new(|ctx, _| async move {
+        while ctx.schedule_sub_orchestration_with_id("C", "sub::mine", "").await.is_err() {}
+        Ok(String::new())
+    });
+    world.give([]);
+    assert!(world.error().contains("more than 10000 decisions"), "{}", world.error());
+}
+
+#[test]
+fn detached_ids_are_checked() {
+    for id in ["sub::x", "a::sub::2", "", "tab\there"] {
+        let code = move |ctx: OrchestrationContext, _| async move {
+            let refusal = ctx.try_schedule_orchestration("D", None, id, "").unwrap_err();
+            ctx.trace_info(refusal.clone());
+            ctx.schedule_orchestration("D", id, "");
+            Ok(String::new())
+        };
+        let mut world = World::new(code);
+        let output = world.give([]);
+        let refusal = &output.report.traces[0].message;
+        assert_eq!(world.error(), format!("orchestration panicked: {refusal}"));
+        assert!(refusal.contains(if id.contains("sub::") {
+            "reserved sub-orchestration marker"
+        } else {
+            "id"
+        }));
+    }
+}
+
+#[test]
+fn detached_starts_in_all_forms() {
+    let mut world = World::new(|ctx, _| async move {
+        ctx.schedule_orchestration("D", "a", "x");
+        ctx.schedule_orchestration_typed("D", "b", &[1, 2]);
+        ctx.schedule_orchestration_versioned_typed("D", Some("3.0.0".to_string()), "c", &"text");
+        ctx.try_schedule_orchestration("D", None, "d", "")?;
+        ctx.schedule_wait("never").await;
+        Ok(String::new())
+    });
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 OrchestrationChained D a "x"
+        3 OrchestrationChained D b "[1,2]"
+        4 OrchestrationChained D c "text"
+        5 OrchestrationChained D d ""
+        6 ExternalSubscribed never
+        > detached D a "x"
+        > detached D b "[1,2]"
+        > detached D v3.0.0 c "text"
+        > detached D d ""
+    "#,
+    );
+}
+
+#[test]
+fn generated_ids_may_nest_until_the_store_says_no() {
+    let code = |ctx: OrchestrationContext, _| async move { ctx.schedule_sub_orchestration("C", "").await };
+    let mut world = World::new(code).with_parent();
+    world.instance = format!("{}::sub::2", "x".repeat(4_075));
+    world.give([]);
+    assert!(!world.has_ended(), "{}", world.error());
+    let mut world = World::new(code).with_parent();
+    world.instance = format!("{}::sub::2", "x".repeat(4_085));
+    let output = world.give([]);
+    assert!(world.error().contains("give it an id of its own"), "{}", world.error());
+    assert!(output_text(&output).contains("> tell boss/2#7"));
+}

@@ -1,0 +1,27 @@
+//! What the tests are made of: a world that plays store and workers, messages by hand, histories as text.
+
+mod message;
+mod print;
+mod stored;
+mod world;
+
+pub(crate) use message::*;
+pub(crate) use print::{event_line, normalise, output_text};
+pub(crate) use stored::*;
+pub(crate) use world::World;
+
+/// Compares with a snapshot, line by line, whatever the indentation.
+#[track_caller]
+pub(crate) fn same(actual: &str, expected: &str) {
+    let lines = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(|line| line.trim().to_string());
+        lines.filter(|line| !line.is_empty()).collect()
+    };
+    let (actual, expected) = (lines(actual), lines(expected));
+    assert!(
+        actual == expected,
+        "snapshot differs\n--- expected\n{}\n--- actual\n{}\n---",
+        expected.join("\n"),
+        actual.join("\n")
+    );
+}

@@ -1,0 +1,252 @@
+//! Executions that began before 0.1.31: a dropped wait counts until its note is written, and values move (spec runtime
+//! 4.5).
+
+use crate::kit::*;
+use outlast_engine::{Either2, OrchestrationContext};
+use std::time::Duration;
+
+const LEGACY: &str = "0.1.30";
+
+/// Waits again and again, with a timeout that gives a wait up.
+async fn waits_again(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    let timeout = ctx.schedule_timer(Duration::from_secs(1));
+    if let Either2::First(data) = ctx.select2(ctx.schedule_wait("s"), timeout).await {
+        return Ok(format!("first {data}"));
+    }
+    let other = ctx.schedule_activity("A", "");
+    let (data, _) = ctx.join2(ctx.schedule_wait("s"), other).await;
+    Ok(format!("second {data}"))
+}
+
+#[test]
+fn an_event_behind_the_timeout_moves_to_the_next_wait() {
+    let mut world = World::new(waits_again).stamped(LEGACY);
+    world.give([]);
+    world.turn(
+        [fired(2), raise("s", "x")],
+        r#"
+        4 TimerFired <-2
+        5 ExternalEvent s "x"
+        6 ActivityScheduled A ""
+        7 ExternalSubscribed s
+        8 ExternalSubscribedCancelled <-3 "dropped_future"
+        > activity 6 A ""
+    "#,
+    );
+    // The next reason to run lets it read what moved.
+    world.turn(
+        [done(6, "a")],
+        r#"
+        9 ActivityCompleted <-6 "a"
+        10 OrchestrationCompleted "second x"
+        = Completed
+    "#,
+    );
+    // By the rules of today it is lost.
+    let mut world = World::new(waits_again);
+    world.give([]);
+    world.give([fired(2), raise("s", "x")]);
+    world.give([done(6, "a")]);
+    assert!(!world.has_ended());
+}
+
+#[test]
+fn a_moved_event_is_read_inside_a_crowd_too() {
+    // Nothing wakes the wait by name when a place moves.
+    let mut world = World::new(|ctx, _| async move {
+        let timeout = ctx.schedule_timer(Duration::from_secs(1));
+        let _ = ctx.select2(ctx.schedule_wait("s"), timeout).await;
+        let other = ctx.schedule_activity("A", "");
+        let wait = ctx.schedule_wait("s");
+        type Part<'a> = std::pin::Pin<Box<dyn Future<Output = String> + Send + 'a>>;
+        let parts: Vec<Part<'_>> = vec![Box::pin(wait), Box::pin(async { other.await.unwrap() })];
+        Ok(ctx.join_all(parts).await.join(" "))
+    })
+    .stamped(LEGACY);
+    world.give([]);
+    world.give([fired(2), raise("s", "x")]);
+    world.turn(
+        [done(6, "a")],
+        r#"
+        9 ActivityCompleted <-6 "a"
+        10 OrchestrationCompleted "x a"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn an_event_that_was_assigned_moves_when_its_wait_is_dropped() {
+    let mut world = World::new(|ctx, _| async move {
+        let first = ctx.schedule_wait("s");
+        ctx.schedule_activity("A", "").await?;
+        drop(first);
+        let (data, _) = ctx.join2(ctx.schedule_wait("s"), ctx.schedule_activity("B", "")).await;
+        Ok(data)
+    })
+    .stamped(LEGACY);
+    world.give([]);
+    world.turn(
+        [raise("s", "for the first"), done(3, "")],
+        r#"
+        4 ExternalEvent s "for the first"
+        5 ActivityCompleted <-3 ""
+        6 ExternalSubscribed s
+        7 ActivityScheduled B ""
+        8 ExternalSubscribedCancelled <-2 "dropped_future"
+        > activity 7 B ""
+    "#,
+    );
+    world.turn(
+        [done(7, "")],
+        r#"
+        9 ActivityCompleted <-7 ""
+        10 OrchestrationCompleted "for the first"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn a_dropped_dequeue_holds_its_place_until_the_turn_ends() {
+    let code = |ctx: OrchestrationContext, _| async move {
+        let older = ctx.dequeue_event("q");
+        ctx.schedule_activity("A", "").await?;
+        drop(older);
+        let newer = async {
+            let message = ctx.dequeue_event("q").await;
+            format!("newer {message}")
+        };
+        Ok(ctx.join2(newer, ctx.schedule_activity("B", "")).await.0)
+    };
+    let mut world = World::new(code).stamped(LEGACY);
+    world.give([]);
+    world.turn(
+        [enqueue("q", "1"), done(3, "")],
+        r#"
+        4 ExternalEventPersistent q "1"
+        5 ActivityCompleted <-3 ""
+        6 ActivityScheduled B ""
+        7 ExternalSubscribedPersistent q
+        8 ExternalSubscribedPersistentCancelled <-2 "dropped_future"
+        > activity 6 B ""
+    "#,
+    );
+    world.turn(
+        [done(6, "")],
+        r#"
+        9 ActivityCompleted <-6 ""
+        10 OrchestrationCompleted "newer 1"
+        = Completed
+    "#,
+    );
+    // Today the place is free at once.
+    let mut world = World::new(code);
+    world.give([]);
+    world.give([enqueue("q", "1"), done(3, "")]);
+    world.give([done(6, "")]);
+    assert!(format!("{:?}", world.history).contains("newer 1"));
+}
+
+#[test]
+fn r2_stays_as_it_was_for_old_executions() {
+    // Cancelling an older dequeue moves the places of those behind it: message 2 is read twice, message 1 never.
+    let mut world = World::new(|ctx, _| async move {
+        let (older, newer) = (ctx.dequeue_event("q"), ctx.dequeue_event("q"));
+        let newer = newer.await;
+        drop(older);
+        ctx.schedule_activity("A", "").await?;
+        let third = ctx.dequeue_event("q").await;
+        Ok(format!("{newer} {third}"))
+    })
+    .stamped(LEGACY);
+    world.give([]);
+    world.give([enqueue("q", "1"), enqueue("q", "2")]);
+    world.turn(
+        [done(6, "")],
+        r#"
+        8 ActivityCompleted <-6 ""
+        9 ExternalSubscribedPersistent q
+        10 OrchestrationCompleted "2 2"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn carrying_over_is_by_counting() {
+    // Two dequeues count for two messages, though one of them has read nothing.
+    let mut world = World::new(|ctx, _| async move {
+        let _held = ctx.dequeue_event("q");
+        let _other = ctx.dequeue_event("r");
+        ctx.schedule_activity("A", "").await?;
+        ctx.continue_as_new("").await
+    })
+    .stamped(LEGACY);
+    world.give([]);
+    world.turn(
+        [enqueue("q", "1"), enqueue("s", "2"), enqueue("q", "3"), done(4, "")],
+        r#"
+        5 ExternalEventPersistent q "1"
+        6 ExternalEventPersistent s "2"
+        7 ExternalEventPersistent q "3"
+        8 ActivityCompleted <-4 ""
+        9 ExternalSubscribedPersistentCancelled <-2 "orchestration_terminal"
+        10 ExternalSubscribedPersistentCancelled <-3 "orchestration_terminal"
+        11 OrchestrationContinuedAsNew ""
+        > next "" carried=[("s", "2"), ("q", "3")]
+        = ContinuedAsNew
+    "#,
+    );
+}
+
+#[test]
+fn the_stamp_of_the_first_event_decides_for_the_whole_execution() {
+    for (stamp, reads) in [
+        ("0.1.30", true),
+        ("0.1.31-rc.1", true),
+        ("not a version", true),
+        ("0.1.31", false),
+        ("0.1.32", false),
+        ("2.0.0", false),
+    ] {
+        let mut world = World::new(waits_again).stamped(stamp);
+        world.give([]);
+        world.give([fired(2), raise("s", "x")]);
+        world.give([done(6, "a")]);
+        assert_eq!(world.has_ended(), reads, "{stamp}");
+    }
+}
+
+#[test]
+fn a_stamp_that_cannot_be_read_is_mentioned_once() {
+    let mut world = World::new(waits_again).stamped("yesterday");
+    let warnings = world.give([]).report.warnings;
+    assert_eq!(warnings, ["Invalid pinned version 'yesterday': replaying by the oldest rules"]);
+    let mut warm = World::new(waits_again).stamped("yesterday").unchecked();
+    warm.give([]);
+    assert_eq!(warm.give([raise("other", "")]).report.warnings.len(), 1, "only about the event");
+}
+
+#[test]
+fn stored_notes_take_effect_where_they_stand() {
+    let stored = vec![
+        started("in"),
+        timer(1),
+        subscribed("s"),
+        timer_fired(2),
+        raised("s", "moved"),
+        activity("A", ""),
+        subscribed("s"),
+        wait_dropped(3),
+    ];
+    let mut world = World::new(waits_again).stored(history(LEGACY, stored));
+    world.turn(
+        [done(6, "a")],
+        r#"
+        9 ActivityCompleted <-6 "a"
+        10 OrchestrationCompleted "second moved"
+        = Completed
+    "#,
+    );
+}

@@ -1,0 +1,465 @@
+//! Code and history disagree: each message says what is stored, what the code does, where, and what to do (spec runtime 2,
+//! api 2.4).
+
+use crate::kit::*;
+use outlast_engine::OrchestrationContext;
+use std::time::Duration;
+
+const NOW: &str = "0.1.32";
+
+type Answer = Result<String, String>;
+
+/// Replays a history against changed code, with nothing new.
+fn replay<F, Fut>(function: F, events: Vec<Stored>) -> World
+where
+    F: Fn(OrchestrationContext, String) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Answer> + Send + 'static,
+{
+    World::new(function).stored(history(NOW, events))
+}
+
+async fn a_then_b(ctx: OrchestrationContext, _: String) -> Answer {
+    ctx.schedule_activity("A", "x").await?;
+    ctx.schedule_activity("B", "y").await
+}
+
+#[test]
+fn another_activity() {
+    let mut world = replay(a_then_b, vec![started("in"), activity("Z", "x")]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'Z', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        - activity 2
+        = Failed
+    "#);
+}
+
+#[test]
+fn another_input_session_or_tag() {
+    let mut world = replay(a_then_b, vec![started("in"), activity("A", "other")]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'A', and the code now asks for activity 'A' with another payload at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        - activity 2
+        = Failed
+    "#);
+    let tagged = |ctx: OrchestrationContext, _| async move {
+        ctx.schedule_activity_on_session("A", "x", "s").with_tag("gpu").await
+    };
+    let mut world = replay(tagged, vec![started("in"), activity("A", "x")]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'A', and the code now asks for activity 'A' on session 's' with tag 'gpu' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        - activity 2
+        = Failed
+    "#);
+}
+
+#[test]
+fn another_kind_of_operation() {
+    let mut world = replay(a_then_b, vec![started("in"), timer(700)]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a timer, and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        = Failed
+    "#);
+    let mut world = replay(a_then_b, vec![started("in"), subscribed("go")]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a wait for event 'go', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        = Failed
+    "#);
+    let mut world = replay(a_then_b, vec![started("in"), dequeued("mail")]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a dequeue from 'mail', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        = Failed
+    "#);
+}
+
+#[test]
+fn another_child_wait_queue_or_detached_start() {
+    let cases = |ctx: OrchestrationContext, input: String| async move {
+        match input.as_str() {
+            "child" => ctx.schedule_sub_orchestration("C", "new").await,
+            "wait" => Ok(ctx.schedule_wait("new").await),
+            "queue" => Ok(ctx.dequeue_event("new").await),
+            _ => {
+                ctx.schedule_orchestration("D", "d-new", "");
+                std::future::pending().await
+            }
+        }
+    };
+    let mut world = replay(cases, vec![started("child"), child("C", "sub::2", "old")]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a child orchestration 'C', and the code now asks for a child orchestration 'C' with another payload at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        = Failed
+    "#);
+    let mut world = replay(cases, vec![started("wait"), subscribed("old")]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a wait for event 'old', and the code now asks for a wait for event 'new' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        = Failed
+    "#);
+    let mut world = replay(cases, vec![started("queue"), dequeued("old")]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a dequeue from 'old', and the code now asks for a dequeue from 'new' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        = Failed
+    "#);
+    let mut world = replay(cases, vec![started("detached"), chained("D", "d-old", "")]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a detached orchestration 'D' with id 'd-old', and the code now asks for a detached orchestration 'D' with id 'd-new' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        = Failed
+    "#);
+}
+
+#[test]
+fn nothing_decided() {
+    let parked = |_, _| async move { std::future::pending().await };
+    let mut world = replay(parked, vec![started("in"), activity("A", "x")]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: history schedule but no emitted action: event 2 of instance 'i' execution 1 is activity 'A', and the code does not ask for it; it made no durable call yet; run the code that wrote this history, or register the changed code as a new version
+        4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        - activity 2
+        = Failed
+    "#);
+    let mut world = replay(
+        a_then_b,
+        vec![started("in"), activity("A", "x"), completed(2, ""), activity("B", "y"), activity("C", "z")],
+    );
+    world.turn([], r#"
+        6 OrchestrationFailed configuration: nondeterministic: history schedule but no emitted action: event 5 of instance 'i' execution 1 is activity 'C', and the code does not ask for it; its last durable call was schedule_activity at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        7 ActivityCancelRequested <-4 "orchestration_terminal_failed"
+        8 ActivityCancelRequested <-5 "orchestration_terminal_failed"
+        - activity 4
+        - activity 5
+        = Failed
+    "#);
+    let mut world = replay(parked, vec![started("in"), chained("D", "d", "")]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: history OrchestrationChained but no emitted action: event 2 of instance 'i' execution 1 is a detached orchestration 'D' with id 'd', and the code does not ask for it; it made no durable call yet; run the code that wrote this history, or register the changed code as a new version
+        = Failed
+    "#);
+}
+
+#[test]
+fn notes_that_differ() {
+    let code = |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("A", "x").await };
+    let mut world = replay(code, vec![started("in"), status("s")]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: custom status mismatch: event 2 of instance 'i' execution 1 is a custom status update, and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        = Failed
+    "#);
+    let mut world = replay(code, vec![started("in"), key_set("k", "v", 1)]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: kv set mismatch: event 2 of instance 'i' execution 1 is a write of key 'k', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        = Failed
+    "#);
+    let mut world = replay(code, vec![started("in"), key_cleared("k")]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: kv clear mismatch: event 2 of instance 'i' execution 1 is a removal of key 'k', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        = Failed
+    "#);
+    let mut world = replay(code, vec![started("in"), plain(outlast_model::EventKind::KeyValuesCleared)]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: kv clear_all mismatch: event 2 of instance 'i' execution 1 is a removal of all keys, and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        = Failed
+    "#);
+    let sets = |ctx: OrchestrationContext, _| async move {
+        ctx.set_kv_value("k", "new");
+        ctx.schedule_activity("A", "x").await
+    };
+    let mut world = replay(sets, vec![started("in"), key_set("k", "old", 1)]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: kv set mismatch: event 2 of instance 'i' execution 1 is a write of key 'k', and the code now asks for a write of key 'k' with another payload at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        = Failed
+    "#);
+}
+
+#[test]
+fn notes_that_the_code_no_longer_leaves_are_tolerated() {
+    // The store has what they wrote, so the code sees it too.
+    let code = |ctx: OrchestrationContext, _| async move {
+        ctx.schedule_activity("A", "x").await?;
+        Ok(format!("{:?} {:?}", ctx.get_kv_all_values(), ctx.get_custom_status()))
+    };
+    let stored = vec![
+        started("in"),
+        activity("A", "x"),
+        key_set("k", "v", 1),
+        key_set("gone", "v", 1),
+        key_cleared("gone"),
+        status("s"),
+    ];
+    let mut world = replay(code, stored);
+    world.turn(
+        [done(2, "")],
+        r#"
+        7 ActivityCompleted <-2 ""
+        8 OrchestrationCompleted "{\"k\": \"v\"} Some(\"s\")"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn changes_that_do_not_matter() {
+    // Timer durations, child ids, child versions, status texts, decisions after the last stored one.
+    let code = |ctx: OrchestrationContext, _| async move {
+        let timer = ctx.schedule_timer(Duration::from_secs(9));
+        let child = ctx.schedule_sub_orchestration_versioned("C", Some("2.0.0".to_string()), "");
+        ctx.set_custom_status("new");
+        let more = ctx.schedule_activity("More", "");
+        timer.await;
+        let child = child.await?;
+        more.await.map(|more| format!("{child}{more}"))
+    };
+    let stored = vec![started("in"), timer(700), child("C", "an id of old", ""), status("old")];
+    let mut world = replay(code, stored);
+    world.turn(
+        [fired(2), child_done(3, "c")],
+        r#"
+        5 TimerFired <-2
+        6 SubOrchestrationCompleted <-3 "c"
+        7 ActivityScheduled More ""
+        > activity 7 More ""
+    "#,
+    );
+    world.turn(
+        [done(7, "m")],
+        r#"
+        8 ActivityCompleted <-7 "m"
+        9 OrchestrationCompleted "cm"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn outcomes_for_nothing() {
+    let mut world = replay(a_then_b, vec![started("in"), activity("A", "x"), completed(9, "")]);
+    world.turn([], r#"
+        4 OrchestrationFailed configuration: nondeterministic: completion without open schedule: event 3 of instance 'i' execution 1 is ActivityCompleted for event 9, which is no scheduled operation; the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
+        5 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        - activity 2
+        = Failed
+    "#);
+    let mut world =
+        replay(a_then_b, vec![started("in"), activity("A", "x"), completed(2, ""), completed(2, "")]);
+    world.turn([], r#"
+        5 OrchestrationFailed configuration: nondeterministic: completion without open schedule: event 4 of instance 'i' execution 1 is ActivityCompleted for event 2, which was asked for at mismatch.rs and has its outcome already; the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
+        = Failed
+    "#);
+    let timer_first = |ctx: OrchestrationContext, _| async move {
+        ctx.schedule_timer(Duration::ZERO).await;
+        Ok(String::new())
+    };
+    let mut world = replay(timer_first, vec![started("in"), timer(1), completed(2, "")]);
+    world.turn([], r#"
+        4 OrchestrationFailed configuration: nondeterministic: completion kind mismatch: expected activity: event 3 of instance 'i' execution 1 completes event 2, which is none; the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
+        = Failed
+    "#);
+}
+
+#[test]
+fn messages_for_nothing() {
+    let mut world = World::new(a_then_b);
+    world.give([]);
+    world.turn([fired(2)], r#"
+        3 OrchestrationFailed configuration: nondeterministic: completion kind mismatch for id=2, expected 'activity', got 'timer': instance 'i' execution 1 got an outcome of another kind than it asked for; the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
+        4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        - activity 2
+        = Failed
+    "#);
+    for (message, fragment) in [
+        (done(1, ""), "no matching schedule for completion id=1:"),
+        (fails(8, ""), "no matching schedule for completion id=8:"),
+        (fired(8), "no matching schedule for timer id=8:"),
+        (child_done(8, ""), "no matching schedule for sub-orchestration id=8:"),
+        (child_fails(8, ""), "no matching schedule for sub-orchestration id=8:"),
+        (child_done(2, ""), "completion kind mismatch for id=2, expected 'activity', got 'suborchestration'"),
+        (fired(2), "completion kind mismatch for id=2, expected 'activity', got 'timer'"),
+    ] {
+        let mut world = World::new(a_then_b);
+        world.give([]);
+        world.give([message]);
+        assert!(world.error().contains(fragment), "{}", world.error());
+        assert!(world.error().contains("instance 'i' execution 1"));
+    }
+}
+
+#[test]
+fn drops_that_did_not_happen() {
+    let holds = |ctx: OrchestrationContext, _| async move {
+        let held = (
+            ctx.schedule_activity("A", ""),
+            ctx.schedule_sub_orchestration("C", ""),
+            ctx.schedule_wait("s"),
+            ctx.dequeue_event("q"),
+        );
+        ctx.schedule_timer(Duration::ZERO).await;
+        drop(held);
+        Ok(String::new())
+    };
+    let with = |note: Stored| {
+        vec![
+            started("in"),
+            activity("A", ""),
+            child("C", "sub::3", ""),
+            subscribed("s"),
+            dequeued("q"),
+            timer(0),
+            note,
+        ]
+    };
+    let mut world = replay(holds, with(activity_dropped(2)));
+    world.turn([], r#"
+        8 ExternalSubscribedCancelled <-4 "orchestration_terminal"
+        9 ExternalSubscribedPersistentCancelled <-5 "orchestration_terminal"
+        10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (activities): the history of instance 'i' execution 1 says that the code dropped the futures of events [2], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, or register the changed code as a new version
+        = Failed
+    "#);
+    let mut world = replay(holds, with(child_dropped(3)));
+    world.turn([], r#"
+        8 ExternalSubscribedCancelled <-4 "orchestration_terminal"
+        9 ExternalSubscribedPersistentCancelled <-5 "orchestration_terminal"
+        10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (sub-orchestrations): the history of instance 'i' execution 1 says that the code dropped the futures of events [3], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, or register the changed code as a new version
+        11 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        - activity 2
+        = Failed
+    "#);
+    let mut world = replay(holds, with(wait_dropped(4)));
+    world.turn([], r#"
+        8 ExternalSubscribedCancelled <-4 "orchestration_terminal"
+        9 ExternalSubscribedPersistentCancelled <-5 "orchestration_terminal"
+        10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (external waits): the history of instance 'i' execution 1 says that the code dropped the futures of events [4], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, or register the changed code as a new version
+        11 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        - activity 2
+        = Failed
+    "#);
+    let mut world = replay(holds, with(dequeue_dropped(5)));
+    world.turn([], r#"
+        8 ExternalSubscribedCancelled <-4 "orchestration_terminal"
+        9 ExternalSubscribedPersistentCancelled <-5 "orchestration_terminal"
+        10 OrchestrationFailed configuration: nondeterministic: cancellation mismatch (persistent waits): the history of instance 'i' execution 1 says that the code dropped the futures of events [5], and it did not drop them (the first is asked for at mismatch.rs); run the code that wrote this history, or register the changed code as a new version
+        11 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        - activity 2
+        = Failed
+    "#);
+}
+
+#[test]
+fn damaged_histories() {
+    let mut world = replay(a_then_b, vec![activity("A", "x")]);
+    world.turn([], r#"
+        2 OrchestrationFailed configuration: nondeterministic: corrupted history: first event must be OrchestrationStarted (instance 'i' execution 1); the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
+        3 ActivityCancelRequested <-1 "orchestration_terminal_failed"
+        - activity 1
+        = Failed
+    "#);
+    let mut events = history(NOW, vec![started("in"), activity("A", "x"), completed(2, "")]);
+    events.swap(1, 2);
+    let mut world = World::new(a_then_b).stored(events);
+    world.turn([], r#"
+        4 OrchestrationFailed configuration: nondeterministic: corrupted history: event 2 comes after event 3 (instance 'i' execution 1); the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
+        5 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        - activity 2
+        = Failed
+    "#);
+}
+
+#[test]
+fn r4_code_that_returns_early() {
+    let mut world = replay(|_, _| async move { Ok(String::new()) }, vec![started("in"), activity("A", "x")]);
+    world.turn([], r#"
+        3 OrchestrationFailed configuration: nondeterministic: code ended before its history: replaying event 1 of instance 'i' execution 1, the code returned, where it went on before; it made no durable call yet; run the code that wrote this history, or register the changed code as a new version
+        4 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        - activity 2
+        = Failed
+    "#);
+    // Work is under way, and the new code does not wait for it.
+    let skips_b = |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("A", "x").await };
+    let stored = vec![started("in"), activity("A", "x"), completed(2, ""), activity("B", "y")];
+    let mut world = replay(skips_b, stored);
+    world.turn([], r#"
+        5 OrchestrationFailed configuration: nondeterministic: code ended before its history: replaying event 3 of instance 'i' execution 1, the code returned, where it went on before; its last durable call was schedule_activity at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        6 ActivityCancelRequested <-4 "orchestration_terminal_failed"
+        - activity 4
+        = Failed
+    "#);
+    // The last stored event is the one that makes it return.
+    let one_is_enough = |ctx: OrchestrationContext, _| async move {
+        ctx.race([ctx.schedule_activity("A", ""), ctx.schedule_activity("B", "")]).await
+    };
+    let mut world =
+        replay(one_is_enough, vec![started("in"), activity("A", ""), activity("B", ""), completed(2, "")]);
+    world.turn([done(3, "")], r#"
+        5 ActivityCompleted <-3 ""
+        6 OrchestrationFailed configuration: nondeterministic: code ended before its history: replaying event 4 of instance 'i' execution 1, the code returned, where it went on before; its last durable call was schedule_activity at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        = Failed
+    "#);
+}
+
+#[test]
+fn r4_code_that_continues_as_new_early() {
+    let early = |ctx: OrchestrationContext, _| async move {
+        ctx.schedule_activity("A", "x").await?;
+        ctx.continue_as_new("next").await
+    };
+    let stored = vec![started("in"), activity("A", "x"), completed(2, ""), activity("B", "y")];
+    let mut world = replay(early, stored);
+    world.turn([], r#"
+        5 OrchestrationFailed configuration: nondeterministic: code ended before its history: replaying event 3 of instance 'i' execution 1, the code continued as new, where it went on before; its last durable call was continue_as_new at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        6 ActivityCancelRequested <-4 "orchestration_terminal_failed"
+        - activity 4
+        = Failed
+    "#);
+}
+
+#[test]
+fn the_place_in_the_source_is_where_the_author_called() {
+    let line = line!() + 1;
+    let code = |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("A", "x").await };
+    let mut world = replay(code, vec![started("in"), activity("Z", "x")]);
+    world.give([]);
+    let here = format!("{}:{line}:", file!());
+    assert!(world.error().contains(&here), "{} lacks {here}", world.error());
+
+    // Through retry helpers and typed calls too (ruling 25).
+    let line = line!() + 3;
+    let code = |ctx: OrchestrationContext, _| async move {
+        let policy = outlast_model::RetryPolicy::new(2);
+        ctx.schedule_activity_with_retry("A", "x", policy).await
+    };
+    let mut world = replay(code, vec![started("in"), activity("Z", "x")]);
+    world.give([]);
+    let here = format!("{}:{line}:", file!());
+    assert!(world.error().contains(&here), "{} lacks {here}", world.error());
+
+    let line = line!() + 2;
+    let code =
+        |ctx: OrchestrationContext, _| async move { ctx.schedule_activity_typed::<_, String>("A", &1).await };
+    let mut world = replay(code, vec![started("in"), activity("Z", "x")]);
+    world.give([]);
+    let here = format!("{}:{line}:", file!());
+    assert!(world.error().contains(&here), "{} lacks {here}", world.error());
+}
+
+#[test]
+fn the_parent_is_told_and_children_stay() {
+    let mut events = history(NOW, vec![started("in"), child("C", "sub::2", ""), activity("Z", "")]);
+    if let outlast_model::EventKind::OrchestrationStarted { parent_instance, parent_id, .. } =
+        &mut events[0].kind
+    {
+        (*parent_instance, *parent_id) = (Some("boss".to_string()), Some(7));
+    }
+    let code = |ctx: OrchestrationContext, _| async move {
+        let child = ctx.schedule_sub_orchestration("C", "");
+        ctx.schedule_activity("A", "").await?;
+        child.await
+    };
+    let mut world = World::new(code).stored(events);
+    world.turn([], r#"
+        4 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 3 of instance 'i' execution 1 is activity 'Z', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        5 ActivityCancelRequested <-3 "orchestration_terminal_failed"
+        > tell boss/0#7 configuration: nondeterministic: schedule mismatch: event 3 of instance 'i' execution 1 is activity 'Z', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+        - activity 3
+        = Failed
+    "#);
+}

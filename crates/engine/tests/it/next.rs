@@ -1,0 +1,188 @@
+//! Continue-as-new (spec runtime 5).
+
+use crate::kit::*;
+use outlast_engine::OrchestrationContext;
+use std::time::Duration;
+
+#[test]
+fn the_execution_ends_and_the_next_begins() {
+    let mut world = World::new(|ctx, input| async move {
+        ctx.set_custom_status(format!("status of {input}"));
+        ctx.set_kv_value(&input, ctx.execution_id().to_string());
+        if input == "in" {
+            let _wait = ctx.schedule_wait("s");
+            let _queue = ctx.dequeue_event("q");
+            let _child = ctx.schedule_sub_orchestration("C", "");
+            let _timer = ctx.schedule_timer(Duration::from_secs(9));
+            let _running = ctx.schedule_activity("slow", "");
+            ctx.schedule_activity("A", "").await?;
+            let _new = ctx.schedule_activity("never sent", "");
+            return ctx.continue_as_new("two").await;
+        }
+        let child = ctx.schedule_sub_orchestration("C", "");
+        child.await?;
+        Ok(format!("{:?} {:?}", ctx.get_kv_all_keys(), ctx.get_custom_status()))
+    })
+    .with_parent();
+    world.give([]);
+    world.turn(
+        [done(9, "a"), raise("s", "read by nobody")],
+        r#"
+        10 ActivityCompleted <-9 "a"
+        11 ExternalEvent s "read by nobody"
+        12 ActivityScheduled never sent ""
+        13 ExternalSubscribedPersistentCancelled <-5 "orchestration_terminal"
+        14 OrchestrationContinuedAsNew "two"
+        15 ActivityCancelRequested <-8 "orchestration_terminal_continued_as_new"
+        16 ActivityCancelRequested <-12 "orchestration_terminal_continued_as_new"
+        > next "two" parent=boss status="status of in"
+        - activity 8
+        = ContinuedAsNew
+    "#,
+    );
+    world.next_execution();
+    assert_eq!(world.execution_id, 2);
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "two" parent=boss#7 status="status of in"
+        2 CustomStatusUpdated Some("status of two")
+        3 KeyValueSet two="2" @1030
+        4 SubOrchestrationScheduled C sub::2_4 ""
+        > child 4 of 2: C i::sub::2_4 ""
+    "#,
+    );
+    // What belongs to the old execution is not for this one.
+    let late = |message: Message| Message::Item(message.address("i", 1));
+    world.turn([late(done(8, "slow")), late(fired(7)), late(child_done(6, "c"))], r#""#);
+    world.turn(
+        [child_done(4, "c")],
+        r#"
+        5 SubOrchestrationCompleted <-4 "c"
+        6 OrchestrationCompleted "[\"in\", \"two\"] Some(\"status of two\")"
+        > tell boss/2#7 "[\"in\", \"two\"] Some(\"status of two\")"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn it_need_not_be_awaited_and_the_first_counts() {
+    let mut world = World::new(|ctx, _| async move {
+        drop(ctx.continue_as_new_versioned("2.0.0", "first"));
+        drop(ctx.continue_as_new_typed(&vec![1]));
+        Ok("beaten".to_string())
+    });
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 OrchestrationContinuedAsNew "first"
+        > next "first" v2.0.0
+        = ContinuedAsNew
+    "#,
+    );
+}
+
+#[test]
+fn it_beats_an_error_but_not_a_panic() {
+    let mut world = World::new(|ctx, input| async move {
+        drop(ctx.continue_as_new("next"));
+        if input == "in" { Err("beaten".to_string()) } else { panic!("ouch") }
+    });
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 OrchestrationContinuedAsNew "next"
+        > next "next"
+        = ContinuedAsNew
+    "#,
+    );
+    world.next_execution();
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "next"
+        2 OrchestrationFailed panicked: orchestration panicked: ouch
+        = Failed
+    "#,
+    );
+}
+
+#[test]
+fn status_is_readable_before_the_first_wait() {
+    let mut world = World::new(|ctx, input| async move {
+        if input == "in" {
+            ctx.set_custom_status("left");
+            return ctx.continue_as_new("two").await;
+        }
+        Ok(format!("{:?}", ctx.get_custom_status()))
+    });
+    world.give([]);
+    world.next_execution();
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "two" status="left"
+        2 OrchestrationCompleted "Some(\"left\")"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn children_run_on_and_waits_are_closed() {
+    // Dropped in the turn that continues: nothing is undone, and the waits are closed all the same.
+    let mut world = World::new(|ctx, _| async move {
+        let dropped =
+            (ctx.schedule_sub_orchestration("C", ""), ctx.schedule_wait("s"), ctx.schedule_activity("B", ""));
+        ctx.schedule_activity("A", "").await?;
+        drop(dropped);
+        ctx.continue_as_new("two").await
+    });
+    world.give([]);
+    world.turn(
+        [done(5, "a")],
+        r#"
+        6 ActivityCompleted <-5 "a"
+        7 ExternalSubscribedCancelled <-3 "orchestration_terminal"
+        8 OrchestrationContinuedAsNew "two"
+        9 ActivityCancelRequested <-4 "orchestration_terminal_continued_as_new"
+        > next "two"
+        - activity 4
+        = ContinuedAsNew
+    "#,
+    );
+}
+
+#[test]
+fn c9_a_successor_that_drains_what_was_carried() {
+    let code = |ctx: OrchestrationContext, input: String| async move {
+        if input == "in" {
+            return ctx.continue_as_new("two").await;
+        }
+        let mut read = 0;
+        while read < 100 {
+            ctx.dequeue_event("q").await;
+            read += 1;
+        }
+        Ok(read.to_string())
+    };
+    let mut world = World::new(code);
+    world.give((0..100).map(|n| enqueue("q", &n.to_string())));
+    world.next_execution();
+    assert_eq!(world.give([]).commit.ending, Some(("Completed", "100".to_string())));
+}
+
+#[test]
+fn reports_say_how_it_began() {
+    let code = |ctx: OrchestrationContext, input: String| async move {
+        if input == "in" { ctx.continue_as_new("two").await } else { Ok(input) }
+    };
+    let mut world = World::new(code);
+    assert_eq!(world.give([]).report.started, Some("client"));
+    world.next_execution();
+    let report = world.give([]).report;
+    assert_eq!((report.started, report.execution_id), (Some("continueAsNew"), 2));
+}

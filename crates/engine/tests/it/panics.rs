@@ -1,0 +1,197 @@
+//! Panics cost the instance, and nothing else.
+
+use crate::kit::*;
+use outlast_engine::{Code, Execution, OrchestrationContext, Past, Setup, new_stamp};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Panics when it is dropped, unless something else panics already.
+struct Grenade;
+
+impl Drop for Grenade {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("in a destructor");
+        }
+    }
+}
+
+#[test]
+fn in_the_code() {
+    let mut world = World::new(|ctx, _| async move {
+        let _held = ctx.schedule_activity("A", "");
+        let _wait = ctx.schedule_wait("s");
+        ctx.schedule_timer(std::time::Duration::ZERO).await;
+        panic!("said {}", "this")
+    })
+    .with_parent();
+    world.give([]);
+    world.turn(
+        [fired(4)],
+        r#"
+        5 TimerFired <-4
+        6 ExternalSubscribedCancelled <-3 "orchestration_terminal"
+        7 OrchestrationFailed panicked: orchestration panicked: said this
+        8 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        > tell boss/2#7 panicked: orchestration panicked: said this
+        - activity 2
+        = Failed
+    "#,
+    );
+}
+
+#[test]
+fn with_other_payloads() {
+    for (payload, text) in [(0, "plain"), (1, "orchestration panicked"), (2, "orchestration panicked")] {
+        let mut world = World::new(move |_, _| async move {
+            match payload {
+                0 => panic!("plain"),
+                1 => std::panic::panic_any(42),
+                // Whose own destructor panics.
+                _ => std::panic::panic_any(Grenade),
+            }
+        });
+        world.give([]);
+        assert_eq!(world.error(), format!("orchestration panicked: {text}"));
+    }
+}
+
+#[test]
+fn in_destructors_of_locals() {
+    // When the code returns.
+    let mut world = World::new(|_, _| async move {
+        let _grenade = Grenade;
+        Ok("beaten".to_string())
+    });
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 OrchestrationFailed panicked: orchestration panicked: in a destructor
+        = Failed
+    "#,
+    );
+    // When a select drops its loser.
+    let mut world = World::new(|ctx, _| async move {
+        let loser = async {
+            let _grenade = Grenade;
+            std::future::pending::<()>().await;
+        };
+        ctx.select2(ctx.schedule_activity("A", ""), loser).await;
+        Ok(String::new())
+    });
+    world.give([]);
+    world.turn(
+        [done(2, "a")],
+        r#"
+        3 ActivityCompleted <-2 "a"
+        4 OrchestrationFailed panicked: orchestration panicked: in a destructor
+        = Failed
+    "#,
+    );
+}
+
+#[test]
+fn when_a_suspended_execution_is_thrown_away() {
+    let mut world = World::new(|ctx, _| async move {
+        let _grenade = Grenade;
+        ctx.schedule_activity("A", "").await?;
+        std::mem::forget(_grenade);
+        ctx.continue_as_new("").await
+    });
+    world.give([]);
+    // Nobody notices.
+    world.forget();
+    world.turn(
+        [done(2, "a")],
+        r#"
+        3 ActivityCompleted <-2 "a"
+        4 OrchestrationContinuedAsNew ""
+        > next ""
+        = ContinuedAsNew
+    "#,
+    );
+}
+
+#[test]
+fn a_destructor_that_decides_while_it_is_thrown_away_decides_nothing() {
+    struct Decides(OrchestrationContext);
+    impl Drop for Decides {
+        fn drop(&mut self) {
+            drop(self.0.schedule_activity("Z", ""));
+        }
+    }
+    let mut world = World::new(|ctx, _| async move {
+        let _decides = Decides(ctx.clone());
+        ctx.schedule_activity("A", "").await?;
+        Ok(String::new())
+    });
+    world.give([]);
+    world.forget();
+    // Alive, it decides.
+    world.turn(
+        [done(2, "a")],
+        r#"
+        3 ActivityCompleted <-2 "a"
+        4 ActivityScheduled Z ""
+        5 ActivityCancelRequested <-4 "dropped_future"
+        6 OrchestrationCompleted ""
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn in_a_destructor_while_the_code_panics() {
+    let mut world = World::new(|ctx, _| async move {
+        let _future = ctx.schedule_activity("A", "");
+        let _grenade = Grenade;
+        ctx.schedule_wait("s").await;
+        panic!("ouch")
+    });
+    world.give([]);
+    world.turn(
+        [raise("s", "")],
+        r#"
+        4 ExternalEvent s ""
+        5 OrchestrationFailed panicked: orchestration panicked: ouch
+        6 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        - activity 2
+        = Failed
+    "#,
+    );
+}
+
+#[test]
+fn in_the_call_itself() {
+    let past = Past::of_history(&history("0.1.32", vec![started("in")]));
+    let setup = Setup {
+        instance: "i".to_string(),
+        execution_id: 1,
+        opening: past.opening.unwrap_or_else(|| unreachable!()),
+        stamp: new_stamp(false),
+        kv: BTreeMap::new(),
+        limits: Arc::default(),
+    };
+    let call = |_: OrchestrationContext, _: String| -> Code { panic!("before the first line") };
+    let details = Execution::new(setup, call).err().unwrap();
+    assert_eq!(details.display_message(), "orchestration panicked: before the first line");
+}
+
+#[test]
+fn code_that_catches_its_own_panics_goes_on() {
+    let mut world = World::new(|ctx, _| async move {
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            ctx.schedule_orchestration("D", "sub::reserved", "");
+        }));
+        ctx.schedule_activity("A", caught.is_err().to_string()).await
+    });
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 ActivityScheduled A "true"
+        > activity 2 A "true"
+    "#,
+    );
+}

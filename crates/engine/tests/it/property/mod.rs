@@ -1,0 +1,144 @@
+//! Generated programs under generated schedules (ruling 15).
+//!
+//! `OUTLAST_ENGINE_CASES` sets how many cases each property tries; 512 without it.
+
+mod player;
+mod programs;
+
+use crate::kit::*;
+use outlast_engine::new_stamp;
+use outlast_model::{Event, EventKind, WorkItem};
+use player::{Player, Schedule};
+use programs::{Step, any_program, code, race_free_program};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, FileFailurePersistence};
+
+fn config() -> Config {
+    let cases =
+        std::env::var("OUTLAST_ENGINE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(512);
+    Config {
+        cases,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
+        max_shrink_iters: 2_000,
+        ..Config::default()
+    }
+}
+
+fn stamps() -> impl Strategy<Value = String> {
+    prop_oneof![
+        2 => Just(new_stamp(false)),
+        1 => Just(new_stamp(true)),
+        1 => Just("0.1.30".to_string()),
+    ]
+}
+
+fn world(program: &[Step], stamp: &str) -> World {
+    World::new(code(program.to_vec())).stamped(stamp)
+}
+
+/// Plays until the instance ends; every turn is run warm and cold by the world.
+fn play(program: &[Step], stamp: &str, schedule: &Schedule) -> Player {
+    let mut player = Player::new(world(program, stamp));
+    player.play(schedule);
+    player
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Warm equals cold at every turn, whatever races; and code that did not change never disagrees with its history.
+    #[test]
+    fn live_equals_replay(program in any_program(), stamp in stamps(), schedule in player::any_schedule()) {
+        let player = play(&program, &stamp, &schedule);
+        for event in player.all_events() {
+            if let EventKind::OrchestrationFailed { details } = &event.kind {
+                prop_assert_eq!(details.category(), "application", "{}", details.display_message());
+            }
+        }
+    }
+
+    /// Without races, how messages are ordered and split over turns changes neither outcome nor work.
+    #[test]
+    fn splits_do_not_matter(
+        program in race_free_program(),
+        stamp in stamps(),
+        one in player::calm_schedule(),
+        other in player::calm_schedule(),
+    ) {
+        let one = play(&program, &stamp, &one);
+        let other = play(&program, &stamp, &other);
+        prop_assert!(one.world.has_ended(), "it must come to an end");
+        prop_assert_eq!(one.outcome(), other.outcome());
+        prop_assert_eq!(one.work(), other.work());
+    }
+
+    /// Outcomes that are delivered again, in the same batch or later, change nothing.
+    #[test]
+    fn duplicates_do_not_matter(program in any_program(), stamp in stamps(), schedule in player::any_schedule()) {
+        let once = play(&program, &stamp, &schedule);
+        let mut twice = Player::new(world(&program, &stamp));
+        twice.repeat(&once.batches, |batch, earlier| {
+            let outcomes = batch.iter().filter(|item| is_outcome(item)).cloned();
+            let again: Vec<WorkItem> = outcomes.chain(earlier.iter().filter(|item| is_outcome(item)).cloned()).collect();
+            batch.iter().cloned().chain(again).collect()
+        });
+        prop_assert_eq!(once.all_events(), twice.all_events());
+    }
+
+    /// A history whose past was changed is noticed, and the message names what is stored and what the code asks for.
+    #[test]
+    fn a_changed_past_is_noticed(
+        program in any_program(),
+        stamp in stamps(),
+        schedule in player::any_schedule(),
+        place in any::<prop::sample::Index>(),
+    ) {
+        let player = play(&program, &stamp, &schedule);
+        let Some(history) = player.longest_unended(place) else { return Ok(()) };
+        let decisions: Vec<usize> = (0..history.len()).filter(|at| words(&history[*at]).is_some()).collect();
+        if decisions.is_empty() {
+            return Ok(());
+        }
+        let at = decisions[place.index(decisions.len())];
+        let was = words(&history[at]).unwrap_or_default();
+        let mut changed = history.clone();
+        changed[at].kind = EventKind::ActivityScheduled {
+            name: "Changed".to_string(),
+            input: String::new(),
+            session_id: None,
+            tag: None,
+        };
+        let mut world = world(&program, &stamp).stored(changed);
+        world.execution_id = history[0].execution_id;
+        world.kv = player.keys_before(history[0].execution_id);
+        world.give([]);
+        let error = world.error();
+        prop_assert!(error.contains("activity 'Changed'"), "{error}");
+        prop_assert!(error.contains(&was), "{error} lacks {was}");
+        prop_assert!(error.contains(&format!("event {} of instance 'i'", history[at].event_id)), "{error}");
+    }
+}
+
+fn is_outcome(item: &WorkItem) -> bool {
+    !matches!(
+        item,
+        WorkItem::ExternalRaised { .. } | WorkItem::QueueMessage { .. } | WorkItem::CancelInstance { .. }
+    )
+}
+
+/// How a message names a decision; `None` for events that are none.
+fn words(event: &Event) -> Option<String> {
+    match &event.kind {
+        EventKind::ActivityScheduled { name, .. } => Some(format!("activity '{name}'")),
+        EventKind::TimerCreated { .. } => Some("a timer".to_string()),
+        EventKind::SubOrchestrationScheduled { name, .. } => Some(format!("a child orchestration '{name}'")),
+        EventKind::OrchestrationChained { name, .. } => Some(format!("a detached orchestration '{name}'")),
+        EventKind::ExternalSubscribed { name } => Some(format!("a wait for event '{name}'")),
+        EventKind::QueueSubscribed { name } => Some(format!("a dequeue from '{name}'")),
+        EventKind::CustomStatusUpdated { .. } => Some("a custom status update".to_string()),
+        EventKind::KeyValueSet { key, .. } => Some(format!("a write of key '{key}'")),
+        EventKind::KeyValueCleared { key } => Some(format!("a removal of key '{key}'")),
+        EventKind::KeyValuesCleared => Some("a removal of all keys".to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,217 @@
+//! Plays the rest of the world by a schedule.
+
+use crate::kit::*;
+use outlast_engine::KvValue;
+use outlast_model::{Event, EventKind, WorkItem};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use std::collections::BTreeMap;
+
+/// Which of the messages on their way arrive next: numbers that are reduced to what there is.
+#[derive(Debug, Clone)]
+pub(crate) struct Schedule {
+    picks: Vec<u16>,
+    /// Turns after which a cancellation is sent.
+    cancel_after: Option<usize>,
+    /// Whether messages of no use arrive too, and called-off activities answer all the same.
+    noise: bool,
+}
+
+pub(crate) fn any_schedule() -> impl Strategy<Value = Schedule> {
+    let cancel_after = prop_oneof![5 => Just(None), 1 => (0..8usize).prop_map(Some)];
+    (prop::collection::vec(any::<u16>(), 4..40), cancel_after, any::<bool>())
+        .prop_map(|(picks, cancel_after, noise)| Schedule { picks, cancel_after, noise })
+}
+
+pub(crate) fn calm_schedule() -> impl Strategy<Value = Schedule> {
+    prop::collection::vec(any::<u16>(), 4..40).prop_map(|picks| Schedule {
+        picks,
+        cancel_after: None,
+        noise: false,
+    })
+}
+
+pub(crate) struct Player {
+    pub(crate) world: World,
+    /// Messages on their way.
+    waiting: Vec<WorkItem>,
+    /// What each turn was given, by execution.
+    pub(crate) batches: Vec<(u64, Vec<WorkItem>)>,
+    /// Executions that have ended, with the turns' ends.
+    past: Vec<Vec<Event>>,
+    ends: Vec<(u64, usize)>,
+    keys: BTreeMap<u64, BTreeMap<String, KvValue>>,
+    work: Vec<String>,
+    sent: u64,
+}
+
+const MOST_TURNS: usize = 300;
+
+impl Player {
+    pub(crate) fn new(world: World) -> Self {
+        Self {
+            world,
+            waiting: Vec::new(),
+            batches: Vec::new(),
+            past: Vec::new(),
+            ends: Vec::new(),
+            keys: BTreeMap::new(),
+            work: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    pub(crate) fn play(&mut self, schedule: &Schedule) {
+        let mut picks = schedule.picks.iter().cycle().map(|pick| usize::from(*pick));
+        let mut pick = move |most: usize| picks.next().unwrap_or(0) % most.max(1);
+        self.turn(Vec::new(), schedule.noise);
+        for turn in 0..MOST_TURNS {
+            if self.is_over() {
+                return;
+            }
+            if self.waiting.is_empty() {
+                self.send_what_is_waited_for();
+            }
+            let mut batch = Vec::new();
+            for _ in 0..=pick(4) {
+                if !self.waiting.is_empty() {
+                    let next = pick(self.waiting.len());
+                    batch.push(self.waiting.remove(next));
+                }
+            }
+            if schedule.noise && pick(5) == 0 {
+                batch.push(raise(&format!("s{}", pick(3)), "noise").address("i", 0));
+                batch.push(enqueue(&format!("q{}", pick(3)), &format!("noise{turn}")).address("i", 0));
+            }
+            if schedule.cancel_after == Some(turn) {
+                batch.push(cancel("enough").address("i", 0));
+            }
+            self.turn(batch, schedule.noise);
+        }
+    }
+
+    /// The batches of another player, changed.
+    pub(crate) fn repeat(
+        &mut self,
+        batches: &[(u64, Vec<WorkItem>)],
+        change: impl Fn(&[WorkItem], &[WorkItem]) -> Vec<WorkItem>,
+    ) {
+        let mut earlier: Vec<WorkItem> = Vec::new();
+        for (_, batch) in batches {
+            let changed = change(batch, &earlier);
+            earlier.extend(batch.iter().cloned());
+            self.turn(changed, false);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.world.has_ended() && !self.world.has_next_execution()
+    }
+
+    fn turn(&mut self, batch: Vec<WorkItem>, noise: bool) {
+        if self.world.has_next_execution() {
+            self.past.push(self.world.history.clone());
+            self.world.next_execution();
+        }
+        let execution_id = self.world.execution_id;
+        self.keys.entry(execution_id).or_insert_with(|| self.world.kv.clone());
+        self.batches.push((execution_id, batch.clone()));
+        let commit = self.world.give_items(batch).commit;
+        self.ends.push((execution_id, self.world.history.len()));
+        for item in commit.worker_items.iter().chain(&commit.orchestrator_items) {
+            self.carry_out(item);
+        }
+        for event in &commit.history {
+            if let EventKind::QueueSubscribed { name } = &event.kind
+                && name.starts_with("own")
+            {
+                self.waiting.push(enqueue(name, &format!("m{name}")).address("i", 0));
+            }
+        }
+        if !noise {
+            let called_off = |item: &WorkItem| match item {
+                WorkItem::ActivityCompleted { execution_id: of, id, .. }
+                | WorkItem::ActivityFailed { execution_id: of, id, .. } => {
+                    *of == execution_id && commit.cancelled_activities.contains(id)
+                }
+                _ => false,
+            };
+            self.waiting.retain(|item| !called_off(item));
+        }
+    }
+
+    /// What becomes of work: decided by its input, so that it is the same under every schedule.
+    fn carry_out(&mut self, item: &WorkItem) {
+        let fate = |input: &str| input.bytes().map(u64::from).sum::<u64>() % 4;
+        match item {
+            WorkItem::ActivityExecute { execution_id, id, name, input, .. } => {
+                self.work.push(format!("{name} {input}"));
+                let outcome = match fate(input) {
+                    0 => fails(*id, &format!("e{input}")),
+                    _ => done(*id, &format!("r{input}")),
+                };
+                self.waiting.push(outcome.address("i", *execution_id));
+            }
+            WorkItem::TimerFired { .. } => {
+                self.work.push("timer".to_string());
+                self.waiting.push(item.clone());
+            }
+            WorkItem::StartOrchestration { orchestration, input, parent_id: Some(id), .. } => {
+                self.work.push(format!("{orchestration} {input}"));
+                let outcome = match fate(input) {
+                    1 => child_fails(*id, &format!("e{input}")),
+                    _ => child_done(*id, &format!("r{input}")),
+                };
+                self.waiting.push(outcome.address("i", self.world.execution_id));
+            }
+            WorkItem::StartOrchestration { orchestration, input, .. } => {
+                self.work.push(format!("{orchestration} {input}"));
+            }
+            _ => {}
+        }
+    }
+
+    /// Nothing is on its way: clients send something to everybody who may wait.
+    fn send_what_is_waited_for(&mut self) {
+        for name in 0..3 {
+            self.sent += 1;
+            self.waiting.push(raise(&format!("s{name}"), &format!("event{}", self.sent)).address("i", 0));
+            self.waiting.push(enqueue(&format!("q{name}"), &format!("message{}", self.sent)).address("i", 0));
+        }
+    }
+
+    // -- what is left ----------------------------------------------------------------------------------------------
+
+    /// Everything that was ever recorded.
+    pub(crate) fn all_events(&self) -> Vec<Event> {
+        self.past.iter().flatten().chain(&self.world.history).cloned().collect()
+    }
+
+    /// How it ended.
+    pub(crate) fn outcome(&self) -> Option<String> {
+        self.world.history.iter().find(|event| event.is_terminal()).map(|event| {
+            let line = event_line(event);
+            line.split_once(' ').map(|(_, rest)| rest.to_string()).unwrap_or_default()
+        })
+    }
+
+    /// What was asked for, in no order.
+    pub(crate) fn work(&self) -> Vec<String> {
+        let mut work = self.work.clone();
+        work.sort();
+        work
+    }
+
+    /// A history as it was after some turn, if it had not ended then.
+    pub(crate) fn longest_unended(&self, place: Index) -> Option<Vec<Event>> {
+        let (execution_id, end) = *place.get(&self.ends);
+        let history = self.past.iter().chain([&self.world.history]);
+        let history = history.into_iter().find(|history| history[0].execution_id == execution_id)?;
+        let history = history[..end].to_vec();
+        Some(history).filter(|history| !history.iter().any(Event::is_terminal))
+    }
+
+    pub(crate) fn keys_before(&self, execution_id: u64) -> BTreeMap<String, KvValue> {
+        self.keys.get(&execution_id).cloned().unwrap_or_default()
+    }
+}

@@ -1,0 +1,308 @@
+//! Persistent queues (spec runtime 4.4, 4.6).
+
+use crate::kit::*;
+use outlast_engine::{Either2, OrchestrationContext};
+use std::time::Duration;
+
+#[test]
+fn messages_wait_for_the_code() {
+    let mut world = World::new(|ctx, _| async move {
+        ctx.schedule_activity("A", "").await?;
+        let first = ctx.dequeue_event("q").await;
+        let second = ctx.dequeue_event("q").await;
+        Ok(format!("{first}{second}{}", ctx.dequeue_event("q").await))
+    });
+    world.turn(
+        [enqueue("q", "1"), enqueue("other", "x")],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 ExternalEventPersistent q "1"
+        3 ExternalEventPersistent other "x"
+        4 ActivityScheduled A ""
+        > activity 4 A ""
+    "#,
+    );
+    world.turn(
+        [enqueue("q", "2"), done(4, "")],
+        r#"
+        5 ExternalEventPersistent q "2"
+        6 ActivityCompleted <-4 ""
+        7 ExternalSubscribedPersistent q
+        8 ExternalSubscribedPersistent q
+        9 ExternalSubscribedPersistent q
+    "#,
+    );
+    world.turn(
+        [enqueue("q", "3")],
+        r#"
+        10 ExternalEventPersistent q "3"
+        11 OrchestrationCompleted "123"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn an_older_dequeue_reserves_its_message() {
+    let mut world = World::new(|ctx, _| async move {
+        let (older, newer) = (ctx.dequeue_event("q"), ctx.dequeue_event("q"));
+        let newer = newer.await;
+        Ok(format!("{} {newer}", older.await))
+    });
+    world.give([]);
+    world.turn(
+        [enqueue("q", "1")],
+        r#"
+        4 ExternalEventPersistent q "1"
+    "#,
+    );
+    world.turn(
+        [enqueue("q", "2")],
+        r#"
+        5 ExternalEventPersistent q "2"
+        6 OrchestrationCompleted "1 2"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn a_dropped_dequeue_gives_its_message_to_the_next() {
+    let mut world = World::new(|ctx, _| async move {
+        let (older, newer) = (ctx.dequeue_event("q"), ctx.dequeue_event("q"));
+        let timer = ctx.schedule_timer(Duration::from_secs(1));
+        let newer = async {
+            let message = newer.await;
+            format!("newer {message}")
+        };
+        let drops = async {
+            timer.await;
+            drop(older);
+        };
+        let (newer, ()) = ctx.join2(newer, drops).await;
+        Ok(newer)
+    });
+    world.give([]);
+    world.turn(
+        [enqueue("q", "1")],
+        r#"
+        5 ExternalEventPersistent q "1"
+    "#,
+    );
+    world.turn(
+        [fired(4)],
+        r#"
+        6 TimerFired <-4
+        7 ExternalSubscribedPersistentCancelled <-2 "dropped_future"
+        8 OrchestrationCompleted "newer 1"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn r2_cancelled_older_dequeue_does_not_shift() {
+    // The newer one has read message 2; message 1 must go to the third, and 2 to nobody again.
+    let mut world = World::new(|ctx, _| async move {
+        let (older, newer) = (ctx.dequeue_event("q"), ctx.dequeue_event("q"));
+        let newer = newer.await;
+        drop(older);
+        let third = ctx.dequeue_event("q").await;
+        let fourth = ctx.dequeue_event("q").await;
+        Ok(format!("{newer} {third} {fourth}"))
+    });
+    world.give([]);
+    world.give([enqueue("q", "1")]);
+    world.turn(
+        [enqueue("q", "2")],
+        r#"
+        5 ExternalEventPersistent q "2"
+        6 ExternalSubscribedPersistent q
+        7 ExternalSubscribedPersistent q
+        8 ExternalSubscribedPersistentCancelled <-2 "dropped_future"
+    "#,
+    );
+    world.turn(
+        [enqueue("q", "3")],
+        r#"
+        9 ExternalEventPersistent q "3"
+        10 OrchestrationCompleted "2 1 3"
+        = Completed
+    "#,
+    );
+}
+
+/// Several dequeues in one turn with messages waiting: a select must pick the same winner on replay.
+fn picks(poll_second_first: bool) -> World {
+    World::new(move |ctx, _| async move {
+        ctx.schedule_activity("A", "").await?;
+        let (first, second) = (ctx.dequeue_event("a"), ctx.dequeue_event("b"));
+        let winner = if poll_second_first {
+            match ctx.select2(second, first).await {
+                Either2::First(message) => format!("second {message}"),
+                Either2::Second(message) => format!("first {message}"),
+            }
+        } else {
+            match ctx.select2(first, second).await {
+                Either2::First(message) => format!("first {message}"),
+                Either2::Second(message) => format!("second {message}"),
+            }
+        };
+        ctx.schedule_activity(winner, "").await
+    })
+}
+
+#[test]
+fn r1_several_queue_waits_in_one_turn_have_one_winner() {
+    for poll_second_first in [false, true] {
+        let mut world = picks(poll_second_first);
+        world.give([enqueue("b", "b"), enqueue("a", "a")]);
+        // What is bound first is read first, whatever the order of arguments.
+        let output = output_text(&world.give([done(4, "")]));
+        assert!(output.contains("ActivityScheduled first a"), "{output}");
+        world.forget();
+        world.give([raise("nothing", "")]);
+        assert!(!world.has_ended());
+    }
+}
+
+#[test]
+fn r1_live_binds_one_polls_and_binds_the_next() {
+    let mut world = picks(false);
+    world.give([enqueue("b", "b"), enqueue("a", "a")]);
+    world.turn(
+        [done(4, "")],
+        r#"
+        5 ActivityCompleted <-4 ""
+        6 ExternalSubscribedPersistent a
+        7 ExternalSubscribedPersistent b
+        8 ActivityScheduled first a ""
+        9 ExternalSubscribedPersistentCancelled <-7 "dropped_future"
+        > activity 8 first a ""
+    "#,
+    );
+}
+
+#[test]
+fn c9_thousands_of_messages_are_read_in_one_turn() {
+    let code = |ctx: OrchestrationContext, input: String| async move {
+        let mut sum = 0;
+        for _ in 0..input.parse::<u64>().unwrap() {
+            sum += ctx.dequeue_event("q").await.parse::<u64>().unwrap();
+        }
+        Ok(sum.to_string())
+    };
+    let mut world = World::new(code);
+    world.opening.input = "5000".to_string();
+    world.give([]);
+    let batch: Vec<Message> = (1..=5_000).map(|n| enqueue("q", &n.to_string())).collect();
+    let output = world.give(batch);
+    assert_eq!(output.commit.ending, Some(("Completed", (5_000 * 5_001 / 2).to_string())));
+}
+
+#[test]
+fn c9_reading_is_not_fanning_out() {
+    // More messages, and more decisions for each, than one fan-out may have.
+    let code = |ctx: OrchestrationContext, _| async move {
+        loop {
+            let message = ctx.dequeue_event("q").await;
+            ctx.set_custom_status(&message);
+            ctx.set_kv_value("last", &message);
+            if message == "30" {
+                return ctx.schedule_activity("A", message).await;
+            }
+        }
+    };
+    let mut world = World::new(code).limited(|limits| limits.decisions_per_turn = 10);
+    let batch: Vec<Message> = (1..=30).map(|n| enqueue("q", &n.to_string())).collect();
+    assert_eq!(world.give(batch).commit.worker_items.len(), 1);
+}
+
+#[test]
+fn unread_messages_go_to_the_next_execution_in_order() {
+    let mut world = World::new(|ctx, input| async move {
+        if input == "in" {
+            let _held = ctx.dequeue_event("held");
+            let message = ctx.dequeue_event("a").await;
+            return ctx.continue_as_new(message).await;
+        }
+        let (b, a) = (ctx.dequeue_event("b").await, ctx.dequeue_event("a").await);
+        Ok(format!("{input} {a} {b} {}", ctx.dequeue_event("held").await))
+    });
+    world.turn(
+        [enqueue("b", "b1"), enqueue("a", "a1"), enqueue("held", "h1"), enqueue("a", "a2")],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 ExternalEventPersistent b "b1"
+        3 ExternalEventPersistent a "a1"
+        4 ExternalEventPersistent held "h1"
+        5 ExternalEventPersistent a "a2"
+        6 ExternalSubscribedPersistent held
+        7 ExternalSubscribedPersistent a
+        8 ExternalSubscribedPersistentCancelled <-6 "orchestration_terminal"
+        9 OrchestrationContinuedAsNew "a1"
+        > next "a1" carried=[("b", "b1"), ("held", "h1"), ("a", "a2")]
+        = ContinuedAsNew
+    "#,
+    );
+    world.next_execution();
+    world.turn(
+        [enqueue("a", "a3")],
+        r#"
+        1 OrchestrationStarted Main "a1" carried=[("b", "b1"), ("held", "h1"), ("a", "a2")]
+        2 ExternalEventPersistent b "b1"
+        3 ExternalEventPersistent held "h1"
+        4 ExternalEventPersistent a "a2"
+        5 ExternalEventPersistent a "a3"
+        6 ExternalSubscribedPersistent b
+        7 ExternalSubscribedPersistent a
+        8 ExternalSubscribedPersistent held
+        9 OrchestrationCompleted "a1 a2 b1 h1"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn only_so_many_messages_are_carried_over() {
+    let code = |ctx: OrchestrationContext, _| async move { ctx.continue_as_new("").await };
+    let mut world = World::new(code).limited(|limits| limits.carry_forward_events = 2);
+    world.turn([enqueue("q", "1"), enqueue("r", "2"), enqueue("q", "3")], r#"
+        1 OrchestrationStarted Main "in"
+        2 ExternalEventPersistent q "1"
+        3 ExternalEventPersistent r "2"
+        4 ExternalEventPersistent q "3"
+        5 OrchestrationContinuedAsNew ""
+        > next "" carried=[("q", "1"), ("r", "2")]
+        = ContinuedAsNew
+        ! a message of queue 'q' is lost: continue-as-new carries over 2 unread messages; read more before it, or raise limits.carry_forward_events
+    "#);
+    let mut world = World::new(code);
+    let output = world.give((0..101).map(|n| enqueue("q", &n.to_string())));
+    assert_eq!(output.report.warnings.len(), 1);
+    world.next_execution();
+    assert_eq!(world.opening.carried.len(), 100);
+    assert_eq!(world.opening.carried[99].1, "99");
+}
+
+#[test]
+#[allow(deprecated, reason = "the old names stay")]
+fn old_names_do_the_same() {
+    let mut world = World::new(|ctx, _| async move {
+        let text = ctx.schedule_wait_persistent("q").await;
+        let number = ctx.schedule_wait_persistent_typed::<u32>("q").await;
+        Ok(format!("{text} {number}"))
+    });
+    world.turn(
+        [enqueue("q", "x"), enqueue("q", "7")],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 ExternalEventPersistent q "x"
+        3 ExternalEventPersistent q "7"
+        4 ExternalSubscribedPersistent q
+        5 ExternalSubscribedPersistent q
+        6 OrchestrationCompleted "x 7"
+        = Completed
+    "#,
+    );
+}

@@ -1,0 +1,29 @@
+//! Events with a topic, which play a newer contract in tests.
+
+use crate::kit::*;
+use outlast_model::WorkItem;
+
+fn raise2(topic: &str, data: &str) -> Message {
+    let text = |text: &str| text.to_string();
+    Message::Item(WorkItem::ExternalRaised2 {
+        instance: text("i"),
+        name: text("s"),
+        topic: text(topic),
+        data: text(data),
+    })
+}
+
+#[test]
+fn an_event_needs_a_wait_of_its_name_and_topic() {
+    let mut world = World::new(|ctx, _| async move {
+        let (event, plain) = ctx.join2(ctx.schedule_wait2("s", "a"), ctx.schedule_wait("s")).await;
+        Ok(format!("{event} {plain}"))
+    });
+    world.give([raise2("a", "before any wait: not even recorded")]);
+    assert_eq!(world.history.len(), 3);
+    world.give([raise2("b", "another topic")]);
+    assert_eq!(world.history.len(), 3);
+    world.give([raise("s", "plain")]);
+    world.give([raise2("a", "event")]);
+    assert!(format!("{:?}", world.history.last()).contains("event plain"));
+}

@@ -1,0 +1,581 @@
+//! A turn: batches, delivery, commits (spec runtime 1.4-1.10, 1.14).
+
+use crate::kit::*;
+use outlast_engine::Either2;
+use outlast_model::WorkItem;
+use std::time::Duration;
+
+#[test]
+fn a_sequence_takes_one_turn_for_each_outcome() {
+    let mut world = World::new(|ctx, input| async move {
+        let a = ctx.schedule_activity("A", input).await?;
+        let b = ctx.schedule_activity("B", a).await?;
+        Ok(format!("{b}!"))
+    });
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 ActivityScheduled A "in"
+        > activity 2 A "in"
+    "#,
+    );
+    world.turn(
+        [done(2, "a")],
+        r#"
+        3 ActivityCompleted <-2 "a"
+        4 ActivityScheduled B "a"
+        > activity 4 B "a"
+    "#,
+    );
+    world.turn(
+        [done(4, "b")],
+        r#"
+        5 ActivityCompleted <-4 "b"
+        6 OrchestrationCompleted "b!"
+        = Completed
+    "#,
+    );
+}
+
+fn race() -> World {
+    World::new(|ctx, _| async move {
+        let activity = ctx.schedule_activity("A", "");
+        let timer = ctx.schedule_timer(Duration::from_millis(500));
+        match ctx.select2(activity, timer).await {
+            Either2::First(result) => result,
+            Either2::Second(()) => Ok("late".to_string()),
+        }
+    })
+}
+
+#[test]
+fn a_race_goes_to_what_comes_first_in_the_batch() {
+    let mut world = race();
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 ActivityScheduled A ""
+        3 TimerCreated @1510
+        > activity 2 A ""
+        > timer 3 @1510
+    "#,
+    );
+    world.turn(
+        [fired(3), done(2, "a")],
+        r#"
+        4 TimerFired <-3
+        5 ActivityCompleted <-2 "a"
+        6 ActivityCancelRequested <-2 "dropped_future"
+        7 OrchestrationCompleted "late"
+        = Completed
+    "#,
+    );
+    let mut world = race();
+    world.give([]);
+    world.turn(
+        [done(2, "a"), fired(3)],
+        r#"
+        4 ActivityCompleted <-2 "a"
+        5 TimerFired <-3
+        6 OrchestrationCompleted "a"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn an_outcome_after_a_lost_race_is_recorded_for_nobody() {
+    let mut world = World::new(|ctx, _| async move {
+        let activity = ctx.schedule_activity("A", "");
+        let _ = ctx.select2(activity, ctx.schedule_timer(Duration::from_millis(500))).await;
+        ctx.schedule_activity("B", "").await
+    });
+    world.give([]);
+    world.turn(
+        [fired(3), done(2, "a")],
+        r#"
+        4 TimerFired <-3
+        5 ActivityCompleted <-2 "a"
+        6 ActivityScheduled B ""
+        7 ActivityCancelRequested <-2 "dropped_future"
+        > activity 6 B ""
+    "#,
+    );
+    world.turn(
+        [done(6, "b")],
+        r#"
+        8 ActivityCompleted <-6 "b"
+        9 OrchestrationCompleted "b"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn a_result_waits_for_its_future_to_be_polled() {
+    let mut world = World::new(|ctx, _| async move {
+        let (first, second) = (ctx.schedule_activity("A", ""), ctx.schedule_activity("B", ""));
+        let b = second.await?;
+        Ok(format!("{}{b}", first.await?))
+    });
+    world.give([]);
+    world.turn(
+        [done(2, "a")],
+        r#"
+        4 ActivityCompleted <-2 "a"
+    "#,
+    );
+    world.turn(
+        [done(3, "b")],
+        r#"
+        5 ActivityCompleted <-3 "b"
+        6 OrchestrationCompleted "ab"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn failures_reach_the_code_as_text() {
+    let mut world = World::new(|ctx, _| async move {
+        let activity = ctx.schedule_activity("A", "").await;
+        let child = ctx.schedule_sub_orchestration("C", "").await;
+        Err(format!("{activity:?} {child:?}"))
+    });
+    world.give([]);
+    world.turn(
+        [fails(2, "boom")],
+        r#"
+        3 ActivityFailed <-2 application: boom
+        4 SubOrchestrationScheduled C sub::4 ""
+        > child 4 of 1: C i::sub::4 ""
+    "#,
+    );
+    world.turn(
+        [child_fails(4, "bang")],
+        r#"
+        5 SubOrchestrationFailed <-4 application: bang
+        6 OrchestrationFailed application: Err("boom") Err("bang")
+        = Failed
+    "#,
+    );
+}
+
+#[test]
+fn a_system_failure_ends_the_instance_without_its_code() {
+    let mut world = World::new(|ctx, _| async move {
+        let _ = ctx.schedule_activity("A", "").await;
+        Ok("unreachable".to_string())
+    })
+    .with_parent();
+    world.give([]);
+    world.turn(
+        [breaks(2), raise("late", "x")],
+        r#"
+        3 ActivityFailed <-2 infrastructure: infrastructure:disk: on fire
+        4 ExternalEvent late "x"
+        5 OrchestrationFailed infrastructure: infrastructure:disk: on fire
+        > tell boss/2#7 infrastructure: infrastructure:disk: on fire
+        = Failed
+    "#,
+    );
+
+    let mut world = World::new(|ctx, _| async move {
+        let _ = ctx.schedule_sub_orchestration("C", "").await;
+        Ok("unreachable".to_string())
+    });
+    world.give([]);
+    world.turn(
+        [child_breaks(2)],
+        r#"
+        3 SubOrchestrationFailed <-2 infrastructure: infrastructure:disk: on fire
+        4 OrchestrationFailed infrastructure: infrastructure:disk: on fire
+        = Failed
+    "#,
+    );
+}
+
+#[test]
+fn a_nondeterminism_abort_beats_a_system_failure() {
+    let mut world = World::new(|ctx, _| async move { ctx.schedule_activity("A", "").await });
+    world.give([]);
+    world.turn([breaks(2), done(9, "x"), breaks(2)], r#"
+        3 ActivityFailed <-2 infrastructure: infrastructure:disk: on fire
+        4 OrchestrationFailed configuration: nondeterministic: no matching schedule for completion id=9: instance 'i' execution 1 got an outcome for something that its history never asked for; the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
+        = Failed
+    "#);
+}
+
+fn pair() -> World {
+    World::new(|ctx, _| async move {
+        let (a, c, ()) = ctx
+            .join3(
+                ctx.schedule_activity("A", ""),
+                ctx.schedule_sub_orchestration("C", ""),
+                ctx.schedule_timer(Duration::from_millis(5)),
+            )
+            .await;
+        Ok(format!("{a:?} {c:?}"))
+    })
+}
+
+#[test]
+fn c10_the_first_outcome_wins_whatever_its_kind() {
+    let outcomes = [
+        (done(2, "a"), fails(2, "no")),
+        (fails(2, "no"), done(2, "a")),
+        (fails(2, "no"), fails(2, "other")),
+        (done(2, "a"), done(2, "other")),
+        (done(2, "a"), breaks(2)),
+        (child_done(3, "c"), child_fails(3, "no")),
+        (child_fails(3, "no"), child_done(3, "c")),
+        (child_fails(3, "no"), child_fails(3, "no")),
+        (child_done(3, "c"), child_breaks(3)),
+        (fired(4), fired(4)),
+    ];
+    for (first, second) in outcomes {
+        let rest = [done(2, "a"), child_done(3, "c"), fired(4)];
+        let mut alone = pair();
+        alone.give([]);
+        alone.give([first.clone()]);
+        alone.give(rest.clone());
+
+        let mut in_one_batch = pair();
+        in_one_batch.give([]);
+        in_one_batch.give([first.clone(), second.clone()]);
+        in_one_batch.give(rest.clone());
+        assert_eq!(in_one_batch.history, alone.history, "{first:?} {second:?}");
+
+        let mut later = pair();
+        later.give([]);
+        later.give([first.clone()]);
+        assert!(later.give([second.clone()]).commit.history.is_empty());
+        later.now_ms = alone.now_ms - 10;
+        later.give(rest);
+        assert_eq!(later.history, alone.history, "{first:?} {second:?}");
+        assert!(later.has_ended());
+    }
+}
+
+#[test]
+fn outcomes_of_other_executions_are_dropped() {
+    let mut world = pair();
+    world.give([]);
+    let instance = || "i".to_string();
+    let strangers = vec![
+        WorkItem::ActivityCompleted { instance: instance(), execution_id: 0, id: 2, result: String::new() },
+        WorkItem::ActivityCompleted { instance: instance(), execution_id: 2, id: 2, result: String::new() },
+        WorkItem::ActivityFailed { instance: instance(), execution_id: 2, id: 2, details: infrastructure() },
+        WorkItem::TimerFired { instance: instance(), execution_id: 2, id: 77, fire_at_ms: 0 },
+        WorkItem::SubOrchCompleted {
+            parent_instance: instance(),
+            parent_execution_id: 2,
+            parent_id: 3,
+            result: String::new(),
+        },
+        WorkItem::SubOrchFailed {
+            parent_instance: instance(),
+            parent_execution_id: 7,
+            parent_id: 3,
+            details: infrastructure(),
+        },
+    ];
+    assert!(world.give_items(strangers).commit.history.is_empty());
+}
+
+#[test]
+fn p14_a_timer_that_lost_leaves_no_trace() {
+    let mut world = World::new(|ctx, _| async move {
+        let activity = ctx.schedule_activity("A", "");
+        let _ = ctx.select2(activity, ctx.schedule_timer(Duration::from_millis(500))).await;
+        ctx.schedule_activity("B", "").await
+    });
+    world.give([]);
+    world.give([done(2, "a")]);
+    world.turn([fired(3)], r#""#);
+}
+
+#[test]
+fn a_timer_fires_when_it_was_first_said_to() {
+    let mut world = World::new(|ctx, _| async move {
+        ctx.schedule_timer(Duration::from_micros(1_999)).await;
+        ctx.schedule_timer(Duration::ZERO).await;
+        ctx.schedule_timer(Duration::MAX).await;
+        Ok(String::new())
+    });
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 TimerCreated @1011
+        > timer 2 @1011
+    "#,
+    );
+    world.turn(
+        [fired(2)],
+        r#"
+        3 TimerFired <-2
+        4 TimerCreated @1020
+        > timer 4 @1020
+    "#,
+    );
+    world.turn(
+        [fired(4)],
+        r#"
+        5 TimerFired <-4
+        6 TimerCreated @18446744073709551615
+        > timer 6 @18446744073709551615
+    "#,
+    );
+}
+
+#[test]
+fn the_commit_of_an_ending_is_in_order() {
+    // Starts, outcomes, decisions, dropped futures by kind, waits that are open, the end, activities cut off.
+    let mut world = World::new(|ctx, _| async move {
+        let dropped = (
+            ctx.dequeue_event("q"),
+            ctx.schedule_wait("s"),
+            ctx.schedule_sub_orchestration("C", ""),
+            ctx.schedule_activity("A", ""),
+            ctx.schedule_timer(Duration::ZERO),
+        );
+        std::mem::forget(ctx.dequeue_event("kept q"));
+        std::mem::forget(ctx.schedule_wait("kept s"));
+        std::mem::forget(ctx.schedule_activity("kept A", ""));
+        ctx.schedule_activity("B", "").await?;
+        ctx.schedule_orchestration("D", "d", "");
+        ctx.set_custom_status("almost");
+        std::mem::forget(ctx.schedule_activity("never sent", ""));
+        drop(dropped);
+        Ok("done".to_string())
+    })
+    .with_parent();
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in" parent=boss#7
+        2 ExternalSubscribedPersistent q
+        3 ExternalSubscribed s
+        4 SubOrchestrationScheduled C sub::4 ""
+        5 ActivityScheduled A ""
+        6 TimerCreated @1010
+        7 ExternalSubscribedPersistent kept q
+        8 ExternalSubscribed kept s
+        9 ActivityScheduled kept A ""
+        10 ActivityScheduled B ""
+        > activity 5 A ""
+        > activity 9 kept A ""
+        > activity 10 B ""
+        > child 4 of 1: C i::sub::4 ""
+        > timer 6 @1010
+    "#,
+    );
+    world.turn(
+        [done(10, "b")],
+        r#"
+        11 ActivityCompleted <-10 "b"
+        12 OrchestrationChained D d ""
+        13 CustomStatusUpdated Some("almost")
+        14 ActivityScheduled never sent ""
+        15 ActivityCancelRequested <-5 "dropped_future"
+        16 SubOrchestrationCancelRequested <-4 "dropped_future"
+        17 ExternalSubscribedCancelled <-3 "dropped_future"
+        18 ExternalSubscribedPersistentCancelled <-2 "dropped_future"
+        19 ExternalSubscribedCancelled <-8 "orchestration_terminal"
+        20 ExternalSubscribedPersistentCancelled <-7 "orchestration_terminal"
+        21 OrchestrationCompleted "done"
+        22 ActivityCancelRequested <-9 "orchestration_terminal_completed"
+        23 ActivityCancelRequested <-14 "orchestration_terminal_completed"
+        > detached D d ""
+        > cancel i::sub::4 "parent dropped sub-orchestration future"
+        > tell boss/2#7 "done"
+        - activity 5
+        - activity 9
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn work_that_is_dropped_in_the_turn_that_asks_for_it_is_never_sent() {
+    let mut world = World::new(|ctx, _| async move {
+        drop(ctx.schedule_activity("A", ""));
+        drop(ctx.schedule_sub_orchestration("C", ""));
+        drop(ctx.schedule_timer(Duration::ZERO));
+        drop(ctx.schedule_wait("s"));
+        drop(ctx.dequeue_event("q"));
+        ctx.schedule_activity("B", "").await
+    });
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 ActivityScheduled A ""
+        3 SubOrchestrationScheduled C sub::3 ""
+        4 TimerCreated @1010
+        5 ExternalSubscribed s
+        6 ExternalSubscribedPersistent q
+        7 ActivityScheduled B ""
+        8 ActivityCancelRequested <-2 "dropped_future"
+        9 SubOrchestrationCancelRequested <-3 "dropped_future"
+        10 ExternalSubscribedCancelled <-5 "dropped_future"
+        11 ExternalSubscribedPersistentCancelled <-6 "dropped_future"
+        > activity 7 B ""
+    "#,
+    );
+    // The drops are repeated without effect.
+    world.forget();
+    world.turn(
+        [done(7, "b")],
+        r#"
+        12 ActivityCompleted <-7 "b"
+        13 OrchestrationCompleted "b"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn a_turn_without_messages_of_use_commits_nothing() {
+    let mut world = World::new(|ctx, _| async move { ctx.schedule_activity("A", "").await });
+    world.give([]);
+    world.turn([], r#""#);
+    world.turn([Message::Item(start("i", None))], r#""#);
+}
+
+#[test]
+fn an_execution_that_has_ended_is_left_alone() {
+    let mut world = World::new(|_, _| async move { Ok("done".to_string()) });
+    world.give([]);
+    world.turn([raise("x", ""), cancel("late")], r#""#);
+}
+
+#[test]
+fn an_execution_begins_with_what_is_known_of_it() {
+    let mut world = World::new(|_, input| async move { Ok(input) }).with_parent();
+    let output = world.give([]);
+    let begins = output.commit.begins.unwrap();
+    assert_eq!((begins.name.as_str(), begins.version.as_str()), ("Main", "1.0.0"));
+    assert_eq!(begins.parent_instance.as_deref(), Some("boss"));
+    assert_eq!(output.report.started, Some("client"));
+    assert_eq!(world.history[0].duroxide_version, "0.1.32");
+}
+
+#[test]
+fn identity_is_what_the_execution_was_made_with() {
+    let mut world = World::new(|ctx, input| async move {
+        Ok(format!(
+            "{} {} {} {} {input} {}",
+            ctx.instance_id(),
+            ctx.execution_id(),
+            ctx.orchestration_name(),
+            ctx.orchestration_version(),
+            ctx.is_logging_enabled()
+        ))
+    });
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 OrchestrationCompleted "i 1 Main 1.0.0 in false"
+        = Completed
+    "#,
+    );
+}
+
+#[test]
+fn tags_and_sessions_travel_with_the_activity() {
+    let mut world = World::new(|ctx, _| async move {
+        let tagged = ctx.schedule_activity("A", "").with_tag("first").with_tag("gpu");
+        let mapped =
+            ctx.schedule_activity("B", "").map(|result| result.map(|text| text.len())).with_tag("cpu");
+        let pinned = ctx.schedule_activity_on_session("S", "x", "s1").with_tag("gpu");
+        let typed = ctx.schedule_activity_on_session_typed::<_, u32>("T", &vec![1, 2], "s2");
+        let (a, b) = ctx.join2(tagged, mapped).await;
+        Ok(format!("{a:?} {b:?} {:?} {:?}", pinned.await, typed.await))
+    });
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 ActivityScheduled A "" tag=gpu
+        3 ActivityScheduled B "" tag=cpu
+        4 ActivityScheduled S "x" session=s1 tag=gpu
+        5 ActivityScheduled T "[1,2]" session=s2
+        > activity 2 A "" tag=gpu
+        > activity 3 B "" tag=cpu
+        > activity 4 S "x" session=s1 tag=gpu
+        > activity 5 T "[1,2]" session=s2
+    "#,
+    );
+    world.turn([done(2, "a"), done(3, "four"), done(4, "s"), done(5, "x")], r#"
+        6 ActivityCompleted <-2 "a"
+        7 ActivityCompleted <-3 "four"
+        8 ActivityCompleted <-4 "s"
+        9 ActivityCompleted <-5 "x"
+        10 OrchestrationCompleted "Ok(\"a\") Ok(4) Ok(\"s\") Err(\"invalid type: string \\\"x\\\", expected u32\")"
+        = Completed
+    "#);
+}
+
+#[test]
+fn with_tag_is_for_new_activities_only() {
+    let mut world = World::new(|ctx, _| async move {
+        drop(ctx.schedule_timer(Duration::ZERO).with_tag("x"));
+        Ok(String::new())
+    });
+    world.turn([], r#"
+        1 OrchestrationStarted Main "in"
+        2 OrchestrationFailed panicked: orchestration panicked: with_tag() can only be called on activity futures, got Timer
+        = Failed
+    "#);
+    let mut world = World::new(|ctx, _| async move {
+        let late = ctx.schedule_activity("A", "");
+        ctx.schedule_activity("B", "").await?;
+        late.with_tag("x").await
+    });
+    world.give([]);
+    world.turn([done(3, "b")], r#"
+        4 ActivityCompleted <-3 "b"
+        5 OrchestrationFailed panicked: orchestration panicked: with_tag() came too late: Activity { name: "A" } was scheduled already; call it right after scheduling
+        6 ActivityCancelRequested <-2 "orchestration_terminal_failed"
+        - activity 2
+        = Failed
+    "#);
+}
+
+#[test]
+fn typed_calls_decode_or_say_why_not() {
+    let mut world = World::new(|ctx, _| async move {
+        let good = ctx.schedule_activity_typed::<_, Vec<u8>>("A", &"text");
+        let bad = ctx.schedule_activity_typed::<_, Vec<u8>>("A", &1);
+        let child = ctx.schedule_sub_orchestration_typed::<_, String>("C", &());
+        let (good, bad, child) = ctx.join3(good, bad, child).await;
+        Ok(format!("{good:?} {} {child:?}", bad.is_err()))
+    });
+    world.turn(
+        [],
+        r#"
+        1 OrchestrationStarted Main "in"
+        2 ActivityScheduled A "text"
+        3 ActivityScheduled A "1"
+        4 SubOrchestrationScheduled C sub::4 "null"
+        > activity 2 A "text"
+        > activity 3 A "1"
+        > child 4 of 1: C i::sub::4 "null"
+    "#,
+    );
+    world.turn(
+        [done(2, "[1]"), done(3, "{}"), child_done(4, "x")],
+        r#"
+        5 ActivityCompleted <-2 "[1]"
+        6 ActivityCompleted <-3 "{}"
+        7 SubOrchestrationCompleted <-4 "x"
+        8 OrchestrationCompleted "Ok([1]) true Ok(\"x\")"
+        = Completed
+    "#,
+    );
+}

@@ -1,0 +1,80 @@
+//! How typed values become payload text and back.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+/// How typed values are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Codec {
+    /// A JSON string is stored raw, everything else as compact JSON. Reading tries JSON first and takes the text as a
+    /// string otherwise, so text that happens to be JSON does not come back as it was: `"a"` with its quotes comes back as
+    /// `a`. Histories are full of this form, so it is the default.
+    #[default]
+    Contract,
+    /// Always JSON, strings with their quotes: every value comes back as it was. All clients and runtimes of a store must
+    /// use the same.
+    Json,
+}
+
+impl Codec {
+    /// The payload text of a value.
+    pub fn encode<T: Serialize + ?Sized>(self, value: &T) -> Result<String, String> {
+        let text = match (self, serde_json::to_value(value).map_err(|error| error.to_string())?) {
+            (Self::Contract, serde_json::Value::String(text)) => return Ok(text),
+            (_, value) => serde_json::to_string(&value),
+        };
+        text.map_err(|error| error.to_string())
+    }
+
+    /// The value of a payload text.
+    pub fn decode<T: DeserializeOwned>(self, text: &str) -> Result<T, String> {
+        let decoded = match self {
+            Self::Json => serde_json::from_str(text),
+            Self::Contract => serde_json::from_str(text)
+                .or_else(|_| serde_json::from_value(serde_json::Value::String(text.to_string()))),
+        };
+        decoded.map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Order {
+        z: u32,
+        a: Option<String>,
+    }
+
+    #[test]
+    fn strings_are_raw_and_the_rest_is_json() {
+        let encode = |value: &str| Codec::Contract.encode(value);
+        assert_eq!(encode("hello").unwrap(), "hello");
+        assert_eq!(Codec::Contract.encode(&()).unwrap(), "null");
+        assert_eq!(Codec::Contract.encode(&7).unwrap(), "7");
+        assert_eq!(Codec::Contract.encode(&Order { z: 1, a: None }).unwrap(), r#"{"a":null,"z":1}"#);
+        assert_eq!(Codec::Contract.decode::<String>("hello").unwrap(), "hello");
+        assert_eq!(
+            Codec::Contract.decode::<Order>(r#"{"z":1,"a":"x"}"#).unwrap(),
+            Order { z: 1, a: Some("x".into()) }
+        );
+        assert_eq!(Codec::Contract.decode::<String>("\"a\"").unwrap(), "a", "a known loss of this form");
+    }
+
+    #[test]
+    fn the_error_is_that_of_the_second_attempt() {
+        assert!(Codec::Contract.decode::<u32>("abc").unwrap_err().contains("invalid type: string"));
+    }
+
+    #[test]
+    fn c18_as_json_every_value_comes_back_as_it_was() {
+        for text in ["hello", "\"a\"", "null", "7", "", "{\"a\":1}"] {
+            let stored = Codec::Json.encode(text).unwrap();
+            assert_eq!(Codec::Json.decode::<String>(&stored).unwrap(), text);
+            let optional = Codec::Json.encode(&Some(text)).unwrap();
+            assert_eq!(Codec::Json.decode::<Option<String>>(&optional).unwrap().as_deref(), Some(text));
+        }
+        assert!(Codec::Json.decode::<String>("raw").is_err(), "text that is no JSON is not guessed at");
+    }
+}

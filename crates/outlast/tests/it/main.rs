@@ -1,0 +1,11 @@
+//! Outlast from end to end: real programs on real stores, through the public API alone.
+// A test fails by panicking, and a child process reports by printing.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod bad_input;
+mod processes;
+mod readme;
+mod scenario;
+mod shutdown;
+mod support;
+mod weakness;

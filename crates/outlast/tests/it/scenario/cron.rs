@@ -1,0 +1,35 @@
+//! A clock that starts others and goes on as a new execution: started instances are nobody's children (C3).
+
+use crate::support::{Node, PATIENCE, World, activities, on_every_store, orchestrations};
+use outlast::OrchestrationContext;
+use std::sync::Arc;
+use std::time::Duration;
+
+on_every_store! { cron: 60 }
+
+async fn every(ctx: OrchestrationContext, round: u64) -> Result<String, String> {
+    ctx.schedule_timer(Duration::from_millis(10)).await;
+    ctx.schedule_orchestration("Job", format!("job-{round}"), format!("round {round}"));
+    if round == 3 {
+        return Ok("rang 3 times".to_string());
+    }
+    ctx.continue_as_new_typed(&(round + 1)).await
+}
+
+async fn cron(world: Arc<World>) {
+    let job = |_: OrchestrationContext, input: String| async move { Ok(format!("did {input}")) };
+    let both = orchestrations().register_typed("Cron", every).register("Job", job);
+    world.start(&Node::new(both, activities())).await;
+    world.client.start_orchestration_typed("cron-1", "Cron", 1_u64).await.unwrap();
+    assert_eq!(world.output("cron-1").await, "rang 3 times");
+    for round in 1..=3 {
+        let status = world.client.wait_for_orchestration(&format!("job-{round}"), PATIENCE).await.unwrap();
+        let expected = format!("did round {round}");
+        assert!(
+            matches!(&status, outlast::OrchestrationStatus::Completed { output, .. } if *output == expected),
+            "{status:?}"
+        );
+        let info = world.client.get_instance_info(&format!("job-{round}")).await.unwrap();
+        assert_eq!(info.parent_instance_id, None);
+    }
+}

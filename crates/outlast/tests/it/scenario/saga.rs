@@ -1,0 +1,57 @@
+//! Steps with compensation: what was booked is cancelled in reverse when a later step fails.
+
+use crate::support::{Ledger, Node, World, activities, on_every_store, orchestrations};
+use outlast::runtime::registry::ActivityRegistryBuilder;
+use outlast::{ActivityContext, OrchestrationContext};
+use std::sync::Arc;
+
+on_every_store! { saga: 100 }
+
+fn noted(
+    builder: ActivityRegistryBuilder,
+    ledger: &Ledger,
+    name: &'static str,
+    fails: &'static str,
+) -> ActivityRegistryBuilder {
+    let ledger = ledger.clone();
+    builder.register(name, move |ctx: ActivityContext, what: String| {
+        let ledger = ledger.clone();
+        async move {
+            if what == fails {
+                return Err(format!("no {what} left"));
+            }
+            ledger.note(&ctx, format!("{name} {what}"));
+            Ok(format!("{name} {what}"))
+        }
+    })
+}
+
+async fn trip(ctx: OrchestrationContext, parts: Vec<String>) -> Result<String, String> {
+    let mut booked = Vec::new();
+    for part in parts {
+        match ctx.schedule_activity("book", part.clone()).await {
+            Ok(_) => booked.push(part),
+            Err(error) => {
+                for part in booked.into_iter().rev() {
+                    ctx.schedule_activity("cancel", part).await?;
+                }
+                return Err(format!("trip not possible: {error}"));
+            }
+        }
+    }
+    Ok(booked.join("+"))
+}
+
+async fn saga(world: Arc<World>) {
+    let ledger = Ledger::default();
+    let booking = noted(activities(), &ledger, "book", "car");
+    let booking = noted(booking, &ledger, "cancel", "");
+    world.start(&Node::new(orchestrations().register_typed("Trip", trip), booking)).await;
+
+    world.client.start_orchestration_typed("trip-1", "Trip", ["flight", "hotel", "car"]).await.unwrap();
+    world.client.start_orchestration_typed("trip-2", "Trip", ["flight", "hotel"]).await.unwrap();
+    assert_eq!(world.failure("trip-1").await, "trip not possible: no car left");
+    assert_eq!(ledger.of("trip-1"), ["book flight", "book hotel", "cancel hotel", "cancel flight"]);
+    assert_eq!(world.output("trip-2").await, "flight+hotel");
+    assert_eq!(ledger.of("trip-2"), ["book flight", "book hotel"]);
+}

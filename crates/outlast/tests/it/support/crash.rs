@@ -1,0 +1,95 @@
+//! Crashes at a chosen moment: before the n-th commit, or after it and before its answer.
+
+use super::hooked::Hook;
+use async_trait::async_trait;
+use outlast::providers::ProviderError;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use tokio::sync::Notify;
+
+/// When to crash. Commits count from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Crash {
+    Before(usize),
+    After(usize),
+}
+
+impl Crash {
+    /// All moments in a run of that many commits, or as many as asked for, spread evenly.
+    pub(crate) fn moments(commits: usize, at_most: usize) -> impl Iterator<Item = Self> {
+        let moments = 2 * commits;
+        let count = moments.min(at_most);
+        (0..count).map(move |n| n * moments / count).map(|moment| match moment % 2 {
+            0 => Self::Before(moment / 2),
+            _ => Self::After(moment / 2),
+        })
+    }
+}
+
+/// Counts the commits of runtimes and stops the world at one of them.
+pub(crate) struct Gate {
+    crash: Option<Crash>,
+    begun: AtomicUsize,
+    answered: AtomicUsize,
+    reached: Notify,
+    crashed: AtomicBool,
+}
+
+impl Gate {
+    pub(crate) fn new(crash: Option<Crash>) -> Self {
+        let (begun, answered) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { crash, begun, answered, reached: Notify::new(), crashed: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn commits(&self) -> usize {
+        self.begun.load(SeqCst)
+    }
+
+    /// Whether the moment came.
+    pub(crate) fn has_crashed(&self) -> bool {
+        self.crashed.load(SeqCst)
+    }
+
+    /// Waits for the moment.
+    pub(crate) async fn crash(&self) {
+        self.reached.notified().await;
+    }
+
+    /// Whoever commits now is never answered: the crash takes it along.
+    async fn pass(&self, moment: Crash) {
+        if self.crash == Some(moment) {
+            self.crashed.store(true, SeqCst);
+            self.reached.notify_one();
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+fn is_commit(call: &str) -> bool {
+    matches!(call, "ack_orchestration_item" | "ack_work_item")
+}
+
+#[async_trait]
+impl Hook for Gate {
+    async fn before(&self, call: &'static str) -> Result<(), ProviderError> {
+        if is_commit(call) {
+            self.pass(Crash::Before(self.begun.fetch_add(1, SeqCst))).await;
+        }
+        Ok(())
+    }
+
+    async fn after(&self, call: &'static str) {
+        if is_commit(call) {
+            self.pass(Crash::After(self.answered.fetch_add(1, SeqCst))).await;
+        }
+    }
+}
+
+#[test]
+fn moments_cover_a_short_run_and_sample_a_long_one() {
+    let all: Vec<_> = Crash::moments(2, 100).collect();
+    assert_eq!(all, [Crash::Before(0), Crash::After(0), Crash::Before(1), Crash::After(1)]);
+    let some: Vec<_> = Crash::moments(1_000, 7).collect();
+    assert_eq!(some.len(), 7);
+    assert!(some.iter().any(|crash| matches!(crash, Crash::After(_))), "{some:?}");
+    assert_eq!(Crash::moments(0, 5).count(), 0);
+}

@@ -1,0 +1,25 @@
+//! What activities did to the outside world, where it can be seen after a crash.
+
+use outlast::ActivityContext;
+use std::sync::{Arc, Mutex};
+
+/// Every effect, once per scheduled activity however often it was delivered: a well-behaved outside world.
+#[derive(Clone, Default)]
+pub(crate) struct Ledger(Arc<Mutex<Vec<(String, String)>>>);
+
+impl Ledger {
+    /// Notes an effect under the activity's idempotency key.
+    pub(crate) fn note(&self, context: &ActivityContext, what: impl Into<String>) {
+        let (key, mut notes) = (context.idempotency_key(), self.0.lock().unwrap());
+        if !notes.iter().any(|(noted, _)| noted == key) {
+            notes.push((key.to_string(), what.into()));
+        }
+    }
+
+    /// The effects for one instance, in order.
+    pub(crate) fn of(&self, instance: &str) -> Vec<String> {
+        let notes = self.0.lock().unwrap();
+        let prefix = format!("{instance}:");
+        notes.iter().filter(|(key, _)| key.starts_with(&prefix)).map(|(_, what)| what.clone()).collect()
+    }
+}

@@ -1,0 +1,78 @@
+//! What the tests are written with.
+
+mod crash;
+mod hooked;
+mod ledger;
+mod scenario;
+mod store;
+mod tap;
+mod world;
+
+pub(crate) use ledger::Ledger;
+pub(crate) use scenario::{on_every_store, survives_crashes, works};
+pub(crate) use store::{ALL, Kind, Place};
+pub(crate) use tap::{Fault, Tap};
+pub(crate) use world::{Node, World};
+
+use outlast::runtime::registry::{ActivityRegistry, ActivityRegistryBuilder};
+use outlast::{OrchestrationRegistry, OrchestrationRegistryBuilder};
+use std::time::Duration;
+
+/// How long a test waits for what must happen.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn orchestrations() -> OrchestrationRegistryBuilder {
+    OrchestrationRegistry::builder()
+}
+
+pub(crate) fn activities() -> ActivityRegistryBuilder {
+    ActivityRegistry::builder()
+}
+
+/// Tests that measure time, and tests that leave none to others, do not run at once.
+pub(crate) static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+/// Work that takes a while, by tokio's clock.
+pub(crate) async fn pass(time: Duration) {
+    let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
+}
+
+/// An activity that reports when it begins and ends when it is told to.
+#[derive(Clone)]
+pub(crate) struct Held {
+    begun: tokio::sync::mpsc::UnboundedSender<outlast::ActivityContext>,
+    ends: std::sync::Arc<tokio::sync::Semaphore>,
+}
+
+impl Held {
+    pub(crate) fn new() -> (Self, tokio::sync::mpsc::UnboundedReceiver<outlast::ActivityContext>) {
+        let (begun, seen) = tokio::sync::mpsc::unbounded_channel();
+        (Self { begun, ends: std::sync::Arc::new(tokio::sync::Semaphore::new(0)) }, seen)
+    }
+
+    /// Lets one run end.
+    pub(crate) fn release(&self) {
+        self.ends.add_permits(1);
+    }
+
+    /// Registers it.
+    pub(crate) fn activity(&self, builder: ActivityRegistryBuilder, name: &str) -> ActivityRegistryBuilder {
+        let held = self.clone();
+        builder.register(name, move |ctx: outlast::ActivityContext, _: String| {
+            let held = held.clone();
+            async move {
+                let attempt = ctx.attempt();
+                held.begun.send(ctx).map_err(|error| error.to_string())?;
+                held.ends.acquire().await.map_err(|error| error.to_string())?.forget();
+                Ok(format!("attempt {attempt}"))
+            }
+        })
+    }
+}
+
+/// An orchestration that calls one activity.
+pub(crate) fn calls(activity: &'static str) -> OrchestrationRegistryBuilder {
+    orchestrations().register("Calls", move |ctx: outlast::OrchestrationContext, input: String| async move {
+        ctx.schedule_activity(activity, input).await
+    })
+}

@@ -1,0 +1,75 @@
+//! The three stores, as shipped and under paused time.
+
+use outlast::provider_validations::TokioClock;
+use outlast::providers::memory::MemoryProvider;
+use outlast::providers::sqlite::{SqliteOptions, SqliteProvider, Synchronous};
+use outlast::providers::{Clock, Provider, SystemClock};
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// What the data is kept in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Memory,
+    SqliteMemory,
+    SqliteFile,
+}
+
+pub(crate) const ALL: [Kind; 3] = [Kind::Memory, Kind::SqliteMemory, Kind::SqliteFile];
+
+/// Where the data of one test is kept.
+pub(crate) struct Place {
+    pub(crate) store: Arc<dyn Provider>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) is_paused: bool,
+    folder: Option<TempDir>,
+}
+
+impl Place {
+    /// As shipped: SQLite on its threads, the machine's time.
+    pub(crate) async fn real(kind: Kind) -> Self {
+        Self::open(kind, Arc::new(SystemClock), false).await
+    }
+
+    /// Everything on the test's thread and by tokio's clock, so that paused time moves leases and timers.
+    pub(crate) async fn paused(kind: Kind) -> Self {
+        Self::open(kind, Arc::new(TokioClock::start()), true).await
+    }
+
+    pub(crate) async fn open(kind: Kind, clock: Arc<dyn Clock>, is_paused: bool) -> Self {
+        let mut folder = None;
+        let options = options(&clock, is_paused);
+        let store: Arc<dyn Provider> = match kind {
+            Kind::Memory => Arc::new(MemoryProvider::with_clock(Arc::clone(&clock))),
+            Kind::SqliteMemory => {
+                Arc::new(SqliteProvider::new_in_memory_with_options(Some(options)).await.unwrap())
+            }
+            Kind::SqliteFile => {
+                let url = url(folder.insert(tempfile::tempdir().unwrap()));
+                Arc::new(SqliteProvider::new(&url, Some(options)).await.unwrap())
+            }
+        };
+        Self { store, clock, is_paused, folder }
+    }
+
+    /// The store as the next process finds it: a file is opened once more.
+    pub(crate) async fn reopened(&self) -> Arc<dyn Provider> {
+        match &self.folder {
+            None => Arc::clone(&self.store),
+            Some(folder) => {
+                let options = options(&self.clock, self.is_paused);
+                Arc::new(SqliteProvider::new(&url(folder), Some(options)).await.unwrap())
+            }
+        }
+    }
+}
+
+/// Crashes of runtimes lose nothing that was written, so under paused time no write waits for the disk.
+fn options(clock: &Arc<dyn Clock>, inline: bool) -> SqliteOptions {
+    let synchronous = if inline { Synchronous::Normal } else { Synchronous::Full };
+    SqliteOptions { clock: Arc::clone(clock), inline, synchronous, ..SqliteOptions::default() }
+}
+
+fn url(folder: &TempDir) -> String {
+    format!("sqlite:{}", folder.path().join("store.db").display())
+}

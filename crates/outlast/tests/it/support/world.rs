@@ -1,0 +1,232 @@
+//! A store, the runtimes on it and a client: what a scenario plays in.
+
+use super::PATIENCE;
+use super::crash::{Crash, Gate};
+use super::hooked::Hooked;
+use super::store::{Kind, Place};
+use outlast::providers::Provider;
+use outlast::runtime::Runtime;
+use outlast::runtime::registry::{ActivityRegistry, ActivityRegistryBuilder};
+use outlast::{
+    Client, OrchestrationRegistry, OrchestrationRegistryBuilder, OrchestrationStatus, RuntimeOptions,
+};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Mutex;
+
+/// What one runtime is started with.
+#[derive(Clone)]
+pub(crate) struct Node {
+    activities: ActivityRegistry,
+    orchestrations: OrchestrationRegistry,
+    tune: Arc<dyn Fn(&mut RuntimeOptions) + Send + Sync>,
+}
+
+impl Node {
+    pub(crate) fn new(
+        orchestrations: OrchestrationRegistryBuilder,
+        activities: ActivityRegistryBuilder,
+    ) -> Self {
+        Self {
+            activities: activities.build_result().unwrap(),
+            orchestrations: orchestrations.build_result().unwrap(),
+            tune: Arc::new(|_| ()),
+        }
+    }
+
+    /// The same with other options.
+    pub(crate) fn with(mut self, tune: impl Fn(&mut RuntimeOptions) + Send + Sync + 'static) -> Self {
+        self.tune = Arc::new(tune);
+        self
+    }
+}
+
+type Started = (Node, Arc<Runtime>);
+
+pub(crate) struct World {
+    place: Place,
+    pub(crate) client: Client,
+    /// What runs, with what it was started with, so that it can be started again; `None` once it was stopped.
+    nodes: Mutex<Vec<Option<Started>>>,
+    gate: Option<Arc<Gate>>,
+    /// Leases that a test under paused time does not wait long for.
+    has_short_leases: bool,
+}
+
+impl World {
+    pub(crate) async fn real(kind: Kind) -> Arc<Self> {
+        Self::on(Place::real(kind).await, None)
+    }
+
+    pub(crate) async fn paused(kind: Kind) -> Arc<Self> {
+        Self::on(Place::paused(kind).await, None)
+    }
+
+    /// A world, under paused time, whose runtimes all crash at one moment and are started anew.
+    pub(crate) async fn crashing(kind: Kind, crash: Crash) -> Arc<Self> {
+        let gate = Arc::new(Gate::new(Some(crash)));
+        let world = Self::on(Place::paused(kind).await, Some(Arc::clone(&gate)));
+        let (reborn, crashed) = (Arc::clone(&world), gate);
+        tokio::spawn(async move {
+            crashed.crash().await;
+            reborn.start_all_anew().await;
+        });
+        world
+    }
+
+    pub(crate) fn on(place: Place, gate: Option<Arc<Gate>>) -> Arc<Self> {
+        let client = Client::new(Arc::clone(&place.store));
+        let has_short_leases = gate.is_some();
+        Arc::new(Self { place, client, nodes: Mutex::default(), gate, has_short_leases })
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.place.is_paused
+    }
+
+    /// How long to wait for what must happen. Paused time costs nothing.
+    fn patience(&self) -> Duration {
+        if self.is_paused() { 60 * PATIENCE } else { PATIENCE }
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn Provider> {
+        Arc::clone(&self.place.store)
+    }
+
+    pub(crate) fn options(&self) -> RuntimeOptions {
+        let mut options =
+            RuntimeOptions { clock: Arc::clone(&self.place.clock), ..RuntimeOptions::default() };
+        if self.has_short_leases {
+            options.orchestrator_lock_timeout = Duration::from_secs(1);
+            options.worker_lock_timeout = Duration::from_secs(2);
+            options.session_lock_timeout = Duration::from_secs(2);
+        }
+        options
+    }
+
+    /// Starts a runtime; returns its number.
+    pub(crate) async fn start(&self, node: &Node) -> usize {
+        let store = match &self.gate {
+            Some(gate) => Hooked::around(self.store(), Arc::clone(gate)),
+            None => self.store(),
+        };
+        self.start_on(store, node).await
+    }
+
+    /// Starts a runtime on the same data through something else.
+    pub(crate) async fn start_on(&self, store: Arc<dyn Provider>, node: &Node) -> usize {
+        // Locked before, so that no crash overlooks it.
+        let mut nodes = self.nodes.lock().await;
+        nodes.push(Some((node.clone(), self.launch(store, node).await)));
+        nodes.len() - 1
+    }
+
+    /// A runtime by its number.
+    pub(crate) async fn runtime(&self, number: usize) -> Arc<Runtime> {
+        Arc::clone(&self.nodes.lock().await[number].as_ref().unwrap().1)
+    }
+
+    async fn launch(&self, store: Arc<dyn Provider>, node: &Node) -> Arc<Runtime> {
+        let mut options = self.options();
+        (node.tune)(&mut options);
+        let (activities, orchestrations) = (node.activities.clone(), node.orchestrations.clone());
+        Runtime::start_with_options(store, activities, orchestrations, options).await
+    }
+
+    /// All runtimes crash; others take their places on the same data.
+    pub(crate) async fn start_all_anew(&self) {
+        let mut nodes = self.nodes.lock().await;
+        for (_, runtime) in nodes.iter().flatten() {
+            Arc::clone(runtime).shutdown(Some(0)).await;
+        }
+        let store = self.place.reopened().await;
+        for (node, runtime) in nodes.iter_mut().flatten() {
+            *runtime = self.launch(Arc::clone(&store), node).await;
+        }
+    }
+
+    /// Whether the crash that was planned has happened.
+    pub(crate) fn has_crashed(&self) -> bool {
+        self.gate.as_ref().is_some_and(|gate| gate.has_crashed())
+    }
+
+    /// Stops one runtime in good order.
+    pub(crate) async fn stop(&self, number: usize) {
+        let stopped = self.nodes.lock().await[number].take();
+        if let Some((_, runtime)) = stopped {
+            runtime.shutdown(None).await;
+        }
+    }
+
+    /// Stops everything.
+    pub(crate) async fn end(&self) {
+        for (_, runtime) in self.nodes.lock().await.drain(..).flatten() {
+            runtime.shutdown(None).await;
+        }
+    }
+
+    /// What has become of an instance.
+    pub(crate) async fn ended(&self, instance: &str) -> OrchestrationStatus {
+        let ended = self.client.wait_for_orchestration(instance, self.patience()).await;
+        match ended {
+            Ok(status) => status,
+            Err(error) => panic!("{instance}: {error}\n{}", self.history(instance).await.join("\n")),
+        }
+    }
+
+    /// The output of an instance, which must complete.
+    pub(crate) async fn output(&self, instance: &str) -> String {
+        match self.ended(instance).await {
+            OrchestrationStatus::Completed { output, .. } => output,
+            other => panic!("{instance}: {other:?}\n{}", self.history(instance).await.join("\n")),
+        }
+    }
+
+    /// The failure of an instance, which must fail, as text.
+    pub(crate) async fn failure(&self, instance: &str) -> String {
+        match self.ended(instance).await {
+            OrchestrationStatus::Failed { details, .. } => details.display_message(),
+            other => panic!("{instance}: {other:?}\n{}", self.history(instance).await.join("\n")),
+        }
+    }
+
+    /// The newest execution, one line per event.
+    pub(crate) async fn history(&self, instance: &str) -> Vec<String> {
+        let events = self.place.store.read(instance).await.unwrap();
+        events
+            .iter()
+            .map(|event| format!("{} {:?} {:?}", event.event_id, event.source_event_id, event.kind))
+            .collect()
+    }
+
+    /// Starts an instance.
+    pub(crate) async fn begin(&self, instance: &str, orchestration: &str, input: &str) {
+        self.client.start_orchestration(instance, orchestration, input).await.unwrap();
+    }
+
+    /// Starts an instance and waits for its output.
+    pub(crate) async fn run(&self, instance: &str, orchestration: &str, input: &str) -> String {
+        self.begin(instance, orchestration, input).await;
+        self.output(instance).await
+    }
+
+    /// Waits until an instance says this as its custom status.
+    pub(crate) async fn says(&self, instance: &str, text: &str) {
+        let mut seen = 0;
+        loop {
+            let status = self
+                .client
+                .wait_for_status_change(instance, seen, Duration::from_millis(20), self.patience())
+                .await;
+            match status.unwrap() {
+                OrchestrationStatus::Running { custom_status, custom_status_version } => {
+                    if custom_status.as_deref() == Some(text) {
+                        return;
+                    }
+                    seen = custom_status_version;
+                }
+                other => panic!("{instance} never said '{text}': {other:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! C4: a renewal that fails in passing neither cancels an activity nor loses it.
+
+use crate::support::{Fault, Kind, Node, Tap, World, activities, calls, pass};
+use outlast::ActivityContext;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+/// An activity of 100 s which stops at once when it is told to, on a lease of 30 s.
+fn long_work(runs: &Arc<AtomicUsize>) -> Node {
+    let runs = Arc::clone(runs);
+    let work = activities().register("Long", move |ctx: ActivityContext, _: String| {
+        let runs = Arc::clone(&runs);
+        async move {
+            runs.fetch_add(1, SeqCst);
+            tokio::select! {
+                biased;
+                () = ctx.cancelled() => Err("told to stop".to_string()),
+                () = pass(Duration::from_secs(100)) => Ok(format!("attempt {}", ctx.attempt())),
+            }
+        }
+    });
+    Node::new(calls("Long"), work)
+}
+
+#[tokio::test(start_paused = true)]
+async fn c04_passing_errors_of_renewals_are_asked_again() {
+    let (world, runs) = (World::paused(Kind::Memory).await, Arc::default());
+    // Each renewal fails twice before it works.
+    let tap = Tap::new(|call, nth| match call {
+        "renew_work_item_lock" if nth % 3 != 2 => Fault::Transient,
+        _ => Fault::None,
+    });
+    world.start_on(tap.around(world.store()), &long_work(&runs)).await;
+    assert_eq!(world.run("i", "Calls", "").await, "attempt 1");
+    assert_eq!(runs.load(SeqCst), 1);
+    assert!(tap.count("renew_work_item_lock") >= 9, "{}", tap.count("renew_work_item_lock"));
+    world.end().await;
+}
+
+/// When renewals fail for longer than the lease lasts, the activity is told to stop, and runs again. It is never
+/// acknowledged without an outcome, which would leave the instance waiting for ever.
+#[tokio::test(start_paused = true)]
+async fn c04_a_lease_that_ends_is_work_that_runs_again() {
+    for fault in [|| Fault::Transient, || Fault::Permanent] {
+        let (world, runs) = (World::paused(Kind::Memory).await, Arc::default());
+        let broken = Arc::new(AtomicUsize::new(1));
+        let repaired = Arc::clone(&broken);
+        let tap = Tap::new(move |call, _| match call {
+            "renew_work_item_lock" if broken.load(SeqCst) == 1 => fault(),
+            _ => Fault::None,
+        });
+        world.start_on(tap.around(world.store()), &long_work(&runs)).await;
+        world.begin("i", "Calls", "").await;
+        pass(Duration::from_secs(50)).await;
+        repaired.store(0, SeqCst);
+        assert_eq!(world.output("i").await, format!("attempt {}", runs.load(SeqCst)));
+        assert!(runs.load(SeqCst) >= 2, "it was delivered again");
+        world.end().await;
+    }
+}

@@ -1,0 +1,10 @@
+//! What the reference gets wrong (spec/runtime.md 12), by number, from end to end.
+
+mod c04_renewals;
+mod c05_outages;
+mod c08_hand_back;
+mod c16_identity;
+mod c17_panics;
+mod o01_cancellation;
+mod o04_metrics;
+mod performance;

@@ -1,0 +1,42 @@
+//! Activities that the runtime brings along. Histories written by older runtimes wait for all of them; newer ones answer
+//! the first two within the turn.
+
+use crate::activity_context::ActivityContext;
+use crate::handler::{ActivityHandler, FnActivity};
+use outlast_engine::SystemCall;
+use outlast_provider::{Clock, Entropy};
+use serde::Deserialize;
+use std::sync::Arc;
+
+#[derive(Deserialize)]
+struct KeyOfInstance {
+    instance_id: String,
+    key: String,
+}
+
+/// Name and handler of each.
+pub(crate) fn builtins(
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+) -> impl Iterator<Item = (String, Arc<dyn ActivityHandler>)> {
+    SystemCall::ALL.into_iter().map(move |call| {
+        let name = call.activity_name();
+        let handler: Arc<dyn ActivityHandler> = match call {
+            SystemCall::GetKvValue => Arc::new(FnActivity(read_key)),
+            SystemCall::NewGuid | SystemCall::UtcNowMs => {
+                let (clock, entropy, name) = (Arc::clone(&clock), Arc::clone(&entropy), name.clone());
+                Arc::new(FnActivity(move |_, _| {
+                    let answer = SystemCall::answer(&name, clock.now_ms(), || entropy.next_u128());
+                    async move { Ok(answer.unwrap_or_default()) }
+                }))
+            }
+        };
+        (name, handler)
+    })
+}
+
+async fn read_key(context: ActivityContext, input: String) -> Result<String, String> {
+    let asked: KeyOfInstance = serde_json::from_str(&input).map_err(|error| error.to_string())?;
+    let value = context.get_client().get_kv_value(&asked.instance_id, &asked.key).await;
+    serde_json::to_string(&value.map_err(|error| error.to_string())?).map_err(|error| error.to_string())
+}

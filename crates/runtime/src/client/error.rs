@@ -1,0 +1,83 @@
+//! How a client call fails.
+
+use outlast_provider::ProviderError;
+use std::fmt;
+
+/// A client call that failed.
+#[derive(Debug, Clone)]
+pub enum ClientError {
+    /// The store failed.
+    Provider(ProviderError),
+    /// The store has no management interface.
+    ManagementNotAvailable,
+    /// What was passed in is refused; nothing was stored.
+    InvalidInput {
+        /// What is wrong with it, and what to do.
+        message: String,
+    },
+    /// What was waited for did not happen in time.
+    Timeout,
+    /// A running instance is deleted by force only.
+    InstanceStillRunning {
+        /// The instance.
+        instance_id: String,
+    },
+    /// A child is deleted with its root only.
+    CannotDeleteSubOrchestration {
+        /// The child.
+        instance_id: String,
+    },
+    /// There is no such instance.
+    InstanceNotFound {
+        /// The instance.
+        instance_id: String,
+    },
+}
+
+impl ClientError {
+    /// Whether the same call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Provider(error) => error.is_retryable(),
+            Self::Timeout => true,
+            Self::ManagementNotAvailable
+            | Self::InvalidInput { .. }
+            | Self::InstanceStillRunning { .. }
+            | Self::CannotDeleteSubOrchestration { .. }
+            | Self::InstanceNotFound { .. } => false,
+        }
+    }
+
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::InvalidInput { message: message.into() }
+    }
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Provider(error) => error.fmt(f),
+            Self::ManagementNotAvailable => {
+                write!(f, "Management features not available - provider doesn't implement ProviderAdmin")
+            }
+            Self::InvalidInput { message } => write!(f, "Invalid input: {message}"),
+            Self::Timeout => write!(f, "Operation timed out"),
+            Self::InstanceStillRunning { instance_id } => {
+                write!(f, "Instance {instance_id} is still running. Use force=true or cancel first.")
+            }
+            Self::CannotDeleteSubOrchestration { instance_id } => write!(
+                f,
+                "Cannot delete sub-orchestration {instance_id} directly. Delete the root orchestration instead."
+            ),
+            Self::InstanceNotFound { instance_id } => write!(f, "Instance {instance_id} not found"),
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+impl From<ProviderError> for ClientError {
+    fn from(error: ProviderError) -> Self {
+        Self::Provider(error)
+    }
+}

@@ -1,0 +1,221 @@
+//! Discovery, figures, deletion and pruning, for operators.
+
+use super::{Client, ClientError};
+use outlast_model::{Event, SystemStats};
+use outlast_provider::{
+    DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
+    InstanceQuery, InstanceTree, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
+    SystemMetrics,
+};
+use tracing::info;
+
+/// The target of what a client logs.
+const TARGET: &str = "duroxide::client";
+
+/// Management. Except for [`Client::get_orchestration_stats`] every method here returns
+/// [`ClientError::ManagementNotAvailable`] if the store has no management interface.
+impl Client {
+    /// Whether the store has a management interface.
+    pub fn has_management_capability(&self) -> bool {
+        self.store.as_management_capability().is_some()
+    }
+
+    fn admin(&self) -> Result<&dyn ProviderAdmin, ClientError> {
+        self.store.as_management_capability().ok_or(ClientError::ManagementNotAvailable)
+    }
+
+    /// Size figures of an instance; `None` if it is unknown.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn get_orchestration_stats(&self, instance: &str) -> Result<Option<SystemStats>, ClientError> {
+        Ok(self.store.get_instance_stats(instance).await?)
+    }
+
+    /// Ids of all instances, newest first. For a store of any size: [`Client::list_instances_page`].
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn list_all_instances(&self) -> Result<Vec<String>, ClientError> {
+        Ok(self.admin()?.list_instances().await?)
+    }
+
+    /// Ids of instances whose current execution is `Running`, `Completed`, `Failed` or `ContinuedAsNew`, newest first.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn list_instances_by_status(&self, status: &str) -> Result<Vec<String>, ClientError> {
+        Ok(self.admin()?.list_instances_by_status(status).await?)
+    }
+
+    /// One page of the instances that match, newest first, each with what [`Client::get_instance_info`] says. Pass
+    /// [`InstancePage::next`] as [`InstanceQuery::after`] to go on.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn list_instances_page(&self, query: InstanceQuery) -> Result<InstancePage, ClientError> {
+        Ok(self.admin()?.query_instances(&query).await?)
+    }
+
+    /// The newest messages that the store set aside because nobody could be given them, at most `limit`.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn list_dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, ClientError> {
+        Ok(self.admin()?.list_dead_letters(limit).await?)
+    }
+
+    /// One instance; a [`ClientError::Provider`] that says "not found" for an unknown one.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ClientError> {
+        Ok(self.admin()?.get_instance_info(instance).await?)
+    }
+
+    /// One execution; a [`ClientError::Provider`] that says "not found" for an unknown one.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn get_execution_info(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<ExecutionInfo, ClientError> {
+        Ok(self.admin()?.get_execution_info(instance, execution_id).await?)
+    }
+
+    /// Execution ids, ascending; empty for an unknown instance.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ClientError> {
+        Ok(self.admin()?.list_executions(instance).await?)
+    }
+
+    /// Events of one execution; empty for an unknown one.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn read_execution_history(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ClientError> {
+        Ok(self.admin()?.read_history_with_execution_id(instance, execution_id).await?)
+    }
+
+    /// Totals over the whole store.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn get_system_metrics(&self) -> Result<SystemMetrics, ClientError> {
+        Ok(self.admin()?.get_system_metrics().await?)
+    }
+
+    /// Waiting messages.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn get_queue_depths(&self) -> Result<QueueDepths, ClientError> {
+        Ok(self.admin()?.get_queue_depths().await?)
+    }
+
+    /// An instance and its descendants; the instance alone if it is unknown.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ClientError> {
+        Ok(self.admin()?.get_instance_tree(instance_id).await?)
+    }
+
+    /// Removes an instance and its descendants, all or none. A running one is removed with `force` only: what it is
+    /// doing goes on, but nothing of it can be committed any more. A child is removed with its root only.
+    ///
+    /// Cancellation safety: when the future is dropped, all of them are removed or none is.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::InstanceNotFound`], [`ClientError::InstanceStillRunning`],
+    /// [`ClientError::CannotDeleteSubOrchestration`], and [`ClientError::Provider`] for anything else.
+    pub async fn delete_instance(
+        &self,
+        instance_id: &str,
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ClientError> {
+        let deleted = self.admin()?.delete_instance(instance_id, force).await;
+        let deleted = deleted.map_err(|error| refused_deletion(error, instance_id))?;
+        info!(
+            target: TARGET,
+            instance_id,
+            force,
+            instances_deleted = deleted.instances_deleted,
+            executions_deleted = deleted.executions_deleted,
+            events_deleted = deleted.events_deleted,
+            queue_messages_deleted = deleted.queue_messages_deleted,
+            "Deleted instance"
+        );
+        Ok(deleted)
+    }
+
+    /// Removes finished roots that match, each with its descendants; at most 1000 if the filter has no limit. Others are
+    /// skipped, and an empty list of ids matches nothing.
+    ///
+    /// Cancellation safety: when the future is dropped, some of the trees may have been removed, each as a whole.
+    pub async fn delete_instance_bulk(
+        &self,
+        filter: InstanceFilter,
+    ) -> Result<DeleteInstanceResult, ClientError> {
+        let deleted = self.admin()?.delete_instance_bulk(filter).await?;
+        info!(
+            target: TARGET,
+            instances_deleted = deleted.instances_deleted,
+            executions_deleted = deleted.executions_deleted,
+            events_deleted = deleted.events_deleted,
+            queue_messages_deleted = deleted.queue_messages_deleted,
+            "Deleted instances in bulk"
+        );
+        Ok(deleted)
+    }
+
+    /// Removes old executions of an instance, never the current or a running one. All criteria must hold.
+    ///
+    /// Cancellation safety: when the future is dropped, all of them are removed or none is.
+    pub async fn prune_executions(
+        &self,
+        instance_id: &str,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ClientError> {
+        let pruned = self.admin()?.prune_executions(instance_id, options).await?;
+        info!(
+            target: TARGET,
+            instance_id,
+            executions_deleted = pruned.executions_deleted,
+            events_deleted = pruned.events_deleted,
+            "Pruned executions"
+        );
+        Ok(pruned)
+    }
+
+    /// [`Client::prune_executions`] for every instance that matches, running ones included.
+    ///
+    /// Cancellation safety: when the future is dropped, some of the instances may have been pruned.
+    pub async fn prune_executions_bulk(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ClientError> {
+        let pruned = self.admin()?.prune_executions_bulk(filter, options).await?;
+        info!(
+            target: TARGET,
+            instances_processed = pruned.instances_processed,
+            executions_deleted = pruned.executions_deleted,
+            events_deleted = pruned.events_deleted,
+            "Pruned executions in bulk"
+        );
+        Ok(pruned)
+    }
+}
+
+/// The contract's errors have no class for these, so their words decide. Nothing else goes by the words of an error.
+fn refused_deletion(error: ProviderError, instance_id: &str) -> ClientError {
+    let instance_id = instance_id.to_string();
+    let text = error.to_string().to_lowercase();
+    if text.contains("not found") {
+        ClientError::InstanceNotFound { instance_id }
+    } else if text.contains("still running") {
+        ClientError::InstanceStillRunning { instance_id }
+    } else if text.contains("sub-orchestration") || text.contains("delete the root") {
+        ClientError::CannotDeleteSubOrchestration { instance_id }
+    } else {
+        ClientError::Provider(error)
+    }
+}

@@ -1,0 +1,102 @@
+//! Starting instances.
+
+use super::{Client, ClientError};
+use outlast_model::{INITIAL_EXECUTION_ID, WorkItem};
+use serde::Serialize;
+
+impl Client {
+    /// Queues the start of an instance. `Ok` means that the start is stored, not that it ran.
+    ///
+    /// If the id is taken, this start is ignored, and `Ok` all the same. To be told, use [`Client::start_request`].
+    /// An unknown orchestration is noticed by the runtimes, not here.
+    ///
+    /// Cancellation safety: when the future is dropped, the start is stored or it is not.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::InvalidInput`] for an id that is empty, longer than 512 bytes, has control characters or uses the
+    /// marker `sub::` of generated children, and for a name or input above the limits.
+    pub async fn start_orchestration(
+        &self,
+        instance: impl Into<String>,
+        orchestration: impl Into<String>,
+        input: impl Into<String>,
+    ) -> Result<(), ClientError> {
+        self.enqueue_start(instance.into(), orchestration.into(), None, input.into()).await
+    }
+
+    /// [`Client::start_orchestration`] with a version instead of the one that the runtime's policy chooses.
+    ///
+    /// Cancellation safety: when the future is dropped, the start is stored or it is not.
+    pub async fn start_orchestration_versioned(
+        &self,
+        instance: impl Into<String>,
+        orchestration: impl Into<String>,
+        version: impl Into<String>,
+        input: impl Into<String>,
+    ) -> Result<(), ClientError> {
+        self.enqueue_start(instance.into(), orchestration.into(), Some(version.into()), input.into()).await
+    }
+
+    /// [`Client::start_orchestration`] with a value as input, a reference being one too.
+    ///
+    /// Cancellation safety: when the future is dropped, the start is stored or it is not.
+    pub async fn start_orchestration_typed<In: Serialize>(
+        &self,
+        instance: impl Into<String>,
+        orchestration: impl Into<String>,
+        input: In,
+    ) -> Result<(), ClientError> {
+        let input = self.encoded(&input)?;
+        self.enqueue_start(instance.into(), orchestration.into(), None, input).await
+    }
+
+    /// [`Client::start_orchestration_versioned`] with a value as input.
+    ///
+    /// Cancellation safety: when the future is dropped, the start is stored or it is not.
+    pub async fn start_orchestration_versioned_typed<In: Serialize>(
+        &self,
+        instance: impl Into<String>,
+        orchestration: impl Into<String>,
+        version: impl Into<String>,
+        input: In,
+    ) -> Result<(), ClientError> {
+        let input = self.encoded(&input)?;
+        self.enqueue_start(instance.into(), orchestration.into(), Some(version.into()), input).await
+    }
+
+    async fn enqueue_start(
+        &self,
+        instance: String,
+        orchestration: String,
+        version: Option<String>,
+        input: String,
+    ) -> Result<(), ClientError> {
+        let start = self.start_item(instance, orchestration, version, input)?;
+        Ok(self.store.enqueue_for_orchestrator(start, None).await?)
+    }
+
+    /// The start of a root, checked.
+    pub(super) fn start_item(
+        &self,
+        instance: String,
+        orchestration: String,
+        version: Option<String>,
+        input: String,
+    ) -> Result<WorkItem, ClientError> {
+        self.check_new_id(&instance)?;
+        self.check_name("orchestration name", &orchestration, &instance)?;
+        self.check_name("version", version.as_deref().unwrap_or_default(), &instance)?;
+        self.check_payload("input", &input, &instance)?;
+        Ok(WorkItem::StartOrchestration {
+            instance,
+            orchestration,
+            input,
+            version,
+            parent_instance: None,
+            parent_id: None,
+            parent_execution_id: None,
+            execution_id: INITIAL_EXECUTION_ID,
+        })
+    }
+}

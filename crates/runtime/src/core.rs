@@ -1,0 +1,100 @@
+//! What all tasks of a runtime share.
+
+use crate::dispatch::aside::Aside;
+use crate::dispatch::lease::{Kind, Leases};
+use crate::dispatch::running::Running;
+use crate::dispatch::session::Sessions;
+use crate::dispatch::warm::Warm;
+use crate::observability::MetricsProvider;
+use crate::options::RuntimeOptions;
+use crate::registry::{ActivityRegistry, OrchestrationRegistry};
+use outlast_model::limits::Limits;
+use outlast_provider::{DispatcherCapabilityFilter, Provider, saturating_ms};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub(crate) struct Core {
+    pub(crate) store: Arc<dyn Provider>,
+    pub(crate) activities: ActivityRegistry,
+    pub(crate) orchestrations: OrchestrationRegistry,
+    pub(crate) options: RuntimeOptions,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) filter: DispatcherCapabilityFilter,
+    pub(crate) metrics: Arc<MetricsProvider>,
+    /// 128 random bits: no two runtimes share one.
+    pub(crate) runtime_id: String,
+    pub(crate) leases: Arc<Leases>,
+    pub(crate) warm: Warm,
+    pub(crate) running: Running,
+    pub(crate) sessions: Sessions,
+    /// There may be work, for stores whose fetch does not wait.
+    pub(crate) turns_waiting: Notify,
+    pub(crate) work_waiting: Notify,
+    /// When to leave work to nodes that know its handler.
+    pub(crate) turns_aside: Aside,
+    pub(crate) work_aside: Aside,
+    /// Instances whose commits the store refuses, and how often in a row.
+    pub(crate) refused: Mutex<BTreeMap<Arc<str>, u32>>,
+    /// No more fetches.
+    pub(crate) stopping: CancellationToken,
+    /// All slots have ended: helpers may go too.
+    pub(crate) drained: CancellationToken,
+    /// Everything ends at its next await.
+    pub(crate) aborted: CancellationToken,
+    /// Slots, and the activities that they run.
+    pub(crate) slots: TaskTracker,
+    /// Everything else.
+    pub(crate) helpers: TaskTracker,
+}
+
+impl Core {
+    /// Starts a slot.
+    pub(crate) fn spawn_slot(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.slots.spawn(until(self.aborted.clone(), task));
+    }
+
+    /// Starts a task that outlives the slots, because they need it to finish.
+    pub(crate) fn spawn_helper(&self, task: impl Future<Output = ()> + Send + 'static) {
+        // A store that does not answer must not hold up the end: once the slots have ended, nobody needs the answer.
+        self.helpers.spawn(until(self.drained.clone(), task));
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.options.clock.now_ms()
+    }
+
+    /// How long a lease lasts, and how often it is renewed.
+    pub(crate) fn lease_times(&self, kind: Kind) -> (Duration, Duration) {
+        match kind {
+            Kind::Turn => (self.options.orchestrator_lock_timeout, self.options.turn_renewal_interval()),
+            Kind::Activity => (self.options.worker_lock_timeout, self.options.activity_renewal_interval()),
+        }
+    }
+
+    pub(crate) fn deadline_ms(&self, lease: Duration) -> u64 {
+        self.now_ms().saturating_add(saturating_ms(lease))
+    }
+
+    /// Who a worker slot is.
+    pub(crate) fn worker_id(&self, slot: usize) -> String {
+        let node = self.options.worker_node_id.as_deref().unwrap_or(&self.runtime_id);
+        format!("work-{slot}-{node}")
+    }
+
+    /// Who owns the sessions of a worker slot.
+    pub(crate) fn session_owner(&self, slot: usize) -> String {
+        self.options.worker_node_id.clone().unwrap_or_else(|| self.worker_id(slot))
+    }
+}
+
+async fn until(end: CancellationToken, task: impl Future<Output = ()>) {
+    tokio::select! {
+        biased;
+        () = end.cancelled() => {}
+        () = task => {}
+    }
+}

@@ -1,0 +1,40 @@
+//! How long to wait before something is tried again.
+
+use outlast_provider::Entropy;
+use std::time::Duration;
+
+/// After the n-th failure in a row, counted from 1: `first * 2^(n-1)`, at most `longest`, minus up to a quarter so that
+/// several nodes do not come back at the same moment. Never overflows, however long an outage lasts.
+pub(super) fn backoff(first: Duration, longest: Duration, failures: u32, entropy: &dyn Entropy) -> Duration {
+    let doublings = failures.saturating_sub(1).min(16);
+    let delay = first.saturating_mul(1 << doublings).min(longest);
+    let share = u32::try_from(entropy.next_u128() % 256).unwrap_or(0);
+    // share / 256 of a quarter.
+    delay - delay / 1024 * share
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fixed(u128);
+    impl Entropy for Fixed {
+        fn next_u128(&self) -> u128 {
+            self.0
+        }
+    }
+
+    #[test]
+    fn c11_grows_to_its_cap_and_never_overflows() {
+        let delay = |failures, bits| {
+            backoff(Duration::from_millis(100), Duration::from_secs(3), failures, &Fixed(bits)).as_millis()
+        };
+        let rows = [(0, 100), (1, 100), (2, 200), (5, 1_600), (6, 3_000), (63, 3_000), (u32::MAX, 3_000)];
+        for (failures, expected) in rows {
+            assert_eq!(delay(failures, 0), expected, "{failures}");
+            assert!((expected * 3 / 4..=expected).contains(&delay(failures, 255)), "{failures}");
+        }
+        let longest = backoff(Duration::MAX, Duration::MAX, u32::MAX, &Fixed(7));
+        assert!(longest <= Duration::MAX);
+    }
+}

@@ -1,0 +1,240 @@
+//! Writing a turn down.
+//!
+//! | the store answers | then |
+//! |---|---|
+//! | ok | the execution is warm, whoever waits is woken, the report is published |
+//! | a passing error | again, for the length of a lease |
+//! | a lasting error | the turn never happened: it is given back, and redelivery decides |
+//!
+//! Storage trouble never fails an instance.
+
+use super::backoff::backoff;
+use super::lease::Lease;
+use super::turn::{Keep, without_build};
+use super::warm::{Kept, Position};
+use crate::core::Core;
+use crate::observability::Stopwatch;
+use crate::observe;
+use outlast_engine::{Commit, TurnOutput, UNKNOWN_EXECUTION};
+use outlast_model::{INITIAL_EXECUTION_ID, WorkItem};
+use outlast_provider::{ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit};
+use semver::Version;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+pub(super) struct Committing<'a> {
+    pub(super) core: &'a Arc<Core>,
+    pub(super) instance: &'a Arc<str>,
+    pub(super) worker_id: &'a str,
+    pub(super) created_at_ms: Option<u64>,
+    pub(super) lease: Lease,
+}
+
+/// Instances whose refusals are counted.
+const MOST_REFUSED: usize = 10_000;
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+impl Committing<'_> {
+    pub(super) async fn commit(self, output: TurnOutput, keep: Keep) {
+        let TurnOutput { mut commit, report } = output;
+        let (core, instance) = (self.core, self.instance);
+        if let Err(error) = find_parents(core, &mut commit.orchestrator_items).await {
+            return refuse(core, instance, self.lease, &error).await;
+        }
+        let position = match &keep {
+            Keep::Execution(execution) => {
+                Some(Position { execution_id: commit.execution_id, last_event_id: execution.last_event_id() })
+            }
+            Keep::Ended(position) => Some(*position),
+            Keep::Nothing => None,
+        };
+        let announced = position.map(|position| core.warm.announce(instance, position, self.created_at_ms));
+        let summary = Summary::of(&commit);
+        let written = self.write(commit).await;
+        let Committing { lease, .. } = self;
+        match written {
+            Ok(committed_at_ms) => {
+                lease.settle();
+                forgive(core, instance);
+                summary.wake_local(core, instance);
+                if let (Some(announced), Some(kept)) = (announced, keep.kept(&summary)) {
+                    let evicted = announced.confirm(kept, committed_at_ms);
+                    core.metrics.record_warm_evictions(evicted as u64);
+                }
+                observe::turn(core, instance, self.worker_id, &report);
+            }
+            Err(error) => {
+                // The copy in memory has decided things that were not written: it goes with the announcement.
+                drop(announced);
+                drop(keep);
+                observe::traces(instance, &report);
+                refuse(core, instance, lease, &error).await;
+            }
+        }
+    }
+
+    async fn write(&self, commit: Commit) -> Result<Option<u64>, ProviderError> {
+        let commit = for_store(self.instance, commit);
+        let (since, patience) = (Stopwatch::start(), self.core.options.orchestrator_lock_timeout);
+        let mut failures = 0;
+        loop {
+            let written = self.core.store.commit_turn(self.lease.token(), commit.clone()).await;
+            match written {
+                // Not for ever, although the lease is renewed meanwhile: other instances need the slot.
+                Err(error)
+                    if error.is_retryable()
+                        && !self.lease.lost().is_cancelled()
+                        && since.elapsed() < patience =>
+                {
+                    failures += 1;
+                    self.core.metrics.record_commit_retry("turn");
+                    tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, %error, failures, "commit is tried again");
+                    let pause =
+                        backoff(FIRST_PAUSE, LONGEST_PAUSE, failures, self.core.options.entropy.as_ref());
+                    tokio::select! {
+                        biased;
+                        () = self.lease.lost().cancelled() => return Err(error),
+                        () = tokio::time::sleep(pause) => {}
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+/// A commit as the store takes it.
+fn for_store(instance: &Arc<str>, commit: Commit) -> TurnCommit {
+    let pinned = commit.begins.is_some().then(|| commit.history.first()).flatten();
+    let pinned = pinned.and_then(|event| Version::parse(&event.duroxide_version).ok()).map(without_build);
+    let (name, version, parent) = match commit.begins {
+        Some(begins) => (Some(begins.name), Some(begins.version), begins.parent_instance),
+        None => (None, None, None),
+    };
+    let (status, output) = match commit.ending {
+        Some((status, output)) => (Some(status.to_string()), Some(output)),
+        None => (None, None),
+    };
+    let execution_id = commit.execution_id;
+    let cancelled = commit.cancelled_activities.iter().map(|activity_id| ScheduledActivityIdentifier {
+        instance: instance.to_string(),
+        execution_id,
+        activity_id: *activity_id,
+    });
+    TurnCommit {
+        execution_id,
+        cancelled_activities: cancelled.collect(),
+        history_delta: commit.history,
+        worker_items: commit.worker_items,
+        orchestrator_items: commit.orchestrator_items,
+        metadata: ExecutionMetadata {
+            status,
+            output,
+            orchestration_name: name,
+            orchestration_version: version,
+            parent_instance_id: parent,
+            pinned_duroxide_version: pinned,
+        },
+    }
+}
+
+/// What is needed of a commit after it was handed to the store.
+struct Summary {
+    execution_id: u64,
+    cancelled: Vec<u64>,
+    has_work: bool,
+    has_messages: bool,
+    continued: bool,
+    ended: bool,
+}
+
+impl Summary {
+    fn of(commit: &Commit) -> Self {
+        let status = commit.ending.as_ref().map(|(status, _)| *status);
+        Self {
+            execution_id: commit.execution_id,
+            cancelled: commit.cancelled_activities.clone(),
+            has_work: !commit.worker_items.is_empty(),
+            has_messages: !commit.orchestrator_items.is_empty(),
+            continued: status == Some("ContinuedAsNew"),
+            ended: status.is_some(),
+        }
+    }
+
+    /// Tells this process at once what the store would tell it sooner or later.
+    fn wake_local(&self, core: &Core, instance: &Arc<str>) {
+        for activity_id in &self.cancelled {
+            core.running.cancel(instance, self.execution_id, *activity_id);
+        }
+        if self.has_work {
+            core.work_waiting.notify_waiters();
+        }
+        if self.has_messages {
+            core.turns_waiting.notify_waiters();
+        }
+    }
+}
+
+impl Keep {
+    fn kept(self, summary: &Summary) -> Option<Kept> {
+        match self {
+            Self::Execution(execution) if summary.continued => Some(Kept::Continued(execution.keys())),
+            Self::Execution(_) if summary.ended => Some(Kept::Ended),
+            Self::Execution(execution) => Some(Kept::Suspended(execution)),
+            Self::Ended(_) => Some(Kept::Ended),
+            Self::Nothing => None,
+        }
+    }
+}
+
+/// Old starts do not say which execution of the parent waits: it is the current one.
+async fn find_parents(core: &Core, items: &mut [WorkItem]) -> Result<(), ProviderError> {
+    for item in items {
+        let (WorkItem::SubOrchCompleted { parent_instance, parent_execution_id, .. }
+        | WorkItem::SubOrchFailed { parent_instance, parent_execution_id, .. }) = item
+        else {
+            continue;
+        };
+        if *parent_execution_id == UNKNOWN_EXECUTION {
+            let parent = core.store.read_outcome(parent_instance).await?;
+            *parent_execution_id = parent.map_or(INITIAL_EXECUTION_ID, |parent| parent.execution_id);
+        }
+    }
+    Ok(())
+}
+
+/// Gives a turn back. If that fails too, the lease runs out by itself.
+pub(super) async fn give_back(core: &Core, lease: Lease, delay: Option<Duration>, ignore_attempt: bool) {
+    let given = core.store.abandon_orchestration_item(lease.token(), delay, ignore_attempt).await;
+    if let Err(error) = given {
+        tracing::debug!(target: "duroxide::runtime", %error, "could not give a turn back");
+    }
+    lease.settle();
+}
+
+/// The store does not take the turn: the lease is lost, or something lasting is wrong. It is tried again, ever more
+/// slowly, and no delivery is counted: an instance is not poisoned by its store.
+async fn refuse(core: &Core, instance: &Arc<str>, lease: Lease, error: &ProviderError) {
+    let failures = {
+        let mut refused = core.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        // Entries of instances that another node has taken over stay behind; forgetting all now and then costs nothing.
+        if refused.len() >= MOST_REFUSED {
+            refused.clear();
+        }
+        let failures = refused.entry(Arc::clone(instance)).or_insert(0);
+        *failures = failures.saturating_add(1);
+        *failures
+    };
+    tracing::warn!(target: "duroxide::runtime", instance_id = %instance, %error, failures, "turn was not committed and will be run again");
+    let delay =
+        backoff(Duration::from_millis(50), Duration::from_secs(60), failures, core.options.entropy.as_ref());
+    give_back(core, lease, Some(delay), true).await;
+}
+
+fn forgive(core: &Core, instance: &Arc<str>) {
+    let mut refused = core.refused.lock().unwrap_or_else(PoisonError::into_inner);
+    if !refused.is_empty() {
+        refused.remove(instance);
+    }
+}

@@ -1,0 +1,117 @@
+//! What a turn needs to know of its instance: from memory, with the fetch, or from the store.
+
+use super::warm::{Kept, Lookup, Position};
+use crate::core::Core;
+use outlast_engine::{Ended, Execution, KvValue, Opening, Past};
+use outlast_model::{Event, INITIAL_EXECUTION_ID};
+use outlast_provider::{FetchedTurn, KvEntry, ProviderError};
+use std::collections::{BTreeMap, HashMap};
+use std::pin::pin;
+use std::time::Duration;
+
+/// An instance before its turn.
+pub(super) struct Known {
+    pub(super) past: Past,
+    /// The suspended execution, if it is warm.
+    pub(super) warm: Option<Box<Execution>>,
+    /// Stored events, if it is not.
+    pub(super) history: Vec<Event>,
+    /// Keys that earlier executions left, for one that has to be built.
+    pub(super) kv: BTreeMap<String, KvValue>,
+}
+
+/// Why an instance cannot be known.
+pub(super) enum Unknown {
+    /// Its history or its keys do not decode.
+    Undecodable(String),
+    /// The store has trouble.
+    Store(ProviderError),
+}
+
+pub(super) async fn recall(core: &Core, fetched: &mut FetchedTurn) -> Result<Known, Unknown> {
+    if fetched.has_ended == Some(true) {
+        return Ok(warm(Kept::Ended));
+    }
+    if let Some(error) = fetched.item.history_error.take() {
+        return Err(Unknown::Undecodable(error));
+    }
+    let position = fetched
+        .last_event_id
+        .map(|last_event_id| Position { execution_id: fetched.item.execution_id, last_event_id });
+    if let Some(position) = position
+        && let Some(kept) = look_up(core, fetched, position).await
+    {
+        core.metrics.record_warm_hit();
+        return Ok(warm(kept));
+    }
+    if !fetched.history_loaded && is_new(position) {
+        return Ok(cold(Vec::new(), HashMap::new()));
+    }
+    core.metrics.record_warm_miss();
+    if fetched.history_loaded {
+        let item = &mut fetched.item;
+        return Ok(cold(std::mem::take(&mut item.history), std::mem::take(&mut item.kv_snapshot)));
+    }
+    let loaded = core.store.load_turn(&fetched.item.instance, fetched.item.execution_id).await;
+    let loaded = loaded.map_err(Unknown::Store)?;
+    match loaded.history_error {
+        Some(error) => Err(Unknown::Undecodable(error)),
+        None => Ok(cold(loaded.history, loaded.kv_snapshot)),
+    }
+}
+
+fn is_new(position: Option<Position>) -> bool {
+    position == Some(Position { execution_id: INITIAL_EXECUTION_ID, last_event_id: 0 })
+}
+
+async fn look_up(core: &Core, fetched: &FetchedTurn, position: Position) -> Option<Kept> {
+    // A commit that takes longer is as good as lost.
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let take = || core.warm.take(&fetched.item.instance, position, fetched.created_at_ms);
+    let mut lookup = take();
+    while let Lookup::InFlight(done) = lookup {
+        let mut answered = pin!(done.notified());
+        answered.as_mut().enable();
+        // It may have been answered before we began to listen.
+        lookup = take();
+        if matches!(lookup, Lookup::InFlight(_)) {
+            tokio::time::timeout(PATIENCE, answered).await.ok()?;
+            lookup = take();
+        }
+    }
+    match lookup {
+        Lookup::Found(kept) => Some(kept),
+        _ => None,
+    }
+}
+
+fn warm(kept: Kept) -> Known {
+    let (past, warm, kv) = match kept {
+        Kept::Suspended(execution) => (execution.past(), Some(execution), BTreeMap::new()),
+        Kept::Continued(kv) => (ended(Ended::Continued { input: String::new() }), None, kv),
+        Kept::Ended => (ended(Ended::Finished), None, BTreeMap::new()),
+    };
+    Known { past, warm, history: Vec::new(), kv }
+}
+
+/// Of an execution that is over nothing else matters.
+fn ended(how: Ended) -> Past {
+    Past { opening: Some(nobody()), ended: Some(how) }
+}
+
+pub(super) fn nobody() -> Opening {
+    Opening {
+        name: String::new(),
+        version: None,
+        input: String::new(),
+        parent: None,
+        carried: Vec::new(),
+        custom_status: None,
+    }
+}
+
+fn cold(history: Vec<Event>, kv: HashMap<String, KvEntry>) -> Known {
+    let entry = |entry: KvEntry| KvValue { value: entry.value, updated_at_ms: entry.last_updated_at_ms };
+    let kv = kv.into_iter().map(|(key, value)| (key, entry(value))).collect();
+    Known { past: Past::of_history(&history), warm: None, history, kv }
+}

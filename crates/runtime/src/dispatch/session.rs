@@ -1,0 +1,109 @@
+//! Sessions: which of them are busy here, and keeping their leases alive.
+
+use crate::core::Core;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// Sessions with running activities.
+pub(crate) struct Sessions {
+    busy: Mutex<BTreeMap<String, usize>>,
+    most: usize,
+    /// A session became idle while all places were taken.
+    pub(crate) freed: Notify,
+}
+
+impl Sessions {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { busy: Mutex::default(), most, freed: Notify::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        self.lock().len() < self.most
+    }
+
+    /// Takes a place for an activity of a session; `None` if there is none.
+    pub(crate) fn enter(&self, session: &str) -> Option<Busy<'_>> {
+        let mut busy = self.lock();
+        if !busy.contains_key(session) && busy.len() >= self.most {
+            return None;
+        }
+        *busy.entry(session.to_string()).or_default() += 1;
+        Some(Busy { sessions: self, session: session.to_string() })
+    }
+}
+
+pub(crate) struct Busy<'a> {
+    sessions: &'a Sessions,
+    session: String,
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        let mut busy = self.sessions.lock();
+        let was_full = busy.len() >= self.sessions.most;
+        let left = busy.get_mut(&self.session).map(|count| {
+            *count -= 1;
+            *count
+        });
+        if left == Some(0) {
+            busy.remove(&self.session);
+        }
+        drop(busy);
+        if was_full && left == Some(0) {
+            self.sessions.freed.notify_waiters();
+        }
+    }
+}
+
+/// Renews the sessions that this runtime owns, and removes dead ones from time to time.
+pub(crate) async fn manage_sessions(core: Arc<Core>) {
+    let owners: Vec<String> = match &core.options.worker_node_id {
+        Some(node) => vec![node.clone()],
+        None => (0..core.options.worker_concurrency).map(|slot| core.session_owner(slot)).collect(),
+    };
+    let mut renewal = ticks(core.options.session_renewal_interval());
+    let mut cleanup = ticks(core.options.session_cleanup_interval);
+    loop {
+        tokio::select! {
+            biased;
+            _ = renewal.tick() => renew(&core, &owners).await,
+            _ = cleanup.tick() => clean_up(&core).await,
+        }
+    }
+}
+
+fn ticks(every: std::time::Duration) -> tokio::time::Interval {
+    const SHORTEST: std::time::Duration = std::time::Duration::from_millis(1);
+    const LONGEST: std::time::Duration = std::time::Duration::from_secs(60 * 60 * 24 * 30);
+    let every = every.clamp(SHORTEST, LONGEST);
+    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + every, every);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    ticks
+}
+
+async fn renew(core: &Core, owners: &[String]) {
+    let owners: Vec<&str> = owners.iter().map(String::as_str).collect();
+    let (lease, idle) = (core.options.session_lock_timeout, core.options.session_idle_timeout);
+    match core.store.renew_session_lock(&owners, lease, idle).await {
+        Ok(0) => {}
+        Ok(count) => tracing::debug!(target: "duroxide::runtime::worker", count, "sessions renewed"),
+        Err(error) => {
+            tracing::warn!(target: "duroxide::runtime::worker", %error, "sessions could not be renewed")
+        }
+    }
+}
+
+async fn clean_up(core: &Core) {
+    match core.store.cleanup_orphaned_sessions(core.options.session_idle_timeout).await {
+        Ok(0) => {}
+        Ok(count) => tracing::debug!(target: "duroxide::runtime::worker", count, "dead sessions removed"),
+        Err(error) => {
+            tracing::warn!(target: "duroxide::runtime::worker", %error, "dead sessions could not be removed")
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What users register: orchestrations and activities.
+
+use crate::ActivityContext;
+use async_trait::async_trait;
+use outlast_engine::OrchestrationContext;
+use outlast_model::codec::Codec;
+use serde::{Serialize, de::DeserializeOwned};
+
+/// Code that orchestrates. It is run again from the start whenever its history is replayed, so it must take the same
+/// decisions each time.
+#[async_trait]
+pub trait OrchestrationHandler: Send + Sync {
+    /// Runs the orchestration; the result is recorded and handed to whoever waits for it.
+    async fn invoke(&self, ctx: OrchestrationContext, input: String) -> Result<String, String>;
+}
+
+/// Code that does the work. It runs at least once per scheduled activity, so it should be idempotent:
+/// [`ActivityContext::idempotency_key`] is the same on every delivery.
+#[async_trait]
+pub trait ActivityHandler: Send + Sync {
+    /// Runs the activity; the result is recorded in the history of the orchestration that scheduled it.
+    async fn invoke(&self, ctx: ActivityContext, input: String) -> Result<String, String>;
+}
+
+/// An async function or closure as an [`OrchestrationHandler`].
+pub struct FnOrchestration<F, Fut>(pub F)
+where
+    F: Fn(OrchestrationContext, String) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<String, String>> + Send + 'static;
+
+#[async_trait]
+impl<F, Fut> OrchestrationHandler for FnOrchestration<F, Fut>
+where
+    F: Fn(OrchestrationContext, String) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<String, String>> + Send + 'static,
+{
+    async fn invoke(&self, ctx: OrchestrationContext, input: String) -> Result<String, String> {
+        (self.0)(ctx, input).await
+    }
+}
+
+/// An async function or closure as an [`ActivityHandler`].
+pub struct FnActivity<F, Fut>(pub F)
+where
+    F: Fn(ActivityContext, String) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<String, String>> + Send + 'static;
+
+#[async_trait]
+impl<F, Fut> ActivityHandler for FnActivity<F, Fut>
+where
+    F: Fn(ActivityContext, String) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<String, String>> + Send + 'static,
+{
+    async fn invoke(&self, ctx: ActivityContext, input: String) -> Result<String, String> {
+        (self.0)(ctx, input).await
+    }
+}
+
+/// A call of a typed function with payload text. Input that does not decode and output that does not encode are the
+/// handler's error.
+///
+/// The function is called at once and only its future is kept: `f` need not be cloned for each run.
+pub(crate) fn invoke_typed<C: HasCodec, In, Out, F, Fut>(
+    f: &F,
+    ctx: C,
+    input: &str,
+) -> impl Future<Output = Result<String, String>> + Send + use<C, In, Out, F, Fut>
+where
+    In: DeserializeOwned,
+    Out: Serialize,
+    F: Fn(C, In) -> Fut,
+    Fut: Future<Output = Result<Out, String>> + Send,
+{
+    let codec = ctx.codec();
+    let running = codec.decode::<In>(input).map(|input| f(ctx, input));
+    async move { codec.encode(&running?.await?) }
+}
+
+/// A context that knows how typed values are written.
+pub(crate) trait HasCodec {
+    fn codec(&self) -> Codec;
+}
+
+impl HasCodec for OrchestrationContext {
+    fn codec(&self) -> Codec {
+        OrchestrationContext::codec(self)
+    }
+}
+
+impl HasCodec for ActivityContext {
+    fn codec(&self) -> Codec {
+        ActivityContext::codec(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl HasCodec for () {
+        fn codec(&self) -> Codec {
+            Codec::Contract
+        }
+    }
+
+    #[tokio::test]
+    async fn typed_handlers_decode_run_and_encode() {
+        let double =
+            |(), n: u32| async move { if n > 9 { Err("too big".to_string()) } else { Ok(vec![n, n]) } };
+        assert_eq!(invoke_typed(&double, (), "4").await, Ok("[4,4]".to_string()));
+        assert_eq!(invoke_typed(&double, (), "10").await, Err("too big".to_string()));
+        let undecodable = invoke_typed(&double, (), "four").await.unwrap_err();
+        assert!(undecodable.contains("invalid type: string \"four\""), "{undecodable}");
+        let shout = |(), text: String| async move { Ok(text + "!") };
+        assert_eq!(invoke_typed(&shout, (), "hi").await, Ok("hi!".to_string()), "strings travel raw");
+    }
+
+    #[tokio::test]
+    async fn output_that_does_not_encode_is_an_error() {
+        let bad = |(), (): ()| async move { Ok(std::collections::BTreeMap::from([((1, 2), 3)])) };
+        let error = invoke_typed(&bad, (), "null").await.unwrap_err();
+        assert!(error.contains("key must be a string"), "{error}");
+    }
+}

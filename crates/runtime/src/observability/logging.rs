@@ -1,0 +1,136 @@
+//! Installing a subscriber.
+
+use super::{LogFormat, ObservabilityConfig};
+use tracing::Dispatch;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Why logging could not be set up.
+#[derive(Debug)]
+pub(super) enum LoggingError {
+    /// The level is none.
+    Level(String),
+    /// Somebody installed a subscriber before; it stays.
+    Installed(String),
+}
+
+impl From<LoggingError> for String {
+    fn from(error: LoggingError) -> Self {
+        match error {
+            LoggingError::Level(message) | LoggingError::Installed(message) => message,
+        }
+    }
+}
+
+/// Installs a subscriber for the process that writes to standard output, filtered by `RUST_LOG` if that is set and valid,
+/// else by [`ObservabilityConfig::log_level`] for orchestrations and activities and `warn` for everything else.
+///
+/// # Errors
+/// If the level is none, or a subscriber is installed already.
+pub fn init_logging(config: &ObservabilityConfig) -> Result<(), String> {
+    install(config).map_err(String::from)
+}
+
+pub(super) fn install(config: &ObservabilityConfig) -> Result<(), LoggingError> {
+    let filter = match EnvFilter::try_from_default_env() {
+        Ok(filter) => filter,
+        Err(_) => configured_filter(&config.log_level)?,
+    };
+    tracing::dispatcher::set_global_default(subscriber(&config.log_format, filter, std::io::stdout)).map_err(
+        |error| {
+            LoggingError::Installed(format!(
+                "logging is not set up a second time, the first subscriber stays: {error}"
+            ))
+        },
+    )
+}
+
+fn configured_filter(level: &str) -> Result<EnvFilter, LoggingError> {
+    let directives = format!("warn,duroxide::orchestration={level},duroxide::activity={level}");
+    EnvFilter::try_new(directives).map_err(|error| {
+        LoggingError::Level(format!(
+            "log_level '{level}' is not valid ({error}): use error, warn, info, debug or trace"
+        ))
+    })
+}
+
+fn subscriber<W>(format: &LogFormat, filter: EnvFilter, writer: W) -> Dispatch
+where
+    W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
+{
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
+    match format {
+        LogFormat::Json => builder.json().into(),
+        LogFormat::Pretty => builder.pretty().into(),
+        LogFormat::Compact => builder.compact().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What is written at this level in this format.
+    fn written(format: LogFormat, level: &str) -> String {
+        let written = Written::default();
+        let writer = written.clone();
+        let dispatch = subscriber(&format, configured_filter(level).unwrap(), move || writer.clone());
+        tracing::dispatcher::with_default(&dispatch, || {
+            tracing::info!(target: "duroxide::orchestration", step = 1, "from an orchestration");
+            tracing::debug!(target: "duroxide::activity", "from an activity");
+            tracing::info!(target: "duroxide::runtime", "from the runtime");
+            tracing::warn!(target: "elsewhere", "a warning from elsewhere");
+        });
+        let bytes = written.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn the_level_is_for_user_code_and_warnings_come_from_everywhere() {
+        let sources = ["from an orchestration", "from an activity", "from the runtime", "a warning"];
+        let shown = |level| {
+            let text = written(LogFormat::Compact, level);
+            sources.map(|source| text.contains(source))
+        };
+        assert_eq!(shown("info"), [true, false, false, true]);
+        assert_eq!(shown("debug"), [true, true, false, true]);
+        assert_eq!(shown("error"), [false, false, false, true]);
+    }
+
+    #[test]
+    fn json_is_one_object_per_line() {
+        let text = written(LogFormat::Json, "info");
+        let records: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(records.len(), 2);
+        assert_eq!(records[0]["target"], "duroxide::orchestration");
+        assert_eq!(records[0]["fields"]["step"], 1);
+    }
+
+    #[test]
+    fn compact_is_one_line_per_record_and_pretty_is_more() {
+        assert_eq!(written(LogFormat::Compact, "info").lines().count(), 2);
+        assert!(written(LogFormat::Pretty, "info").lines().count() > 2);
+    }
+
+    #[test]
+    fn a_level_that_is_none_is_refused_by_name() {
+        let message = String::from(configured_filter("loud").unwrap_err());
+        assert!(message.contains("log_level 'loud'") && message.contains("use error, warn"), "{message}");
+    }
+}

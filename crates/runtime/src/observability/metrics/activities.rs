@@ -1,0 +1,90 @@
+//! Activities: how they ended and how long they took.
+
+use super::{MetricsProvider, owned};
+use metrics::{counter, histogram};
+
+impl MetricsProvider {
+    /// An activity ended with `success`, `app_error`, `infra_error`, `config_error` or `cancelled`; `retry_attempt` is 0
+    /// for the first delivery.
+    pub fn record_activity_execution(
+        &self,
+        activity_name: &str,
+        outcome: &str,
+        duration_seconds: f64,
+        retry_attempt: u32,
+        tag: Option<&str>,
+    ) {
+        let tag = tag.unwrap_or("default");
+        counter!(
+            "duroxide_activity_executions_total",
+            "activity_name" => owned(activity_name),
+            "outcome" => owned(outcome),
+            "retry_attempt" => retry_attempt_label(retry_attempt),
+            "tag" => owned(tag),
+        )
+        .increment(1);
+        histogram!(
+            "duroxide_activity_duration_seconds",
+            "activity_name" => owned(activity_name),
+            "outcome" => owned(outcome),
+            "tag" => owned(tag),
+        )
+        .record(duration_seconds);
+        let by_outcome = match outcome {
+            "success" => return self.counters.activity_success.bump(),
+            "app_error" => return self.counters.activity_app_errors.bump(),
+            "infra_error" => {
+                self.counters.activity_infra_errors.bump();
+                "duroxide_activity_infrastructure_errors_total"
+            }
+            "config_error" => {
+                self.counters.activity_config_errors.bump();
+                "duroxide_activity_configuration_errors_total"
+            }
+            _ => return,
+        };
+        counter!(by_outcome, "activity_name" => owned(activity_name)).increment(1);
+    }
+
+    /// An activity succeeded, where its name is not at hand.
+    pub fn record_activity_success(&self) {
+        self.counters.activity_success.bump();
+        counter!("duroxide_activity_executions_total", "outcome" => "success").increment(1);
+    }
+
+    /// An activity returned an error, where its name is not at hand.
+    pub fn record_activity_app_error(&self) {
+        self.counters.activity_app_errors.bump();
+        counter!("duroxide_activity_executions_total", "outcome" => "app_error").increment(1);
+    }
+
+    /// An activity failed by an error of the store or the runtime, where its name is not at hand.
+    pub fn record_activity_infra_error(&self) {
+        self.counters.activity_infra_errors.bump();
+        counter!("duroxide_activity_executions_total", "outcome" => "infra_error").increment(1);
+        counter!("duroxide_activity_infrastructure_errors_total").increment(1);
+    }
+
+    /// An activity failed by an error of deployment, where its name is not at hand.
+    pub fn record_activity_config_error(&self) {
+        self.counters.activity_config_errors.bump();
+        counter!("duroxide_activity_executions_total", "outcome" => "config_error").increment(1);
+        counter!("duroxide_activity_configuration_errors_total").increment(1);
+    }
+
+    /// An activity was delivered too often.
+    pub fn record_activity_poison(&self) {
+        self.counters.activity_poison.bump();
+        counter!("duroxide_activity_poison_total").increment(1);
+    }
+}
+
+/// Redeliveries in few classes, so that they can be a label.
+fn retry_attempt_label(retry_attempt: u32) -> &'static str {
+    match retry_attempt {
+        0 => "0",
+        1 => "1",
+        2 => "2",
+        _ => "3+",
+    }
+}

@@ -1,0 +1,60 @@
+//! Metrics beyond the contract's, under names of our own.
+
+use super::MetricsProvider;
+use crate::observability::OutlastMetricsSnapshot;
+use metrics::{counter, gauge};
+
+impl MetricsProvider {
+    /// The counts so far, beyond those of the contract.
+    pub fn outlast_snapshot(&self) -> OutlastMetricsSnapshot {
+        self.outlast.snapshot()
+    }
+
+    /// A turn went on from an execution in memory.
+    pub fn record_warm_hit(&self) {
+        self.outlast.warm_hits.bump();
+        counter!("outlast_warm_hits_total").increment(1);
+    }
+
+    /// A turn had to replay its history.
+    pub fn record_warm_miss(&self) {
+        self.outlast.warm_misses.bump();
+        counter!("outlast_warm_misses_total").increment(1);
+    }
+
+    /// Executions were dropped from memory to stay within bounds.
+    pub fn record_warm_evictions(&self, count: u64) {
+        self.outlast.warm_evictions.add(count);
+        counter!("outlast_warm_evictions_total").increment(count);
+    }
+
+    /// How much is kept in memory.
+    pub fn update_warm_cache(&self, executions: u64, bytes: u64) {
+        gauge!("outlast_warm_executions").set(executions as f64);
+        gauge!("outlast_warm_bytes").set(bytes as f64);
+    }
+
+    /// The lease of a `turn`, an `activity` or a `session` was lost while in use.
+    pub fn record_lease_lost(&self, kind: &'static str) {
+        self.outlast.leases_lost.bump();
+        counter!("outlast_leases_lost_total", "kind" => kind).increment(1);
+    }
+
+    /// A commit was repeated after an error: of a `turn` or an `activity`.
+    pub fn record_commit_retry(&self, kind: &'static str) {
+        self.outlast.commit_retries.bump();
+        counter!("outlast_commit_retries_total", "kind" => kind).increment(1);
+    }
+
+    /// Messages came for an instance that does not exist.
+    pub fn record_orphaned_messages(&self, count: u64) {
+        self.outlast.orphaned_messages.add(count);
+        counter!("outlast_orphaned_messages_total").increment(count);
+    }
+
+    /// Messages were dropped without effect, for this reason.
+    pub fn record_dropped_messages(&self, reason: &'static str, count: u64) {
+        self.outlast.dropped_messages.add(count);
+        counter!("outlast_dropped_messages_total", "reason" => reason).increment(count);
+    }
+}

@@ -1,0 +1,110 @@
+//! The store, the dispatchers, and what waits.
+
+use super::{MetricsProvider, owned};
+use metrics::{SharedString, counter, gauge, histogram};
+use std::sync::atomic::Ordering;
+
+const ACTIVE: &str = "duroxide_active_orchestrations";
+
+/// The store and the dispatchers.
+impl MetricsProvider {
+    /// A call of the store ended with `success` or `error`.
+    pub fn record_provider_operation(&self, operation: &str, duration_seconds: f64, status: &str) {
+        self.provider_operation(owned(operation), duration_seconds, owned(status));
+    }
+
+    /// A call of the store failed with an error of the type `deadlock`, `timeout`, `connection` or `other`.
+    pub fn record_provider_error(&self, operation: &str, error_type: &str) {
+        self.provider_error(owned(operation), owned(error_type));
+    }
+
+    /// [`Self::record_provider_operation`] without copies where the labels are constants.
+    pub(crate) fn provider_operation(
+        &self,
+        operation: impl Into<SharedString>,
+        duration_seconds: f64,
+        status: impl Into<SharedString>,
+    ) {
+        histogram!(
+            "duroxide_provider_operation_duration_seconds",
+            "operation" => operation,
+            "status" => status,
+        )
+        .record(duration_seconds);
+    }
+
+    /// [`Self::record_provider_error`] without copies where the labels are constants.
+    pub(crate) fn provider_error(
+        &self,
+        operation: impl Into<SharedString>,
+        error_type: impl Into<SharedString>,
+    ) {
+        self.counters.provider_errors.bump();
+        counter!("duroxide_provider_errors_total", "operation" => operation, "error_type" => error_type)
+            .increment(1);
+    }
+
+    /// Turns were fetched.
+    pub fn record_orch_dispatcher_items_fetched(&self, count: u64) {
+        self.counters.orch_dispatcher_items_fetched.add(count);
+        counter!("duroxide_orchestration_dispatcher_items_fetched").increment(count);
+    }
+
+    /// How long a turn took from fetch to commit.
+    pub fn record_orch_dispatcher_processing_duration(&self, duration_ms: u64) {
+        histogram!("duroxide_orchestration_dispatcher_processing_duration_ms").record(duration_ms as f64);
+    }
+
+    /// Activities were fetched.
+    pub fn record_worker_dispatcher_items_fetched(&self, count: u64) {
+        self.counters.worker_dispatcher_items_fetched.add(count);
+        counter!("duroxide_worker_dispatcher_items_fetched").increment(count);
+    }
+
+    /// How long an activity took from fetch to commit.
+    pub fn record_worker_dispatcher_execution_duration(&self, duration_ms: u64) {
+        histogram!("duroxide_worker_dispatcher_execution_duration_ms").record(duration_ms as f64);
+    }
+}
+
+/// Gauges.
+impl MetricsProvider {
+    /// How many messages wait in the two queues.
+    pub fn update_queue_depths(&self, orch_depth: u64, worker_depth: u64) {
+        self.orchestrator_queue_depth.store(orch_depth, Ordering::Relaxed);
+        self.worker_queue_depth.store(worker_depth, Ordering::Relaxed);
+        gauge!("duroxide_orchestrator_queue_depth").set(orch_depth as f64);
+        gauge!("duroxide_worker_queue_depth").set(worker_depth as f64);
+    }
+
+    /// The queue depths as last updated: orchestrations, activities.
+    pub fn get_queue_depths(&self) -> (u64, u64) {
+        (
+            self.orchestrator_queue_depth.load(Ordering::Relaxed),
+            self.worker_queue_depth.load(Ordering::Relaxed),
+        )
+    }
+
+    /// An instance became active.
+    pub fn increment_active_orchestrations(&self) {
+        self.active_orchestrations.fetch_add(1, Ordering::Relaxed);
+        gauge!(ACTIVE).increment(1.0);
+    }
+
+    /// An instance ended.
+    pub fn decrement_active_orchestrations(&self) {
+        self.active_orchestrations.fetch_sub(1, Ordering::Relaxed);
+        gauge!(ACTIVE).decrement(1.0);
+    }
+
+    /// How many instances the store knows to be active.
+    pub fn set_active_orchestrations(&self, count: i64) {
+        self.active_orchestrations.store(count, Ordering::Relaxed);
+        gauge!(ACTIVE).set(count as f64);
+    }
+
+    /// How many instances are active.
+    pub fn get_active_orchestrations(&self) -> i64 {
+        self.active_orchestrations.load(Ordering::Relaxed)
+    }
+}

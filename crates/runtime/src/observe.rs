@@ -1,0 +1,181 @@
+//! What a turn or an activity was, as logs and metrics: after the commit, and once.
+
+use crate::core::Core;
+use outlast_engine::{Ending, Report, TraceLine};
+use outlast_model::{ErrorDetails, PoisonMessageType};
+use std::time::Duration;
+
+/// Publishes a committed turn.
+pub(crate) fn turn(core: &Core, instance: &str, worker: &str, report: &Report) {
+    traces(instance, report);
+    let (name, version, execution_id) = (report.name.as_str(), report.version.as_str(), report.execution_id);
+    for child in &report.children_started {
+        core.metrics.record_suborchestration_call(name, child, "started");
+    }
+    if let Some(initiated_by) = report.started {
+        core.metrics.record_orchestration_start(name, version, initiated_by);
+        if initiated_by == "client" {
+            core.metrics.increment_active_orchestrations();
+        }
+        tracing::debug!(
+            target: "duroxide::runtime",
+            instance_id = instance, execution_id, orchestration_name = name, orchestration_version = version,
+            worker_id = worker, "Orchestration started"
+        );
+    }
+    if report.is_parked {
+        tracing::warn!(
+            target: "duroxide::runtime",
+            instance_id = instance, execution_id, orchestration_name = name,
+            "the orchestration waits for nothing that can happen; only cancellation can end it"
+        );
+    }
+    if let Some(ending) = &report.ended {
+        ended(core, instance, worker, report, execution_id, ending);
+    }
+}
+
+fn ended(core: &Core, instance: &str, worker: &str, report: &Report, execution_id: u64, ending: &Ending) {
+    let (name, version, events) = (report.name.as_str(), report.version.as_str(), report.events);
+    let seconds = Duration::from_millis(report.age_ms).as_secs_f64();
+    let status = match ending {
+        Ending::Completed => "success",
+        Ending::Failed(_) => "failed",
+        Ending::ContinuedAsNew => "continuedAsNew",
+    };
+    core.metrics.record_orchestration_completion(name, version, status, seconds, report.turns, events as u64);
+    match ending {
+        Ending::Completed => {
+            core.metrics.decrement_active_orchestrations();
+            tracing::debug!(
+                target: "duroxide::runtime",
+                instance_id = instance, execution_id, orchestration_name = name, orchestration_version = version,
+                worker_id = worker, history_events = events, "Orchestration completed"
+            );
+        }
+        Ending::ContinuedAsNew => {
+            core.metrics.record_continue_as_new(name, execution_id);
+            tracing::debug!(
+                target: "duroxide::runtime",
+                instance_id = instance, execution_id, orchestration_name = name, orchestration_version = version,
+                worker_id = worker, history_events = events, "Orchestration continued as new"
+            );
+        }
+        Ending::Failed(details) => {
+            core.metrics.decrement_active_orchestrations();
+            failed(core, instance, worker, report, execution_id, details);
+        }
+    }
+}
+
+fn failed(
+    core: &Core,
+    instance: &str,
+    worker: &str,
+    report: &Report,
+    execution_id: u64,
+    details: &ErrorDetails,
+) {
+    let (name, version, events) = (report.name.as_str(), report.version.as_str(), report.events);
+    let error_type = match details {
+        ErrorDetails::Application { .. } => "app_error",
+        ErrorDetails::Infrastructure { .. } => "infrastructure_error",
+        ErrorDetails::Configuration { .. } => "config_error",
+        ErrorDetails::Poison { .. } => "unknown",
+    };
+    core.metrics.record_orchestration_failure(name, version, error_type, details.category());
+    if matches!(details, ErrorDetails::Poison { .. }) {
+        core.metrics.record_orchestration_poison();
+    }
+    let error = match details {
+        // What was stored may be quoted in it.
+        ErrorDetails::Poison { message_type: PoisonMessageType::FailedDeserialization { .. }, .. } => {
+            "poison: its history does not decode".to_string()
+        }
+        other => other.display_message(),
+    };
+    match details {
+        ErrorDetails::Application { .. } => tracing::warn!(
+            target: "duroxide::runtime",
+            instance_id = instance, execution_id, orchestration_name = name, orchestration_version = version,
+            worker_id = worker, history_events = events, error_type, error,
+            "Orchestration failed"
+        ),
+        _ => tracing::error!(
+            target: "duroxide::runtime",
+            instance_id = instance, execution_id, orchestration_name = name, orchestration_version = version,
+            worker_id = worker, history_events = events, error_type, error,
+            "Orchestration failed"
+        ),
+    }
+}
+
+/// Publishes what the author's code said, and what the engine noticed, also if the turn came to nothing.
+pub(crate) fn traces(instance: &str, report: &Report) {
+    let (name, version, execution_id) = (report.name.as_str(), report.version.as_str(), report.execution_id);
+    for TraceLine { level, message } in &report.traces {
+        macro_rules! line {
+            ($macro:ident $(, $extra:ident)*) => {
+                tracing::$macro!(
+                    target: "duroxide::orchestration",
+                    instance_id = instance, execution_id, orchestration_name = name, orchestration_version = version,
+                    $($extra = %$extra,)* "{message}"
+                )
+            };
+        }
+        match level.to_ascii_uppercase().as_str() {
+            "INFO" => line!(info),
+            "WARN" => line!(warn),
+            "ERROR" => line!(error),
+            "DEBUG" => line!(debug),
+            _ => line!(trace, level),
+        }
+    }
+    for warning in &report.warnings {
+        tracing::warn!(target: "duroxide::runtime", instance = instance, execution_id, orchestration_name = name, "{warning}");
+    }
+}
+
+/// An activity that ran.
+pub(crate) struct Activity<'a> {
+    pub(crate) instance: &'a str,
+    pub(crate) execution_id: u64,
+    pub(crate) id: u64,
+    pub(crate) name: &'a str,
+    pub(crate) tag: Option<&'a str>,
+    pub(crate) attempt: u32,
+    /// `None` if nobody wanted it any more.
+    pub(crate) result: Option<&'a Result<String, ErrorDetails>>,
+}
+
+/// Publishes an activity.
+pub(crate) fn activity(core: &Core, activity: &Activity<'_>, took: Duration) {
+    let outcome = match activity.result {
+        Some(Ok(_)) => "success",
+        Some(Err(_)) => "app_error",
+        None => "cancelled",
+    };
+    let retries = activity.attempt.saturating_sub(1);
+    core.metrics.record_activity_execution(activity.name, outcome, took.as_secs_f64(), retries, activity.tag);
+    let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    core.metrics.record_worker_dispatcher_execution_duration(ms);
+    let Activity { instance, execution_id, id, name, tag, .. } = activity;
+    let tag = tag.unwrap_or("default");
+    match activity.result {
+        Some(Err(details)) => tracing::warn!(
+            target: "duroxide::runtime",
+            instance_id = instance, execution_id, activity_name = name, activity_id = id, activity_tag = tag,
+            outcome, duration_ms = ms, error = %details.display_message(), "Activity failed"
+        ),
+        Some(Ok(result)) => tracing::debug!(
+            target: "duroxide::runtime",
+            instance_id = instance, execution_id, activity_name = name, activity_id = id, activity_tag = tag,
+            outcome, duration_ms = ms, result_size = result.len(), "Activity completed"
+        ),
+        None => tracing::debug!(
+            target: "duroxide::runtime",
+            instance_id = instance, execution_id, activity_name = name, activity_id = id, activity_tag = tag,
+            outcome, duration_ms = ms, "Activity cancelled"
+        ),
+    }
+}

@@ -1,0 +1,230 @@
+//! Options that cannot work, named all at once.
+
+use super::RuntimeOptions;
+use outlast_model::limits::{Limits, MAX_WORKER_TAGS};
+use outlast_provider::TagFilter;
+use std::fmt;
+use std::time::Duration;
+
+/// An option that cannot work. It displays as the message, which starts with the option's name and says what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionProblem {
+    /// The field of [`RuntimeOptions`].
+    pub option: &'static str,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for OptionProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for OptionProblem {}
+
+/// Owners of sessions are stored and compared, so they stay short.
+const MAX_NODE_ID_BYTES: usize = 256;
+
+/// The problems found so far.
+#[derive(Default)]
+struct Problems(Vec<OptionProblem>);
+
+impl Problems {
+    /// Adds "{option} {text}" if the option is wrong.
+    fn unless(&mut self, fine: bool, option: &'static str, text: impl fmt::Display) {
+        if !fine {
+            self.0.push(OptionProblem { option, message: format!("{option} {text}") });
+        }
+    }
+}
+
+impl RuntimeOptions {
+    /// Everything that is wrong with the options, at once.
+    ///
+    /// # Errors
+    /// Each option that cannot work, in the order of the fields.
+    pub fn validate(&self) -> Result<(), Vec<OptionProblem>> {
+        let mut problems = Problems::default();
+        self.check_dispatch(&mut problems);
+        self.check_leases(&mut problems);
+        self.check_handling(&mut problems);
+        self.check_sessions(&mut problems);
+        self.check_tags(&mut problems);
+        check_limits(&self.limits, &mut problems);
+        if problems.0.is_empty() { Ok(()) } else { Err(problems.0) }
+    }
+
+    fn check_dispatch(&self, problems: &mut Problems) {
+        problems.unless(
+            !self.dispatcher_min_poll_interval.is_zero() || !self.dispatcher_long_poll_timeout.is_zero(),
+            "dispatcher_min_poll_interval",
+            "and dispatcher_long_poll_timeout are both 0, so an idle runtime would poll without pause: set one of them",
+        );
+        problems.unless(
+            self.orchestration_concurrency > 0 || self.worker_concurrency > 0,
+            "orchestration_concurrency",
+            "and worker_concurrency are both 0, so nothing would ever run: set at least one of them to 1 or more",
+        );
+    }
+
+    fn check_leases(&self, problems: &mut Problems) {
+        let leases = [
+            ("orchestrator_lock_timeout", self.orchestrator_lock_timeout),
+            ("worker_lock_timeout", self.worker_lock_timeout),
+            ("session_lock_timeout", self.session_lock_timeout),
+        ];
+        for (option, lease) in leases {
+            problems.unless(
+                lease >= Duration::from_millis(1),
+                option,
+                format_args!(
+                    "is {lease:?}, so every lease would be over when it is granted: set it to seconds, at least 1 ms"
+                ),
+            );
+        }
+    }
+
+    fn check_handling(&self, problems: &mut Problems) {
+        problems.unless(
+            !self.observability.gauge_poll_interval.is_zero(),
+            "observability.gauge_poll_interval",
+            "is 0, so the store would be asked for its figures without pause: set it to a minute or so",
+        );
+        let backoff = &self.unregistered_backoff;
+        problems.unless(
+            !backoff.base_delay.is_zero() && backoff.base_delay <= backoff.max_delay,
+            "unregistered_backoff",
+            format_args!(
+                "has base_delay {:?} and max_delay {:?}: set 0 < base_delay <= max_delay, or work whose handler is \
+                 unknown here is poison before another node can take it",
+                backoff.base_delay, backoff.max_delay
+            ),
+        );
+        problems.unless(
+            self.max_attempts > 0,
+            "max_attempts",
+            "is 0, so every message would be poison when it first arrives: set it to 1 or more",
+        );
+        if let Some(range) = &self.supported_replay_versions {
+            problems.unless(
+                range.min <= range.max,
+                "supported_replay_versions",
+                format_args!("from {} to {} holds no version: swap the two", range.min, range.max),
+            );
+        }
+    }
+
+    fn check_sessions(&self, problems: &mut Problems) {
+        if let Some(message) = self.session_idle_problem() {
+            problems.0.push(OptionProblem { option: "session_idle_timeout", message });
+        }
+        problems.unless(
+            !self.session_cleanup_interval.is_zero(),
+            "session_cleanup_interval",
+            "is 0, so the store would be cleaned without pause: set it to minutes",
+        );
+        if let Some(node) = &self.worker_node_id {
+            problems.unless(
+                !node.is_empty(),
+                "worker_node_id",
+                "is empty: give this node a name of its own, or None for a random one",
+            );
+            problems.unless(
+                node.len() <= MAX_NODE_ID_BYTES,
+                "worker_node_id",
+                format_args!(
+                    "has {} bytes, the limit is {MAX_NODE_ID_BYTES}: give this node a shorter name",
+                    node.len()
+                ),
+            );
+            problems.unless(
+                !node.chars().any(char::is_control),
+                "worker_node_id",
+                format_args!("'{}' has a control character: remove it", node.escape_debug()),
+            );
+        }
+    }
+
+    /// What is wrong with the session idle timeout: a session must not look idle while one of its activities runs and
+    /// has merely not been renewed yet.
+    pub(crate) fn session_idle_problem(&self) -> Option<String> {
+        let unrenewed = self
+            .worker_lock_timeout
+            .checked_sub(self.worker_lock_renewal_buffer)
+            .unwrap_or(Duration::from_secs(1));
+        (self.session_idle_timeout <= unrenewed).then(|| {
+            format!(
+                "session_idle_timeout ({:?}) must be greater than the worker lock renewal interval ({unrenewed:?} = \
+                 worker_lock_timeout - worker_lock_renewal_buffer), or sessions would end under running activities: \
+                 raise session_idle_timeout",
+                self.session_idle_timeout
+            )
+        })
+    }
+
+    fn check_tags(&self, problems: &mut Problems) {
+        let (TagFilter::Tags(tags) | TagFilter::DefaultAnd(tags)) = &self.worker_tag_filter else { return };
+        problems.unless(
+            (1..=MAX_WORKER_TAGS).contains(&tags.len()),
+            "worker_tag_filter",
+            format_args!("has {} tags: set 1 to {MAX_WORKER_TAGS} of them", tags.len()),
+        );
+        if let Some(longest) = tags.iter().map(String::len).max() {
+            problems.unless(
+                longest <= self.limits.tag_bytes,
+                "worker_tag_filter",
+                format_args!(
+                    "has a tag of {longest} bytes, but no activity can have one over {} (limits.tag_bytes): shorten it",
+                    self.limits.tag_bytes
+                ),
+            );
+        }
+    }
+}
+
+fn check_limits(limits: &Limits, problems: &mut Problems) {
+    // Taken apart, so that a limit which is forgotten here does not compile. Nothing may be carried over by choice.
+    let Limits {
+        payload_bytes,
+        decisions_per_turn,
+        history_events,
+        history_events_warning,
+        history_bytes,
+        mailbox_messages,
+        name_bytes,
+        custom_status_bytes,
+        tag_bytes,
+        kv_value_bytes,
+        kv_keys,
+        carry_forward_events: _,
+    } = *limits;
+    let values = [
+        ("limits.payload_bytes", payload_bytes),
+        ("limits.decisions_per_turn", decisions_per_turn),
+        ("limits.history_events", history_events),
+        ("limits.history_events_warning", history_events_warning),
+        ("limits.history_bytes", history_bytes),
+        ("limits.mailbox_messages", mailbox_messages),
+        ("limits.name_bytes", name_bytes),
+        ("limits.custom_status_bytes", custom_status_bytes),
+        ("limits.tag_bytes", tag_bytes),
+        ("limits.kv_value_bytes", kv_value_bytes),
+        ("limits.kv_keys", kv_keys),
+    ];
+    for (option, value) in values {
+        problems.unless(
+            value > 0,
+            option,
+            "is 0, which nothing can keep to: raise it, or use usize::MAX for no limit",
+        );
+    }
+    problems.unless(
+        history_events_warning <= history_events,
+        "limits.history_events_warning",
+        format_args!(
+            "({history_events_warning}) is above limits.history_events ({history_events}), so nobody would be warned: \
+             lower it"
+        ),
+    );
+}

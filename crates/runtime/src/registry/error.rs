@@ -1,0 +1,67 @@
+//! Why a registration was refused.
+
+use super::RESERVED_ACTIVITY_PREFIX;
+use semver::Version;
+use std::fmt;
+
+/// Why a registration was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RegistrationError {
+    /// This name and version are registered already; the first registration stays.
+    Duplicate {
+        /// `orchestration` or `activity`.
+        kind: &'static str,
+        /// The name.
+        name: String,
+        /// The version.
+        version: Version,
+    },
+    /// The version is not of the form `1.2.3`.
+    InvalidVersion {
+        /// The orchestration.
+        name: String,
+        /// The text.
+        version: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Versions of one name have to be registered in ascending order.
+    NotLater {
+        /// The orchestration.
+        name: String,
+        /// The version.
+        version: Version,
+        /// The highest version so far.
+        latest: Version,
+    },
+    /// The name belongs to the runtime.
+    ReservedName {
+        /// The name.
+        name: String,
+    },
+}
+
+impl fmt::Display for RegistrationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Duplicate { kind, name, version } => {
+                write!(f, "duplicate {kind} registration: {name}@{version}")
+            }
+            Self::InvalidVersion { name, version, reason } => {
+                write!(
+                    f,
+                    "invalid version '{version}' for orchestration {name} ({reason}): use a form like 1.2.3"
+                )
+            }
+            Self::NotLater { name, version, latest } => write!(
+                f,
+                "non-monotonic orchestration version for {name}: {version} is not later than existing latest {latest}"
+            ),
+            Self::ReservedName { name } => {
+                write!(f, "activity name '{name}' uses reserved prefix '{RESERVED_ACTIVITY_PREFIX}'")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RegistrationError {}

@@ -1,0 +1,214 @@
+//! Which code runs under which name and version.
+
+mod activities;
+mod builder;
+mod error;
+mod orchestrations;
+
+pub use builder::RegistryBuilder;
+pub use error::RegistrationError;
+
+use crate::handler::{ActivityHandler, OrchestrationHandler};
+use semver::Version;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+/// Orchestrations by name and version.
+pub type OrchestrationRegistry = Registry<dyn OrchestrationHandler>;
+/// Activities by name.
+pub type ActivityRegistry = Registry<dyn ActivityHandler>;
+/// Builds an [`OrchestrationRegistry`].
+pub type OrchestrationRegistryBuilder = RegistryBuilder<dyn OrchestrationHandler>;
+/// Builds an [`ActivityRegistry`].
+pub type ActivityRegistryBuilder = RegistryBuilder<dyn ActivityHandler>;
+
+/// Names that start so belong to the runtime.
+pub(crate) const RESERVED_ACTIVITY_PREFIX: &str = "__duroxide_syscall:";
+/// The version of everything that is registered without one.
+const DEFAULT_VERSION: Version = Version::new(1, 0, 0);
+
+/// Which version runs when a start does not name one.
+#[derive(Clone, Debug)]
+pub enum VersionPolicy {
+    /// The highest one.
+    Latest,
+    /// This one; if it is not registered, none.
+    Exact(Version),
+}
+
+type Handlers<H> = BTreeMap<String, BTreeMap<Version, Arc<H>>>;
+type Policies = BTreeMap<String, VersionPolicy>;
+
+/// Handlers by name and version. Clones share the handlers and the version policies.
+pub struct Registry<H: ?Sized> {
+    handlers: Arc<Handlers<H>>,
+    policies: Arc<RwLock<Policies>>,
+}
+
+impl<H: ?Sized> Registry<H> {
+    /// A builder without handlers.
+    pub fn builder() -> RegistryBuilder<H> {
+        RegistryBuilder::default()
+    }
+
+    /// A builder with this registry's handlers and policies; the registry itself stays as it is.
+    pub fn builder_from(reg: &Registry<H>) -> RegistryBuilder<H> {
+        RegistryBuilder::starting_with((*reg.handlers).clone(), reg.policies().clone())
+    }
+
+    /// The handler that the policy selects, with its version.
+    pub fn resolve_handler(&self, name: &str) -> Option<(Version, Arc<H>)> {
+        let found = self.select(name);
+        if found.is_none() {
+            self.log_miss(name, None);
+        }
+        found.map(|(version, handler)| (version.clone(), handler.clone()))
+    }
+
+    /// The version that the policy selects.
+    pub fn resolve_version(&self, name: &str) -> Option<Version> {
+        let found = self.select(name);
+        if found.is_none() {
+            self.log_miss(name, None);
+        }
+        found.map(|(version, _)| version.clone())
+    }
+
+    /// The handler of exactly this version, whatever the policy says.
+    pub fn resolve_handler_exact(&self, name: &str, v: &Version) -> Option<Arc<H>> {
+        let found = self.handlers.get(name).and_then(|versions| versions.get(v));
+        if found.is_none() {
+            self.log_miss(name, Some(v));
+        }
+        found.cloned()
+    }
+
+    /// Changes a policy, for all clones and for runtimes that are running.
+    pub fn set_version_policy(&self, name: &str, policy: VersionPolicy) {
+        self.policies.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_string(), policy);
+    }
+
+    /// The registered names.
+    pub fn list_names(&self) -> Vec<String> {
+        self.handlers.keys().cloned().collect()
+    }
+
+    /// The registered versions of a name, ascending; empty if it is unknown.
+    pub fn list_versions(&self, name: &str) -> Vec<Version> {
+        self.handlers.get(name).map_or_else(Vec::new, |versions| versions.keys().cloned().collect())
+    }
+
+    /// Whether any version of the name is registered.
+    pub fn has(&self, name: &str) -> bool {
+        self.handlers.contains_key(name)
+    }
+
+    /// How many names are registered.
+    pub fn count(&self) -> usize {
+        self.handlers.len()
+    }
+
+    fn select(&self, name: &str) -> Option<(&Version, &Arc<H>)> {
+        let versions = self.handlers.get(name)?;
+        match self.policies().get(name) {
+            None | Some(VersionPolicy::Latest) => versions.last_key_value(),
+            Some(VersionPolicy::Exact(version)) => versions.get_key_value(version),
+        }
+    }
+
+    /// A panic while the lock is held cannot leave the map half written, so a poisoned lock is as good as any.
+    fn policies(&self) -> RwLockReadGuard<'_, Policies> {
+        self.policies.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn log_miss(&self, name: &str, version: Option<&Version>) {
+        // Writing all of it down is costly; the arguments are evaluated only if somebody listens.
+        tracing::debug!(
+            target: "duroxide::runtime::registry",
+            requested_name = name,
+            requested_version = version.map(tracing::field::display),
+            policy = ?self.policies().get(name),
+            available_versions = %Listed(self.list_versions(name)),
+            registered_names = %Listed(self.handlers.keys()),
+            contents = %Listed(self.contents()),
+            policies = ?*self.policies(),
+            "handler lookup missed"
+        );
+    }
+
+    /// Every registration as `name@version`.
+    fn contents(&self) -> impl Iterator<Item = String> + Clone {
+        self.handlers.iter().flat_map(|(name, versions)| versions.keys().map(move |v| format!("{name}@{v}")))
+    }
+}
+
+/// Displays items as `[a, b]`.
+struct Listed<I>(I);
+
+impl<I> fmt::Display for Listed<I>
+where
+    I: IntoIterator<Item: fmt::Display> + Clone,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let items: Vec<String> = self.0.clone().into_iter().map(|item| item.to_string()).collect();
+        write!(f, "[{}]", items.join(", "))
+    }
+}
+
+// Not derived: that would ask for `H: Clone` and `H: Default`.
+impl<H: ?Sized> Clone for Registry<H> {
+    fn clone(&self) -> Self {
+        Self { handlers: self.handlers.clone(), policies: self.policies.clone() }
+    }
+}
+
+impl<H: ?Sized> Default for Registry<H> {
+    fn default() -> Self {
+        Self { handlers: Arc::default(), policies: Arc::default() }
+    }
+}
+
+impl<H: ?Sized> fmt::Debug for Registry<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Registry{}", Listed(self.contents()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::captured::Captured;
+
+    #[test]
+    fn a_miss_leaves_one_record_and_a_hit_none() {
+        let registry = OrchestrationRegistry::builder()
+            .register("A", |_, _| async { Ok(String::new()) })
+            .register_versioned("A", "2.0.0", |_, _| async { Ok(String::new()) })
+            .register("B", |_, _| async { Ok(String::new()) })
+            .set_policy("B", VersionPolicy::Exact(Version::new(9, 0, 0)))
+            .build();
+        let captured = Captured::default();
+        captured.during(|| {
+            registry.resolve_handler("A").unwrap();
+            registry.resolve_handler("nobody");
+            registry.resolve_version("B");
+            registry.resolve_handler_exact("A", &Version::new(3, 0, 0));
+        });
+        let all = "contents=[A@1.0.0, A@2.0.0, B@1.0.0]";
+        let policies = r#"policies={"B": Exact(Version { major: 9, minor: 0, patch: 0 })}"#;
+        let pinned = "Some(Exact(Version { major: 9, minor: 0, patch: 0 }))";
+        let record = |available: &str, policy: &str, requested: &str| {
+            format!(
+                "DEBUG duroxide::runtime::registry: handler lookup missed available_versions=[{available}] {all} \
+                 {policies} policy={policy} registered_names=[A, B] {requested}"
+            )
+        };
+        let expected = [
+            record("", "None", "requested_name=nobody"),
+            record("1.0.0", pinned, "requested_name=B"),
+            record("1.0.0, 2.0.0", "None", "requested_name=A requested_version=3.0.0"),
+        ];
+        assert_eq!(captured.lines(), expected);
+    }
+}

@@ -1,0 +1,183 @@
+//! Registering orchestrations.
+
+use super::{DEFAULT_VERSION, OrchestrationRegistry, RegistrationError, RegistryBuilder, VersionPolicy};
+use crate::handler::{FnOrchestration, OrchestrationHandler, invoke_typed};
+use outlast_engine::OrchestrationContext;
+use semver::Version;
+use serde::{Serialize, de::DeserializeOwned};
+use std::sync::Arc;
+
+const KIND: &str = "orchestration";
+
+type Handler = Arc<dyn OrchestrationHandler>;
+
+impl RegistryBuilder<dyn OrchestrationHandler> {
+    /// Registers an orchestration as version 1.0.0. A second one of the same name is left out and recorded.
+    pub fn register<F, Fut>(mut self, name: impl Into<String>, f: F) -> Self
+    where
+        F: Fn(OrchestrationContext, String) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<String, String>> + Send + 'static,
+    {
+        let result = self.insert_new(KIND, name.into(), DEFAULT_VERSION, untyped(f));
+        self.recording(result)
+    }
+
+    /// Registers an orchestration over typed values as version 1.0.0. A second one of the same name takes the place
+    /// of the first, with a warning in the log.
+    pub fn register_typed<In, Out, F, Fut>(mut self, name: impl Into<String>, f: F) -> Self
+    where
+        In: DeserializeOwned + Send + 'static,
+        Out: Serialize + Send + 'static,
+        F: Fn(OrchestrationContext, In) -> Fut + Send + Sync + Clone + 'static,
+        Fut: Future<Output = Result<Out, String>> + Send + 'static,
+    {
+        let name = name.into();
+        if self.replace(name.clone(), DEFAULT_VERSION, typed(f)).is_some() {
+            tracing::warn!(
+                target: "duroxide::runtime::registry",
+                "orchestration {name}@{DEFAULT_VERSION} was registered twice; the later one counts"
+            );
+        }
+        self
+    }
+
+    /// Registers one version of an orchestration; [`Self::try_register_versioned`] returns errors instead. A duplicate
+    /// is left out and recorded.
+    ///
+    /// # Panics
+    /// If the version is not valid or lower than one registered under the name before.
+    pub fn register_versioned<F, Fut>(self, name: impl Into<String>, version: impl AsRef<str>, f: F) -> Self
+    where
+        F: Fn(OrchestrationContext, String) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<String, String>> + Send + 'static,
+    {
+        self.insert_version_or_panic(name.into(), version.as_ref(), untyped(f))
+    }
+
+    /// Registers one version of an orchestration over typed values; [`Self::try_register_versioned_typed`] returns
+    /// errors instead. A duplicate is left out and recorded.
+    ///
+    /// # Panics
+    /// If the version is not valid or lower than one registered under the name before.
+    pub fn register_versioned_typed<In, Out, F, Fut>(
+        self,
+        name: impl Into<String>,
+        version: impl AsRef<str>,
+        f: F,
+    ) -> Self
+    where
+        In: DeserializeOwned + Send + 'static,
+        Out: Serialize + Send + 'static,
+        F: Fn(OrchestrationContext, In) -> Fut + Send + Sync + Clone + 'static,
+        Fut: Future<Output = Result<Out, String>> + Send + 'static,
+    {
+        self.insert_version_or_panic(name.into(), version.as_ref(), typed(f))
+    }
+
+    /// Registers one version of an orchestration.
+    ///
+    /// # Errors
+    /// If the version is not valid, registered already, or lower than one registered under the name before.
+    pub fn try_register_versioned<F, Fut>(
+        mut self,
+        name: impl Into<String>,
+        version: impl AsRef<str>,
+        f: F,
+    ) -> Result<Self, RegistrationError>
+    where
+        F: Fn(OrchestrationContext, String) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<String, String>> + Send + 'static,
+    {
+        self.insert_version(name.into(), version.as_ref(), untyped(f))?;
+        Ok(self)
+    }
+
+    /// Registers one version of an orchestration over typed values.
+    ///
+    /// # Errors
+    /// If the version is not valid, registered already, or lower than one registered under the name before.
+    pub fn try_register_versioned_typed<In, Out, F, Fut>(
+        mut self,
+        name: impl Into<String>,
+        version: impl AsRef<str>,
+        f: F,
+    ) -> Result<Self, RegistrationError>
+    where
+        In: DeserializeOwned + Send + 'static,
+        Out: Serialize + Send + 'static,
+        F: Fn(OrchestrationContext, In) -> Fut + Send + Sync + Clone + 'static,
+        Fut: Future<Output = Result<Out, String>> + Send + 'static,
+    {
+        self.insert_version(name.into(), version.as_ref(), typed(f))?;
+        Ok(self)
+    }
+
+    /// Adds the orchestrations of another registry, but not its policies; what is registered already stays.
+    pub fn merge(self, other: OrchestrationRegistry) -> Self {
+        self.merge_registry(other, KIND)
+    }
+
+    /// Registers several orchestrations of one closure type as version 1.0.0.
+    pub fn register_all<F, Fut>(self, items: Vec<(&str, F)>) -> Self
+    where
+        F: Fn(OrchestrationContext, String) -> Fut + Send + Sync + Clone + 'static,
+        Fut: Future<Output = Result<String, String>> + Send + 'static,
+    {
+        self.register_all_handlers(items, |builder, name, f| builder.register(name, f))
+    }
+
+    /// Sets which version of a name runs when a start does not say.
+    pub fn set_policy(mut self, name: impl Into<String>, policy: VersionPolicy) -> Self {
+        self.set(name.into(), policy);
+        self
+    }
+
+    fn insert_version(
+        &mut self,
+        name: String,
+        version: &str,
+        handler: Handler,
+    ) -> Result<(), RegistrationError> {
+        let version = match Version::parse(version) {
+            Ok(version) => version,
+            Err(error) => {
+                let (version, reason) = (version.to_string(), error.to_string());
+                return Err(RegistrationError::InvalidVersion { name, version, reason });
+            }
+        };
+        // A duplicate is reported as one even when it is also lower than the highest version.
+        if let Some(latest) = self.latest(&name)
+            && version < *latest
+            && !self.holds(&name, &version)
+        {
+            let latest = latest.clone();
+            return Err(RegistrationError::NotLater { name, version, latest });
+        }
+        self.insert_new(KIND, name, version, handler)
+    }
+
+    fn insert_version_or_panic(mut self, name: String, version: &str, handler: Handler) -> Self {
+        match self.insert_version(name, version, handler) {
+            result @ (Ok(()) | Err(RegistrationError::Duplicate { .. })) => self.recording(result),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn untyped<F, Fut>(f: F) -> Handler
+where
+    F: Fn(OrchestrationContext, String) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<String, String>> + Send + 'static,
+{
+    Arc::new(FnOrchestration(f))
+}
+
+fn typed<In, Out, F, Fut>(f: F) -> Handler
+where
+    In: DeserializeOwned + Send + 'static,
+    Out: Serialize + Send + 'static,
+    F: Fn(OrchestrationContext, In) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Out, String>> + Send + 'static,
+{
+    untyped(move |ctx, input: String| invoke_typed(&f, ctx, &input))
+}

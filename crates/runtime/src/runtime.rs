@@ -1,0 +1,255 @@
+//! Starting and stopping.
+
+use crate::builtins::builtins;
+use crate::core::Core;
+use crate::dispatch::aside::Aside;
+use crate::dispatch::lease::{Kind, Leases, renew_leases};
+use crate::dispatch::running::Running;
+use crate::dispatch::session::{Sessions, manage_sessions};
+use crate::dispatch::warm::Warm;
+use crate::dispatch::{Turns, Works, run_slots};
+use crate::gauges::poll_gauges;
+use crate::instrumented::InstrumentedProvider;
+use crate::observability::{MetricsSnapshot, ObservabilityHandle};
+use crate::options::RuntimeOptions;
+use crate::registry::{ActivityRegistry, OrchestrationRegistry};
+use outlast_model::{EventKind, WorkItem};
+use outlast_provider::{DispatcherCapabilityFilter, Provider};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Runs orchestrations and activities on a store. Several can share one store, in one process or many.
+///
+/// Dropping it does not stop it: its tasks go on until [`Runtime::shutdown`] or the end of the tokio runtime that it was
+/// started on.
+pub struct Runtime {
+    /// Gone after shutdown, and the store with it.
+    core: Mutex<Option<Arc<Core>>>,
+    observability: ObservabilityHandle,
+    stopping: CancellationToken,
+    aborted: CancellationToken,
+    slots: TaskTracker,
+    helpers: TaskTracker,
+}
+
+/// Name, version and parent of an instance's newest execution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrchestrationDescriptor {
+    /// Name of the orchestration.
+    pub name: String,
+    /// Version of the registered function.
+    pub version: String,
+    /// The parent, for children.
+    pub parent_instance: Option<String>,
+    /// The parent's scheduling event.
+    pub parent_id: Option<u64>,
+}
+
+/// The name of a work item's variant, as older tools know it.
+pub fn kind_of(msg: &WorkItem) -> &'static str {
+    match msg {
+        WorkItem::QueueMessage { .. } => "ExternalRaisedPersistent",
+        other => other.kind_name(),
+    }
+}
+
+impl Runtime {
+    /// Starts a runtime on a store in memory.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    #[cfg(feature = "memory")]
+    pub async fn start(
+        activity_registry: ActivityRegistry,
+        orchestration_registry: OrchestrationRegistry,
+    ) -> Arc<Self> {
+        let store = Arc::new(outlast_memory::MemoryProvider::new());
+        Self::start_with_store(store, activity_registry, orchestration_registry).await
+    }
+
+    /// Starts a runtime with default options.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub async fn start_with_store(
+        history_store: Arc<dyn Provider>,
+        activity_registry: ActivityRegistry,
+        orchestration_registry: OrchestrationRegistry,
+    ) -> Arc<Self> {
+        let options = RuntimeOptions::default();
+        Self::start_with_options(history_store, activity_registry, orchestration_registry, options).await
+    }
+
+    /// Starts a runtime. [`Runtime::builder`] says what is wrong with options instead of panicking.
+    ///
+    /// # Panics
+    ///
+    /// If sessions would be idle before their activities are renewed (`session_idle_timeout`), and outside of a tokio
+    /// runtime.
+    pub async fn start_with_options(
+        history_store: Arc<dyn Provider>,
+        activity_registry: ActivityRegistry,
+        orchestration_registry: OrchestrationRegistry,
+        options: RuntimeOptions,
+    ) -> Arc<Self> {
+        if let Some(problem) = options.session_idle_problem() {
+            panic!("{problem}");
+        }
+        Self::launch(history_store, activity_registry, orchestration_registry, options).await
+    }
+
+    pub(crate) async fn launch(
+        store: Arc<dyn Provider>,
+        activities: ActivityRegistry,
+        orchestrations: OrchestrationRegistry,
+        options: RuntimeOptions,
+    ) -> Arc<Self> {
+        let observability = ObservabilityHandle::without_logging();
+        let metrics = Arc::clone(observability.metrics_provider());
+        tracing::info!(
+            target: "duroxide::runtime",
+            "duroxide runtime ({}) starting with provider {} ({})",
+            outlast_model::CONTRACT_VERSION, store.name(), store.version()
+        );
+        let filter = match &options.supported_replay_versions {
+            Some(range) => DispatcherCapabilityFilter { supported_duroxide_versions: vec![range.clone()] },
+            None => DispatcherCapabilityFilter::default_for_current_build(),
+        };
+        tracing::info!(
+            target: "duroxide::runtime",
+            supported_range = ?filter.supported_duroxide_versions,
+            "capability filter: executions started under these versions of the contract are run"
+        );
+        let (slots, helpers) = (TaskTracker::new(), TaskTracker::new());
+        let core = Arc::new(Core {
+            store: Arc::new(InstrumentedProvider::new(store, Some(Arc::clone(&metrics)))),
+            activities: activities
+                .with_builtins(builtins(Arc::clone(&options.clock), Arc::clone(&options.entropy))),
+            orchestrations,
+            limits: Arc::new(options.limits.clone()),
+            filter,
+            metrics,
+            runtime_id: format!("{:032x}", options.entropy.next_u128()),
+            leases: Arc::new(Leases::default()),
+            warm: Warm::new(options.warm_executions, options.warm_bytes),
+            running: Running::default(),
+            sessions: Sessions::new(options.max_sessions_per_runtime),
+            turns_waiting: Notify::new(),
+            work_waiting: Notify::new(),
+            turns_aside: Aside::default(),
+            work_aside: Aside::default(),
+            refused: Mutex::default(),
+            stopping: CancellationToken::new(),
+            drained: CancellationToken::new(),
+            aborted: CancellationToken::new(),
+            slots: slots.clone(),
+            helpers: helpers.clone(),
+            options,
+        });
+        Self::spawn(&core);
+        Arc::new(Self {
+            stopping: core.stopping.clone(),
+            aborted: core.aborted.clone(),
+            core: Mutex::new(Some(core)),
+            observability,
+            slots,
+            helpers,
+        })
+    }
+
+    fn spawn(core: &Arc<Core>) {
+        run_slots(core, Turns, core.options.orchestration_concurrency);
+        run_slots(core, Works, core.options.worker_concurrency);
+        core.spawn_helper(renew_leases(Arc::clone(core)));
+        core.spawn_helper(manage_sessions(Arc::clone(core)));
+        core.spawn_helper(poll_gauges(Arc::clone(core)));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Core>>> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stops: nothing new is fetched, what runs may finish within the grace period (`None`: one second), the rest is
+    /// aborted and given back without counting a delivery. Returns as soon as nothing runs any more; code that does not
+    /// yield delays it. `Some(0)` aborts at once and gives nothing back, like a crash.
+    ///
+    /// Cancellation safety: a dropped call can be repeated. Several calls at once all wait; the shortest grace counts.
+    pub async fn shutdown(self: Arc<Self>, timeout_ms: Option<u64>) {
+        let grace = Duration::from_millis(timeout_ms.unwrap_or(DEFAULT_GRACE_MS));
+        self.stopping.cancel();
+        self.slots.close();
+        if grace.is_zero() {
+            self.aborted.cancel();
+        } else if tokio::time::timeout(grace, self.slots.wait()).await.is_err() {
+            tracing::warn!(target: "duroxide::runtime", ?grace, "work did not finish in the grace period and is aborted");
+            self.aborted.cancel();
+        }
+        self.slots.wait().await;
+        let Some(core) = self.lock().clone() else { return };
+        core.drained.cancel();
+        self.helpers.close();
+        self.helpers.wait().await;
+        if !grace.is_zero() {
+            let bound = grace.min(LONGEST_HAND_BACK);
+            if tokio::time::timeout(bound, hand_back(&core)).await.is_err() {
+                tracing::warn!(target: "duroxide::runtime", "work was not given back in time; its leases run out by themselves");
+            }
+        }
+        core.warm.clear();
+        drop(core);
+        drop(self.lock().take());
+    }
+
+    /// The counters. `None` never happens.
+    pub fn metrics_snapshot(&self) -> Option<MetricsSnapshot> {
+        Some(self.observability.metrics_snapshot())
+    }
+
+    /// Metrics of this runtime. `None` never happens.
+    pub fn observability_handle(&self) -> Option<&ObservabilityHandle> {
+        Some(&self.observability)
+    }
+
+    /// What the newest execution of an instance is; `None` if it is unknown or unreadable, or after shutdown.
+    ///
+    /// Cancellation safety: only reads.
+    pub async fn get_orchestration_descriptor(&self, instance: &str) -> Option<OrchestrationDescriptor> {
+        let store = Arc::clone(&self.lock().as_ref()?.store);
+        let history = store.read(instance).await.ok()?;
+        history.into_iter().rev().find_map(|event| match event.kind {
+            EventKind::OrchestrationStarted { name, version, parent_instance, parent_id, .. } => {
+                Some(OrchestrationDescriptor { name, version, parent_instance, parent_id })
+            }
+            _ => None,
+        })
+    }
+}
+
+const DEFAULT_GRACE_MS: u64 = 1_000;
+const LONGEST_HAND_BACK: Duration = Duration::from_millis(250);
+
+/// What the abort cut off goes back to the queues at once, instead of waiting for its leases to run out. All together: the
+/// store can share a commit between them.
+async fn hand_back(core: &Arc<Core>) {
+    let mut answers = JoinSet::new();
+    for (kind, token) in core.leases.dropped() {
+        let core = Arc::clone(core);
+        answers.spawn(async move {
+            let given = match kind {
+                Kind::Turn => core.store.abandon_orchestration_item(&token, None, true).await,
+                Kind::Activity => core.store.abandon_work_item(&token, None, true).await,
+            };
+            if let Err(error) = given {
+                tracing::debug!(target: "duroxide::runtime", kind = kind.name(), %error, "could not give work back");
+            }
+            core.leases.forget_dropped(&token);
+        });
+    }
+    while answers.join_next().await.is_some() {}
+}

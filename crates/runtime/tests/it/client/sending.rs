@@ -1,0 +1,81 @@
+//! Events, queues and cancellation.
+
+use super::stores::Plain;
+use super::*;
+
+#[tokio::test]
+async fn each_way_sends_its_message() {
+    let (store, client) = memory();
+    client.start_orchestration("i", "Order", "").await.unwrap();
+    client.raise_event("i", "paid", "12").await.unwrap();
+    client.raise_event_typed("i", "paid", &"raw").await.unwrap();
+    client.try_raise_event_typed("i", "paid", &Some(3)).await.unwrap();
+    client.enqueue_event("i", "items", "apple").await.unwrap();
+    client.enqueue_event_typed("i", "items", &[1, 2]).await.unwrap();
+    client.try_enqueue_event_typed("i", "items", &()).await.unwrap();
+    #[allow(deprecated)]
+    client.raise_event_persistent("i", "items", "pear").await.unwrap();
+    client.cancel_instance("i", "too late").await.unwrap();
+    let raised = |data: &str| WorkItem::ExternalRaised {
+        instance: "i".into(),
+        name: "paid".into(),
+        data: data.into(),
+    };
+    let expected = [
+        start_item("i", "Order", "", None),
+        raised("12"),
+        raised("raw"),
+        raised("3"),
+        queued("i", "items", "apple"),
+        queued("i", "items", "[1,2]"),
+        queued("i", "items", "null"),
+        queued("i", "items", "pear"),
+        WorkItem::CancelInstance { instance: "i".into(), reason: "too late".into() },
+    ];
+    assert_eq!(peek(&*store).await, expected);
+}
+
+#[cfg(feature = "replay-version-test")]
+#[tokio::test]
+async fn an_event_with_a_topic() {
+    let (store, client) = memory();
+    client.start_orchestration("i", "Order", "").await.unwrap();
+    client.raise_event2("i", "paid", "cash", "12").await.unwrap();
+    let expected = WorkItem::ExternalRaised2 {
+        instance: "i".into(),
+        name: "paid".into(),
+        topic: "cash".into(),
+        data: "12".into(),
+    };
+    assert_eq!(peek(&*store).await, [start_item("i", "Order", "", None), expected]);
+    assert!(refusal(client.raise_event2("i", "n", "t".repeat(257), "").await).contains("the topic"));
+}
+
+#[tokio::test]
+async fn whoever_is_unknown_or_done_can_be_sent_to() {
+    let (store, client) = memory();
+    turn(&*store, "done", 1, 1, vec![started(), completed("out")]).await;
+    for instance in ["done", "unknown"] {
+        client.raise_event(instance, "n", "d").await.unwrap();
+        client.enqueue_event(instance, "q", "d").await.unwrap();
+        client.cancel_instance(instance, "r").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_store_in_trouble_is_reported() {
+    let store = Arc::new(Plain::new());
+    let client = Client::new(Arc::clone(&store) as Arc<dyn Provider>);
+    store.notes.break_down("enqueue_for_orchestrator");
+    let results = [
+        client.start_orchestration("i", "Order", "").await,
+        client.raise_event("i", "n", "d").await,
+        client.enqueue_event("i", "q", "d").await,
+        client.cancel_instance("i", "r").await,
+    ];
+    for result in results {
+        let error = result.unwrap_err();
+        assert!(matches!(&error, ClientError::Provider(inner) if inner.retryable), "{error}");
+        assert_eq!(error.to_string(), "enqueue_for_orchestrator: the disk is away");
+    }
+}

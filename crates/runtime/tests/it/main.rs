@@ -1,0 +1,12 @@
+//! The runtime's parts through its public interface.
+// A test fails by panicking.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod activities;
+mod client;
+mod codec;
+mod instrumented;
+mod logging;
+mod metrics;
+mod options;
+mod registry;

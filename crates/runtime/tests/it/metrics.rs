@@ -1,0 +1,322 @@
+//! What each call counts (api 9.2): once in the snapshot, once through the facade, nothing else.
+
+use metrics_util::debugging::{DebugValue, DebuggingRecorder};
+use outlast_runtime::observability::{MetricsProvider, MetricsSnapshot, ObservabilityConfig};
+
+/// A line per metric that `record` touches, by name: `name{label=value, ..} = value`.
+pub(crate) fn recorded(record: impl FnOnce()) -> Vec<String> {
+    let recorder = DebuggingRecorder::new();
+    let snapshotter = recorder.snapshotter();
+    metrics::with_local_recorder(&recorder, record);
+    let mut lines: Vec<String> = snapshotter
+        .snapshot()
+        .into_vec()
+        .into_iter()
+        .map(|(key, _, _, value)| {
+            let labels: Vec<String> =
+                key.key().labels().map(|label| format!("{}={}", label.key(), label.value())).collect();
+            let value = match value {
+                DebugValue::Counter(count) => count.to_string(),
+                DebugValue::Gauge(value) => value.to_string(),
+                DebugValue::Histogram(values) => {
+                    format!("{:?}", values.iter().map(|v| v.0).collect::<Vec<f64>>())
+                }
+            };
+            format!("{}{{{}}} = {value}", key.key().name(), labels.join(", "))
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// The fields of a snapshot that are not zero.
+fn non_zero(snapshot: &impl std::fmt::Debug) -> String {
+    let shown = format!("{snapshot:?}");
+    let fields = shown.split_once('{').unwrap().1.trim_end_matches('}');
+    let counted: Vec<&str> =
+        fields.split(',').map(str::trim).filter(|field| !field.ends_with(": 0")).collect();
+    counted.join(", ")
+}
+
+fn provider() -> MetricsProvider {
+    MetricsProvider::new(&ObservabilityConfig::default()).unwrap()
+}
+
+#[track_caller]
+fn check(record: impl FnOnce(&MetricsProvider), counted: &str, facade: &[&str]) {
+    let provider = provider();
+    let lines = recorded(|| record(&provider));
+    let prefixed: Vec<String> = facade.iter().map(|line| format!("duroxide_{line}")).collect();
+    assert_eq!(lines, prefixed);
+    assert_eq!(non_zero(&provider.snapshot()), counted);
+    assert_eq!(non_zero(&provider.outlast_snapshot()), "");
+}
+
+#[test]
+fn orchestrations_start_and_end() {
+    check(
+        |m| m.record_orchestration_start("O", "1.0.0", "client"),
+        "orch_starts: 1",
+        &["orchestration_starts_total{orchestration_name=O, version=1.0.0, initiated_by=client} = 1"],
+    );
+    check(
+        |m| m.record_orchestration_completion("O", "1.0.0", "failed", 1.5, 7, 30),
+        "orch_completions: 1",
+        &[
+            "orchestration_completions_total{orchestration_name=O, version=1.0.0, status=failed, final_turn_count=6-10} = 1",
+            "orchestration_duration_seconds{orchestration_name=O, version=1.0.0, status=failed} = [1.5]",
+            "orchestration_history_size{orchestration_name=O} = [30.0]",
+            "orchestration_turns{orchestration_name=O} = [7.0]",
+        ],
+    );
+    check(
+        |m| m.record_continue_as_new("O", 3),
+        "orch_continue_as_new: 1",
+        &["orchestration_continue_as_new_total{orchestration_name=O, execution_id=3} = 1"],
+    );
+    check(|m| m.record_orchestration_poison(), "orch_poison: 1", &["orchestration_poison_total{} = 1"]);
+}
+
+#[test]
+fn turn_counts_and_redeliveries_have_few_labels() {
+    let turns = |count| {
+        let lines =
+            recorded(|| provider().record_orchestration_completion("O", "1", "success", 0.0, count, 0));
+        lines[0].split_once("final_turn_count=").unwrap().1.trim_end_matches("} = 1").to_string()
+    };
+    let labels = [0, 1, 5, 6, 10, 11, 50, 51, u64::MAX].map(turns);
+    assert_eq!(labels, ["1-5", "1-5", "1-5", "6-10", "6-10", "11-50", "11-50", "50+", "50+"]);
+    let redeliveries =
+        |n| recorded(|| provider().record_activity_execution("A", "success", 0.0, n, None))[1].clone();
+    for (n, label) in [(0, "0"), (1, "1"), (2, "2"), (3, "3+"), (u32::MAX, "3+")] {
+        assert!(redeliveries(n).contains(&format!("retry_attempt={label},")), "{n}: {}", redeliveries(n));
+    }
+}
+
+#[test]
+fn failures_count_by_type() {
+    let failure = |error_type: &'static str| {
+        move |m: &MetricsProvider| m.record_orchestration_failure("O", "1.0.0", error_type, "why")
+    };
+    check(
+        failure("app_error"),
+        "orch_failures: 1, orch_application_errors: 1",
+        &[
+            "orchestration_failures_total{orchestration_name=O, version=1.0.0, error_type=app_error, error_category=why} = 1",
+        ],
+    );
+    check(
+        failure("infrastructure_error"),
+        "orch_failures: 1, orch_infrastructure_errors: 1",
+        &[
+            "orchestration_failures_total{orchestration_name=O, version=1.0.0, error_type=infrastructure_error, error_category=why} = 1",
+            "orchestration_infrastructure_errors_total{orchestration_name=O, error_category=why} = 1",
+        ],
+    );
+    check(
+        failure("config_error"),
+        "orch_failures: 1, orch_configuration_errors: 1",
+        &[
+            "orchestration_configuration_errors_total{orchestration_name=O, error_category=why} = 1",
+            "orchestration_failures_total{orchestration_name=O, version=1.0.0, error_type=config_error, error_category=why} = 1",
+        ],
+    );
+    check(
+        failure("unknown"),
+        "orch_failures: 1",
+        &[
+            "orchestration_failures_total{orchestration_name=O, version=1.0.0, error_type=unknown, error_category=why} = 1",
+        ],
+    );
+}
+
+#[test]
+fn the_short_forms_of_failures_count_both() {
+    check(
+        |m| m.record_orchestration_application_error(),
+        "orch_failures: 1, orch_application_errors: 1",
+        &["orchestration_failures_total{error_type=app_error} = 1"],
+    );
+    check(
+        |m| m.record_orchestration_infrastructure_error(),
+        "orch_failures: 1, orch_infrastructure_errors: 1",
+        &[
+            "orchestration_failures_total{error_type=infrastructure_error} = 1",
+            "orchestration_infrastructure_errors_total{} = 1",
+        ],
+    );
+    check(
+        |m| m.record_orchestration_configuration_error(),
+        "orch_failures: 1, orch_configuration_errors: 1",
+        &[
+            "orchestration_configuration_errors_total{} = 1",
+            "orchestration_failures_total{error_type=config_error} = 1",
+        ],
+    );
+}
+
+#[test]
+fn activities_count_by_outcome() {
+    let cases = [
+        ("success", "activity_success: 1", None),
+        ("app_error", "activity_app_errors: 1", None),
+        (
+            "infra_error",
+            "activity_infra_errors: 1",
+            Some("activity_infrastructure_errors_total{activity_name=A} = 1"),
+        ),
+        (
+            "config_error",
+            "activity_config_errors: 1",
+            Some("activity_configuration_errors_total{activity_name=A} = 1"),
+        ),
+        ("cancelled", "", None),
+    ];
+    for (outcome, counted, extra) in cases {
+        let duration =
+            format!("activity_duration_seconds{{activity_name=A, outcome={outcome}, tag=gpu}} = [0.5]");
+        let executions = format!(
+            "activity_executions_total{{activity_name=A, outcome={outcome}, retry_attempt=1, tag=gpu}} = 1"
+        );
+        let mut facade = vec![duration.as_str(), executions.as_str()];
+        facade.extend(extra);
+        facade.sort();
+        check(|m| m.record_activity_execution("A", outcome, 0.5, 1, Some("gpu")), counted, &facade);
+    }
+    let untagged = recorded(|| provider().record_activity_execution("A", "success", 0.5, 0, None));
+    assert!(untagged.iter().all(|line| line.contains("tag=default")), "{untagged:?}");
+}
+
+#[test]
+fn the_short_forms_of_activities_carry_only_the_outcome() {
+    check(
+        |m| m.record_activity_success(),
+        "activity_success: 1",
+        &["activity_executions_total{outcome=success} = 1"],
+    );
+    check(
+        |m| m.record_activity_app_error(),
+        "activity_app_errors: 1",
+        &["activity_executions_total{outcome=app_error} = 1"],
+    );
+    check(
+        |m| m.record_activity_infra_error(),
+        "activity_infra_errors: 1",
+        &["activity_executions_total{outcome=infra_error} = 1", "activity_infrastructure_errors_total{} = 1"],
+    );
+    check(
+        |m| m.record_activity_config_error(),
+        "activity_config_errors: 1",
+        &["activity_configuration_errors_total{} = 1", "activity_executions_total{outcome=config_error} = 1"],
+    );
+    check(|m| m.record_activity_poison(), "activity_poison: 1", &["activity_poison_total{} = 1"]);
+}
+
+#[test]
+fn children_the_store_and_the_dispatchers_are_counted() {
+    check(
+        |m| m.record_suborchestration_call("P", "C", "success"),
+        "suborchestration_calls: 1",
+        &["suborchestration_calls_total{parent_orchestration=P, child_orchestration=C, outcome=success} = 1"],
+    );
+    check(
+        |m| m.record_suborchestration_duration("P", "C", 2.0, "success"),
+        "",
+        &[
+            "suborchestration_duration_seconds{parent_orchestration=P, child_orchestration=C, outcome=success} = [2.0]",
+        ],
+    );
+    check(
+        |m| m.record_provider_operation("read", 0.25, "success"),
+        "",
+        &["provider_operation_duration_seconds{operation=read, status=success} = [0.25]"],
+    );
+    check(
+        |m| m.record_provider_error("read", "timeout"),
+        "provider_errors: 1",
+        &["provider_errors_total{operation=read, error_type=timeout} = 1"],
+    );
+    check(
+        |m| m.record_orch_dispatcher_items_fetched(3),
+        "orch_dispatcher_items_fetched: 3",
+        &["orchestration_dispatcher_items_fetched{} = 3"],
+    );
+    check(
+        |m| m.record_worker_dispatcher_items_fetched(4),
+        "worker_dispatcher_items_fetched: 4",
+        &["worker_dispatcher_items_fetched{} = 4"],
+    );
+    check(
+        |m| m.record_orch_dispatcher_processing_duration(5),
+        "",
+        &["orchestration_dispatcher_processing_duration_ms{} = [5.0]"],
+    );
+    check(
+        |m| m.record_worker_dispatcher_execution_duration(6),
+        "",
+        &["worker_dispatcher_execution_duration_ms{} = [6.0]"],
+    );
+}
+
+#[test]
+fn gauges_follow_what_they_are_told() {
+    let metrics = provider();
+    let lines = recorded(|| {
+        metrics.set_active_orchestrations(5);
+        metrics.increment_active_orchestrations();
+        metrics.increment_active_orchestrations();
+        metrics.decrement_active_orchestrations();
+        metrics.update_queue_depths(1, 1);
+        metrics.update_queue_depths(7, 8);
+        metrics.update_warm_cache(3, 4_096);
+    });
+    let expected = [
+        "duroxide_active_orchestrations{} = 6",
+        "duroxide_orchestrator_queue_depth{} = 7",
+        "duroxide_worker_queue_depth{} = 8",
+        "outlast_warm_bytes{} = 4096",
+        "outlast_warm_executions{} = 3",
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!((metrics.get_active_orchestrations(), metrics.get_queue_depths()), (6, (7, 8)));
+    assert_eq!(metrics.snapshot(), MetricsSnapshot::default(), "gauges are not counts");
+}
+
+#[test]
+fn metrics_of_our_own_have_names_of_our_own() {
+    let metrics = provider();
+    let lines = recorded(|| {
+        metrics.record_warm_hit();
+        metrics.record_warm_miss();
+        metrics.record_warm_evictions(3);
+        metrics.record_lease_lost("turn");
+        metrics.record_commit_retry("activity");
+        metrics.record_orphaned_messages(4);
+        metrics.record_dropped_messages("terminal", 5);
+    });
+    let expected = [
+        "outlast_commit_retries_total{kind=activity} = 1",
+        "outlast_dropped_messages_total{reason=terminal} = 5",
+        "outlast_leases_lost_total{kind=turn} = 1",
+        "outlast_orphaned_messages_total{} = 4",
+        "outlast_warm_evictions_total{} = 3",
+        "outlast_warm_hits_total{} = 1",
+        "outlast_warm_misses_total{} = 1",
+    ];
+    assert_eq!(lines, expected);
+    let counted = "warm_hits: 1, warm_misses: 1, warm_evictions: 3, leases_lost: 1, commit_retries: 1, \
+                   orphaned_messages: 4, dropped_messages: 5";
+    assert_eq!(non_zero(&metrics.outlast_snapshot()), counted);
+    assert_eq!(metrics.snapshot(), MetricsSnapshot::default());
+}
+
+#[test]
+fn counting_needs_no_recorder() {
+    let metrics = provider();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..1_000).for_each(|_| metrics.record_activity_success()));
+        }
+    });
+    assert_eq!(metrics.snapshot().activity_success, 4_000);
+}

@@ -1,0 +1,166 @@
+//! Being told that something was committed for an instance.
+
+use super::*;
+use crate::factory::raw;
+use Interest::{Any, Ended};
+use outlast_model::{ErrorDetails, EventKind};
+use outlast_provider::{ExecutionMetadata, InstanceFilter, InstanceWatch, Interest, ProviderAdmin};
+use std::task::{Context, Waker};
+use tempfile::TempDir;
+
+fn is_resolved(watch: &mut InstanceWatch) -> bool {
+    watch.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
+}
+
+fn watch(provider: &SqliteProvider, instance: &str, interest: Interest) -> InstanceWatch {
+    provider.watch_instance(instance, interest).expect("this store can be watched")
+}
+
+/// Which interests in "i" a change answers: `[Ended, Any]`.
+async fn answered(provider: &SqliteProvider, change: impl Future<Output = ()>) -> [bool; 2] {
+    let mut watches = [Ended, Any].map(|interest| watch(provider, "i", interest));
+    let mut other = watch(provider, "other", Any);
+    change.await;
+    assert!(!is_resolved(&mut other), "nobody touched it");
+    watches.each_mut().map(is_resolved)
+}
+
+/// The next turn of "i", with one event and this status.
+async fn commit(provider: &SqliteProvider, id: u64, status: Option<&str>) {
+    let message = if id == 1 { start("i") } else { completed("i", 90) };
+    provider.enqueue_for_orchestrator(message, None).await.unwrap();
+    let (_, token, _) = turn(provider).await;
+    let metadata = ExecutionMetadata { status: status.map(str::to_string), ..named() };
+    ack(provider, &token, vec![scheduled("i", id)], vec![], metadata).await.unwrap();
+}
+
+/// Every way to run the store; the folder is that of the last one.
+async fn stores() -> (TempDir, [SqliteProvider; 3]) {
+    let inline = SqliteOptions { inline: true, ..SqliteOptions::default() };
+    let (folder, path) = fresh();
+    let stores = [
+        SqliteProvider::new_in_memory_with_options(Some(inline)).await.unwrap(),
+        SqliteProvider::new_in_memory().await.unwrap(),
+        open(&path).await,
+    ];
+    (folder, stores)
+}
+
+#[tokio::test]
+async fn each_interest_is_answered_by_what_concerns_it() {
+    let (none, any, both) = ([false, false], [false, true], [true, true]);
+    let (_folder, stores) = stores().await;
+    for p in &stores {
+        let enqueue = async { p.enqueue_for_orchestrator(start("i"), Some(LONG)).await.unwrap() };
+        assert_eq!(answered(p, enqueue).await, none, "a message is no commit of the instance");
+        assert_eq!(answered(p, commit(p, 1, None)).await, any);
+        assert_eq!(answered(p, commit(p, 2, Some("ContinuedAsNew"))).await, any, "the instance goes on");
+        assert_eq!(answered(p, commit(p, 3, Some("Completed"))).await, both);
+        assert_eq!(answered(p, commit(p, 4, Some("Failed"))).await, both);
+        let append = async { p.append_with_execution("i", 1, vec![scheduled("i", 5)]).await.unwrap() };
+        assert_eq!(answered(p, append).await, any);
+        let twice =
+            async { assert!(p.append_with_execution("i", 1, vec![scheduled("i", 5)]).await.is_err()) };
+        assert_eq!(answered(p, twice).await, none);
+        let abandon = async {
+            p.enqueue_for_orchestrator(completed("i", 2), None).await.unwrap();
+            let (_, token, _) = turn(p).await;
+            p.renew_orchestration_item_lock(&token, LONG).await.unwrap();
+            p.abandon_orchestration_item(&token, None, true).await.unwrap();
+            // What was given back is no longer this token's.
+            assert!(ack(p, &token, vec![], vec![], completed_metadata()).await.is_err());
+        };
+        assert_eq!(answered(p, abandon).await, none);
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_is_the_end_of_every_instance_that_it_takes() {
+    let (_folder, stores) = stores().await;
+    for p in &stores {
+        for way in 0..3 {
+            create(p, "root").await;
+            let child =
+                ExecutionMetadata { parent_instance_id: Some("root".to_string()), ..completed_metadata() };
+            p.enqueue_for_orchestrator(start("child"), None).await.unwrap();
+            let (_, token, _) = turn(p).await;
+            ack(p, &token, vec![started("child")], vec![], child).await.unwrap();
+            let mut watches = ["root", "child"].map(|instance| watch(p, instance, Ended));
+            let refused = p.delete_instance("root", false).await;
+            assert!(refused.is_err() && watches.iter_mut().all(|watch| !is_resolved(watch)));
+            let deleted = match way {
+                0 => p.delete_instance("root", true).await.unwrap(),
+                1 => {
+                    p.delete_instances_atomic(&["root".to_string(), "child".to_string()], true).await.unwrap()
+                }
+                _ => {
+                    p.enqueue_for_orchestrator(completed("root", 2), None).await.unwrap();
+                    let (_, token, _) = turn(p).await;
+                    ack(p, &token, vec![], vec![], completed_metadata()).await.unwrap();
+                    watches[0] = watch(p, "root", Ended);
+                    p.delete_instance_bulk(InstanceFilter::default()).await.unwrap()
+                }
+            };
+            assert_eq!(deleted.instances_deleted, 2);
+            assert_eq!(watches.each_mut().map(is_resolved), [true, true], "way {way}");
+        }
+    }
+}
+
+/// Who waits for the news does not depend on who waits for the answer.
+#[tokio::test]
+async fn a_commit_whose_caller_is_gone_is_told() {
+    let (_folder, stores) = stores().await;
+    for p in &stores {
+        create(p, "i").await;
+        p.enqueue_for_orchestrator(completed("i", 2), None).await.unwrap();
+        let (_, token, _) = turn(p).await;
+        let told = watch(p, "i", Ended);
+        let mut commit = Box::pin(ack(p, &token, vec![ended("i", 2)], vec![], completed_metadata()));
+        let _ = commit.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        drop(commit);
+        timeout(PATIENCE, told).await.expect("the commit is told");
+        assert_eq!(p.read_outcome("i").await.unwrap().unwrap().status, "Completed");
+    }
+}
+
+/// Watch, read, wait: whatever the moment of the commit, one of the two sees it, and what is told can be read by
+/// anybody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_commit_falls_between_the_watch_and_the_read() {
+    let (_folder, path) = fresh();
+    let provider = open_alone(&path).await;
+    let conn = raw(&path);
+    let mut told = 0;
+    for n in 0..150 {
+        let instance = format!("i{n}");
+        provider.enqueue_for_orchestrator(start(&instance), None).await.unwrap();
+        let (_, token, _) = turn(&*provider).await;
+        let committing = {
+            let (provider, instance) = (Arc::clone(&provider), instance.clone());
+            tokio::spawn(async move {
+                let details = ErrorDetails::Infrastructure {
+                    operation: "o".into(),
+                    message: "m".into(),
+                    retryable: false,
+                };
+                let failed = event(&instance, 2, EventKind::OrchestrationFailed { details });
+                let metadata = ExecutionMetadata { status: Some("Failed".to_string()), ..named() };
+                ack(&*provider, &token, vec![started(&instance), failed], vec![], metadata).await.unwrap();
+            })
+        };
+        for _ in 0..n % 40 {
+            yield_now().await;
+        }
+        let ended = watch(&provider, &instance, Ended);
+        if provider.read_outcome(&instance).await.unwrap().is_none() {
+            timeout(PATIENCE, ended).await.expect("the commit is told");
+            told += 1;
+            let sql = "SELECT status FROM executions WHERE instance_id = ?1";
+            let status: String = conn.query_row(sql, [&instance], |row| row.get(0)).unwrap();
+            assert_eq!(status, "Failed");
+        }
+        committing.await.unwrap();
+    }
+    assert!(told > 0, "some watch was made before its commit");
+}
