@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use crate::{bench, test, tidy};
+use crate::{bench, sim, test, tidy};
 
 /// One row of `cargo xtask help`.
 struct Command {
@@ -29,6 +29,13 @@ const COMMANDS: &[Command] = &[
         about: "check the rules of this repository",
         details: tidy::details,
         run: tidy::run,
+    },
+    Command {
+        name: "sim",
+        args: "[--seeds A..B | --seed S]",
+        about: "run simulated worlds full of faults",
+        details: sim::details,
+        run: sim::run,
     },
     Command {
         name: "bench",
@@ -107,7 +114,7 @@ mod tests {
     #[test]
     fn no_command_is_an_error_and_help_is_not() {
         assert!(dispatch(&[]).is_err());
-        for line in ["help", "--help", "-h", "test --help", "tidy --help", "bench --help"] {
+        for line in ["help", "--help", "-h", "test --help", "tidy --help", "sim --help", "bench --help"] {
             assert!(dispatch(&args(line)).is_ok(), "{line}");
         }
     }

@@ -5,6 +5,7 @@ mod bench;
 mod command;
 mod metadata;
 mod process;
+mod sim;
 mod stopwatch;
 mod suite;
 mod test;

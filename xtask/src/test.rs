@@ -85,6 +85,7 @@ mod tests {
             "tidy",
             "clippy",
             "tests",
+            "sim",
             "small-disks",
             "doc-tests",
             "docs",

@@ -1,0 +1,73 @@
+//! Many worlds, on as many threads as there are cores.
+
+use crate::tally::Tally;
+use crate::world::{Outcome, Settings, run};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+/// What many worlds add up to.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// Worlds that were run.
+    pub seeds: usize,
+    /// Worlds in which a lease was lost or a commit was in doubt. Only these count.
+    pub counted: usize,
+    /// Worlds that were run twice to compare their traces.
+    pub repeated: usize,
+    /// Worlds in which something was found.
+    pub failed: Vec<Outcome>,
+    /// All that happened.
+    pub tally: Tally,
+}
+
+/// One in so many worlds is run twice.
+const REPEAT_EVERY: u64 = 100;
+
+/// Runs worlds. The result does not depend on the number of threads.
+pub fn run_many(seeds: &[u64], settings: Settings) -> Summary {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let summary = Mutex::new(Summary::default());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(seeds.len()) {
+            scope.spawn(|| {
+                while let Some(seed) = seeds.get(next.fetch_add(1, Relaxed)) {
+                    let outcome = run_checked(*seed, settings);
+                    let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
+                    summary.add(outcome);
+                }
+            });
+        }
+    });
+    let mut summary = summary.into_inner().unwrap_or_else(PoisonError::into_inner);
+    summary.failed.sort_by_key(|outcome| outcome.seed);
+    summary
+}
+
+/// Runs a world, now and then twice.
+fn run_checked(seed: u64, settings: Settings) -> Outcome {
+    let mut outcome = run(seed, settings);
+    if seed.is_multiple_of(REPEAT_EVERY) && outcome.digest != run(seed, settings).digest {
+        outcome
+            .failures
+            .push("two runs of this seed have different traces: something is not deterministic".into());
+    }
+    outcome
+}
+
+/// The first of these worlds that fails, and what it says.
+pub fn first_failure(seeds: impl IntoIterator<Item = u64>, settings: Settings) -> Option<Outcome> {
+    seeds.into_iter().map(|seed| run(seed, settings)).find(|outcome| !outcome.failures.is_empty())
+}
+
+impl Summary {
+    fn add(&mut self, outcome: Outcome) {
+        self.seeds += 1;
+        self.counted += usize::from(outcome.tally.met_trouble());
+        self.repeated += usize::from(outcome.seed.is_multiple_of(REPEAT_EVERY));
+        self.tally.add(&outcome.tally);
+        if !outcome.failures.is_empty() {
+            self.failed.push(outcome);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What must hold in every history.
+
+use super::Snapshot;
+use crate::shared::Shared;
+use outlast_model::{ErrorDetails, Event, EventKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), String> {
+    for ((instance, execution_id), history) in &snapshot.histories {
+        let problem =
+            |text: String| format!("{text} in the history of '{instance}', execution {execution_id}");
+        outcomes(history).map_err(problem)?;
+        ids(history).map_err(problem)?;
+        end(history).map_err(problem)?;
+        failures(shared, history).map_err(problem)?;
+        effects(shared, instance, *execution_id, history).map_err(problem)?;
+    }
+    Ok(())
+}
+
+fn is_outcome(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::ActivityCompleted { .. }
+            | EventKind::ActivityFailed { .. }
+            | EventKind::TimerFired { .. }
+            | EventKind::SubOrchestrationCompleted { .. }
+            | EventKind::SubOrchestrationFailed { .. }
+    )
+}
+
+/// I3, and that no outcome comes from nowhere.
+fn outcomes(history: &[Event]) -> Result<(), String> {
+    let scheduled: BTreeMap<u64, &EventKind> = history.iter().map(|e| (e.event_id, &e.kind)).collect();
+    let mut answered = BTreeSet::new();
+    for event in history.iter().filter(|event| is_outcome(&event.kind)) {
+        let source = event.source_event_id.unwrap_or(0);
+        if !answered.insert(source) {
+            return Err(format!("I3: event {source} has two outcomes"));
+        }
+        let fits = match scheduled.get(&source) {
+            Some(EventKind::ActivityScheduled { .. }) => event.kind.type_name().starts_with("Activity"),
+            Some(EventKind::TimerCreated { .. }) => matches!(event.kind, EventKind::TimerFired { .. }),
+            Some(EventKind::SubOrchestrationScheduled { .. }) => event.kind.type_name().starts_with("Sub"),
+            _ => false,
+        };
+        if !fits || source >= event.event_id {
+            return Err(format!("I4: event {} is the outcome of nothing", event.event_id));
+        }
+        if matches!(event.kind, EventKind::TimerFired { fire_at_ms } if event.timestamp_ms < fire_at_ms) {
+            return Err(format!("T1: timer {source} fired before its time"));
+        }
+    }
+    Ok(())
+}
+
+/// I2, second half.
+fn ids(history: &[Event]) -> Result<(), String> {
+    match history.iter().zip(1..).find(|(event, id)| event.event_id != *id) {
+        Some((event, id)) => Err(format!("I2: event {} stands in place {id}", event.event_id)),
+        None => Ok(()),
+    }
+}
+
+/// I8: after the terminal event come only notes about activities that were cut off.
+fn end(history: &[Event]) -> Result<(), String> {
+    let Some(at) = history.iter().position(Event::is_terminal) else { return Ok(()) };
+    let allowed = |event: &Event| matches!(event.kind, EventKind::ActivityCancelRequested { .. });
+    match history[at + 1..].iter().find(|event| !allowed(event)) {
+        Some(event) => {
+            let (kind, id) = (event.kind.type_name(), event.event_id);
+            Err(format!("I8: {kind} (event {id}) follows the end (event {})", history[at].event_id))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Neither storage trouble nor replay may fail an instance.
+fn failures(shared: &Shared, history: &[Event]) -> Result<(), String> {
+    for event in history {
+        let (EventKind::OrchestrationFailed { details }
+        | EventKind::ActivityFailed { details }
+        | EventKind::SubOrchestrationFailed { details }) = &event.kind
+        else {
+            continue;
+        };
+        match details {
+            ErrorDetails::Application { .. } => {}
+            // Deliveries were counted, and a world with crashes has many.
+            ErrorDetails::Poison { .. } if shared.plan.may_poison() => {}
+            other => return Err(format!("I9: {}", other.display_message())),
+        }
+    }
+    Ok(())
+}
+
+/// A completion whose body never began is made up.
+fn effects(shared: &Shared, instance: &str, execution_id: u64, history: &[Event]) -> Result<(), String> {
+    let ours = history.iter().filter_map(|event| match &event.kind {
+        EventKind::ActivityScheduled { name, .. } if name == crate::program::ACTIVITY => Some(event.event_id),
+        _ => None,
+    });
+    let ours: BTreeSet<u64> = ours.collect();
+    let effects = shared.effects();
+    for event in history.iter().filter(|e| matches!(e.kind, EventKind::ActivityCompleted { .. })) {
+        let source = event.source_event_id.unwrap_or(0);
+        if ours.contains(&source) && !effects.has_begun(instance, execution_id, source) {
+            return Err(format!("I4: activity {source} completed without having run"));
+        }
+    }
+    Ok(())
+}

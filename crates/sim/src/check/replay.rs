@@ -1,0 +1,128 @@
+//! I9: what is stored is enough. Any history replays from its first event, and a turn that ran on an execution in memory
+//! decides the same on one that was built anew.
+
+use super::Snapshot;
+use crate::shared::Shared;
+use crate::witness::Turn;
+use outlast_engine::{
+    Admission, Commit, Execution, KvValue, Opening, ParentClosePolicy, Past, Setup, TurnInput,
+};
+use outlast_model::{Event, WorkItem, limits::Limits};
+use outlast_provider::{Clock, KvEntry, Provider, ScheduledActivityIdentifier};
+use semver::Version;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// Every running execution, replayed: it must decide nothing new.
+pub(super) async fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), String> {
+    for (instance, current) in &snapshot.instances {
+        let history = snapshot.history(instance, *current);
+        if history.is_empty() || history.iter().any(Event::is_terminal) {
+            continue;
+        }
+        let Some(opening) = Past::of_history(history).opening else { continue };
+        let Ok(loaded) = shared.store.load_turn(instance, *current).await else { continue };
+        let stamp = history[0].duroxide_version.clone();
+        let Some(mut execution) = cold(shared, instance, *current, opening, stamp, loaded.kv_snapshot) else {
+            return Err(format!("I9: '{instance}', execution {current}, cannot be built"));
+        };
+        shared.tally().replays += 1;
+        let input = TurnInput {
+            history: history.to_vec(),
+            messages: Vec::new(),
+            notices: Vec::new(),
+            now_ms: shared.clock.now_ms(),
+            random: &mut || 0,
+            parent_close: ParentClosePolicy::default(),
+        };
+        let commit = outlast_engine::run(&mut execution, input).commit;
+        if commit != (Commit { execution_id: *current, ..Commit::default() }) {
+            return Err(format!(
+                "I9: '{instance}', execution {current}, replayed at event {} decides something new: {commit:?}",
+                history.len()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The same turn, from the stored history instead of from memory. `None` where there is nothing to compare.
+pub(crate) async fn again(shared: &Shared, turn: &Turn) -> Option<Commit> {
+    if turn.attempts > shared.plan.max_attempts {
+        return None;
+    }
+    let loaded = shared.store.load_turn(&turn.instance, turn.execution_id).await.ok()?;
+    let past = Past::of_history(&loaded.history);
+    let admission = outlast_engine::admit(&turn.instance, turn.execution_id, &past, turn.messages.clone());
+    let Admission::Run(admitted) = admission else { return None };
+    let stored = loaded.history.first().filter(|_| !admitted.is_new);
+    let stamp =
+        stored.map_or_else(|| outlast_engine::new_stamp(false), |first| first.duroxide_version.clone());
+    let id = admitted.execution_id;
+    let mut execution = cold(shared, &turn.instance, id, admitted.opening, stamp, loaded.kv_snapshot)?;
+    let input = TurnInput {
+        history: if admitted.is_new { Vec::new() } else { loaded.history },
+        messages: admitted.messages,
+        notices: admitted.notices,
+        now_ms: turn.now_ms,
+        random: &mut || 0,
+        parent_close: ParentClosePolicy::default(),
+    };
+    Some(outlast_engine::run(&mut execution, input).commit)
+}
+
+fn cold(
+    shared: &Shared,
+    instance: &str,
+    execution_id: u64,
+    opening: Opening,
+    stamp: String,
+    kv: HashMap<String, KvEntry>,
+) -> Option<Execution> {
+    let registry = &shared.orchestrations;
+    let (version, handler) = match &opening.version {
+        Some(text) => {
+            let version = Version::parse(text).ok()?;
+            let handler = registry.resolve_handler_exact(&opening.name, &version)?;
+            (version, handler)
+        }
+        None => registry.resolve_handler(&opening.name)?,
+    };
+    let entry = |entry: KvEntry| KvValue { value: entry.value, updated_at_ms: entry.last_updated_at_ms };
+    let kv: BTreeMap<String, KvValue> = kv.into_iter().map(|(key, value)| (key, entry(value))).collect();
+    let setup = Setup {
+        instance: instance.to_string(),
+        execution_id,
+        opening: Opening { version: Some(version.to_string()), ..opening },
+        stamp,
+        kv,
+        limits: Arc::new(Limits::default()),
+    };
+    let call = |context, input| -> outlast_engine::Code {
+        Box::pin(async move { handler.invoke(context, input).await })
+    };
+    Execution::new(setup, call).ok()
+}
+
+/// What a node wants to commit, next to what the same turn gives again.
+pub(crate) fn compare(
+    again: &Commit,
+    history: &[Event],
+    worker_items: &[WorkItem],
+    orchestrator_items: &[WorkItem],
+    cancelled: &[ScheduledActivityIdentifier],
+) -> Result<(), String> {
+    same("events", &again.history, history)?;
+    same("activities", &again.worker_items, worker_items)?;
+    same("messages", &again.orchestrator_items, orchestrator_items)?;
+    let cancelled: Vec<u64> = cancelled.iter().map(|activity| activity.activity_id).collect();
+    same("cancelled activities", &again.cancelled_activities, &cancelled)
+}
+
+fn same<T: PartialEq + Debug>(what: &str, again: &[T], first: &[T]) -> Result<(), String> {
+    match again == first {
+        true => Ok(()),
+        false => Err(format!("{what}: first {first:?}, again {again:?}")),
+    }
+}

@@ -1,0 +1,141 @@
+//! The rows of a store at one moment, read from its dump, so that any store with a dump can be checked.
+
+use outlast_model::{Event, WorkItem, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What the store holds.
+#[derive(Default)]
+pub(crate) struct Snapshot {
+    /// The current execution of each instance.
+    pub(crate) instances: BTreeMap<String, u64>,
+    /// Status by instance and execution.
+    pub(crate) executions: BTreeMap<(String, u64), String>,
+    pub(crate) histories: BTreeMap<(String, u64), Arc<Vec<Event>>>,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) work: Vec<Work>,
+    /// When the lease of an instance ends.
+    pub(crate) leases: BTreeMap<String, u64>,
+}
+
+pub(crate) struct Message {
+    pub(crate) item: WorkItem,
+    pub(crate) visible_at: u64,
+    pub(crate) attempts: u32,
+}
+
+pub(crate) struct Work {
+    pub(crate) instance: String,
+    pub(crate) execution_id: u64,
+    pub(crate) id: u64,
+    pub(crate) visible_at: u64,
+    pub(crate) locked_until: u64,
+    pub(crate) attempts: u32,
+}
+
+impl Snapshot {
+    pub(crate) fn history(&self, instance: &str, execution_id: u64) -> &[Event] {
+        self.histories.get(&(instance.to_string(), execution_id)).map_or(&[], |history| history.as_slice())
+    }
+
+    /// Whether nothing more will happen to the instance.
+    pub(crate) fn has_ended(&self, instance: &str) -> bool {
+        let current = self.instances.get(instance);
+        let status = current.and_then(|current| self.executions.get(&(instance.to_string(), *current)));
+        status.is_some_and(|status| matches!(status.as_str(), "Completed" | "Failed"))
+    }
+}
+
+/// A history as it was: text and meaning of its events.
+#[derive(Default)]
+struct Seen {
+    texts: Vec<String>,
+    events: Arc<Vec<Event>>,
+}
+
+/// Reads one dump after the other: what was stored once must still be there.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    seen: BTreeMap<(String, u64), Seen>,
+}
+
+impl Recorder {
+    pub(crate) fn record(&mut self, dump: &[String]) -> Result<Snapshot, String> {
+        let mut snapshot = Snapshot::default();
+        let mut found: BTreeMap<(String, u64), Vec<&str>> = BTreeMap::new();
+        for line in dump {
+            let unreadable = || format!("the dump has a line that cannot be read: {line}");
+            let (table, row) = line.split_once(' ').ok_or_else(unreadable)?;
+            match table {
+                "history" => {
+                    let (key, text) = history_row(row).ok_or_else(unreadable)?;
+                    found.entry(key).or_default().push(text);
+                }
+                _ => snapshot.read(table, row).ok_or_else(unreadable)?,
+            }
+        }
+        for key in self.seen.keys() {
+            if !found.contains_key(key) {
+                return Err(format!("I2: the history of '{}', execution {}, is gone", key.0, key.1));
+            }
+        }
+        for (key, texts) in found {
+            let events = self.grown(&key, &texts)?;
+            snapshot.histories.insert(key, events);
+        }
+        Ok(snapshot)
+    }
+
+    /// The events of a history of which an earlier dump has shown the beginning.
+    fn grown(&mut self, key: &(String, u64), texts: &[&str]) -> Result<Arc<Vec<Event>>, String> {
+        let Seen { texts: known, events } = self.seen.entry(key.clone()).or_default();
+        let prefix = texts.get(..known.len());
+        if prefix.is_none_or(|prefix| prefix != known.as_slice()) {
+            return Err(format!("I2: the history of '{}', execution {}, was rewritten", key.0, key.1));
+        }
+        for text in &texts[known.len()..] {
+            let event = json::decode_event(text).map_err(|error| format!("I2: '{text}': {error}"))?;
+            Arc::make_mut(events).push(event);
+            known.push(text.to_string());
+        }
+        Ok(Arc::clone(events))
+    }
+}
+
+/// Instance and execution, and the event as text.
+fn history_row(row: &str) -> Option<((String, u64), &str)> {
+    let mut parts = row.splitn(4, ' ');
+    let key = (parts.next()?.to_string(), parts.next()?.parse().ok()?);
+    Some((key, parts.nth(1)?))
+}
+
+impl Snapshot {
+    fn read(&mut self, table: &str, row: &str) -> Option<()> {
+        let words: Vec<&str> = row.splitn(7, ' ').collect();
+        let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok());
+        let instance = words.first()?.to_string();
+        match table {
+            "instance" => drop(self.instances.insert(instance, number(3)?)),
+            "execution" => drop(self.executions.insert((instance, number(1)?), words.get(2)?.to_string())),
+            "lease" => drop(self.leases.insert(instance, number(1)?)),
+            "message" => {
+                let item = json::decode_work_item(words.get(6)?).ok()?;
+                let attempts = u32::try_from(number(5)?).ok()?;
+                self.messages.push(Message { item, visible_at: number(2)?, attempts });
+            }
+            "work" => {
+                let attempts = words.get(6)?.split(' ').next()?.parse().ok()?;
+                self.work.push(Work {
+                    instance,
+                    execution_id: number(1)?,
+                    id: number(2)?,
+                    visible_at: number(3)?,
+                    locked_until: number(5)?,
+                    attempts,
+                });
+            }
+            _ => {}
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,33 @@
+//! What happened in a world, line by line, and a digest of all of it: two runs of a seed must agree on both.
+
+use crate::rng::{FNV_START, digest};
+use std::collections::VecDeque;
+
+pub(crate) struct Trace {
+    lines: VecDeque<String>,
+    keep: usize,
+    digest: u64,
+}
+
+impl Trace {
+    pub(crate) fn new(keep: usize) -> Self {
+        Self { lines: VecDeque::new(), keep, digest: FNV_START }
+    }
+
+    pub(crate) fn note(&mut self, at_ms: u64, who: &str, text: &str) {
+        let line = format!("{:>4}.{:03} {who:<6} {text}", at_ms / 1_000, at_ms % 1_000);
+        self.digest = digest(self.digest, line.as_bytes());
+        self.lines.push_back(line);
+        if self.lines.len() > self.keep {
+            self.lines.pop_front();
+        }
+    }
+
+    pub(crate) fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    pub(crate) fn take_lines(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.lines).into()
+    }
+}

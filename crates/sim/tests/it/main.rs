@@ -1,0 +1,49 @@
+//! The simulator, simulated: it repeats itself, it finds what is there, and it meets trouble.
+
+use outlast_sim::{BUGS, Settings, first_failure, run, run_many};
+
+#[test]
+fn a_seed_tells_the_same_story_twice() {
+    let settings = Settings { keep_lines: usize::MAX, ..Settings::default() };
+    for seed in [3, 47, 2_500, 11_300] {
+        let (first, second) = (run(seed, settings), run(seed, settings));
+        assert!(first.lines.len() > 100, "seed {seed} is a short story");
+        for (one, other) in first.lines.iter().zip(&second.lines) {
+            assert_eq!(one, other, "seed {seed}");
+        }
+        assert_eq!(first, second, "seed {seed}");
+    }
+    assert_ne!(run(3, settings).digest, run(4, settings).digest);
+}
+
+#[test]
+fn a_world_without_a_defect_ends_well_and_meets_trouble() {
+    let seeds: Vec<u64> = (10_000..10_020).collect();
+    let summary = run_many(&seeds, Settings::default());
+    assert_eq!(summary.failed, []);
+    assert_eq!(summary.seeds, 20);
+    assert!(summary.counted >= 15, "only {} of 20 worlds count", summary.counted);
+    assert!(summary.tally.turns_compared > 50 && summary.tally.replays > 100, "{:?}", summary.tally);
+    let table = summary.tally.table();
+    for op in
+        ["fetch_turn", "ack_turn", "renew_turn", "fetch_work", "ack_work", "renew_work", "enqueue", "start"]
+    {
+        assert!(table.contains(op), "{table}");
+    }
+}
+
+/// How many worlds each known defect may need.
+const SEEDS: u64 = 200;
+
+#[test]
+fn every_known_defect_is_found() {
+    let mut missed = Vec::new();
+    for bug in BUGS {
+        let settings = Settings { bug: Some(*bug), ..Settings::default() };
+        match first_failure(0..SEEDS, settings) {
+            Some(outcome) => println!("{:<28} seed {:>3}: {}", bug.name(), outcome.seed, outcome.failures[0]),
+            None => missed.push(bug.name()),
+        }
+    }
+    assert_eq!(missed, Vec::<String>::new(), "not found within {SEEDS} seeds");
+}
