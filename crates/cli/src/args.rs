@@ -1,0 +1,197 @@
+//! What can be asked for.
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Durable execution: ordinary async functions that survive crashes, restarts and deployments.
+///
+/// Try `outlast demo`, kill it, and start it again.
+#[derive(Debug, Parser)]
+#[command(name = "outlast", version, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    after_help = "Exit status: 0 if it worked, 1 if it failed, 2 for a command line that is not understood."
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(DemoArgs),
+    /// Look at the instances of a store, and cancel them
+    #[command(arg_required_else_help = true)]
+    Instance(InstanceArgs),
+}
+
+/// Run a shop that loses no order and charges nobody twice, however often it is killed.
+///
+/// Orders reserve stock, wait for approval if they are expensive, pay at a gateway that fails and loses answers, are
+/// packed item by item in parallel, delivered by a child orchestration, and undone when something goes wrong. Every step
+/// is kept in a SQLite file. Stop it at any time, with Ctrl-C or `kill -9`, and start it again: it goes on where it was.
+///
+/// What the shop did in the world (charges, parcels, refunds) is written to a second file, the ledger, by the activities
+/// themselves. At the end the ledger is read back, and it must show that no order was lost or charged twice.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Exit status: 0 if the proof holds, 1 if it does not or something failed, 130 if it was stopped.\n\n\
+                        A run that was stopped goes on with its own number of orders, seed and pace. A run that was \
+                        finished is followed by a new batch of orders in the same files; --fresh starts over."
+)]
+pub(crate) struct DemoArgs {
+    /// Folder for the two files of the shop; made if it is missing
+    #[arg(long, value_name = "PATH", default_value = "outlast-demo")]
+    pub(crate) dir: PathBuf,
+    /// How many orders the customers place
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) orders: u32,
+    /// Decides who orders what, and what goes wrong
+    #[arg(long, value_name = "S", default_value_t = 4)]
+    pub(crate) seed: u64,
+    /// How slow the shop is: 1 is for watching, 0.2 five times as fast, 0 as fast as the machine
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = pace)]
+    pub(crate) pace: f64,
+    /// Forget everything in the folder's two files and start over
+    #[arg(long)]
+    pub(crate) fresh: bool,
+}
+
+fn pace(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(factor) if (0.0..=100.0).contains(&factor) => Ok(factor),
+        _ => Err("give a number from 0 to 100".to_string()),
+    }
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct InstanceArgs {
+    #[command(subcommand)]
+    pub(crate) command: InstanceCommand,
+}
+
+// What every subcommand of `instance` understands. Not documentation: clap would show it as that of the subcommand.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Common {
+    /// The store: a file, or `sqlite:PATH`
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: String,
+    /// How to print: for people, or one JSON document for programs
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Columns for people
+    Table,
+    /// One JSON document
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum InstanceCommand {
+    /// List instances, newest first, page by page
+    List(ListArgs),
+    /// Show one instance: status, outcome, custom status, keys and values, children
+    Show(ShowArgs),
+    /// Print what happened to an instance, one line per event
+    History(HistoryArgs),
+    /// Ask an instance to stop
+    ///
+    /// The request is stored, and takes effect at the instance's next turn, in whichever process runs it. The instance
+    /// then fails with the reason; its activities and children are told.
+    Cancel(CancelArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Only instances with this status
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) status: Option<Status>,
+    /// Only instances of this orchestration
+    #[arg(long, value_name = "ORCHESTRATION")]
+    pub(crate) name: Option<String>,
+    /// Only instances whose id starts with this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prefix: Option<String>,
+    /// How many at most
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) limit: u32,
+    /// Go on behind the page that ended with this mark
+    #[arg(long, value_name = "MARK")]
+    pub(crate) after: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Status {
+    Running,
+    Completed,
+    Failed,
+    ContinuedAsNew,
+}
+
+impl Status {
+    /// As the store spells it.
+    pub(crate) fn stored(self) -> &'static str {
+        match self {
+            Self::Running => "Running",
+            Self::Completed => "Completed",
+            Self::Failed => "Failed",
+            Self::ContinuedAsNew => "ContinuedAsNew",
+        }
+    }
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct HistoryArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+    /// Which execution; the newest if not given
+    #[arg(long, value_name = "N")]
+    pub(crate) execution: Option<u64>,
+    /// Show inputs, results, errors and values too; they may hold what others should not see
+    #[arg(long)]
+    pub(crate) payloads: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CancelArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+    /// What its history will say
+    #[arg(long, value_name = "TEXT", default_value = "cancelled from the command line")]
+    pub(crate) reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_pace_is_a_reasonable_number() {
+        assert_eq!(pace("0.5"), Ok(0.5));
+        for text in ["-1", "101", "NaN", "inf", "fast"] {
+            assert!(pace(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The shop's books: the ledger, and what the activities must know of it to do nothing twice.
+
+use super::entry::{Because, Entry, Line};
+use super::ledger::{Ledger, mark};
+use crate::failure::Failure;
+use outlast::providers::{Clock, SystemClock};
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The books, shared by all activities.
+#[derive(Clone)]
+pub(super) struct Books(Arc<Mutex<Open>>);
+
+impl Books {
+    /// Opens the books on a ledger, and gives what was in it.
+    pub(super) fn open(mut ledger: Ledger) -> Result<(Self, Vec<Line>), Failure> {
+        let lines = ledger.read()?;
+        let mut open = Open { ledger, done: HashMap::new(), taken: BTreeMap::new(), calls: HashMap::new() };
+        lines.iter().for_each(|line| open.remember(line));
+        if lines.is_empty() {
+            open.note(mark())?;
+        }
+        Ok((Self(Arc::new(Mutex::new(open))), lines))
+    }
+
+    /// Does something with the books, on a thread that may wait for the disk.
+    pub(super) async fn with<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut Open) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, String> {
+        let books = Arc::clone(&self.0);
+        let acted = tokio::task::spawn_blocking(move || {
+            act(&mut books.lock().unwrap_or_else(PoisonError::into_inner))
+        });
+        match acted.await {
+            Ok(done) => done.map_err(|error| format!("the ledger cannot be written: {error}")),
+            Err(error) => Err(format!("the ledger was not written: {error}")),
+        }
+    }
+
+    /// Writes one line that no activity asked for.
+    pub(super) async fn note(&self, entry: Entry) -> Result<(), Failure> {
+        self.with(move |books| books.note(entry)).await.map_err(Failure::new)
+    }
+
+    /// Everything that is on disk.
+    pub(super) fn read_back(&self) -> Result<Vec<Line>, Failure> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).ledger.read()
+    }
+}
+
+/// The books while somebody writes in them.
+pub(super) struct Open {
+    ledger: Ledger,
+    /// What was done, by its key.
+    done: HashMap<String, Entry>,
+    /// Pieces that were reserved and not released.
+    taken: BTreeMap<String, u64>,
+    /// Calls to the gateway, by payment.
+    calls: HashMap<String, u64>,
+}
+
+impl Open {
+    /// Writes a line without a key: it may be there more than once.
+    pub(super) fn note(&mut self, entry: Entry) -> io::Result<()> {
+        self.write(None, entry)
+    }
+
+    /// Does something under a key, unless it was done before. Gives what was done, now or then.
+    pub(super) fn once(&mut self, key: &str, entry: impl FnOnce(&Self) -> Entry) -> io::Result<Entry> {
+        if let Some(done) = self.done.get(key).cloned() {
+            self.note(refusal(key, &done))?;
+            return Ok(done);
+        }
+        let entry = entry(self);
+        self.write(Some(key.to_string()), entry.clone())?;
+        Ok(entry)
+    }
+
+    /// What was done under a key.
+    pub(super) fn done(&self, key: &str) -> Option<&Entry> {
+        self.done.get(key)
+    }
+
+    /// Pieces that are reserved.
+    pub(super) fn taken(&self, sku: &str) -> u64 {
+        self.taken.get(sku).copied().unwrap_or_default()
+    }
+
+    /// How often the gateway was called for a payment.
+    pub(super) fn calls(&self, payment: &str) -> u64 {
+        self.calls.get(payment).copied().unwrap_or_default()
+    }
+
+    fn write(&mut self, key: Option<String>, entry: Entry) -> io::Result<()> {
+        let line = Line { at_ms: SystemClock.now_ms(), key, entry };
+        self.ledger.append(&line)?;
+        self.remember(&line);
+        Ok(())
+    }
+
+    fn remember(&mut self, line: &Line) {
+        match &line.entry {
+            Entry::Batch(_) => self.taken.clear(), // A new batch finds full shelves.
+            Entry::Reserved { items, .. } => {
+                for item in items {
+                    *self.taken.entry(item.sku.clone()).or_default() += item.quantity;
+                }
+            }
+            Entry::Released { items, .. } => {
+                for item in items {
+                    let taken = self.taken.entry(item.sku.clone()).or_default();
+                    *taken = taken.saturating_sub(item.quantity);
+                }
+            }
+            Entry::Unavailable { payment, .. } | Entry::Refused { repeats: payment, .. } => {
+                *self.calls.entry(payment.clone()).or_default() += 1;
+            }
+            _ => {}
+        }
+        if let Some(key) = &line.key {
+            *self.calls.entry(key.clone()).or_default() += 1;
+            self.done.insert(key.clone(), line.entry.clone());
+        }
+    }
+}
+
+fn refusal(key: &str, done: &Entry) -> Entry {
+    let because = match done {
+        Entry::Charged { answer_lost: true, .. } => Because::AnswerLost,
+        _ => Because::DeliveredAgain,
+    };
+    let order = done.order().unwrap_or_default().to_string();
+    Entry::Refused { order, repeats: key.to_string(), because }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demo::goods::Item;
+
+    fn packed(order: &str) -> Entry {
+        Entry::Packed { order: order.to_string(), sku: "mug".to_string() }
+    }
+
+    #[tokio::test]
+    async fn a_key_is_good_for_one_deed_also_after_a_restart() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ledger.jsonl");
+        for _ in 0..2 {
+            let (books, _) = Books::open(Ledger::open(&path).unwrap()).unwrap();
+            let done = books.with(|books| books.once("a:1:2", |_| packed("a"))).await.unwrap();
+            assert_eq!(done, packed("a"));
+        }
+        let (_, lines) = Books::open(Ledger::open(&path).unwrap()).unwrap();
+        let entries: Vec<&Entry> = lines.iter().map(|line| &line.entry).collect();
+        let refused =
+            Entry::Refused { order: "a".into(), repeats: "a:1:2".into(), because: Because::DeliveredAgain };
+        assert_eq!(entries, [&mark(), &packed("a"), &refused]);
+    }
+
+    #[tokio::test]
+    async fn the_books_count_stock_and_calls() {
+        let dir = tempfile::tempdir().unwrap();
+        let (books, _) = Books::open(Ledger::open(&dir.path().join("l")).unwrap()).unwrap();
+        let items = vec![Item { sku: "mug".into(), quantity: 2, cents: 1 }];
+        let counted = books
+            .with(move |books| {
+                books.note(Entry::Reserved { order: "a".into(), items: items.clone() })?;
+                books.note(Entry::Reserved { order: "b".into(), items: items.clone() })?;
+                books.note(Entry::Released { order: "a".into(), items })?;
+                books.note(Entry::Unavailable { order: "a".into(), payment: "p".into() })?;
+                books.once("p", |_| packed("a"))?;
+                books.once("p", |_| packed("a"))?;
+                Ok((books.taken("mug"), books.taken("desk"), books.calls("p")))
+            })
+            .await;
+        assert_eq!(counted, Ok((2, 0, 3)));
+    }
+}

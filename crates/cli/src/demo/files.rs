@@ -1,0 +1,109 @@
+//! The two files of the shop.
+
+use super::ledger::Ledger;
+use super::past::Past;
+use crate::failure::Failure;
+use std::path::{Path, PathBuf};
+
+/// Where everything is.
+pub(super) struct Files {
+    dir: PathBuf,
+    store: PathBuf,
+    ledger: PathBuf,
+}
+
+impl Files {
+    pub(super) fn in_dir(dir: &Path) -> Self {
+        Self { dir: dir.to_owned(), store: dir.join("shop.db"), ledger: dir.join("ledger.jsonl") }
+    }
+
+    /// Opens the ledger, which keeps other demos out of the folder. `fresh` empties both files first.
+    pub(super) fn open(&self, fresh: bool) -> Result<Ledger, Failure> {
+        std::fs::create_dir_all(&self.dir).map_err(|error| {
+            Failure::new(format!("the folder '{}' cannot be made: {error}", self.dir.display()))
+        })?;
+        if self.store.exists() && !self.ledger.exists() {
+            return Err(Failure::new(format!(
+                "'{}' is there without its ledger, so this demo did not make it or cannot prove anything about it: \
+                 remove it, or choose another --dir",
+                self.store.display()
+            )));
+        }
+        let mut ledger = Ledger::open(&self.ledger)?;
+        if fresh {
+            self.remove_store()?;
+            ledger.clear()?;
+        }
+        Ok(ledger)
+    }
+
+    /// The database and what SQLite keeps beside it.
+    fn remove_store(&self) -> Result<(), Failure> {
+        for suffix in ["", "-wal", "-shm"] {
+            let mut path = self.store.clone().into_os_string();
+            path.push(suffix);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    let path = PathBuf::from(path);
+                    return Err(Failure::new(format!("'{}' cannot be removed: {error}", path.display())));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Orders that were promised cannot go on without the file that knows them.
+    pub(super) fn refuse_missing_store(&self, past: Option<&Past>) -> Result<(), Failure> {
+        match past {
+            Some(past) if !past.proven && !past.placed.is_empty() && !self.store.exists() => {
+                Err(Failure::new(format!(
+                    "the ledger tells of {} orders, but the store '{}' is gone: put it back, or start over with --fresh",
+                    past.placed.len(),
+                    self.store.display()
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn store_url(&self) -> Result<String, Failure> {
+        let path = self.store.to_str().ok_or_else(|| {
+            Failure::new(format!("'{}' is not valid UTF-8: choose another --dir", self.store.display()))
+        })?;
+        Ok(format!("sqlite://{}", path.replace('%', "%25").replace('?', "%3F")))
+    }
+
+    /// For the beginning.
+    pub(super) fn text(&self) -> String {
+        format!(
+            "Outlast demo: a shop that loses no order, however often it is killed.\n  \
+             store   {}  (every step of every order, kept by Outlast)\n  \
+             ledger  {}  (every charge, parcel and refund, written by the activities)",
+            self.store.display(),
+            self.ledger.display()
+        )
+    }
+
+    /// How to go on.
+    pub(super) fn again(&self) -> String {
+        format!("{} demo --dir {}", program(), self.dir.display())
+    }
+
+    /// For the end.
+    pub(super) fn closing(&self, order: &str) -> String {
+        let (store, program) = (self.store.display(), program());
+        format!(
+            "Look around:\n  \
+             {program} instance list --store {store}\n  \
+             {program} instance history {order} --store {store}\n  \
+             less {}",
+            self.ledger.display()
+        )
+    }
+}
+
+/// This command as it was called: in a checkout it is not on the path.
+fn program() -> String {
+    std::env::args_os().next().map_or_else(|| "outlast".into(), |name| name.to_string_lossy().into_owned())
+}

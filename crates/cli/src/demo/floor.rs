@@ -1,0 +1,120 @@
+//! The shop floor: customers who place orders, a person who approves, and somebody who watches.
+//!
+//! They are three futures of one task, and they know the orders only through the client, as any other process would.
+
+use super::board::{Board, status};
+use super::books::Books;
+use super::entry::Entry;
+use super::order::{APPROVAL, APPROVED, AWAITS_APPROVAL};
+use super::screen::Screen;
+use crate::failure::Failure;
+use outlast::client::{Client, Conflict};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+/// More customers than this are not let in at once.
+const MOST_OPEN: usize = 64;
+/// From one customer to the next.
+const BETWEEN_ORDERS_MS: u64 = 160;
+/// How often the board is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The shop, open for business.
+pub(super) struct Floor<'a> {
+    pub(super) client: &'a Client,
+    pub(super) books: &'a Books,
+    pub(super) board: RefCell<Board>,
+}
+
+impl Floor<'_> {
+    /// Runs until every order of the batch has been placed and has ended.
+    pub(super) async fn run(&self, screen: &mut Screen) -> Result<(), Failure> {
+        tokio::try_join!(self.place_orders(), self.watch(screen)).map(|_| ())
+    }
+
+    /// Places what was not placed before.
+    async fn place_orders(&self) -> Result<(), Failure> {
+        let (batch, waiting) = {
+            let board = self.board.borrow();
+            let is_new = |id: &String| !board.open.contains_key(id) && !board.ended.contains_key(id);
+            (board.batch, board.batch.ids().filter(is_new).collect::<Vec<_>>())
+        };
+        for id in waiting {
+            sleep(Duration::from_millis(batch.ms(BETWEEN_ORDERS_MS))).await;
+            while self.board.borrow().open.len() >= MOST_OPEN {
+                sleep(LOOK).await;
+            }
+            let start = self.client.start_request("Order").instance(&id).input_typed(&batch.order(&id));
+            // A process that was killed here may have placed it already, without a line in the ledger.
+            let _receipt = start.if_exists(Conflict::UseExisting).send().await?;
+            self.books.note(Entry::Placed { order: id.clone() }).await?;
+            self.board.borrow_mut().placed(&id);
+        }
+        Ok(())
+    }
+
+    async fn watch(&self, screen: &mut Screen) -> Result<(), Failure> {
+        let mut approver = Approver::default();
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while !self.board.borrow().is_done() {
+            looks.tick().await;
+            let open: Vec<String> = self.board.borrow().open.keys().cloned().collect();
+            for id in open {
+                let seen = status(self.client, &id).await?;
+                let news = self.board.borrow_mut().saw(&id, seen);
+                if let Some(news) = news {
+                    screen.ended(&news, &self.board.borrow())?;
+                }
+            }
+            approver.look(self).await?;
+            screen.show(&self.board.borrow())?;
+        }
+        Ok(())
+    }
+}
+
+/// The person who approves expensive orders. Looks at an order for a while; says yes mostly, no sometimes, and sometimes
+/// nothing at all.
+#[derive(Default)]
+struct Approver {
+    /// Looks at an order so far, for those that have no answer yet.
+    seen: BTreeMap<String, u64>,
+    answered: BTreeSet<String>,
+}
+
+impl Approver {
+    async fn look(&mut self, floor: &Floor<'_>) -> Result<(), Failure> {
+        let answers = self.answers(&floor.board.borrow());
+        for (id, answer) in answers {
+            floor.client.raise_event(id, APPROVAL, answer).await?;
+        }
+        Ok(())
+    }
+
+    /// What is decided now.
+    fn answers(&mut self, board: &Board) -> Vec<(String, &'static str)> {
+        let mut answers = Vec::new();
+        for (id, open) in &board.open {
+            if open.step != AWAITS_APPROVAL || self.answered.contains(id) {
+                continue;
+            }
+            let mut dice = board.batch.dice(&format!("approval/{id}"));
+            let answer = match dice.below(100) {
+                0..70 => APPROVED,
+                70..85 => "the credit limit is reached",
+                _ => continue, // Out for lunch.
+            };
+            let looks = self.seen.entry(id.clone()).or_default();
+            *looks += 1;
+            let enough = board.batch.ms(2 + dice.below(12));
+            if *looks > enough {
+                self.answered.insert(id.clone());
+                answers.push((id.clone(), answer));
+            }
+        }
+        answers
+    }
+}

@@ -1,0 +1,86 @@
+//! The payment gateway: money moves once per payment, but its line is bad.
+//!
+//! It fails before it takes money, and it takes money and loses the answer. Whoever calls must call again with the same
+//! payment id, which the order made once and keeps in its history. The gateway looks that id up in its books.
+
+use super::books::Open;
+use super::dice::Dice;
+use super::entry::Entry;
+use super::shop::Shop;
+use outlast::ActivityContext;
+use outlast::runtime::registry::ActivityRegistryBuilder;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::sync::Arc;
+
+/// How often in a hundred: a card is no good, a call fails, an answer is lost.
+const DECLINES: u64 = 3;
+const UNAVAILABLE: u64 = 20;
+const LOST: u64 = 10;
+
+/// What the gateway is asked for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Payment {
+    /// Chosen by the order, once.
+    pub(super) id: String,
+    pub(super) order: String,
+    pub(super) cents: u64,
+}
+
+/// What the gateway says when it can be understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Answer {
+    Charged,
+    Declined,
+}
+
+pub(super) fn register(shop: &Arc<Shop>, registry: ActivityRegistryBuilder) -> ActivityRegistryBuilder {
+    registry.register_typed("Charge", shop.bound(charge)).register_typed("Refund", shop.bound(refund))
+}
+
+async fn charge(shop: Arc<Shop>, ctx: ActivityContext, payment: Payment) -> Result<Answer, String> {
+    let batch = *shop.batch();
+    // Every call has its own luck; a card has the same for all of them.
+    let card = batch.dice(&format!("card/{}", payment.order));
+    let luck = move |call: u64, order: &str| batch.dice(&format!("call/{order}/{call}"));
+    shop.perform(&ctx, move |books| take(books, &payment, card, luck)).await?
+}
+
+fn take(
+    books: &mut Open,
+    payment: &Payment,
+    mut card: Dice,
+    luck: impl FnOnce(u64, &str) -> Dice,
+) -> io::Result<Result<Answer, String>> {
+    let order = payment.order.clone();
+    let rolled = luck(books.calls(&payment.id), &order).below(100);
+    if rolled < UNAVAILABLE {
+        books.note(Entry::Unavailable { order, payment: payment.id.clone() })?;
+        return Ok(Err("503: the gateway is busy".to_string()));
+    }
+    let answer_lost = rolled < UNAVAILABLE + LOST;
+    let entry = match card.below(100) < DECLINES {
+        true => Entry::Declined { order },
+        false => Entry::Charged { order, cents: payment.cents, answer_lost },
+    };
+    let is_first = books.done(&payment.id).is_none();
+    Ok(match books.once(&payment.id, |_| entry)? {
+        Entry::Declined { .. } => Ok(Answer::Declined),
+        // The money is gone all the same.
+        _ if is_first && answer_lost => Err("the connection was lost before the answer came".to_string()),
+        _ => Ok(Answer::Charged),
+    })
+}
+
+/// Gives back what was taken for a payment, if anything was: whoever asks may not know.
+async fn refund(shop: Arc<Shop>, ctx: ActivityContext, payment: Payment) -> Result<bool, String> {
+    let key = format!("{}/refund", payment.id);
+    let deed = move |books: &mut Open| match books.done(&payment.id) {
+        Some(Entry::Charged { cents, .. }) => {
+            let refund = Entry::Refunded { order: payment.order, cents: *cents };
+            books.once(&key, |_| refund).map(|_| true)
+        }
+        _ => Ok(false),
+    };
+    shop.perform(&ctx, deed).await
+}

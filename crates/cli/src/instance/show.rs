@@ -1,0 +1,176 @@
+//! `outlast instance show`
+
+use super::unknown;
+use crate::args::ShowArgs;
+use crate::failure::Failure;
+use crate::moment::moment;
+use crate::output::{plain, print};
+use crate::store::{self, Intent};
+use outlast::client::Client;
+use outlast::runtime::OrchestrationStatus;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Descendants that are shown; a tree may have thousands.
+const MOST_DESCENDANTS: usize = 200;
+
+pub(super) async fn run(args: ShowArgs) -> Result<(), Failure> {
+    let client = store::open(&args.common.store, Intent::Read).await?;
+    let Some(shown) = look(&client, &args.instance).await? else {
+        return Err(unknown(&args.instance, &args.common.store));
+    };
+    print(args.common.output, &shown, Shown::text)
+}
+
+#[derive(Serialize)]
+struct Shown {
+    instance: String,
+    orchestration: String,
+    version: String,
+    status: String,
+    execution: u64,
+    executions: Vec<u64>,
+    parent: Option<String>,
+    created_ms: u64,
+    updated_ms: u64,
+    /// What it returned.
+    output: Option<String>,
+    /// Why it failed.
+    failure: Option<Ended>,
+    custom_status: Option<String>,
+    custom_status_version: u64,
+    kv: BTreeMap<String, String>,
+    descendants: Vec<Descendant>,
+    descendants_left_out: usize,
+}
+
+#[derive(Serialize)]
+struct Ended {
+    category: String,
+    message: String,
+}
+
+#[derive(Serialize)]
+struct Descendant {
+    instance: String,
+    parent: Option<String>,
+    orchestration: String,
+    status: String,
+}
+
+async fn look(client: &Client, instance: &str) -> Result<Option<Shown>, Failure> {
+    let (output, failure, custom_status, custom_status_version) =
+        match client.get_orchestration_status(instance).await? {
+            OrchestrationStatus::NotFound => return Ok(None),
+            OrchestrationStatus::Running { custom_status, custom_status_version } => {
+                (None, None, custom_status, custom_status_version)
+            }
+            OrchestrationStatus::Completed { output, custom_status, custom_status_version } => {
+                (Some(output), None, custom_status, custom_status_version)
+            }
+            OrchestrationStatus::Failed { details, custom_status, custom_status_version } => {
+                let ended =
+                    Ended { category: details.category().to_string(), message: details.display_message() };
+                (None, Some(ended), custom_status, custom_status_version)
+            }
+        };
+    let info = client.get_instance_info(instance).await?;
+    let below: Vec<String> =
+        client.get_instance_tree(instance).await?.all_ids.into_iter().filter(|id| id != instance).collect();
+    let descendants_left_out = below.len().saturating_sub(MOST_DESCENDANTS);
+    let mut descendants = Vec::new();
+    for id in below.into_iter().take(MOST_DESCENDANTS) {
+        let info = client.get_instance_info(&id).await?;
+        descendants.push(Descendant {
+            instance: id,
+            parent: info.parent_instance_id,
+            orchestration: info.orchestration_name,
+            status: info.status,
+        });
+    }
+    Ok(Some(Shown {
+        instance: info.instance_id,
+        orchestration: info.orchestration_name,
+        version: info.orchestration_version,
+        status: info.status,
+        execution: info.current_execution_id,
+        executions: client.list_executions(instance).await?,
+        parent: info.parent_instance_id,
+        created_ms: info.created_at,
+        updated_ms: info.updated_at,
+        output,
+        failure,
+        custom_status,
+        custom_status_version,
+        kv: client.get_kv_all_values(instance).await?.into_iter().collect(),
+        descendants,
+        descendants_left_out,
+    }))
+}
+
+impl Shown {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let mut row = |name: &str, value: &str| text.push_str(&format!("{name:<15}{}\n", plain(value)));
+        row("instance", &self.instance);
+        row("orchestration", &format!("{} {}", self.orchestration, self.version));
+        row("status", &self.status);
+        match self.executions.as_slice() {
+            [] | [_] => row("execution", &self.execution.to_string()),
+            kept => row("execution", &format!("{} ({} are kept)", self.execution, kept.len())),
+        }
+        if let Some(parent) = &self.parent {
+            row("parent", parent);
+        }
+        row("created (UTC)", &moment(self.created_ms));
+        row("updated (UTC)", &moment(self.updated_ms));
+        if let Some(output) = &self.output {
+            row("output", output);
+        }
+        if let Some(ended) = &self.failure {
+            row("failure", &format!("{} ({})", ended.message, ended.category));
+        }
+        if let Some(status) = &self.custom_status {
+            row("custom status", &format!("{status} (version {})", self.custom_status_version));
+        }
+        for (index, (key, value)) in self.kv.iter().enumerate() {
+            row(if index == 0 { "keys" } else { "" }, &format!("{key} = {value}"));
+        }
+        text.push_str(&self.tree());
+        text
+    }
+
+    /// Descendants, children under their parents.
+    fn tree(&self) -> String {
+        if self.descendants.is_empty() {
+            return String::new();
+        }
+        let mut text = "descendants\n".to_string();
+        // A stack, not recursion: nobody bounds how deep a tree is.
+        let mut open: Vec<(&str, usize)> = self.below(&self.instance).map(|child| (child, 1)).collect();
+        open.reverse();
+        while let Some((id, depth)) = open.pop() {
+            if let Some(shown) = self.descendants.iter().find(|descendant| descendant.instance == id) {
+                let indent = "  ".repeat(depth.min(20));
+                text.push_str(&format!(
+                    "{indent}{}  {}  {}\n",
+                    plain(id),
+                    plain(&shown.orchestration),
+                    shown.status
+                ));
+            }
+            let mut children: Vec<(&str, usize)> = self.below(id).map(|child| (child, depth + 1)).collect();
+            children.reverse();
+            open.extend(children);
+        }
+        if self.descendants_left_out > 0 {
+            text.push_str(&format!("  and {} more\n", self.descendants_left_out));
+        }
+        text
+    }
+
+    fn below<'a>(&'a self, parent: &str) -> impl Iterator<Item = &'a str> {
+        let children = self.descendants.iter().filter(move |child| child.parent.as_deref() == Some(parent));
+        children.map(|child| child.instance.as_str())
+    }
+}

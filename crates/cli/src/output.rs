@@ -1,0 +1,68 @@
+//! Printing for people and for programs.
+
+use crate::args::Format;
+use crate::failure::Failure;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Prints the JSON of a value, or what is made of it for people.
+pub(crate) fn print<T: Serialize>(
+    format: Format,
+    value: &T,
+    text: impl FnOnce(&T) -> String,
+) -> Result<(), Failure> {
+    let text = match format {
+        Format::Table => text(value),
+        Format::Json => {
+            serde_json::to_string_pretty(value).map_err(|error| Failure::new(error.to_string()))? + "\n"
+        }
+    };
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// Columns as wide as they must be. The last one is not padded.
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let mut widths: Vec<usize> = header.iter().map(|cell| cell.chars().count()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let padded: String = cells.zip(&widths).map(|(cell, width)| format!("{cell:<width$}  ")).collect();
+        format!("{}\n", padded.trim_end())
+    };
+    let mut text = line(&mut header.iter().copied());
+    for row in rows {
+        text.push_str(&line(&mut row.iter().map(String::as_str)));
+    }
+    text
+}
+
+/// Text of somebody else on one line: what would move the cursor of a terminal is spelled out.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars()
+        .flat_map(|char| match char.is_control() {
+            true => char.escape_default().collect::<Vec<_>>(),
+            false => vec![char],
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let rows = [vec!["a".to_string(), "x".to_string()], vec!["long".to_string(), String::new()]];
+        assert_eq!(table(&["ID", "STATUS"], &rows), "ID    STATUS\na     x\nlong\n");
+    }
+
+    #[test]
+    fn control_characters_are_spelled_out() {
+        assert_eq!(plain("a\n\u{1b}[31mü"), "a\\n\\u{1b}[31mü");
+    }
+}

@@ -1,0 +1,90 @@
+//! The demo without violence.
+
+use crate::support::{demo, ledger_lines, outlast, run, said};
+use std::path::Path;
+
+const TINY: [&str; 4] = ["--orders", "3", "--pace", "0"];
+
+fn rewrite_ledger(dir: &Path, change: impl FnOnce(&mut Vec<String>)) {
+    let mut lines = ledger_lines(dir);
+    change(&mut lines);
+    std::fs::write(dir.join("ledger.jsonl"), lines.join("\n") + "\n").unwrap();
+}
+
+#[test]
+fn a_run_proves_itself_and_names_its_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = run(demo(dir.path(), &TINY)).fine();
+    let store = dir.path().join("shop.db").display().to_string();
+    let ledger = dir.path().join("ledger.jsonl").display().to_string();
+    for part in ["Batch 1: 3 orders", "3 placed, 3 ended", "It holds", &store, &ledger] {
+        assert!(out.contains(part), "{part} in {out}");
+    }
+    assert!(!out.contains('\u{1b}'), "not a terminal: {out:?}");
+}
+
+#[test]
+fn a_finished_run_is_followed_by_a_new_batch_or_forgotten() {
+    let dir = tempfile::tempdir().unwrap();
+    run(demo(dir.path(), &TINY)).fine();
+    let next = run(demo(dir.path(), &TINY)).fine();
+    for part in ["The last run is finished: batch 1 of 3 orders, proven", "Batch 2: 3 orders", "It holds"] {
+        assert!(next.contains(part), "{part} in {next}");
+    }
+    let fresh = run(demo(dir.path(), &["--orders", "2", "--pace", "0", "--fresh"])).fine();
+    assert!(fresh.contains("Batch 1: 2 orders") && !fresh.contains("last run"), "{fresh}");
+}
+
+#[test]
+fn a_proof_that_does_not_hold_is_a_failure() {
+    let dir = tempfile::tempdir().unwrap();
+    run(demo(dir.path(), &["--orders", "6", "--pace", "0"])).fine();
+    rewrite_ledger(dir.path(), |lines| {
+        lines.retain(|line| !line.contains("\"proven\""));
+        let charged = lines.iter().find(|line| line.contains("\"charged\"")).unwrap();
+        let again = charged.replace("\"key\":\"", "\"key\":\"again-");
+        lines.push(again);
+    });
+    let said = run(demo(dir.path(), &TINY));
+    assert_eq!((said.code, said.err.as_str()), (Some(1), ""), "everything is in the proof");
+    for part in ["all 6 orders of the last run have ended", "IT DOES NOT HOLD", "charged 2 times"] {
+        assert!(said.out.contains(part), "{part} in {}", said.out);
+    }
+}
+
+#[test]
+fn an_order_that_the_store_lost_is_not_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    run(demo(dir.path(), &TINY)).fine();
+    rewrite_ledger(dir.path(), |lines| lines.retain(|line| !line.contains("\"proven\"")));
+    std::fs::remove_file(dir.path().join("shop.db")).unwrap();
+    let error = run(demo(dir.path(), &TINY)).failed();
+    assert!(error.contains("tells of 3 orders, but the store") && error.contains("--fresh"), "{error}");
+    run(demo(dir.path(), &["--orders", "1", "--pace", "0", "--fresh"])).fine();
+}
+
+#[test]
+fn files_of_others_are_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = dir.path().join("ledger.jsonl");
+    std::fs::write(&ledger, "my own").unwrap();
+    let error = run(demo(dir.path(), &["--fresh"])).failed();
+    assert!(error.contains("not a ledger of the demo"), "{error}");
+    assert_eq!(std::fs::read_to_string(&ledger).unwrap(), "my own");
+    std::fs::remove_file(&ledger).unwrap();
+
+    let store = dir.path().join("shop.db");
+    std::fs::write(&store, "my own").unwrap();
+    let error = run(demo(dir.path(), &["--fresh"])).failed();
+    assert!(error.contains("without its ledger"), "{error}");
+    assert_eq!(std::fs::read_to_string(&store).unwrap(), "my own");
+    assert!(!ledger.exists());
+}
+
+#[test]
+fn colours_are_never_forced_on_a_pipe() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = outlast(demo(dir.path(), &TINY));
+    command.env("CLICOLOR_FORCE", "1").env("TERM", "xterm-256color");
+    assert!(!said(command.output().unwrap()).fine().contains('\u{1b}'));
+}

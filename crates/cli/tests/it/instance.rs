@@ -1,0 +1,217 @@
+//! `outlast instance` on a store that a program made.
+
+use crate::support::{Said, run};
+use outlast::client::Client;
+use outlast::providers::sqlite::SqliteProvider;
+use outlast::runtime::registry::ActivityRegistry;
+use outlast::runtime::{OrchestrationStatus, Runtime};
+use outlast::{OrchestrationContext, OrchestrationRegistry};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// A runtime on a file, in this process.
+struct Program {
+    runtime: Arc<Runtime>,
+    client: Client,
+}
+
+async fn greeting(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    ctx.set_custom_status("greets");
+    ctx.set_kv_value("colour", "blue");
+    let said = ctx.schedule_activity("Say", "s3cret input").await?;
+    ctx.schedule_sub_orchestration("Leaf", "").await?;
+    Ok(said)
+}
+
+async fn parked(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    Ok(ctx.schedule_wait("go").await)
+}
+
+impl Program {
+    async fn start(store: &Path) -> Self {
+        let store =
+            Arc::new(SqliteProvider::new(&format!("sqlite:{}", store.display()), None).await.unwrap());
+        let client = Client::new(store.clone());
+        let activities = ActivityRegistry::builder()
+            .register("Say", |_, _: String| async { Ok("s3cret\u{1b}[31m result".to_string()) })
+            .build();
+        let orchestrations = OrchestrationRegistry::builder()
+            .register("Greeting", greeting)
+            .register("Parked", parked)
+            .register("Leaf", |_, _: String| async { Ok("leaf".to_string()) })
+            .register("Broken", |_, _: String| async { Err("it is broken".to_string()) })
+            .build();
+        let runtime = Runtime::start_with_store(store, activities, orchestrations).await;
+        Self { runtime, client }
+    }
+
+    async fn run(&self, instance: &str, orchestration: &str) -> OrchestrationStatus {
+        self.client.start_orchestration(instance, orchestration, "").await.unwrap();
+        self.client.wait_for_orchestration(instance, LONG).await.unwrap()
+    }
+}
+
+/// A folder, and in it a store with six instances (two are children), one of them running, and nobody at work.
+async fn a_store() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("some jobs.db");
+    let program = Program::start(&path).await;
+    program.run("hello-1", "Greeting").await;
+    program.run("broken-1", "Broken").await;
+    program.run("hello-2", "Greeting").await;
+    program.client.start_orchestration("parked-1", "Parked", "").await.unwrap();
+    while program.client.get_orchestration_status("parked-1").await.unwrap() == OrchestrationStatus::NotFound
+    {
+        tokio::task::yield_now().await;
+    }
+    program.runtime.shutdown(None).await;
+    (dir, path)
+}
+
+fn ask(store: &Path, args: &[&str]) -> Said {
+    let store = store.to_str().unwrap();
+    run(["instance"].iter().chain(args).chain(&["--store", store]))
+}
+
+fn ids(page: &serde_json::Value) -> Vec<String> {
+    let instances = page["instances"].as_array().unwrap();
+    instances.iter().map(|instance| instance["instance"].as_str().unwrap().to_string()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_is_filtered_and_paged() {
+    let (_dir, store) = a_store().await;
+    let all = ids(&ask(&store, &["list", "-o", "json"]).json());
+    assert_eq!(all.len(), 6, "{all:?}");
+    assert_eq!((all[0].as_str(), all[5].as_str()), ("parked-1", "hello-1"), "newest first");
+    for (filter, expected) in [
+        (&["--status", "running"][..], &["parked-1"][..]),
+        (&["--status", "failed"], &["broken-1"]),
+        (&["--name", "Greeting"], &["hello-2", "hello-1"]),
+        (&["--prefix", "broken"], &["broken-1"]),
+        (&["--name", "Nobody"], &[]),
+    ] {
+        let args = [&["list", "--output", "json"], filter].concat();
+        assert_eq!(ids(&ask(&store, &args).json()), expected, "{filter:?}");
+    }
+
+    let mut paged = Vec::new();
+    let mut after: Option<String> = None;
+    loop {
+        let mut args = vec!["list", "-o", "json", "--limit", "4"];
+        args.extend(after.iter().flat_map(|after| ["--after", after]));
+        let page = ask(&store, &args).json();
+        paged.extend(ids(&page));
+        match page["next"].as_str() {
+            Some(next) => after = Some(next.to_string()),
+            None => break,
+        }
+    }
+    assert_eq!(paged, all);
+
+    let table = ask(&store, &["list", "--limit", "1"]).fine();
+    assert!(table.starts_with("INSTANCE") && table.contains("parked-1  Parked 1.0.0   Running"), "{table}");
+    assert!(table.contains("go on with --after '"), "{table}");
+    assert_eq!(ask(&store, &["list", "--name", "Nobody"]).fine(), "No instance matches.\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_is_shown_with_everything_about_it() {
+    let (_dir, store) = a_store().await;
+    let shown = ask(&store, &["show", "hello-1", "-o", "json"]).json();
+    assert_eq!((&shown["status"], &shown["custom_status"]), (&"Completed".into(), &"greets".into()));
+    assert_eq!((&shown["kv"]["colour"], &shown["failure"]), (&"blue".into(), &serde_json::Value::Null));
+    assert_eq!(shown["descendants"][0]["orchestration"], "Leaf");
+    assert_eq!(shown["descendants"][0]["parent"], "hello-1");
+
+    let text = ask(&store, &["show", "hello-1"]).fine();
+    for part in ["Greeting 1.0.0", "Completed", "greets (version 1)", "colour = blue", "  hello-1::sub::"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(!text.contains('\u{1b}') && text.contains("s3cret\\u{1b}[31m"), "spelled out: {text:?}");
+
+    let failed = ask(&store, &["show", "broken-1", "-o", "json"]).json();
+    assert_eq!(
+        (&failed["failure"]["message"], &failed["output"]),
+        (&"it is broken".into(), &serde_json::Value::Null)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_history_keeps_payloads_to_itself_unless_asked() {
+    let (_dir, store) = a_store().await;
+    let text = ask(&store, &["history", "hello-1"]).fine();
+    for part in ["OrchestrationStarted", "ActivityScheduled", "Say", "OrchestrationCompleted"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let json = ask(&store, &["history", "hello-1", "-o", "json"]).fine();
+    for hidden in [&text, &json] {
+        assert!(!hidden.contains("s3cret") && !hidden.contains("blue"), "{hidden}");
+    }
+    assert!(ask(&store, &["history", "hello-1", "--payloads"]).fine().contains("input=s3cret input"));
+    let events = ask(&store, &["history", "hello-1", "--payloads", "-o", "json"]).json();
+    let events: Vec<outlast::Event> = serde_json::from_value(events["events"].clone()).unwrap();
+    assert!(events.last().unwrap().is_terminal(), "whole events can be read back");
+
+    let error = ask(&store, &["history", "hello-1", "--execution", "2"]).failed();
+    assert!(error.contains("has no execution 2: the newest is 1"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn looking_changes_nothing() {
+    let (_dir, store) = a_store().await;
+    let before = std::fs::read(&store).unwrap();
+    for args in [&["list"][..], &["show", "hello-1"], &["history", "hello-1"]] {
+        ask(&store, args).fine();
+    }
+    assert!(std::fs::read(&store).unwrap() == before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_instance_is_cancelled() {
+    let (_dir, store) = a_store().await;
+    let program = Program::start(&store).await;
+    let out = ask(&store, &["cancel", "parked-1", "--reason", "no longer needed"]).fine();
+    assert!(out.contains("Asked instance 'parked-1' to stop"), "{out}");
+    let OrchestrationStatus::Failed { details, .. } =
+        program.client.wait_for_orchestration("parked-1", LONG).await.unwrap()
+    else {
+        panic!("a cancelled instance fails");
+    };
+    assert!(details.display_message().contains("no longer needed"), "{details:?}");
+    let error = ask(&store, &["cancel", "parked-1"]).failed();
+    assert!(error.contains("instance 'parked-1' has failed already: there is nothing to cancel"), "{error}");
+    program.runtime.shutdown(None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_say_what_is_wrong_and_what_to_do() {
+    let (dir, store) = a_store().await;
+    for command in ["show", "history", "cancel"] {
+        let error = ask(&store, &[command, "nobody"]).failed();
+        assert!(
+            error.contains("there is no instance 'nobody' in") && error.contains("instance list"),
+            "{error}"
+        );
+    }
+    let missing = dir.path().join("missing.db");
+    for args in [&["list"][..], &["cancel", "x"]] {
+        let error = ask(&missing, args).failed();
+        assert!(error.starts_with("error: there is no store at '") && error.contains("--store"), "{error}");
+        assert!(!missing.exists(), "nothing is made by looking");
+    }
+    let foreign = dir.path().join("notes.txt");
+    std::fs::write(&foreign, "dear diary, ".repeat(100)).unwrap();
+    for args in [&["list"][..], &["cancel", "x"]] {
+        let error = ask(&foreign, args).failed();
+        assert!(
+            error.contains("notes.txt' is not an Outlast store") && error.contains("untouched"),
+            "{error}"
+        );
+    }
+    let error = ask(&store, &["list", "--after", "bogus"]).failed();
+    assert!(error.contains("'bogus'"), "{error}");
+}

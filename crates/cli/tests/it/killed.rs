@@ -1,0 +1,80 @@
+//! The demo's promise: kill it whenever you like.
+
+use crate::support::{demo, ledger_lines, outlast, run, said, wait_until};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const SIZE: [&str; 4] = ["--orders", "14", "--pace", "0.25"];
+const SEED: u64 = 0x0074_1a57;
+
+/// Moments that are the same in every run of the test, as far as the machine allows.
+struct Moments(u64);
+
+impl Moments {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+#[test]
+fn at_ten_random_moments() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut moments = Moments(SEED);
+    for kill in 1..=10 {
+        let mut child = outlast(demo(dir.path(), &SIZE)).stdout(Stdio::piped()).spawn().unwrap();
+        // So many deeds later, and then some milliseconds, which may fall into a commit, a sync, or between the two.
+        let enough = ledger_lines(dir.path()).len() + 3 + usize::try_from(moments.below(8)).unwrap();
+        wait_until("the ledger has grown", || {
+            ledger_lines(dir.path()).len() >= enough || child.try_wait().unwrap().is_some()
+        });
+        std::thread::park_timeout(Duration::from_millis(moments.below(20)));
+        assert!(child.try_wait().unwrap().is_none(), "it ended before kill {kill}: make the batch larger");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let mut out = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        assert_eq!(out.contains("of the last run, going on"), kill > 1, "{out}");
+    }
+    let out = run(demo(dir.path(), &SIZE)).fine();
+    for part in ["of the last run, going on", "14 placed, 14 ended", "restarts    10 survived", "It holds"] {
+        assert!(out.contains(part), "{part} in {out}");
+    }
+}
+
+#[test]
+fn politely() {
+    let dir = tempfile::tempdir().unwrap();
+    for (signal, name) in [("-INT", "Ctrl-C"), ("-TERM", "Terminated")] {
+        let mut child = outlast(demo(dir.path(), &SIZE)).stdout(Stdio::piped()).spawn().unwrap();
+        let before = ledger_lines(dir.path()).len();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        wait_until("it works", || ledger_lines(dir.path()).len() > before + 5);
+        let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        let mut text = String::new();
+        out.read_to_string(&mut text).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
+        for part in [name, "Nothing is lost: start it again to go on"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+    let out = run(demo(dir.path(), &SIZE)).fine();
+    assert!(out.contains("restarts    2 survived") && out.contains("It holds"), "{out}");
+}
+
+#[test]
+fn two_demos_do_not_share_a_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut first = outlast(demo(dir.path(), &SIZE)).stdout(Stdio::piped()).spawn().unwrap();
+    // Kept until the end: a demo that nobody reads from gives up.
+    let mut out = BufReader::new(first.stdout.take().unwrap());
+    out.read_line(&mut String::new()).unwrap();
+    for more in [&SIZE[..], &["--fresh"]] {
+        let error = said(outlast(demo(dir.path(), more)).output().unwrap()).failed();
+        assert!(error.contains("another demo is running in this folder"), "{error}");
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+}

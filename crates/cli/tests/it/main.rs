@@ -1,0 +1,10 @@
+//! The real command, as a person or a script runs it.
+// A test fails by panicking.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod demo;
+mod instance;
+#[cfg(unix)]
+mod killed;
+mod support;
+mod usage;
