@@ -1,19 +1,45 @@
-//! `cargo xtask bench`: benchmarks live in their own package and are always built for release.
+//! `cargo xtask bench`: benchmarks live in their own packages and are always built for release.
+
+mod compare;
 
 use std::process::{ExitCode, Stdio};
 
 use crate::command::listing;
 use crate::process;
 
-/// The benchmarks of `outlast-bench`, by the name of its subcommand.
-const BENCHES: &[(&str, &str)] = &[("provider", "the storage providers, operation by operation")];
+/// A benchmark by its name.
+struct Bench {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> Result<ExitCode, String>,
+}
+
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "provider",
+        about: "the storage providers, operation by operation",
+        run: |args| of_the_package("provider", args),
+    },
+    Bench { name: "compare", about: "whole orchestrations, next to a peer and to floors", run: compare::run },
+];
 
 pub(crate) fn details() -> String {
-    format!("benchmarks (the rest of the line goes to the benchmark):\n{}", listing(BENCHES.iter().copied()))
+    let rows = listing(BENCHES.iter().map(|bench| (bench.name, bench.about)));
+    format!("benchmarks (the rest of the line goes to the benchmark):\n{rows}")
 }
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
-    let mut command = process::cargo(&call(args)?);
+    let (name, rest) = args.split_first().ok_or_else(|| format!("bench: which one?\n\n{}", details()))?;
+    let bench = BENCHES
+        .iter()
+        .find(|bench| bench.name == name)
+        .ok_or_else(|| format!("bench: there is no benchmark `{name}`\n\n{}", details()))?;
+    (bench.run)(rest)
+}
+
+/// Runs a subcommand of `outlast-bench`.
+fn of_the_package(name: &str, args: &[String]) -> Result<ExitCode, String> {
+    let mut command = process::cargo(&call(name, args));
     let status = command
         .stdin(Stdio::inherit())
         .status()
@@ -21,13 +47,9 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn call(args: &[String]) -> Result<Vec<String>, String> {
-    let name = args.first().ok_or_else(|| format!("bench: which one?\n\n{}", details()))?;
-    if !BENCHES.iter().any(|(bench, _)| bench == name) {
-        return Err(format!("bench: there is no benchmark `{name}`\n\n{}", details()));
-    }
-    let cargo = ["run", "--release", "-p", "outlast-bench", "--"];
-    Ok(cargo.into_iter().map(str::to_string).chain(args.iter().cloned()).collect())
+fn call(name: &str, args: &[String]) -> Vec<String> {
+    let cargo = ["run", "--release", "-p", "outlast-bench", "--", name];
+    cargo.into_iter().map(str::to_string).chain(args.iter().cloned()).collect()
 }
 
 #[cfg(test)]
@@ -36,17 +58,16 @@ mod tests {
 
     #[test]
     fn arguments_are_passed_on() {
-        let args = ["provider", "--store", "sqlite"].map(str::to_string);
-        assert_eq!(
-            call(&args).unwrap().join(" "),
-            "run --release -p outlast-bench -- provider --store sqlite"
-        );
+        let args = ["--store", "sqlite"].map(str::to_string);
+        let expected = "run --release -p outlast-bench -- provider --store sqlite";
+        assert_eq!(call("provider", &args).join(" "), expected);
     }
 
     #[test]
     fn an_unknown_benchmark_lists_what_exists() {
         for args in [vec![], vec!["peers".to_string()]] {
-            assert!(call(&args).unwrap_err().contains("provider"));
+            let error = run(&args).unwrap_err();
+            assert!(BENCHES.iter().all(|bench| error.contains(bench.name)), "{error}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The cases, their floors and their targets.
 
+use crate::floor::{SOUND_1_PER_SECOND, SOUND_64_PER_SECOND};
 use crate::report::{Report, Row, median};
 use crate::{cpu, floor, hello};
 use outlast_provider::model::{Event, EventKind, WorkItem};
@@ -21,10 +22,6 @@ type Case = fn(&Plan, &mut Report);
 
 const CASES: [(&str, Case); 5] =
     [("hello64", hello_64), ("hello1", hello_1), ("timers", timers), ("history", history), ("idle", idle)];
-
-/// Below these the machine is not what the targets were set on.
-const FLOOR_64_PER_SECOND: f64 = 18_000.0;
-const FLOOR_1_PER_SECOND: f64 = 640.0;
 
 impl Plan {
     pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
@@ -135,9 +132,9 @@ fn hello_64(plan: &Plan, report: &mut Report) {
     let share = ours / floor * 100.0;
     report.verdict("64 callers: at least 40 % of floor-64", format!("{share:.1} %"), share >= 40.0);
     report.verdict("at most 22 statements per cycle", format!("{statements:.2}"), statements <= 22.0);
-    let sound = floor >= FLOOR_64_PER_SECOND;
+    let sound = floor >= SOUND_64_PER_SECOND;
     report.verdict(
-        format!("floor-64 sound (at least {FLOOR_64_PER_SECOND}/s)"),
+        format!("floor-64 sound (at least {SOUND_64_PER_SECOND}/s)"),
         format!("{floor:.0}/s"),
         sound,
     );
@@ -177,9 +174,9 @@ fn hello_1(plan: &Plan, report: &mut Report) {
     let share = ours / floor * 100.0;
     report.verdict("1 caller: at least 70 % of floor-1", format!("{share:.1} %"), share >= 70.0);
     report.verdict("fetches waiting: 4 syncs per cycle", format!("{fused_syncs:.2}"), fused_syncs <= 4.0);
-    let sound = floor >= FLOOR_1_PER_SECOND;
+    let sound = floor >= SOUND_1_PER_SECOND;
     report.verdict(
-        format!("floor-1 sound (at least {FLOOR_1_PER_SECOND}/s)"),
+        format!("floor-1 sound (at least {SOUND_1_PER_SECOND}/s)"),
         format!("{floor:.0}/s"),
         sound,
     );

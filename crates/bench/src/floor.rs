@@ -2,8 +2,14 @@
 //! build, nobody to answer. What is left is what SQLite and the disk cost.
 
 use rusqlite::{CachedStatement, Connection, params};
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+/// Below these the machine is not what the targets were set on: cycles per second with 64 steps and with one step per
+/// transaction.
+pub(crate) const SOUND_64_PER_SECOND: f64 = 18_000.0;
+pub(crate) const SOUND_1_PER_SECOND: f64 = 640.0;
 
 /// Steps of one hello cycle.
 const STEPS: usize = 7;
@@ -31,6 +37,48 @@ const TOKEN: &str = "lock_0123456789abcdef0123456789abcdef.hello-000000";
 
 /// Runs `cycles` hellos, this many steps per transaction; returns the time per cycle.
 pub(crate) fn run(folder: &Path, cycles: usize, steps_per_transaction: usize) -> Duration {
+    let conn = open(folder);
+    let begun = Instant::now();
+    for wave in waves(cycles, steps_per_transaction) {
+        for step in 0..STEPS {
+            transaction(&conn, &wave, |instance| apply(&conn, step, instance));
+        }
+    }
+    begun.elapsed() / u32::try_from(cycles).unwrap()
+}
+
+/// Runs chains of `steps` activities, this many steps of different chains per transaction; returns the time per step.
+///
+/// A step is four transactions: take the activity, complete it, take the turn, commit it with the next activity.
+pub(crate) fn chain(folder: &Path, chains: usize, steps: usize, steps_per_transaction: usize) -> Duration {
+    let conn = open(folder);
+    let begun = Instant::now();
+    // A chain goes by the number of its first activity.
+    let chain = |instance: usize| instance * (steps + 1);
+    for wave in waves(chains, steps_per_transaction) {
+        for step in 0..3 {
+            transaction(&conn, &wave, |instance| apply(&conn, step, chain(instance)));
+        }
+        for step in 0..steps {
+            let work = |instance: usize| chain(instance) + step;
+            let each = |apply: &dyn Fn(usize, &str)| {
+                transaction(&conn, &wave, |instance| apply(work(instance), &id(chain(instance))));
+            };
+            each(&|work, _| take_work(&conn, work));
+            each(&|work, id| finish_work(&conn, work, id));
+            each(&|work, id| lock(&conn, second(work), id));
+            each(&|work, id| {
+                unlock(&conn, second(work), id);
+                event(&conn, id, number(2 * step + 3));
+                event(&conn, id, number(2 * step + 4));
+                add_work(&conn, work + 1, id);
+            });
+        }
+    }
+    begun.elapsed() / u32::try_from(chains * steps).unwrap()
+}
+
+fn open(folder: &Path) -> Connection {
     let path = folder.join("floor.db");
     for suffix in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(folder.join(format!("floor.db{suffix}")));
@@ -43,53 +91,55 @@ pub(crate) fn run(folder: &Path, cycles: usize, steps_per_transaction: usize) ->
     )
     .unwrap();
     conn.execute_batch(SCHEMA).unwrap();
-    let begun = Instant::now();
-    // Instances advance in waves of one transaction's width, each step of a kind together, as concurrent callers do.
-    let mut done = 0;
-    while done < cycles {
-        let wave = steps_per_transaction.min(cycles - done);
-        for step in 0..STEPS {
-            conn.prepare_cached("BEGIN IMMEDIATE").unwrap().execute([]).unwrap();
-            for instance in done..done + wave {
-                apply(&conn, step, instance);
-            }
-            conn.prepare_cached("COMMIT").unwrap().execute([]).unwrap();
-        }
-        done += wave;
-    }
-    begun.elapsed() / u32::try_from(cycles).unwrap()
+    conn
+}
+
+/// Instances advance in waves of one transaction's width, each step of a kind together, as concurrent callers do.
+fn waves(instances: usize, width: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..instances).step_by(width).map(move |first| first..instances.min(first + width))
+}
+
+fn transaction(conn: &Connection, wave: &Range<usize>, step: impl Fn(usize)) {
+    conn.prepare_cached("BEGIN IMMEDIATE").unwrap().execute([]).unwrap();
+    wave.clone().for_each(step);
+    conn.prepare_cached("COMMIT").unwrap().execute([]).unwrap();
+}
+
+fn id(instance: usize) -> String {
+    format!("hello-{instance:06}")
+}
+
+fn number(of: usize) -> i64 {
+    i64::try_from(of).unwrap()
+}
+
+/// The rows of an instance's two messages.
+fn first(instance: usize) -> i64 {
+    number(instance * 2 + 1)
+}
+
+fn second(instance: usize) -> i64 {
+    first(instance) + 1
 }
 
 fn apply(conn: &Connection, step: usize, instance: usize) {
-    let id = format!("hello-{instance:06}");
-    let first = i64::try_from(instance * 2 + 1).unwrap();
-    let row = i64::try_from(instance + 1).unwrap();
+    let id = id(instance);
     match step {
-        0 => enqueue(conn, first, &id, START),
-        1 => lock(conn, first, &id),
+        0 => enqueue(conn, first(instance), &id, START),
+        1 => lock(conn, first(instance), &id),
         2 => {
-            unlock(conn, first, &id);
+            unlock(conn, first(instance), &id);
             run_one(conn, "INSERT INTO instances VALUES (?1, 'Hello', '1.0.0', 1, 0, 17, 17)", params![id]);
             run_one(conn, "INSERT INTO executions VALUES (?1, 1, 'Running', NULL, 17, NULL)", params![id]);
             event(conn, &id, 1);
             event(conn, &id, 2);
-            let sql =
-                "INSERT INTO worker_queue (id, work_item, visible_at, instance_id, execution_id, activity_id)
-                       VALUES (?1, ?2, 17, ?3, 1, 2)";
-            run_one(conn, sql, params![row, WORK, id]);
+            add_work(conn, instance, &id);
         }
-        3 => {
-            let sql =
-                "UPDATE worker_queue SET lock_token = ?2, locked_until = 17, attempt_count = 1 WHERE id = ?1";
-            run_one(conn, sql, params![row, TOKEN]);
-        }
-        4 => {
-            run_one(conn, "DELETE FROM worker_queue WHERE id = ?1", params![row]);
-            enqueue(conn, first + 1, &id, DONE);
-        }
-        5 => lock(conn, first + 1, &id),
+        3 => take_work(conn, instance),
+        4 => finish_work(conn, instance, &id),
+        5 => lock(conn, second(instance), &id),
         _ => {
-            unlock(conn, first + 1, &id);
+            unlock(conn, second(instance), &id);
             run_one(conn, "UPDATE instances SET updated_at = 18 WHERE instance_id = ?1", params![id]);
             let sql = "UPDATE executions SET status = 'Completed', output = 'hello, world', completed_at = 18
                        WHERE instance_id = ?1 AND execution_id = 1";
@@ -98,6 +148,22 @@ fn apply(conn: &Connection, step: usize, instance: usize) {
             event(conn, &id, 4);
         }
     }
+}
+
+fn add_work(conn: &Connection, row: usize, id: &str) {
+    let sql = "INSERT INTO worker_queue (id, work_item, visible_at, instance_id, execution_id, activity_id)
+               VALUES (?1, ?2, 17, ?3, 1, 2)";
+    run_one(conn, sql, params![number(row + 1), WORK, id]);
+}
+
+fn take_work(conn: &Connection, row: usize) {
+    let sql = "UPDATE worker_queue SET lock_token = ?2, locked_until = 17, attempt_count = 1 WHERE id = ?1";
+    run_one(conn, sql, params![number(row + 1), TOKEN]);
+}
+
+fn finish_work(conn: &Connection, row: usize, id: &str) {
+    run_one(conn, "DELETE FROM worker_queue WHERE id = ?1", params![number(row + 1)]);
+    enqueue(conn, second(row), id, DONE);
 }
 
 fn run_one(conn: &Connection, sql: &str, params: impl rusqlite::Params) {

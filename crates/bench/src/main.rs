@@ -1,9 +1,11 @@
-//! `cargo xtask bench provider`: what the store costs, next to what the same rows cost by hand.
+//! `cargo xtask bench provider`: what the store costs, next to what the same rows cost by hand. And our part of
+//! `cargo xtask bench compare`, which starts this program once per figure.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark talks to a terminal")]
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and starts threads")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that fails stops")]
 
 mod cases;
+mod compare;
 mod cpu;
 mod floor;
 mod hello;
@@ -19,7 +21,11 @@ Measures the SQLite store on a file at synchronous=FULL, in the folder OUTLAST_B
 
   --quick       fewer and smaller rounds
   --only LIST   only these cases: hello64, hello1, timers, history, idle
-  --json FILE   also write the rows as JSON";
+  --json FILE   also write the rows as JSON
+
+outlast-bench floor hello|chain [--count N] [--steps N] [--per-transaction N] [--dir PATH]
+
+Runs one floor and prints one line of JSON.";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -29,6 +35,17 @@ fn main() -> ExitCode {
                 true => ExitCode::SUCCESS,
                 false => ExitCode::FAILURE,
             },
+            Err(message) => {
+                eprintln!("{message}\n\n{HELP}");
+                ExitCode::from(2)
+            }
+        },
+        Some("compare") => compare::main(args),
+        Some("floor") => match compare::floor(args) {
+            Ok(line) => {
+                println!("{line}");
+                ExitCode::SUCCESS
+            }
             Err(message) => {
                 eprintln!("{message}\n\n{HELP}");
                 ExitCode::from(2)

@@ -1,0 +1,112 @@
+//! What the programs tell the measurement, beside the store: asking a client for every result would be load that is
+//! not part of the case.
+
+use super::world::instance;
+use duroxide::{Client, OrchestrationStatus};
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// Nothing ended for so long: some may have failed before their end.
+const STALLED: Duration = Duration::from_secs(5);
+
+#[derive(Default)]
+pub(super) struct Progress {
+    state: Mutex<State>,
+    all_ended: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    expected: usize,
+    /// In the order in which they ended, each once: a turn that could not be committed runs again.
+    order: Vec<usize>,
+    known: HashSet<usize>,
+    steps: Vec<Instant>,
+}
+
+impl Progress {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Said before the first instance is started.
+    pub(super) fn expect(&self, count: usize) {
+        self.state().expected = count;
+    }
+
+    /// An activity of a chain runs.
+    pub(super) fn step(&self) {
+        self.state().steps.push(Instant::now());
+    }
+
+    /// An orchestration is about to return. What is not a number is the warm-up.
+    pub(super) fn end(&self, number: &str) {
+        let Ok(number) = number.parse() else { return };
+        let mut state = self.state();
+        if state.known.insert(number) {
+            state.order.push(number);
+            if state.order.len() == state.expected {
+                self.all_ended.notify_one();
+            }
+        }
+    }
+
+    pub(super) fn ended(&self) -> usize {
+        self.state().order.len()
+    }
+
+    /// When the activities of a chain ran.
+    pub(super) fn steps(&self) -> Vec<Instant> {
+        self.state().steps.clone()
+    }
+
+    /// Waits until all have ended and the last ones are seen as ended in the store; returns the time since `begun`.
+    ///
+    /// Gives up after `limit`. An instance that failed without reaching its end costs no time but its own.
+    pub(super) async fn drained(
+        &self,
+        client: &Client,
+        begun: Instant,
+        limit: Duration,
+        tail: usize,
+    ) -> Duration {
+        let (mut seen, mut moved) = (self.ended(), Instant::now());
+        while tokio::time::timeout(Duration::from_millis(100), self.all_ended.notified()).await.is_err() {
+            if self.ended() != seen {
+                (seen, moved) = (self.ended(), Instant::now());
+            } else if moved.elapsed() > STALLED && self.others_failed(client).await {
+                return moved - begun;
+            }
+            if begun.elapsed() > limit {
+                return begun.elapsed();
+            }
+        }
+        let last: Vec<usize> = self.state().order.iter().rev().take(tail).copied().collect();
+        for number in last {
+            while !is_over(client, number).await && begun.elapsed() < limit {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+        begun.elapsed()
+    }
+
+    async fn others_failed(&self, client: &Client) -> bool {
+        let missing: Vec<usize> = {
+            let state = self.state();
+            (0..state.expected).filter(|number| !state.known.contains(number)).collect()
+        };
+        for number in missing {
+            if !is_over(client, number).await {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+async fn is_over(client: &Client, number: usize) -> bool {
+    let status = client.get_orchestration_status(&instance(number)).await;
+    matches!(status, Ok(OrchestrationStatus::Completed { .. } | OrchestrationStatus::Failed { .. }))
+}

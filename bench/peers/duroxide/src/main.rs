@@ -1,0 +1,10 @@
+//! The cases of `cargo xtask bench compare`, run by duroxide.
+#![forbid(unsafe_code)]
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+#[path = "../../cases/mod.rs"]
+mod cases;
+
+fn main() -> std::process::ExitCode {
+    cases::main(std::env::args().skip(1))
+}

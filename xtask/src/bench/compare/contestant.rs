@@ -1,0 +1,117 @@
+//! Programs that are measured: built by cargo, started once per figure.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::process;
+
+pub(super) struct Contestant {
+    program: PathBuf,
+}
+
+impl Contestant {
+    /// Runs `cargo ARGS` and asks it where it put the program.
+    pub(super) fn build(args: &[&str], name: &str) -> Result<Self, String> {
+        let mut command = process::cargo(args);
+        println!("$ {}", process::display(&command));
+        command.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
+        let call = process::display(&command);
+        let output = command.output().map_err(|error| format!("`{call}` could not be run: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("`{call}` failed"));
+        }
+        let messages = String::from_utf8_lossy(&output.stdout);
+        let program = messages.lines().find_map(|line| executable(line, name));
+        Ok(Self { program: program.ok_or_else(|| format!("`{call}` built no program `{name}`"))? })
+    }
+
+    /// What the program answers. Its store goes into the folder.
+    pub(super) fn measure(&self, line: &str, folder: &Path) -> Result<Value, String> {
+        let mut command = Command::new(&self.program);
+        command.args(line.split_whitespace()).arg("--dir").arg(folder);
+        // A log of every orchestration would be measured too.
+        command.env("RUST_LOG", "error").stdin(Stdio::null());
+        let call = process::display(&command);
+        let output = command.output().map_err(|error| format!("`{call}` could not be run: {error}"))?;
+        match answer(&String::from_utf8_lossy(&output.stdout)) {
+            Some(answer) if output.status.success() => Ok(answer),
+            _ => {
+                let said = String::from_utf8_lossy(&output.stderr);
+                let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("no answer");
+                Err(format!("`{call}`: {}: {first}", output.status))
+            }
+        }
+    }
+}
+
+/// The path in a message of cargo, if it is about this program.
+fn executable(message: &str, name: &str) -> Option<PathBuf> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    (message["target"]["name"] == name).then(|| message["executable"].as_str().map(PathBuf::from))?
+}
+
+/// The last line; what a runtime logs comes before it.
+fn answer(stdout: &str) -> Option<Value> {
+    serde_json::from_str(stdout.lines().last()?).ok().filter(Value::is_object)
+}
+
+/// A folder for one store. It is below `target`, because the system's temporary folder may be in memory, where a sync
+/// costs nothing.
+pub(super) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(super) fn new(root: &Path) -> Result<Self, String> {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let base = match std::env::var_os("OUTLAST_BENCH_DIR") {
+            Some(folder) => PathBuf::from(folder),
+            None => root.join("target").join("compare"),
+        };
+        let name = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder = base.join(name);
+        std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        Ok(Self(folder))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            eprintln!("{} could not be removed: {error}", self.0.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_found_among_the_messages_of_cargo() {
+        let message = r#"{"reason":"compiler-artifact","target":{"name":"a"},"executable":"/x/a"}"#;
+        assert_eq!(executable(message, "a"), Some(PathBuf::from("/x/a")));
+        assert_eq!(executable(message, "b"), None);
+        let library = r#"{"reason":"compiler-artifact","target":{"name":"a"},"executable":null}"#;
+        assert_eq!(executable(library, "a"), None);
+        assert_eq!(executable("not JSON", "a"), None);
+    }
+
+    #[test]
+    fn the_answer_is_the_last_line() {
+        assert_eq!(answer("a log\n{\"a\":1}\n").unwrap()["a"], 1);
+        assert_eq!(answer("{\"a\":1}\npanicked\n"), None);
+        assert_eq!(answer(""), None);
+    }
+
+    #[test]
+    fn a_program_that_fails_says_why() {
+        let cargo = Contestant { program: "cargo".into() };
+        let error = cargo.measure("no-such-command", Path::new(".")).unwrap_err();
+        assert!(error.contains("cargo no-such-command") && error.contains("error: "), "{error}");
+    }
+}
