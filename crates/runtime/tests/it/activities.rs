@@ -37,3 +37,49 @@ async fn an_activity_that_cancels_its_own_token_still_has_a_result() {
     );
     runtime.shutdown(None).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn p12_a_slow_activity_holds_up_no_other() {
+    let store: Arc<dyn Provider> = Arc::new(MemoryProvider::new());
+    let (begun, ends) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
+    let activities = {
+        let (begun, ends) = (Arc::clone(&begun), Arc::clone(&ends));
+        ActivityRegistry::builder()
+            .register("Slow", move |_, _: String| {
+                let (begun, ends) = (Arc::clone(&begun), Arc::clone(&ends));
+                async move {
+                    begun.notify_one();
+                    ends.notified().await;
+                    Ok("slow".to_string())
+                }
+            })
+            .register("Fast", |_, _: String| async { Ok("fast".to_string()) })
+            .build()
+    };
+    let orchestrations = OrchestrationRegistry::builder()
+        .register("Calls", |ctx: outlast_engine::OrchestrationContext, name: String| async move {
+            ctx.schedule_activity(name, "").await
+        })
+        .build();
+    // Two at once: the slow one has a place of its own for as long as it likes.
+    let runtime = Runtime::start_with_store(store.clone(), activities, orchestrations).await;
+    let client = Client::new(store);
+    let output = async |instance: &str| match client
+        .wait_for_orchestration(instance, Duration::from_secs(60))
+        .await
+        .unwrap()
+    {
+        OrchestrationStatus::Completed { output, .. } => output,
+        other => panic!("{other:?}"),
+    };
+    client.start_orchestration("slow", "Calls", "Slow").await.unwrap();
+    begun.notified().await;
+    for nth in 0..50 {
+        let instance = format!("fast-{nth}");
+        client.start_orchestration(&instance, "Calls", "Fast").await.unwrap();
+        assert_eq!(output(&instance).await, "fast");
+    }
+    ends.notify_one();
+    assert_eq!(output("slow").await, "slow");
+    runtime.shutdown(None).await;
+}

@@ -38,11 +38,11 @@ async fn c04_passing_errors_of_renewals_are_asked_again() {
     world.end().await;
 }
 
-/// When renewals fail for longer than the lease lasts, the activity is told to stop, and runs again. It is never
+/// When renewals fail, or are not answered, for longer than the lease lasts, the activity is told to stop, and runs again. It is never
 /// acknowledged without an outcome, which would leave the instance waiting for ever.
 #[tokio::test(start_paused = true)]
 async fn c04_a_lease_that_ends_is_work_that_runs_again() {
-    for fault in [|| Fault::Transient, || Fault::Permanent] {
+    for fault in [|| Fault::Transient, || Fault::Permanent, || Fault::Hang] {
         let (world, runs) = (World::paused(Kind::Memory).await, Arc::default());
         let broken = Arc::new(AtomicUsize::new(1));
         let repaired = Arc::clone(&broken);
