@@ -6,12 +6,19 @@ use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
+/// With no other subscriber in the process, tracing asks the thread that meets a callsite first whether anybody wants it; on
+/// a thread without one the answer is no, for all threads. A global one that wants everything prevents that.
+pub(crate) fn want_every_callsite() {
+    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
+}
+
 #[derive(Clone, Default)]
 pub(crate) struct Captured(Arc<Mutex<Vec<String>>>);
 
 impl Captured {
     /// Runs `f` with this as the subscriber of the current thread.
     pub(crate) fn during<T>(&self, f: impl FnOnce() -> T) -> T {
+        want_every_callsite();
         tracing::subscriber::with_default(tracing_subscriber::registry().with(self.clone()), f)
     }
 

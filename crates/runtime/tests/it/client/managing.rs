@@ -149,6 +149,9 @@ impl Log {
 
 #[tokio::test]
 async fn each_deletion_and_pruning_is_logged_once() {
+    // With no other subscriber in the process, tracing asks the thread that meets a callsite first whether anybody wants
+    // it; on a thread without one the answer is no, for all threads. A global one that wants everything prevents that.
+    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt()
