@@ -38,4 +38,5 @@ pub use op::kv::KvValue;
 pub use opening::{Admission, Admitted, Ended, Opening, ParentLink, Past, UNKNOWN_EXECUTION, admit};
 pub use poison::{Poison, poison};
 pub use state::TraceLine;
-pub use turn::{TurnInput, TurnOutput, new_stamp, run};
+pub use turn::{TurnInput, TurnOutput, run};
+pub use version::stamp as new_stamp;

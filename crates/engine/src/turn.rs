@@ -8,7 +8,7 @@ use crate::mismatch::Mismatch;
 use crate::opening::Opening;
 use crate::outcome::Outcome;
 use crate::state::What;
-use crate::version::{Rules, stamp};
+use crate::version::Rules;
 use outlast_model::{ErrorDetails, Event, EventKind, WorkItem};
 
 /// What a turn is given.
@@ -34,11 +34,6 @@ pub struct TurnOutput {
     pub commit: Commit,
     /// What to say about it.
     pub report: Report,
-}
-
-/// The stamp for the first event of a new execution.
-pub fn new_stamp(buffer_early_signals: bool) -> String {
-    stamp(buffer_early_signals)
 }
 
 /// Runs a turn. The execution is warm afterwards, and good for another if the commit succeeds.

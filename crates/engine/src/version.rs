@@ -37,7 +37,7 @@ impl Rules {
 }
 
 /// The stamp for the first event of a new execution.
-pub(crate) fn stamp(buffer_early_signals: bool) -> String {
+pub fn stamp(buffer_early_signals: bool) -> String {
     if buffer_early_signals { format!("{CONTRACT_VERSION}+{BUFFERED}") } else { CONTRACT_VERSION.to_string() }
 }
 

@@ -63,6 +63,23 @@ impl Core {
         self.helpers.spawn(until(self.drained.clone(), task));
     }
 
+    /// Gives leased work back. If that fails too, the lease runs out by itself.
+    pub(crate) async fn give_back(
+        &self,
+        kind: Kind,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) {
+        let given = match kind {
+            Kind::Turn => self.store.abandon_orchestration_item(token, delay, ignore_attempt).await,
+            Kind::Activity => self.store.abandon_work_item(token, delay, ignore_attempt).await,
+        };
+        if let Err(error) = given {
+            tracing::debug!(target: "duroxide::runtime", kind = kind.name(), %error, "could not give work back");
+        }
+    }
+
     pub(crate) fn now_ms(&self) -> u64 {
         self.options.clock.now_ms()
     }

@@ -3,7 +3,7 @@
 use crate::builtins::builtins;
 use crate::core::Core;
 use crate::dispatch::aside::Aside;
-use crate::dispatch::lease::{Kind, Leases, renew_leases};
+use crate::dispatch::lease::{Leases, renew_leases};
 use crate::dispatch::running::Running;
 use crate::dispatch::session::{Sessions, manage_sessions};
 use crate::dispatch::warm::Warm;
@@ -241,13 +241,7 @@ async fn hand_back(core: &Arc<Core>) {
     for (kind, token) in core.leases.dropped() {
         let core = Arc::clone(core);
         answers.spawn(async move {
-            let given = match kind {
-                Kind::Turn => core.store.abandon_orchestration_item(&token, None, true).await,
-                Kind::Activity => core.store.abandon_work_item(&token, None, true).await,
-            };
-            if let Err(error) = given {
-                tracing::debug!(target: "duroxide::runtime", kind = kind.name(), %error, "could not give work back");
-            }
+            core.give_back(kind, &token, None, true).await;
             core.leases.forget_dropped(&token);
         });
     }

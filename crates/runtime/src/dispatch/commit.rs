@@ -204,15 +204,6 @@ async fn find_parents(core: &Core, items: &mut [WorkItem]) -> Result<(), Provide
     Ok(())
 }
 
-/// Gives a turn back. If that fails too, the lease runs out by itself.
-pub(super) async fn give_back(core: &Core, lease: Lease, delay: Option<Duration>, ignore_attempt: bool) {
-    let given = core.store.abandon_orchestration_item(lease.token(), delay, ignore_attempt).await;
-    if let Err(error) = given {
-        tracing::debug!(target: "duroxide::runtime", %error, "could not give a turn back");
-    }
-    lease.settle();
-}
-
 /// The store does not take the turn: the lease is lost, or something lasting is wrong. It is tried again, ever more
 /// slowly, and no delivery is counted: an instance is not poisoned by its store.
 async fn refuse(core: &Core, instance: &Arc<str>, lease: Lease, error: &ProviderError) {
@@ -229,7 +220,7 @@ async fn refuse(core: &Core, instance: &Arc<str>, lease: Lease, error: &Provider
     tracing::warn!(target: "duroxide::runtime", instance_id = %instance, %error, failures, "turn was not committed and will be run again");
     let delay =
         backoff(Duration::from_millis(50), Duration::from_secs(60), failures, core.options.entropy.as_ref());
-    give_back(core, lease, Some(delay), true).await;
+    lease.give_back(core, Some(delay), true).await;
 }
 
 fn forgive(core: &Core, instance: &Arc<str>) {

@@ -85,6 +85,7 @@ pub(crate) struct Leases {
 /// A lease that somebody works under.
 pub(crate) struct Lease {
     id: u64,
+    kind: Kind,
     leases: Arc<Leases>,
     lost: CancellationToken,
     deadline_ms: Arc<AtomicU64>,
@@ -122,7 +123,7 @@ impl Leases {
         };
         state.held.insert(id, held);
         drop(state);
-        Lease { id, leases: Arc::clone(self), lost, deadline_ms, token, settled: false }
+        Lease { id, kind, leases: Arc::clone(self), lost, deadline_ms, token, settled: false }
     }
 
     /// Leases that were dropped without being settled, so that they can be given back.
@@ -167,6 +168,12 @@ impl Lease {
 
     pub(crate) fn deadline_ms(&self) -> &Arc<AtomicU64> {
         &self.deadline_ms
+    }
+
+    /// Gives the work back to its queue.
+    pub(crate) async fn give_back(self, core: &Core, delay: Option<Duration>, ignore_attempt: bool) {
+        core.give_back(self.kind, &self.token, delay, ignore_attempt).await;
+        self.settle();
     }
 
     /// It was committed, abandoned or lost: nothing is left to give back.
@@ -222,13 +229,10 @@ fn renew(core: &Arc<Core>, id: u64) {
         let core = core_of_task;
         let (timeout, _) = core.lease_times(kind);
         let asked_at = Instant::now();
-        let ask = async {
-            match kind {
-                Kind::Turn => core.store.renew_orchestration_item_lock(&token, timeout).await,
-                Kind::Activity => core.store.renew_work_item_lock(&token, timeout).await,
-            }
+        let answer = match kind {
+            Kind::Turn => core.store.renew_orchestration_item_lock(&token, timeout).await,
+            Kind::Activity => core.store.renew_work_item_lock(&token, timeout).await,
         };
-        let answer = ask.await;
         core.leases.renewed(&core, id, asked_at, answer);
     });
 }
@@ -264,7 +268,8 @@ impl Leases {
 
     fn renewed(&self, core: &Core, id: u64, asked_at: Instant, answer: Result<(), ProviderError>) {
         let mut state = self.lock();
-        let Some(held) = state.held.get_mut(&id) else { return };
+        // An answer that comes after the lease was given up changes nothing.
+        let Some(held) = state.held.get_mut(&id).filter(|held| !held.lost.is_cancelled()) else { return };
         let (timeout, interval) = core.lease_times(held.kind);
         let now = Instant::now();
         let old = held.renew_at;

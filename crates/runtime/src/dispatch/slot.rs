@@ -4,7 +4,6 @@
 use super::aside::Aside;
 use super::backoff::backoff;
 use super::contain::contain;
-use super::lease::Kind;
 use crate::core::Core;
 use crate::observability::Stopwatch;
 use outlast_provider::ProviderError;
@@ -130,12 +129,6 @@ async fn round<Q: Queue>(core: &Arc<Core>, queue: &Q, slot: usize) -> Result<Dur
 /// Gives back what a panic left behind. It counts as a delivery: work that panics the dispatcher must not do so for ever.
 async fn give_back_dropped(core: &Core) {
     for (kind, token) in core.leases.take_dropped() {
-        let given = match kind {
-            Kind::Turn => core.store.abandon_orchestration_item(&token, Some(SHORT_PAUSE), false).await,
-            Kind::Activity => core.store.abandon_work_item(&token, Some(SHORT_PAUSE), false).await,
-        };
-        if let Err(error) = given {
-            tracing::debug!(target: "duroxide::runtime", kind = kind.name(), %error, "could not give work back");
-        }
+        core.give_back(kind, &token, Some(SHORT_PAUSE), false).await;
     }
 }

@@ -1,7 +1,7 @@
 //! Turns: recall the instance, let the engine decide, commit.
 
 use super::aside::Aside;
-use super::commit::{self, Committing};
+use super::commit::Committing;
 use super::history::{self, Known, Unknown};
 use super::lease::{Kind, Lease};
 use super::slot::{Fetched, Queue};
@@ -11,8 +11,8 @@ use crate::core::Core;
 use crate::handler::OrchestrationHandler;
 use crate::observability::Stopwatch;
 use outlast_engine::{
-    Admission, Admitted, Code, Ended, Execution, KvValue, Opening, OrchestrationContext, Past, Poison, Setup,
-    TurnInput, TurnOutput,
+    Admission, Admitted, Code, Commit, Ended, Execution, KvValue, Opening, OrchestrationContext, Past,
+    Poison, Report, Setup, TurnInput, TurnOutput,
 };
 use outlast_model::{ErrorDetails, Event, PoisonMessageType, WorkItem};
 use outlast_provider::{FetchedTurn, LoadedTurn, ProviderError, TurnRequest};
@@ -167,10 +167,7 @@ impl Turn<'_> {
 
     /// A turn that only takes its messages off the queue.
     fn nothing_but(&self, execution_id: u64, notices: Vec<WorkItem>, keep: Keep) -> Verdict {
-        let mut output = TurnOutput { commit: Default::default(), report: Default::default() };
-        output.commit.execution_id = execution_id;
-        output.commit.orchestrator_items = notices;
-        Verdict::Commit { output: Box::new(output), keep }
+        Verdict::Commit { output: Box::new(only_messages(execution_id, notices)), keep }
     }
 
     fn run(&self, lease: &Lease, known: Known, admitted: Admitted, attempts: u32, now_ms: u64) -> Verdict {
@@ -320,7 +317,7 @@ impl Turn<'_> {
     async fn carry_out(&self, lease: Lease, verdict: Verdict) {
         match verdict {
             Verdict::GiveBack { delay, ignore_attempt } => {
-                commit::give_back(self.core, lease, Some(delay), ignore_attempt).await;
+                lease.give_back(self.core, Some(delay), ignore_attempt).await;
             }
             Verdict::Commit { output, keep } => {
                 let committing = Committing {
@@ -350,6 +347,12 @@ fn missing_successor(past: Past) -> Opening {
     };
     let opening = past.opening.unwrap_or_else(history::nobody);
     Opening { input, carried: Vec::new(), ..opening }
+}
+
+/// What a turn commits that takes its messages off the queue and sends others.
+pub(super) fn only_messages(execution_id: u64, orchestrator_items: Vec<WorkItem>) -> TurnOutput {
+    let commit = Commit { execution_id, orchestrator_items, ..Commit::default() };
+    TurnOutput { commit, report: Report::default() }
 }
 
 /// Build metadata says how an execution replays, not which contract it was started under.

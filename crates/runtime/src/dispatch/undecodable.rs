@@ -1,8 +1,8 @@
 //! Instances whose history does not decode. They rest, in case a newer node can read them, and are failed in the end.
 
-use super::turn::{Keep, Verdict};
+use super::turn::{Keep, Verdict, only_messages};
 use crate::core::Core;
-use outlast_engine::{Ending, TurnOutput};
+use outlast_engine::Ending;
 use outlast_model::{ErrorDetails, Event, EventKind, PoisonMessageType, WorkItem, build_child_instance_id};
 use outlast_provider::FetchedTurn;
 use std::time::Duration;
@@ -19,7 +19,10 @@ pub(super) async fn decide(core: &Core, fetched: &FetchedTurn, error: String, no
         return Verdict::GiveBack { delay: Duration::from_secs(1), ignore_attempt: false };
     }
     if has_failed_already(core, instance).await {
-        return Verdict::Commit { output: Box::new(nothing(fetched.item.execution_id)), keep: Keep::Nothing };
+        return Verdict::Commit {
+            output: Box::new(only_messages(fetched.item.execution_id, Vec::new())),
+            keep: Keep::Nothing,
+        };
     }
     let execution_id = fetched.item.execution_id;
     let message_type = PoisonMessageType::FailedDeserialization {
@@ -29,22 +32,15 @@ pub(super) async fn decide(core: &Core, fetched: &FetchedTurn, error: String, no
     };
     let details = ErrorDetails::Poison { attempt_count, max_attempts, message_type, message: error };
     let kind = EventKind::OrchestrationFailed { details: details.clone() };
-    let mut output = nothing(execution_id);
+    let notice = parent_notice(core, instance, &details).await;
+    let mut output = only_messages(execution_id, notice.into_iter().collect());
     output.commit.history = vec![Event::at(now_ms, SENTINEL_EVENT_ID, instance, execution_id, None, kind)];
     output.commit.ending = Some(("Failed", details.display_message()));
-    output.commit.orchestrator_items = parent_notice(core, instance, &details).await.into_iter().collect();
     output.report.name.clone_from(&fetched.item.orchestration_name);
     output.report.version.clone_from(&fetched.item.version);
     output.report.execution_id = execution_id;
     output.report.ended = Some(Ending::Failed(details));
     Verdict::Commit { output: Box::new(output), keep: Keep::Nothing }
-}
-
-/// A turn that only takes its messages off the queue.
-fn nothing(execution_id: u64) -> TurnOutput {
-    let mut output = TurnOutput { commit: Default::default(), report: Default::default() };
-    output.commit.execution_id = execution_id;
-    output
 }
 
 /// For stores that do not say with the turn whether its execution has ended.

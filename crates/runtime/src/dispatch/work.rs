@@ -73,7 +73,7 @@ impl Queue for Works {
         let WorkItem::ActivityExecute { instance: _, execution_id, id, name, input, session_id, tag } = item
         else {
             tracing::error!(target: "duroxide::runtime", instance_id = %subject, kind = item.kind_name(), "not an activity; it stays in the worker queue");
-            return give_back(core, lease, core.options.unregistered_backoff.max_delay, true).await;
+            return lease.give_back(core, Some(core.options.unregistered_backoff.max_delay), true).await;
         };
         let call =
             Call { core, slot, instance: subject, execution_id, id, name, session_id, tag, attempt_count };
@@ -111,11 +111,11 @@ impl Call<'_> {
             tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, activity_name = %self.name, "activity is not registered here; it waits for a node that knows it");
             let delay = core.options.unregistered_backoff.delay(self.attempt_count);
             core.work_aside.after(delay);
-            return give_back(core, lease, delay, false).await;
+            return lease.give_back(core, Some(delay), false).await;
         };
         let busy = self.session_id.as_deref().map(|session| core.sessions.enter(session));
         if matches!(busy, Some(None)) {
-            return give_back(core, lease, NO_ROOM, true).await;
+            return lease.give_back(core, Some(NO_ROOM), true).await;
         }
         let entered =
             core.running.enter(Arc::clone(&self.instance), self.execution_id, self.id, lease.lost().clone());
@@ -276,7 +276,7 @@ impl Call<'_> {
                 Err(error) => {
                     tracing::warn!(target: "duroxide::runtime::worker", instance_id = %self.instance, activity_name = %self.name, %error, "the outcome of an activity was not accepted; if it is still wanted, it runs again");
                     core.metrics.record_activity_infra_error();
-                    give_back(core, lease, NO_ROOM, true).await;
+                    lease.give_back(core, Some(NO_ROOM), true).await;
                     return false;
                 }
             }
@@ -300,13 +300,6 @@ impl Drop for AbortOnDrop {
 
 fn failed(message: String) -> ErrorDetails {
     ErrorDetails::Application { kind: AppErrorKind::ActivityFailed, message, retryable: false }
-}
-
-async fn give_back(core: &Core, lease: Lease, delay: Duration, ignore_attempt: bool) {
-    if let Err(error) = core.store.abandon_work_item(lease.token(), Some(delay), ignore_attempt).await {
-        tracing::debug!(target: "duroxide::runtime::worker", %error, "could not give an activity back");
-    }
-    lease.settle();
 }
 
 /// Who scheduled the activity, for stores that do not say it with the work.

@@ -95,8 +95,6 @@ counters! {
         leases_lost,
         /// Commits that were repeated after an error.
         commit_retries,
-        /// Messages for an instance that does not exist.
-        orphaned_messages,
         /// Messages that were dropped without effect.
         dropped_messages,
     }

@@ -291,21 +291,19 @@ fn metrics_of_our_own_have_names_of_our_own() {
         metrics.record_warm_evictions(3);
         metrics.record_lease_lost("turn");
         metrics.record_commit_retry("activity");
-        metrics.record_orphaned_messages(4);
         metrics.record_dropped_messages("terminal", 5);
     });
     let expected = [
         "outlast_commit_retries_total{kind=activity} = 1",
         "outlast_dropped_messages_total{reason=terminal} = 5",
         "outlast_leases_lost_total{kind=turn} = 1",
-        "outlast_orphaned_messages_total{} = 4",
         "outlast_warm_evictions_total{} = 3",
         "outlast_warm_hits_total{} = 1",
         "outlast_warm_misses_total{} = 1",
     ];
     assert_eq!(lines, expected);
     let counted = "warm_hits: 1, warm_misses: 1, warm_evictions: 3, leases_lost: 1, commit_retries: 1, \
-                   orphaned_messages: 4, dropped_messages: 5";
+                   dropped_messages: 5";
     assert_eq!(non_zero(&metrics.outlast_snapshot()), counted);
     assert_eq!(metrics.snapshot(), MetricsSnapshot::default());
 }

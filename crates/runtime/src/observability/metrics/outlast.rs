@@ -46,12 +46,6 @@ impl MetricsProvider {
         counter!("outlast_commit_retries_total", "kind" => kind).increment(1);
     }
 
-    /// Messages came for an instance that does not exist.
-    pub fn record_orphaned_messages(&self, count: u64) {
-        self.outlast.orphaned_messages.add(count);
-        counter!("outlast_orphaned_messages_total").increment(count);
-    }
-
     /// Messages were dropped without effect, for this reason.
     pub fn record_dropped_messages(&self, reason: &'static str, count: u64) {
         self.outlast.dropped_messages.add(count);
