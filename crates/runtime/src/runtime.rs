@@ -206,7 +206,8 @@ impl Runtime {
         drop(self.lock().take());
     }
 
-    /// The counters. `None` never happens.
+    /// The counters. `None` never happens. A turn counts when the runtime has the store's answer, which a client that waits
+    /// may be a moment ahead of.
     pub fn metrics_snapshot(&self) -> Option<MetricsSnapshot> {
         Some(self.observability.metrics_snapshot())
     }
