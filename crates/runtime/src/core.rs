@@ -54,13 +54,25 @@ pub(crate) struct Core {
 impl Core {
     /// Starts a slot.
     pub(crate) fn spawn_slot(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.slots.spawn(until(self.aborted.clone(), task));
+        self.slots.spawn(until(self.aborted.clone(), self.paced(task)));
     }
 
     /// Starts a task that outlives the slots, because they need it to finish.
     pub(crate) fn spawn_helper(&self, task: impl Future<Output = ()> + Send + 'static) {
         // A store that does not answer must not hold up the end: once the slots have ended, nobody needs the answer.
-        self.helpers.spawn(until(self.drained.clone(), task));
+        self.helpers.spawn(until(self.drained.clone(), self.paced(task)));
+    }
+
+    /// The task, polled only when a test allows it.
+    #[cfg(feature = "test-hooks")]
+    pub(crate) fn paced<F: Future + Send + 'static>(&self, task: F) -> crate::test_hooks::Paced<F::Output> {
+        crate::test_hooks::Paced::new(self.options.pulse.clone(), task)
+    }
+
+    /// The task itself: nobody but a test has a say in when it is polled.
+    #[cfg(not(feature = "test-hooks"))]
+    pub(crate) fn paced<F: Future>(&self, task: F) -> F {
+        task
     }
 
     /// Gives leased work back. If that fails too, the lease runs out by itself.

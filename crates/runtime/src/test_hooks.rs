@@ -1,4 +1,10 @@
-//! Process-wide switches for tests that need a turn to take long (feature `test-hooks`).
+//! Hooks for tests (feature `test-hooks`): process-wide switches that make turns take long, and a say in when the tasks of
+//! one runtime are polled.
+
+mod pulse;
+
+pub(crate) use pulse::Paced;
+pub use pulse::Pulse;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;

@@ -11,13 +11,25 @@ pub(crate) type Result<T> = std::result::Result<T, SqliteError>;
 pub(crate) struct Db {
     pub(crate) conn: Connection,
     pub(crate) counters: Arc<Counters>,
+    #[cfg(feature = "test-hooks")]
+    pub(crate) faults: Option<Arc<dyn crate::faults::StatementFaults>>,
 }
 
 impl Db {
+    /// Where every statement passes. A test may make it fail, before or after it did its work.
+    fn pass<T>(&self, sql: &str, statement: impl FnOnce() -> Result<T>) -> Result<T> {
+        #[cfg(feature = "test-hooks")]
+        if let Some(faults) = &self.faults {
+            return crate::faults::pass(&**faults, sql, statement);
+        }
+        let _ = sql;
+        statement()
+    }
+
     /// Runs a statement; says how many rows it changed.
     pub(crate) fn run(&self, sql: &str, params: impl Params) -> Result<usize> {
         self.counters.statements.add(1);
-        Ok(self.conn.prepare_cached(sql)?.execute(params)?)
+        self.pass(sql, || Ok(self.conn.prepare_cached(sql)?.execute(params)?))
     }
 
     /// Runs a statement that must change exactly `expected` rows. Anything else means that the tables contradict
@@ -40,7 +52,7 @@ impl Db {
     /// A prepared statement, for callers that bind a varying number of rows.
     pub(crate) fn statement(&self, sql: &str) -> Result<CachedStatement<'_>> {
         self.counters.statements.add(1);
-        Ok(self.conn.prepare_cached(sql)?)
+        self.pass(sql, || Ok(self.conn.prepare_cached(sql)?))
     }
 
     /// The first row, if there is one.
@@ -51,12 +63,14 @@ impl Db {
         map: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
         self.counters.statements.add(1);
-        let mut statement = self.conn.prepare_cached(sql)?;
-        let mut rows = statement.query(params)?;
-        let first = rows.next()?.map(map).transpose()?;
-        // A statement that returns the rows it changes must run to its end.
-        while rows.next()?.is_some() {}
-        Ok(first)
+        self.pass(sql, || {
+            let mut statement = self.conn.prepare_cached(sql)?;
+            let mut rows = statement.query(params)?;
+            let first = rows.next()?.map(map).transpose()?;
+            // A statement that returns the rows it changes must run to its end.
+            while rows.next()?.is_some() {}
+            Ok(first)
+        })
     }
 
     /// All rows.
@@ -67,9 +81,11 @@ impl Db {
         map: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
         self.counters.statements.add(1);
-        let mut statement = self.conn.prepare_cached(sql)?;
-        let rows = statement.query_map(params, map)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.pass(sql, || {
+            let mut statement = self.conn.prepare_cached(sql)?;
+            let rows = statement.query_map(params, map)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
     }
 
     /// The first row that `pick` wants; later rows are not read.
@@ -80,14 +96,16 @@ impl Db {
         mut pick: impl FnMut(&Row<'_>) -> rusqlite::Result<Option<T>>,
     ) -> Result<Option<T>> {
         self.counters.statements.add(1);
-        let mut statement = self.conn.prepare_cached(sql)?;
-        let mut rows = statement.query(params)?;
-        while let Some(row) = rows.next()? {
-            if let Some(picked) = pick(row)? {
-                return Ok(Some(picked));
+        self.pass(sql, || {
+            let mut statement = self.conn.prepare_cached(sql)?;
+            let mut rows = statement.query(params)?;
+            while let Some(row) = rows.next()? {
+                if let Some(picked) = pick(row)? {
+                    return Ok(Some(picked));
+                }
             }
-        }
-        Ok(None)
+            Ok(None)
+        })
     }
 
     /// Gives some free pages back to the file system; says how many are left.
@@ -105,8 +123,10 @@ impl Db {
 
     /// Transaction control, which is not counted.
     pub(crate) fn control(&self, sql: &str) -> Result<()> {
-        self.conn.prepare_cached(sql)?.execute([])?;
-        Ok(())
+        self.pass(sql, || {
+            self.conn.prepare_cached(sql)?.execute([])?;
+            Ok(())
+        })
     }
 }
 

@@ -13,6 +13,8 @@ mod counters;
 mod db;
 mod delete;
 mod error;
+#[cfg(feature = "test-hooks")]
+mod faults;
 mod fetch;
 mod handle;
 mod history;
@@ -38,5 +40,7 @@ mod write;
 
 pub use counters::SqliteStats;
 pub use error::SqliteError;
+#[cfg(feature = "test-hooks")]
+pub use faults::{StatementFault, StatementFaults};
 pub use options::{SqliteOptions, Synchronous};
 pub use provider::SqliteProvider;

@@ -28,7 +28,7 @@ fn open_writer(
         Location::Memory => Connection::open_in_memory().map_err(|error| cannot_open(path, &error))?,
         Location::File { path, access } => open_file(path, *access)?,
     };
-    let db = prepare(conn, counters)?;
+    let db = prepare(conn, options, counters)?;
     let log_is_used = *location != Location::Memory && size(&log_of(path)) > 0;
     // Until the file is known to be ours, a log that somebody left is not moved into it: that would change both.
     db.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, log_is_used)?;
@@ -71,17 +71,26 @@ fn open_writer(
 pub(crate) fn reader(path: &Path, options: &SqliteOptions, counters: &Arc<Counters>) -> Result<Db> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(|error| cannot_open(path, &error))?;
-    let db = prepare(conn, counters)?;
+    let db = prepare(conn, options, counters)?;
     let cache = -column(options.cache_bytes as u64 / 1024);
     set_number(&db, path, "cache_size", &cache.to_string(), cache)?;
     set_number(&db, path, "query_only", "ON", 1)?;
     Ok(db)
 }
 
-fn prepare(conn: Connection, counters: &Arc<Counters>) -> Result<Db> {
+#[cfg_attr(
+    not(feature = "test-hooks"),
+    allow(unused_variables, reason = "only tests put a hook into options")
+)]
+fn prepare(conn: Connection, options: &SqliteOptions, counters: &Arc<Counters>) -> Result<Db> {
     conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
     conn.busy_handler(Some(crate::threads::wait_for_lock))?;
-    Ok(Db { conn, counters: Arc::clone(counters) })
+    Ok(Db {
+        conn,
+        counters: Arc::clone(counters),
+        #[cfg(feature = "test-hooks")]
+        faults: options.faults.clone(),
+    })
 }
 
 /// Held while a file is created. The system drops all locks that a process has on a file when it closes the file once,

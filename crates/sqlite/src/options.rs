@@ -48,6 +48,10 @@ pub struct SqliteOptions {
     pub clock: Arc<dyn Clock>,
     /// Where the store takes its lock tokens from.
     pub entropy: Arc<dyn Entropy>,
+    /// Makes statements fail, for tests.
+    #[cfg(feature = "test-hooks")]
+    #[doc(hidden)]
+    pub faults: Option<Arc<dyn crate::StatementFaults>>,
 }
 
 impl Default for SqliteOptions {
@@ -62,6 +66,8 @@ impl Default for SqliteOptions {
             inline: false,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(OsEntropy),
+            #[cfg(feature = "test-hooks")]
+            faults: None,
         }
     }
 }

@@ -203,7 +203,7 @@ impl Call<'_> {
             attempt = self.attempt_count
         );
         let body = async move { handler.invoke(context, input).await }.instrument(span);
-        let mut task = AbortOnDrop(self.core.slots.spawn(body));
+        let mut task = AbortOnDrop(self.core.slots.spawn(self.core.paced(body)));
         let joined = tokio::select! {
             biased;
             joined = &mut task.0 => joined,

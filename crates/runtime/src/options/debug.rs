@@ -6,7 +6,13 @@ use std::fmt;
 /// Takes the struct apart, so that a field which is forgotten here does not compile.
 macro_rules! debug_fields {
     ($f:expr, $options:expr, [$($field:ident),* $(,)?]) => {{
-        let RuntimeOptions { $($field,)* clock: _, entropy: _ } = $options;
+        let RuntimeOptions {
+            $($field,)*
+            clock: _,
+            entropy: _,
+            #[cfg(feature = "test-hooks")]
+            pulse: _,
+        } = $options;
         $f.debug_struct("RuntimeOptions")$(.field(stringify!($field), $field))*.finish_non_exhaustive()
     }};
 }

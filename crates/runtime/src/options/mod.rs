@@ -76,6 +76,10 @@ pub struct RuntimeOptions {
     pub clock: Arc<dyn Clock>,
     /// Where the runtime takes random bits from.
     pub entropy: Arc<dyn Entropy>,
+    /// Decides when the tasks of this runtime are polled, for tests.
+    #[cfg(feature = "test-hooks")]
+    #[doc(hidden)]
+    pub pulse: Option<Arc<dyn crate::test_hooks::Pulse>>,
 }
 
 impl Default for RuntimeOptions {
@@ -109,6 +113,8 @@ impl Default for RuntimeOptions {
             parent_close: ParentClosePolicy::Contract,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(OsEntropy),
+            #[cfg(feature = "test-hooks")]
+            pulse: None,
         }
     }
 }

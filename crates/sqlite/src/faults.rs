@@ -1,0 +1,40 @@
+//! Statements that fail when a test wants them to (feature `test-hooks`).
+
+use crate::db::Result;
+use rusqlite::ffi;
+
+/// How a statement fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatementFault {
+    /// It does nothing.
+    Before,
+    /// It does its work, and says that it did not. For `COMMIT` this is a commit in doubt.
+    After,
+}
+
+/// Asked before every statement of a store. Set as [`SqliteOptions::faults`](crate::SqliteOptions::faults).
+pub trait StatementFaults: Send + Sync {
+    /// Whether this statement fails, and how. The error is one of the disk, after which a store on a file opens its
+    /// connection again.
+    fn strike(&self, sql: &str) -> Option<StatementFault>;
+}
+
+pub(crate) fn pass<T>(
+    faults: &dyn StatementFaults,
+    sql: &str,
+    statement: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    match faults.strike(sql) {
+        None => statement(),
+        Some(StatementFault::Before) => Err(failure()),
+        Some(StatementFault::After) => {
+            statement()?;
+            Err(failure())
+        }
+    }
+}
+
+fn failure() -> crate::SqliteError {
+    let code = ffi::Error::new(ffi::SQLITE_IOERR);
+    rusqlite::Error::SqliteFailure(code, Some("injected by a test".to_string())).into()
+}
