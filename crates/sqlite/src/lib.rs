@@ -12,6 +12,8 @@ mod command;
 mod counters;
 mod db;
 mod delete;
+#[cfg(feature = "test-hooks")]
+mod dump;
 mod error;
 #[cfg(feature = "test-hooks")]
 mod faults;

@@ -5,7 +5,6 @@
 
 mod apply;
 mod build;
-mod dump;
 mod generate;
 mod ops;
 mod regressions;

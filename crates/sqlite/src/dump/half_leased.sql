@@ -1,0 +1,1 @@
+SELECT instance_id FROM worker_queue WHERE (lock_token IS NULL) <> (locked_until IS NULL)

@@ -1,0 +1,5 @@
+-- A turn that only concerns its execution leaves its time there.
+SELECT i.*, max(i.updated_at, ifnull((
+    SELECT max(e.updated_at) FROM executions AS e WHERE e.instance_id = i.instance_id
+), 0)) AS touched_at
+FROM instances AS i
