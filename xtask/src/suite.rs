@@ -25,7 +25,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "tidy", about: "the rules of this repository", run: check::tidy },
     Suite { name: "clippy", about: "lints, warnings refused", run: check::clippy },
     Suite { name: "tests", about: "unit and integration tests", run: libtest::tests },
-    Suite { name: "sim", about: "simulated worlds full of faults, 500 seeds", run: sim::run },
+    Suite { name: "sim", about: "simulated worlds full of faults, 2,000 seeds", run: sim::run },
     Suite { name: "small-disks", about: "a store on a full or read-only disk", run: libtest::root_tests },
     Suite { name: "doc-tests", about: "the examples in the API documentation", run: libtest::doc_tests },
     Suite { name: "docs", about: "the API documentation, warnings refused", run: check::docs },

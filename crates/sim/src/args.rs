@@ -1,19 +1,27 @@
 //! The command line of the simulator.
 
-use outlast_sim::Bug;
+use outlast_sim::{Bug, Cut, Fault};
+use std::path::PathBuf;
+use std::time::Duration;
 
 pub(crate) const USAGE: &str = "\
-usage: cargo xtask sim [--seeds A..B | --seed S | --score A..B] [--bug NAME]
-  --seeds A..B   run these worlds, those that once failed first (default 0..500)
-  --seed S       run one world and print its trace
-  --score A..B   run each known defect until one of these worlds finds it
-  --bug NAME     give the store a defect, which must then be found";
+usage: cargo xtask sim [--seeds A..B | --minutes N | --seed S | --score A..B] [--bug NAME] [--json FILE]
+  --seeds A..B           run these worlds, those that once failed first (default 0..500)
+  --minutes N            run worlds for so long, from the first seed of --seeds on
+  --seed S               run one world and print its trace
+  --without FAULT,..     leave these faults out of it
+  --without-roots ID,..  leave these instances out of it
+  --score A..B           run each known defect until one of these worlds finds it
+  --bug NAME             give the world a defect, which must then be found
+  --json FILE            write the figures of the run to this file";
 
 /// What to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Job {
     One(u64),
     Many(Vec<u64>),
+    /// From a seed on.
+    Minutes(u64, Duration),
     Score(Vec<u64>),
 }
 
@@ -21,6 +29,8 @@ pub(crate) enum Job {
 pub(crate) struct Args {
     pub(crate) job: Job,
     pub(crate) bug: Option<Bug>,
+    pub(crate) cut: Cut,
+    pub(crate) json: Option<PathBuf>,
 }
 
 /// Seeds that found something once. They come first, for ever.
@@ -29,20 +39,31 @@ const FAILED_BEFORE: &str = include_str!("../../../testdata/seeds.txt");
 impl Args {
     pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut args = args.into_iter();
-        let mut parsed = Self { job: Job::Many(with_old_failures(0..500)), bug: None };
+        let mut seeds = 0..500;
+        let mut job = None;
+        let mut parsed = Self { job: Job::Many(Vec::new()), bug: None, cut: Cut::default(), json: None };
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
             match arg.as_str() {
-                "--seeds" => parsed.job = Job::Many(with_old_failures(range(&value()?)?)),
-                "--seed" => parsed.job = Job::One(number(&value()?)?),
-                "--score" => parsed.job = Job::Score(range(&value()?)?.collect()),
+                "--seeds" => seeds = range(&value()?)?,
+                "--minutes" => job = Some(Job::Minutes(0, minutes(&value()?)?)),
+                "--seed" => job = Some(Job::One(number(&value()?)?)),
+                "--score" => job = Some(Job::Score(range(&value()?)?.collect())),
+                "--without" => parsed.cut.faults = list(&value()?, fault)?,
+                "--without-roots" => parsed.cut.roots = list(&value()?, |id| Ok(id.to_string()))?,
                 "--bug" => {
                     let name = value()?;
                     parsed.bug = Some(Bug::parse(&name).ok_or_else(|| format!("there is no bug '{name}'"))?);
                 }
+                "--json" => parsed.json = Some(value()?.into()),
                 _ => return Err(format!("unknown argument '{arg}'")),
             }
         }
+        parsed.job = match job {
+            Some(Job::Minutes(_, time)) => Job::Minutes(seeds.start, time),
+            Some(job) => job,
+            None => Job::Many(with_old_failures(seeds)),
+        };
         Ok(parsed)
     }
 }
@@ -51,10 +72,25 @@ fn number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("'{text}' is not a seed"))
 }
 
+fn minutes(text: &str) -> Result<Duration, String> {
+    let minutes = text.parse::<f64>().ok().filter(|minutes| *minutes > 0.0 && *minutes < 1e6);
+    minutes
+        .map(|minutes| Duration::from_secs_f64(minutes * 60.0))
+        .ok_or(format!("'{text}' is not a number of minutes"))
+}
+
 fn range(text: &str) -> Result<std::ops::Range<u64>, String> {
     let (from, to) = text.split_once("..").ok_or_else(|| format!("'{text}' is not a range: write A..B"))?;
     let range = number(from)?..number(to)?;
     if range.is_empty() { Err(format!("'{text}' holds no seed")) } else { Ok(range) }
+}
+
+fn fault(name: &str) -> Result<Fault, String> {
+    Fault::parse(name).ok_or_else(|| format!("there is no fault '{name}'"))
+}
+
+fn list<C: FromIterator<T>, T>(text: &str, item: impl Fn(&str) -> Result<T, String>) -> Result<C, String> {
+    text.split(',').filter(|part| !part.is_empty()).map(item).collect()
 }
 
 fn with_old_failures(seeds: std::ops::Range<u64>) -> Vec<u64> {
@@ -89,15 +125,41 @@ mod tests {
     }
 
     #[test]
-    fn one_seed_and_a_bug() {
-        let parsed = parse("--seed 7 --bug MessageTwice").unwrap();
-        assert_eq!(parsed, Args { job: Job::One(7), bug: Some(Bug::MessageTwice) });
+    fn one_seed_with_a_bug_and_without_a_fault() {
+        let parsed =
+            parse("--seed 7 --bug MessageTwice --without lost-answer,crash --without-roots i1").unwrap();
+        let cut = Cut { faults: [Fault::LostAnswer, Fault::Crash].into(), roots: ["i1".to_string()].into() };
+        assert_eq!(parsed, Args { job: Job::One(7), bug: Some(Bug::MessageTwice), cut, json: None });
         assert!(parse("--bug TokensRepeat").unwrap().bug.is_some(), "defects of the store have names too");
     }
 
     #[test]
+    fn minutes_begin_at_the_first_seed() {
+        for line in ["--minutes 2 --seeds 50..60", "--seeds 50..60 --minutes 2"] {
+            assert_eq!(parse(line).unwrap().job, Job::Minutes(50, Duration::from_secs(120)), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_fault_can_be_named() {
+        for fault in Fault::ALL {
+            assert_eq!(Fault::parse(&fault.name().replace(' ', "-")), Some(*fault));
+        }
+    }
+
+    #[test]
     fn mistakes_are_named() {
-        for line in ["--seeds 5", "--seeds 5..5", "--seed x", "--seed", "--bug Nothing", "--fast"] {
+        for line in [
+            "--seeds 5",
+            "--seeds 5..5",
+            "--seed x",
+            "--seed",
+            "--bug Nothing",
+            "--fast",
+            "--without sun",
+            "--minutes soon",
+            "--minutes -1",
+        ] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

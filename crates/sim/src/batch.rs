@@ -1,9 +1,10 @@
 //! Many worlds, on as many threads as there are cores.
 
+use crate::bug::Bug;
 use crate::tally::Tally;
 use crate::world::{Outcome, Settings, run};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// What many worlds add up to.
 #[derive(Debug, Default)]
@@ -24,15 +25,19 @@ pub struct Summary {
 const REPEAT_EVERY: u64 = 100;
 
 /// Runs worlds. The result does not depend on the number of threads.
-pub fn run_many(seeds: &[u64], settings: Settings) -> Summary {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+pub fn run_many(seeds: &[u64], settings: &Settings) -> Summary {
     let next = AtomicUsize::new(0);
+    run_while(|| seeds.get(next.fetch_add(1, Relaxed)).copied(), settings)
+}
+
+/// Runs worlds as long as there is a next one.
+pub fn run_while(next: impl Fn() -> Option<u64> + Sync, settings: &Settings) -> Summary {
     let summary = Mutex::new(Summary::default());
     std::thread::scope(|scope| {
-        for _ in 0..threads.min(seeds.len()) {
+        for _ in 0..threads() {
             scope.spawn(|| {
-                while let Some(seed) = seeds.get(next.fetch_add(1, Relaxed)) {
-                    let outcome = run_checked(*seed, settings);
+                while let Some(seed) = next() {
+                    let outcome = run_checked(seed, settings);
                     let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
                     summary.add(outcome);
                 }
@@ -45,7 +50,7 @@ pub fn run_many(seeds: &[u64], settings: Settings) -> Summary {
 }
 
 /// Runs a world, now and then twice.
-fn run_checked(seed: u64, settings: Settings) -> Outcome {
+fn run_checked(seed: u64, settings: &Settings) -> Outcome {
     let mut outcome = run(seed, settings);
     if seed.is_multiple_of(REPEAT_EVERY) && outcome.digest != run(seed, settings).digest {
         outcome
@@ -56,8 +61,31 @@ fn run_checked(seed: u64, settings: Settings) -> Outcome {
 }
 
 /// The first of these worlds that fails, and what it says.
-pub fn first_failure(seeds: impl IntoIterator<Item = u64>, settings: Settings) -> Option<Outcome> {
+pub fn first_failure(seeds: impl IntoIterator<Item = u64>, settings: &Settings) -> Option<Outcome> {
     seeds.into_iter().map(|seed| run(seed, settings)).find(|outcome| !outcome.failures.is_empty())
+}
+
+/// The same for many defects, each with the worlds in their order.
+pub fn first_failures(bugs: &[Bug], seeds: &[u64]) -> Vec<Option<Outcome>> {
+    let next = AtomicUsize::new(0);
+    let found: Vec<OnceLock<Option<Outcome>>> = bugs.iter().map(|_| OnceLock::new()).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads() {
+            scope.spawn(|| {
+                let turn = || next.fetch_add(1, Relaxed);
+                while let Some((bug, found)) = Some(turn()).and_then(|nth| bugs.get(nth).zip(found.get(nth)))
+                {
+                    let settings = Settings { bug: Some(*bug), ..Settings::default() };
+                    found.get_or_init(|| first_failure(seeds.iter().copied(), &settings));
+                }
+            });
+        }
+    });
+    found.into_iter().map(|found| found.into_inner().flatten()).collect()
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl Summary {

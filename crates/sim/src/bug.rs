@@ -21,6 +21,24 @@ pub enum Bug {
     StaleRead,
     /// Renewals are answered with success and do nothing.
     RenewalForgotten,
+    /// Renewals stop when a process is asked to stop, while it finishes what it has (Azure DTS 331).
+    DrainStopsRenewals,
+    /// A lease lasts a thousand times as long as it was asked for (DependencyTrack 6795).
+    LeaseNeverEnds,
+    /// A cold read of the key-value state finds none (duroxide-pg 0.1.37).
+    KvReadEmpty,
+    /// A parent that ends cancels a child that was never started: an orphan (C2).
+    CancelsChildThatNeverStarted,
+    /// A turn that continues as new forgets what it started beside itself (C3).
+    DetachedLostOnContinue,
+    /// A passing error of a renewal removes the activity without an outcome (C4).
+    RenewalErrorLosesWork,
+    /// A passing error of a commit fails the instance (C5).
+    OutageFailsInstance,
+    /// A child that fails does not tell its parent (C6, C7).
+    ParentNotToldOfFailure,
+    /// Continuing as new drops a message that nobody has read yet (C9).
+    CarryForwardTruncated,
 }
 
 /// Every defect that must be found. Those of the store that are not here change nothing that the runtime relies on, or
@@ -33,6 +51,15 @@ pub const BUGS: &[Bug] = &[
     Bug::CompletionTwice,
     Bug::StaleRead,
     Bug::RenewalForgotten,
+    Bug::DrainStopsRenewals,
+    Bug::LeaseNeverEnds,
+    Bug::KvReadEmpty,
+    Bug::CancelsChildThatNeverStarted,
+    Bug::DetachedLostOnContinue,
+    Bug::RenewalErrorLosesWork,
+    Bug::OutageFailsInstance,
+    Bug::ParentNotToldOfFailure,
+    Bug::CarryForwardTruncated,
     Bug::Store(Defect::AckAfterTakeover),
     Bug::Store(Defect::AckIgnoresExpiry),
     Bug::Store(Defect::AckSkipsTokenCheck),

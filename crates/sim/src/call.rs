@@ -1,6 +1,6 @@
 //! One call to the store, and what befalls it.
 
-use crate::plan::Fault;
+use crate::fault::Fault;
 use crate::shared::Shared;
 use outlast_provider::ProviderError;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,6 +11,14 @@ use std::time::Duration;
 pub(crate) struct Caller {
     pub(crate) name: String,
     pub(crate) node: Option<usize>,
+}
+
+/// What is asked of the store, and what goes wrong with it.
+pub(crate) struct Call {
+    pub(crate) op: &'static str,
+    /// For the trace.
+    pub(crate) detail: String,
+    pub(crate) fault: Option<Fault>,
 }
 
 /// A call on its way. Dropping it before its end is how a crash looks from here.
@@ -39,8 +47,7 @@ impl Shared {
     pub(crate) async fn call<T>(
         &self,
         caller: &Caller,
-        op: &'static str,
-        detail: String,
+        Call { op, detail, fault }: Call,
         show: impl Fn(&T) -> Option<String>,
         call: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, ProviderError> {
@@ -49,7 +56,6 @@ impl Shared {
             self.fail(format!("I7: runaway: {} calls {op} again and again: {detail}", caller.name));
             std::future::pending::<()>().await;
         }
-        let fault = self.draw_fault().filter(|fault| caller.node.is_some() || !fault.is_crash());
         let mut flight = Flight { shared: self, caller, op, detail, stage: Stage::Before };
         match fault {
             Some(fault @ Fault::ErrorBefore) => return Err(flight.error(fault)),
@@ -74,6 +80,11 @@ impl Shared {
         flight.stage = Stage::Made;
         flight.note(&shown);
         match fault {
+            // These are the work of the call itself.
+            Some(fault @ (Fault::ShortLease | Fault::Duplicate)) => {
+                flight.inject(fault);
+                latency(self.draw_latency_ms()).await;
+            }
             Some(fault @ Fault::LostAnswer) => return Err(flight.error(fault)),
             Some(fault @ Fault::StallAfter) => flight.pause(fault, self.draw_stall_ms()).await,
             Some(fault @ Fault::CrashAfter) => flight.crash(fault).await,
@@ -98,6 +109,10 @@ impl Flight<'_> {
 
     fn inject(&mut self, fault: Fault) {
         self.note(fault.name());
+        // A fetch that is dropped before it was made is how a process begins to stop: no excuse for anything.
+        if let Some(node) = self.caller.node.filter(|_| fault != Fault::CutBefore) {
+            self.shared.trouble(node);
+        }
         let in_doubt = self.stage == Stage::Made && fault.hides_the_answer() && is_commit(self.op);
         let mut tally = self.shared.tally();
         tally.injected(self.op, fault);
@@ -141,14 +156,4 @@ impl Drop for Flight<'_> {
 
 fn is_commit(op: &str) -> bool {
     matches!(op, "ack_turn" | "ack_work")
-}
-
-impl Fault {
-    fn is_crash(self) -> bool {
-        matches!(self, Self::CrashBefore | Self::CrashAfter)
-    }
-
-    fn hides_the_answer(self) -> bool {
-        matches!(self, Self::LostAnswer | Self::CrashAfter | Self::CutAfter)
-    }
 }

@@ -1,30 +1,37 @@
 //! The shipped runtime in a simulated world.
 //!
-//! A world is two runtimes on one memory store, clients that drive generated orchestrations, and faults: crashes, lost
-//! acknowledgements, stalls beyond a lease, errors, restarts. Everything runs on one thread under tokio's paused clock, and
+//! A world is one to four runtimes on one store, the memory store or SQLite, clients that drive generated orchestrations,
+//! and faults: crashes, lost acknowledgements, stalls beyond a lease, errors, restarts, clocks that jump. Everything runs on one thread under tokio's paused clock, and
 //! all chance comes from the seed, so a seed is a whole story that can be told again. `check` says what must hold in it.
 //!
 //! Read `world.rs` first, then `call.rs`, where the faults happen.
 
+mod backend;
 mod batch;
 mod bug;
 mod call;
 mod check;
 mod client;
+mod clock;
+mod fault;
+mod heart;
 mod node;
 mod panics;
 mod plan;
 mod program;
 mod rng;
 mod shared;
+mod shrink;
+mod statements;
 mod store;
 mod tally;
 mod trace;
 mod witness;
 mod world;
 
-pub use batch::{Summary, first_failure, run_many};
+pub use batch::{Summary, first_failure, first_failures, run_many, run_while};
 pub use bug::{BUGS, Bug};
-pub use plan::Fault;
+pub use fault::Fault;
+pub use shrink::shrink;
 pub use tally::Tally;
-pub use world::{Outcome, Settings, run};
+pub use world::{Cut, Outcome, Settings, run};

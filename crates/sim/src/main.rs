@@ -2,29 +2,41 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its terminal")]
 
 mod args;
+mod report;
 
 use args::{Args, Job};
-use outlast_sim::{BUGS, Outcome, Settings, Summary, first_failure, run, run_many};
+use outlast_sim::{BUGS, Bug, Settings, first_failures, run, run_many, run_while};
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 fn main() -> ExitCode {
-    let Args { job, bug } = match Args::parse(std::env::args().skip(1)) {
+    let Args { job, bug, cut, json } = match Args::parse(std::env::args().skip(1)) {
         Ok(args) => args,
         Err(message) => {
             eprintln!("sim: {message}\n\n{}", args::USAGE);
             return ExitCode::from(2);
         }
     };
-    let settings = Settings { bug, ..Settings::default() };
+    let settings = Settings { bug, cut, ..Settings::default() };
+    let json = json.as_deref();
     match job {
-        Job::One(seed) => one(seed, Settings { keep_lines: usize::MAX, ..settings }),
-        Job::Many(seeds) => many(&seeds, settings),
-        Job::Score(seeds) => score(&seeds),
+        Job::One(seed) => one(seed, &Settings { keep_lines: usize::MAX, ..settings }),
+        Job::Many(seeds) => report::summary(&run_many(&seeds, &settings), &settings, json),
+        Job::Minutes(first, time) => report::summary(&for_minutes(first, time, &settings), &settings, json),
+        Job::Score(seeds) => score(&seeds, bug, json),
     }
 }
 
+#[allow(clippy::disallowed_methods, reason = "how long to run is a matter of real time")]
+fn for_minutes(first: u64, time: Duration, settings: &Settings) -> outlast_sim::Summary {
+    let (began, next) = (Instant::now(), AtomicU64::new(first));
+    run_while(|| (began.elapsed() < time).then(|| next.fetch_add(1, Relaxed)), settings)
+}
+
 /// One world, with all of its trace.
-fn one(seed: u64, settings: Settings) -> ExitCode {
+fn one(seed: u64, settings: &Settings) -> ExitCode {
     let outcome = run(seed, settings);
     println!("seed {seed}: {}", outcome.setting);
     outcome.lines.iter().for_each(|line| println!("{line}"));
@@ -35,77 +47,23 @@ fn one(seed: u64, settings: Settings) -> ExitCode {
         println!("no lease was lost and no commit was in doubt: this world does not count");
     }
     outcome.failures.iter().for_each(|failure| println!("FAILED: {failure}"));
-    exit_code(outcome.failures.is_empty() && same)
-}
-
-/// Lines of the trace that are shown of a failing world.
-const TAIL: usize = 40;
-/// Failing worlds that are shown in full.
-const SHOWN: usize = 3;
-
-fn many(seeds: &[u64], settings: Settings) -> ExitCode {
-    let summary = run_many(seeds, settings);
-    for outcome in summary.failed.iter().take(SHOWN) {
-        print_failure(outcome);
-    }
-    for outcome in summary.failed.iter().skip(SHOWN) {
-        println!("seed {} failed: {}", outcome.seed, outcome.failures.join("; "));
-    }
-    print_summary(&summary);
-    exit_code(summary.failed.is_empty())
-}
-
-fn print_failure(outcome: &Outcome) {
-    println!("seed {} failed; {}", outcome.seed, outcome.setting);
-    let skipped = outcome.lines.len().saturating_sub(TAIL);
-    outcome.lines.iter().skip(skipped).for_each(|line| println!("  {line}"));
-    outcome.failures.iter().for_each(|failure| println!("  FAILED: {failure}"));
-    println!("  again, with the whole trace: cargo xtask sim --seed {}\n", outcome.seed);
-}
-
-fn print_summary(summary: &Summary) {
-    let tally = &summary.tally;
-    println!("{}\n", tally.table());
-    println!(
-        "{:.1} virtual hours, {} faults, {} leases lost, {} commits in doubt",
-        tally.virtual_ms as f64 / 3_600_000.0,
-        tally.fault_count(),
-        tally.leases_lost,
-        tally.commits_in_doubt
-    );
-    println!(
-        "{} instances, {} turns, {} of them run again from cold, {} replays at random moments, {} seeds run twice",
-        tally.instances, tally.turns, tally.turns_compared, tally.replays, summary.repeated
-    );
-    println!(
-        "{} of {} worlds count: in the others no lease was lost and no commit was in doubt",
-        summary.counted, summary.seeds
-    );
-    // Read by `cargo xtask test`.
-    let failed = summary.failed.len();
-    println!("sim: {} seeds passed, {failed} failed", summary.seeds - failed);
+    report::exit_code(outcome.failures.is_empty() && same)
 }
 
 /// How soon each known defect is found.
-fn score(seeds: &[u64]) -> ExitCode {
-    let mut missed = 0;
-    for bug in BUGS {
-        let settings = Settings { bug: Some(*bug), ..Settings::default() };
-        match first_failure(seeds.iter().copied(), settings) {
+fn score(seeds: &[u64], bug: Option<Bug>, json: Option<&Path>) -> ExitCode {
+    let bugs: Vec<Bug> = BUGS.iter().copied().filter(|known| bug.is_none_or(|bug| bug == *known)).collect();
+    let found = first_failures(&bugs, seeds);
+    let mut needed = Vec::new();
+    for (bug, found) in bugs.iter().zip(found) {
+        match found {
             Some(outcome) => {
                 let text: String = outcome.failures.join("; ").chars().take(150).collect();
                 println!("{:<30} seed {:>4}  {text}", bug.name(), outcome.seed);
+                needed.push(seeds.iter().take_while(|seed| **seed != outcome.seed).count() as u64 + 1);
             }
-            None => {
-                missed += 1;
-                println!("{:<30} NOT FOUND in {} seeds", bug.name(), seeds.len());
-            }
+            None => println!("{:<30} NOT FOUND in {} seeds", bug.name(), seeds.len()),
         }
     }
-    println!("sim: {} of {} defects found", BUGS.len() - missed, BUGS.len());
-    exit_code(missed == 0)
-}
-
-fn exit_code(good: bool) -> ExitCode {
-    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    report::score(&needed, bugs.len(), seeds.len(), json)
 }

@@ -1,71 +1,23 @@
 //! What a seed decides before its world begins: which faults, how often, how the nodes are set up, what is started.
 
+use crate::fault::Fault;
 use crate::program::{Program, generate};
 use crate::rng::{Rng, Seeded};
+use crate::world::Cut;
 use outlast_provider::Clock;
 use outlast_runtime::RuntimeOptions;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What can go wrong. The first group happens to single calls, the second to whole processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
-    /// The call does nothing and returns a passing error.
-    ErrorBefore,
-    /// The call is made and returns a passing error: a lost acknowledgement, or a fetched lease that nobody knows of.
-    LostAnswer,
-    /// The call takes longer than a lease before it is made.
-    StallBefore,
-    /// The answer takes longer than a lease.
-    StallAfter,
-    /// The process dies instead of making the call.
-    CrashBefore,
-    /// The process dies instead of learning the answer.
-    CrashAfter,
-    /// The process dies, or drops the call, while it waits: before the call was made.
-    CutBefore,
-    /// The same after it was made.
-    CutAfter,
-    /// A watch on an instance never fires.
-    LostWakeUp,
-    /// Calls take some milliseconds instead of none.
-    Latency,
-    /// A process dies at a random moment.
-    Crash,
-    /// A process is asked to stop at a random moment.
-    Shutdown,
+/// Which store a world has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoreKind {
+    Memory,
+    /// In memory.
+    Sqlite,
+    SqliteFile,
 }
-
-impl Fault {
-    /// For tables and traces.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ErrorBefore => "error before",
-            Self::LostAnswer => "lost answer",
-            Self::StallBefore => "stall before",
-            Self::StallAfter => "stall after",
-            Self::CrashBefore => "crash before",
-            Self::CrashAfter => "crash after",
-            Self::CutBefore => "cut before",
-            Self::CutAfter => "cut after",
-            Self::LostWakeUp => "lost wake-up",
-            Self::Latency => "latency",
-            Self::Crash => "crash",
-            Self::Shutdown => "shutdown",
-        }
-    }
-}
-
-/// Faults of single calls, with their usual rate in thousandths.
-const CALL_FAULTS: &[(Fault, u64)] = &[
-    (Fault::ErrorBefore, 25),
-    (Fault::LostAnswer, 25),
-    (Fault::StallBefore, 12),
-    (Fault::StallAfter, 12),
-    (Fault::CrashBefore, 6),
-    (Fault::CrashAfter, 9),
-];
 
 /// A workload that a client drives.
 #[derive(Debug, Clone)]
@@ -88,30 +40,40 @@ pub(crate) enum Act {
 
 pub(crate) struct Plan {
     pub(crate) seed: u64,
+    pub(crate) store: StoreKind,
+    /// How many processes there are.
+    pub(crate) nodes: usize,
     /// Call faults that this world has, with their rates in thousandths.
     pub(crate) rates: BTreeMap<Fault, u64>,
     /// Longest ordinary latency of a call.
     pub(crate) latency_ms: u64,
-    /// Mean time between deaths of one process; 0: none.
-    pub(crate) crash_every_ms: u64,
-    /// Mean time between orderly restarts of one process; 0: none.
-    pub(crate) shutdown_every_ms: u64,
-    /// Longest time that a process stays down. When it is long, nobody takes over what the other one stalls on.
+    /// Faulty statements, in ten thousandths.
+    pub(crate) statement_faults: u64,
+    /// Mean times between such events in one process; none of those that are not here.
+    pub(crate) every_ms: BTreeMap<Fault, u64>,
+    /// Longest time that a process stays down. When it is long, nobody takes over what the other one stalls on; when it
+    /// is endless, a dead process stays dead until the world is healed.
     pub(crate) downtime_ms: u64,
     pub(crate) loses_wake_ups: bool,
+    /// Whether clocks of processes differ from the store's.
+    pub(crate) skewed: bool,
+    /// Whether all processes but the first are of an older build.
+    pub(crate) old_builds: bool,
     /// How long faults go on.
     pub(crate) safety_ms: u64,
     pub(crate) lease_ms: u64,
     /// Few deliveries make poison, which a world with crashes must then tolerate.
     pub(crate) max_attempts: u32,
+    /// Messages for instances that nobody ever starts, with their times.
+    pub(crate) strays: Vec<u64>,
     pub(crate) roots: Vec<Root>,
 }
 
 /// Enough that no number of crashes reaches it.
 pub(crate) const NEVER_POISON: u32 = 100_000;
 
-/// Nodes of a world.
-pub(crate) const NODES: usize = 2;
+/// A process stays dead until the world is healed.
+pub(crate) const FOR_EVER: u64 = u64::MAX;
 
 impl Plan {
     pub(crate) fn of(seed: u64) -> Self {
@@ -119,37 +81,90 @@ impl Plan {
         let intensity = rng.between(1, 3);
         // Swarm testing: a random half of the faults at a time reaches states that all of them together hide.
         let mut rates = BTreeMap::new();
-        for (fault, rate) in CALL_FAULTS {
-            if rng.per_mille(500) {
+        for (fault, rate) in Fault::OF_CALLS {
+            if rng.per_mille(450) {
                 rates.insert(*fault, rate * intensity);
             }
         }
+        // A world without a lost lease or a commit in doubt proves nothing.
+        if !rates.keys().any(|fault| fault.hides_the_answer()) {
+            rates.insert(Fault::LostAnswer, 30);
+        }
+        let mut every_ms = BTreeMap::new();
+        for (fault, chances, low, high) in [
+            (Fault::Crash, 400, 1_000, 6_000),
+            (Fault::Shutdown, 400, 2_000, 10_000),
+            (Fault::CrashAtPoll, 300, 1_000, 5_000),
+            (Fault::Stalled, 250, 4_000, 20_000),
+            (Fault::ClockJump, 200, 3_000, 10_000),
+            (Fault::StoreClockJump, 150, 5_000, 20_000),
+        ] {
+            let mean = rng.between(low, high);
+            if rng.per_mille(chances) {
+                every_ms.insert(fault, mean);
+            }
+        }
         let safety_ms = rng.between(10_000, 30_000);
+        let store = match rng.below(10) {
+            0..=5 => StoreKind::Memory,
+            6..=8 => StoreKind::Sqlite,
+            _ => StoreKind::SqliteFile,
+        };
+        let statement_faults = rng.pick(&[0, 10, 40]);
         Self {
             seed,
+            store,
+            nodes: rng.pick(&[1, 2, 2, 2, 3, 4]),
             rates,
             latency_ms: if rng.per_mille(600) { rng.between(1, 20) } else { 0 },
-            crash_every_ms: if rng.per_mille(500) { rng.between(1_000, 6_000) } else { 0 },
-            shutdown_every_ms: if rng.per_mille(400) { rng.between(2_000, 10_000) } else { 0 },
-            downtime_ms: rng.pick(&[500, 2_000, 15_000]),
+            statement_faults: if store == StoreKind::Memory { 0 } else { statement_faults },
+            every_ms,
+            downtime_ms: rng.pick(&[500, 2_000, 15_000, FOR_EVER]),
             loses_wake_ups: rng.per_mille(300),
+            skewed: rng.per_mille(400),
+            old_builds: rng.per_mille(200),
             safety_ms,
             lease_ms: rng.pick(&[300, 1_000, 2_000, 5_000]),
             max_attempts: if rng.per_mille(150) { 10 } else { NEVER_POISON },
+            strays: (0..rng.below(3)).map(|_| rng.below(safety_ms)).collect(),
             roots: (0..rng.between(3, 6)).map(|nth| root(&mut rng, nth, safety_ms)).collect(),
         }
     }
 
-    /// Everything that goes wrong here, for people.
+    /// The same with less in it.
+    pub(crate) fn without(mut self, cut: &Cut) -> Self {
+        self.rates.retain(|fault, _| !cut.faults.contains(fault));
+        self.every_ms.retain(|fault, _| !cut.faults.contains(fault));
+        if cut.faults.contains(&Fault::Statement) {
+            self.statement_faults = 0;
+        }
+        self.loses_wake_ups &= !cut.faults.contains(&Fault::LostWakeUp);
+        self.old_builds &= !cut.faults.contains(&Fault::OldBuild);
+        self.roots.retain(|root| !cut.roots.contains(&root.instance));
+        self
+    }
+
+    /// Everything that goes wrong here.
+    pub(crate) fn faults(&self) -> Vec<Fault> {
+        let mut all: Vec<Fault> = self.rates.keys().chain(self.every_ms.keys()).copied().collect();
+        all.extend((self.statement_faults > 0).then_some(Fault::Statement));
+        all.extend(self.loses_wake_ups.then_some(Fault::LostWakeUp));
+        all.extend(self.old_builds.then_some(Fault::OldBuild));
+        all
+    }
+
+    /// The same for people.
     pub(crate) fn describe(&self) -> String {
-        let faults: Vec<String> =
-            self.rates.iter().map(|(fault, rate)| format!("{} {rate}/1000", fault.name())).collect();
+        let rates = self.rates.iter().map(|(fault, rate)| format!("{} {rate}/1000", fault.name()));
+        let every = self.every_ms.iter().map(|(fault, mean)| format!("{} every {mean} ms", fault.name()));
+        let faults: Vec<String> = rates.chain(every).collect();
         format!(
-            "faults: [{}], latency <= {} ms, crash every {} ms, shutdown every {} ms, lease {} ms, {} roots, attempts {}",
+            "{:?}, {} nodes, faults: [{}], statements {}/10000, latency <= {} ms, lease {} ms, {} roots, attempts {}",
+            self.store,
+            self.nodes,
             faults.join(", "),
+            self.statement_faults,
             self.latency_ms,
-            self.crash_every_ms,
-            self.shutdown_every_ms,
             self.lease_ms,
             self.roots.len(),
             self.max_attempts
@@ -159,6 +174,14 @@ impl Plan {
     /// Whether so many deliveries can happen here that something is given up as poison.
     pub(crate) fn may_poison(&self) -> bool {
         self.max_attempts < NEVER_POISON
+    }
+
+    /// How far the clock of a process is off when it begins.
+    pub(crate) fn skew_ms(&self, node: usize) -> i64 {
+        let mut rng = Rng::stream(self.seed, &format!("skew {node}"));
+        let most = i64::try_from(self.lease_ms).unwrap_or(0);
+        let off = i64::try_from(rng.below(2 * self.lease_ms)).unwrap_or(0) - most;
+        if self.skewed { off } else { 0 }
     }
 
     /// How a node runs. Each life of it draws its own.

@@ -1,17 +1,19 @@
 //! What everybody in a world can reach: chance, the trace, the counts, and what must be true.
 
+use crate::backend::Backend;
 use crate::bug::Bug;
-use crate::plan::{Fault, NODES, Plan};
-use crate::program::Task;
-use crate::rng::{Rng, Seeded};
+use crate::call::Caller;
+use crate::check::Control;
+use crate::clock::{EPOCH_MS, OffClock};
+use crate::fault::Fault;
+use crate::plan::Plan;
+use crate::rng::Rng;
 use crate::tally::Tally;
 use crate::trace::Trace;
 use crate::witness::{Effects, Witness};
 use crate::world::Settings;
 use outlast_conformance::TokioClock;
-use outlast_memory::{MemoryProvider, Rules};
-use outlast_provider::Clock;
-use outlast_runtime::ActivityContext;
+use outlast_provider::{Clock, Provider};
 use outlast_runtime::registry::OrchestrationRegistry;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,12 +23,18 @@ pub(crate) struct Shared {
     pub(crate) plan: Plan,
     /// The defect that this world has, for tests of the simulator itself.
     pub(crate) bug: Option<Bug>,
-    pub(crate) store: Arc<MemoryProvider>,
-    pub(crate) clock: Arc<TokioClock>,
-    /// The same code that the nodes run, for replays of our own.
+    pub(crate) backend: Backend,
+    /// Virtual time.
+    pub(crate) truth: Arc<TokioClock>,
+    /// What the store takes for the time.
+    pub(crate) clock: Arc<OffClock>,
+    /// The newest code that the nodes run, for replays of our own.
     pub(crate) orchestrations: OrchestrationRegistry,
     /// Somebody must kill this node now.
-    pub(crate) kill: [Notify; NODES],
+    pub(crate) kill: Vec<Notify>,
+    nodes: Vec<Node>,
+    /// Troubles of all nodes at once.
+    troubles: AtomicU64,
     healed: AtomicBool,
     healing: Notify,
     /// A failure was found.
@@ -39,27 +47,35 @@ pub(crate) struct Shared {
     tally: Mutex<Tally>,
     witness: Mutex<Witness>,
     effects: Mutex<Effects>,
+    control: Mutex<Control>,
     failures: Mutex<Vec<String>>,
 }
 
-/// When worlds begin.
-const EPOCH_MS: u64 = 1_700_000_000_000;
+/// What others know of a process.
+#[derive(Default)]
+struct Node {
+    /// How often something happened to it that excuses a lost lease.
+    troubles: AtomicU64,
+    is_draining: AtomicBool,
+}
+
 /// Calls to the store in one world. Virtual time stands still in a loop that never waits; this ends it.
 const MOST_CALLS: u64 = 100_000;
 
 impl Shared {
-    pub(crate) fn new(plan: Plan, settings: Settings) -> Arc<Self> {
+    pub(crate) async fn new(plan: Plan, settings: &Settings) -> Arc<Self> {
         let bug = settings.bug;
-        let clock = Arc::new(TokioClock::start_at(EPOCH_MS));
-        let rules = Rules { defect: bug.and_then(Bug::defect) };
-        let store_clock: Arc<dyn Clock> = Arc::<TokioClock>::clone(&clock);
-        let entropy = Arc::new(Seeded::new(plan.seed, "store"));
-        Arc::new(Self {
+        let truth = Arc::new(TokioClock::start_at(EPOCH_MS));
+        let clock = OffClock::new(&truth, 0);
+        let shared = Self {
             bug,
-            store: Arc::new(MemoryProvider::with_parts(store_clock, entropy, rules)),
+            backend: Backend::open(&plan, bug, &clock).await,
+            truth,
             clock,
-            orchestrations: crate::program::orchestrations(),
-            kill: Default::default(),
+            orchestrations: crate::program::orchestrations(false),
+            kill: (0..plan.nodes).map(|_| Notify::new()).collect(),
+            nodes: (0..plan.nodes).map(|_| Node::default()).collect(),
+            troubles: AtomicU64::new(0),
             healed: AtomicBool::new(false),
             healing: Notify::new(),
             failed: Notify::new(),
@@ -70,9 +86,12 @@ impl Shared {
             tally: Mutex::default(),
             witness: Mutex::default(),
             effects: Mutex::default(),
+            control: Mutex::default(),
             failures: Mutex::default(),
             plan,
-        })
+        };
+        shared.backend.statements.arm(true);
+        Arc::new(shared)
     }
 
     pub(crate) fn dice(&self) -> MutexGuard<'_, Rng> {
@@ -95,9 +114,17 @@ impl Shared {
         self.effects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn store(&self) -> &dyn Provider {
+        self.backend.provider()
+    }
+
     /// Virtual time since the beginning of the world.
     pub(crate) fn now_ms(&self) -> u64 {
-        self.clock.now_ms().saturating_sub(EPOCH_MS)
+        self.truth.now_ms().saturating_sub(EPOCH_MS)
     }
 
     pub(crate) fn note(&self, who: &str, text: &str) {
@@ -116,12 +143,23 @@ impl Shared {
         self.failed.notify_one();
     }
 
+    pub(crate) fn must(&self, hold: Result<(), String>) {
+        if let Err(failure) = hold {
+            self.fail(failure);
+        }
+    }
+
     pub(crate) fn failures(&self) -> Vec<String> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn has(&self, bug: Bug) -> bool {
         self.bug == Some(bug)
+    }
+
+    /// The same, one time in ten.
+    pub(crate) fn now_and_then_has(&self, bug: Bug) -> bool {
+        self.has(bug) && self.dice().per_mille(100)
     }
 
     pub(crate) fn is_faulty(&self) -> bool {
@@ -132,6 +170,7 @@ impl Shared {
     pub(crate) fn heal(&self) {
         self.note("WORLD", "healed");
         self.healed.store(true, Relaxed);
+        self.backend.statements.arm(false);
         self.healing.notify_waiters();
     }
 
@@ -142,18 +181,47 @@ impl Shared {
         }
     }
 
+    /// Something happened to a node that excuses it if it loses its leases.
+    pub(crate) fn trouble(&self, node: usize) {
+        self.nodes[node].troubles.fetch_add(1, Relaxed);
+    }
+
+    /// The same for all of them.
+    pub(crate) fn trouble_everybody(&self) {
+        self.troubles.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn troubles(&self, node: usize) -> u64 {
+        let everybody = self.troubles.load(Relaxed) + self.backend.statements.count();
+        self.nodes[node].troubles.load(Relaxed) + everybody
+    }
+
+    /// Whether a node is being asked to stop.
+    pub(crate) fn drain(&self, node: usize, is_draining: bool) {
+        self.nodes[node].is_draining.store(is_draining, Relaxed);
+    }
+
+    pub(crate) fn is_draining(&self, caller: &Caller) -> bool {
+        caller.node.is_some_and(|node| self.nodes[node].is_draining.load(Relaxed))
+    }
+
     /// Counts a call. Says whether there were too many.
     pub(crate) fn is_runaway(&self) -> bool {
         self.calls.fetch_add(1, Relaxed) > MOST_CALLS
     }
 
     /// The fault of the next call, if it has one.
-    pub(crate) fn draw_fault(&self) -> Option<Fault> {
+    pub(crate) fn draw_fault(&self, op: &str, caller: &Caller) -> Option<Fault> {
         if !self.is_faulty() {
             return None;
         }
         let mut dice = self.dice();
-        let drawn = self.plan.rates.iter().find(|(_, rate)| dice.per_mille(**rate));
+        let weight = crate::tally::weight(op);
+        let drawn = self.plan.rates.iter().find(|(fault, rate)| {
+            fault.applies_to(op)
+                && (caller.node.is_some() || !fault.is_crash())
+                && dice.per_mille(**rate * weight)
+        });
         drawn.map(|(fault, _)| *fault)
     }
 
@@ -169,13 +237,5 @@ impl Shared {
     pub(crate) fn draw_stall_ms(&self) -> u64 {
         let lease = self.plan.lease_ms;
         self.dice().between(lease, 3 * lease)
-    }
-}
-
-impl Effects {
-    /// An activity's body begins. Says how often it did so far, this time included.
-    pub(crate) fn ran(&mut self, context: &ActivityContext, task: &Task) -> u64 {
-        self.began(context.idempotency_key());
-        self.count(context.instance_id(), context.execution_id(), task.id)
     }
 }

@@ -1,6 +1,6 @@
 //! How much trouble the worlds met: calls and faults, by operation.
 
-use crate::plan::Fault;
+use crate::fault::Fault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -22,8 +22,36 @@ pub struct Tally {
     pub replays: u64,
     /// Instances that were followed to their end.
     pub instances: u64,
+    /// Messages for instances that nobody started, which are left at the end.
+    pub orphans: u64,
     /// Virtual time.
     pub virtual_ms: u64,
+}
+
+/// Faults of single calls, drawn or not.
+const COLUMNS: &[Fault] = &[
+    Fault::ErrorBefore,
+    Fault::LostAnswer,
+    Fault::StallBefore,
+    Fault::StallAfter,
+    Fault::CrashBefore,
+    Fault::CrashAfter,
+    Fault::ShortLease,
+    Fault::Duplicate,
+];
+
+/// Calls that a world rarely makes, and how much more often they go wrong than others.
+const RARE: &[(&str, u64)] = &[
+    ("renew_turn", 8),
+    ("abandon_turn", 6),
+    ("abandon_work", 6),
+    ("renew_sessions", 4),
+    ("clean_sessions", 6),
+];
+
+/// How much more often than usual this call goes wrong.
+pub(crate) fn weight(op: &str) -> u64 {
+    RARE.iter().find(|(rare, _)| *rare == op).map_or(1, |(_, weight)| *weight)
 }
 
 impl Tally {
@@ -37,6 +65,31 @@ impl Tally {
 
     pub(crate) fn happened(&mut self, fault: Fault) {
         *self.process.entry(fault).or_default() += 1;
+    }
+
+    /// Statements that failed, by their verb.
+    pub(crate) fn statements(&mut self, struck: BTreeMap<(&'static str, Fault), u64>) {
+        self.commits_in_doubt += struck.get(&("sql commit", Fault::StatementDone)).copied().unwrap_or(0);
+        self.faults.extend(struck);
+    }
+
+    /// How often each fault happened.
+    pub fn by_fault(&self) -> BTreeMap<Fault, u64> {
+        let mut all = self.process.clone();
+        self.faults.iter().for_each(|((_, fault), count)| *all.entry(*fault).or_default() += count);
+        all
+    }
+
+    /// Calls and faults that met less often than this.
+    pub fn thin_cells(&self, least: u64) -> Vec<String> {
+        let mut thin = Vec::new();
+        for (op, fault) in self.calls.keys().flat_map(|op| COLUMNS.iter().map(move |fault| (*op, *fault))) {
+            let count = self.faults.get(&(op, fault)).copied().unwrap_or(0);
+            if fault.applies_to(op) && count < least {
+                thin.push(format!("{op} x {} ({count})", fault.name()));
+            }
+        }
+        thin
     }
 
     /// A world in which nothing could go wrong proves nothing.
@@ -60,24 +113,31 @@ impl Tally {
         self.turns_compared += other.turns_compared;
         self.replays += other.replays;
         self.instances += other.instances;
+        self.orphans += other.orphans;
         self.virtual_ms += other.virtual_ms;
     }
 
-    /// Operations down, faults across.
+    /// Operations down, faults across. A dash is what cannot be.
     pub fn table(&self) -> String {
         let columns: BTreeSet<Fault> = self.faults.keys().map(|(_, fault)| *fault).collect();
-        let mut out = format!("{:<22}{:>10}", "operation", "calls");
+        let mut out = format!("{:<16}{:>10}", "operation", "calls");
         for fault in &columns {
-            let _ = write!(out, "{:>14}", fault.name());
+            let _ = write!(out, "{:>15}", fault.name());
         }
-        for (op, calls) in &self.calls {
-            let _ = write!(out, "\n{op:<22}{calls:>10}");
+        let ops: BTreeSet<&str> =
+            self.calls.keys().copied().chain(self.faults.keys().map(|cell| cell.0)).collect();
+        for op in ops {
+            let _ = write!(out, "\n{op:<16}{:>10}", self.calls.get(op).copied().unwrap_or(0));
             for fault in &columns {
-                let _ = write!(out, "{:>14}", self.faults.get(&(*op, *fault)).copied().unwrap_or(0));
+                match self.faults.get(&(op, *fault)) {
+                    Some(count) => drop(write!(out, "{count:>15}")),
+                    None if !fault.applies_to(op) => out.push_str("              -"),
+                    None => out.push_str("              0"),
+                }
             }
         }
         for (fault, count) in &self.process {
-            let _ = write!(out, "\n{:<22}{count:>10}", fault.name());
+            let _ = write!(out, "\n{:<16}{count:>10}", fault.name());
         }
         out
     }

@@ -1,6 +1,8 @@
 //! What was observed at the border of the store, and must therefore be in it.
 
+use crate::program::Task;
 use outlast_model::WorkItem;
+use outlast_runtime::ActivityContext;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Instance, execution, scheduling event.
@@ -32,7 +34,7 @@ pub(crate) struct Turn {
     pub(crate) attempts: u32,
 }
 
-/// I6: what is leased to whom, by the store's clock.
+/// I6 and I14: what is leased to whom, by the store's clock.
 #[derive(Default)]
 pub(crate) struct Leases(BTreeMap<String, Lease>);
 
@@ -40,16 +42,59 @@ struct Lease {
     /// An instance, or an activity.
     subject: String,
     ends: u64,
+    holder: Holder,
+    /// A call under it failed, and may have been done all the same.
+    in_doubt: bool,
+    /// Somebody else has had it since.
+    is_over: bool,
+}
+
+/// Who holds a lease, and how much trouble that process had had before.
+#[derive(Clone, Copy)]
+pub(crate) struct Holder {
+    pub(crate) node: usize,
+    pub(crate) troubles: u64,
 }
 
 impl Leases {
-    pub(crate) fn granted(&mut self, token: &str, subject: String, now: u64, ms: u64) -> Result<(), String> {
-        let other = self.0.values().find(|lease| lease.subject == subject && lease.ends > now);
-        let problem = other.map(|lease| {
-            format!("I6: {subject} is leased twice; the other lease has {} ms left", lease.ends - now)
-        });
-        self.0.insert(token.to_string(), Lease { subject, ends: now.saturating_add(ms) });
-        problem.map_or(Ok(()), Err)
+    /// `troubles` says how much trouble a process has had by now.
+    pub(crate) fn granted(
+        &mut self,
+        token: &str,
+        lease: (String, Holder),
+        now: u64,
+        ms: u64,
+        troubles: impl Fn(usize) -> u64,
+    ) -> Result<(), String> {
+        let (subject, holder) = lease;
+        let mut problem = Ok(());
+        let others = self.0.values_mut().filter(|other| other.subject == subject);
+        for other in others.filter(|other| !other.in_doubt && !other.is_over) {
+            if other.ends > now {
+                let left = other.ends - now;
+                problem = Err(format!("I6: {subject} is leased twice; the other lease has {left} ms left"));
+            } else if troubles(other.holder.node) == other.holder.troubles {
+                let node = other.holder.node;
+                problem = Err(format!(
+                    "I14: node{node} lost its lease on {subject}, although nothing had happened to it since"
+                ));
+            }
+            // Whatever clocks do from now on.
+            other.is_over = true;
+        }
+        let ends = now.saturating_add(ms);
+        let lease = Lease { subject, ends, holder, in_doubt: false, is_over: false };
+        self.0.insert(token.to_string(), lease);
+        problem
+    }
+
+    /// Something was leased, nobody knows when.
+    pub(crate) fn granted_earlier(&mut self, token: &str, (subject, holder): (String, Holder)) {
+        for other in self.0.values_mut().filter(|other| other.subject == subject) {
+            other.in_doubt = true;
+        }
+        let lease = Lease { subject, ends: 0, holder, in_doubt: true, is_over: true };
+        self.0.insert(token.to_string(), lease);
     }
 
     pub(crate) fn renewed(&mut self, token: &str, now: u64, ms: u64) -> Result<(), String> {
@@ -70,9 +115,20 @@ impl Leases {
         self.0.remove(token);
     }
 
+    /// A call under the lease failed: it may have been extended, or be gone.
+    pub(crate) fn doubt(&mut self, token: &str) {
+        if let Some(lease) = self.0.get_mut(token) {
+            lease.in_doubt = true;
+        }
+    }
+
     fn used(&self, token: &str, now: u64, what: &str) -> Result<(), String> {
         match self.0.get(token) {
             None => Err(format!("I6: {token} was {what}, which nobody holds")),
+            Some(lease) if lease.in_doubt => Ok(()),
+            Some(lease) if lease.is_over => {
+                Err(format!("I6: the lease on {} was {what} after it was taken over", lease.subject))
+            }
             Some(lease) if lease.ends <= now => Err(format!(
                 "I6: the lease on {} was {what} {} ms after its end",
                 lease.subject,
@@ -122,7 +178,13 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    pub(crate) fn began(&mut self, key: &str) {
+    /// An activity's body begins. Says how often it did so far, this time included.
+    pub(crate) fn ran(&mut self, context: &ActivityContext, task: &Task) -> u64 {
+        self.began(context.idempotency_key());
+        self.count(context.instance_id(), context.execution_id(), task.id)
+    }
+
+    fn began(&mut self, key: &str) {
         self.began.insert(key.to_string());
     }
 
@@ -131,7 +193,7 @@ impl Effects {
         self.began.contains(&format!("{instance}:{execution_id}:{id}"))
     }
 
-    pub(crate) fn count(&mut self, instance: &str, execution_id: u64, task: u64) -> u64 {
+    fn count(&mut self, instance: &str, execution_id: u64, task: u64) -> u64 {
         let runs = self.runs.entry((instance.to_string(), execution_id, task)).or_default();
         *runs += 1;
         *runs

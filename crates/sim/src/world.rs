@@ -1,32 +1,45 @@
 //! One world: built from its seed, left to its faults, healed, and judged.
 
 use crate::bug::Bug;
-use crate::check::{self, Recorder};
+use crate::check::{self, Recorder, Snapshot};
 use crate::client;
+use crate::fault::Fault;
 use crate::node;
 use crate::panics;
-use crate::plan::{NODES, Plan, Root};
+use crate::plan::{Plan, Root};
 use crate::shared::Shared;
 use crate::tally::Tally;
 use outlast_runtime::OrchestrationStatus;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
 /// How a world is run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// A defect to find.
     pub bug: Option<Bug>,
     /// How many lines of the trace are kept.
     pub keep_lines: usize,
+    /// What is left out of the world that the seed draws.
+    pub cut: Cut,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { bug: None, keep_lines: 60 }
+        Self { bug: None, keep_lines: 60, cut: Cut::default() }
     }
+}
+
+/// What a smaller world does without.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// These do not happen.
+    pub faults: BTreeSet<Fault>,
+    /// These instances are not started.
+    pub roots: BTreeSet<String>,
 }
 
 /// What became of a world.
@@ -47,7 +60,7 @@ pub struct Outcome {
 }
 
 /// Runs a world to its end.
-pub fn run(seed: u64, settings: Settings) -> Outcome {
+pub fn run(seed: u64, settings: &Settings) -> Outcome {
     let (ran, panics) = panics::collect(|| in_virtual_time(seed, settings));
     let mut outcome = ran.unwrap_or_else(|| Outcome {
         seed,
@@ -63,17 +76,18 @@ pub fn run(seed: u64, settings: Settings) -> Outcome {
 }
 
 #[allow(clippy::expect_used, reason = "a tokio runtime without I/O needs nothing that could be missing")]
-fn in_virtual_time(seed: u64, settings: Settings) -> Outcome {
+fn in_virtual_time(seed: u64, settings: &Settings) -> Outcome {
     // One thread and a clock that jumps when everybody waits: the order of everything follows from the seed.
     let builder = &mut tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_time().start_paused(true).build().expect("a runtime can be built");
     runtime.block_on(async {
-        let shared = Shared::new(Plan::of(seed), settings);
+        let shared = Shared::new(Plan::of(seed).without(&settings.cut), settings).await;
         World { shared: Arc::clone(&shared), recorder: Recorder::default() }.live().await;
         shared.over.store(true, Relaxed);
         let mut trace = shared.trace();
         let (digest, lines) = (trace.digest(), trace.take_lines());
         let setting = shared.plan.describe();
+        shared.tally().statements(shared.backend.statements.struck());
         let tally = shared.tally().clone();
         Outcome { seed, failures: shared.failures(), digest, lines, setting, tally }
     })
@@ -93,11 +107,17 @@ impl World {
     async fn live(mut self) {
         let shared = Arc::clone(&self.shared);
         let mut nodes = JoinSet::new();
-        for node in 0..NODES {
+        for node in 0..shared.plan.nodes {
             nodes.spawn(node::run(Arc::clone(&shared), node));
+        }
+        nodes.spawn(weather(Arc::clone(&shared)));
+        nodes.spawn(client::look(Arc::clone(&shared)));
+        for (nth, at) in shared.plan.strays.iter().enumerate() {
+            nodes.spawn(client::stray(Arc::clone(&shared), nth, *at));
         }
         let mut clients = Clients::new();
         for root in shared.plan.roots.clone() {
+            nodes.spawn(client::rival(Arc::clone(&shared), root.clone()));
             clients.spawn(client::drive(Arc::clone(&shared), root));
         }
         let lived = tokio::select! {
@@ -122,8 +142,9 @@ impl World {
         shared.heal();
         // Liveness: everything comes to its end.
         let told = self.finish(clients).await?;
-        let snapshot = check::everything(&shared, &mut self.recorder).await?;
+        let snapshot = self.drained().await?;
         shared.tally().instances = snapshot.instances.len() as u64;
+        shared.tally().orphans = check::queues::orphans(&snapshot) as u64;
         for (root, status) in &told {
             check::ending::outcome(&shared, root, status)?;
             check::ending::detached(&shared, &snapshot, root)?;
@@ -148,5 +169,45 @@ impl World {
             }
             tokio::time::sleep(Duration::from_secs(5)).await;
         }
+    }
+
+    /// I10: after the last instance has ended, what is left over goes too.
+    async fn drained(&mut self) -> Result<Snapshot, String> {
+        let shared = Arc::clone(&self.shared);
+        let give_up_at = shared.now_ms() + MOST_LIVENESS_MS;
+        loop {
+            let snapshot = check::everything(&shared, &mut self.recorder).await?;
+            let left = check::queues::left_over(&shared, &snapshot);
+            if left.is_empty() {
+                return Ok(snapshot);
+            }
+            if shared.now_ms() >= give_up_at {
+                return Err(format!("I10: all instances have ended, and there is still {}", left.join(", ")));
+            }
+            tokio::time::sleep(Duration::from_secs(5)).await;
+        }
+    }
+}
+
+/// The clock of the store jumps now and then. Back only a little: leases then last longer, which is not what is tested.
+async fn weather(shared: Arc<Shared>) {
+    const HOUR_MS: u64 = 3_600_000;
+    let Some(mean) = shared.plan.every_ms.get(&Fault::StoreClockJump).copied() else { return };
+    while shared.is_faulty() {
+        let pause = shared.dice().below(2 * mean);
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        if !shared.is_faulty() {
+            return;
+        }
+        let ms = {
+            let mut dice = shared.dice();
+            let back = dice.per_mille(300);
+            let ms = dice.below(if back { 2 * shared.plan.lease_ms } else { HOUR_MS });
+            i64::try_from(ms).unwrap_or(0) * if back { -1 } else { 1 }
+        };
+        shared.note("WORLD", &format!("the store's clock jumps by {ms} ms"));
+        shared.tally().happened(Fault::StoreClockJump);
+        shared.trouble_everybody();
+        shared.clock.jump(ms);
     }
 }

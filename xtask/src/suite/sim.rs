@@ -1,17 +1,23 @@
-//! Worlds of the simulator: each seed is a check.
+//! Worlds of the simulator: each seed is a check, and so is each known defect that it must find.
 
 use super::{Outcome, Tally};
 use crate::{process, sim};
 
 /// Enough to meet every kind of trouble often, few enough for every run of the tests.
-const SEEDS: &str = "0..500";
+const SEEDS: [&str; 2] = ["--seeds", "0..2000"];
+/// How many worlds each known defect may need.
+const SCORE: [&str; 2] = ["--score", "0..200"];
 
 pub(super) fn run() -> Result<Outcome, String> {
-    let command = process::cargo(&sim::call(&["--seeds", SEEDS].map(str::to_string)));
-    let call = process::display(&command);
-    let mut output = Output::default();
-    let status = process::stream(command, |line| output.line(line))?;
-    Ok(Outcome::Ran(output.finish(&call, status.success())))
+    let mut tally = Tally::default();
+    for args in [SEEDS, SCORE] {
+        let command = process::cargo(&sim::call(&args.map(str::to_string)));
+        let call = process::display(&command);
+        let mut output = Output::default();
+        let status = process::stream(command, |line| output.line(line))?;
+        tally.add(output.finish(&call, status.success()));
+    }
+    Ok(Outcome::Ran(tally))
 }
 
 /// Reads what the simulator prints.
@@ -25,10 +31,10 @@ impl Output {
     fn line(&mut self, line: &str) {
         if let Some(failed) = line.strip_prefix("seed ").and_then(|rest| rest.split_once(" failed")) {
             self.tally.fail(format!("cargo xtask sim --seed {}", failed.0));
-        } else if let Some(counts) =
-            line.strip_prefix("sim: ").and_then(|rest| rest.split_once(" seeds passed"))
-        {
-            self.tally.passed += counts.0.parse().unwrap_or(0);
+        } else if let Some((bug, _)) = line.split_once(" NOT FOUND") {
+            self.tally.fail(format!("cargo xtask sim {} --bug {}", SCORE.join(" "), bug.trim()));
+        } else if let Some(passed) = line.strip_prefix("sim: ").and_then(passed) {
+            self.tally.passed += passed;
             self.has_ended = true;
         }
     }
@@ -39,6 +45,13 @@ impl Output {
         }
         self.tally
     }
+}
+
+/// How many seeds passed, or how many defects were found.
+fn passed(summary: &str) -> Option<u64> {
+    let (count, rest) = summary.split_once(' ')?;
+    let is_summary = rest.starts_with("seeds passed") || rest.starts_with("of ");
+    is_summary.then_some(count)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -59,6 +72,13 @@ mod tests {
             "seed 7 failed; faults: x\n  FAILED: I1\nseed 9 failed: I3\nsim: 498 seeds passed, 2 failed\n";
         let named = ["cargo xtask sim --seed 7", "cargo xtask sim --seed 9"].map(str::to_string);
         assert_eq!(read(text, false), (498, 2, named.to_vec()));
+    }
+
+    #[test]
+    fn defects_are_counted_too() {
+        let text = "LeaseNeverEnds    seed    0  I7\nKvReadEmpty  NOT FOUND in 200 seeds\nsim: 1 of 2 defects found, 9\n";
+        let named = "cargo xtask sim --score 0..200 --bug KvReadEmpty".to_string();
+        assert_eq!(read(text, false), (1, 1, vec![named]));
     }
 
     #[test]

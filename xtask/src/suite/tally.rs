@@ -52,6 +52,14 @@ impl Tally {
         }
     }
 
+    /// Both together.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.failures.extend(other.failures);
+        other.skipped.iter().for_each(|(reason, count)| self.skip(*count, reason));
+    }
+
     /// One check that is a command: it passes when the command does.
     pub(crate) fn check(&mut self, name: impl Into<String>, passed: bool) {
         if passed { self.pass() } else { self.fail(name) }

@@ -104,6 +104,7 @@ fn judge(
 /// Detached instances have no client: the store must know them, if their parents got to start them.
 pub(crate) fn detached(shared: &Shared, snapshot: &Snapshot, root: &Root) -> Result<(), String> {
     for (instance, program) in root.program.detached() {
+        // Its parent did not come to it; `presence` knows.
         let Some(current) = snapshot.instances.get(instance) else { continue };
         let ended = snapshot.history(instance, *current).iter().find(|event| event.is_terminal());
         let result = match ended.map(|event| &event.kind) {

@@ -11,6 +11,7 @@ pub(super) fn check(witness: &Witness, snapshot: &Snapshot) -> Result<(), String
     messages(witness, snapshot, &waiting)?;
     cancellations(witness, snapshot, &waiting)?;
     results(witness, snapshot, &waiting)?;
+    detached(snapshot, &waiting)?;
     for (instance, current) in &snapshot.instances {
         let history = snapshot.history(instance, *current);
         if !history.iter().any(Event::is_terminal) {
@@ -72,6 +73,19 @@ fn starts(witness: &Witness, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Resu
         }
         None => Ok(()),
     }
+}
+
+/// I1 for instances that nobody waits for: what a history says was started is there.
+fn detached(snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
+    for ((parent, _), history) in &snapshot.histories {
+        for event in history.iter() {
+            let EventKind::OrchestrationChained { instance, .. } = &event.kind else { continue };
+            if !snapshot.instances.contains_key(instance) && !waiting.starts.contains(instance.as_str()) {
+                return Err(format!("I1: '{parent}' started '{instance}', which is nowhere"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// I3, second half. Every execution records again what its predecessor handed to it.

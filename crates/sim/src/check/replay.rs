@@ -7,8 +7,8 @@ use crate::witness::Turn;
 use outlast_engine::{
     Admission, Commit, Execution, KvValue, Opening, ParentClosePolicy, Past, Setup, TurnInput,
 };
-use outlast_model::{Event, WorkItem, limits::Limits};
-use outlast_provider::{Clock, KvEntry, Provider, ScheduledActivityIdentifier};
+use outlast_model::{Event, limits::Limits};
+use outlast_provider::{Clock, KvEntry, LoadedTurn, TurnCommit};
 use semver::Version;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
@@ -22,7 +22,7 @@ pub(super) async fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), St
             continue;
         }
         let Some(opening) = Past::of_history(history).opening else { continue };
-        let Ok(loaded) = shared.store.load_turn(instance, *current).await else { continue };
+        let Some(loaded) = load(shared, instance, *current).await else { continue };
         let stamp = history[0].duroxide_version.clone();
         let Some(mut execution) = cold(shared, instance, *current, opening, stamp, loaded.kv_snapshot) else {
             return Err(format!("I9: '{instance}', execution {current}, cannot be built"));
@@ -47,12 +47,20 @@ pub(super) async fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), St
     Ok(())
 }
 
+/// What the store knows. Nothing goes wrong with a look of ours.
+async fn load(shared: &Shared, instance: &str, execution_id: u64) -> Option<LoadedTurn> {
+    let was_armed = shared.backend.statements.arm(false);
+    let loaded = shared.store().load_turn(instance, execution_id).await;
+    shared.backend.statements.arm(was_armed);
+    loaded.ok()
+}
+
 /// The same turn, from the stored history instead of from memory. `None` where there is nothing to compare.
 pub(crate) async fn again(shared: &Shared, turn: &Turn) -> Option<Commit> {
     if turn.attempts > shared.plan.max_attempts {
         return None;
     }
-    let loaded = shared.store.load_turn(&turn.instance, turn.execution_id).await.ok()?;
+    let loaded = load(shared, &turn.instance, turn.execution_id).await?;
     let past = Past::of_history(&loaded.history);
     let admission = outlast_engine::admit(&turn.instance, turn.execution_id, &past, turn.messages.clone());
     let Admission::Run(admitted) = admission else { return None };
@@ -106,17 +114,12 @@ fn cold(
 }
 
 /// What a node wants to commit, next to what the same turn gives again.
-pub(crate) fn compare(
-    again: &Commit,
-    history: &[Event],
-    worker_items: &[WorkItem],
-    orchestrator_items: &[WorkItem],
-    cancelled: &[ScheduledActivityIdentifier],
-) -> Result<(), String> {
-    same("events", &again.history, history)?;
-    same("activities", &again.worker_items, worker_items)?;
-    same("messages", &again.orchestrator_items, orchestrator_items)?;
-    let cancelled: Vec<u64> = cancelled.iter().map(|activity| activity.activity_id).collect();
+pub(crate) fn compare(again: &Commit, first: &TurnCommit) -> Result<(), String> {
+    same("events", &again.history, &first.history_delta)?;
+    same("activities", &again.worker_items, &first.worker_items)?;
+    same("messages", &again.orchestrator_items, &first.orchestrator_items)?;
+    let cancelled: Vec<u64> =
+        first.cancelled_activities.iter().map(|activity| activity.activity_id).collect();
     same("cancelled activities", &again.cancelled_activities, &cancelled)
 }
 

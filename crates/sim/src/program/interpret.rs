@@ -33,7 +33,8 @@ fn text<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-pub(crate) fn orchestrations() -> OrchestrationRegistry {
+/// What a build knows.
+pub(crate) fn orchestrations(_is_old: bool) -> OrchestrationRegistry {
     OrchestrationRegistry::builder().register(ORCHESTRATION, run).build()
 }
 

@@ -1,18 +1,21 @@
 //! The store as one node or client sees it: every call of the contract, the additive ones too, passes [`Shared::call`],
 //! where faults happen. What the store took is written down for the invariants.
 
+mod sabotage;
+
 use crate::bug::Bug;
-use crate::call::Caller;
+use crate::call::{Call, Caller};
 use crate::check::replay;
+use crate::fault::Fault;
 use crate::shared::Shared;
-use crate::witness::Turn;
+use crate::witness::{Holder, Turn};
 use async_trait::async_trait;
-use outlast_model::{Event, EventKind, SystemStats, WorkItem};
+use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceWatch,
-    Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnRequest,
-    WorkRequest, saturating_ms,
+    Clock, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnCommit,
+    TurnRequest, WorkRequest, saturating_ms,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,17 +38,21 @@ impl FaultyStore {
     }
 
     fn inner(&self) -> &dyn Provider {
-        self.shared.store.as_ref()
+        self.shared.store()
+    }
+
+    /// A call, and what is to befall it.
+    fn ask(&self, op: &'static str, detail: impl Into<String>) -> Call {
+        Call { op, detail: detail.into(), fault: self.shared.draw_fault(op, &self.caller) }
     }
 
     /// A call whose success is its only answer.
     async fn call(
         &self,
-        op: &'static str,
-        detail: String,
+        asked: Call,
         call: impl Future<Output = Result<(), ProviderError>>,
     ) -> Result<(), ProviderError> {
-        self.shared.call(&self.caller, op, detail, |()| Some("ok".to_string()), call).await
+        self.shared.call(&self.caller, asked, |()| Some("ok".to_string()), call).await
     }
 
     /// A call that changes nothing.
@@ -55,27 +62,48 @@ impl FaultyStore {
         detail: &str,
         call: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, ProviderError> {
-        self.shared.call(&self.caller, op, detail.to_string(), |_| Some("read".to_string()), call).await
+        let asked = self.ask(op, detail);
+        self.shared.call(&self.caller, asked, |_| Some("read".to_string()), call).await
     }
 
-    /// Something was leased. A second delivery means that the lease of the first was lost.
-    fn leased(&self, token: &str, subject: String, lock_timeout: Duration, attempts: u32) {
+    /// How long a lease really lasts.
+    fn lease(&self, asked: Duration, fault: Option<Fault>) -> Duration {
+        match fault {
+            Some(Fault::ShortLease) => asked / 20,
+            _ => sabotage::lease(&self.shared, asked),
+        }
+    }
+
+    /// How much trouble the caller has had so far.
+    fn troubles(&self) -> u64 {
+        self.caller.node.map_or(0, |node| self.shared.troubles(node))
+    }
+
+    /// Something was leased. A second delivery means that the lease of the first was lost. `asked_at` is how much trouble
+    /// the caller had had when it asked: one that was stalled since does not know how long it has held the lease.
+    fn leased(&self, token: &str, subject: String, lock_timeout: Duration, attempts: u32, asked_at: u64) {
         self.shared.tally().leases_lost += u64::from(attempts > 1);
-        let now = self.shared.now_ms();
-        let granted = self.shared.witness().leases.granted(token, subject, now, saturating_ms(lock_timeout));
-        self.must(granted);
+        let Some(node) = self.caller.node else { return };
+        let holder = Holder { node, troubles: self.shared.troubles(node) };
+        if self.troubles() != asked_at {
+            return self.shared.witness().leases.granted_earlier(token, (subject, holder));
+        }
+        let (now, ms) = (self.shared.clock.now_ms(), saturating_ms(lock_timeout));
+        let troubles = |node| self.shared.troubles(node);
+        let granted = self.shared.witness().leases.granted(token, (subject, holder), now, ms, troubles);
+        self.shared.must(granted);
     }
 
     fn renewed(&self, token: &str, extend_for: Duration) {
-        let now = self.shared.now_ms();
+        let now = self.shared.clock.now_ms();
         let renewed = self.shared.witness().leases.renewed(token, now, saturating_ms(extend_for));
-        self.must(renewed);
+        self.shared.must(renewed);
     }
 
     fn committed(&self, token: &str) {
-        let now = self.shared.now_ms();
+        let now = self.shared.clock.now_ms();
         let committed = self.shared.witness().leases.committed(token, now);
-        self.must(committed);
+        self.shared.must(committed);
     }
 
     fn given_back(&self, token: &str) {
@@ -84,10 +112,103 @@ impl FaultyStore {
         witness.leases.given_back(token);
     }
 
-    fn must(&self, hold: Result<(), String>) {
-        if let Err(failure) = hold {
-            self.shared.fail(failure);
+    /// An answer of the store about a lease. Where statements fail, an error does not say that nothing was done.
+    fn under<T>(&self, token: &str, answer: Result<T, ProviderError>) -> Result<T, ProviderError> {
+        if answer.is_err() && self.shared.backend.statements.leave_doubt() {
+            self.shared.witness().leases.doubt(token);
         }
+        answer
+    }
+
+    /// Delivers something twice, as a store may whose queues deliver at least once.
+    async fn duplicate(&self, item: &WorkItem) {
+        let delay = match item {
+            WorkItem::TimerFired { fire_at_ms, .. } => {
+                Some(Duration::from_millis(fire_at_ms.saturating_sub(self.shared.clock.now_ms())))
+            }
+            _ => None,
+        };
+        let _ = self.inner().enqueue_for_orchestrator(item.clone(), delay).await;
+    }
+
+    /// A message from outside. Says whether there was room for it.
+    async fn enqueue(
+        &self,
+        item: &WorkItem,
+        enqueue: impl Future<Output = Result<bool, ProviderError>>,
+    ) -> Result<bool, ProviderError> {
+        let asked = self.ask("enqueue", format!("{} for {}", item.kind_name(), item.target_instance()));
+        let call = async {
+            let is_taken = self.shared.now_and_then_has(Bug::AcknowledgedNotDurable) || enqueue.await?;
+            if is_taken && self.shared.now_and_then_has(Bug::MessageTwice) {
+                self.inner().enqueue_for_orchestrator(item.clone(), None).await?;
+            }
+            if is_taken {
+                self.shared.witness().enqueued(item);
+            }
+            Ok(is_taken)
+        };
+        self.shared.call(&self.caller, asked, |_| Some("ok".to_string()), call).await
+    }
+
+    async fn commit(&self, lock_token: &str, mut commit: TurnCommit) -> Result<Option<u64>, ProviderError> {
+        let status = commit.metadata.status.as_deref().unwrap_or("");
+        let detail = format!(
+            "{} /{} +{} events, work {}, [{}] {status}",
+            short(lock_token),
+            commit.execution_id,
+            commit.history_delta.len(),
+            commit.worker_items.len(),
+            kinds(&commit.orchestrator_items)
+        );
+        let asked = self.ask("ack_turn", detail);
+        if asked.fault == Some(Fault::ErrorBefore) && self.shared.has(Bug::OutageFailsInstance) {
+            commit = sabotage::failed_by_outage(self.shared.clock.now_ms(), &commit).unwrap_or(commit);
+            let _ = self.inner().commit_turn(lock_token, commit.clone()).await;
+        }
+        let fault = asked.fault;
+        let call = async {
+            let turn = self.shared.witness().turns.get(lock_token).cloned();
+            let mut again = None;
+            if let Some(turn) = turn.as_ref().filter(|_| self.shared.dice().per_mille(250)) {
+                again = replay::again(&self.shared, turn).await;
+            }
+            let compared = again.map(|again| replay::compare(&again, &commit));
+            let instance = turn.map(|turn| turn.instance).unwrap_or_default();
+            sabotage::commit(&self.shared, &instance, &mut commit);
+            let execution_id = commit.execution_id;
+            let twice = commit.orchestrator_items.iter().find(|item| may_arrive_twice(item)).cloned();
+            let committed_at = self.under(lock_token, self.inner().commit_turn(lock_token, commit).await)?;
+            self.committed(lock_token);
+            self.shared.witness().turns.remove(lock_token);
+            self.shared.tally().turns += 1;
+            if let Some(compared) = compared {
+                self.shared.tally().turns_compared += 1;
+                self.shared.must(compared.map_err(|difference| {
+                    format!(
+                        "I9: a turn of '{instance}', execution {execution_id}, run again from a cold start decides \
+                         otherwise: {difference}"
+                    )
+                }));
+            }
+            if let Some(item) = twice.filter(|_| fault == Some(Fault::Duplicate)) {
+                self.duplicate(&item).await;
+            }
+            Ok(committed_at)
+        };
+        self.shared.call(&self.caller, asked, |_| Some("ok".to_string()), call).await
+    }
+}
+
+/// Whether the engine promises to drop a second delivery.
+fn may_arrive_twice(item: &WorkItem) -> bool {
+    match item {
+        WorkItem::TimerFired { .. }
+        | WorkItem::SubOrchCompleted { .. }
+        | WorkItem::SubOrchFailed { .. }
+        | WorkItem::CancelInstance { .. } => true,
+        WorkItem::StartOrchestration { parent_instance, .. } => parent_instance.is_some(),
+        _ => false,
     }
 }
 
@@ -123,11 +244,14 @@ impl Provider for FaultyStore {
     }
 
     async fn fetch_turn(&self, request: TurnRequest<'_>) -> Result<Option<FetchedTurn>, ProviderError> {
+        let asked = self.ask("fetch_turn", "");
+        let request = TurnRequest { lock_timeout: self.lease(request.lock_timeout, asked.fault), ..request };
         let call = async {
+            let asked_at = self.troubles();
             let fetched = self.inner().fetch_turn(request).await?;
             if let Some(turn) = &fetched {
                 let subject = format!("'{}'", turn.item.instance);
-                self.leased(&turn.lock_token, subject, request.lock_timeout, turn.attempt_count);
+                self.leased(&turn.lock_token, subject, request.lock_timeout, turn.attempt_count, asked_at);
                 let seen = Turn {
                     instance: turn.item.instance.clone(),
                     execution_id: turn.item.execution_id,
@@ -146,15 +270,13 @@ impl Provider for FaultyStore {
             let (at, messages) = (turn.last_event_id.unwrap_or_default(), kinds(&item.messages));
             Some(format!("{instance}/{execution} at {at} #{attempt} [{messages}] {token}"))
         };
-        self.shared.call(&self.caller, "fetch_turn", String::new(), show, call).await
+        self.shared.call(&self.caller, asked, show, call).await
     }
 
     async fn load_turn(&self, instance: &str, execution_id: u64) -> Result<LoadedTurn, ProviderError> {
         let call = async {
             let mut loaded = self.inner().load_turn(instance, execution_id).await?;
-            if self.shared.has(Bug::StaleRead) && loaded.history.len() > 1 {
-                loaded.history.pop();
-            }
+            sabotage::load(&self.shared, &mut loaded);
             Ok(loaded)
         };
         self.read_call("load_turn", &format!("{instance}/{execution_id}"), call).await
@@ -165,73 +287,24 @@ impl Provider for FaultyStore {
         lock_token: &str,
         execution_id: u64,
         history_delta: Vec<Event>,
-        mut worker_items: Vec<WorkItem>,
-        mut orchestrator_items: Vec<WorkItem>,
+        worker_items: Vec<WorkItem>,
+        orchestrator_items: Vec<WorkItem>,
         metadata: ExecutionMetadata,
         cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Result<(), ProviderError> {
-        let status = metadata.status.as_deref().unwrap_or("");
-        let detail = format!(
-            "{} /{execution_id} +{} events, work {}, [{}] {status}",
-            short(lock_token),
-            history_delta.len(),
-            worker_items.len(),
-            kinds(&orchestrator_items)
-        );
-        let call = async {
-            let turn = self.shared.witness().turns.get(lock_token).cloned();
-            let mut again = None;
-            if let Some(turn) = turn.filter(|_| self.shared.dice().per_mille(250)) {
-                again = replay::again(&self.shared, &turn).await;
-            }
-            let compared = again.map(|again| {
-                replay::compare(
-                    &again,
-                    &history_delta,
-                    &worker_items,
-                    &orchestrator_items,
-                    &cancelled_activities,
-                )
-            });
-            if self.shared.has(Bug::CommitForgetsWork) && self.shared.dice().per_mille(100) {
-                worker_items.clear();
-            }
-            if self.shared.has(Bug::CommitForgetsMessages) && self.shared.dice().per_mille(100) {
-                orchestrator_items.clear();
-            }
-            let delta = match self.shared.has(Bug::CompletionTwice) {
-                true => with_a_completion_twice(history_delta),
-                false => history_delta,
-            };
-            let written = self
-                .inner()
-                .ack_orchestration_item(
-                    lock_token,
-                    execution_id,
-                    delta,
-                    worker_items,
-                    orchestrator_items,
-                    metadata,
-                    cancelled_activities,
-                )
-                .await;
-            written?;
-            self.committed(lock_token);
-            let turn = self.shared.witness().turns.remove(lock_token);
-            let instance = turn.map(|turn| turn.instance).unwrap_or_default();
-            self.shared.tally().turns += 1;
-            if let Some(compared) = compared {
-                self.shared.tally().turns_compared += 1;
-                if let Err(difference) = compared {
-                    self.shared.fail(format!(
-                        "I9: a turn of '{instance}', execution {execution_id}, run again from a cold start decides \
-                         otherwise: {difference}"
-                    ));
-                }
-            }
-            Ok(())
+        let commit = TurnCommit {
+            execution_id,
+            history_delta,
+            worker_items,
+            orchestrator_items,
+            metadata,
+            cancelled_activities,
         };
-        self.call("ack_turn", detail, call).await
+        self.commit(lock_token, commit).await.map(drop)
+    }
+
+    async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Result<Option<u64>, ProviderError> {
+        self.commit(lock_token, commit).await
     }
 
     async fn abandon_orchestration_item(
@@ -242,11 +315,12 @@ impl Provider for FaultyStore {
     ) -> Result<(), ProviderError> {
         let detail = format!("{} after {delay:?}, free: {ignore_attempt}", short(lock_token));
         let call = async {
-            self.inner().abandon_orchestration_item(lock_token, delay, ignore_attempt).await?;
+            let answer = self.inner().abandon_orchestration_item(lock_token, delay, ignore_attempt).await;
+            self.under(lock_token, answer)?;
             self.given_back(lock_token);
             Ok(())
         };
-        self.call("abandon_turn", detail, call).await
+        self.call(self.ask("abandon_turn", detail), call).await
     }
 
     async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
@@ -268,12 +342,12 @@ impl Provider for FaultyStore {
         new_events: Vec<Event>,
     ) -> Result<(), ProviderError> {
         let call = self.inner().append_with_execution(instance, execution_id, new_events);
-        self.call("append", instance.to_string(), call).await
+        self.call(self.ask("append", instance), call).await
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
         let detail = item.target_instance().to_string();
-        self.call("enqueue_work", detail, self.inner().enqueue_for_worker(item)).await
+        self.call(self.ask("enqueue_work", detail), self.inner().enqueue_for_worker(item)).await
     }
 
     async fn fetch_work_item(
@@ -289,14 +363,17 @@ impl Provider for FaultyStore {
     }
 
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Result<Vec<FetchedWork>, ProviderError> {
+        let asked = self.ask("fetch_work", "");
+        let request = WorkRequest { lock_timeout: self.lease(request.lock_timeout, asked.fault), ..request };
         let call = async {
+            let asked_at = self.troubles();
             let fetched = self.inner().fetch_work_items(request).await?;
             for work in &fetched {
                 let WorkItem::ActivityExecute { instance, execution_id, id, .. } = &work.item else {
                     continue;
                 };
                 let subject = format!("activity {id} of '{instance}', execution {execution_id}");
-                self.leased(&work.lock_token, subject, request.lock_timeout, work.attempt_count);
+                self.leased(&work.lock_token, subject, request.lock_timeout, work.attempt_count, asked_at);
             }
             Ok(fetched)
         };
@@ -308,7 +385,7 @@ impl Provider for FaultyStore {
             let (attempt, token) = (work.attempt_count, short(&work.lock_token));
             Some(format!("{instance}/{execution_id} activity {id} #{attempt} {token}"))
         };
-        self.shared.call(&self.caller, "fetch_work", String::new(), show, call).await
+        self.shared.call(&self.caller, asked, show, call).await
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {
@@ -319,27 +396,38 @@ impl Provider for FaultyStore {
             };
             format!("{} {} of {}", item.kind_name(), id, item.target_instance())
         });
+        let asked = self.ask("ack_work", format!("{} {what}", short(token)));
+        let fault = asked.fault;
         let call = async {
-            self.inner().ack_work_item(token, completion.clone()).await?;
+            self.under(token, self.inner().ack_work_item(token, completion.clone()).await)?;
             self.committed(token);
             if let Some(completion) = &completion {
                 let completed = self.shared.witness().completed(completion);
-                self.must(completed);
+                self.shared.must(completed);
+                if fault == Some(Fault::Duplicate) {
+                    self.duplicate(completion).await;
+                }
             }
             Ok(())
         };
-        self.call("ack_work", format!("{} {what}", short(token)), call).await
+        self.call(asked, call).await
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
+        let asked = self.ask("renew_work", short(token));
+        if asked.fault == Some(Fault::ErrorBefore) && self.shared.has(Bug::RenewalErrorLosesWork) {
+            let _ = self.inner().ack_work_item(token, None).await;
+        }
+        let forgotten = self.shared.has(Bug::RenewalForgotten)
+            || self.shared.has(Bug::DrainStopsRenewals) && self.shared.is_draining(&self.caller);
         let call = async {
-            if !self.shared.has(Bug::RenewalForgotten) {
-                self.inner().renew_work_item_lock(token, extend_for).await?;
+            if !forgotten {
+                self.under(token, self.inner().renew_work_item_lock(token, extend_for).await)?;
                 self.renewed(token, extend_for);
             }
             Ok(())
         };
-        self.call("renew_work", short(token).to_string(), call).await
+        self.call(asked, call).await
     }
 
     async fn renew_session_lock(
@@ -350,13 +438,13 @@ impl Provider for FaultyStore {
     ) -> Result<usize, ProviderError> {
         let call = self.inner().renew_session_lock(owner_ids, extend_for, idle_timeout);
         let show = |count: &usize| Some(count.to_string()).filter(|_| *count > 0);
-        self.shared.call(&self.caller, "renew_sessions", String::new(), show, call).await
+        self.shared.call(&self.caller, self.ask("renew_sessions", ""), show, call).await
     }
 
     async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Result<usize, ProviderError> {
         let call = self.inner().cleanup_orphaned_sessions(idle_timeout);
         let show = |count: &usize| Some(count.to_string()).filter(|_| *count > 0);
-        self.shared.call(&self.caller, "clean_sessions", String::new(), show, call).await
+        self.shared.call(&self.caller, self.ask("clean_sessions", ""), show, call).await
     }
 
     async fn abandon_work_item(
@@ -367,11 +455,11 @@ impl Provider for FaultyStore {
     ) -> Result<(), ProviderError> {
         let detail = format!("{} after {delay:?}, free: {ignore_attempt}", short(token));
         let call = async {
-            self.inner().abandon_work_item(token, delay, ignore_attempt).await?;
+            self.under(token, self.inner().abandon_work_item(token, delay, ignore_attempt).await)?;
             self.given_back(token);
             Ok(())
         };
-        self.call("abandon_work", detail, call).await
+        self.call(self.ask("abandon_work", detail), call).await
     }
 
     async fn renew_orchestration_item_lock(
@@ -380,11 +468,11 @@ impl Provider for FaultyStore {
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
         let call = async {
-            self.inner().renew_orchestration_item_lock(token, extend_for).await?;
+            self.under(token, self.inner().renew_orchestration_item_lock(token, extend_for).await)?;
             self.renewed(token, extend_for);
             Ok(())
         };
-        self.call("renew_turn", short(token).to_string(), call).await
+        self.call(self.ask("renew_turn", short(token)), call).await
     }
 
     async fn enqueue_for_orchestrator(
@@ -392,19 +480,15 @@ impl Provider for FaultyStore {
         item: WorkItem,
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
-        let detail = format!("{} for {}", item.kind_name(), item.target_instance());
         let call = async {
-            let lies = self.shared.has(Bug::AcknowledgedNotDurable) && self.shared.dice().per_mille(100);
-            if !lies {
-                self.inner().enqueue_for_orchestrator(item.clone(), delay).await?;
-            }
-            if self.shared.has(Bug::MessageTwice) && self.shared.dice().per_mille(100) {
-                self.inner().enqueue_for_orchestrator(item.clone(), delay).await?;
-            }
-            self.shared.witness().enqueued(&item);
-            Ok(())
+            self.inner().enqueue_for_orchestrator(item.clone(), delay).await?;
+            Ok(true)
         };
-        self.call("enqueue", detail, call).await
+        self.enqueue(&item, call).await.map(drop)
+    }
+
+    async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Result<bool, ProviderError> {
+        self.enqueue(&item, self.inner().enqueue_within(item.clone(), most_waiting)).await
     }
 
     async fn start_orchestration(&self, request: StartRequest) -> Result<StartOutcome, ProviderError> {
@@ -420,7 +504,7 @@ impl Provider for FaultyStore {
             Ok(outcome)
         };
         let show = |outcome: &StartOutcome| Some(format!("{outcome:?}"));
-        self.shared.call(&self.caller, "start", detail, show, call).await
+        self.shared.call(&self.caller, self.ask("start", detail), show, call).await
     }
 
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
@@ -453,19 +537,9 @@ impl Provider for FaultyStore {
 
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
         if self.shared.plan.loses_wake_ups && self.shared.dice().per_mille(300) {
-            self.shared.tally().happened(crate::plan::Fault::LostWakeUp);
+            self.shared.tally().happened(Fault::LostWakeUp);
             return Some(Box::pin(std::future::pending()));
         }
         self.inner().watch_instance(instance, interest)
     }
-}
-
-/// A defect: the first completion is recorded a second time, under the next id.
-fn with_a_completion_twice(mut delta: Vec<Event>) -> Vec<Event> {
-    let last_id = delta.last().map_or(0, |event| event.event_id);
-    let completed = delta.iter().find(|event| matches!(event.kind, EventKind::ActivityCompleted { .. }));
-    if let Some(event) = completed.cloned() {
-        delta.push(Event { event_id: last_id + 1, ..event });
-    }
-    delta
 }

@@ -1,0 +1,88 @@
+//! The store of a world: the memory store, or the shipped SQLite store on this thread, in memory or in a file.
+
+use crate::bug::Bug;
+use crate::clock::OffClock;
+use crate::plan::{Plan, StoreKind};
+use crate::rng::Seeded;
+use crate::statements::Statements;
+use outlast_memory::{MemoryProvider, Rules};
+use outlast_provider::{Clock, Provider};
+use outlast_sqlite::{SqliteOptions, SqliteProvider, StatementFaults};
+use std::path::Path;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+pub(crate) struct Backend {
+    store: Store,
+    /// Which statements fail; no store but SQLite has any.
+    pub(crate) statements: Arc<Statements>,
+    /// Removed with the world, after the store has closed.
+    _folder: Option<TempDir>,
+}
+
+enum Store {
+    Memory(Arc<MemoryProvider>),
+    Sqlite(Arc<SqliteProvider>),
+}
+
+impl Backend {
+    #[allow(
+        clippy::expect_used,
+        reason = "a new store in an empty folder can be opened, or no world can begin"
+    )]
+    pub(crate) async fn open(plan: &Plan, bug: Option<Bug>, clock: &Arc<OffClock>) -> Self {
+        let clock: Arc<dyn Clock> = Arc::<OffClock>::clone(clock);
+        let entropy = Arc::new(Seeded::new(plan.seed, "store"));
+        let statements =
+            Arc::new(Statements::new(plan.seed, plan.statement_faults, plan.store == StoreKind::Sqlite));
+        // Defects of a store are defects of the memory store.
+        let kind = if bug.and_then(Bug::defect).is_some() { StoreKind::Memory } else { plan.store };
+        let folder = (kind == StoreKind::SqliteFile).then(|| folder().expect("a folder can be made"));
+        let store = match kind {
+            StoreKind::Memory => {
+                let rules = Rules { defect: bug.and_then(Bug::defect) };
+                Store::Memory(Arc::new(MemoryProvider::with_parts(clock, entropy, rules)))
+            }
+            StoreKind::Sqlite | StoreKind::SqliteFile => {
+                let url = match &folder {
+                    Some(folder) => format!("sqlite:{}", folder.path().join("store.db").display()),
+                    None => "sqlite::memory:".to_string(),
+                };
+                let faults: Arc<dyn StatementFaults> = Arc::<Statements>::clone(&statements);
+                let options = SqliteOptions {
+                    inline: true,
+                    clock,
+                    entropy,
+                    faults: Some(faults),
+                    ..SqliteOptions::default()
+                };
+                let store = SqliteProvider::new(&url, Some(options)).await.expect("a new store opens");
+                Store::Sqlite(Arc::new(store))
+            }
+        };
+        Self { store, statements, _folder: folder }
+    }
+
+    pub(crate) fn provider(&self) -> &dyn Provider {
+        match &self.store {
+            Store::Memory(store) => store.as_ref(),
+            Store::Sqlite(store) => store.as_ref(),
+        }
+    }
+
+    /// Every row, one line each, sorted.
+    pub(crate) async fn dump(&self) -> Result<Vec<String>, String> {
+        match &self.store {
+            Store::Memory(store) => Ok(store.dump()),
+            Store::Sqlite(store) => store.dump().await.map_err(|error| format!("no dump: {error}")),
+        }
+    }
+}
+
+/// Where a sync costs nothing, if there is such a place.
+fn folder() -> std::io::Result<TempDir> {
+    let shared_memory = Path::new("/dev/shm");
+    let builder = &mut tempfile::Builder::new();
+    let builder = builder.prefix("outlast-sim-");
+    if shared_memory.is_dir() { builder.tempdir_in(shared_memory) } else { builder.tempdir() }
+}

@@ -1,0 +1,29 @@
+//! I10: when everything has ended, nothing is left over.
+
+use super::Snapshot;
+use crate::client::STRAY;
+use crate::shared::Shared;
+use outlast_provider::Clock;
+
+/// What should not be there when all instances have ended. Messages for instances that nobody ever started are orphans,
+/// which are kept for a day, and counted.
+pub(crate) fn left_over(shared: &Shared, snapshot: &Snapshot) -> Vec<String> {
+    let now = shared.clock.now_ms();
+    let mut left = Vec::new();
+    for message in &snapshot.messages {
+        let target = message.item.target_instance();
+        if !target.starts_with(STRAY) {
+            left.push(format!("message {} for '{target}'", message.item.kind_name()));
+        }
+    }
+    left.extend(snapshot.work.iter().map(|work| format!("activity {} of '{}'", work.id, work.instance)));
+    let leased = snapshot.leases.iter().filter(|(_, until)| **until > now);
+    left.extend(leased.map(|(instance, _)| format!("lease on '{instance}'")));
+    left.extend(snapshot.sessions.iter().map(|session| format!("session {session}")));
+    left
+}
+
+/// Messages for instances that nobody ever started.
+pub(crate) fn orphans(snapshot: &Snapshot) -> usize {
+    snapshot.messages.iter().filter(|message| message.item.target_instance().starts_with(STRAY)).count()
+}

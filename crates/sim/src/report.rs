@@ -1,0 +1,143 @@
+//! What a run says, to people and to files.
+
+use outlast_sim::{Cut, Outcome, Settings, Summary, shrink};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Lines of the trace that are shown of a failing world.
+const TAIL: usize = 40;
+/// Failing worlds that are shown in full, and made smaller.
+const SHOWN: usize = 3;
+/// From so many worlds on, every fault must have met every call.
+const ENOUGH_SEEDS: usize = 10_000;
+/// So often.
+const LEAST_PER_CELL: u64 = 50;
+
+pub(crate) fn summary(summary: &Summary, settings: &Settings, json: Option<&Path>) -> ExitCode {
+    for outcome in summary.failed.iter().take(SHOWN) {
+        failure(outcome, settings);
+    }
+    for outcome in summary.failed.iter().skip(SHOWN) {
+        println!("seed {} failed: {}", outcome.seed, outcome.failures.join("; "));
+    }
+    let tally = &summary.tally;
+    println!("{}\n", tally.table());
+    println!(
+        "{:.1} virtual hours, {} faults, {} leases lost, {} commits in doubt",
+        virtual_hours(summary),
+        tally.fault_count(),
+        tally.leases_lost,
+        tally.commits_in_doubt
+    );
+    println!(
+        "{} instances, {} turns, {} of them run again from cold, {} replays at random moments, {} orphans, \
+         {} seeds run twice",
+        tally.instances, tally.turns, tally.turns_compared, tally.replays, tally.orphans, summary.repeated
+    );
+    println!(
+        "{} of {} worlds count: in the others no lease was lost and no commit was in doubt",
+        summary.counted, summary.seeds
+    );
+    let thin = tally.thin_cells(LEAST_PER_CELL);
+    let met_all = summary.seeds < ENOUGH_SEEDS || thin.is_empty();
+    if !met_all {
+        println!("too few of: {}", thin.join(", "));
+    }
+    let failed = summary.failed.len();
+    let written = write(json, || figures(summary));
+    // Read by `cargo xtask test`.
+    println!("sim: {} seeds passed, {failed} failed", summary.seeds - failed);
+    exit_code(failed == 0 && met_all && written)
+}
+
+fn failure(outcome: &Outcome, settings: &Settings) {
+    let (cut, smallest) = shrink(outcome.seed, settings);
+    println!("seed {} failed; {}", smallest.seed, smallest.setting);
+    let skipped = smallest.lines.len().saturating_sub(TAIL);
+    smallest.lines.iter().skip(skipped).for_each(|line| println!("  {line}"));
+    smallest.failures.iter().for_each(|failure| println!("  FAILED: {failure}"));
+    println!(
+        "  again, with the whole trace: cargo xtask sim --seed {}{}\n",
+        outcome.seed,
+        options(&cut, settings)
+    );
+}
+
+/// The rest of the command that repeats a world.
+fn options(cut: &Cut, settings: &Settings) -> String {
+    let mut options = String::new();
+    if !cut.faults.is_empty() {
+        let names: Vec<String> = cut.faults.iter().map(|fault| fault.name().replace(' ', "-")).collect();
+        options.push_str(&format!(" --without {}", names.join(",")));
+    }
+    if !cut.roots.is_empty() {
+        let ids: Vec<&str> = cut.roots.iter().map(String::as_str).collect();
+        options.push_str(&format!(" --without-roots {}", ids.join(",")));
+    }
+    if let Some(bug) = settings.bug {
+        options.push_str(&format!(" --bug {}", bug.name()));
+    }
+    options
+}
+
+fn virtual_hours(summary: &Summary) -> f64 {
+    summary.tally.virtual_ms as f64 / 3_600_000.0
+}
+
+fn figures(summary: &Summary) -> Value {
+    let tally = &summary.tally;
+    let faults: serde_json::Map<String, Value> = tally
+        .by_fault()
+        .into_iter()
+        .map(|(fault, count)| (fault.name().replace(' ', "_"), json!(count)))
+        .collect();
+    json!({
+        "seeds": summary.seeds,
+        "counted_seeds": summary.counted,
+        "failing_seeds": summary.failed.iter().map(|outcome| outcome.seed).collect::<Vec<_>>(),
+        "repeated_seeds": summary.repeated,
+        "virtual_hours": virtual_hours(summary),
+        "instances": tally.instances,
+        "turns": tally.turns,
+        "turns_compared": tally.turns_compared,
+        "replays": tally.replays,
+        "leases_lost": tally.leases_lost,
+        "commits_in_doubt": tally.commits_in_doubt,
+        "faults": tally.fault_count(),
+        "faults_by_kind": faults,
+    })
+}
+
+pub(crate) fn score(needed: &[u64], defects: usize, seeds: usize, json: Option<&Path>) -> ExitCode {
+    let mut sorted = needed.to_vec();
+    sorted.sort_unstable();
+    let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0);
+    let worst = sorted.last().copied().unwrap_or(0);
+    let written = write(json, || {
+        json!({
+            "defects": defects,
+            "found": needed.len(),
+            "most_seeds": seeds,
+            "median_seeds_to_find": median,
+            "worst_seeds_to_find": worst,
+        })
+    });
+    println!(
+        "sim: {} of {} defects found, {median} seeds in the median, {worst} at worst",
+        needed.len(),
+        defects
+    );
+    exit_code(needed.len() == defects && written)
+}
+
+/// Says whether that was possible, or not asked for.
+fn write(file: Option<&Path>, figures: impl FnOnce() -> Value) -> bool {
+    let Some(file) = file else { return true };
+    let written = std::fs::write(file, format!("{:#}\n", figures()));
+    written.map_err(|error| eprintln!("sim: {}: {error}", file.display())).is_ok()
+}
+
+pub(crate) fn exit_code(good: bool) -> ExitCode {
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,113 @@
+//! Statements of the SQLite store that fail.
+
+use crate::fault::Fault;
+use crate::rng::Rng;
+use outlast_sqlite::{StatementFault, StatementFaults};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Strikes some statements while it is armed.
+pub(crate) struct Statements {
+    /// In ten thousandths.
+    rate: u64,
+    spares_rollbacks: bool,
+    armed: AtomicBool,
+    state: Mutex<State>,
+}
+
+struct State {
+    dice: Rng,
+    struck: BTreeMap<(&'static str, Fault), u64>,
+}
+
+impl Statements {
+    pub(crate) fn new(seed: u64, rate: u64, spares_rollbacks: bool) -> Self {
+        let state = State { dice: Rng::stream(seed, "statements"), struck: BTreeMap::new() };
+        Self { rate, spares_rollbacks, armed: AtomicBool::new(false), state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says whether it was armed before.
+    pub(crate) fn arm(&self, armed: bool) -> bool {
+        self.armed.swap(armed && self.rate > 0, Relaxed)
+    }
+
+    /// Whether an error of a call may hide that it was done.
+    pub(crate) fn leave_doubt(&self) -> bool {
+        self.rate > 0
+    }
+
+    /// What was struck, by the verb of the statement.
+    pub(crate) fn struck(&self) -> BTreeMap<(&'static str, Fault), u64> {
+        self.state().struck.clone()
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.state().struck.values().sum()
+    }
+}
+
+impl StatementFaults for Statements {
+    fn strike(&self, sql: &str) -> Option<StatementFault> {
+        // A store in memory would be gone with its connection.
+        if !self.armed.load(Relaxed) || (self.spares_rollbacks && sql.starts_with("ROLLBACK")) {
+            return None;
+        }
+        let mut state = self.state();
+        if state.dice.below(10_000) >= self.rate {
+            return None;
+        }
+        let (fault, strike) = match state.dice.per_mille(600) {
+            true => (Fault::Statement, StatementFault::Before),
+            false => (Fault::StatementDone, StatementFault::After),
+        };
+        *state.struck.entry((verb(sql), fault)).or_default() += 1;
+        Some(strike)
+    }
+}
+
+/// A name for tables.
+fn verb(sql: &str) -> &'static str {
+    const VERBS: &[(&str, &str)] = &[
+        ("BEGIN", "sql begin"),
+        ("COMMIT", "sql commit"),
+        ("ROLLBACK", "sql rollback"),
+        ("SAVEPOINT", "sql savepoint"),
+        ("RELEASE", "sql release"),
+        ("INSERT", "sql insert"),
+        ("UPDATE", "sql update"),
+        ("DELETE", "sql delete"),
+    ];
+    // A statement may begin with a comment or with a common table expression.
+    let code = sql.lines().filter(|line| !line.trim_start().starts_with("--"));
+    let words: Vec<&str> = code.flat_map(str::split_whitespace).collect();
+    let found = VERBS.iter().find(|(verb, _)| words.contains(verb));
+    found.map_or("sql select", |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_named_by_what_they_do() {
+        assert_eq!(verb("COMMIT"), "sql commit");
+        assert_eq!(verb("-- INSERT comes later\nSELECT 1"), "sql select");
+        assert_eq!(verb("WITH due AS (SELECT 1) UPDATE t SET a = 1"), "sql update");
+    }
+
+    #[test]
+    fn only_armed_statements_are_struck() {
+        let statements = Statements::new(1, 10_000, true);
+        assert_eq!(statements.strike("COMMIT"), None);
+        assert!(!statements.arm(true));
+        assert!(statements.strike("COMMIT").is_some());
+        assert_eq!(statements.strike("ROLLBACK TO call"), None);
+        assert!(statements.arm(false));
+        assert_eq!((statements.strike("COMMIT"), statements.count()), (None, 1));
+    }
+}
