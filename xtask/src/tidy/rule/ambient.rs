@@ -50,6 +50,11 @@ const ALLOWED: &[Allowed] = &[
         patterns: &["Instant::now"],
         why: "leases and pauses run by tokio's clock, which a test can stop",
     },
+    Allowed {
+        path: "crates/sim/src/main.rs",
+        patterns: &["Instant::now"],
+        why: "how long to go on is a matter of real time",
+    },
     Allowed { path: "xtask/", patterns: &["Instant::now"], why: "the summary reports real seconds" },
 ];
 
