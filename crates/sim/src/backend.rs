@@ -1,7 +1,8 @@
-//! The store of a world: the memory store, or the shipped SQLite store on this thread, in memory or in a file.
+//! The store of a world: the memory store, or the shipped SQLite store on this thread, in memory or in a file, or both.
 
 use crate::bug::Bug;
 use crate::clock::OffClock;
+use crate::mirror::Mirror;
 use crate::plan::{Plan, StoreKind};
 use crate::rng::Seeded;
 use crate::statements::Statements;
@@ -23,6 +24,7 @@ pub(crate) struct Backend {
 enum Store {
     Memory(Arc<MemoryProvider>),
     Sqlite(Arc<SqliteProvider>),
+    Mirrored(Mirror),
 }
 
 impl Backend {
@@ -31,7 +33,8 @@ impl Backend {
         reason = "a new store in an empty folder can be opened, or no world can begin"
     )]
     pub(crate) async fn open(plan: &Plan, bug: Option<Bug>, clock: &Arc<OffClock>) -> Self {
-        let clock: Arc<dyn Clock> = Arc::<OffClock>::clone(clock);
+        let shared_clock: Arc<dyn Clock> = Arc::<OffClock>::clone(clock);
+        let clock = Arc::clone(&shared_clock);
         let entropy = Arc::new(Seeded::new(plan.seed, "store"));
         let statements =
             Arc::new(Statements::new(plan.seed, plan.statement_faults, plan.store == StoreKind::Sqlite));
@@ -43,7 +46,7 @@ impl Backend {
                 let rules = Rules { defect: bug.and_then(Bug::defect) };
                 Store::Memory(Arc::new(MemoryProvider::with_parts(clock, entropy, rules)))
             }
-            StoreKind::Sqlite | StoreKind::SqliteFile => {
+            StoreKind::Sqlite | StoreKind::SqliteFile | StoreKind::SqliteMirrored => {
                 let url = match &folder {
                     Some(folder) => format!("sqlite:{}", folder.path().join("store.db").display()),
                     None => "sqlite::memory:".to_string(),
@@ -57,7 +60,14 @@ impl Backend {
                     ..SqliteOptions::default()
                 };
                 let store = SqliteProvider::new(&url, Some(options)).await.expect("a new store opens");
-                Store::Sqlite(Arc::new(store))
+                let store = Arc::new(store);
+                match kind {
+                    StoreKind::SqliteMirrored => {
+                        let model = MemoryProvider::with_clock(shared_clock);
+                        Store::Mirrored(Mirror::new(store, Arc::new(model)))
+                    }
+                    _ => Store::Sqlite(store),
+                }
             }
         };
         Self { store, statements, _folder: folder }
@@ -67,6 +77,7 @@ impl Backend {
         match &self.store {
             Store::Memory(store) => store.as_ref(),
             Store::Sqlite(store) => store.as_ref(),
+            Store::Mirrored(both) => both,
         }
     }
 
@@ -74,9 +85,18 @@ impl Backend {
     pub(crate) async fn dump(&self) -> Result<Vec<String>, String> {
         match &self.store {
             Store::Memory(store) => Ok(store.dump()),
-            Store::Sqlite(store) => store.dump().await.map_err(|error| format!("no dump: {error}")),
+            Store::Sqlite(store) => sqlite_rows(store).await,
+            Store::Mirrored(both) => both.dump().await,
         }
     }
+}
+
+/// The rows of a SQLite store. A mark that an activity need not wait outlives a clock that goes back, which is no
+/// contradiction.
+pub(crate) async fn sqlite_rows(store: &SqliteProvider) -> Result<Vec<String>, String> {
+    let mut lines = store.dump().await.map_err(|error| format!("no dump: {error}"))?;
+    lines.retain(|line| !line.ends_with(" an unmarked activity that waits for its time"));
+    Ok(lines)
 }
 
 /// Where a sync costs nothing, if there is such a place.

@@ -15,6 +15,7 @@ mod client;
 mod clock;
 mod fault;
 mod heart;
+mod mirror;
 mod node;
 mod panics;
 mod plan;

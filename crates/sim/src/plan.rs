@@ -17,6 +17,8 @@ pub(crate) enum StoreKind {
     /// In memory.
     Sqlite,
     SqliteFile,
+    /// In memory, with the memory store beside it.
+    SqliteMirrored,
 }
 
 /// A workload that a client drives.
@@ -107,7 +109,8 @@ impl Plan {
         let safety_ms = rng.between(10_000, 30_000);
         let store = match rng.below(10) {
             0..=5 => StoreKind::Memory,
-            6..=8 => StoreKind::Sqlite,
+            6..=7 => StoreKind::Sqlite,
+            8 => StoreKind::SqliteMirrored,
             _ => StoreKind::SqliteFile,
         };
         let statement_faults = rng.pick(&[0, 10, 40]);
@@ -117,7 +120,10 @@ impl Plan {
             nodes: rng.pick(&[1, 2, 2, 2, 3, 4]),
             rates,
             latency_ms: if rng.per_mille(600) { rng.between(1, 20) } else { 0 },
-            statement_faults: if store == StoreKind::Memory { 0 } else { statement_faults },
+            statement_faults: match store {
+                StoreKind::Sqlite | StoreKind::SqliteFile => statement_faults,
+                StoreKind::Memory | StoreKind::SqliteMirrored => 0,
+            },
             every_ms,
             downtime_ms: rng.pick(&[500, 2_000, 15_000, FOR_EVER]),
             loses_wake_ups: rng.per_mille(300),

@@ -38,13 +38,15 @@ const COLUMNS: &[Fault] = &[
     Fault::CrashAfter,
     Fault::ShortLease,
     Fault::Duplicate,
+    Fault::Statement,
+    Fault::StatementDone,
 ];
 
 /// Calls that a world rarely makes, and how much more often they go wrong than others.
 const RARE: &[(&str, u64)] = &[
     ("renew_turn", 8),
     ("abandon_turn", 6),
-    ("abandon_work", 6),
+    ("abandon_work", 10),
     ("renew_sessions", 4),
     ("clean_sessions", 6),
 ];
@@ -80,10 +82,15 @@ impl Tally {
         all
     }
 
+    fn ops(&self) -> BTreeSet<&'static str> {
+        self.calls.keys().copied().chain(self.faults.keys().map(|cell| cell.0)).collect()
+    }
+
     /// Calls and faults that met less often than this.
     pub fn thin_cells(&self, least: u64) -> Vec<String> {
         let mut thin = Vec::new();
-        for (op, fault) in self.calls.keys().flat_map(|op| COLUMNS.iter().map(move |fault| (*op, *fault))) {
+        for (op, fault) in self.ops().into_iter().flat_map(|op| COLUMNS.iter().map(move |fault| (op, *fault)))
+        {
             let count = self.faults.get(&(op, fault)).copied().unwrap_or(0);
             if fault.applies_to(op) && count < least {
                 thin.push(format!("{op} x {} ({count})", fault.name()));
@@ -124,9 +131,7 @@ impl Tally {
         for fault in &columns {
             let _ = write!(out, "{:>15}", fault.name());
         }
-        let ops: BTreeSet<&str> =
-            self.calls.keys().copied().chain(self.faults.keys().map(|cell| cell.0)).collect();
-        for op in ops {
+        for op in self.ops() {
             let _ = write!(out, "\n{op:<16}{:>10}", self.calls.get(op).copied().unwrap_or(0));
             for fault in &columns {
                 match self.faults.get(&(op, *fault)) {

@@ -13,6 +13,7 @@
 //! | I9 | a history replays, and decides nothing new; a turn that ran warm decides the same from a cold start | `replay` |
 //! | I10 | when everything has ended, no message, activity, lease or session is left but orphans, which are counted | `queues` |
 //! | I11 | what clients are told fits one order of events | `control` |
+//! | I12 | SQLite and the memory store, given the same calls, answer the same and hold the same | `mirror.rs` |
 //! | I13 | the store's figures add up and agree with its rows | `totals` |
 //! | I14 | nobody loses a lease to whom nothing has happened since it was given | `Leases` in `witness.rs` |
 //! | T1 | no timer fires before its time | `history` |

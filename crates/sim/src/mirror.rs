@@ -1,0 +1,322 @@
+//! I12: the SQLite store and the memory store, given the same calls at the same moments, answer the same and hold the same.
+//!
+//! Fetches do not wait here: a waiting fetch is served by whoever makes something available, and two stores would have to
+//! agree on the moment too. Tokens are random, so each store is given its own.
+
+use crate::backend::sqlite_rows;
+use async_trait::async_trait;
+use outlast_memory::MemoryProvider;
+use outlast_model::{Event, SystemStats, WorkItem};
+use outlast_provider::{
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceWatch,
+    Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnCommit,
+    TurnRequest, WorkRequest,
+};
+use outlast_sqlite::SqliteProvider;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+type Answer<T> = Result<T, ProviderError>;
+
+/// A store, and the specification beside it.
+pub(crate) struct Mirror {
+    store: Arc<SqliteProvider>,
+    model: Arc<MemoryProvider>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// The specification's token for each of the store's.
+    tokens: BTreeMap<String, String>,
+    difference: Option<String>,
+}
+
+impl Mirror {
+    pub(crate) fn new(store: Arc<SqliteProvider>, model: Arc<MemoryProvider>) -> Self {
+        Self { store, model, seen: Mutex::default() }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What both hold, if it is the same and all answers were.
+    pub(crate) async fn dump(&self) -> Result<Vec<String>, String> {
+        if let Some(difference) = self.seen().difference.take() {
+            return Err(format!("I12: {difference}"));
+        }
+        let found = sqlite_rows(&self.store).await?;
+        let expected = self.model.dump();
+        match found.iter().zip(&expected).find(|(found, expected)| found != expected) {
+            Some((found, expected)) => {
+                Err(format!("I12: the store has '{found}', and must have '{expected}'"))
+            }
+            None if found.len() != expected.len() => {
+                Err(format!("I12: the store has {} rows, and must have {}", found.len(), expected.len()))
+            }
+            None => Ok(found),
+        }
+    }
+
+    /// Both tokens of a lease. One that only the store knows is not the specification's either.
+    fn other_token(&self, token: &str) -> String {
+        self.seen().tokens.get(token).cloned().unwrap_or_else(|| token.to_string())
+    }
+
+    /// Notes a difference; returns the store's answer.
+    fn same<T: Debug>(&self, call: &str, found: Answer<T>, expected: &Answer<T>) -> Answer<T> {
+        let verdict = |answer: &Answer<T>| match answer {
+            Ok(value) => format!("{value:?}"),
+            Err(error) => format!("an error, retryable: {}", error.is_retryable()),
+        };
+        let (said, wanted) = (verdict(&found), verdict(expected));
+        if said != wanted {
+            self.seen().difference.get_or_insert(format!("{call} answers {said}, and must answer {wanted}"));
+        }
+        found
+    }
+}
+
+/// A turn without what is random in it: its token, and the order of its keys.
+fn plain(turn: &FetchedTurn) -> String {
+    let mut turn = turn.clone();
+    turn.lock_token.clear();
+    let keys: BTreeMap<_, _> = turn.item.kv_snapshot.drain().collect();
+    format!("{turn:?} {keys:?}")
+}
+
+#[async_trait]
+impl Provider for Mirror {
+    async fn fetch_turn(&self, request: TurnRequest<'_>) -> Answer<Option<FetchedTurn>> {
+        let request = TurnRequest { poll_timeout: Duration::ZERO, ..request };
+        let found = self.store.fetch_turn(request).await;
+        let expected = self.model.fetch_turn(request).await;
+        if let (Ok(Some(found)), Ok(Some(expected))) = (&found, &expected) {
+            self.seen().tokens.insert(found.lock_token.clone(), expected.lock_token.clone());
+        }
+        let plain = |answer: &Answer<Option<FetchedTurn>>| {
+            answer.as_ref().map(|turn| turn.as_ref().map(plain)).map_err(Clone::clone)
+        };
+        let _ = self.same("fetch_turn", plain(&found), &plain(&expected));
+        found
+    }
+
+    async fn load_turn(&self, instance: &str, execution_id: u64) -> Answer<LoadedTurn> {
+        let found = self.store.load_turn(instance, execution_id).await;
+        let expected = self.model.load_turn(instance, execution_id).await;
+        let plain = |answer: &Answer<LoadedTurn>| match answer {
+            Ok(turn) => {
+                let keys: BTreeMap<_, _> = turn.kv_snapshot.clone().into_iter().collect();
+                Ok(format!("{:?} {keys:?}", turn.history))
+            }
+            Err(error) => Err(error.clone()),
+        };
+        let _ = self.same("load_turn", plain(&found), &plain(&expected));
+        found
+    }
+
+    async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Answer<Option<u64>> {
+        let expected = self.model.commit_turn(&self.other_token(lock_token), commit.clone()).await;
+        self.same("commit_turn", self.store.commit_turn(lock_token, commit).await, &expected)
+    }
+
+    async fn abandon_orchestration_item(
+        &self,
+        lock_token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Answer<()> {
+        let token = self.other_token(lock_token);
+        let expected = self.model.abandon_orchestration_item(&token, delay, ignore_attempt).await;
+        let found = self.store.abandon_orchestration_item(lock_token, delay, ignore_attempt).await;
+        self.same("abandon_orchestration_item", found, &expected)
+    }
+
+    async fn renew_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
+        let expected = self.model.renew_orchestration_item_lock(&self.other_token(token), extend_for).await;
+        let found = self.store.renew_orchestration_item_lock(token, extend_for).await;
+        self.same("renew_orchestration_item_lock", found, &expected)
+    }
+
+    async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Answer<Vec<FetchedWork>> {
+        let request = WorkRequest { poll_timeout: Duration::ZERO, ..request };
+        let found = self.store.fetch_work_items(request).await;
+        let expected = self.model.fetch_work_items(request).await;
+        if let (Ok(found), Ok(expected)) = (&found, &expected) {
+            let tokens =
+                found.iter().zip(expected).map(|(a, b)| (a.lock_token.clone(), b.lock_token.clone()));
+            self.seen().tokens.extend(tokens);
+        }
+        let plain = |answer: &Answer<Vec<FetchedWork>>| match answer {
+            Ok(work) => {
+                Ok(work.iter().map(|work| (work.item.clone(), work.attempt_count)).collect::<Vec<_>>())
+            }
+            Err(error) => Err(error.clone()),
+        };
+        let _ = self.same("fetch_work_items", plain(&found), &plain(&expected));
+        found
+    }
+
+    async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Answer<()> {
+        let expected = self.model.ack_work_item(&self.other_token(token), completion.clone()).await;
+        self.same("ack_work_item", self.store.ack_work_item(token, completion).await, &expected)
+    }
+
+    async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
+        let expected = self.model.renew_work_item_lock(&self.other_token(token), extend_for).await;
+        self.same("renew_work_item_lock", self.store.renew_work_item_lock(token, extend_for).await, &expected)
+    }
+
+    async fn abandon_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Answer<()> {
+        let expected = self.model.abandon_work_item(&self.other_token(token), delay, ignore_attempt).await;
+        let found = self.store.abandon_work_item(token, delay, ignore_attempt).await;
+        self.same("abandon_work_item", found, &expected)
+    }
+
+    async fn renew_session_lock(
+        &self,
+        owner_ids: &[&str],
+        extend_for: Duration,
+        idle_timeout: Duration,
+    ) -> Answer<usize> {
+        let expected = self.model.renew_session_lock(owner_ids, extend_for, idle_timeout).await;
+        let found = self.store.renew_session_lock(owner_ids, extend_for, idle_timeout).await;
+        self.same("renew_session_lock", found, &expected)
+    }
+
+    async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Answer<usize> {
+        let expected = self.model.cleanup_orphaned_sessions(idle_timeout).await;
+        let found = self.store.cleanup_orphaned_sessions(idle_timeout).await;
+        self.same("cleanup_orphaned_sessions", found, &expected)
+    }
+
+    async fn enqueue_for_orchestrator(&self, item: WorkItem, delay: Option<Duration>) -> Answer<()> {
+        let expected = self.model.enqueue_for_orchestrator(item.clone(), delay).await;
+        let found = self.store.enqueue_for_orchestrator(item, delay).await;
+        self.same("enqueue_for_orchestrator", found, &expected)
+    }
+
+    async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Answer<bool> {
+        let expected = self.model.enqueue_within(item.clone(), most_waiting).await;
+        self.same("enqueue_within", self.store.enqueue_within(item, most_waiting).await, &expected)
+    }
+
+    async fn enqueue_for_worker(&self, item: WorkItem) -> Answer<()> {
+        let expected = self.model.enqueue_for_worker(item.clone()).await;
+        self.same("enqueue_for_worker", self.store.enqueue_for_worker(item).await, &expected)
+    }
+
+    async fn start_orchestration(&self, request: StartRequest) -> Answer<StartOutcome> {
+        let expected = self.model.start_orchestration(request.clone()).await;
+        self.same("start_orchestration", self.store.start_orchestration(request).await, &expected)
+    }
+
+    async fn append_with_execution(&self, instance: &str, execution: u64, events: Vec<Event>) -> Answer<()> {
+        let expected = self.model.append_with_execution(instance, execution, events.clone()).await;
+        let found = self.store.append_with_execution(instance, execution, events).await;
+        self.same("append_with_execution", found, &expected)
+    }
+
+    async fn read(&self, instance: &str) -> Answer<Vec<Event>> {
+        let expected = self.model.read(instance).await;
+        self.same("read", self.store.read(instance).await, &expected)
+    }
+
+    async fn read_with_execution(&self, instance: &str, execution_id: u64) -> Answer<Vec<Event>> {
+        let expected = self.model.read_with_execution(instance, execution_id).await;
+        let found = self.store.read_with_execution(instance, execution_id).await;
+        self.same("read_with_execution", found, &expected)
+    }
+
+    async fn read_outcome(&self, instance: &str) -> Answer<Option<InstanceOutcome>> {
+        let expected = self.model.read_outcome(instance).await;
+        self.same("read_outcome", self.store.read_outcome(instance).await, &expected)
+    }
+
+    async fn get_custom_status(&self, instance: &str, seen: u64) -> Answer<Option<(Option<String>, u64)>> {
+        let expected = self.model.get_custom_status(instance, seen).await;
+        self.same("get_custom_status", self.store.get_custom_status(instance, seen).await, &expected)
+    }
+
+    async fn get_kv_value(&self, instance: &str, key: &str) -> Answer<Option<String>> {
+        let expected = self.model.get_kv_value(instance, key).await;
+        self.same("get_kv_value", self.store.get_kv_value(instance, key).await, &expected)
+    }
+
+    async fn get_kv_all_values(&self, instance: &str) -> Answer<HashMap<String, String>> {
+        let expected = self.model.get_kv_all_values(instance).await.map(sorted);
+        let found = self.store.get_kv_all_values(instance).await;
+        let _ = self.same("get_kv_all_values", found.clone().map(sorted), &expected);
+        found
+    }
+
+    async fn get_instance_stats(&self, instance: &str) -> Answer<Option<SystemStats>> {
+        let expected = self.model.get_instance_stats(instance).await;
+        self.same("get_instance_stats", self.store.get_instance_stats(instance).await, &expected)
+    }
+
+    fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
+        self.store.watch_instance(instance, interest)
+    }
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        self.store.as_management_capability()
+    }
+
+    async fn fetch_orchestration_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Answer<Option<(OrchestrationItem, String, u32)>> {
+        let fetched =
+            self.fetch_turn(TurnRequest { lock_timeout, poll_timeout, filter, with_history: true }).await?;
+        Ok(fetched.map(|turn| (turn.item, turn.lock_token, turn.attempt_count)))
+    }
+
+    async fn fetch_work_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        session: Option<&SessionFetchConfig>,
+        tag_filter: &TagFilter,
+    ) -> Answer<Option<(WorkItem, String, u32)>> {
+        let request = WorkRequest { max_items: 1, lock_timeout, poll_timeout, session, tag_filter };
+        let fetched = self.fetch_work_items(request).await?;
+        Ok(fetched.into_iter().next().map(|work| (work.item, work.lock_token, work.attempt_count)))
+    }
+
+    async fn ack_orchestration_item(
+        &self,
+        lock_token: &str,
+        execution_id: u64,
+        history_delta: Vec<Event>,
+        worker_items: Vec<WorkItem>,
+        orchestrator_items: Vec<WorkItem>,
+        metadata: ExecutionMetadata,
+        cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    ) -> Answer<()> {
+        let commit = TurnCommit {
+            execution_id,
+            history_delta,
+            worker_items,
+            orchestrator_items,
+            metadata,
+            cancelled_activities,
+        };
+        self.commit_turn(lock_token, commit).await.map(drop)
+    }
+}
+
+fn sorted(values: HashMap<String, String>) -> BTreeMap<String, String> {
+    values.into_iter().collect()
+}
