@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use crate::{bench, sim, test, tidy};
+use crate::{bench, scoreboard, sim, test, tidy};
 
 /// One row of `cargo xtask help`.
 struct Command {
@@ -36,6 +36,13 @@ const COMMANDS: &[Command] = &[
         about: "run simulated worlds full of faults",
         details: sim::details,
         run: sim::run,
+    },
+    Command {
+        name: "scoreboard",
+        args: "[add NAME FILE]",
+        about: "write docs/reliability.md from recorded figures",
+        details: scoreboard::details,
+        run: scoreboard::run,
     },
     Command {
         name: "bench",

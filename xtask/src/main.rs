@@ -5,6 +5,7 @@ mod bench;
 mod command;
 mod metadata;
 mod process;
+mod scoreboard;
 mod sim;
 mod stopwatch;
 mod suite;

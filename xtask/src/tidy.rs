@@ -44,6 +44,7 @@ const RULES: &[Rule] = &[
         about: "no paths of somebody's machine",
         check: rule::machine_paths::check,
     },
+    Rule { name: "scoreboard", about: "the scoreboard shows its figures", check: rule::scoreboard::check },
     Rule { name: "leftovers", about: "no ignored tests, no unfinished code", check: rule::leftovers::check },
 ];
 

@@ -9,5 +9,6 @@ pub(super) mod links;
 pub(super) mod lints;
 pub(super) mod machine_paths;
 pub(super) mod root;
+pub(super) mod scoreboard;
 pub(super) mod sleep;
 pub(super) mod sql;
