@@ -1,0 +1,3 @@
+//! The shipped store and runtime on machines that fail.
+
+pub mod power;

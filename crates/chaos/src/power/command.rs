@@ -1,0 +1,157 @@
+//! The command line.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its terminal")]
+
+use super::{Settings, Summary, Tally, run_many};
+use outlast_sqlite::Synchronous;
+use serde_json::json;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: power [--cuts N] [--seed S] [--json FILE]
+  --cuts N     how often the power goes with each setting (default 1000)
+  --seed S     the first world (default 0)
+  --json FILE  write the figures there";
+
+/// Power cuts of one world.
+const CUTS_IN_A_ROW: u64 = 8;
+
+struct Args {
+    cuts: u64,
+    seed: u64,
+    json: Option<PathBuf>,
+}
+
+impl Args {
+    fn parse(args: &[String]) -> Result<Self, String> {
+        let mut parsed = Self { cuts: 1_000, seed: 0, json: None };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
+            let number = || value.parse().map_err(|_| format!("'{value}' is not a number"));
+            match arg.as_str() {
+                "--cuts" => parsed.cuts = number()?,
+                "--seed" => parsed.seed = number()?,
+                "--json" => parsed.json = Some(value.into()),
+                _ => return Err(format!("unknown argument '{arg}'")),
+            }
+        }
+        Ok(parsed)
+    }
+}
+
+/// Cuts the power of machines with the default setting, with `Synchronous::Normal`, and with a disk that lies; says what was
+/// lost. Fails if the default setting lost anything, if anything was broken, or if the other two lost nothing, which would
+/// mean that this tool cannot see.
+pub fn run(args: &[String]) -> ExitCode {
+    let args = match Args::parse(args) {
+        Ok(args) => args,
+        Err(message) => {
+            eprintln!("power: {message}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let full = Settings { synchronous: Synchronous::Full, disk_ignores_sync: false, cuts: CUTS_IN_A_ROW };
+    let few = args.cuts.div_ceil(5);
+    let kept = run_many(args.seed, args.cuts, full);
+    report("synchronous = FULL", &kept);
+    let normal = run_many(args.seed, few, Settings { synchronous: Synchronous::Normal, ..full });
+    report("synchronous = NORMAL", &normal);
+    let lied_to = run_many(args.seed, few, Settings { disk_ignores_sync: true, ..full });
+    report("synchronous = FULL on a disk that ignores syncs", &lied_to);
+    show_all("FULL lost", &kept.lossy);
+    show_all("FULL broke", &kept.broken);
+    show_all("NORMAL broke", &normal.broken);
+
+    let found_lie = lied_to.tally.lost > 0 || !lied_to.broken.is_empty();
+    let good = kept.lossy.is_empty()
+        && kept.broken.is_empty()
+        && normal.broken.is_empty()
+        && normal.tally.lost > 0
+        && found_lie;
+    if let Some(path) = &args.json
+        && let Err(error) = std::fs::write(path, figures(&args, &kept, &normal, &lied_to))
+    {
+        eprintln!("power: {} cannot be written: {error}", path.display());
+        return ExitCode::FAILURE;
+    }
+    println!("power: {}", if good { "passed" } else { "FAILED" });
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn report(setting: &str, summary: &Summary) {
+    let Tally { cuts, acknowledged, looked_for, lost, instances, .. } = summary.tally;
+    let tally = &summary.tally;
+    println!("{setting}");
+    println!("  {cuts} power cuts: {:?}", tally.places);
+    println!(
+        "  {} of them while a store was created, {} while it was opened after a cut, {} during a checkpoint",
+        tally.cuts_while_created,
+        tally.cuts_while_reopened,
+        tally.cuts_while_checkpointing()
+    );
+    println!(
+        "  unsynced writes: {} dropped, {} torn, {} kept; {} names dropped",
+        tally.writes_dropped, tally.writes_torn, tally.writes_kept, tally.names_dropped
+    );
+    println!("  {acknowledged} calls acknowledged, looked for {looked_for} times, {lost} lost");
+    println!("  {instances} instances brought to their end, {} worlds broken\n", summary.broken.len());
+}
+
+fn show_all(title: &str, outcomes: &[super::Outcome]) {
+    for outcome in outcomes {
+        for line in outcome.lost.iter().chain(&outcome.broken).take(10) {
+            println!("{title}, seed {}: {line}", outcome.seed);
+        }
+    }
+}
+
+fn figures(args: &Args, full: &Summary, normal: &Summary, lied_to: &Summary) -> String {
+    let tally = &full.tally;
+    let figures = json!({
+        "seed": args.seed,
+        "cuts": tally.cuts,
+        "cuts_while_created": tally.cuts_while_created,
+        "cuts_while_reopened": tally.cuts_while_reopened,
+        "cuts_while_checkpointing": tally.cuts_while_checkpointing(),
+        "unsynced_writes_dropped": tally.writes_dropped,
+        "unsynced_writes_kept": tally.writes_kept,
+        "torn": tally.writes_torn,
+        "names_dropped": tally.names_dropped,
+        "acknowledged": tally.acknowledged,
+        "acknowledged_looked_for": tally.looked_for,
+        "instances_finished": tally.instances,
+        "lost_full": tally.lost,
+        "broken_full": full.broken.len(),
+        "cuts_normal": normal.tally.cuts,
+        "acknowledged_normal": normal.tally.acknowledged,
+        "lost_normal": normal.tally.lost,
+        "broken_normal": normal.broken.len(),
+        "cuts_sabotaged": lied_to.tally.cuts,
+        "lost_sabotaged": lied_to.tally.lost,
+        "broken_sabotaged": lied_to.broken.len(),
+    });
+    format!("{figures:#}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Args, String> {
+        Args::parse(&line.split_whitespace().map(str::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn arguments_are_read() {
+        let args = parse("--cuts 7 --seed 9 --json out.json").unwrap();
+        assert_eq!((args.cuts, args.seed, args.json), (7, 9, Some("out.json".into())));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for line in ["--cuts", "--cuts many", "--speed 3"] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+SELECT work_item FROM orchestrator_queue ORDER BY id

@@ -1,0 +1,183 @@
+//! What a power cut leaves on a disk.
+//!
+//! Every name and every unsynced change meets its fate alone, so the changes reach the disk in any order. A write can be torn
+//! anywhere; what lies outside of it stays as it was, which SQLite takes for granted (`SQLITE_POWERSAFE_OVERWRITE`) and
+//! drives have done for decades. What was synced is never touched.
+
+use super::disk::{Disk, Images};
+use super::file::{Apply, Change, Inode};
+use super::rng::Rng;
+use std::collections::BTreeMap;
+
+const SECTOR: usize = 512;
+
+/// The remains.
+pub(crate) struct Wreck {
+    pub(crate) images: Images,
+    pub(crate) fates: Fates,
+}
+
+/// What became of changes that were not synced.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Fates {
+    pub(crate) kept: u64,
+    pub(crate) dropped: u64,
+    pub(crate) torn: u64,
+    /// Creations and deletions that did not last.
+    pub(crate) names_dropped: u64,
+}
+
+/// How hard the cut is, the same for all changes: some cuts lose everything, some nothing.
+struct Severity {
+    keep_per_mille: u64,
+    tear_per_mille: u64,
+}
+
+impl Disk {
+    /// What is on the disk when the power is back.
+    pub(crate) fn wreck(&self, rng: &mut Rng) -> Wreck {
+        let severity = Severity {
+            keep_per_mille: rng.pick(&[0, 100, 500, 900, 1_000]),
+            tear_per_mille: rng.pick(&[0, 200, 600]),
+        };
+        let state = self.state();
+        let mut fates = Fates::default();
+        let mut images = BTreeMap::new();
+        for (name, versions) in &state.names {
+            let all: Vec<Option<usize>> =
+                [versions.durable].into_iter().chain(versions.unsynced.iter().copied()).collect();
+            let chosen = rng.index(all.len());
+            fates.names_dropped += (all.len() - 1 - chosen) as u64;
+            if let Some(inode) = all[chosen] {
+                images.insert(name.clone(), remains(&state.inodes[inode], &severity, rng, &mut fates));
+            }
+        }
+        drop(state);
+        self.leave_index(&mut images, rng);
+        Wreck { images, fates }
+    }
+
+    /// The index of the log is never synced: nothing, junk, or what the dead machine had, is found in its place.
+    fn leave_index(&self, images: &mut Images, rng: &mut Rng) {
+        let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if !name.ends_with("-shm") {
+                continue;
+            }
+            match rng.below(3) {
+                0 => {}
+                1 => drop(images.insert(name, junk(rng, 32_768))),
+                _ => drop(std::fs::read(entry.path()).map(|bytes| images.insert(name, bytes))),
+            }
+        }
+    }
+}
+
+fn remains(inode: &Inode, severity: &Severity, rng: &mut Rng, fates: &mut Fates) -> Vec<u8> {
+    let mut bytes = inode.durable.clone();
+    for change in &inode.unsynced {
+        if rng.per_mille(severity.tear_per_mille)
+            && let Change::Write { at, bytes: new } = change
+        {
+            fates.torn += 1;
+            tear(&mut bytes, *at, new, rng);
+        } else if rng.per_mille(severity.keep_per_mille) {
+            fates.kept += 1;
+            bytes.apply(change.clone());
+        } else {
+            fates.dropped += 1;
+        }
+    }
+    bytes
+}
+
+/// A write of which parts arrived.
+fn tear(file: &mut Vec<u8>, at: usize, new: &[u8], rng: &mut Rng) {
+    let end = at + new.len();
+    if file.len() < end {
+        // The file may have grown before its data came: what the disk held there shows.
+        let old = file.len();
+        file.resize(end, 0);
+        if rng.per_mille(500) {
+            file[old..].copy_from_slice(&junk(rng, end - old));
+        }
+    }
+    let cut = rng.index(new.len() + 1);
+    match rng.below(3) {
+        0 => file[at..at + cut].copy_from_slice(&new[..cut]),
+        1 => file[at + cut..end].copy_from_slice(&new[cut..]),
+        _ => tear_by_sector(file, at, new, rng),
+    }
+}
+
+fn tear_by_sector(file: &mut [u8], at: usize, new: &[u8], rng: &mut Rng) {
+    let mut from = at;
+    while from < at + new.len() {
+        let to = ((from / SECTOR + 1) * SECTOR).min(at + new.len());
+        match rng.below(5) {
+            0 | 1 => file[from..to].copy_from_slice(&new[from - at..to - at]),
+            2 | 3 => {}
+            _ => file[from..to].copy_from_slice(&junk(rng, to - from)),
+        }
+        from = to;
+    }
+}
+
+fn junk(rng: &mut Rng, len: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(len + 8);
+    while bytes.len() < len {
+        bytes.extend_from_slice(&rng.next().to_le_bytes());
+    }
+    bytes.truncate(len);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_write_touches_nothing_beside_it() {
+        for seed in 0..500 {
+            let mut rng = Rng::new(seed);
+            let mut file = vec![1; 3_000];
+            tear(&mut file, 700, &[2; 1_500], &mut rng);
+            assert_eq!(file.len(), 3_000);
+            assert!(file[..700].iter().chain(&file[2_200..]).all(|byte| *byte == 1), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_write_is_torn_in_many_ways() {
+        let torn = |seed| {
+            let mut file = vec![1; 2_048];
+            tear(&mut file, 0, &[2; 2_048], &mut Rng::new(seed));
+            file
+        };
+        let files: Vec<Vec<u8>> = (0..200).map(torn).collect();
+        let is_mixed = |file: &&Vec<u8>| file.contains(&1) && file.contains(&2);
+        assert!(files.iter().filter(is_mixed).count() > 100);
+        assert!(files.iter().any(|file| file.iter().any(|byte| *byte > 2)), "some sectors hold junk");
+        assert!(files.iter().any(|file| file[0] == 2 && file[2_047] == 1), "some lost their end");
+        assert!(files.iter().any(|file| file[0] == 1 && file[2_047] == 2), "some lost their start");
+    }
+
+    #[test]
+    fn synced_bytes_stay_and_unsynced_ones_meet_every_fate() {
+        let inode = Inode {
+            durable: vec![7; 100],
+            unsynced: vec![Change::Write { at: 50, bytes: vec![8; 100] }, Change::Resize(120)],
+        };
+        let severity = Severity { keep_per_mille: 500, tear_per_mille: 300 };
+        let mut fates = Fates::default();
+        let mut lengths = std::collections::BTreeSet::new();
+        for seed in 0..300 {
+            let bytes = remains(&inode, &severity, &mut Rng::new(seed), &mut fates);
+            assert!(bytes[..50].iter().all(|byte| *byte == 7));
+            lengths.insert(bytes.len());
+        }
+        assert_eq!(lengths.into_iter().collect::<Vec<_>>(), [100, 120, 150]);
+        assert!(fates.kept > 0 && fates.dropped > 0 && fates.torn > 0, "{fates:?}");
+    }
+}

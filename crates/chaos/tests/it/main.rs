@@ -1,0 +1,3 @@
+//! Machines that fail.
+
+mod power;
