@@ -1,6 +1,7 @@
 //! Looking after a store: checkpoint, backup, check, dump.
 
 use crate::db::{Db, Result, unsigned};
+use crate::threads::wait_for_lock;
 use crate::url::Location;
 use crate::{SqliteError, SqliteProvider, open, sql};
 use outlast_provider::ProviderError;
@@ -15,17 +16,7 @@ impl SqliteProvider {
         if self.location == Location::Memory {
             return Ok(());
         }
-        self.maintain(|db| {
-            let busy =
-                db.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0))?;
-            match busy {
-                false => Ok(()),
-                true => {
-                    Err(SqliteError::Busy { details: "somebody reads from the log for too long".to_string() })
-                }
-            }
-        })
-        .await
+        self.maintain(empty_log).await
     }
 
     /// Writes a consistent copy of the store to a new file, while the store is in use. An existing file is refused.
@@ -95,6 +86,22 @@ impl SqliteProvider {
         let location = self.location.again();
         let (options, counters) = (self.options.clone(), self.counters().clone());
         self.apart(move || body(&open::writer(&location, &options, &counters)?)).await
+    }
+}
+
+fn empty_log(db: &Db) -> Result<()> {
+    let mut attempt = 0;
+    loop {
+        let answer = |row: &rusqlite::Row<'_>| Ok((row.get::<_, bool>(0)?, row.get::<_, i64>(1)?));
+        match db.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], answer)? {
+            (false, _) => return Ok(()),
+            // Nothing was even counted: somebody else empties the log just now. SQLite does not wait for that by itself.
+            (true, -1) if wait_for_lock(attempt) => attempt += 1,
+            (true, _) => {
+                let details = "somebody reads from the log for too long, or empties it".to_string();
+                return Err(SqliteError::Busy { details });
+            }
+        }
     }
 }
 

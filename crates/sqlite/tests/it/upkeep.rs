@@ -90,6 +90,27 @@ async fn a_checkpoint_empties_the_log() {
     SqliteProvider::new_in_memory().await.unwrap().checkpoint().await.unwrap();
 }
 
+/// The store's own among them: its log is small, so its writer empties it all the time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn checkpoints_at_once_wait_for_each_other() {
+    let (_folder, path) = fresh();
+    let options = SqliteOptions { wal_limit_bytes: 0, ..SqliteOptions::default() };
+    let provider = Arc::new(open_with(&path, options).await);
+    let mut tasks = JoinSet::new();
+    for task in 0..6 {
+        let provider = Arc::clone(&provider);
+        tasks.spawn(async move {
+            for n in 0..10 {
+                let item = start_with(&format!("{task}-{n}"), &"x".repeat(40_000));
+                provider.enqueue_for_orchestrator(item, None).await.unwrap();
+                provider.checkpoint().await.unwrap();
+            }
+        });
+    }
+    tasks.join_all().await;
+    assert_eq!(waiting_starts(&path).len(), 60);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_backup_is_of_one_moment() {
     const WRITERS: usize = 4;
