@@ -108,6 +108,9 @@ fn empty_log(db: &Db) -> Result<()> {
 /// Copies all pages in one step, so that the copy is of one moment.
 fn copy(db: &Db, path: &Path) -> Result<()> {
     let mut copy = rusqlite::Connection::open(path)?;
+    // A new file is written under a journal. With less than EXTRA its removal can be undone by a power cut, and a journal that
+    // comes back empties the copy.
+    copy.pragma_update(None, "synchronous", "EXTRA")?;
     let step = rusqlite::backup::Backup::new(&db.conn, &mut copy)?.step(-1)?;
     if step != StepResult::Done {
         return Err(SqliteError::Busy { details: format!("the backup ended early ({step:?})") });

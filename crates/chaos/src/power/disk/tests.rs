@@ -107,3 +107,32 @@ fn a_disk_that_ignores_syncs_keeps_nothing_for_certain() {
     log.sync().unwrap();
     assert!((0..50).any(|seed| disk.wreck(&mut Rng::new(seed)).images.is_empty()));
 }
+
+/// Not only that it was written: that it is still there when the power is back.
+#[test]
+fn a_backup_that_was_acknowledged_lasts() {
+    use outlast_provider::Provider;
+    use outlast_sqlite::SqliteProvider;
+
+    let folder = folder().unwrap();
+    let disk = Disk::boot(folder.path(), &Images::new(), Moment::Unplanned, false).unwrap();
+    let tokio = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    tokio.block_on(async {
+        let url = format!("sqlite:{}", folder.path().join("a.db").display());
+        let store = SqliteProvider::new(&url, None).await.unwrap();
+        for n in 0..20 {
+            let (instance, name) = (format!("instance-{n}"), "notes".to_string());
+            let item = outlast_model::WorkItem::QueueMessage { instance, name, data: "x".repeat(900) };
+            store.enqueue_for_orchestrator(item, None).await.unwrap();
+        }
+        store.backup_to(folder.path().join("copy.db")).await.unwrap();
+        disk.pull_plug();
+    });
+    for seed in 0..100 {
+        let wreck = disk.wreck(&mut Rng::new(seed));
+        let after = super::folder().unwrap();
+        restore(&wreck.images, after.path()).unwrap();
+        let stored = crate::power::stored::read(&after.path().join("copy.db"));
+        assert_eq!(stored.map(|rows| rows.len()), Ok(20), "seed {seed}");
+    }
+}
