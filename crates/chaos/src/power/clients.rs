@@ -4,8 +4,9 @@ use super::disk::Disk;
 use super::ledger::{Claim, Ledger};
 use super::rng::Rng;
 use outlast_model::WorkItem;
-use outlast_provider::Provider;
+use outlast_provider::{Provider, ProviderError};
 use outlast_runtime::{Client, ClientError, OrchestrationStatus};
+use outlast_sqlite::SqliteProvider;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -32,6 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What the clients of one boot share.
 pub(crate) struct Clients {
     pub(crate) store: Arc<dyn Provider>,
+    /// The same store, for its upkeep.
+    pub(crate) upkeep: Arc<SqliteProvider>,
     pub(crate) ledger: Arc<Ledger>,
     /// `None` for a machine that keeps its power.
     pub(crate) disk: Option<Arc<Disk>>,
@@ -85,7 +88,22 @@ impl Clients {
         let mut rng = Rng::new(self.seed ^ number);
         let input = "x".repeat(rng.pick(&[3, 40, 900, 6_000]));
         self.client().start_orchestration(instance, ORDER, input).await?;
-        self.finish(instance).await
+        self.finish(instance).await?;
+        match rng.below(8) {
+            0 => self.upkeep.checkpoint().await.map_err(|error| {
+                ClientError::from(ProviderError::permanent("checkpoint", error.to_string()))
+            }),
+            1 | 2 => self.delete(instance).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Also gives the freed pages back, which makes the file shorter.
+    async fn delete(&self, instance: &str) -> Result<(), ClientError> {
+        self.ledger.deletes(instance, Claim::Asked);
+        self.client().delete_instance(instance, false).await?;
+        self.ledger.deletes(instance, Claim::Acknowledged);
+        Ok(())
     }
 
     /// Sends the note, unless it is known to be stored, and waits for the end.

@@ -14,11 +14,11 @@ use tokio::task::JoinSet;
 const LEASE: Duration = Duration::from_secs(600);
 const POLL: Duration = Duration::from_millis(100);
 
-/// Two loops for turns and two for activities, until an error ends one of them.
-pub(crate) async fn by_hand(store: Arc<dyn Provider>) -> String {
+/// Two loops for turns and two for activities, until an error ends one of them. Both kinds may have a connection of their own.
+pub(crate) async fn by_hand(for_turns: Arc<dyn Provider>, for_work: Arc<dyn Provider>) -> String {
     let mut tasks = JoinSet::new();
     for _ in 0..2 {
-        let (turns, work) = (Arc::clone(&store), Arc::clone(&store));
+        let (turns, work) = (Arc::clone(&for_turns), Arc::clone(&for_work));
         tasks.spawn(async move {
             loop {
                 take_turn(&*turns).await?;

@@ -23,6 +23,10 @@ pub(crate) fn judge(ledger: &Ledger, stored: &BTreeMap<String, Rows>) -> Verdict
         let nothing = Rows::default();
         let rows = stored.get(instance).unwrap_or(&nothing);
         let mut case = Case { instance, rows, verdict: &mut verdict };
+        if case.is_deleted(story) {
+            *story = Story::default();
+            continue;
+        }
         case.history(story);
         case.messages(story);
         case.work(story);
@@ -32,7 +36,7 @@ pub(crate) fn judge(ledger: &Ledger, stored: &BTreeMap<String, Rows>) -> Verdict
     for instance in stored.keys().filter(|instance| !stories.contains_key(*instance)) {
         verdict.broken.push(format!("{instance} is stored, and nobody made it"));
     }
-    // Nothing is left of those that were never acknowledged and never stored.
+    // Nothing is left of those that were deleted, and of those that were never acknowledged and never stored.
     stories.retain(|_, story| !story.sent.is_empty());
     verdict
 }
@@ -50,6 +54,16 @@ impl Case<'_> {
 
     fn broken(&mut self, what: impl std::fmt::Display) {
         self.verdict.broken.push(format!("{}: {what}", self.instance));
+    }
+
+    /// An instance that was deleted leaves nothing; one that is still there is there as a whole.
+    fn is_deleted(&mut self, story: &mut Story) -> bool {
+        let Some(claim) = story.deletion.take() else { return false };
+        let is_gone = self.rows.is_empty();
+        if claim == Claim::Acknowledged && !is_gone {
+            self.lost("its deletion");
+        }
+        is_gone
     }
 
     /// A turn is stored whole or not at all.
@@ -256,6 +270,22 @@ mod tests {
             let rows =
                 if is_stored { Rows { work: vec![1], ..rows(turns()[0].clone()) } } else { Rows::default() };
             assert_eq!(counts(&ledger, rows), (0, 0), "stored: {is_stored}");
+        }
+    }
+
+    #[test]
+    fn a_deletion_is_whole_and_stays() {
+        for claim in [Claim::Asked, Claim::Acknowledged] {
+            let deleted = || {
+                let ledger = ledger();
+                ledger.deletes("a", claim);
+                ledger
+            };
+            assert_eq!(counts(&deleted(), Rows::default()), (0, 0));
+            let is_lost = usize::from(claim == Claim::Acknowledged);
+            assert_eq!(counts(&deleted(), rows(turns().concat())), (is_lost, 0));
+            let leftover = Rows { messages: vec![completion()], ..Rows::default() };
+            assert_ne!(counts(&deleted(), leftover), (0, 0));
         }
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct Story {
     pub(crate) work: BTreeMap<u64, Claim>,
     /// The output that a client was told.
     pub(crate) told: Option<String>,
+    /// Whether it was deleted.
+    pub(crate) deletion: Option<Claim>,
 }
 
 /// Of all instances.
@@ -105,6 +107,13 @@ impl Ledger {
         self.hear();
     }
 
+    pub(crate) fn deletes(&self, instance: &str, claim: Claim) {
+        self.story(instance, |story| story.deletion = Some(claim));
+        if claim == Claim::Acknowledged {
+            self.hear();
+        }
+    }
+
     fn hear(&self) {
         self.heard.fetch_add(1, Ordering::Relaxed);
     }
@@ -126,6 +135,9 @@ fn first_id(turn: &[Event]) -> u64 {
 
 impl Story {
     fn standing(&self) -> u64 {
+        if self.deletion == Some(Claim::Acknowledged) {
+            return 1;
+        }
         let claims = self.sent.iter().map(|(_, claim)| claim).chain(self.work.values());
         let acknowledged = claims.filter(|claim| **claim == Claim::Acknowledged).count();
         (acknowledged + self.turns.len() + usize::from(self.told.is_some())) as u64

@@ -24,6 +24,13 @@ pub(crate) struct Execution {
 }
 
 impl Rows {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.history.is_empty()
+            && self.messages.is_empty()
+            && self.work.is_empty()
+            && self.execution.is_none()
+    }
+
     /// How often an event of the history says this.
     pub(crate) fn events(&self, says: impl Fn(&Event) -> bool) -> usize {
         self.history.iter().filter(|event| says(event)).count()

@@ -9,10 +9,11 @@ use super::tally::Tally;
 use super::witness::Witness;
 use super::{hands, stored};
 use outlast_provider::{Clock, Provider, SystemClock};
-use outlast_sqlite::{SqliteOptions, SqliteProvider, Synchronous};
+use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider, Synchronous};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// What sort of world.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +52,8 @@ struct World {
     wal_limit_bytes: u64,
     /// The shipped runtime does the work, instead of loops by hand.
     has_runtime: bool,
+    /// Activities are done by a second store on the same file, as another process has one.
+    has_second_store: bool,
     images: Images,
     ledger: Arc<Ledger>,
     next: Arc<AtomicU64>,
@@ -67,6 +70,7 @@ pub fn run(seed: u64, settings: Settings) -> Outcome {
         settings,
         wal_limit_bytes: rng.pick(&[0, 0, defaults.wal_limit_bytes]),
         has_runtime: rng.per_mille(350),
+        has_second_store: rng.per_mille(150),
         rng,
         images: Images::new(),
         ledger: Arc::default(),
@@ -89,7 +93,9 @@ impl World {
         for _ in 0..self.settings.cuts {
             self.boot_and_cut()?;
             self.judge()?;
-            if !self.outcome.broken.is_empty() {
+            // A disk that lies has been found out as soon as anything is gone; what comes after that shows nothing.
+            let is_found_out = self.settings.disk_ignores_sync && !self.outcome.lost.is_empty();
+            if is_found_out || !self.outcome.broken.is_empty() {
                 return Ok(());
             }
         }
@@ -126,50 +132,20 @@ impl World {
 
     /// Opens the store, works on it and closes it, with or without power. Says whether it could be opened.
     fn machine(&mut self, folder: &Path, disk: Option<&Arc<Disk>>) -> Result<bool, String> {
-        let without_power = || disk.is_some_and(|disk| disk.is_dead());
         let tokio = tokio::runtime::Builder::new_current_thread().enable_time().build();
         let tokio = tokio.map_err(|error| error.to_string())?;
-        let clock: Arc<dyn Clock> = Arc::new(Later(self.boots));
-        let options = SqliteOptions {
-            synchronous: self.settings.synchronous,
-            wal_limit_bytes: self.wal_limit_bytes,
-            clock: Arc::clone(&clock),
-            ..SqliteOptions::default()
-        };
-        let url = format!("sqlite:{}", folder.join(FILE).display());
-        let store = match tokio.block_on(SqliteProvider::new(&url, Some(options))) {
-            Ok(store) => Arc::new(store),
-            Err(_) if without_power() => return Ok(false),
+        let opened = tokio.block_on(async {
+            let first = self.open(folder).await?;
+            let second = if self.has_second_store { self.open(folder).await? } else { Arc::clone(&first) };
+            Ok::<_, SqliteError>((first, second))
+        });
+        let (first, second) = match opened {
+            Ok(stores) => stores,
+            Err(_) if disk.is_some_and(|disk| disk.is_dead()) => return Ok(false),
             Err(error) => return Err(format!("the store cannot be opened: {error}")),
         };
-        let inner: Arc<dyn Provider> = store;
-        let store: Arc<dyn Provider> = Arc::new(Witness { inner, ledger: Arc::clone(&self.ledger) });
-        let clients = Arc::new(Clients {
-            store: Arc::clone(&store),
-            ledger: Arc::clone(&self.ledger),
-            disk: disk.cloned(),
-            next: Arc::clone(&self.next),
-            budget: AtomicU64::new(if disk.is_some() { BUDGET } else { 0 }),
-            seed: self.outcome.seed,
-            complaints: Arc::clone(&self.complaints),
-        });
-        let has_runtime = self.has_runtime;
-        tokio.block_on(async {
-            if has_runtime {
-                // It lives until tokio stops, as a process does.
-                let _ = hands::runtime(Arc::clone(&store), clock).await;
-            }
-            tokio::select! {
-                () = clients.run(4) => {}
-                error = hands::by_hand(Arc::clone(&store)), if !has_runtime => {
-                    if !without_power() {
-                        self.complaints.lock().unwrap_or_else(PoisonError::into_inner).push(error);
-                    }
-                }
-                () = died(disk) => {}
-            }
-        });
-        // Half of the machines that are idle now are shut down in order, and some of these lose their power meanwhile.
+        tokio.block_on(self.work(first, second, disk));
+        // Some machines that are idle now are shut down in order, and some of these lose their power meanwhile.
         if let Some(disk) = disk {
             match self.rng.below(4) {
                 0 => disk.cut_after(self.rng.scale(300)),
@@ -177,10 +153,53 @@ impl World {
                 _ => drop(disk.pull_plug()),
             }
         }
-        drop(store);
-        // Every task goes with it, and with the last of them the store.
+        // Every task goes with it, and with the last of them the stores.
         drop(tokio);
         Ok(true)
+    }
+
+    async fn open(&self, folder: &Path) -> Result<Arc<SqliteProvider>, SqliteError> {
+        let options = SqliteOptions {
+            synchronous: self.settings.synchronous,
+            wal_limit_bytes: self.wal_limit_bytes,
+            foreign_poll_interval: Duration::from_millis(10),
+            clock: Arc::new(Later(self.boots)),
+            ..SqliteOptions::default()
+        };
+        let url = format!("sqlite:{}", folder.join(FILE).display());
+        Ok(Arc::new(SqliteProvider::new(&url, Some(options)).await?))
+    }
+
+    /// Until the power goes, or there is nothing left to do.
+    async fn work(&self, first: Arc<SqliteProvider>, second: Arc<SqliteProvider>, disk: Option<&Arc<Disk>>) {
+        let watched = |inner: Arc<dyn Provider>| -> Arc<dyn Provider> {
+            Arc::new(Witness { inner, ledger: Arc::clone(&self.ledger) })
+        };
+        let upkeep = Arc::clone(&first);
+        let (first, second) = (watched(first), watched(second));
+        let clients = Arc::new(Clients {
+            store: Arc::clone(&first),
+            upkeep,
+            ledger: Arc::clone(&self.ledger),
+            disk: disk.cloned(),
+            next: Arc::clone(&self.next),
+            budget: AtomicU64::new(if disk.is_some() { BUDGET } else { 0 }),
+            seed: self.outcome.seed,
+            complaints: Arc::clone(&self.complaints),
+        });
+        if self.has_runtime {
+            // It lives until tokio stops, as a process does.
+            let _ = hands::runtime(Arc::clone(&first), Arc::new(Later(self.boots))).await;
+        }
+        tokio::select! {
+            () = clients.run(4) => {}
+            error = hands::by_hand(first, second), if !self.has_runtime => {
+                if !disk.is_some_and(|disk| disk.is_dead()) {
+                    self.complaints.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+                }
+            }
+            () = died(disk) => {}
+        }
     }
 
     /// Looks at the files with nothing in between, and at a copy: recovery is the next boot's business.
