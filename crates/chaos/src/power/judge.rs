@@ -2,7 +2,7 @@
 
 use super::ledger::{Claim, Ledger, Story};
 use super::stored::Rows;
-use outlast_model::{EventKind, WorkItem};
+use outlast_model::{Event, EventKind, WorkItem};
 use std::collections::BTreeMap;
 
 /// What is wrong.
@@ -76,7 +76,13 @@ impl Case<'_> {
             ends.push(all.len());
         }
         if !all.starts_with(&self.rows.history) {
-            self.broken(format_args!("stored are {:?}, committed were {all:?}", self.rows.history));
+            let names = |events: &[Event]| {
+                events.iter().map(|event| event.kind.type_name()).collect::<Vec<_>>().join(", ")
+            };
+            let (found, wanted) = (names(&self.rows.history), names(&all));
+            self.broken(format_args!(
+                "stored are {found}; committed were {wanted}, perhaps with other contents"
+            ));
         } else if !ends.contains(&stored) {
             self.broken(format_args!("{stored} events are stored, but turns end at {ends:?}"));
         }
@@ -91,10 +97,10 @@ impl Case<'_> {
     fn messages(&mut self, story: &mut Story) {
         for (message, claim) in std::mem::take(&mut story.sent) {
             match (self.rows.times(&message), claim) {
-                (0, Claim::Acknowledged) => self.lost(format_args!("{message:?}")),
+                (0, Claim::Acknowledged) => self.lost(message.kind_name()),
                 (0, Claim::Asked) => {}
                 (1, _) => story.sent.push((message, Claim::Acknowledged)),
-                (times, _) => self.broken(format_args!("{message:?} is stored {times} times")),
+                (times, _) => self.broken(format_args!("{} is stored {times} times", message.kind_name())),
             }
         }
         for message in &self.rows.messages {
@@ -103,7 +109,7 @@ impl Case<'_> {
                 other => story.sent.iter().any(|(sent, _)| sent == other),
             };
             if !is_known {
-                self.broken(format_args!("{message:?} was never sent"));
+                self.broken(format_args!("{} was never sent", message.kind_name()));
             }
         }
     }
@@ -151,10 +157,10 @@ impl Case<'_> {
         });
         if !agrees {
             self.broken(format_args!(
-                "{:?} does not fit to {} events, the last of which is {:?}",
+                "{:?} does not fit to {} events, the last of which is {}",
                 self.rows.execution,
                 self.rows.history.len(),
-                last.kind
+                last.kind.type_name()
             ));
         }
     }
@@ -174,7 +180,6 @@ impl Case<'_> {
 mod tests {
     use super::*;
     use crate::power::stored::Execution;
-    use outlast_model::Event;
 
     fn message(data: &str) -> WorkItem {
         WorkItem::QueueMessage { instance: "a".into(), name: "notes".into(), data: data.into() }

@@ -45,6 +45,9 @@ const BUDGET: u64 = 60;
 /// Changes of one boot, about.
 const LONG_BOOT: u64 = 2_500;
 
+/// How long answers are still listened to.
+const LINGER: Duration = Duration::from_millis(10);
+
 struct World {
     settings: Settings,
     rng: Rng,
@@ -193,13 +196,18 @@ impl World {
         }
         tokio::select! {
             () = clients.run(4) => {}
-            error = hands::by_hand(first, second), if !self.has_runtime => {
-                if !disk.is_some_and(|disk| disk.is_dead()) {
-                    self.complaints.lock().unwrap_or_else(PoisonError::into_inner).push(error);
-                }
-            }
+            () = self.by_hand(first, second, disk), if !self.has_runtime => {}
             () = died(disk) => {}
         }
+    }
+
+    /// Returns when the work ends though the power is on, which it must not.
+    async fn by_hand(&self, first: Arc<dyn Provider>, second: Arc<dyn Provider>, disk: Option<&Arc<Disk>>) {
+        let error = hands::by_hand(first, second).await;
+        if disk.is_some_and(|disk| disk.is_dead()) {
+            std::future::pending::<()>().await;
+        }
+        self.complaints.lock().unwrap_or_else(PoisonError::into_inner).push(error);
     }
 
     /// Looks at the files with nothing in between, and at a copy: recovery is the next boot's business.
@@ -238,11 +246,14 @@ impl World {
     }
 }
 
+/// Some time after the power went. A dead machine answers nobody, but ours still can: whoever is told then that something is
+/// stored must have been told the truth.
 async fn died(disk: Option<&Arc<Disk>>) {
     match disk {
         Some(disk) => disk.died().await,
         None => std::future::pending().await,
     }
+    tokio::time::sleep(LINGER).await;
 }
 
 /// An hour passes from boot to boot, so that every lease of the boot before is over.
