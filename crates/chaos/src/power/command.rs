@@ -86,9 +86,7 @@ fn report(setting: &str, summary: &Summary) {
     println!("  {cuts} power cuts: {:?}", tally.places);
     println!(
         "  {} of them while a store was created, {} while it was opened after a cut, {} during a checkpoint",
-        tally.cuts_while_created,
-        tally.cuts_while_reopened,
-        tally.cuts_while_checkpointing()
+        tally.cuts_while_created, tally.cuts_while_reopened, tally.cuts_while_checkpointing
     );
     println!(
         "  unsynced writes: {} dropped, {} torn, {} kept; {} names dropped",
@@ -113,7 +111,7 @@ fn figures(args: &Args, full: &Summary, normal: &Summary, lied_to: &Summary) -> 
         "cuts": tally.cuts,
         "cuts_while_created": tally.cuts_while_created,
         "cuts_while_reopened": tally.cuts_while_reopened,
-        "cuts_while_checkpointing": tally.cuts_while_checkpointing(),
+        "cuts_while_checkpointing": tally.cuts_while_checkpointing,
         "unsynced_writes_dropped": tally.writes_dropped,
         "unsynced_writes_kept": tally.writes_kept,
         "torn": tally.writes_torn,

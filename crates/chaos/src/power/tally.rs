@@ -15,6 +15,8 @@ pub struct Tally {
     pub cuts_while_created: u64,
     /// Cuts while a store was opened again after a cut.
     pub cuts_while_reopened: u64,
+    /// Cuts in the middle of moving the log into the database.
+    pub cuts_while_checkpointing: u64,
     /// Unsynced writes and truncations that did not last.
     pub writes_dropped: u64,
     /// Unsynced writes of which parts lasted.
@@ -37,8 +39,14 @@ impl Tally {
     pub(crate) fn cut(&mut self, place: Place, has_opened: bool, is_first: bool) {
         self.cuts += 1;
         *self.places.entry(place).or_default() += 1;
-        if !has_opened {
-            *(if is_first { &mut self.cuts_while_created } else { &mut self.cuts_while_reopened }) += 1;
+        match (has_opened, is_first) {
+            (false, true) => self.cuts_while_created += 1,
+            (false, false) => self.cuts_while_reopened += 1,
+            // Once there is a log, nothing else writes to the database.
+            (true, _) => {
+                let is_checkpoint = matches!(place, Place::DatabaseWrite | Place::DatabaseSync);
+                self.cuts_while_checkpointing += u64::from(is_checkpoint);
+            }
         }
     }
 
@@ -57,6 +65,7 @@ impl Tally {
         self.cuts += other.cuts;
         self.cuts_while_created += other.cuts_while_created;
         self.cuts_while_reopened += other.cuts_while_reopened;
+        self.cuts_while_checkpointing += other.cuts_while_checkpointing;
         self.writes_dropped += other.writes_dropped;
         self.writes_torn += other.writes_torn;
         self.writes_kept += other.writes_kept;
@@ -65,14 +74,5 @@ impl Tally {
         self.looked_for += other.looked_for;
         self.lost += other.lost;
         self.instances += other.instances;
-    }
-
-    /// Cuts in the middle of moving the log into the database.
-    pub fn cuts_while_checkpointing(&self) -> u64 {
-        self.at(Place::DatabaseWrite) + self.at(Place::DatabaseSync)
-    }
-
-    pub(crate) fn at(&self, place: Place) -> u64 {
-        self.places.get(&place).copied().unwrap_or(0)
     }
 }

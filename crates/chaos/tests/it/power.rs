@@ -26,7 +26,7 @@ fn full_keeps_every_acknowledged_call() {
     assert!(tally.acknowledged > 2_000 && tally.looked_for > tally.acknowledged);
     assert!(tally.writes_dropped > 100 && tally.writes_torn > 50 && tally.names_dropped > 0);
     assert!(tally.cuts_while_created > 0 && tally.cuts_while_reopened > 0);
-    assert!(tally.cuts_while_checkpointing() > 0);
+    assert!(tally.cuts_while_checkpointing > 0);
     assert!(tally.instances > 100);
 }
 
