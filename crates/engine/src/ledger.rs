@@ -3,7 +3,7 @@
 
 use crate::op;
 use crate::opening::Ended;
-use outlast_model::{ErrorDetails, Event, EventKind, build_child_instance_id};
+use outlast_model::{Event, EventKind, build_child_instance_id};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kind of a scheduled operation, as messages name it.
@@ -37,7 +37,7 @@ struct Schedule {
 pub(crate) struct Ledger {
     pub(crate) last_event_id: u64,
     pub(crate) events: usize,
-    /// Payload bytes, roughly what the history takes.
+    /// Bytes of text, roughly what the history takes.
     pub(crate) bytes: usize,
     pub(crate) started_at_ms: u64,
     /// In ascending order of ids, since ids only grow.
@@ -62,7 +62,7 @@ impl Ledger {
     pub(crate) fn note(&mut self, event: &Event) {
         self.last_event_id = self.last_event_id.max(event.event_id);
         self.events += 1;
-        self.bytes += payload_bytes(&event.kind);
+        self.bytes += event.text_bytes();
         match (&event.kind, event.source_event_id) {
             (EventKind::OrchestrationStarted { .. }, _) => self.started_at_ms = event.timestamp_ms,
             (EventKind::OrchestrationCancelRequested { reason }, _) => {
@@ -125,38 +125,5 @@ impl Ledger {
             Some(Schedule { answered: true, .. }) => Standing::Answered,
             Some(_) => Standing::Open,
         }
-    }
-}
-
-fn payload_bytes(kind: &EventKind) -> usize {
-    match kind {
-        EventKind::OrchestrationStarted { input, .. } | EventKind::OrchestrationContinuedAsNew { input } => {
-            input.len()
-        }
-        EventKind::ActivityScheduled { name, input, .. } => name.len() + input.len(),
-        EventKind::OrchestrationCompleted { output } => output.len(),
-        EventKind::OrchestrationFailed { details }
-        | EventKind::ActivityFailed { details }
-        | EventKind::SubOrchestrationFailed { details } => error_bytes(details),
-        EventKind::ActivityCompleted { result } | EventKind::SubOrchestrationCompleted { result } => {
-            result.len()
-        }
-        EventKind::ExternalEvent { name, data } | EventKind::QueueEventDelivered { name, data } => {
-            name.len() + data.len()
-        }
-        EventKind::SubOrchestrationScheduled { input, .. }
-        | EventKind::OrchestrationChained { input, .. } => input.len(),
-        EventKind::CustomStatusUpdated { status: Some(status) } => status.len(),
-        EventKind::KeyValueSet { key, value, .. } => key.len() + value.len(),
-        _ => 0,
-    }
-}
-
-fn error_bytes(details: &ErrorDetails) -> usize {
-    match details {
-        ErrorDetails::Infrastructure { message, .. }
-        | ErrorDetails::Application { message, .. }
-        | ErrorDetails::Poison { message, .. } => message.len(),
-        ErrorDetails::Configuration { message, .. } => message.as_ref().map_or(0, String::len),
     }
 }

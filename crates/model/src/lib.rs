@@ -13,6 +13,7 @@ mod ids;
 pub mod json;
 pub mod limits;
 mod retry;
+mod size;
 mod stats;
 mod version;
 mod work_item;

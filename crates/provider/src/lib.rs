@@ -6,6 +6,7 @@
 //! `outlast-conformance` checks every rule; `docs/provider-guide.md` explains them.
 
 mod admin;
+mod bound;
 mod clock;
 mod dead_letter;
 mod entropy;
@@ -23,6 +24,7 @@ mod watch;
 mod work;
 
 pub use admin::ProviderAdmin;
+pub use bound::{BoundedTurn, HistoryBound, OversizedTurn};
 pub use clock::{Clock, SystemClock, saturating_ms};
 pub use dead_letter::{DeadLetter, DeadLetterQueue};
 pub use entropy::{Entropy, OsEntropy};

@@ -1,10 +1,10 @@
 //! The storage contract.
 
 use crate::{
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceWatch,
-    Interest, LoadedTurn, OrchestrationItem, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, TagFilter, TurnCommit, TurnRequest,
-    WorkRequest,
+    BoundedTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, HistoryBound,
+    InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, TagFilter,
+    TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_model::{Event, SystemStats, WorkItem};
 use std::any::Any;
@@ -187,6 +187,17 @@ pub trait Provider: Any + Send + Sync {
             "load_turn",
             format!("{} always delivers the history with the turn; instance '{instance}'", self.name()),
         ))
+    }
+
+    /// [`Provider::load_turn`] for a caller that holds no more history than this. The default reads all of it and looks
+    /// then; a store that can find out before overrides it.
+    async fn load_turn_within(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        bound: HistoryBound,
+    ) -> Result<BoundedTurn, ProviderError> {
+        Ok(BoundedTurn::of(self.load_turn(instance, execution_id).await?, bound))
     }
 
     /// Commits a turn as [`Provider::ack_orchestration_item`] does, and says at what time of the store it did, if it knows:

@@ -4,10 +4,10 @@ use crate::observability::{MetricsProvider, Stopwatch};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceWatch,
-    Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnCommit,
-    TurnRequest, WorkRequest,
+    BoundedTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, HistoryBound,
+    InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
+    TurnCommit, TurnRequest, WorkRequest,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -220,6 +220,15 @@ impl Provider for InstrumentedProvider {
 
     async fn load_turn(&self, instance: &str, execution_id: u64) -> Result<LoadedTurn, ProviderError> {
         self.timed("load_turn", self.inner.load_turn(instance, execution_id)).await
+    }
+
+    async fn load_turn_within(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        bound: HistoryBound,
+    ) -> Result<BoundedTurn, ProviderError> {
+        self.timed("load_turn", self.inner.load_turn_within(instance, execution_id, bound)).await
     }
 
     async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Result<Option<u64>, ProviderError> {

@@ -1,10 +1,10 @@
 //! Reading and appending events.
 
 use crate::command::Cx;
-use crate::db::{Db, Result, column, id_column, stored_text};
+use crate::db::{Db, Result, column, id_column, stored_text, unsigned};
 use crate::{SqliteError, kv, sql};
 use outlast_model::{ErrorDetails, Event, EventKind, SystemStats, json};
-use outlast_provider::{InstanceOutcome, LoadedTurn};
+use outlast_provider::{BoundedTurn, HistoryBound, InstanceOutcome, LoadedTurn, OversizedTurn};
 use outlast_provider_kit::plan::{HistoryRow, duplicate_event};
 use outlast_provider_kit::rows;
 use rusqlite::ErrorCode;
@@ -46,6 +46,69 @@ pub(crate) fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Result<Lo
         Ok(history) => LoadedTurn { history, kv_snapshot, history_error: None },
         Err(reason) => LoadedTurn { history: Vec::new(), kv_snapshot, history_error: Some(reason) },
     })
+}
+
+/// A row above this cannot say what an execution is: neither an input nor an output is as large.
+const LARGEST_OUTLINE: u64 = 64 << 20;
+
+/// [`load_turn`] that finds out in time when there is too much: from the sizes, which costs no payload, and while
+/// reading, since text that JSON had to escape looks larger than it is.
+pub(crate) fn load_turn_within(
+    db: &Db,
+    instance: &str,
+    execution_id: u64,
+    bound: HistoryBound,
+) -> Result<BoundedTurn> {
+    let key = (instance, id_column("execution id", execution_id)?);
+    let size = db.one(sql::HISTORY_SIZE, key, |row| Ok((unsigned(row, 0)?, unsigned(row, 1)?)))?;
+    let (events, stored_bytes) = size.unwrap_or_default();
+    let kv_snapshot = kv::snapshot(db, instance)?;
+    let undecodable = |reason: String, kv_snapshot| {
+        let reason = rows::reason(instance, execution_id, &reason);
+        BoundedTurn::Whole(LoadedTurn { history: Vec::new(), kv_snapshot, history_error: Some(reason) })
+    };
+    let read = match bound.may_hold_stored(events, stored_bytes) {
+        true => read_within(db, key, bound)?,
+        false => Ok(None),
+    };
+    match read {
+        Ok(Some(history)) => {
+            return Ok(BoundedTurn::Whole(LoadedTurn { history, kv_snapshot, history_error: None }));
+        }
+        Ok(None) => {}
+        Err(reason) => return Ok(undecodable(reason, kv_snapshot)),
+    }
+    let outline_key = (key.0, key.1, column(LARGEST_OUTLINE));
+    let texts = db.all(sql::HISTORY_OUTLINE, outline_key, |row| stored_text(row, 0))?;
+    db.counters.history_rows_read.add(texts.len());
+    match texts.iter().map(|text| json::decode_event(text)).collect::<std::result::Result<Vec<_>, _>>() {
+        Ok(outline) => {
+            Ok(BoundedTurn::Oversized(OversizedTurn { events, stored_bytes, outline, kv_snapshot }))
+        }
+        Err(error) => Ok(undecodable(error.to_string(), kv_snapshot)),
+    }
+}
+
+/// Events one by one: `None` as soon as they are more than the bound, an error for one that does not decode.
+fn read_within(
+    db: &Db,
+    key: (&str, i64),
+    bound: HistoryBound,
+) -> Result<std::result::Result<Option<Vec<Event>>, String>> {
+    let (mut history, mut bytes) = (Vec::new(), 0_usize);
+    let mut read = 0;
+    let stopped = db.find(sql::READ_HISTORY, key, |row| {
+        read += 1;
+        let event = match json::decode_event(&stored_text(row, 0)?) {
+            Ok(event) => event,
+            Err(error) => return Ok(Some(Err(error.to_string()))),
+        };
+        bytes = bytes.saturating_add(event.text_bytes());
+        history.push(event);
+        Ok((!bound.holds(history.len(), bytes)).then_some(Ok(None)))
+    })?;
+    db.counters.history_rows_read.add(read);
+    Ok(stopped.unwrap_or(Ok(Some(history))))
 }
 
 /// Inserts events, several per statement; one that exists is refused.
@@ -112,12 +175,12 @@ pub(crate) fn outcome(db: &Db, instance: &str) -> Result<Option<InstanceOutcome>
     db.one(sql::OUTCOME, [instance], |row| {
         let terminal: Option<String> = row.get(3)?;
         Ok(InstanceOutcome {
-            execution_id: crate::db::unsigned(row, 0)?,
+            execution_id: unsigned(row, 0)?,
             status: row.get(1)?,
             output: row.get(2)?,
             failure: terminal.as_deref().and_then(failure),
             custom_status: row.get(4)?,
-            custom_status_version: crate::db::unsigned(row, 5)?,
+            custom_status_version: unsigned(row, 5)?,
         })
     })
 }
@@ -130,9 +193,7 @@ fn failure(terminal: &str) -> Option<ErrorDetails> {
 }
 
 pub(crate) fn stats(db: &Db, instance: &str) -> Result<Option<SystemStats>> {
-    let sizes = db.one(sql::INSTANCE_STATS, [instance], |row| {
-        Ok((crate::db::unsigned(row, 0)?, crate::db::unsigned(row, 1)?))
-    })?;
+    let sizes = db.one(sql::INSTANCE_STATS, [instance], |row| Ok((unsigned(row, 0)?, unsigned(row, 1)?)))?;
     let Some((history_event_count, history_size_bytes)) = sizes else { return Ok(None) };
     let first: Option<String> = db.one(sql::FIRST_EVENT, [instance], |row| row.get(0))?;
     let queue_pending_count = match first.map(|text| json::decode_event(&text)) {
@@ -146,9 +207,7 @@ pub(crate) fn stats(db: &Db, instance: &str) -> Result<Option<SystemStats>> {
         }
         Some(Ok(_)) | None => 0,
     };
-    let kv = db.one(sql::KV_STATS, [instance], |row| {
-        Ok((crate::db::unsigned(row, 0)?, crate::db::unsigned(row, 1)?))
-    })?;
+    let kv = db.one(sql::KV_STATS, [instance], |row| Ok((unsigned(row, 0)?, unsigned(row, 1)?)))?;
     let (kv_user_key_count, kv_total_value_bytes) = kv.unwrap_or_default();
     Ok(Some(SystemStats {
         history_event_count,

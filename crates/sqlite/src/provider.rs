@@ -13,10 +13,10 @@ use crate::{SqliteError, SqliteOptions, history, kv, session, sql, start, work, 
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceWatch,
-    Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnCommit,
-    TurnRequest, WorkRequest, saturating_ms,
+    BoundedTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, HistoryBound,
+    InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
+    TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
 use outlast_provider_kit::plan::{checked_id, completion_row, history_rows, message_row, work_row};
 use outlast_provider_kit::{CommitPlan, Watches, rows};
@@ -500,6 +500,17 @@ impl Provider for SqliteProvider {
     async fn load_turn(&self, instance: &str, execution_id: u64) -> Answer<LoadedTurn> {
         let instance = instance.to_string();
         self.read_with("load_turn", move |db| history::load_turn(db, &instance, execution_id)).await
+    }
+
+    async fn load_turn_within(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        bound: HistoryBound,
+    ) -> Answer<BoundedTurn> {
+        let instance = instance.to_string();
+        let load = move |db: &Db| history::load_turn_within(db, &instance, execution_id, bound);
+        self.read_with("load_turn", load).await
     }
 
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Answer<Vec<FetchedWork>> {

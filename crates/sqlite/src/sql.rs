@@ -51,6 +51,8 @@ statements! {
     FIRST_EVENT = "first_event",
     FIRST_SCHEMA_NAME = "first_schema_name",
     FREE_WORK = "free_work",
+    HISTORY_OUTLINE = "history_outline",
+    HISTORY_SIZE = "history_size",
     INSERT_EIGHT_EVENTS = "insert_eight_events",
     INSERT_EVENT = "insert_event",
     INSERT_TWO_EVENTS = "insert_two_events",

@@ -4,7 +4,9 @@ use super::warm::{Kept, Lookup, Position};
 use crate::core::Core;
 use outlast_engine::{Ended, Execution, KvValue, Opening, Past};
 use outlast_model::{Event, INITIAL_EXECUTION_ID};
-use outlast_provider::{FetchedTurn, KvEntry, ProviderError};
+use outlast_provider::{
+    BoundedTurn, FetchedTurn, HistoryBound, KvEntry, LoadedTurn, OversizedTurn, ProviderError,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::pin::pin;
 use std::time::Duration;
@@ -18,6 +20,8 @@ pub(super) struct Known {
     pub(super) history: Vec<Event>,
     /// Keys that earlier executions left, for one that has to be built.
     pub(super) kv: BTreeMap<String, KvValue>,
+    /// Set if `history` is only the outline of a longer one: why it was not read.
+    pub(super) oversized: Option<String>,
 }
 
 /// Why an instance cannot be known.
@@ -48,16 +52,40 @@ pub(super) async fn recall(core: &Core, fetched: &mut FetchedTurn) -> Result<Kno
         return Ok(cold(Vec::new(), HashMap::new()));
     }
     core.metrics.record_warm_miss();
-    if fetched.history_loaded {
-        let item = &mut fetched.item;
-        return Ok(cold(std::mem::take(&mut item.history), std::mem::take(&mut item.kv_snapshot)));
+    let bound = bound(core);
+    let item = &mut fetched.item;
+    let loaded = match fetched.history_loaded {
+        true => {
+            let (history, kv_snapshot) =
+                (std::mem::take(&mut item.history), std::mem::take(&mut item.kv_snapshot));
+            BoundedTurn::of(LoadedTurn { history, kv_snapshot, history_error: None }, bound)
+        }
+        false => {
+            let loaded = core.store.load_turn_within(&item.instance, item.execution_id, bound).await;
+            loaded.map_err(Unknown::Store)?
+        }
+    };
+    match loaded {
+        BoundedTurn::Whole(LoadedTurn { history_error: Some(error), .. }) => Err(Unknown::Undecodable(error)),
+        BoundedTurn::Whole(loaded) => Ok(cold(loaded.history, loaded.kv_snapshot)),
+        BoundedTurn::Oversized(turn) => {
+            let reason = oversized(&item.instance, &turn, bound);
+            Ok(Known { oversized: Some(reason), ..cold(turn.outline, turn.kv_snapshot) })
+        }
     }
-    let loaded = core.store.load_turn(&fetched.item.instance, fetched.item.execution_id).await;
-    let loaded = loaded.map_err(Unknown::Store)?;
-    match loaded.history_error {
-        Some(error) => Err(Unknown::Undecodable(error)),
-        None => Ok(cold(loaded.history, loaded.kv_snapshot)),
-    }
+}
+
+/// What no execution that runs can have stored, unless the limits were higher once or somebody else wrote it.
+fn bound(core: &Core) -> HistoryBound {
+    HistoryBound { events: core.limits.history_events, bytes: core.limits.history_bytes }
+}
+
+fn oversized(instance: &str, turn: &OversizedTurn, bound: HistoryBound) -> String {
+    format!(
+        "history of instance '{instance}' has {} events and {} stored bytes and was not read, the limits are {} and {}: \
+         continue as new from time to time, or raise limits.history_events and limits.history_bytes",
+        turn.events, turn.stored_bytes, bound.events, bound.bytes
+    )
 }
 
 fn is_new(position: Option<Position>) -> bool {
@@ -91,7 +119,7 @@ fn warm(kept: Kept) -> Known {
         Kept::Continued(kv) => (ended(Ended::Continued { input: String::new() }), None, kv),
         Kept::Ended => (ended(Ended::Finished), None, BTreeMap::new()),
     };
-    Known { past, warm, history: Vec::new(), kv }
+    Known { past, warm, history: Vec::new(), kv, oversized: None }
 }
 
 /// Of an execution that is over nothing else matters.
@@ -113,5 +141,5 @@ pub(super) fn nobody() -> Opening {
 fn cold(history: Vec<Event>, kv: HashMap<String, KvEntry>) -> Known {
     let entry = |entry: KvEntry| KvValue { value: entry.value, updated_at_ms: entry.last_updated_at_ms };
     let kv = kv.into_iter().map(|(key, value)| (key, entry(value))).collect();
-    Known { past: Past::of_history(&history), warm: None, history, kv }
+    Known { past: Past::of_history(&history), warm: None, history, kv, oversized: None }
 }

@@ -14,7 +14,7 @@ use outlast_engine::{
     Admission, Admitted, Code, Commit, Ended, Execution, KvValue, Opening, OrchestrationContext, Past,
     Poison, Report, Setup, TurnInput, TurnOutput,
 };
-use outlast_model::{ErrorDetails, Event, PoisonMessageType, WorkItem};
+use outlast_model::{AppErrorKind, ErrorDetails, Event, PoisonMessageType, WorkItem};
 use outlast_provider::{FetchedTurn, LoadedTurn, ProviderError, TurnRequest};
 use semver::Version;
 use std::collections::BTreeMap;
@@ -45,7 +45,8 @@ impl Queue for Turns {
             lock_timeout: core.options.orchestrator_lock_timeout,
             poll_timeout: core.options.dispatcher_long_poll_timeout,
             filter: Some(&core.filter),
-            with_history: core.options.warm_executions == 0,
+            // Loaded apart where it is needed, within the limits.
+            with_history: false,
         };
         let fetched = core.store.fetch_turn(request).await?;
         Ok(fetched.map_or(Fetched::Nothing, Fetched::Item))
@@ -137,7 +138,14 @@ impl Turn<'_> {
                 let details = self.poisoned(admitted.execution_id, attempts, batch);
                 self.poison(known, *admitted, details, now_ms).await
             }
-            (Admission::Run(admitted), None) => self.run(lease, known, *admitted, attempts, now_ms),
+            (Admission::Run(admitted), None) => match known.oversized.clone().filter(|_| !admitted.is_new) {
+                None => self.run(lease, known, *admitted, attempts, now_ms),
+                Some(message) => {
+                    let kind = AppErrorKind::OrchestrationFailed;
+                    let details = ErrorDetails::Application { kind, message, retryable: false };
+                    self.poison(known, *admitted, details, now_ms).await
+                }
+            },
         }
     }
 

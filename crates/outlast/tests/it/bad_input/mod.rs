@@ -3,6 +3,7 @@
 
 mod clocks;
 mod data;
+mod giant_history;
 mod ids;
 mod late;
 mod limits;

@@ -1,0 +1,72 @@
+//! Reading a history of which nobody knows how large it is.
+
+use crate::{KvEntry, LoadedTurn};
+use outlast_model::Event;
+use std::collections::HashMap;
+
+/// How much history a caller is prepared to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistoryBound {
+    /// Events.
+    pub events: usize,
+    /// Their text, by [`Event::text_bytes`].
+    pub bytes: usize,
+}
+
+impl HistoryBound {
+    /// Whether this much is within the bound.
+    pub fn holds(&self, events: usize, bytes: usize) -> bool {
+        events <= self.events && bytes <= self.bytes
+    }
+
+    /// Whether a history of this many events and this many bytes of stored JSON can be within the bound at all. It says
+    /// so of many that are not, but never the other way round: JSON takes at most six bytes for one.
+    pub fn may_hold_stored(&self, events: u64, stored_bytes: u64) -> bool {
+        // Ids, version and time stamp of one event. Ids of instances are long where children nest.
+        const ENVELOPE: u64 = 16 * 1024;
+        let most = (self.bytes as u64).saturating_mul(6).saturating_add(events.saturating_mul(ENVELOPE));
+        events <= self.events as u64 && stored_bytes <= most
+    }
+}
+
+/// What [`Provider::load_turn_within`](crate::Provider::load_turn_within) found.
+#[derive(Debug, Clone)]
+pub enum BoundedTurn {
+    /// Everything.
+    Whole(LoadedTurn),
+    /// More than the caller wants to hold.
+    Oversized(OversizedTurn),
+}
+
+/// A history that was not read.
+#[derive(Debug, Clone)]
+pub struct OversizedTurn {
+    /// How many events it has.
+    pub events: u64,
+    /// Its size as it is stored.
+    pub stored_bytes: u64,
+    /// Its first event, those that ended it, and its last: enough to say what it is, whether it goes on, and where.
+    pub outline: Vec<Event>,
+    /// As in [`LoadedTurn`].
+    pub kv_snapshot: HashMap<String, KvEntry>,
+}
+
+impl BoundedTurn {
+    /// Sorts out what was loaded already.
+    pub fn of(loaded: LoadedTurn, bound: HistoryBound) -> Self {
+        let bytes = loaded.history.iter().map(Event::text_bytes).fold(0, usize::saturating_add);
+        if loaded.history_error.is_some() || bound.holds(loaded.history.len(), bytes) {
+            return Self::Whole(loaded);
+        }
+        let LoadedTurn { history, kv_snapshot, .. } = loaded;
+        let (events, last) = (history.len(), history.len().saturating_sub(1));
+        let outline = history.into_iter().enumerate();
+        let outline = outline.filter(|(place, event)| *place == 0 || *place == last || event.is_terminal());
+        Self::Oversized(OversizedTurn {
+            events: events as u64,
+            stored_bytes: bytes as u64,
+            outline: outline.map(|(_, event)| event).collect(),
+            kv_snapshot,
+        })
+    }
+}
