@@ -32,9 +32,10 @@ fn url(store: &str, intent: Intent) -> Result<String, Failure> {
         Intent::Write => "mode=rw",
     };
     let Some(rest) = store.strip_prefix("sqlite:") else {
+        // Without the URL, which may hold a password.
         if let Some((kind, _)) = store.split_once("://") {
             return Err(Failure::new(format!(
-                "cannot use the store '{store}': this command does not know '{kind}' stores; write a path or 'sqlite:PATH'"
+                "cannot use the store: this command does not know '{kind}' stores; write a path or 'sqlite:PATH'"
             )));
         }
         // A path may hold what a URL gives a meaning to.
@@ -44,7 +45,7 @@ fn url(store: &str, intent: Intent) -> Result<String, Failure> {
     let options: Vec<&str> = query.split('&').filter(|option| !option.is_empty()).collect();
     if path.trim_start_matches('/') == ":memory:" || options.contains(&"mode=memory") {
         return Err(Failure::new(format!(
-            "cannot use the store '{store}': a store in memory is seen by its own process only; name a file"
+            "cannot use the store 'sqlite:{path}': a store in memory is seen by its own process only; name a file"
         )));
     }
     // How the store is opened is the command's choice, not the URL's.
@@ -73,12 +74,12 @@ mod tests {
     #[test]
     fn stores_that_cannot_be_opened_are_refused_with_a_reason() {
         for (store, part) in [
-            ("postgres://host/db", "'postgres' stores"),
+            ("postgres://me:s3cret@host/db", "'postgres' stores"),
             ("sqlite::memory:", "in memory"),
-            ("sqlite:x?mode=memory", "in memory"),
+            ("sqlite:x?mode=memory&key=s3cret", "in memory"),
         ] {
             let message = url(store, Intent::Read).unwrap_err().to_string();
-            assert!(message.contains(part) && message.contains(store), "{message}");
+            assert!(message.contains(part) && !message.contains("s3cret"), "{message}");
         }
     }
 }

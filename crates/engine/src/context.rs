@@ -75,7 +75,15 @@ impl OrchestrationContext {
     /// Logs a line, unless the code is being replayed. `level` is INFO, WARN, ERROR or DEBUG in any case; anything else
     /// is logged as TRACE.
     pub fn trace(&self, level: impl Into<String>, message: impl Into<String>) {
-        let line = TraceLine { level: level.into(), message: message.into() };
+        self.trace_line(TraceLine { level: level.into(), message: message.into(), without_quote: None });
+    }
+
+    /// Logs a line that quotes an error, or another one where that is not wanted.
+    pub(crate) fn trace_quoting(&self, message: String, without_quote: String) {
+        self.trace_line(TraceLine { level: "WARN".to_string(), message, without_quote: Some(without_quote) });
+    }
+
+    fn trace_line(&self, line: TraceLine) {
         let mut state = self.lock();
         if !state.replaying {
             state.traces.push(line);

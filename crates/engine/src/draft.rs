@@ -51,6 +51,8 @@ pub struct Report {
     pub started: Option<&'static str>,
     /// How it ended.
     pub ended: Option<Ending>,
+    /// It failed because it broke a limit: the words of the failure are the engine's, not the author's.
+    pub broke_limit: bool,
     /// Age of the execution when it ended.
     pub age_ms: u64,
     /// Events in its history.

@@ -31,6 +31,7 @@ impl Execution {
             return Close::Failed(details).into();
         }
         if let Err(stop) = ran {
+            draft.report.broke_limit = matches!(stop, Stop::Limit);
             return Close::Failed(self.failure(stop)).into();
         }
         if let Some(reason) = self.ledger.cancel_reason.clone() {
@@ -45,7 +46,7 @@ impl Execution {
             Err(stop) => return Close::Failed(self.failure(stop)).into(),
         };
         match self.returned.take() {
-            Some(result) => Outcome::Ends { close: self.returned_close(result), dropped_children },
+            Some(result) => Outcome::Ends { close: self.returned_close(draft, result), dropped_children },
             None => match self.reason_to_stop(draft) {
                 Some(details) => Outcome::Ends { close: Close::Failed(details), dropped_children },
                 None => Outcome::GoesOn { dropped_children },
@@ -61,9 +62,10 @@ impl Execution {
         }
     }
 
-    fn returned_close(&self, result: Result<String, String>) -> Close {
+    fn returned_close(&self, draft: &mut Draft, result: Result<String, String>) -> Close {
         let limit = self.context.lock().limits.payload_bytes;
-        let refuse = |what: &str, size: usize| {
+        let mut refuse = |what: &str, size: usize| {
+            draft.report.broke_limit = true;
             let what = format!("{what} of instance '{}'", self.instance());
             Close::Failed(failed(too_large(&what, size, limit)))
         };
@@ -87,6 +89,7 @@ impl Execution {
         let (events, bytes) = (self.ledger.events, self.ledger.bytes);
         let limits = &state.limits;
         if events > limits.history_events || bytes > limits.history_bytes {
+            draft.report.broke_limit = true;
             return Some(failed(format!(
                 "history of instance '{}' has {events} events and {bytes} bytes, the limits are {} and {}: continue as \
                  new from time to time, or raise limits.history_events and limits.history_bytes",

@@ -61,6 +61,8 @@ pub struct TraceLine {
     pub level: String,
     /// The text.
     pub message: String,
+    /// Where the engine quotes the text of an error: the same line without it, for logs that are to hold no payloads.
+    pub without_quote: Option<String>,
 }
 
 pub(crate) struct State {

@@ -10,6 +10,7 @@ pub mod pin;
 pub mod plan;
 pub mod rows;
 pub mod token;
+pub mod url;
 mod watches;
 
 pub use context::{Context, resolve};

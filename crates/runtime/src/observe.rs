@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Publishes a committed turn.
 pub(crate) fn turn(core: &Core, instance: &str, worker: &str, report: &Report) {
-    traces(instance, report);
+    traces(core, instance, report);
     let (name, version, execution_id) = (report.name.as_str(), report.version.as_str(), report.execution_id);
     for child in &report.children_started {
         core.metrics.record_suborchestration_call(name, child, "started");
@@ -87,12 +87,9 @@ fn failed(
     if matches!(details, ErrorDetails::Poison { .. }) {
         core.metrics.record_orchestration_poison();
     }
-    let error = match details {
-        // What was stored may be quoted in it.
-        ErrorDetails::Poison { message_type: PoisonMessageType::FailedDeserialization { .. }, .. } => {
-            "poison: its history does not decode".to_string()
-        }
-        other => other.display_message(),
+    let error = match report.broke_limit {
+        true => details.display_message(),
+        false => shown(core, details),
     };
     match details {
         ErrorDetails::Application { .. } => tracing::warn!(
@@ -110,10 +107,42 @@ fn failed(
     }
 }
 
+/// What is logged of a failure. Not what the author's code or a decoder said, unless that is asked for: it may quote a
+/// payload. Our own words name things and never quote.
+fn shown(core: &Core, details: &ErrorDetails) -> String {
+    let quotes = match details {
+        ErrorDetails::Application { .. } | ErrorDetails::Infrastructure { .. } => true,
+        ErrorDetails::Poison { message_type, .. } => {
+            matches!(message_type, PoisonMessageType::FailedDeserialization { .. })
+        }
+        ErrorDetails::Configuration { .. } => false,
+    };
+    let text = details.display_message();
+    match quotes && !core.options.log_error_texts {
+        true => format!(
+            "not logged ({} bytes): see the status of the instance, or set log_error_texts",
+            text.len()
+        ),
+        false => shortened(text),
+    }
+}
+
+/// A text of which nobody knows how long it is, as a log can take it.
+pub(crate) fn shortened(mut text: String) -> String {
+    const LONGEST: usize = 500;
+    let size = text.len();
+    if size > LONGEST {
+        text.truncate(text.floor_char_boundary(LONGEST));
+        text.push_str(&format!("... ({size} bytes)"));
+    }
+    text
+}
+
 /// Publishes what the author's code said, and what the engine noticed, also if the turn came to nothing.
-pub(crate) fn traces(instance: &str, report: &Report) {
+pub(crate) fn traces(core: &Core, instance: &str, report: &Report) {
     let (name, version, execution_id) = (report.name.as_str(), report.version.as_str(), report.execution_id);
-    for TraceLine { level, message } in &report.traces {
+    for TraceLine { level, message, without_quote } in &report.traces {
+        let message = without_quote.as_ref().filter(|_| !core.options.log_error_texts).unwrap_or(message);
         macro_rules! line {
             ($macro:ident $(, $extra:ident)*) => {
                 tracing::$macro!(
@@ -165,7 +194,7 @@ pub(crate) fn activity(core: &Core, activity: &Activity<'_>, took: Duration) {
         Some(Err(details)) => tracing::warn!(
             target: "duroxide::runtime",
             instance_id = instance, execution_id, activity_name = name, activity_id = id, activity_tag = tag,
-            outcome, duration_ms = ms, error = %details.display_message(), "Activity failed"
+            outcome, duration_ms = ms, error = shown(core, details), "Activity failed"
         ),
         Some(Ok(result)) => tracing::debug!(
             target: "duroxide::runtime",

@@ -12,7 +12,7 @@ pub enum SqliteError {
     /// The database URL is not understood.
     #[error("cannot use database URL '{url}': {reason}")]
     InvalidUrl {
-        /// The URL.
+        /// The URL, without what could be a secret in it.
         url: String,
         /// What is wrong with it, and what to write instead.
         reason: String,

@@ -1,6 +1,7 @@
 //! Database URLs.
 
 use crate::SqliteError;
+use outlast_provider_kit::url::shown;
 use std::path::PathBuf;
 
 /// Where a store lives and how it may be used.
@@ -36,7 +37,7 @@ pub(crate) enum Access {
 
 /// `sqlite:PATH`, `sqlite://PATH`, with `?mode=rwc|rw|ro|memory`, or `sqlite::memory:`.
 pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
-    let invalid = |reason: String| SqliteError::InvalidUrl { url: url.to_string(), reason };
+    let invalid = |reason: String| SqliteError::InvalidUrl { url: shown(url), reason };
     let Some(rest) = url.strip_prefix("sqlite:") else {
         return Err(invalid("write 'sqlite:PATH' or 'sqlite::memory:'".to_string()));
     };
@@ -52,10 +53,11 @@ pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
             ("mode", "memory") => memory = true,
             // In-memory stores belong to one provider either way, and files are always shared.
             ("cache", "shared" | "private") => {}
-            ("mode", other) => {
-                return Err(invalid(format!("unknown mode '{other}': use rwc, rw, ro or memory")));
+            ("mode", _) => {
+                return Err(invalid("unknown mode: use rwc, rw, ro or memory".to_string()));
             }
-            (name, _) => return Err(invalid(format!("unknown option '{name}': known are mode and cache"))),
+            // Without its name, which could be the value of another one that should have been escaped.
+            _ => return Err(invalid("unknown option: known are mode and cache".to_string())),
         }
     }
     if memory {
@@ -121,15 +123,19 @@ mod tests {
             ("postgres://x", "write 'sqlite:PATH'"),
             ("a.db", "write 'sqlite:PATH'"),
             ("sqlite:", "the path is empty"),
-            ("sqlite:a.db?mode=rx", "unknown mode 'rx'"),
-            ("sqlite:a.db?journal=off", "unknown option 'journal'"),
+            ("sqlite:a.db?mode=rx", "unknown mode: use"),
+            ("sqlite:a.db?journal=off", "unknown option: known"),
             ("sqlite:a%2", "hexadecimal"),
             ("sqlite:a%00b", "NUL"),
             ("sqlite:file:a%3Fmode=memory", "without 'file:'"),
         ];
         for (url, expected) in cases {
             let text = parse(url).unwrap_err().to_string();
-            assert!(text.contains(expected) && text.contains(url), "{url}: {text}");
+            assert!(text.contains(expected) && text.contains(&shown(url)), "{url}: {text}");
+        }
+        for url in ["postgres://me:s3cret@host/db", "sqlite:a.db?mode=s3cret", "sqlite:a.db?key=s3cret"] {
+            let error = parse(url).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
         }
     }
 }

@@ -101,9 +101,8 @@ async fn attempts(
         let session =
             call.session_id.as_ref().map_or(String::new(), |session| format!(" (session={session})"));
         let name = &call.name;
-        context.trace_warn(format!(
-            "Activity '{name}'{session} attempt {attempt}/{last} failed: {error}. Retrying..."
-        ));
+        let failed = format!("Activity '{name}'{session} attempt {attempt}/{last} failed");
+        context.trace_quoting(format!("{failed}: {error}. Retrying..."), format!("{failed}. Retrying..."));
         let delay = policy.delay_for_attempt(attempt);
         if !delay.is_zero() {
             context.set_timer(delay, site).await;

@@ -68,7 +68,7 @@ impl Committing<'_> {
                 // The copy in memory has decided things that were not written: it goes with the announcement.
                 drop(announced);
                 drop(keep);
-                observe::traces(instance, &report);
+                observe::traces(core, instance, &report);
                 refuse(core, instance, lease, &error).await;
             }
         }

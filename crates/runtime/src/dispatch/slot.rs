@@ -65,6 +65,7 @@ async fn run<Q: Queue>(core: Arc<Core>, queue: Arc<Q>, slot: usize) {
             }
             Err(panic) => {
                 failures += 1;
+                let panic = crate::observe::shortened(panic);
                 tracing::error!(target: "duroxide::runtime", queue = queue.name(), panic, "a dispatcher panicked; it goes on");
                 give_back_dropped(&core).await;
                 backoff(SHORT_PAUSE, LONG_PAUSE, failures, core.options.entropy.as_ref())

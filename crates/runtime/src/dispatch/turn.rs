@@ -143,7 +143,13 @@ impl Turn<'_> {
                 Some(message) => {
                     let kind = AppErrorKind::OrchestrationFailed;
                     let details = ErrorDetails::Application { kind, message, retryable: false };
-                    self.poison(known, *admitted, details, now_ms).await
+                    match self.poison(known, *admitted, details, now_ms).await {
+                        Verdict::Commit { mut output, keep } => {
+                            output.report.broke_limit = true;
+                            Verdict::Commit { output, keep }
+                        }
+                        given_back => given_back,
+                    }
                 }
             },
         }

@@ -231,6 +231,7 @@ impl Call<'_> {
         if size <= limit {
             return Ok(text);
         }
+        tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, activity_name = %self.name, what, size, limit, "an activity gave back more than the limit");
         Err(format!(
             "{what} of activity '{}' has {size} bytes, the limit is {limit}: store it elsewhere and return a reference, \
              or raise limits.payload_bytes",

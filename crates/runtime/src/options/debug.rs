@@ -44,6 +44,7 @@ impl fmt::Debug for RuntimeOptions {
                 worker_node_id,
                 worker_tag_filter,
                 limits,
+                log_error_texts,
                 warm_executions,
                 warm_bytes,
                 buffer_early_signals,

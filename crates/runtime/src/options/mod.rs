@@ -61,6 +61,10 @@ pub struct RuntimeOptions {
     pub worker_tag_filter: TagFilter,
     /// What one instance may use.
     pub limits: Limits,
+    /// Whether the texts with which orchestrations and activities fail are logged, shortened. They are written by your code,
+    /// or by a decoder that quotes what it could not read, so they may hold what is in payloads; without this the log says
+    /// how long the text is, and the status of the instance has it.
+    pub log_error_texts: bool,
     /// Most suspended executions that are kept in memory, so that they need no replay; 0 keeps none.
     pub warm_executions: usize,
     /// Most bytes, estimated, of suspended executions that are kept in memory.
@@ -106,6 +110,7 @@ impl Default for RuntimeOptions {
             worker_node_id: None,
             worker_tag_filter: TagFilter::DefaultOnly,
             limits: Limits::default(),
+            log_error_texts: false,
             warm_executions: 10_000,
             warm_bytes: 256 * 1024 * 1024,
             buffer_early_signals: false,

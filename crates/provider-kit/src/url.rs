@@ -1,0 +1,46 @@
+//! Database URLs in messages: what a person needs to recognise one, without what is nobody else's business.
+
+/// A URL as a message may show it. User and password are left out, and so are the values of options: `?password=..` is as
+/// common as `user:password@`.
+pub fn shown(url: &str) -> String {
+    let (place, query) = url.split_once('?').map_or((url, None), |(place, query)| (place, Some(query)));
+    let mut shown = match (place.find("://"), place.rfind('@')) {
+        // The last '@': one in a password that should have been escaped must not give away the rest of it.
+        (Some(scheme), Some(at)) if scheme + 3 <= at => {
+            format!("{}...{}", &place[..scheme + 3], &place[at..])
+        }
+        (None, Some(at)) => format!("...{}", &place[at..]),
+        _ => place.to_string(),
+    };
+    if let Some(query) = query {
+        let names = query.split('&').map(|option| match option.split_once('=') {
+            Some((name, _)) => format!("{name}=..."),
+            None => "...".to_string(),
+        });
+        shown.push('?');
+        shown.push_str(&names.collect::<Vec<_>>().join("&"));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_left_out() {
+        for (url, expected) in [
+            ("sqlite:a.db", "sqlite:a.db"),
+            ("sqlite:a.db?mode=rw", "sqlite:a.db?mode=..."),
+            ("postgres://host/db", "postgres://host/db"),
+            ("postgres://me:s3cret@host:5432/db?sslmode=require", "postgres://...@host:5432/db?sslmode=..."),
+            ("postgres://me:s3@cret@host/db", "postgres://...@host/db"),
+            ("postgres://host/db?user=me&password=s3cret", "postgres://host/db?user=...&password=..."),
+            ("me:s3cret@host", "...@host"),
+            ("sqlite:a.db?s3cret", "sqlite:a.db?..."),
+            ("", ""),
+        ] {
+            assert_eq!(shown(url), expected);
+        }
+    }
+}
