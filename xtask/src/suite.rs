@@ -1,6 +1,7 @@
 //! The suites of `cargo xtask test`. A new one is a row in [`SUITES`] and a function that returns an [`Outcome`].
 
 mod check;
+mod deny;
 mod examples;
 mod features;
 mod fsync_errors;
@@ -23,6 +24,7 @@ pub(crate) struct Suite {
 pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "fmt", about: "formatting", run: check::fmt },
     Suite { name: "tidy", about: "the rules of this repository", run: check::tidy },
+    Suite { name: "deny", about: "licences, sources and duplicates of what is built in", run: deny::run },
     Suite { name: "clippy", about: "lints, warnings refused", run: check::clippy },
     Suite { name: "tests", about: "unit and integration tests", run: libtest::tests },
     Suite { name: "sim", about: "simulated worlds full of faults, 2,000 seeds", run: sim::run },

@@ -132,8 +132,12 @@ impl State {
             return self.violation.is_some();
         };
         let size = new_tag.len();
-        let too_long = (size > limit)
-            .then(|| format!("Activity '{name}' tag size ({size} bytes) exceeds limit ({limit} bytes)"));
+        let too_long = (size > limit).then(|| {
+            format!(
+                "Activity '{name}' tag size ({size} bytes) exceeds limit ({limit} bytes): shorten it, or raise \
+                 limits.tag_bytes"
+            )
+        });
         *tag = Some(new_tag);
         let is_new = position.is_some_and(|position| self.ahead.len() <= position);
         if let Some(text) = too_long.filter(|_| is_new && self.violation.is_none()) {

@@ -58,7 +58,10 @@ impl Execution {
         match stop {
             Stop::Mismatch(mismatch) => mismatch.details(),
             Stop::Panicked(message) => panicked(message, self.context.lock().limits.payload_bytes),
-            Stop::Limit => failed(self.context.lock().violation.take().unwrap_or_default()),
+            Stop::Limit => {
+                let violation = self.context.lock().violation.take().unwrap_or_default();
+                failed(format!("{violation} (instance '{}')", self.instance()))
+            }
         }
     }
 

@@ -26,11 +26,16 @@ impl OrchestrationContext {
         state.check_name("key", &key);
         let (size, limit) = (value.len(), state.limits.kv_value_bytes);
         if size > limit {
-            state.violate(format!("KV value for key '{key}' ({size} bytes) exceeds limit ({limit} bytes)"));
+            state.violate(format!(
+                "KV value for key '{key:.60}' ({size} bytes) exceeds limit ({limit} bytes): store it elsewhere and keep a \
+                 reference, or raise limits.kv_value_bytes"
+            ));
         }
         let (keys, most) = (state.kv.len() + usize::from(!state.kv.contains_key(&key)), state.limits.kv_keys);
         if keys > most {
-            state.violate(format!("KV key count ({keys}) exceeds limit ({most})"));
+            state.violate(format!(
+                "KV key count ({keys}) exceeds limit ({most}): clear keys that are not needed, or raise limits.kv_keys"
+            ));
         }
         // The stored stamp counts on replay, or pruning by age would decide otherwise than before.
         let updated_at_ms = state.recorded_stamp().unwrap_or(state.now_ms);

@@ -12,7 +12,10 @@ impl OrchestrationContext {
         let mut state = self.lock();
         let (size, limit) = (status.len(), state.limits.custom_status_bytes);
         if size > limit {
-            state.violate(format!("Custom status size ({size} bytes) exceeds limit ({limit} bytes)"));
+            state.violate(format!(
+                "Custom status size ({size} bytes) exceeds limit ({limit} bytes): shorten it, or raise \
+                 limits.custom_status_bytes"
+            ));
         }
         state.custom_status = Some(status.clone());
         state.decide(

@@ -233,9 +233,9 @@ impl Call<'_> {
         }
         tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, activity_name = %self.name, what, size, limit, "an activity gave back more than the limit");
         Err(format!(
-            "{what} of activity '{}' has {size} bytes, the limit is {limit}: store it elsewhere and return a reference, \
-             or raise limits.payload_bytes",
-            self.name
+            "{what} of activity '{}' of instance '{}' has {size} bytes, the limit is {limit}: store it elsewhere and \
+             return a reference, or raise limits.payload_bytes",
+            self.name, self.instance
         ))
     }
 

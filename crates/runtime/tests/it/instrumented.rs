@@ -5,10 +5,10 @@ use async_trait::async_trait;
 use outlast_memory::MemoryProvider;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    Clock, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, TagFilter,
-    TurnCommit, TurnRequest, WorkRequest,
+    BoundedTurn, Clock, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
+    HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy,
+    StartRequest, TagFilter, TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_runtime::InstrumentedProvider;
 use outlast_runtime::observability::MetricsProvider;
@@ -195,6 +195,15 @@ impl Provider for Witness {
         self.fail(format!("load_turn {instance} {execution_id}"))
     }
 
+    async fn load_turn_within(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        bound: HistoryBound,
+    ) -> Result<BoundedTurn, ProviderError> {
+        self.fail(format!("load_turn_within {instance} {execution_id} {bound:?}"))
+    }
+
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Result<Vec<FetchedWork>, ProviderError> {
         self.fail(format!("fetch_work_items {}", request.max_items))
     }
@@ -284,6 +293,7 @@ async fn call_everything(store: &dyn Provider) {
         store.get_instance_stats("i").await.err(),
         store.fetch_turn(turn).await.err(),
         store.load_turn("i", 2).await.err(),
+        store.load_turn_within("i", 2, HistoryBound { events: 3, bytes: 4 }).await.err(),
         store.fetch_work_items(work).await.err(),
         store.read_outcome("i").await.err(),
         store.commit_turn("t", TurnCommit { execution_id: 3, ..TurnCommit::default() }).await.err(),
@@ -364,7 +374,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
         ("get_instance_stats", 1),
         ("get_kv_all_values", 1),
         ("get_kv_value", 1),
-        ("load_turn", 1),
+        ("load_turn", 2),
         ("read", 1),
         ("read_outcome", 1),
         ("read_with_execution", 1),
@@ -383,7 +393,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
         )
     });
     assert_eq!(lines, [counted, timed].concat());
-    assert_eq!(metrics.snapshot().provider_errors, 26);
+    assert_eq!(metrics.snapshot().provider_errors, 27);
 }
 
 #[test]

@@ -40,9 +40,9 @@ async fn urls_that_mean_nothing_are_refused_by_name() {
     let (folder, path) = fresh();
     let path = path.display();
     let cases = [
-        (format!("sqlite:{path}?mode=rwx"), "mode 'rwx'"),
-        (format!("sqlite:{path}?journal_mode=off"), "option 'journal_mode'"),
-        (format!("sqlite:{path}?mode=rw&immutable=1"), "option 'immutable'"),
+        (format!("sqlite:{path}?mode=rwx"), "unknown mode: use"),
+        (format!("sqlite:{path}?journal_mode=off"), "journal_mode=...': unknown option"),
+        (format!("sqlite:{path}?mode=rw&immutable=1"), "immutable=...': unknown option"),
         (format!("sqlite:file:{path}"), "file:"),
         (format!("{path}"), "sqlite:PATH"),
         (format!("mysql://{path}"), "sqlite:PATH"),
@@ -52,7 +52,9 @@ async fn urls_that_mean_nothing_are_refused_by_name() {
         let error = refusal(&url).await;
         assert!(matches!(error, SqliteError::InvalidUrl { .. }), "{error:?}");
         let text = error.to_string();
-        assert!(text.contains(&url) && text.contains(expected), "{text}");
+        // Values of options may be secrets.
+        let place = url.split('?').next().unwrap();
+        assert!(text.contains(place) && text.contains(expected), "{text}");
     }
     assert!(files(folder.path()).is_empty());
 }

@@ -18,6 +18,7 @@ const ALLOWED: &[&str] = &[
     "bench",
     "clippy.toml",
     "crates",
+    "deny.toml",
     "docs",
     "examples",
     "rust-toolchain.toml",
