@@ -132,6 +132,22 @@ async fn only_the_owner_may_read_the_files() {
     );
 }
 
+/// Whoever gave a file its mode had a reason.
+#[tokio::test]
+async fn an_existing_file_keeps_its_mode() {
+    let (_folder, path) = fresh();
+    drop(open(&path).await);
+    for mode in [0o644, 0o660, 0o600] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let provider = open(&path).await;
+        hello(&provider, &format!("{mode:o}")).await;
+        for file in [path.clone(), beside(&path, "-wal"), beside(&path, "-shm")] {
+            let found = file.metadata().unwrap().permissions().mode() & 0o777;
+            assert_eq!(found, mode, "{} has mode {found:o}", file.display());
+        }
+    }
+}
+
 #[tokio::test]
 async fn reopening_keeps_everything() {
     let (_folder, path) = fresh();

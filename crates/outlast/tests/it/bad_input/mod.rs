@@ -3,6 +3,7 @@
 
 mod clocks;
 mod data;
+mod flood;
 mod giant_history;
 mod ids;
 mod late;
@@ -10,3 +11,4 @@ mod limits;
 mod names;
 mod panics;
 mod registries;
+mod strings;

@@ -1,0 +1,141 @@
+//! One instance that is flooded, and a hundred others that must not feel it.
+//!
+//! `OUTLAST_TEST_FLOOD=100000 cargo test -p outlast --all-features --test it flood` takes the full number.
+
+use crate::support::{ALONE, Kind, Node, PATIENCE, World, activities, orchestrations};
+use outlast::runtime::limits::Limits;
+use outlast::{ActivityContext, ClientError, OrchestrationContext};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+const SENDERS: usize = 16;
+const OTHERS: usize = 100;
+const MAILBOX: usize = 1_000;
+
+/// Messages that are sent to the one instance.
+fn messages() -> usize {
+    std::env::var("OUTLAST_TEST_FLOOD").ok().and_then(|text| text.parse().ok()).unwrap_or(8_000)
+}
+
+fn node() -> Node {
+    // It never reads what it is sent.
+    let sinks = |ctx: OrchestrationContext, _: String| async move { Ok(ctx.schedule_wait("never").await) };
+    let steps = |ctx: OrchestrationContext, _: String| async move {
+        for step in 0..3 {
+            ctx.schedule_activity("Step", step.to_string()).await?;
+        }
+        Ok("done".to_string())
+    };
+    let step = |_: ActivityContext, input: String| async move { Ok(input) };
+    Node::new(
+        orchestrations().register("Sinks", sinks).register("Steps", steps),
+        activities().register("Step", step),
+    )
+}
+
+/// Runs the others, ten at a time; how long each took, sorted.
+async fn others(world: &Arc<World>, name: &'static str) -> Vec<Duration> {
+    let mut tasks = JoinSet::new();
+    for lane in 0..10 {
+        let world = Arc::clone(world);
+        tasks.spawn(async move {
+            let mut took = Vec::new();
+            for n in 0..OTHERS / 10 {
+                let since = Instant::now();
+                world.run(&format!("{name}-{lane}-{n}"), "Steps", "").await;
+                took.push(since.elapsed());
+            }
+            took
+        });
+    }
+    let mut all = tasks.join_all().await.concat();
+    all.sort();
+    all
+}
+
+/// Sends everything from all senders at once; how much was taken and how much was refused. Refused messages are not sent
+/// again: the mailbox is what counts.
+async fn flood(world: &Arc<World>, sent: &Arc<AtomicUsize>) -> (usize, usize) {
+    let limits = Limits { mailbox_messages: MAILBOX, ..Limits::default() };
+    let client = world.client.clone().with_limits(limits);
+    let mut tasks = JoinSet::new();
+    for sender in 0..SENDERS {
+        let (client, sent) = (client.clone(), Arc::clone(sent));
+        tasks.spawn(async move {
+            let (mut taken, mut refused) = (0, 0);
+            for n in 0..messages() / SENDERS {
+                match client.enqueue_event("flooded", "queue", format!("{sender}-{n}")).await {
+                    Ok(()) => taken += 1,
+                    Err(ClientError::InvalidInput { message }) => {
+                        assert!(message.contains("mailbox_messages") && message.contains("'flooded'"));
+                        refused += 1;
+                    }
+                    Err(other) => panic!("{other}"),
+                }
+                sent.fetch_add(1, Ordering::Relaxed);
+            }
+            (taken, refused)
+        });
+    }
+    tasks.join_all().await.into_iter().fold((0, 0), |(a, b), (taken, refused)| (a + taken, b + refused))
+}
+
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() / 1024
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flooded_instance_does_not_hurt_others() {
+    let _alone = ALONE.lock().await;
+    for kind in [Kind::SqliteMemory, Kind::SqliteFile] {
+        let world = World::real(kind).await;
+        world.start(&node()).await;
+        world.begin("flooded", "Sinks", "").await;
+        let calm = others(&world, "calm").await;
+        let before = resident();
+        let sent = Arc::new(AtomicUsize::new(0));
+        let flooding = tokio::spawn({
+            let (world, sent) = (Arc::clone(&world), Arc::clone(&sent));
+            async move { flood(&world, &sent).await }
+        });
+        let wet = others(&world, "wet").await;
+        let meanwhile = sent.load(Ordering::Relaxed);
+        let (taken, refused) = tokio::time::timeout(2 * PATIENCE, flooding).await.unwrap().unwrap();
+        let (median, wet_median) = (calm[OTHERS / 2], wet[OTHERS / 2]);
+        let (worst, wet_worst) = (calm[OTHERS - 1], wet[OTHERS - 1]);
+        println!(
+            "{kind:?}: median {median:?} calm and {wet_median:?} flooded, worst {worst:?} and {wet_worst:?}; \
+             {meanwhile} sent meanwhile, {taken} taken, {refused} refused; {before} MiB before, {} MiB after",
+            resident()
+        );
+        assert!(meanwhile > 0, "the flood was over before the others began");
+        assert_eq!(taken + refused, messages() / SENDERS * SENDERS);
+        // Sixteen senders share the store and two cores with the ten lanes; a queue in which the others stood behind the
+        // flood would cost them its whole length.
+        let bound = 20 * median + Duration::from_millis(200);
+        assert!(wet_median < bound, "{kind:?}: {wet_median:?} with the flood, {median:?} without");
+        assert!(resident() < before + 100, "{kind:?}: {before} MiB before, {} MiB after", resident());
+        world.end().await;
+    }
+}
+
+/// A mailbox that nobody empties fills up to its limit and no further, whatever is sent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_stops_at_the_mailbox() {
+    let _alone = ALONE.lock().await;
+    let world = World::real(Kind::SqliteFile).await;
+    world.begin("flooded", "Sinks", "").await;
+    let (taken, refused) = flood(&world, &Arc::default()).await;
+    // The start waits too.
+    assert_eq!(taken, MAILBOX - 1);
+    assert_eq!(taken + refused, messages() / SENDERS * SENDERS);
+    assert_eq!(world.client.get_queue_depths().await.unwrap().orchestrator_queue, MAILBOX);
+    // The others have room.
+    world.client.enqueue_event("another", "queue", "").await.unwrap();
+    world.end().await;
+}

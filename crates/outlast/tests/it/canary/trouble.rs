@@ -1,0 +1,112 @@
+//! A store that fails in chosen calls, code that blocks, activities that nobody wants: what is rarely logged.
+
+use super::{activities, orchestrations, secret};
+use crate::support::{Fault, Kind, Node, PATIENCE, Tap, World, pass};
+use outlast::providers::{InstanceFilter, PruneOptions, WorkItem};
+use outlast::{ActivityContext, OrchestrationContext};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn node(telling: bool) -> Node {
+    let calls = |activity: &'static str| {
+        move |ctx: OrchestrationContext, _: String| async move {
+            ctx.schedule_activity_on_session(activity, secret("activity"), "session").await
+        }
+    };
+    let blocks = |_: OrchestrationContext, input: String| async move {
+        let until = Instant::now() + ms(500);
+        while Instant::now() < until {
+            std::hint::spin_loop();
+        }
+        Ok(input)
+    };
+    let parked = |_: OrchestrationContext, _: String| std::future::pending::<Result<String, String>>();
+    // Does not end when it is told to, the first time.
+    let stubborn = |ctx: ActivityContext, input: String| async move {
+        match ctx.attempt() {
+            1 => std::future::pending().await,
+            _ => Ok(input),
+        }
+    };
+    let slow = |_: ActivityContext, input: String| async move {
+        pass(ms(400)).await;
+        Ok(input)
+    };
+    let all = orchestrations()
+        .register("Stubborn", calls("Stubborn"))
+        .register("Slow", calls("Slow"))
+        .register("Blocks", blocks)
+        .register("Parked", parked)
+        .register_typed("Twice", |_: OrchestrationContext, input: String| async move { Ok(input) })
+        .register_typed("Twice", |_: OrchestrationContext, input: String| async move { Ok(input) });
+    let work = activities().register("Stubborn", stubborn).register("Slow", slow);
+    // It is said when the registry is built.
+    drop(activities().register("Slow", slow).register("Slow", slow).build());
+    Node::new(all, work).with(move |options| {
+        options.log_error_texts = telling;
+        options.warm_executions = 0;
+        options.worker_concurrency = 4;
+        options.worker_lock_timeout = ms(300);
+        options.worker_lock_renewal_buffer = ms(100);
+        options.orchestrator_lock_timeout = ms(300);
+        options.orchestrator_lock_renewal_buffer = ms(100);
+        options.session_lock_timeout = ms(200);
+        options.session_lock_renewal_buffer = ms(100);
+        options.session_idle_timeout = ms(600);
+        options.session_cleanup_interval = ms(50);
+        options.activity_cancellation_grace_period = ms(10);
+        options.unregistered_backoff.max_delay = ms(10);
+        options.unregistered_backoff.base_delay = ms(10);
+    })
+}
+
+pub(super) async fn run(telling: bool) {
+    let world = World::real(Kind::SqliteMemory).await;
+    let hangs = Arc::new(AtomicBool::new(false));
+    let hanging = Arc::clone(&hangs);
+    let tap = Tap::new(move |call, nth| match (call, nth) {
+        ("abandon_work_item", _) if hanging.load(Ordering::Relaxed) => Fault::Hang,
+        ("ack_orchestration_item", 1) => Fault::Permanent,
+        ("ack_work_item" | "abandon_work_item" | "renew_work_item_lock", 0) => Fault::Permanent,
+        ("load_turn" | "renew_session_lock" | "cleanup_orphaned_sessions", 0) => Fault::Transient,
+        _ => Fault::None,
+    });
+    world.start_on(tap.around(world.store()), &node(telling)).await;
+    let client = &world.client;
+    let no_activity =
+        WorkItem::ExternalRaised { instance: "nobody".into(), name: "n".into(), data: secret("data") };
+    // Whether or not the store takes it.
+    let _ = world.store().enqueue_for_worker(no_activity).await;
+    client.enqueue_event("nobody", "queue", secret("data")).await.unwrap();
+    for name in ["Stubborn", "Slow", "Blocks", "Twice", "Parked"] {
+        client.start_orchestration(name, name, secret("input")).await.unwrap();
+    }
+    client.start_orchestration("Parked", "Parked", secret("again")).await.unwrap();
+    for name in ["Stubborn", "Slow", "Blocks", "Twice"] {
+        assert!(world.output(name).await.contains("7f3acanary"), "{name}");
+    }
+    client.cancel_instance("Parked", secret("reason")).await.unwrap();
+    world.failure("Parked").await;
+    // Sessions die of idleness.
+    pass(ms(1_200)).await;
+    let options = PruneOptions { keep_last: Some(1), ..PruneOptions::default() };
+    client.prune_executions("Slow", options.clone()).await.unwrap();
+    let filter = InstanceFilter { instance_ids: Some(vec!["Slow".to_string()]), ..InstanceFilter::default() };
+    client.prune_executions_bulk(filter.clone(), options).await.unwrap();
+    client.delete_instance_bulk(filter).await.unwrap();
+    // One activity that does not end, and a store that does not take it back.
+    client.start_orchestration("last", "Stubborn", secret("input")).await.unwrap();
+    let until = Instant::now() + PATIENCE;
+    while client.get_queue_depths().await.unwrap().worker_queue > 0 || world.history("last").await.len() < 2 {
+        assert!(Instant::now() < until, "nobody fetches it");
+        tokio::task::yield_now().await;
+    }
+    hangs.store(true, Ordering::Relaxed);
+    world.runtime(0).await.shutdown(Some(20)).await;
+    world.end().await;
+}
