@@ -83,9 +83,11 @@ mod tests {
         let all = [
             "fmt",
             "tidy",
+            "deny",
             "clippy",
             "tests",
             "sim",
+            "canary",
             "small-disks",
             "doc-tests",
             "docs",

@@ -120,10 +120,9 @@ fn copy(db: &Db, path: &Path) -> Result<()> {
 
 fn dump(db: &Db) -> Result<String> {
     let mut text = String::new();
-    for table in db.all(sql::TABLE_NAMES, [], |row| row.get::<_, String>(0))? {
-        let count = db
-            .conn
-            .query_row(&format!("{} {table}", sql::COUNT_PREFIX.trim()), [], |row| unsigned(row, 0))?;
+    for (table, count) in
+        db.all(sql::ROW_COUNTS, [], |row| Ok((row.get::<_, String>(0)?, unsigned(row, 1)?)))?
+    {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{table}: {count} rows");
     }

@@ -5,7 +5,8 @@ use crate::process;
 
 pub(super) fn tests() -> Result<Outcome, String> {
     // Tests wait for real time more than they compute, so they get more threads than there are cores.
-    let mut tally = cargo_test(&[ALL_TESTS, &["--", "--test-threads", "8", "--skip", NEEDS_ROOT]].concat())?;
+    let skipped = ["--skip", NEEDS_ROOT, "--skip", super::canary::TESTS];
+    let mut tally = cargo_test(&[ALL_TESTS, &["--", "--test-threads", "8"], &skipped].concat())?;
     refuse_none(&mut tally);
     Ok(Outcome::Ran(tally))
 }
@@ -20,6 +21,13 @@ pub(super) fn root_tests() -> Result<Outcome, String> {
     let mut tally = cargo_test(&[ALL_TESTS, &["--", NEEDS_ROOT]].concat())?;
     refuse_none(&mut tally);
     Ok(Outcome::Ran(tally))
+}
+
+/// Tests of one name, of which there must be some.
+pub(super) fn some(selection: &[&str], name: &str) -> Result<Tally, String> {
+    let mut tally = cargo_test(&[selection, &["--", name]].concat())?;
+    refuse_none(&mut tally);
+    Ok(tally)
 }
 
 /// The same selection for both, so that nothing is built twice.

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod canary;
+mod messages;
 mod processes;
 mod readme;
 mod scenario;

@@ -206,6 +206,9 @@ async fn a_dump_counts_and_shows_no_payloads() {
     }
     assert!(dump.contains("i0 ") && dump.contains("worker activity=3") && !dump.contains("i11 "), "{dump}");
     assert!(!dump.contains("SECRET"), "{dump}");
+    // Every table that a migration makes is counted.
+    let tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name <> 'outlast_migrations'";
+    assert_eq!(dump.matches(" rows\n").count(), usize::try_from(count(&path, tables)).unwrap(), "{dump}");
 }
 
 #[tokio::test]

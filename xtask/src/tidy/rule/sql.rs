@@ -1,8 +1,14 @@
 //! SQL is not a string in a function: a statement in its own file is reviewed, explained and indexed on its own.
 //!
+//! Nor is it put together at run time: what varies is a parameter. A `format!` that is run as a statement, or that has one of
+//! our statements in it, is refused, and so is a statement that text is added to.
+//!
 //! What only steers a connection (`PRAGMA`, `BEGIN`, `COMMIT`, `ROLLBACK`, `SAVEPOINT`, `RELEASE`) is fine.
 
+use std::collections::BTreeSet;
+
 use crate::tidy::repo::{Finding, Repo};
+use crate::tidy::source::find_words;
 
 const FIRST: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "WITH", "DROP", "ALTER"];
 const LATER: &[&str] = &[
@@ -12,6 +18,35 @@ const LATER: &[&str] = &[
 
 /// Benchmarks speak to peers' databases in passing.
 const EXEMPT: &[&str] = &["crates/bench/", "bench/"];
+
+/// Calls that run their first argument, or prepare it.
+const RUN: &[&str] = &[
+    "prepare(",
+    "prepare_cached(",
+    "execute(",
+    "execute_batch(",
+    "query(",
+    "query_row(",
+    "query_one(",
+    "query_as(",
+    "query_scalar(",
+    "batch_execute(",
+    "simple_query(",
+    "statement(",
+    "control(",
+    "run(",
+    "run_exactly(",
+    "one(",
+    "all(",
+    "find(",
+];
+
+/// Text that is put together.
+const BUILT: &[&str] = &["format!(", "concat!(", "String::from("];
+
+/// Where text may be run that is put together, and why.
+const BUILT_ALLOWED: &[(&str, &str)] =
+    &[("crates/sqlite/src/open.rs", "a PRAGMA takes no parameters; its name and value are ours")];
 
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -25,8 +60,62 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
                 file.finding(source.line(literal.offset), "SQL belongs in a .sql file, see `include_str!`"),
             );
         }
+        if BUILT_ALLOWED.iter().any(|(path, _)| *path == file.path) {
+            continue;
+        }
+        let built = built(&source.code).into_iter().filter(|at| !file.is_test_at(*at));
+        let built: BTreeSet<usize> = built.map(|at| source.line(at)).collect();
+        let message = "a statement is not put together: what varies is a parameter";
+        findings.extend(built.into_iter().map(|line| file.finding(line, message)));
     }
     findings
+}
+
+/// Where code runs text that it puts together, or adds to a statement.
+fn built(code: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    for call in RUN {
+        for (at, _) in code.match_indices(call) {
+            // A method, or a function of ours by its path: not the end of another name.
+            let is_call = code[..at].ends_with(['.', ':']);
+            let argument = code[at + call.len()..].trim_start().trim_start_matches('&');
+            let first_built = BUILT.iter().any(|built| argument.starts_with(built));
+            if is_call && first_built {
+                found.push(at);
+            }
+        }
+    }
+    for (at, _) in code.match_indices("format!(") {
+        let arguments = arguments(&code[at + "format!(".len()..]);
+        if find_words(arguments, "sql::").next().is_some() {
+            found.push(at);
+        }
+    }
+    for (at, _) in code.match_indices("sql::") {
+        let name = code[at + 5..].split(|char: char| !(char.is_ascii_uppercase() || char == '_')).next();
+        let after = name.map(|name| code[at + 5 + name.len()..].trim_start());
+        let changed = [".replace", ".to_string", ".to_owned", ".into()", "+ "];
+        if name.is_some_and(|name| !name.is_empty())
+            && after.is_some_and(|after| changed.iter().any(|change| after.starts_with(change)))
+        {
+            found.push(at);
+        }
+    }
+    found
+}
+
+/// Up to the closing parenthesis. Text and comments are blanked, so every parenthesis counts.
+fn arguments(rest: &str) -> &str {
+    let mut depth = 1;
+    let end = rest.char_indices().find(|(_, char)| {
+        match char {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    end.map_or(rest, |(at, _)| &rest[..at])
 }
 
 /// Keywords count in upper case only: an error message may well start with "Delete".
@@ -81,6 +170,33 @@ mod tests {
             assert_eq!(lines("crates/sqlite/src/a.rs", &format!("run(\"{text}\")")), [0; 0], "{text}");
         }
         assert_eq!(lines("crates/sqlite/src/a.rs", "// \"SELECT 1 FROM a\""), [0; 0]);
+    }
+
+    #[test]
+    fn statements_that_are_put_together_are_refused() {
+        let refused = [
+            "db.conn.query_row(&format!(\"{} {table}\", sql::COUNT.trim()), [], f)",
+            "conn.prepare(\n    &format!(\"PRAGMA {name}\"))",
+            "db.run(&format!(\"{a}{b}\"), ())",
+            "sqlx::query(&format!(\"{a}\"))",
+            "let text = format!(\"{} LIMIT {n}\", sql::LIST);",
+            "let text = sql::LIST.replace(\"$schema\", schema);",
+            "let text = sql::LIST.to_string() + more;",
+        ];
+        for code in refused {
+            assert_eq!(lines("crates/sqlite/src/a.rs", code).len(), 1, "{code}");
+            assert_eq!(lines("crates/sqlite/tests/it/a.rs", code), [0; 0], "{code}");
+        }
+        let fine = [
+            "db.run(sql::LIST, (a, b))",
+            "names.iter().find(|name| format!(\"{name}\") == x)",
+            "let text = format!(\"{} rows\", count);",
+            "refuse(format!(\"a\"))",
+            "db.one(sql::OUTCOME, [instance], |row| row.get(0))",
+        ];
+        for code in fine {
+            assert_eq!(lines("crates/sqlite/src/a.rs", code), [0; 0], "{code}");
+        }
     }
 
     #[test]
