@@ -146,9 +146,9 @@ async fn from_instances(said: &mut Said) {
     world.begin("order-8", "Nobody", "").await;
     said.add("unknown orchestration", world.failure("order-8").await);
     world.begin("parent", "Parent", "").await;
-    let until = std::time::Instant::now() + crate::support::PATIENCE;
+    let until = tokio::time::Instant::now() + crate::support::PATIENCE;
     while world.client.get_instance_info("child").await.is_err() {
-        assert!(std::time::Instant::now() < until);
+        assert!(tokio::time::Instant::now() < until);
         tokio::task::yield_now().await;
     }
     let delete = async |id: &str| world.client.delete_instance(id, false).await.unwrap_err();
@@ -173,9 +173,9 @@ async fn changed(world: &World, said: &mut Said) {
     world.end().await;
     let first = world.start(&node("Ship")).await;
     world.begin("order-9", "Changes", "").await;
-    let until = std::time::Instant::now() + crate::support::PATIENCE;
+    let until = tokio::time::Instant::now() + crate::support::PATIENCE;
     while world.history("order-9").await.len() < 4 {
-        assert!(std::time::Instant::now() < until);
+        assert!(tokio::time::Instant::now() < until);
         tokio::task::yield_now().await;
     }
     world.stop(first).await;

@@ -85,7 +85,8 @@ impl Client {
         Ok(self.admin()?.list_executions(instance).await?)
     }
 
-    /// Events of one execution; empty for an unknown one.
+    /// Events of one execution; empty for an unknown one. All of it is held in memory: where a history may be larger than that,
+    /// ask [`Client::get_orchestration_stats`] first, which reads sizes only.
     ///
     /// Cancellation safety: it only reads.
     pub async fn read_execution_history(

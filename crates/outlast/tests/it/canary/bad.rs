@@ -149,9 +149,9 @@ async fn changed(world: &World, telling: bool) {
     world.end().await;
     let first = world.start(&node(false)).await;
     world.begin("changes", "Changes", &secret("input")).await;
-    let until = std::time::Instant::now() + crate::support::PATIENCE;
+    let until = tokio::time::Instant::now() + crate::support::PATIENCE;
     while world.history("changes").await.len() < 5 {
-        assert!(std::time::Instant::now() < until, "it never waits");
+        assert!(tokio::time::Instant::now() < until, "it never waits");
         tokio::task::yield_now().await;
     }
     world.stop(first).await;

@@ -24,7 +24,7 @@ pub(super) fn all() -> Vec<(String, String)> {
         for level in ["error!(", "warn!(", "info!(", "debug!(", "trace!("] {
             for (at, _) in shipped.match_indices(level) {
                 let line = shipped[..at].lines().count();
-                let fixed = literals(call(&shipped[at + level.len()..])).last().map(|text| longest(text));
+                let fixed = literals(call(&shipped[at + level.len()..])).last().map(longest);
                 let place = format!("{}:{line}", file.file_name().unwrap().to_string_lossy());
                 sites.extend(fixed.filter(|text| !text.is_empty()).map(|text| (place, text)));
             }

@@ -53,9 +53,9 @@ pub(super) async fn run(telling: bool) {
     let runtime = start(store.clone(), 1, telling).await;
     client.raise_event("waits", "go", secret("event")).await.unwrap();
     client.wait_for_orchestration("waits", PATIENCE).await.unwrap();
-    let until = std::time::Instant::now() + PATIENCE;
+    let until = tokio::time::Instant::now() + PATIENCE;
     while client.list_dead_letters(10).await.unwrap().len() < 3 {
-        assert!(std::time::Instant::now() < until, "dead letters are missing");
+        assert!(tokio::time::Instant::now() < until, "dead letters are missing");
         tokio::task::yield_now().await;
     }
     println!("{:?} {:?}", SqliteOptions::default(), store.stats());

@@ -6,7 +6,8 @@ use outlast::providers::{InstanceFilter, PruneOptions, WorkItem};
 use outlast::{ActivityContext, OrchestrationContext};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)

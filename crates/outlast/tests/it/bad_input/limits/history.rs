@@ -48,12 +48,12 @@ async fn world(kind: crate::support::Kind) -> std::sync::Arc<World> {
 /// Waits until the instance is as large as it will be, and then tells it to end.
 async fn judged(world: &World, instance: &str, field: &str, events: usize, fits: bool) {
     if fits {
-        let until = std::time::Instant::now() + crate::support::PATIENCE;
+        let until = tokio::time::Instant::now() + crate::support::PATIENCE;
         loop {
             let stats = world.client.get_orchestration_stats(instance).await.unwrap();
             match stats.map(|stats| stats.history_event_count as usize) {
                 Some(found) if found == events => break,
-                found => assert!(std::time::Instant::now() < until, "{instance}: {found:?} events"),
+                found => assert!(tokio::time::Instant::now() < until, "{instance}: {found:?} events"),
             }
             tokio::task::yield_now().await;
         }
