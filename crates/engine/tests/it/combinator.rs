@@ -106,7 +106,7 @@ fn select_all_over_nothing_fails() {
         World::new(|ctx, _| async move { ctx.select_all(Vec::<DurableFuture<Outcome>>::new()).await.1 });
     world.turn([], r#"
         1 OrchestrationStarted Main "in"
-        2 OrchestrationFailed application: a select over no futures at combinator.rs would wait for ever: give it at least one
+        2 OrchestrationFailed application: a select over no futures at combinator.rs would wait for ever: give it at least one (instance 'i')
         = Failed
     "#);
 }
