@@ -181,8 +181,8 @@ pub enum Admission {
     Run(Box<Admitted>),
     /// The instance has ended: drop the batch, send these.
     Ended(Vec<WorkItem>),
-    /// The successor's start is not here yet.
-    SuccessorMissing,
+    /// The successor's start is not here yet. Whoever ends the instance for that sends these.
+    SuccessorMissing(Vec<WorkItem>),
     /// Neither history nor a start: nothing is known of the instance.
     Nameless,
 }
@@ -226,7 +226,7 @@ pub fn admit(instance: &str, current: u64, past: &Past, messages: Vec<WorkItem>)
         }
         (Some(_), Some(Ended::Continued { .. })) => match successor {
             Some(at) => (current + 1, Some(starts.remove(at))),
-            None => return Admission::SuccessorMissing,
+            None => return Admission::SuccessorMissing(notices(instance, past, &starts)),
         },
         (Some(_), None) => (current, None),
     };

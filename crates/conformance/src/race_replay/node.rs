@@ -126,7 +126,7 @@ impl<'a> Node<'a> {
         let past = Past::of_history(&item.history);
         match admit(&item.instance, item.execution_id, &past, item.messages.clone()) {
             Admission::Nameless => panic!("a batch for nobody is not delivered: {:?}", item.messages),
-            Admission::SuccessorMissing => None,
+            Admission::SuccessorMissing(_) => None,
             Admission::Ended(orchestrator_items) => {
                 let execution_id = item.execution_id;
                 Some((Commit { execution_id, orchestrator_items, ..Commit::default() }, item.history.clone()))

@@ -84,8 +84,8 @@ fn continued() -> Past {
 #[test]
 fn a_successor_begins_with_its_own_start_only() {
     assert_eq!(continued().ended, Some(Ended::Continued { input: "two".to_string() }));
-    assert_eq!(admit("i", 1, &continued(), vec![message()]), Admission::SuccessorMissing);
-    assert_eq!(admit("i", 1, &continued(), vec![start("i", None)]), Admission::SuccessorMissing);
+    assert_eq!(admit("i", 1, &continued(), vec![message()]), Admission::SuccessorMissing(vec![]));
+    assert_eq!(admit("i", 1, &continued(), vec![start("i", None)]), Admission::SuccessorMissing(vec![]));
     for batch in [vec![start("i", None), next("i", "two")], vec![next("i", "two"), start("i", None)]] {
         let admitted = admitted(&continued(), batch);
         assert!(admitted.is_new);
@@ -97,9 +97,23 @@ fn a_successor_begins_with_its_own_start_only() {
 #[test]
 fn a_cancellation_between_two_executions_is_for_the_successor() {
     let batch = || vec![cancel("no").address("i", 1)];
-    assert_eq!(admit("i", 1, &continued(), batch()), Admission::SuccessorMissing);
+    assert_eq!(admit("i", 1, &continued(), batch()), Admission::SuccessorMissing(vec![]));
     let with_start = batch().into_iter().chain([next("i", "two")]).collect();
     assert_eq!(admitted(&continued(), with_start).messages, batch());
+}
+
+#[test]
+fn a_start_between_two_executions_is_answered_if_the_instance_is_poisoned() {
+    let batch = vec![message(), start("i", Some(("p", 4, Some(2))))];
+    let Admission::SuccessorMissing(notices) = admit("i", 1, &continued(), batch) else {
+        panic!("the successor's start is not there")
+    };
+    same(
+        &text(&notices),
+        r#"
+        > tell p/2#4 application: sub-orchestration instance id 'i' already exists and is terminal
+    "#,
+    );
 }
 
 #[test]

@@ -128,11 +128,15 @@ impl Turn<'_> {
                 self.core.metrics.record_dropped_messages("nameless", 1);
                 self.nothing_but(current, Vec::new(), Keep::Nothing)
             }
-            (Admission::SuccessorMissing, None) => self.unregistered_delay(attempts),
-            (Admission::SuccessorMissing, Some(batch)) => {
+            (Admission::SuccessorMissing(_), None) => self.unregistered_delay(attempts),
+            (Admission::SuccessorMissing(notices), Some(batch)) => {
+                // Who waits for the instance is not kept in memory once an execution is over.
+                let Some(history) = self.stored_history(current).await else {
+                    return Verdict::GiveBack { delay: UNTOUCHABLE, ignore_attempt: true };
+                };
                 let details = self.poisoned(current + 1, attempts, batch);
-                let opening = missing_successor(known.past);
-                self.end_without_code(known.kv, current + 1, opening, Vec::new(), details, Vec::new(), now_ms)
+                let opening = missing_successor(Past::of_history(&history));
+                self.end_without_code(known.kv, current + 1, opening, Vec::new(), details, notices, now_ms)
             }
             (Admission::Run(admitted), Some(batch)) => {
                 let details = self.poisoned(admitted.execution_id, attempts, batch);
@@ -297,16 +301,22 @@ impl Turn<'_> {
             (true, _) => Vec::new(),
             (false, None) => known.history,
             // Rare enough to read what a warm execution does not carry with it.
-            (false, Some(_)) => {
-                match self.core.store.load_turn(&self.instance, admitted.execution_id).await {
-                    Ok(LoadedTurn { history, history_error: None, .. }) => history,
-                    // Without the warm copy the next delivery finds out what is wrong with it.
-                    Ok(_) | Err(_) => return Verdict::GiveBack { delay: UNTOUCHABLE, ignore_attempt: true },
-                }
-            }
+            (false, Some(_)) => match self.stored_history(admitted.execution_id).await {
+                Some(history) => history,
+                // Without the warm copy the next delivery finds out what is wrong with it.
+                None => return Verdict::GiveBack { delay: UNTOUCHABLE, ignore_attempt: true },
+            },
         };
         let Admitted { execution_id, opening, notices, .. } = admitted;
         self.end_without_code(known.kv, execution_id, opening, history, details, notices, now_ms)
+    }
+
+    /// The stored events of an execution, if they can be read now.
+    async fn stored_history(&self, execution_id: u64) -> Option<Vec<Event>> {
+        match self.core.store.load_turn(&self.instance, execution_id).await {
+            Ok(LoadedTurn { history, history_error: None, .. }) => Some(history),
+            Ok(_) | Err(_) => None,
+        }
     }
 
     #[allow(clippy::too_many_arguments, reason = "they are the parts of one value that is built here")]

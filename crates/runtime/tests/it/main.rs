@@ -10,3 +10,4 @@ mod logging;
 mod metrics;
 mod options;
 mod registry;
+mod successor;
