@@ -164,6 +164,24 @@ pub async fn a_renewed_lease_covers_what_was_fetched(factory: &dyn ProviderFacto
     }
 }
 
+/// Whoever takes over covers everything that the lost lease covered: what is finished then is not delivered again.
+pub async fn a_takeover_covers_what_was_fetched_before(factory: &dyn ProviderFactory) {
+    let lease = factory.lock_timeout();
+    for queue in BOTH {
+        let provider = &*factory.create_provider().await;
+        queue.put(provider, 1).await;
+        for attempt in [1, 2] {
+            assert_eq!(queue.take(provider, lease).await.attempt, attempt, "{queue:?}");
+            outlive(lease).await;
+        }
+        let held = queue.take(provider, LONG).await;
+        assert_eq!((held.nth, held.attempt), (1, 3), "{queue:?}");
+        queue.finish(provider, &held.token).await.expect("the lease is live");
+        queue.holds(provider, 0, "it is finished").await;
+        queue.finds_nothing(provider, "it is finished").await;
+    }
+}
+
 /// The longest duration there is can be asked for everywhere, and means for ever.
 pub async fn the_longest_duration_is_no_problem(factory: &dyn ProviderFactory) {
     for queue in BOTH {

@@ -52,6 +52,7 @@ pub mod dead_letters;
 pub mod deletion;
 pub mod dropped_fetch;
 mod error_handling;
+pub mod families;
 pub mod fencing;
 mod instance_creation;
 mod instance_locking;

@@ -72,10 +72,13 @@ impl State {
             self.cancel(&turn.cancelled);
         }
         for mut item in turn.messages {
-            if let WorkItem::ContinueAsNew { carry_forward_events, .. } = &mut item
-                && rules.broken(Defect::CarriedMessagesLost)
-            {
-                carry_forward_events.clear();
+            if let WorkItem::ContinueAsNew { carry_forward_events, parent_instance, .. } = &mut item {
+                if rules.broken(Defect::CarriedMessagesLost) {
+                    carry_forward_events.clear();
+                }
+                if rules.broken(Defect::SuccessorLosesParent) {
+                    *parent_instance = None;
+                }
             }
             let late = rules.broken(Defect::TimerVisibleAtOnce);
             self.push_message(&item, if late { now } else { visible_at(&item, now, None) })?;
@@ -300,7 +303,8 @@ impl State {
         now: u64,
         rules: &Rules,
     ) -> Result<(), ProviderError> {
-        let Some(instance) = self.instance_of_token(token) else {
+        let lost = || self.lost_leases.get(token).filter(|_| rules.broken(Defect::AbandonAfterTakeover));
+        let Some(instance) = self.instance_of_token(token).or_else(|| lost().cloned()) else {
             return match rules.broken(Defect::AbandonUnknownTokenOk) {
                 true => Ok(()),
                 false => refuse("abandon_orchestration_item", format!("Invalid lock token '{token}'")),

@@ -57,6 +57,11 @@ impl State {
                 }
                 continue;
             }
+            if rules.broken(Defect::EndedTakesNothing) && self.has_ended(&instance) {
+                let rows = self.messages.of_instance(&instance, |_| true);
+                rows.into_iter().for_each(|ordinal| drop(self.messages.remove(ordinal)));
+                continue;
+            }
             match self.try_instance(&instance, ask, rules)? {
                 Some(turn) => return Ok(Some(turn)),
                 None if rules.broken(Defect::OrphanBlocksQueue) => return Ok(None),
@@ -159,10 +164,7 @@ impl State {
                 false => last_event_id,
             }),
             history_loaded: ask.with_history,
-            has_ended: Some(
-                self.current_execution(instance)
-                    .is_some_and(|execution| matches!(execution.status.as_str(), "Completed" | "Failed")),
-            ),
+            has_ended: Some(self.has_ended(instance)),
             created_at_ms: self.instances.get(instance).map(|row| row.created_at),
             now_ms: Some(ask.now),
         }))
@@ -246,7 +248,9 @@ impl State {
         let mut attempts = Vec::new();
         for ordinal in rows {
             self.messages.update(*ordinal, |message| {
-                message.token = Some(ask.token.clone());
+                if message.token.is_none() || !rules.broken(Defect::TakeoverKeepsOldCover) {
+                    message.token = Some(ask.token.clone());
+                }
                 message.fetch_at = ask.locked_until;
                 message.attempts += u32::from(!rules.broken(Defect::AttemptsNotCounted));
                 attempts.push(message.attempts);

@@ -236,4 +236,12 @@ defects! {
     OutcomeOfFirstExecution = "",
     /// A page leaves out the instance that the previous one ended with and the next.
     PageSkipsOne = "",
+    /// A takeover does not cover the messages that the lost lease covered.
+    TakeoverKeepsOldCover = "",
+    /// A lost token gives back what another worker holds.
+    AbandonAfterTakeover = "",
+    /// The start of a successor loses who waits for it.
+    SuccessorLosesParent = "",
+    /// Messages for an instance that has ended are dropped by the store.
+    EndedTakesNothing = "",
 }

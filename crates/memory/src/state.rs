@@ -102,6 +102,12 @@ impl State {
         self.current_execution(instance).is_some_and(|execution| execution.status == "Running")
     }
 
+    /// Whether the instance's current execution is its last.
+    pub(crate) fn has_ended(&self, instance: &str) -> bool {
+        let current = self.current_execution(instance);
+        current.is_some_and(|execution| matches!(execution.status.as_str(), "Completed" | "Failed"))
+    }
+
     pub(crate) fn event_texts(&self, instance: &str, execution_id: u64) -> impl Iterator<Item = &String> {
         self.history.get(&(instance.to_string(), execution_id)).into_iter().flat_map(BTreeMap::values)
     }
