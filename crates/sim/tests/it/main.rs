@@ -1,5 +1,7 @@
 //! The simulator, simulated: it repeats itself, it finds what is there, and it meets trouble.
 
+mod model;
+
 use outlast_sim::{BUGS, Bug, Outcome, Settings, first_failure, run, run_many, shrink};
 
 #[test]

@@ -1,0 +1,247 @@
+//! What the models ask of a store, and the validations that check it.
+//!
+//! Every bug of a model is a rule here: for stores, with the validations that fail without it, or for the runtime and the
+//! engine, with the test that has it.
+
+use super::child::Family;
+use super::lease::Leases;
+use super::search::Protocol;
+use super::work::Activities;
+use async_trait::async_trait;
+use outlast_conformance::{ProviderFactory, TokioClock, Validation, ValidationOutcome, validations};
+use outlast_memory::{Defect, MemoryProvider, Rules};
+use outlast_provider::{OsEntropy, Provider};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What a store must do.
+struct Rule {
+    rule: &'static str,
+    /// The bugs of the models that show why.
+    bugs: &'static str,
+    /// The same as defects of the memory store.
+    defects: &'static [Defect],
+    /// The validations that fail without it.
+    checked_by: &'static [&'static str],
+}
+
+const RULES: &[Rule] = &[
+    Rule {
+        rule: "a commit checks its token in the step that writes",
+        bugs: "lease::CheckThenWrite",
+        defects: &[Defect::AckAfterTakeover],
+        checked_by: &["fencing::a_commit_after_takeover_leaves_no_trace"],
+    },
+    Rule {
+        rule: "a lease that ended commits nothing, even if nobody took over",
+        bugs: "lease::ExpiryIgnored",
+        defects: &[Defect::AckIgnoresExpiry],
+        checked_by: &["fencing::a_commit_after_expiry_leaves_no_trace"],
+    },
+    Rule {
+        rule: "a refused commit changes nothing",
+        bugs: "lease::RefusedCommitDeletes",
+        defects: &[Defect::HalfABatchCommitted],
+        checked_by: &["fencing::a_refused_commit_changes_nothing"],
+    },
+    Rule {
+        rule: "a commit deletes what its fetch covered, and nothing that came later",
+        bugs: "lease::LateArrivalsDeleted",
+        defects: &[Defect::AckDeletesLateArrivals],
+        checked_by: &[
+            "instance_locking::test_message_tagging_during_lock",
+            "instance_locking::test_ack_only_affects_locked_messages",
+        ],
+    },
+    Rule {
+        rule: "a commit uses its token up, so that one whose answer was lost cannot be repeated",
+        bugs: "lease::TokenOutlivesCommit",
+        defects: &[Defect::AckKeepsLease],
+        checked_by: &["fencing::one_lease_commits_once", "fencing::a_used_token_is_dead"],
+    },
+    Rule {
+        rule: "no two leases have the same token",
+        bugs: "lease::TokensRepeat",
+        defects: &[Defect::TokensRepeat],
+        checked_by: &["instance_locking::test_lock_token_uniqueness", "traps::tokens_cannot_be_guessed"],
+    },
+    Rule {
+        rule: "a renewal never revives",
+        bugs: "lease::RenewalRevives, work::RenewalRevives, work::SessionRevives",
+        defects: &[Defect::RenewRevives, Defect::WorkRenewRevives, Defect::SessionRenewRevives],
+        checked_by: &["leases::renewal_never_revives"],
+    },
+    Rule {
+        rule: "a lease counts from the claim, not from the call",
+        bugs: "lease::LeaseStartsAtCall",
+        defects: &[Defect::LeaseStartsAtCall],
+        checked_by: &["leases::a_lease_starts_when_the_work_is_claimed"],
+    },
+    Rule {
+        rule: "what is held is handed out to nobody else",
+        bugs: "lease::LeaseNotExclusive, work::LeaseNotExclusive",
+        defects: &[Defect::LeaseNotExclusive, Defect::BatchHandsOutTwice],
+        checked_by: &[
+            "instance_locking::test_exclusive_instance_lock",
+            "batch_fetch::a_batch_is_in_order_and_bounded",
+        ],
+    },
+    Rule {
+        rule: "a takeover covers what the lost lease covered",
+        bugs: "lease::OldCoverKept",
+        defects: &[Defect::TakeoverKeepsOldCover],
+        checked_by: &["leases::a_takeover_covers_what_was_fetched_before"],
+    },
+    Rule {
+        rule: "only its holder gives a lease back",
+        bugs: "lease::StrangerGivesBack, work::StrangerGivesBack",
+        defects: &[Defect::AbandonAfterTakeover],
+        checked_by: &["fencing::a_lost_token_cannot_disturb_the_new_holder"],
+    },
+    Rule {
+        rule: "every lease ends, and so does every session",
+        bugs: "lease::LeaseNeverEnds, work::SessionNeverEnds",
+        defects: &[],
+        checked_by: &[
+            "lock_expiration::test_lock_expires_after_timeout",
+            "sessions::test_session_claimable_after_lock_expiry",
+        ],
+    },
+    Rule {
+        rule: "an activity leaves its queue in the step that stores its completion",
+        bugs: "work::DeleteThenTell",
+        defects: &[Defect::WorkAckLosesCompletion],
+        checked_by: &["queue_semantics::test_worker_ack_atomicity"],
+    },
+    Rule {
+        rule: "a lease that ended completes nothing",
+        bugs: "work::ExpiryIgnored",
+        defects: &[Defect::WorkAckIgnoresExpiry],
+        checked_by: &[
+            "fencing::a_late_completion_leaves_no_trace",
+            "lock_expiration::test_worker_ack_fails_after_lock_expiry",
+        ],
+    },
+    Rule {
+        rule: "an activity that is gone is not completed",
+        bugs: "work::GoneIsFine",
+        defects: &[Defect::WorkAckUnknownTokenOk],
+        checked_by: &[
+            "fencing::one_lease_completes_once",
+            "cancellation::test_ack_work_item_fails_when_entry_deleted",
+        ],
+    },
+    Rule {
+        rule: "a turn's activities are stored before those that it cancels are removed",
+        bugs: "work::CancelBeforeEnqueue",
+        defects: &[Defect::CancelBeforeEnqueue],
+        checked_by: &["cancellation::test_same_activity_in_worker_items_and_cancelled_is_noop"],
+    },
+    Rule {
+        rule: "a session is claimed in the step that finds it free",
+        bugs: "work::SessionClaimedLate",
+        defects: &[Defect::SessionStolen],
+        checked_by: &["sessions::test_concurrent_session_claim_only_one_wins"],
+    },
+    Rule {
+        rule: "work of a session goes to its owner",
+        bugs: "work::SessionIgnored",
+        defects: &[Defect::SessionStolen],
+        checked_by: &["sessions::test_session_affinity_blocks_other_worker"],
+    },
+    Rule {
+        rule: "messages for an instance that has not started wait for it, and block nobody",
+        bugs: "child::OrphanDropped, child::NeverStartedIsCancelled",
+        defects: &[Defect::OrphanControlMessagesDropped, Defect::OrphanBlocksQueue],
+        checked_by: &[
+            "orphans::orphans_are_delivered_once_their_instance_starts",
+            "orphans::an_orphan_does_not_block_others",
+        ],
+    },
+    Rule {
+        rule: "a start keeps who waits for its instance",
+        bugs: "child::LinkLost",
+        defects: &[Defect::SuccessorLosesParent],
+        checked_by: &["families::a_start_keeps_who_waits_for_it"],
+    },
+    Rule {
+        rule: "an instance that has ended is still handed out, so that it can say that its id is taken",
+        bugs: "child::CollisionNotTold",
+        defects: &[Defect::EndedTakesNothing],
+        checked_by: &["families::an_ended_instance_can_still_answer"],
+    },
+];
+
+/// Bugs that no store can have: the runtime and the engine keep these rules, and have tests with these names.
+const NOT_OF_STORES: &[(&str, &str)] = &[
+    ("work::CancelledByAnError", "c04_passing_errors_of_renewals_are_asked_again"),
+    ("child::ExecutionNotMatched", "outcomes_of_other_executions_are_dropped"),
+    ("child::SecondAnswerRecorded", "c10_the_first_outcome_wins_whatever_its_kind"),
+    ("child::NeverStartedIsCancelled", "c2_children_that_never_start_are_not_cancelled"),
+    ("child::DetachedLost", "c3_detached_starts_survive_every_ending"),
+    ("child::FailureNotTold", "c7_a_poisoned_instance_tells_its_parent_and_calls_its_work_off"),
+    ("child::CollisionNotTold", "a_child_whose_id_is_taken_is_an_error_of_its_parent"),
+    ("child::LinkLost", "the_execution_ends_and_the_next_begins"),
+    ("child::PoisonSwallowsStarts", "a_start_between_two_executions_is_answered_if_the_instance_is_poisoned"),
+    ("child::OwnStartCollides", "a_child_whose_id_is_taken_is_an_error_of_its_parent"),
+    ("child::ChildForgotten", "cancel_closes_everything_that_is_open"),
+    ("child::DroppedInBetween", "a_cancellation_between_two_executions_is_for_the_successor"),
+];
+
+/// Memory stores with these rules, on tokio's clock.
+struct Stores(Rules);
+
+#[async_trait]
+impl ProviderFactory for Stores {
+    async fn create_provider(&self) -> Arc<dyn Provider> {
+        Arc::new(MemoryProvider::with_parts(Arc::new(TokioClock::start()), Arc::new(OsEntropy), self.0))
+    }
+    fn waits(&self) -> bool {
+        true
+    }
+}
+
+/// Whether a store with this defect passes.
+fn passes(validation: &Validation, defect: Option<Defect>) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let outcome = runtime.unwrap().block_on(validation.outcome(&Stores(Rules { defect })));
+    outcome == ValidationOutcome::Passed
+}
+
+#[test]
+fn every_rule_is_checked_by_validations_that_fail_without_it() {
+    let all = validations();
+    let find = |name: &str| {
+        let found = all.iter().find(|validation| format!("{validation:?}") == name);
+        found.unwrap_or_else(|| panic!("no validation {name}"))
+    };
+    let mut unchecked = Vec::new();
+    for Rule { rule, defects, checked_by, .. } in RULES {
+        assert!(!checked_by.is_empty(), "nothing checks that {rule}");
+        for name in *checked_by {
+            assert!(passes(find(name), None), "{name} refuses a store in which {rule}");
+            if !defects.is_empty() && defects.iter().all(|defect| passes(find(name), Some(*defect))) {
+                unchecked.push(format!("{name} notices none of {defects:?}"));
+            }
+        }
+        for defect in *defects {
+            if checked_by.iter().all(|name| passes(find(name), Some(*defect))) {
+                unchecked.push(format!("{defect:?} is noticed by none of {checked_by:?}"));
+            }
+        }
+    }
+    assert_eq!(unchecked, [""; 0]);
+}
+
+#[test]
+fn every_bug_of_a_model_has_its_rule() {
+    fn bugs<P: Protocol>(model: &'static str) -> impl Iterator<Item = String> {
+        P::BUGS.iter().map(move |(bug, _)| format!("{model}::{bug:?}"))
+    }
+    let all: BTreeSet<String> =
+        bugs::<Leases>("lease").chain(bugs::<Activities>("work")).chain(bugs::<Family>("child")).collect();
+    let of_stores = RULES.iter().flat_map(|rule| rule.bugs.split(", "));
+    let ruled: BTreeSet<String> =
+        of_stores.chain(NOT_OF_STORES.iter().map(|(bug, _)| *bug)).map(String::from).collect();
+    assert_eq!(all, ruled);
+}
