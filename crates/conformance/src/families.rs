@@ -33,10 +33,10 @@ pub async fn a_start_keeps_who_waits_for_it(factory: &dyn ProviderFactory) {
         let sender = next_turn(provider, "sender").await;
         Turn::new(&sender).message(start.clone()).commit(provider).await;
         let (item, token, _) = must_fetch(provider, LONG).await;
-        assert_eq!(item.messages, [start.clone()], "sent by a turn");
+        assert_eq!(item.messages, vec![start.clone()], "sent by a turn");
         provider.abandon_orchestration_item(&token, None, false).await.expect("the lease is live");
         let lease = factory.lock_timeout();
-        assert_eq!(must_fetch(provider, lease).await.0.messages, [start.clone()], "given back");
+        assert_eq!(must_fetch(provider, lease).await.0.messages, vec![start.clone()], "given back");
         outlive(lease).await;
         let (item, token, _) = must_fetch(provider, LONG).await;
         assert_eq!(item.messages, [start], "delivered again");
@@ -47,7 +47,7 @@ pub async fn a_start_keeps_who_waits_for_it(factory: &dyn ProviderFactory) {
         let end = Turn::new(&last).event(event("child", 2, continued_kind("next")));
         end.metadata(status("ContinuedAsNew", "next")).message(successor.clone()).commit(provider).await;
         let (item, token, _) = must_fetch(provider, LONG).await;
-        assert_eq!(item.messages, [successor.clone()], "the start of a successor");
+        assert_eq!(item.messages, vec![successor.clone()], "the start of a successor");
         provider.abandon_orchestration_item(&token, None, false).await.expect("the lease is live");
         assert_eq!(must_fetch(provider, LONG).await.0.messages, [successor], "given back");
 

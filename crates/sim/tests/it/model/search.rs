@@ -137,7 +137,7 @@ fn dead_end<P: Protocol>(model: &P) -> Option<String> {
     let mut graph = Graph::default();
     let mut ahead = VecDeque::new();
     for state in model.init_states() {
-        graph.meet(&state, || None).map(|index| ahead.push_back((index, state)));
+        ahead.extend(graph.meet(&state, || None).map(|index| (index, state)));
     }
     while let Some((from, state)) = ahead.pop_front() {
         graph.ends[from] = model.is_over(&state);
@@ -147,7 +147,7 @@ fn dead_end<P: Protocol>(model: &P) -> Option<String> {
             if helps {
                 graph.edges.push((from, to.unwrap_or_else(|| graph.indices[&digest(&next)])));
             }
-            to.map(|index| ahead.push_back((index, next)));
+            ahead.extend(to.map(|index| (index, next)));
         }
     }
     let index = graph.without_end()?;

@@ -267,7 +267,7 @@ impl Protocol for Activities {
         match depth {
             Depth::Usual => Self { owners: &[0, 1, 1], ..Self::usual(None) },
             Depth::Deep => {
-                Self { owners: &[0, 1, 1], activities: 3, lease: 4, session: 5, delay: 2, bug: None }
+                Self { owners: &[0, 1, 1], activities: 3, lease: 4, session: 5, delay: 3, bug: None }
             }
         }
     }
