@@ -1,14 +1,45 @@
-//! `cargo run -p outlast-chaos -- power`: what happens to a store whose machine loses its power.
-#![allow(clippy::print_stderr, reason = "a command-line tool talks to its terminal")]
+//! `cargo xtask chaos`: real worker processes on one store, which are killed, stopped and starved of disk while clients
+//! go on, and a judge of what is left.
+//!
+//! `supervise` is the run: it starts the others, hurts them, and judges. `worker` is one of the processes that are hurt.
+//! They share a folder with the store, a ledger that testifies about it, and what each worker says it was told.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its terminal")]
 
+mod args;
+mod evidence;
+mod fleet;
+mod job;
+mod judge;
+mod ledger;
+mod load;
+mod nemesis;
+mod phase;
+mod report;
+mod rng;
+mod store;
+mod worker;
+
+use args::{Args, Command};
+use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match args.split_first() {
-        Some((name, rest)) if name == "power" => outlast_chaos::power::run(rest),
-        _ => {
-            eprintln!("usage: cargo run -p outlast-chaos -- power [--cuts N] [--seed S] [--json FILE]");
+    let args = Args::parse();
+    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let done = match tokio {
+        Ok(tokio) => tokio.block_on(async {
+            match args.command {
+                Command::Supervise(run) => phase::run_all(run).await,
+                Command::Worker(worker) => worker::run(worker).await.map(|()| true),
+            }
+        }),
+        Err(error) => Err(format!("the threads could not be started: {error}")),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("chaos: {message}");
             ExitCode::from(2)
         }
     }

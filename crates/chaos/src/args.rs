@@ -1,0 +1,136 @@
+//! The command line.
+
+use crate::job::Sabotage;
+use crate::store::StoreKind;
+use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(name = "outlast-chaos", about = "Kills worker processes and judges what is left")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Starts workers on a store, hurts them, and judges what is left
+    Supervise(Run),
+    /// Works on a store until it is told to stop, or killed
+    #[command(hide = true)]
+    Worker(WorkerArgs),
+}
+
+/// A run. It ends when every target is reached, or when the time is over.
+#[derive(Group, Clone, Debug)]
+pub(crate) struct Run {
+    /// The store under test
+    pub(crate) store: StoreKind,
+    /// How long it may take; without targets, how long it takes [default without targets: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) minutes: Option<f64>,
+    /// Go on until this many workers were killed
+    #[arg(long, value_name = "N")]
+    pub(crate) kills: Option<u64>,
+    /// Go on until this many instances have ended
+    #[arg(long, value_name = "N")]
+    pub(crate) instances: Option<u64>,
+    /// What all chance comes from
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Also write the figures to this file, as one JSON object
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Only these parts of the run
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_values_t = Phase::ALL)]
+    pub(crate) phases: Vec<Phase>,
+    /// Milliseconds from one kill to the next, on average
+    #[arg(long, value_name = "MS", default_value_t = 700)]
+    pub(crate) pace: u64,
+    /// Instances that clients keep running at once
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub(crate) in_flight: usize,
+    /// Makes a part misbehave, which the judge must then find
+    #[arg(long, hide = true)]
+    pub(crate) sabotage: Option<Sabotage>,
+}
+
+/// A part of a run, with a store of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Phase {
+    /// Kills, stops and backups
+    Kills,
+    /// A disk that runs full and is cleared
+    DiskFull,
+    /// A worker whose syncs fail
+    FsyncErrors,
+}
+
+impl Phase {
+    const ALL: [Self; 3] = [Self::Kills, Self::DiskFull, Self::FsyncErrors];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Kills => "kills",
+            Self::DiskFull => "disk-full",
+            Self::FsyncErrors => "fsync-errors",
+        }
+    }
+}
+
+impl std::fmt::Display for Phase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[derive(Group, Clone, Debug)]
+pub(crate) struct WorkerArgs {
+    pub(crate) store: StoreKind,
+    /// Where the store is
+    #[arg(long)]
+    pub(crate) disk: PathBuf,
+    /// Where the ledger and the evidence are
+    #[arg(long)]
+    pub(crate) folder: PathBuf,
+    #[arg(long)]
+    pub(crate) name: String,
+    #[arg(long)]
+    pub(crate) sabotage: Option<Sabotage>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(line: &str) -> Run {
+        match Args::parse_from(format!("chaos supervise {line}").split(' ')).command {
+            Command::Supervise(run) => run,
+            Command::Worker(_) => panic!("a run"),
+        }
+    }
+
+    #[test]
+    fn a_plain_run_has_every_phase() {
+        let run = run("sqlite");
+        assert_eq!((run.phases.as_slice(), run.kills, run.seed), (&Phase::ALL[..], None, 1));
+    }
+
+    #[test]
+    fn targets_and_phases_are_read() {
+        let run = run("sqlite --minutes 2.5 --kills 30 --phases kills,disk-full --sabotage silent-ok");
+        assert_eq!((run.minutes, run.kills), (Some(2.5), Some(30)));
+        assert_eq!(run.phases, [Phase::Kills, Phase::DiskFull]);
+        assert_eq!(run.sabotage, Some(Sabotage::SilentOk));
+    }
+
+    #[test]
+    fn mistakes_are_refused() {
+        for line in ["", "oracle", "sqlite --phases fire", "sqlite --kills many"] {
+            assert!(
+                Args::try_parse_from(format!("chaos supervise {line}").split_whitespace()).is_err(),
+                "{line}"
+            );
+        }
+    }
+}

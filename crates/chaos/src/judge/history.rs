@@ -1,0 +1,148 @@
+//! What must hold in every history.
+
+use outlast::{Event, EventKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is wrong with the executions of an instance.
+pub(super) fn problems(executions: &BTreeMap<u64, Vec<Event>>) -> Vec<String> {
+    let mut problems = Vec::new();
+    let newest = executions.keys().next_back().copied().unwrap_or(0);
+    if !executions.keys().copied().eq(1..=newest) {
+        problems.push(format!("its executions are {:?}", executions.keys().collect::<Vec<_>>()));
+    }
+    for (execution, events) in executions {
+        let found =
+            order(events).into_iter().chain(ends(events, *execution == newest)).chain(outcomes(events));
+        problems.extend(found.map(|problem| format!("execution {execution}: {problem}; {}", line(events))));
+    }
+    problems
+}
+
+pub(super) fn has_ended(executions: &BTreeMap<u64, Vec<Event>>) -> bool {
+    executions.values().next_back().is_some_and(|events| events.iter().any(Event::is_terminal))
+}
+
+/// Ids are 1, 2, 3.
+fn order(events: &[Event]) -> Option<String> {
+    let wrong = events.iter().zip(1..).find(|(event, id)| event.event_id != *id)?;
+    Some(format!("event {} stands in place {}", wrong.0.event_id, wrong.1))
+}
+
+/// One end at most, which continues as new unless it is the last. One that has not ended is found elsewhere.
+fn ends(events: &[Event], is_newest: bool) -> Option<String> {
+    let ends: Vec<&Event> = events.iter().filter(|event| event.is_terminal()).collect();
+    match ends.as_slice() {
+        [] if is_newest => None,
+        [end] if matches!(end.kind, EventKind::OrchestrationContinuedAsNew { .. }) == is_newest => {
+            Some(format!("it ends with {}", end.kind.type_name()))
+        }
+        [_] => None,
+        _ => Some(format!("it has {} ends", ends.len())),
+    }
+}
+
+/// Each decision has one outcome at most, and each outcome a decision of its kind before it.
+fn outcomes(events: &[Event]) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut answered = BTreeSet::new();
+    for event in events {
+        let wanted = match event.kind {
+            EventKind::ActivityCompleted { .. } | EventKind::ActivityFailed { .. } => "ActivityScheduled",
+            EventKind::TimerFired { .. } => "TimerCreated",
+            EventKind::SubOrchestrationCompleted { .. } | EventKind::SubOrchestrationFailed { .. } => {
+                "SubOrchestrationScheduled"
+            }
+            _ => continue,
+        };
+        let source = event.source_event_id.unwrap_or(0);
+        if !answered.insert(source) {
+            problems.push(format!("event {source} has two outcomes"));
+        }
+        let fits = |decision: &Event| decision.event_id == source && decision.kind.type_name() == wanted;
+        if source >= event.event_id || !events.iter().any(fits) {
+            problems.push(format!("event {} is the outcome of nothing", event.event_id));
+        }
+    }
+    problems
+}
+
+/// A history in one line.
+pub(super) fn line(events: &[Event]) -> String {
+    let words = events.iter().map(|event| match event.source_event_id {
+        Some(source) => format!("{}:{}<-{source}", event.event_id, event.kind.type_name()),
+        None => format!("{}:{}", event.event_id, event.kind.type_name()),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A history from `kind` or `kind<-source`, one after the other.
+    pub(crate) fn events(text: &str) -> Vec<Event> {
+        let event = |(id, word): (u64, &str)| {
+            let (name, source) = match word.split_once("<-") {
+                Some((name, source)) => (name, source.parse().ok()),
+                None => (word, None),
+            };
+            let text = String::new;
+            let kind = match name {
+                "started" => EventKind::CustomStatusUpdated { status: None },
+                "scheduled" => {
+                    EventKind::ActivityScheduled { name: text(), input: text(), session_id: None, tag: None }
+                }
+                "completed" => EventKind::ActivityCompleted { result: text() },
+                "dropped" => EventKind::ActivityCancelRequested { reason: text() },
+                "timer" => EventKind::TimerCreated { fire_at_ms: 1 },
+                "fired" => EventKind::TimerFired { fire_at_ms: 1 },
+                "ended" => EventKind::OrchestrationCompleted { output: text() },
+                "continued" => EventKind::OrchestrationContinuedAsNew { input: text() },
+                other => panic!("{other}"),
+            };
+            Event::with_event_id(id, "i", 1, source, kind)
+        };
+        (1..).zip(text.split(' ')).map(event).collect()
+    }
+
+    fn check(executions: &[&str]) -> Vec<String> {
+        let all = (1..).zip(executions.iter().map(|text| events(text))).collect();
+        let cut = |problem: String| problem.split("; ").next().unwrap().to_string();
+        problems(&all).into_iter().map(cut).collect()
+    }
+
+    const GOOD: &str = "started scheduled timer fired<-3 completed<-2 ended";
+
+    #[test]
+    fn a_good_history_has_no_problem() {
+        assert_eq!(check(&[GOOD]), [""; 0]);
+        assert_eq!(check(&["started continued", GOOD]), [""; 0]);
+    }
+
+    #[test]
+    fn every_double_completion_is_found() {
+        let found = [
+            ("started scheduled completed<-2 completed<-2 ended", "execution 1: event 2 has two outcomes"),
+            ("started timer fired<-2 fired<-2 ended", "execution 1: event 2 has two outcomes"),
+            ("started scheduled completed<-2 ended ended", "execution 1: it has 2 ends"),
+            ("started completed<-1 ended", "execution 1: event 2 is the outcome of nothing"),
+            ("started timer completed<-2 ended", "execution 1: event 3 is the outcome of nothing"),
+            ("started continued", "execution 1: it ends with OrchestrationContinuedAsNew"),
+        ];
+        for (text, problem) in found {
+            assert_eq!(check(&[text]), [problem], "{text}");
+        }
+        assert_eq!(check(&["started ended", GOOD]), ["execution 1: it ends with OrchestrationCompleted"]);
+        assert_eq!(check(&["started", GOOD]), ["execution 1: it has 0 ends"]);
+    }
+
+    #[test]
+    fn gaps_are_found() {
+        let mut all = BTreeMap::from([(1, events(GOOD))]);
+        all.get_mut(&1).unwrap().remove(0);
+        assert!(problems(&all)[0].starts_with("execution 1: event 2 stands in place 1"));
+        let later = BTreeMap::from([(2, events(GOOD))]);
+        assert_eq!(problems(&later), ["its executions are [2]"]);
+        assert!(has_ended(&later) && !has_ended(&BTreeMap::from([(1, events("started"))])));
+    }
+}

@@ -1,0 +1,95 @@
+//! What is done to workers: SIGKILL at named points of a commit and at random moments, SIGSTOP beyond the lease.
+
+use crate::fleet::Fleet;
+use crate::rng::Rng;
+use crate::worker::{LEASE, Point};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// One in so many strikes is a stop instead of a kill.
+const STOPS: u64 = 12;
+/// How long a worker may take to begin, and then to come by a point.
+const TO_BEGIN: Duration = Duration::from_secs(3);
+const TO_REACH: Duration = Duration::from_millis(1_500);
+
+pub(crate) struct Nemesis {
+    rng: Rng,
+    pace_ms: u64,
+    pub(crate) kills: u64,
+    /// Of these, with a commit in the store's hands and its caller without an answer.
+    pub(crate) in_commit: u64,
+    /// Kills by what was aimed at, with those in a commit.
+    pub(crate) by_aim: BTreeMap<&'static str, (u64, u64)>,
+    pub(crate) stops: u64,
+}
+
+impl Nemesis {
+    pub(crate) fn new(seed: u64, pace_ms: u64) -> Self {
+        let rng = Rng::stream(seed, "nemesis");
+        Self { rng, pace_ms, kills: 0, in_commit: 0, by_aim: BTreeMap::new(), stops: 0 }
+    }
+
+    /// How long everybody is left alone.
+    pub(crate) fn pause(&mut self) -> Duration {
+        Duration::from_millis(self.rng.between(self.pace_ms / 2, self.pace_ms * 3 / 2))
+    }
+
+    pub(crate) async fn strike(&mut self, fleet: &mut Fleet) -> Result<(), String> {
+        let somebody_is_stopped = fleet.workers.iter().any(|worker| worker.stopped_until.is_some());
+        if !somebody_is_stopped && self.rng.below(STOPS) == 0 {
+            self.stop(fleet).await
+        } else {
+            self.kill(fleet).await
+        }
+    }
+
+    /// Beyond the lease: others take over what it holds, and it does not know when it goes on.
+    async fn stop(&mut self, fleet: &mut Fleet) -> Result<(), String> {
+        let victim = self.rng.index(fleet.workers.len());
+        let length = LEASE.mul_f64(self.rng.between(120, 220) as f64 / 100.0);
+        fleet.workers[victim].stop_until(Instant::now() + length).await?;
+        self.stops += 1;
+        Ok(())
+    }
+
+    /// Lets those go on who were stopped for long enough.
+    pub(crate) async fn resume_due(&mut self, fleet: &mut Fleet) -> Result<(), String> {
+        let now = Instant::now();
+        for worker in
+            fleet.workers.iter_mut().filter(|worker| worker.stopped_until.is_some_and(|until| until <= now))
+        {
+            worker.resume().await?;
+        }
+        Ok(())
+    }
+
+    async fn kill(&mut self, fleet: &mut Fleet) -> Result<(), String> {
+        let victim = self.rng.index(fleet.workers.len());
+        let worker = &mut fleet.workers[victim];
+        let wanted = match self.rng.below(10) {
+            0..2 => Some(Point::Before),
+            2..6 => Some(Point::Within),
+            6..8 => Some(Point::After),
+            _ => None,
+        };
+        let mut aim = "random";
+        if let Some(point) = wanted.filter(|_| worker.stopped_until.is_none())
+            && worker.is_ready(TO_BEGIN).await
+            && worker.reaches(point, TO_REACH).await
+        {
+            aim = point.name();
+            let delay_ms = self.rng.below(5);
+            if point == Point::Within && delay_ms > 0 {
+                sleep(Duration::from_millis(delay_ms)).await;
+            }
+        }
+        let state = fleet.kill(victim).await?;
+        let in_commit = u64::from(state.in_flight > 0);
+        self.kills += 1;
+        self.in_commit += in_commit;
+        let counts = self.by_aim.entry(aim).or_default();
+        *counts = (counts.0 + 1, counts.1 + in_commit);
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! Copies of the store while it is used: each must be sound and hold what was acknowledged before.
+
+use crate::load::Witness;
+use crate::store::Store;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+/// From one copy to the next; longer when copies take long.
+const PAUSE: Duration = Duration::from_secs(4);
+const PAUSE_PER_COPY: u32 = 12;
+
+/// Copies that are being made in the background.
+pub(super) struct Backups {
+    task: JoinSet<Result<Copies, String>>,
+    end: Arc<Notify>,
+}
+
+#[derive(Default)]
+pub(super) struct Copies {
+    pub(super) made: u64,
+    /// Instances that were looked for.
+    pub(super) looked_for: u64,
+    pub(super) problems: Vec<String>,
+}
+
+impl Backups {
+    pub(super) fn start(store: Store, witness: Witness, folder: PathBuf) -> Self {
+        let end = Arc::new(Notify::new());
+        let mut task = JoinSet::new();
+        task.spawn(copy_until(Arc::clone(&end), store, witness, folder));
+        Self { task, end }
+    }
+
+    pub(super) async fn finish(mut self) -> Result<Copies, String> {
+        self.end.notify_one();
+        match self.task.join_next().await {
+            Some(Ok(copies)) => copies,
+            Some(Err(error)) => Err(error.to_string()),
+            None => Ok(Copies::default()),
+        }
+    }
+}
+
+async fn copy_until(
+    end: Arc<Notify>,
+    store: Store,
+    witness: Witness,
+    folder: PathBuf,
+) -> Result<Copies, String> {
+    let mut copies = Copies::default();
+    let mut pause = PAUSE;
+    while timeout(pause, end.notified()).await.is_err() {
+        let began = Instant::now();
+        let known = witness.known();
+        copies.looked_for += known.started.len() as u64;
+        let problems = store.backup(&folder, known).await?;
+        copies
+            .problems
+            .extend(problems.into_iter().map(|problem| format!("copy {}: {problem}", copies.made + 1)));
+        copies.made += 1;
+        pause = PAUSE.max(began.elapsed() * PAUSE_PER_COPY);
+    }
+    Ok(copies)
+}

@@ -1,0 +1,1 @@
+INSERT INTO attempts (key, worker) VALUES (?1, ?2)

@@ -1,0 +1,1 @@
+SELECT job, label, number FROM effects ORDER BY job

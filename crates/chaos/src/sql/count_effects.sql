@@ -1,0 +1,1 @@
+SELECT count(*) FROM effects WHERE job = ?1 AND label = ?2

@@ -1,0 +1,1 @@
+SELECT number FROM effects WHERE key = ?1

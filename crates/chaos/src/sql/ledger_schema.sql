@@ -1,0 +1,12 @@
+-- Every run of a body, and what it did. An effect is keyed, so that a body that runs again does nothing twice.
+CREATE TABLE IF NOT EXISTS attempts (
+    key    TEXT NOT NULL,
+    worker TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS effects (
+    key    TEXT NOT NULL PRIMARY KEY,
+    job    TEXT NOT NULL,
+    label  TEXT NOT NULL,
+    number INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS effects_by_job ON effects (job, label);

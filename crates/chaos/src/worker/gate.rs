@@ -1,0 +1,268 @@
+//! The store as the runtime of a worker sees it. Every call is passed on; commits are counted, written down and, if the
+//! supervisor asked for it, held at a point until the process is killed.
+
+use super::control::{Control, Point};
+use crate::evidence::{Ack, Evidence};
+use crate::job::Sabotage;
+use async_trait::async_trait;
+use outlast::providers::{
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceWatch,
+    Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnCommit,
+    TurnRequest, WorkItem, WorkRequest,
+};
+use outlast::{Event, SystemStats};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) struct Gate {
+    pub(super) inner: Arc<dyn Provider>,
+    pub(super) control: Arc<Control>,
+    pub(super) evidence: Arc<Evidence>,
+    pub(super) sabotage: Option<Sabotage>,
+    pub(super) name: String,
+}
+
+type Answer<T> = Result<T, ProviderError>;
+
+impl Gate {
+    async fn commit<T>(&self, ack: Option<Ack>, call: impl Future<Output = Answer<T>>) -> Answer<T> {
+        let point = self.control.take();
+        if point == Some(Point::Before) {
+            return hold(Point::Before).await;
+        }
+        let _in_flight = self.evidence.begin();
+        if point == Some(Point::Within) {
+            announce(Point::Within);
+        }
+        let answer = call.await;
+        match &answer {
+            Ok(_) => {
+                self.evidence.change(|state| state.stored += 1);
+                // Evidence that is not complete could not convict anybody: rather die visibly.
+                if let Some(Err(error)) = ack.map(|ack| self.evidence.acknowledge(&ack)) {
+                    eprintln!("evidence cannot be written: {error}");
+                    std::process::exit(4);
+                }
+            }
+            Err(error) if error.is_retryable() => self.evidence.change(|state| state.failed += 1),
+            Err(_) => self.evidence.change(|state| state.refused += 1),
+        }
+        if point == Some(Point::After) {
+            return hold(Point::After).await;
+        }
+        answer
+    }
+
+    fn sabotaged(&self, commit: &mut TurnCommit, ack: Option<&Ack>) -> bool {
+        let (Some(sabotage), Some(ack)) = (self.sabotage, ack) else { return false };
+        if sabotage.strikes(Sabotage::DoubleComplete, ack.instance()) {
+            commit.worker_items.extend(commit.worker_items.clone());
+        }
+        // Not the same turns in every process, so that the instance gets on in the end.
+        sabotage.strikes(Sabotage::SilentOk, &format!("{} {:?}", self.name, ack.place()))
+    }
+}
+
+fn announce(point: Point) {
+    println!("{}{}", super::AT, point.name());
+}
+
+/// Says where it is, and stays there.
+async fn hold<T>(point: Point) -> T {
+    announce(point);
+    std::future::pending().await
+}
+
+fn ack_of_work(completion: Option<&WorkItem>) -> Option<Ack> {
+    match completion {
+        Some(
+            WorkItem::ActivityCompleted { instance, execution_id, id, .. }
+            | WorkItem::ActivityFailed { instance, execution_id, id, .. },
+        ) => Some(Ack::Work { instance: instance.clone(), execution: *execution_id, activity: *id }),
+        _ => None,
+    }
+}
+
+#[async_trait]
+impl Provider for Gate {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn version(&self) -> &str {
+        self.inner.version()
+    }
+
+    async fn commit_turn(&self, lock_token: &str, mut commit: TurnCommit) -> Answer<Option<u64>> {
+        let ack = Ack::of_turn(&commit.history_delta);
+        if self.sabotaged(&mut commit, ack.as_ref()) {
+            return self.commit(ack, async { Ok(None) }).await;
+        }
+        self.commit(ack, self.inner.commit_turn(lock_token, commit)).await
+    }
+
+    async fn ack_orchestration_item(
+        &self,
+        lock_token: &str,
+        execution_id: u64,
+        history_delta: Vec<Event>,
+        worker_items: Vec<WorkItem>,
+        orchestrator_items: Vec<WorkItem>,
+        metadata: ExecutionMetadata,
+        cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    ) -> Answer<()> {
+        let ack = Ack::of_turn(&history_delta);
+        let call = self.inner.ack_orchestration_item(
+            lock_token,
+            execution_id,
+            history_delta,
+            worker_items,
+            orchestrator_items,
+            metadata,
+            cancelled_activities,
+        );
+        self.commit(ack, call).await
+    }
+
+    async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Answer<()> {
+        let ack = ack_of_work(completion.as_ref());
+        self.commit(ack, self.inner.ack_work_item(token, completion)).await
+    }
+
+    async fn fetch_orchestration_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Answer<Option<(OrchestrationItem, String, u32)>> {
+        self.inner.fetch_orchestration_item(lock_timeout, poll_timeout, filter).await
+    }
+
+    async fn abandon_orchestration_item(
+        &self,
+        lock_token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Answer<()> {
+        self.inner.abandon_orchestration_item(lock_token, delay, ignore_attempt).await
+    }
+
+    async fn read(&self, instance: &str) -> Answer<Vec<Event>> {
+        self.inner.read(instance).await
+    }
+
+    async fn read_with_execution(&self, instance: &str, execution_id: u64) -> Answer<Vec<Event>> {
+        self.inner.read_with_execution(instance, execution_id).await
+    }
+
+    async fn append_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        events: Vec<Event>,
+    ) -> Answer<()> {
+        self.inner.append_with_execution(instance, execution_id, events).await
+    }
+
+    async fn enqueue_for_worker(&self, item: WorkItem) -> Answer<()> {
+        self.inner.enqueue_for_worker(item).await
+    }
+
+    async fn fetch_work_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        session: Option<&SessionFetchConfig>,
+        tag_filter: &TagFilter,
+    ) -> Answer<Option<(WorkItem, String, u32)>> {
+        self.inner.fetch_work_item(lock_timeout, poll_timeout, session, tag_filter).await
+    }
+
+    async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
+        self.inner.renew_work_item_lock(token, extend_for).await
+    }
+
+    async fn renew_session_lock(
+        &self,
+        owners: &[&str],
+        extend_for: Duration,
+        idle: Duration,
+    ) -> Answer<usize> {
+        self.inner.renew_session_lock(owners, extend_for, idle).await
+    }
+
+    async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Answer<usize> {
+        self.inner.cleanup_orphaned_sessions(idle_timeout).await
+    }
+
+    async fn abandon_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Answer<()> {
+        self.inner.abandon_work_item(token, delay, ignore_attempt).await
+    }
+
+    async fn renew_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
+        self.inner.renew_orchestration_item_lock(token, extend_for).await
+    }
+
+    async fn enqueue_for_orchestrator(&self, item: WorkItem, delay: Option<Duration>) -> Answer<()> {
+        self.inner.enqueue_for_orchestrator(item, delay).await
+    }
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        self.inner.as_management_capability()
+    }
+
+    async fn get_custom_status(
+        &self,
+        instance: &str,
+        last_seen: u64,
+    ) -> Answer<Option<(Option<String>, u64)>> {
+        self.inner.get_custom_status(instance, last_seen).await
+    }
+
+    async fn get_kv_value(&self, instance: &str, key: &str) -> Answer<Option<String>> {
+        self.inner.get_kv_value(instance, key).await
+    }
+
+    async fn get_kv_all_values(&self, instance: &str) -> Answer<HashMap<String, String>> {
+        self.inner.get_kv_all_values(instance).await
+    }
+
+    async fn get_instance_stats(&self, instance: &str) -> Answer<Option<SystemStats>> {
+        self.inner.get_instance_stats(instance).await
+    }
+
+    async fn fetch_turn(&self, request: TurnRequest<'_>) -> Answer<Option<FetchedTurn>> {
+        self.inner.fetch_turn(request).await
+    }
+
+    async fn load_turn(&self, instance: &str, execution_id: u64) -> Answer<LoadedTurn> {
+        self.inner.load_turn(instance, execution_id).await
+    }
+
+    async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Answer<Vec<FetchedWork>> {
+        self.inner.fetch_work_items(request).await
+    }
+
+    async fn read_outcome(&self, instance: &str) -> Answer<Option<InstanceOutcome>> {
+        self.inner.read_outcome(instance).await
+    }
+
+    async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Answer<bool> {
+        self.inner.enqueue_within(item, most_waiting).await
+    }
+
+    async fn start_orchestration(&self, request: StartRequest) -> Answer<StartOutcome> {
+        self.inner.start_orchestration(request).await
+    }
+
+    fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
+        self.inner.watch_instance(instance, interest)
+    }
+}
