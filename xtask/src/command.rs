@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use crate::{bench, scoreboard, sim, test, tidy};
+use crate::{bench, chaos, scoreboard, sim, test, tidy};
 
 /// One row of `cargo xtask help`.
 struct Command {
@@ -43,6 +43,13 @@ const COMMANDS: &[Command] = &[
         about: "write docs/reliability.md from recorded figures",
         details: scoreboard::details,
         run: scoreboard::run,
+    },
+    Command {
+        name: "chaos",
+        args: "STORE [--minutes N]",
+        about: "kill worker processes and judge what is left",
+        details: chaos::details,
+        run: chaos::run,
     },
     Command {
         name: "bench",
@@ -121,7 +128,16 @@ mod tests {
     #[test]
     fn no_command_is_an_error_and_help_is_not() {
         assert!(dispatch(&[]).is_err());
-        for line in ["help", "--help", "-h", "test --help", "tidy --help", "sim --help", "bench --help"] {
+        for line in [
+            "help",
+            "--help",
+            "-h",
+            "test --help",
+            "tidy --help",
+            "sim --help",
+            "chaos --help",
+            "bench --help",
+        ] {
             assert!(dispatch(&args(line)).is_ok(), "{line}");
         }
     }

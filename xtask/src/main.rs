@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its terminal")]
 
 mod bench;
+mod chaos;
 mod command;
 mod metadata;
 mod process;

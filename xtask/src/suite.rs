@@ -1,6 +1,7 @@
 //! The suites of `cargo xtask test`. A new one is a row in [`SUITES`] and a function that returns an [`Outcome`].
 
 mod canary;
+mod chaos;
 mod check;
 mod deny;
 mod examples;
@@ -30,6 +31,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "tests", about: "unit and integration tests", run: libtest::tests },
     Suite { name: "sim", about: "simulated worlds full of faults, 2,000 seeds", run: sim::run },
     Suite { name: "canary", about: "no payload, password or URL in any log, at TRACE", run: canary::run },
+    Suite { name: "chaos", about: "worker processes that are killed, 30 and more", run: chaos::run },
     Suite { name: "small-disks", about: "a store on a full or read-only disk", run: libtest::root_tests },
     Suite { name: "doc-tests", about: "the examples in the API documentation", run: libtest::doc_tests },
     Suite { name: "docs", about: "the API documentation, warnings refused", run: check::docs },

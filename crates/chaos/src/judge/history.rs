@@ -1,6 +1,6 @@
 //! What must hold in every history.
 
-use outlast::{Event, EventKind};
+use outlast::{ErrorDetails, Event, EventKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is wrong with the executions of an instance.
@@ -16,6 +16,11 @@ pub(super) fn problems(executions: &BTreeMap<u64, Vec<Event>>) -> Vec<String> {
         problems.extend(found.map(|problem| format!("execution {execution}: {problem}; {}", line(events))));
     }
     problems
+}
+
+/// Storage trouble and poison that reached a history, and timers that fired early.
+pub(super) fn troubles(executions: &BTreeMap<u64, Vec<Event>>) -> Vec<String> {
+    executions.values().flatten().filter_map(trouble).collect()
 }
 
 pub(super) fn has_ended(executions: &BTreeMap<u64, Vec<Event>>) -> bool {
@@ -66,6 +71,22 @@ fn outcomes(events: &[Event]) -> Vec<String> {
     problems
 }
 
+fn trouble(event: &Event) -> Option<String> {
+    match &event.kind {
+        EventKind::OrchestrationFailed { details }
+        | EventKind::ActivityFailed { details }
+        | EventKind::SubOrchestrationFailed { details }
+            if !matches!(details, ErrorDetails::Application { .. }) =>
+        {
+            Some(format!("event {} says: {}", event.event_id, details.display_message()))
+        }
+        EventKind::TimerFired { fire_at_ms } if event.timestamp_ms < *fire_at_ms => {
+            Some(format!("event {} came {} ms early", event.event_id, fire_at_ms - event.timestamp_ms))
+        }
+        _ => None,
+    }
+}
+
 /// A history in one line.
 pub(super) fn line(events: &[Event]) -> String {
     let words = events.iter().map(|event| match event.source_event_id {
@@ -96,6 +117,14 @@ pub(super) mod tests {
                 "dropped" => EventKind::ActivityCancelRequested { reason: text() },
                 "timer" => EventKind::TimerCreated { fire_at_ms: 1 },
                 "fired" => EventKind::TimerFired { fire_at_ms: 1 },
+                "early" => EventKind::TimerFired { fire_at_ms: u64::MAX },
+                "trouble" => EventKind::ActivityFailed {
+                    details: ErrorDetails::Infrastructure {
+                        operation: "commit".to_string(),
+                        message: "disk".to_string(),
+                        retryable: true,
+                    },
+                },
                 "ended" => EventKind::OrchestrationCompleted { output: text() },
                 "continued" => EventKind::OrchestrationContinuedAsNew { input: text() },
                 other => panic!("{other}"),
@@ -134,6 +163,16 @@ pub(super) mod tests {
         }
         assert_eq!(check(&["started ended", GOOD]), ["execution 1: it ends with OrchestrationCompleted"]);
         assert_eq!(check(&["started", GOOD]), ["execution 1: it has 0 ends"]);
+    }
+
+    #[test]
+    fn trouble_and_early_timers_are_found() {
+        let found = |text: &str| troubles(&BTreeMap::from([(1, events(text))])).join("; ");
+        assert_eq!(found(GOOD), "");
+        let early = found("started timer early<-2 ended");
+        assert!(early.starts_with("event 3 came") && early.ends_with("ms early"), "{early}");
+        let trouble = found("started scheduled trouble<-2 ended");
+        assert!(trouble.starts_with("event 3 says: ") && trouble.contains("disk"), "{trouble}");
     }
 
     #[test]

@@ -30,6 +30,7 @@ struct Findings {
     wrong: Vec<String>,
     strangers: Vec<String>,
     double: Vec<String>,
+    troubles: Vec<String>,
     forgotten: Vec<String>,
     effects: Vec<String>,
     instances: u64,
@@ -51,6 +52,7 @@ pub(crate) async fn judge(case: Case<'_>, prefix: &str, report: &mut Report) -> 
     report.check("every instance ended as it must", &findings.wrong);
     report.check("every child is there, and nobody else", &findings.strangers);
     report.check("0 double completions: one end per execution, one outcome per decision", &findings.double);
+    report.check("no storage trouble in a history, and no timer that fired early", &findings.troubles);
     report.check("what was acknowledged to a worker is stored, and to one worker only", &findings.forgotten);
     report.check("the ledger holds every effect once, and no other", &findings.effects);
     report.check("no message, activity, lease or dead letter is left", &leftovers);
@@ -119,16 +121,14 @@ impl Case<'_> {
                 let executions = read(admin, &id).await?;
                 findings.instances += 1;
                 findings.events += executions.values().map(|events| events.len() as u64).sum::<u64>();
-                findings
-                    .double
-                    .extend(history::problems(&executions).into_iter().map(|text| format!("'{id}': {text}")));
+                let about = |text: String| format!("'{id}': {text}");
+                findings.double.extend(history::problems(&executions).into_iter().map(about));
+                findings.troubles.extend(history::troubles(&executions).into_iter().map(about));
                 if Job::owner(&id) != id && !history::has_ended(&executions) {
                     findings.stuck.push(format!("'{id}', which no client waits for"));
                 }
                 let told = acks.remove(id.as_str()).unwrap_or_default();
-                findings.forgotten.extend(
-                    acks::problems(&told, &executions).into_iter().map(|text| format!("'{id}': {text}")),
-                );
+                findings.forgotten.extend(acks::problems(&told, &executions).into_iter().map(about));
             }
             match page.next {
                 Some(next) => query.after = Some(next),

@@ -17,7 +17,7 @@ pub(super) async fn run(run: &Run, folder: PathBuf, report: &mut Report) -> Resu
         Ok(disk) => disk,
         Err(error) => {
             let reason = format!(
-                "no small disk can be mounted ({error}): run it as root, or all of it under `unshare -rm`"
+                "no small disk can be mounted ({error}): run it as root, or where `unshare -rm` is allowed"
             );
             report.skipped(Phase::DiskFull.name(), &reason);
             return Ok(());

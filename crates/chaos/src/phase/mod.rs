@@ -6,6 +6,7 @@ mod disk_full;
 mod fsync_errors;
 mod goal;
 mod kills;
+mod namespace;
 mod scene;
 
 use crate::args::{Phase, Run};
@@ -15,6 +16,9 @@ use tokio::time::Instant;
 
 /// Runs every phase that was asked for; says whether all was well.
 pub(crate) async fn run_all(run: Run) -> Result<bool, String> {
+    if run.phases.contains(&Phase::DiskFull) {
+        namespace::enter();
+    }
     let folder = std::env::temp_dir().join(format!("outlast-chaos-{}", std::process::id()));
     let began = Instant::now();
     let mut report = Report::default();

@@ -1,3 +1,4 @@
-//! Machines that fail.
+//! Processes that are killed, machines that fail.
 
+mod judge;
 mod power;
