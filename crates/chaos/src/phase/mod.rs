@@ -38,6 +38,7 @@ pub(crate) async fn run_all(run: Run) -> Result<bool, String> {
             report.check(&format!("{phase} runs to its end"), &[error]);
         }
     }
+    println!("{} s in all", began.elapsed().as_secs());
     report.figure("wall_seconds", began.elapsed().as_secs());
     if let Some(path) = &run.json {
         report.write(path)?;

@@ -40,7 +40,7 @@ impl Tools {
 
     pub(super) async fn backup(&self, to: &Path, known: Known) -> Result<Vec<String>, String> {
         let copy = to.join("copy.db");
-        let _ = std::fs::remove_file(&copy);
+        remove(&copy);
         self.provider.backup_to(&copy).await.map_err(|error| format!("backup: {error}"))?;
         blocking(move || {
             let connection = read_only(&copy)?;
@@ -53,7 +53,7 @@ impl Tools {
                 .extend(known.ended.difference(&ended).map(|id| format!("'{id}' has not ended in the copy")));
             drop(connection);
             if problems.is_empty() {
-                let _ = std::fs::remove_file(&copy);
+                remove(&copy);
             }
             Ok(problems)
         })
@@ -76,6 +76,13 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, String> {
     let done = tokio::task::spawn_blocking(act).await.map_err(|error| error.to_string())?;
     done.map_err(|error| format!("the store's file: {error}"))
+}
+
+/// Removes a database with what SQLite keeps beside it. What is not there need not be removed.
+fn remove(path: &Path) {
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
+    }
 }
 
 fn read_only(path: &Path) -> rusqlite::Result<Connection> {
