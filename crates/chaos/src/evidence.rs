@@ -1,10 +1,11 @@
 //! What a worker leaves behind about its commits, for those who look at it when it is dead.
 //!
 //! Two files per process: its *state*, a few numbers that are overwritten, and its *acknowledgements*, a line for every
-//! commit that the store said yes to. What was written before a SIGKILL stays.
+//! commit that the store was given and one for its answer. What was written before a SIGKILL stays.
 
 use crate::rng::{DIGEST_START, digest};
 use outlast::Event;
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
@@ -48,8 +49,8 @@ impl State {
     }
 }
 
-/// A commit that the store acknowledged.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A commit, as it is found again in the store.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ack {
     /// Events of a turn, `first` to `last`.
     Turn { instance: String, execution: u64, first: u64, last: u64, digest: u64 },
@@ -109,9 +110,40 @@ impl Ack {
             _ => None,
         }
     }
+}
 
-    /// Everything that one worker was told.
-    pub(crate) fn read(folder: &Path, worker: &str) -> Result<Vec<Self>, String> {
+/// What became of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The store was given it.
+    Begun,
+    /// The store said yes.
+    Stored,
+    /// The store said anything else.
+    NotStored,
+}
+
+impl Step {
+    fn letter(self) -> char {
+        match self {
+            Self::Begun => 'b',
+            Self::Stored => 's',
+            Self::NotStored => 'n',
+        }
+    }
+}
+
+/// What one worker wrote down, or all of them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) acknowledged: Vec<Ack>,
+    /// Commits that were given to the store by a worker that was killed before the answer.
+    pub(crate) unanswered: Vec<Ack>,
+}
+
+impl Record {
+    /// Adds what a worker wrote.
+    pub(crate) fn add(&mut self, folder: &Path, worker: &str) -> Result<(), String> {
         let path = acks_path(folder, worker);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
@@ -119,8 +151,23 @@ impl Ack {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(format!("{}: {error}", path.display())),
         };
-        let parse = |line: &str| Self::parse(line).ok_or_else(|| format!("{}: `{line}`", path.display()));
-        text.lines().map(parse).collect()
+        let mut open = BTreeSet::new();
+        for line in text.lines() {
+            let damaged = || format!("{}: `{line}`", path.display());
+            let (step, commit) = line.split_once(' ').ok_or_else(damaged)?;
+            let commit = Ack::parse(commit).ok_or_else(damaged)?;
+            match step {
+                "b" => _ = open.insert(commit),
+                "s" => {
+                    open.remove(&commit);
+                    self.acknowledged.push(commit);
+                }
+                "n" => _ = open.remove(&commit),
+                _ => return Err(damaged()),
+            }
+        }
+        self.unanswered.extend(open);
+        Ok(())
     }
 }
 
@@ -175,8 +222,8 @@ impl Evidence {
     }
 
     /// One write of one line, so that a kill cannot cut it.
-    pub(crate) fn acknowledge(&self, ack: &Ack) -> std::io::Result<()> {
-        (&self.acks).write_all(ack.line().as_bytes())
+    pub(crate) fn note(&self, step: Step, commit: &Ack) -> std::io::Result<()> {
+        (&self.acks).write_all(format!("{} {}", step.letter(), commit.line()).as_bytes())
     }
 }
 
@@ -196,7 +243,11 @@ mod tests {
     fn what_a_worker_wrote_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(State::read(folder.path(), "w1"), State::default());
-        assert_eq!(Ack::read(folder.path(), "w1"), Ok(vec![]));
+        let read = || {
+            let mut record = Record::default();
+            record.add(folder.path(), "w1").map(|()| record)
+        };
+        assert_eq!(read(), Ok(Record::default()));
         let evidence = Evidence::create(folder.path(), "w1").unwrap();
         let first = evidence.begin();
         let second = evidence.begin();
@@ -207,11 +258,16 @@ mod tests {
         drop(second);
         assert_eq!(State::read(folder.path(), "w1").in_flight, 0);
 
-        let acks = [
-            Ack::Turn { instance: "i".to_string(), execution: 1, first: 2, last: 4, digest: u64::MAX },
-            Ack::Work { instance: "i::left".to_string(), execution: 1, activity: 2 },
+        let turn = Ack::Turn { instance: "i".to_string(), execution: 1, first: 2, last: 4, digest: u64::MAX };
+        let work = |activity| Ack::Work { instance: "i::left".to_string(), execution: 1, activity };
+        let steps = [
+            (Step::Begun, &turn),
+            (Step::Begun, &work(2)),
+            (Step::Stored, &turn),
+            (Step::NotStored, &work(2)),
+            (Step::Begun, &work(3)),
         ];
-        acks.iter().for_each(|ack| evidence.acknowledge(ack).unwrap());
-        assert_eq!(Ack::read(folder.path(), "w1").unwrap(), acks);
+        steps.iter().for_each(|(step, commit)| evidence.note(*step, commit).unwrap());
+        assert_eq!(read(), Ok(Record { acknowledged: vec![turn], unanswered: vec![work(3)] }));
     }
 }

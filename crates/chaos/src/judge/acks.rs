@@ -11,13 +11,11 @@ pub(super) fn problems(acks: &[&Ack], executions: &BTreeMap<u64, Vec<Event>>) ->
     let mut answered = BTreeSet::new();
     for ack in acks {
         match ack {
-            Ack::Turn { execution, first, last, digest, .. } => {
+            Ack::Turn { execution, first, last, .. } => {
                 if let Some(event) = (*first..=*last).find(|event| !owned.insert((*execution, *event))) {
                     problems.push(format!("execution {execution}: event {event} was acknowledged twice"));
                 }
-                let stored =
-                    events(executions, *execution).filter(|event| (*first..=*last).contains(&event.event_id));
-                if digest_of(stored) != *digest {
+                if !is_stored(ack, executions) {
                     problems.push(format!(
                         "execution {execution}: events {first} to {last} are not stored as acknowledged"
                     ));
@@ -27,7 +25,7 @@ pub(super) fn problems(acks: &[&Ack], executions: &BTreeMap<u64, Vec<Event>>) ->
                 if !answered.insert((*execution, *activity)) {
                     problems.push(format!("execution {execution}: activity {activity} was completed twice"));
                 }
-                if !events(executions, *execution).any(|event| settles(event, *activity)) {
+                if !is_stored(ack, executions) {
                     problems.push(format!(
                         "execution {execution}: the outcome of activity {activity} is not stored"
                     ));
@@ -36,6 +34,20 @@ pub(super) fn problems(acks: &[&Ack], executions: &BTreeMap<u64, Vec<Event>>) ->
         }
     }
     problems
+}
+
+/// Whether exactly this is stored: events of a turn carry the time at which they were made, so no other turn has them.
+/// The outcome of an activity may be another worker's.
+pub(super) fn is_stored(commit: &Ack, executions: &BTreeMap<u64, Vec<Event>>) -> bool {
+    match commit {
+        Ack::Turn { execution, first, last, digest, .. } => {
+            let stored = events(executions, *execution);
+            digest_of(stored.filter(|event| (*first..=*last).contains(&event.event_id))) == *digest
+        }
+        Ack::Work { execution, activity, .. } => {
+            events(executions, *execution).any(|event| settles(event, *activity))
+        }
+    }
 }
 
 fn events(executions: &BTreeMap<u64, Vec<Event>>, execution: u64) -> impl Iterator<Item = &Event> {

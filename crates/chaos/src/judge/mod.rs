@@ -3,7 +3,7 @@
 mod acks;
 mod history;
 
-use crate::evidence::Ack;
+use crate::evidence::{Ack, Record};
 use crate::job::{Expected, Job};
 use crate::ledger::{self, Ledger};
 use crate::load::Book;
@@ -18,7 +18,7 @@ pub(crate) struct Case<'a> {
     pub(crate) store: &'a Store,
     pub(crate) ledger: &'a Ledger,
     pub(crate) book: &'a Book,
-    pub(crate) acks: Vec<Ack>,
+    pub(crate) record: Record,
     pub(crate) seed: u64,
 }
 
@@ -33,6 +33,9 @@ struct Findings {
     troubles: Vec<String>,
     forgotten: Vec<String>,
     effects: Vec<String>,
+    /// Turns whose worker was killed before the answer, and of them those that the store has.
+    unanswered: u64,
+    unanswered_and_stored: u64,
     instances: u64,
     events: u64,
 }
@@ -41,12 +44,17 @@ struct Findings {
 pub(crate) async fn judge(case: Case<'_>, prefix: &str, report: &mut Report) -> Result<(), String> {
     let mut findings = Findings::default();
     case.endings(&mut findings).await?;
-    let acks = case.acks.len();
     case.stored(&mut findings).await.map_err(|error| format!("the store cannot be read: {error}"))?;
     case.deeds(&mut findings)?;
     let leftovers = case.store.leftovers().await?;
     let damage = case.store.damage().await?;
 
+    if findings.unanswered > 0 {
+        let (turns, stored) = (findings.unanswered, findings.unanswered_and_stored);
+        println!(
+            "  {turns:>5} turns had no answer when their worker was killed: {stored} were stored, the others not"
+        );
+    }
     report.check("0 lost: every acknowledged start is an instance", &findings.lost);
     report.check("0 stuck: every instance has ended", &findings.stuck);
     report.check("every instance ended as it must", &findings.wrong);
@@ -65,7 +73,9 @@ pub(crate) async fn judge(case: Case<'_>, prefix: &str, report: &mut Report) -> 
     figure("acknowledged_and_missing_or_double", findings.forgotten.len());
     figure("effect_differences", findings.effects.len());
     figure("leftover_rows", leftovers.len());
-    figure("acknowledged_commits_checked", acks);
+    figure("acknowledged_commits_checked", case.record.acknowledged.len());
+    report.figure(&format!("{prefix}turns_without_answer"), findings.unanswered);
+    report.figure(&format!("{prefix}turns_without_answer_stored"), findings.unanswered_and_stored);
     report.figure(&format!("{prefix}instances_in_store"), findings.instances);
     report.figure(&format!("{prefix}events_in_store"), findings.events);
     report.histogram(&format!("{prefix}activities_by_runs"), &case.ledger.histogram()?);
@@ -107,10 +117,8 @@ impl Case<'_> {
         let Some(admin) = self.store.provider.as_management_capability() else {
             return Err(ProviderError::permanent("judge", "a store without management cannot be judged"));
         };
-        let mut acks: HashMap<&str, Vec<&Ack>> = HashMap::new();
-        for ack in &self.acks {
-            acks.entry(ack.instance()).or_default().push(ack);
-        }
+        let mut acks = by_instance(&self.record.acknowledged);
+        let mut unanswered = by_instance(&self.record.unanswered);
         let mut families: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut query = InstanceQuery { limit: Some(1_000), ..InstanceQuery::default() };
         loop {
@@ -126,6 +134,12 @@ impl Case<'_> {
                 findings.troubles.extend(history::troubles(&executions).into_iter().map(about));
                 if Job::owner(&id) != id && !history::has_ended(&executions) {
                     findings.stuck.push(format!("'{id}', which no client waits for"));
+                }
+                let turns = unanswered.remove(id.as_str()).unwrap_or_default();
+                let turns = turns.into_iter().filter(|commit| matches!(commit, Ack::Turn { .. }));
+                for turn in turns {
+                    findings.unanswered += 1;
+                    findings.unanswered_and_stored += u64::from(acks::is_stored(turn, &executions));
                 }
                 let told = acks.remove(id.as_str()).unwrap_or_default();
                 findings.forgotten.extend(acks::problems(&told, &executions).into_iter().map(about));
@@ -172,6 +186,14 @@ impl Case<'_> {
         }
         Ok(())
     }
+}
+
+fn by_instance(commits: &[Ack]) -> HashMap<&str, Vec<&Ack>> {
+    let mut sorted: HashMap<&str, Vec<&Ack>> = HashMap::new();
+    for commit in commits {
+        sorted.entry(commit.instance()).or_default().push(commit);
+    }
+    sorted
 }
 
 async fn read(admin: &dyn ProviderAdmin, id: &str) -> Result<BTreeMap<u64, Vec<Event>>, ProviderError> {

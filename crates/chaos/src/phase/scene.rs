@@ -1,7 +1,7 @@
 //! What every phase has: a store, a ledger, workers, clients, and an end at which everything is judged.
 
 use crate::args::Run;
-use crate::evidence::Ack;
+use crate::evidence::Record;
 use crate::fleet::{Fleet, Setup};
 use crate::judge::{Case, judge};
 use crate::ledger::Ledger;
@@ -87,11 +87,11 @@ impl Scene {
         report.check("no worker died by itself", &self.fleet.deserters);
         report.check("every worker stopped when it was told to", &stubborn);
 
-        let mut acks = Vec::new();
+        let mut record = Record::default();
         for name in &self.fleet.names {
-            acks.extend(Ack::read(&self.folder, name)?);
+            record.add(&self.folder, name)?;
         }
-        let case = Case { store: &self.store, ledger: &self.ledger, book: &book, acks, seed: self.seed };
+        let case = Case { store: &self.store, ledger: &self.ledger, book: &book, record, seed: self.seed };
         judge(case, prefix, report).await
     }
 

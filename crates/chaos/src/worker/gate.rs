@@ -2,7 +2,7 @@
 //! supervisor asked for it, held at a point until the process is killed.
 
 use super::control::{Control, Point};
-use crate::evidence::{Ack, Evidence};
+use crate::evidence::{Ack, Evidence, Step};
 use crate::job::Sabotage;
 use async_trait::async_trait;
 use outlast::providers::{
@@ -27,32 +27,35 @@ pub(super) struct Gate {
 type Answer<T> = Result<T, ProviderError>;
 
 impl Gate {
-    async fn commit<T>(&self, ack: Option<Ack>, call: impl Future<Output = Answer<T>>) -> Answer<T> {
+    async fn commit<T>(&self, commit: Option<Ack>, call: impl Future<Output = Answer<T>>) -> Answer<T> {
         let point = self.control.take();
         if point == Some(Point::Before) {
             return hold(Point::Before).await;
         }
         let _in_flight = self.evidence.begin();
+        self.note(Step::Begun, commit.as_ref());
         if point == Some(Point::Within) {
             announce(Point::Within);
         }
         let answer = call.await;
-        match &answer {
-            Ok(_) => {
-                self.evidence.change(|state| state.stored += 1);
-                // Evidence that is not complete could not convict anybody: rather die visibly.
-                if let Some(Err(error)) = ack.map(|ack| self.evidence.acknowledge(&ack)) {
-                    eprintln!("evidence cannot be written: {error}");
-                    std::process::exit(4);
-                }
-            }
-            Err(error) if error.is_retryable() => self.evidence.change(|state| state.failed += 1),
-            Err(_) => self.evidence.change(|state| state.refused += 1),
-        }
+        self.note(if answer.is_ok() { Step::Stored } else { Step::NotStored }, commit.as_ref());
+        self.evidence.change(|state| match &answer {
+            Ok(_) => state.stored += 1,
+            Err(error) if error.is_retryable() => state.failed += 1,
+            Err(_) => state.refused += 1,
+        });
         if point == Some(Point::After) {
             return hold(Point::After).await;
         }
         answer
+    }
+
+    /// Evidence that is not complete could not convict anybody: rather die visibly.
+    fn note(&self, step: Step, commit: Option<&Ack>) {
+        if let Some(Err(error)) = commit.map(|commit| self.evidence.note(step, commit)) {
+            eprintln!("evidence cannot be written: {error}");
+            std::process::exit(4);
+        }
     }
 
     fn sabotaged(&self, commit: &mut TurnCommit, ack: Option<&Ack>) -> bool {
