@@ -88,6 +88,7 @@ mod tests {
             "tests",
             "sim",
             "canary",
+            "chaos",
             "small-disks",
             "doc-tests",
             "docs",
