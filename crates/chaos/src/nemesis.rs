@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// One in so many strikes is a stop instead of a kill.
-const STOPS: u64 = 12;
+/// Every so many strikes, a worker is stopped instead of killed.
+const STOPS: u64 = 8;
 /// How long a worker may take to begin, and then to come by a point.
 const TO_BEGIN: Duration = Duration::from_secs(3);
 const TO_REACH: Duration = Duration::from_millis(1_500);
@@ -16,6 +16,7 @@ const TO_REACH: Duration = Duration::from_millis(1_500);
 pub(crate) struct Nemesis {
     rng: Rng,
     pace_ms: u64,
+    strikes: u64,
     pub(crate) kills: u64,
     /// Of these, with a commit in the store's hands and its caller without an answer.
     pub(crate) in_commit: u64,
@@ -27,7 +28,7 @@ pub(crate) struct Nemesis {
 impl Nemesis {
     pub(crate) fn new(seed: u64, pace_ms: u64) -> Self {
         let rng = Rng::stream(seed, "nemesis");
-        Self { rng, pace_ms, kills: 0, in_commit: 0, by_aim: BTreeMap::new(), stops: 0 }
+        Self { rng, pace_ms, strikes: 0, kills: 0, in_commit: 0, by_aim: BTreeMap::new(), stops: 0 }
     }
 
     /// How long everybody is left alone.
@@ -37,7 +38,8 @@ impl Nemesis {
 
     pub(crate) async fn strike(&mut self, fleet: &mut Fleet) -> Result<(), String> {
         let somebody_is_stopped = fleet.workers.iter().any(|worker| worker.stopped_until.is_some());
-        if !somebody_is_stopped && self.rng.below(STOPS) == 0 {
+        self.strikes += 1;
+        if !somebody_is_stopped && self.strikes.is_multiple_of(STOPS) {
             self.stop(fleet).await
         } else {
             self.kill(fleet).await
