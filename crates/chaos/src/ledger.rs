@@ -154,6 +154,8 @@ mod tests {
         assert_eq!(ledger.effects(), Ok(Effects::from([("j".to_string(), effects)])));
         assert_eq!(ledger.histogram(), Ok(BTreeMap::from([(1, 1), (3, 1)])));
         assert_eq!(ledger.without_attempt(), Ok(0));
+        ledger.0.lock().unwrap().execute("DELETE FROM attempts WHERE key = 'k1'", []).unwrap();
+        assert_eq!(ledger.without_attempt(), Ok(1));
     }
 
     #[test]

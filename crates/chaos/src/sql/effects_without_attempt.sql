@@ -1,1 +1,1 @@
-SELECT count(*) FROM effects AS e WHERE NOT EXISTS (SELECT 1 FROM attempts AS a WHERE a.key = e.key)
+SELECT count(*) FROM (SELECT key FROM effects EXCEPT SELECT key FROM attempts)
