@@ -17,7 +17,14 @@ pub(crate) fn details() -> String {
         ("--json FILE", "also write the figures to this file"),
         ("--release", "build with optimisations, for long runs"),
     ]);
-    format!("stores: sqlite\n\noptions:\n{options}")
+    let power = listing([
+        ("--cuts N", "how often the power goes, with each setting"),
+        ("--seed S", ""),
+        ("--json FILE", ""),
+    ]);
+    format!(
+        "stores: sqlite\n\noptions:\n{options}\n`power` instead of a store cuts the power of machines:\n{power}"
+    )
 }
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
@@ -29,13 +36,20 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// `--release` is for cargo, the rest for the supervisor.
+/// `--release` is for cargo, the rest for the package.
 pub(crate) fn call(args: &[String]) -> Vec<String> {
-    let (release, rest): (Vec<&String>, Vec<&String>) = args.iter().partition(|arg| *arg == "--release");
-    let cargo = ["run", "-q", "-p", "outlast-chaos"].into_iter().map(str::to_string);
-    let release = release.into_iter().take(1).cloned();
-    let supervise = ["--", "supervise"].into_iter().map(str::to_string);
-    cargo.chain(release).chain(supervise).chain(rest.into_iter().cloned()).collect()
+    let (release, mut rest): (Vec<&str>, Vec<&str>) =
+        args.iter().map(String::as_str).partition(|arg| *arg == "--release");
+    let mut call = vec!["run", "-q", "-p", "outlast-chaos"];
+    if !release.is_empty() {
+        call.extend(["--profile", "sim"]);
+    }
+    call.push("--");
+    if rest.first() != Some(&"power") {
+        call.push("supervise");
+    }
+    call.append(&mut rest);
+    call.into_iter().map(str::to_string).collect()
 }
 
 /// The file of `--json` is named from where the command was called; the supervisor runs in the root of the workspace.
@@ -55,7 +69,10 @@ mod tests {
     #[test]
     fn arguments_are_passed_on() {
         let args = ["sqlite", "--kills", "30", "--release"].map(str::to_string);
-        assert_eq!(call(&args).join(" "), "run -q -p outlast-chaos --release -- supervise sqlite --kills 30");
+        let long = "run -q -p outlast-chaos --profile sim -- supervise sqlite --kills 30";
+        assert_eq!(call(&args).join(" "), long);
+        let power = ["power", "--cuts", "9"].map(str::to_string);
+        assert_eq!(call(&power).join(" "), "run -q -p outlast-chaos -- power --cuts 9");
         assert_eq!(call(&args[..1]).join(" "), "run -q -p outlast-chaos -- supervise sqlite");
     }
 

@@ -19,6 +19,13 @@ pub(crate) enum Command {
     /// Works on a store until it is told to stop, or killed
     #[command(hide = true)]
     Worker(WorkerArgs),
+    /// Cuts the power of machines with a store, and judges what is left on their disks
+    #[command(disable_help_flag = true)]
+    Power {
+        /// --cuts N, --seed S, --json FILE
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
 }
 
 /// A run. It ends when every target is reached, or when the time is over.
@@ -106,7 +113,7 @@ mod tests {
     fn run(line: &str) -> Run {
         match Args::parse_from(format!("chaos supervise {line}").split(' ')).command {
             Command::Supervise(run) => run,
-            Command::Worker(_) => panic!("a run"),
+            Command::Worker(_) | Command::Power { .. } => panic!("a run"),
         }
     }
 
@@ -122,6 +129,13 @@ mod tests {
         assert_eq!((run.minutes, run.kills), (Some(2.5), Some(30)));
         assert_eq!(run.phases, [Phase::Kills, Phase::DiskFull]);
         assert_eq!(run.sabotage, Some(Sabotage::SilentOk));
+    }
+
+    #[test]
+    fn power_reads_its_own_arguments() {
+        let args = Args::parse_from("chaos power --cuts 8 --seed 3".split(' '));
+        let Command::Power { args } = args.command else { panic!("power") };
+        assert_eq!(args, ["--cuts", "8", "--seed", "3"]);
     }
 
     #[test]

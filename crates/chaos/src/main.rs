@@ -25,12 +25,16 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    if let Command::Power { args } = args.command {
+        return outlast_chaos::power::run(&args);
+    }
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let done = match tokio {
         Ok(tokio) => tokio.block_on(async {
             match args.command {
                 Command::Supervise(run) => phase::run_all(run).await,
                 Command::Worker(worker) => worker::run(worker).await.map(|()| true),
+                Command::Power { .. } => Ok(true),
             }
         }),
         Err(error) => Err(format!("the threads could not be started: {error}")),
