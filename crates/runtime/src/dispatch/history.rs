@@ -123,7 +123,7 @@ fn warm(kept: Kept) -> Known {
 }
 
 /// Of an execution that is over nothing else matters.
-fn ended(how: Ended) -> Past {
+pub(super) fn ended(how: Ended) -> Past {
     Past { opening: Some(nobody()), ended: Some(how) }
 }
 

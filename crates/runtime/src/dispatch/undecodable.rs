@@ -1,8 +1,9 @@
 //! Instances whose history does not decode. They rest, in case a newer node can read them, and are failed in the end.
 
+use super::history::ended;
 use super::turn::{Keep, Verdict, only_messages};
 use crate::core::Core;
-use outlast_engine::Ending;
+use outlast_engine::{Admission, Ended, Ending};
 use outlast_model::{ErrorDetails, Event, EventKind, PoisonMessageType, WorkItem, build_child_instance_id};
 use outlast_provider::FetchedTurn;
 use std::time::Duration;
@@ -18,13 +19,14 @@ pub(super) async fn decide(core: &Core, fetched: &FetchedTurn, error: String, no
     if attempt_count <= max_attempts {
         return Verdict::GiveBack { delay: Duration::from_secs(1), ignore_attempt: false };
     }
+    let execution_id = fetched.item.execution_id;
+    let mut messages = answers(fetched);
     if has_failed_already(core, instance).await {
         return Verdict::Commit {
-            output: Box::new(only_messages(fetched.item.execution_id, Vec::new())),
+            output: Box::new(only_messages(execution_id, messages)),
             keep: Keep::Nothing,
         };
     }
-    let execution_id = fetched.item.execution_id;
     let message_type = PoisonMessageType::FailedDeserialization {
         instance: instance.clone(),
         execution_id,
@@ -32,8 +34,8 @@ pub(super) async fn decide(core: &Core, fetched: &FetchedTurn, error: String, no
     };
     let details = ErrorDetails::Poison { attempt_count, max_attempts, message_type, message: error };
     let kind = EventKind::OrchestrationFailed { details: details.clone() };
-    let notice = parent_notice(core, instance, &details).await;
-    let mut output = only_messages(execution_id, notice.into_iter().collect());
+    messages.extend(parent_notice(core, instance, &details).await);
+    let mut output = only_messages(execution_id, messages);
     output.commit.history = vec![Event::at(now_ms, SENTINEL_EVENT_ID, instance, execution_id, None, kind)];
     output.commit.ending = Some(("Failed", details.display_message()));
     output.report.name.clone_from(&fetched.item.orchestration_name);
@@ -41,6 +43,16 @@ pub(super) async fn decide(core: &Core, fetched: &FetchedTurn, error: String, no
     output.report.execution_id = execution_id;
     output.report.ended = Some(Ending::Failed(details));
     Verdict::Commit { output: Box::new(output), keep: Keep::Nothing }
+}
+
+/// What is sent to parents that wanted to start an instance of this id, which are in the batch that is dropped.
+fn answers(fetched: &FetchedTurn) -> Vec<WorkItem> {
+    let item = &fetched.item;
+    let over = ended(Ended::Finished);
+    match outlast_engine::admit(&item.instance, item.execution_id, &over, item.messages.clone()) {
+        Admission::Ended(notices) => notices,
+        _ => Vec::new(),
+    }
 }
 
 /// For stores that do not say with the turn whether its execution has ended.

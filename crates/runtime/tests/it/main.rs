@@ -11,3 +11,4 @@ mod metrics;
 mod options;
 mod registry;
 mod successor;
+mod undecodable;
