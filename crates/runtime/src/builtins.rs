@@ -7,6 +7,7 @@ use outlast_engine::SystemCall;
 use outlast_provider::{Clock, Entropy};
 use serde::Deserialize;
 use std::sync::Arc;
+use std::time::Duration;
 
 #[derive(Deserialize)]
 struct KeyOfInstance {
@@ -35,8 +36,21 @@ pub(crate) fn builtins(
     })
 }
 
+/// How long to wait before a read is repeated that met a passing error.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
 async fn read_key(context: ActivityContext, input: String) -> Result<String, String> {
     let asked: KeyOfInstance = serde_json::from_str(&input).map_err(|error| error.to_string())?;
-    let value = context.get_client().get_kv_value(&asked.instance_id, &asked.key).await;
-    serde_json::to_string(&value.map_err(|error| error.to_string())?).map_err(|error| error.to_string())
+    let client = context.get_client();
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match client.get_kv_value(&asked.instance_id, &asked.key).await {
+            // Storage trouble is not the orchestration's: the lease is renewed until the store can be read.
+            Err(error) if error.is_retryable() => tokio::time::sleep(pause).await,
+            Err(error) => return Err(error.to_string()),
+            Ok(value) => return serde_json::to_string(&value).map_err(|error| error.to_string()),
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
 }
