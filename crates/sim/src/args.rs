@@ -1,17 +1,21 @@
 //! The command line of the simulator.
 
-use outlast_sim::{Bug, Cut, Fault};
+use outlast_sim::{Bug, Cut, Fault, Level, Sweep, script_names, sweep_fault_names};
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) const USAGE: &str = "\
-usage: cargo xtask sim [--seeds A..B | --minutes N | --seed S | --score A..B] [--bug NAME] [--json FILE]
+usage: cargo xtask sim [--seeds A..B | --minutes N | --seed S | --score A..B | --sweep LEVEL] [--bug NAME] [--json FILE]
   --seeds A..B           run these worlds, those that once failed first (default 0..500)
   --minutes N            run worlds for so long, from the first seed of --seeds on
   --seed S               run one world and print its trace
   --without FAULT,..     leave these faults out of it
   --without-roots ID,..  leave these instances out of it
   --score A..B           run each known defect until one of these worlds finds it
+  --sweep LEVEL          tell thirty stories again with a fault at each moment: calls, statements, polls or all
+  --script NAME          of these only this one
+  --at K --fault NAME    of its moments only this one
+  --seed S --one-in N    one moment in so many
   --bug NAME             give the world a defect, which must then be found
   --json FILE            write the figures of the run to this file";
 
@@ -23,6 +27,7 @@ pub(crate) enum Job {
     /// From a seed on.
     Minutes(u64, Duration),
     Score(Vec<u64>),
+    Sweep(Sweep),
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -41,6 +46,8 @@ impl Args {
         let mut args = args.into_iter();
         let mut seeds = 0..500;
         let mut job = None;
+        let mut sweep = Sweep::default();
+        let mut sweeps = false;
         let mut parsed = Self { job: Job::Many(Vec::new()), bug: None, cut: Cut::default(), json: None };
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
@@ -55,16 +62,44 @@ impl Args {
                     let name = value()?;
                     parsed.bug = Some(Bug::parse(&name).ok_or_else(|| format!("there is no bug '{name}'"))?);
                 }
+                "--sweep" => {
+                    sweep.levels = levels(&value()?)?;
+                    sweeps = true;
+                }
+                "--script" => sweep.script = Some(one_of(value()?, &script_names(), "script")?),
+                "--at" => sweep.at = Some(value()?.parse().map_err(|_| "--at needs a number")?),
+                "--fault" => sweep.fault = Some(one_of(value()?, &sweep_fault_names(), "fault")?),
+                "--one-in" => sweep.one_in = number(&value()?)?.max(1),
                 "--json" => parsed.json = Some(value()?.into()),
                 _ => return Err(format!("unknown argument '{arg}'")),
             }
         }
         parsed.job = match job {
+            Some(Job::One(seed)) if sweeps => Job::Sweep(Sweep { seed, ..sweep }),
+            _ if sweeps => Job::Sweep(sweep),
             Some(Job::Minutes(_, time)) => Job::Minutes(seeds.start, time),
             Some(job) => job,
             None => Job::Many(with_old_failures(seeds)),
         };
         Ok(parsed)
+    }
+}
+
+fn levels(text: &str) -> Result<Vec<Level>, String> {
+    match text {
+        "all" => Ok(Level::ALL.to_vec()),
+        "calls" => Ok(vec![Level::Calls, Level::SqliteCalls]),
+        other => {
+            let level = Level::ALL.iter().find(|level| level.name() == other);
+            level.map(|level| vec![*level]).ok_or_else(|| format!("there is no level '{other}'"))
+        }
+    }
+}
+
+fn one_of(text: String, known: &[impl AsRef<str>], what: &str) -> Result<String, String> {
+    match known.iter().any(|known| known.as_ref() == text) {
+        true => Ok(text),
+        false => Err(format!("there is no {what} '{text}'")),
     }
 }
 
@@ -137,6 +172,24 @@ mod tests {
     fn minutes_begin_at_the_first_seed() {
         for line in ["--minutes 2 --seeds 50..60", "--seeds 50..60 --minutes 2"] {
             assert_eq!(parse(line).unwrap().job, Job::Minutes(50, Duration::from_secs(120)), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_sweep_can_be_cut_down_to_one_run() {
+        let line = "--sweep statements --script hello --at 7 --fault fails-after --seed 3 --one-in 10";
+        let sweep = Sweep {
+            levels: vec![Level::Statements],
+            script: Some("hello".to_string()),
+            at: Some(7),
+            fault: Some("fails-after".to_string()),
+            seed: 3,
+            one_in: 10,
+        };
+        assert_eq!(parse(line).unwrap().job, Job::Sweep(sweep));
+        assert_eq!(parse("--sweep all").unwrap().job, Job::Sweep(Sweep::default()));
+        for line in ["--sweep nothing", "--sweep calls --script no", "--sweep calls --fault no"] {
+            assert!(parse(line).is_err(), "{line}");
         }
     }
 

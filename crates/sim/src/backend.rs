@@ -36,8 +36,9 @@ impl Backend {
         let shared_clock: Arc<dyn Clock> = Arc::<OffClock>::clone(clock);
         let clock = Arc::clone(&shared_clock);
         let entropy = Arc::new(Seeded::new(plan.seed, "store"));
-        let statements =
-            Arc::new(Statements::new(plan.seed, plan.statement_faults, plan.store == StoreKind::Sqlite));
+        let spares_rollbacks = plan.store == StoreKind::Sqlite;
+        let statements = Statements::new(plan.seed, plan.statement_faults, spares_rollbacks);
+        let statements = Arc::new(statements.aimed(plan.aim.clone()));
         // Defects of a store are defects of the memory store.
         let kind = if bug.and_then(Bug::defect).is_some() { StoreKind::Memory } else { plan.store };
         let folder = (kind == StoreKind::SqliteFile).then(|| folder().expect("a folder can be made"));

@@ -1,10 +1,9 @@
 //! What clients do: start, send, cancel, wait; again and again until they are told that it was done. And look.
 
 use crate::plan::{Act, Root};
-use crate::program::ORCHESTRATION;
+use crate::program::{self, act, act::Done};
 use crate::shared::Shared;
 use crate::store::FaultyStore;
-use outlast_provider::StartOutcome;
 use outlast_runtime::{Client, ClientError, OrchestrationStatus};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +11,13 @@ use std::time::Duration;
 /// Instances that nobody ever starts have ids that begin so.
 pub(crate) const STRAY: &str = "stray";
 
+fn client(shared: &Arc<Shared>) -> Client {
+    Client::new(FaultyStore::for_client(shared)).with_codec(program::codec(shared.plan.seed))
+}
+
 /// Drives one instance to its end; returns how it ended.
 pub(crate) async fn drive(shared: Arc<Shared>, root: Root) -> (Root, OrchestrationStatus) {
-    let driver = Driver { client: Client::new(FaultyStore::for_client(&shared)), shared };
+    let driver = Driver { client: client(&shared), shared };
     let mut sent = 0;
     for (at, act) in &root.acts {
         driver.until(*at).await;
@@ -23,13 +26,14 @@ pub(crate) async fn drive(shared: Arc<Shared>, root: Root) -> (Root, Orchestrati
         }
     }
     let status = driver.wait(&root.instance).await;
+    driver.shared.must(act::after_the_end(&driver.client, &root, &status).await);
     (root, status)
 }
 
 /// Starts the same instance as another client, if ids may be started twice in this way.
 pub(crate) async fn rival(shared: Arc<Shared>, root: Root) {
     let Some((at, Act::StartOnce(None))) = root.acts.first() else { return };
-    let driver = Driver { client: Client::new(FaultyStore::for_client(&shared)), shared };
+    let driver = Driver { client: client(&shared), shared };
     let early = driver.shared.dice().below(200);
     driver.until((at + 100).saturating_sub(early)).await;
     while let Err(error) = driver.perform(&root, &Act::StartOnce(None), &mut 0).await {
@@ -39,7 +43,7 @@ pub(crate) async fn rival(shared: Arc<Shared>, root: Root) {
 
 /// Sends to instances that do not exist, which must hurt nobody.
 pub(crate) async fn stray(shared: Arc<Shared>, nth: usize, at: u64) {
-    let driver = Driver { client: Client::new(FaultyStore::for_client(&shared)), shared };
+    let driver = Driver { client: client(&shared), shared };
     driver.until(at).await;
     let instance = format!("{STRAY}{nth}");
     for attempt in 0.. {
@@ -56,7 +60,7 @@ pub(crate) async fn stray(shared: Arc<Shared>, nth: usize, at: u64) {
 
 /// Asks how things are, all the time.
 pub(crate) async fn look(shared: Arc<Shared>) {
-    let driver = Driver { client: Client::new(FaultyStore::for_client(&shared)), shared };
+    let driver = Driver { client: client(&shared), shared };
     let roots = &driver.shared.plan.roots;
     if roots.is_empty() {
         return;
@@ -116,24 +120,10 @@ impl Driver {
     /// Every try has data of its own, so that two deliveries of one cannot be taken for one delivery of two.
     async fn perform(&self, root: &Root, act: &Act, sent: &mut u64) -> Result<(), ClientError> {
         *sent += 1;
-        let (instance, data) = (root.instance.as_str(), format!("{}.{sent}", root.instance));
-        let client = &self.client;
-        match act {
-            Act::Start => client.start_orchestration(instance, ORCHESTRATION, root.program.input()).await,
-            Act::StartOnce(first) => {
-                let start =
-                    client.start_request(ORCHESTRATION).instance(instance).input(root.program.input());
-                let start = first.iter().fold(start, |start, queue| start.with_event(queue, data.clone()));
-                let receipt = start.send().await?;
-                if receipt.outcome == StartOutcome::Started {
-                    let started = self.shared.control().started(instance);
-                    self.shared.must(started);
-                }
-                Ok(())
-            }
-            Act::Enqueue(queue) => client.enqueue_event(instance, queue, data).await,
-            Act::Raise(name) => client.raise_event(instance, name, data).await,
-            Act::Cancel => client.cancel_instance(instance, "no longer wanted").await,
+        if act.perform(&self.client, root, *sent).await? == Done::Started {
+            let started = self.shared.control().started(&root.instance);
+            self.shared.must(started);
         }
+        Ok(())
     }
 }

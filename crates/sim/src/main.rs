@@ -3,9 +3,10 @@
 
 mod args;
 mod report;
+mod sweep_report;
 
 use args::{Args, Job};
-use outlast_sim::{BUGS, Bug, Settings, first_failures, run, run_many, run_while};
+use outlast_sim::{BUGS, Bug, Settings, first_failures, run, run_many, run_while, sweep};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -25,6 +26,11 @@ fn main() -> ExitCode {
         Job::One(seed) => one(seed, &Settings { keep_lines: usize::MAX, ..settings }),
         Job::Many(seeds) => report::summary(&run_many(&seeds, &settings), &settings, json),
         Job::Minutes(first, time) => report::summary(&for_minutes(first, time, &settings), &settings, json),
+        Job::Sweep(what) => {
+            let one = what.at.is_some();
+            let keep_lines = if one { usize::MAX } else { settings.keep_lines };
+            sweep_report::swept(&sweep(&what, &Settings { keep_lines, ..settings }), json, one)
+        }
         Job::Score(seeds) => score(&seeds, bug, json),
     }
 }

@@ -41,7 +41,10 @@ pub(crate) async fn run(shared: Arc<Shared>, node: usize) {
 impl Process {
     async fn live(&self, life: u64) {
         let shared = &self.shared;
-        let heart = Arc::new(Heart::new(self.last_beat()));
+        let heart = Arc::new(Heart::new(self.last_beat(life)));
+        if let Some(aim) = &shared.plan.aim {
+            aim.begins(self.node, life, &heart);
+        }
         let is_old = shared.plan.old_builds && self.node > 0;
         if is_old {
             shared.tally().happened(Fault::OldBuild);
@@ -64,7 +67,10 @@ impl Process {
     }
 
     /// The poll that it dies at, if it shall.
-    fn last_beat(&self) -> Option<u64> {
+    fn last_beat(&self, life: u64) -> Option<u64> {
+        if let Some(aim) = &self.shared.plan.aim {
+            return aim.last_beat(self.node, life);
+        }
         let mean = self.shared.plan.every_ms.get(&Fault::CrashAtPoll).filter(|_| self.shared.is_faulty())?;
         Some(self.shared.dice().below(*mean))
     }

@@ -1,12 +1,25 @@
-//! Panics, wherever they are caught: none of our code has a reason for one.
+//! Panics, wherever they are caught: none of our code has a reason for one, but for those that a program plans.
 
-use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
 
 thread_local! {
     /// What panicked on this thread since somebody began to collect.
     static COLLECTED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+    /// Whether the panic that begins is part of the story.
+    static PLANNED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Panics, as somebody planned. The runtime must contain it.
+pub(crate) fn planned(text: &str) -> ! {
+    PLANNED.set(true);
+    let unwinding = catch_unwind(|| panic!("{text}"));
+    PLANNED.set(false);
+    match unwinding {
+        Ok(never) => never,
+        Err(payload) => resume_unwind(payload),
+    }
 }
 
 /// Runs something. Panics on this thread are returned instead of printed, those that somebody catches too.
@@ -15,6 +28,9 @@ pub(crate) fn collect<T>(run: impl FnOnce() -> T) -> (Option<T>, Vec<String>) {
     HOOK.call_once(|| {
         let print = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
+            if PLANNED.get() {
+                return;
+            }
             let taken = COLLECTED.with_borrow_mut(|collected| {
                 collected.as_mut().map(|collected| collected.push(panic.to_string())).is_some()
             });
@@ -39,5 +55,7 @@ mod tests {
         assert!(panics.len() == 1 && panics[0].contains("caught inside"), "{panics:?}");
         let (ran, panics) = collect(|| -> u8 { panic!("not caught") });
         assert_eq!((ran, panics.len()), (None, 1));
+        let (ran, panics) = collect(|| catch_unwind(|| planned("as foreseen")).is_err());
+        assert_eq!((ran, panics), (Some(true), Vec::new()));
     }
 }

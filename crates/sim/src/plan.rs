@@ -1,11 +1,12 @@
 //! What a seed decides before its world begins: which faults, how often, how the nodes are set up, what is started.
 
 use crate::fault::Fault;
-use crate::program::{Program, generate};
+use crate::program::{self, act::root};
 use crate::rng::{Rng, Seeded};
+use crate::sweep::{self, Aim};
 use crate::world::Cut;
-use outlast_provider::Clock;
-use outlast_runtime::RuntimeOptions;
+use outlast_provider::{Clock, TagFilter};
+use outlast_runtime::{RuntimeOptions, UnregisteredBackoffConfig};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,24 +22,7 @@ pub(crate) enum StoreKind {
     SqliteMirrored,
 }
 
-/// A workload that a client drives.
-#[derive(Debug, Clone)]
-pub(crate) struct Root {
-    pub(crate) instance: String,
-    pub(crate) program: Program,
-    /// What the client does, in order of time.
-    pub(crate) acts: Vec<(u64, Act)>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Act {
-    Start,
-    /// Start by the additive call, which leaves an id alone that is taken; perhaps with a first message.
-    StartOnce(Option<String>),
-    Enqueue(String),
-    Raise(String),
-    Cancel,
-}
+pub(crate) use crate::program::act::{Act, Root};
 
 pub(crate) struct Plan {
     pub(crate) seed: u64,
@@ -69,6 +53,8 @@ pub(crate) struct Plan {
     /// Messages for instances that nobody ever starts, with their times.
     pub(crate) strays: Vec<u64>,
     pub(crate) roots: Vec<Root>,
+    /// One fault at one moment instead of all the others, in a sweep.
+    pub(crate) aim: Option<Arc<Aim>>,
 }
 
 /// Enough that no number of crashes reaches it.
@@ -134,6 +120,7 @@ impl Plan {
             max_attempts: if rng.per_mille(150) { 10 } else { NEVER_POISON },
             strays: (0..rng.below(3)).map(|_| rng.below(safety_ms)).collect(),
             roots: (0..rng.between(3, 6)).map(|nth| root(&mut rng, nth, safety_ms)).collect(),
+            aim: None,
         }
     }
 
@@ -195,7 +182,7 @@ impl Plan {
         let label = format!("node {node} life {life}");
         let mut rng = Rng::stream(self.seed, &label);
         let lease = Duration::from_millis(self.lease_ms);
-        RuntimeOptions {
+        let options = RuntimeOptions {
             dispatcher_long_poll_timeout: Duration::from_millis(rng.pick(&[100, 2_000, 30_000])),
             orchestration_concurrency: rng.pick(&[1, 1, 2, 3]),
             worker_concurrency: rng.pick(&[1, 1, 2, 3]),
@@ -212,35 +199,18 @@ impl Plan {
             max_sessions_per_runtime: rng.pick(&[1, 10]),
             worker_node_id: rng.per_mille(500).then(|| format!("node-{node}")),
             warm_executions: rng.pick(&[0, 1, 10_000, 10_000]),
+            worker_tag_filter: TagFilter::default_and(program::TAGS.iter().copied()),
+            codec: program::codec(self.seed),
+            unregistered_backoff: soon(),
             clock,
             entropy: Arc::new(Seeded::new(self.seed, &label)),
             ..RuntimeOptions::default()
-        }
+        };
+        if self.aim.is_some() { sweep::settled(options) } else { options }
     }
 }
 
-fn root(rng: &mut Rng, nth: u64, safety_ms: u64) -> Root {
-    let instance = format!("i{nth}");
-    let program = generate::program(rng, &instance);
-    let mut now = rng.below(safety_ms / 2);
-    let mut queues = program.messages_needed();
-    let start = match rng.below(3) {
-        0 => Act::Start,
-        1 => Act::StartOnce(None),
-        _ => Act::StartOnce(queues.pop()),
-    };
-    let mut acts = vec![(now, start)];
-    for queue in queues {
-        now += rng.below(1_500);
-        acts.push((now, Act::Enqueue(queue)));
-    }
-    for signal in program.signals_awaited() {
-        now += rng.below(1_000);
-        acts.push((now, Act::Raise(signal)));
-    }
-    if rng.per_mille(120) {
-        acts.push((acts[0].0 + rng.below(10_000), Act::Cancel));
-    }
-    acts.sort_by_key(|(at, _)| *at);
-    Root { instance, program, acts }
+/// How long work waits whose code a node does not know. Worlds are short.
+fn soon() -> UnregisteredBackoffConfig {
+    UnregisteredBackoffConfig { base_delay: Duration::from_millis(100), max_delay: Duration::from_secs(2) }
 }

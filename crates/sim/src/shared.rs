@@ -170,7 +170,7 @@ impl Shared {
     pub(crate) fn heal(&self) {
         self.note("WORLD", "healed");
         self.healed.store(true, Relaxed);
-        self.backend.statements.arm(false);
+        self.backend.statements.arm(self.plan.aim.is_some());
         self.healing.notify_waiters();
     }
 
@@ -212,6 +212,9 @@ impl Shared {
 
     /// The fault of the next call, if it has one.
     pub(crate) fn draw_fault(&self, op: &str, caller: &Caller) -> Option<Fault> {
+        if let Some(aim) = &self.plan.aim {
+            return aim.call(caller.node.is_some());
+        }
         if !self.is_faulty() {
             return None;
         }

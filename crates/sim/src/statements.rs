@@ -2,16 +2,19 @@
 
 use crate::fault::Fault;
 use crate::rng::Rng;
+use crate::sweep::Aim;
 use outlast_sqlite::{StatementFault, StatementFaults};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Strikes some statements while it is armed.
 pub(crate) struct Statements {
     /// In ten thousandths.
     rate: u64,
     spares_rollbacks: bool,
+    /// Or one of them, in a sweep.
+    aim: Option<Arc<Aim>>,
     armed: AtomicBool,
     state: Mutex<State>,
 }
@@ -24,7 +27,12 @@ struct State {
 impl Statements {
     pub(crate) fn new(seed: u64, rate: u64, spares_rollbacks: bool) -> Self {
         let state = State { dice: Rng::stream(seed, "statements"), struck: BTreeMap::new() };
-        Self { rate, spares_rollbacks, armed: AtomicBool::new(false), state: Mutex::new(state) }
+        Self { rate, spares_rollbacks, aim: None, armed: AtomicBool::new(false), state: Mutex::new(state) }
+    }
+
+    /// The same in a sweep.
+    pub(crate) fn aimed(self, aim: Option<Arc<Aim>>) -> Self {
+        Self { aim, ..self }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -33,12 +41,12 @@ impl Statements {
 
     /// Says whether it was armed before.
     pub(crate) fn arm(&self, armed: bool) -> bool {
-        self.armed.swap(armed && self.rate > 0, Relaxed)
+        self.armed.swap(armed && (self.rate > 0 || self.aim.is_some()), Relaxed)
     }
 
     /// Whether an error of a call may hide that it was done.
     pub(crate) fn leave_doubt(&self) -> bool {
-        self.rate > 0
+        self.rate > 0 || self.aim.as_ref().is_some_and(|aim| aim.leaves_doubt())
     }
 
     /// What was struck, by the verb of the statement.
@@ -58,10 +66,14 @@ impl StatementFaults for Statements {
             return None;
         }
         let mut state = self.state();
-        // Only a batch that failed needs these.
-        let is_rare = ["SAVEPOINT", "RELEASE", "ROLLBACK"].iter().any(|verb| sql.starts_with(verb));
-        let weight = if is_rare { 30 } else { 1 };
-        if state.dice.below(10_000) >= self.rate * weight {
+        if let Some(aim) = &self.aim {
+            let strike = aim.statement(sql)?;
+            let is_before = strike == StatementFault::Before;
+            let fault = if is_before { Fault::Statement } else { Fault::StatementDone };
+            *state.struck.entry((verb(sql), fault)).or_default() += 1;
+            return Some(strike);
+        }
+        if state.dice.below(10_000) >= self.rate {
             return None;
         }
         let (fault, strike) = match state.dice.per_mille(600) {

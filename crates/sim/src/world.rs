@@ -8,6 +8,7 @@ use crate::node;
 use crate::panics;
 use crate::plan::{Plan, Root, StoreKind};
 use crate::shared::Shared;
+use crate::sweep;
 use crate::tally::Tally;
 use outlast_runtime::OrchestrationStatus;
 use std::collections::BTreeSet;
@@ -61,7 +62,13 @@ pub struct Outcome {
 
 /// Runs a world to its end.
 pub fn run(seed: u64, settings: &Settings) -> Outcome {
-    let (ran, panics) = panics::collect(|| in_virtual_time(seed, settings));
+    run_plan(Plan::of(seed).without(&settings.cut), settings)
+}
+
+/// Runs the world of a plan.
+pub(crate) fn run_plan(plan: Plan, settings: &Settings) -> Outcome {
+    let seed = plan.seed;
+    let (ran, panics) = panics::collect(|| in_virtual_time(plan, settings));
     let mut outcome = ran.unwrap_or_else(|| Outcome {
         seed,
         failures: Vec::new(),
@@ -76,12 +83,13 @@ pub fn run(seed: u64, settings: &Settings) -> Outcome {
 }
 
 #[allow(clippy::expect_used, reason = "a tokio runtime without I/O needs nothing that could be missing")]
-fn in_virtual_time(seed: u64, settings: &Settings) -> Outcome {
+fn in_virtual_time(plan: Plan, settings: &Settings) -> Outcome {
+    let seed = plan.seed;
     // One thread and a clock that jumps when everybody waits: the order of everything follows from the seed.
     let builder = &mut tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_time().start_paused(true).build().expect("a runtime can be built");
     runtime.block_on(async {
-        let shared = Shared::new(Plan::of(seed).without(&settings.cut), settings).await;
+        let shared = Shared::new(plan, settings).await;
         World { shared: Arc::clone(&shared), recorder: Recorder::default() }.live().await;
         shared.over.store(true, Relaxed);
         let mut trace = shared.trace();
@@ -110,14 +118,18 @@ impl World {
         for node in 0..shared.plan.nodes {
             nodes.spawn(node::run(Arc::clone(&shared), node));
         }
-        nodes.spawn(weather(Arc::clone(&shared)));
-        nodes.spawn(client::look(Arc::clone(&shared)));
+        if shared.plan.aim.is_none() {
+            nodes.spawn(weather(Arc::clone(&shared)));
+            nodes.spawn(client::look(Arc::clone(&shared)));
+        }
         for (nth, at) in shared.plan.strays.iter().enumerate() {
             nodes.spawn(client::stray(Arc::clone(&shared), nth, *at));
         }
         let mut clients = Clients::new();
         for root in shared.plan.roots.clone() {
-            nodes.spawn(client::rival(Arc::clone(&shared), root.clone()));
+            if shared.plan.aim.is_none() {
+                nodes.spawn(client::rival(Arc::clone(&shared), root.clone()));
+            }
             clients.spawn(client::drive(Arc::clone(&shared), root));
         }
         let lived = tokio::select! {
@@ -148,6 +160,9 @@ impl World {
         for (root, status) in &told {
             check::ending::outcome(&shared, root, status)?;
             check::ending::detached(&shared, &snapshot, root)?;
+        }
+        if let Some(aim) = &shared.plan.aim {
+            sweep::endings(aim, &snapshot);
         }
         Ok(())
     }

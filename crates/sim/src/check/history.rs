@@ -97,7 +97,9 @@ fn failures(shared: &Shared, history: &[Event]) -> Result<(), String> {
 /// A completion whose body never began is made up.
 fn effects(shared: &Shared, instance: &str, execution_id: u64, history: &[Event]) -> Result<(), String> {
     let ours = history.iter().filter_map(|event| match &event.kind {
-        EventKind::ActivityScheduled { name, .. } if name == crate::program::ACTIVITY => Some(event.event_id),
+        EventKind::ActivityScheduled { name, .. } if crate::program::is_activity(name) => {
+            Some(event.event_id)
+        }
         _ => None,
     });
     let ours: BTreeSet<u64> = ours.collect();

@@ -3,6 +3,7 @@
 use super::Snapshot;
 use crate::client::STRAY;
 use crate::shared::Shared;
+use outlast_model::WorkItem;
 use outlast_provider::Clock;
 
 /// What should not be there when all instances have ended. Messages for instances that nobody ever started are orphans,
@@ -12,7 +13,10 @@ pub(crate) fn left_over(shared: &Shared, snapshot: &Snapshot) -> Vec<String> {
     let mut left = Vec::new();
     for message in &snapshot.messages {
         let target = message.item.target_instance();
-        if !target.starts_with(STRAY) {
+        // A child may be cancelled that its parent has never come to.
+        let is_orphan = matches!(message.item, WorkItem::CancelInstance { .. })
+            && !snapshot.instances.contains_key(target);
+        if !target.starts_with(STRAY) && !is_orphan {
             left.push(format!("message {} for '{target}'", message.item.kind_name()));
         }
     }

@@ -2,12 +2,13 @@
 //! decides the same on one that was built anew.
 
 use super::Snapshot;
+use crate::program;
 use crate::shared::Shared;
 use crate::witness::Turn;
 use outlast_engine::{
-    Admission, Commit, Execution, KvValue, Opening, ParentClosePolicy, Past, Setup, TurnInput,
+    Admission, Commit, Execution, KvValue, Opening, ParentClosePolicy, Past, Setup, SystemCall, TurnInput,
 };
-use outlast_model::{Event, limits::Limits};
+use outlast_model::{Event, EventKind, limits::Limits};
 use outlast_provider::{Clock, KvEntry, LoadedTurn, TurnCommit};
 use semver::Version;
 use std::collections::{BTreeMap, HashMap};
@@ -67,6 +68,10 @@ pub(crate) async fn again(shared: &Shared, turn: &Turn) -> Option<Commit> {
     let stored = loaded.history.first().filter(|_| !admitted.is_new);
     let stamp =
         stored.map_or_else(|| outlast_engine::new_stamp(false), |first| first.duroxide_version.clone());
+    if admitted.is_new && admitted.opening.version.is_none() {
+        // The newest version that the node knows, which may be of an older build.
+        return None;
+    }
     let id = admitted.execution_id;
     let mut execution = cold(shared, &turn.instance, id, admitted.opening, stamp, loaded.kv_snapshot)?;
     let input = TurnInput {
@@ -77,7 +82,14 @@ pub(crate) async fn again(shared: &Shared, turn: &Turn) -> Option<Commit> {
         random: &mut || 0,
         parent_close: ParentClosePolicy::default(),
     };
-    Some(outlast_engine::run(&mut execution, input).commit)
+    Some(outlast_engine::run(&mut execution, input).commit).filter(|commit| !draws_an_id(commit))
+}
+
+/// A unique id is another one when it is asked for again.
+fn draws_an_id(commit: &Commit) -> bool {
+    let guid = SystemCall::NewGuid.activity_name();
+    let is_it = |kind: &EventKind| matches!(kind, EventKind::ActivityScheduled { name, .. } if *name == guid);
+    commit.history.iter().any(|event| is_it(&event.kind))
 }
 
 fn cold(
@@ -110,7 +122,7 @@ fn cold(
     let call = |context, input| -> outlast_engine::Code {
         Box::pin(async move { handler.invoke(context, input).await })
     };
-    Execution::new(setup, call).ok()
+    Execution::new(setup, call).ok().map(|execution| execution.with_codec(program::codec(shared.plan.seed)))
 }
 
 /// What a node wants to commit, next to what the same turn gives again.

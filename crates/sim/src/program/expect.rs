@@ -1,13 +1,22 @@
 //! What a program must print.
 
-use super::{Program, Step};
+use super::{Kin, NEW, OLD, Program, Step, Task};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The output of a program, word by word.
 struct Reader<'a> {
-    words: std::str::SplitWhitespace<'a>,
+    words: std::iter::Peekable<std::str::SplitWhitespace<'a>>,
     /// Messages and events that were read: each can be read once.
     read: BTreeSet<&'a str>,
+}
+
+/// What an instance has been told so far.
+#[derive(Default)]
+struct Instance<'p> {
+    keys: BTreeMap<&'p str, u64>,
+    execution: u64,
+    /// The version that the execution asked for.
+    version: Option<&'p str>,
 }
 
 impl Program {
@@ -17,63 +26,139 @@ impl Program {
             (true, Err("planned")) => Ok(()),
             (true, other) => Err(format!("it must fail as planned, not return {other:?}")),
             (false, Err(error)) => Err(format!("it failed: {error}")),
-            (false, Ok(output)) => {
-                let mut reader = Reader { words: output.split_whitespace(), read: BTreeSet::new() };
-                reader.program(self).map_err(|problem| format!("it printed '{output}': {problem}"))?;
-                match reader.words.next() {
-                    Some(word) => Err(format!("it printed '{output}': nothing may follow before '{word}'")),
-                    None => Ok(()),
-                }
-            }
+            (false, Ok(output)) => self.check_output(&plain(output)),
+        }
+    }
+
+    fn check_output(&self, output: &str) -> Result<(), String> {
+        let mut reader = Reader { words: output.split_whitespace().peekable(), read: BTreeSet::new() };
+        reader.program(self, None).map_err(|problem| format!("it printed '{output}': {problem}"))?;
+        match reader.words.next() {
+            Some(word) => Err(format!("it printed '{output}': nothing may follow before '{word}'")),
+            None => Ok(()),
         }
     }
 }
 
+/// The output of a program that may have been typed: no program prints a quote.
+pub(crate) fn plain(output: &str) -> String {
+    match output.starts_with('"') {
+        true => serde_json::from_str(output).unwrap_or_else(|_| output.to_string()),
+        false => output.to_string(),
+    }
+}
+
+/// What an attempt that took too long prints.
+const TIMED_OUT: &str = "!timeout:_activity_timed_out";
+
 impl<'a> Reader<'a> {
-    fn program(&mut self, program: &Program) -> Result<(), String> {
-        let mut counts = BTreeMap::new();
-        for step in program.all_steps() {
-            self.step(step, &mut counts)?;
+    fn program(&mut self, program: &Program, version: Option<&str>) -> Result<(), String> {
+        let mut instance = Instance { version, ..Instance::default() };
+        for execution in 1..=u64::from(program.rounds) {
+            if execution > 1 {
+                instance.version = program.next.as_deref();
+            }
+            instance.execution = execution;
+            program.steps.iter().try_for_each(|step| self.step(step, &mut instance))?;
         }
         Ok(())
     }
 
-    fn step<'p>(&mut self, step: &'p Step, counts: &mut BTreeMap<&'p str, u64>) -> Result<(), String> {
+    fn step<'p>(&mut self, step: &'p Step, instance: &mut Instance<'p>) -> Result<(), String> {
         match step {
-            Step::Call(task) | Step::Session(task, _) | Step::Retry(task) => {
-                self.word(&[&format!("t{}", task.id)])
+            Step::Call(task, _) => self.word(&[&task.word()])?,
+            Step::Ask(task) => {
+                self.word(&[&task.word()])?;
+                self.message(false)?;
             }
-            Step::FanOut(tasks) => tasks.iter().try_for_each(|task| self.word(&[&format!("t{}", task.id)])),
-            Step::Timer(_) => self.word(&["timer"]),
-            Step::Race(task, _) => self.word(&[&format!("t{}", task.id), "late"]),
-            Step::Child(program) => {
-                self.word(&["("])?;
-                self.child(program)
-            }
-            Step::ChildRace(program, _) => match self.words.next() {
-                Some("late") => Ok(()),
-                Some("(") => self.child(program),
-                other => Err(format!("expected a child or 'late', not {other:?}")),
+            Step::FanOut(tasks, _) => tasks.iter().try_for_each(|task| self.word(&[&task.word()]))?,
+            Step::First(tasks, _) => self.one_of(tasks.iter())?,
+            Step::Timer(_) => self.word(&["timer"])?,
+            Step::Race(task, _) => self.word(&[&task.word(), "late"])?,
+            Step::Race3(task, ..) => match self.is_next("read:") {
+                true => self.message(false)?,
+                false => self.word(&[&task.word(), "late"])?,
             },
-            Step::Detached(..) => self.word(&["detached"]),
-            Step::Dequeue(_) => self.message(false),
-            Step::DequeueOrLeave(..) | Step::Signal(..) => self.message(true),
-            Step::Count(key) => {
-                let count = counts.entry(key).or_default();
+            Step::TwoRaces(races) => {
+                races.iter().try_for_each(|(task, _)| self.word(&[&task.word(), "late"]))?;
+            }
+            Step::Mixed(task, _, program) => {
+                self.word(&[&task.word()])?;
+                self.word(&["timer"])?;
+                self.child(program, &Kin::default())?;
+            }
+            Step::Retry(task, _, None) => self.word(&[&task.word()])?,
+            Step::Retry(task, _, Some(_)) => self.word(&[&task.word(), TIMED_OUT])?,
+            Step::Child(program, kin) => self.child(program, kin)?,
+            Step::ChildRace(program, _) => match self.is_next("late") {
+                true => self.word(&["late"])?,
+                false => self.child(program, &Kin::default())?,
+            },
+            Step::LeaveChild(_) | Step::LeaveActivity(_) => self.word(&["left"])?,
+            Step::ReadChild(..) => {
+                ["(", "seen=1", ")", "its:1"].iter().try_for_each(|word| self.word(&[word]))?;
+            }
+            Step::Detached(..) => self.word(&["detached"])?,
+            Step::Dequeue(..) => self.message(false)?,
+            Step::Drain(_, count, _) => (0..*count).try_for_each(|_| self.message(false))?,
+            Step::DequeueOrLeave(..) | Step::Signal(..) => self.message(true)?,
+            Step::Count(..) | Step::Keys | Step::ClearKey(_) | Step::ClearKeys | Step::Prune => {
+                self.keys(step, &mut instance.keys)?;
+            }
+            Step::Status(status) => self.word(&[&format!("status:{status}")])?,
+            Step::ResetStatus => self.word(&["status:"])?,
+            Step::Now => self.word(&["now"])?,
+            Step::Guid => self.word(&["guid"])?,
+            Step::Look => self.word(&[&format!("look:{}", instance.execution)])?,
+            Step::Version => match instance.version {
+                Some(version) => self.word(&[&format!("v:{version}")])?,
+                // Whatever the node that began the execution has as its newest.
+                None => self.word(&[&format!("v:{OLD}"), &format!("v:{NEW}")])?,
+            },
+        }
+        Ok(())
+    }
+
+    fn keys<'p>(&mut self, step: &'p Step, keys: &mut BTreeMap<&'p str, u64>) -> Result<(), String> {
+        match step {
+            Step::Count(key, _) => {
+                let count = keys.entry(key).or_default();
                 *count += 1;
                 self.word(&[&format!("{key}={count}")])
             }
-            Step::Status(_) => Ok(()),
-            Step::Now => self.word(&["now"]),
+            Step::ClearKey(key) => {
+                keys.remove(key.as_str());
+                self.word(&["cleared:"])
+            }
+            Step::ClearKeys => {
+                keys.clear();
+                self.word(&["cleared:0"])
+            }
+            Step::Prune => self.word(&[&format!("pruned:0,{}", std::mem::take(keys).len())]),
+            _ => {
+                let all: Vec<String> = keys.iter().map(|(key, count)| format!("{key}={count}")).collect();
+                self.word(&[&format!("keys:{}", all.join(","))])
+            }
         }
     }
 
-    fn child(&mut self, program: &Program) -> Result<(), String> {
+    fn one_of<'p>(&mut self, tasks: impl Iterator<Item = &'p Task>) -> Result<(), String> {
+        let words: Vec<String> = tasks.map(Task::word).collect();
+        self.word(&words.iter().map(String::as_str).collect::<Vec<&str>>())
+    }
+
+    fn child(&mut self, program: &Program, kin: &Kin) -> Result<(), String> {
+        self.word(&["("])?;
         match program.fails {
+            _ if kin.may_be_cancelled && self.is_next("!canceled") => drop(self.words.next()),
             true => self.word(&["!planned"])?,
-            false => self.program(program)?,
+            false => self.program(program, kin.version.as_deref())?,
         }
         self.word(&[")"])
+    }
+
+    fn is_next(&mut self, start: &str) -> bool {
+        self.words.peek().is_some_and(|word| word.starts_with(start))
     }
 
     fn word(&mut self, allowed: &[&str]) -> Result<(), String> {
@@ -99,21 +184,29 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::Task;
+    use crate::program::{End, Take, Way};
+
+    fn task(id: u64) -> Task {
+        Task { id, ..Task::default() }
+    }
+
+    fn check(steps: Vec<Step>, output: &str) -> Result<(), String> {
+        Program { rounds: 2, steps, ..Program::default() }.check(Ok(output))
+    }
 
     #[test]
     fn programs_know_what_they_print() {
-        let task = |id| Task { id, ms: 0, failures: 0 };
-        let child = Program { rounds: 1, steps: vec![Step::Call(task(2))], fails: false };
+        let child = Program::once(vec![Step::Call(task(2), Way::Plain)]);
         let steps = vec![
             Step::Race(task(1), 5),
-            Step::Child(Box::new(child)),
-            Step::Count("k".to_string()),
-            Step::Dequeue("q".to_string()),
+            Step::Child(Box::new(child), Kin::default()),
+            Step::Count("k".to_string(), false),
+            Step::Dequeue("q".to_string(), Take::Plain),
         ];
-        let program = Program { rounds: 2, steps, fails: false };
+        let program = Program { rounds: 2, steps, ..Program::default() };
         let good = "t1 ( t2 ) k=1 read:a late ( t2 ) k=2 read:b";
         assert_eq!(program.check(Ok(good)), Ok(()));
+        assert_eq!(program.check(Ok(&format!("{good:?}"))), Ok(()), "typed");
         for bad in [
             "t1 ( t2 ) k=1 read:a late ( t2 ) k=1 read:b",
             "t1 ( t2 ) k=1 read:a late ( t2 ) k=2 read:a",
@@ -125,5 +218,35 @@ mod tests {
         }
         assert!(program.check(Err("no")).is_err());
         assert_eq!(Program { fails: true, ..program }.check(Err("planned")), Ok(()));
+    }
+
+    #[test]
+    fn keys_and_versions_are_followed() {
+        let count = |key: &str| Step::Count(key.to_string(), false);
+        let steps = vec![count("a"), count("b"), Step::Keys, Step::ClearKey("b".to_string())];
+        assert_eq!(
+            check(steps.clone(), "a=1 b=1 keys:a=1,b=1 cleared: a=2 b=1 keys:a=2,b=1 cleared:"),
+            Ok(())
+        );
+        assert!(check(steps, "a=1 b=1 keys:a=1,b=1 cleared: a=2 b=2 keys:a=2,b=2 cleared:").is_err());
+        assert_eq!(check(vec![count("a"), Step::Prune], "a=1 pruned:0,1 a=1 pruned:0,1"), Ok(()));
+        assert!(check(vec![count("a"), Step::ClearKeys], "a=1 cleared:0 a=2 cleared:0").is_err());
+        let child = Program::once(vec![Step::Version]);
+        let kin = Kin { version: Some(OLD.to_string()), may_be_cancelled: true, ..Kin::default() };
+        let steps = vec![Step::Child(Box::new(child), kin), Step::Look];
+        assert_eq!(check(steps.clone(), "( v:1.0.0 ) look:1 ( !canceled:_why ) look:2"), Ok(()));
+        assert!(check(steps.clone(), "( v:2.0.0 ) look:1 ( v:1.0.0 ) look:2").is_err());
+        assert!(check(steps, "( v:1.0.0 ) look:1 ( v:1.0.0 ) look:1").is_err());
+    }
+
+    #[test]
+    fn failures_are_expected_of_those_that_fail() {
+        let fails = Task { end: End::Fails, ..task(1) };
+        let steps = vec![Step::Retry(fails, Way::Plain, None)];
+        assert_eq!(check(steps.clone(), "!t1-fails !t1-fails"), Ok(()));
+        assert!(check(steps, "t1 !t1-fails").is_err());
+        assert!(check(vec![Step::Call(task(1), Way::Plain)], "t1 !t1-fails").is_err());
+        let limited = vec![Step::Retry(task(1), Way::Typed, Some(5))];
+        assert_eq!(check(limited, "t1 !timeout:_activity_timed_out"), Ok(()));
     }
 }

@@ -1,11 +1,12 @@
 //! Drawing programs.
 
-use super::{Program, Step, Task};
+use super::weights::{Kind, Place, choose};
+use super::{End, Kin, Launch, NEW, OLD, Program, Step, TAGS, Take, Task, Wait, Way};
 use crate::rng::Rng;
 
 /// A program for a client to start.
 pub(crate) fn program(rng: &mut Rng, instance: &str) -> Program {
-    let mut draw = Draw { rng, instance, ids: 0 };
+    let mut draw = Draw { rng, instance, ids: 0, drained: false };
     draw.program(0)
 }
 
@@ -13,48 +14,178 @@ struct Draw<'a> {
     rng: &'a mut Rng,
     instance: &'a str,
     ids: u64,
+    /// One crowd of messages is enough for a program.
+    drained: bool,
 }
+
+/// More than the contract carries over, and more than it delivers in a turn.
+const CROWD: u64 = 105;
 
 impl Draw<'_> {
     fn program(&mut self, depth: u32) -> Program {
         let longest = if depth == 0 { 5 } else { 2 };
-        let steps = (0..self.rng.between(1, longest)).map(|_| self.step(depth)).collect();
-        let rounds = if self.rng.per_mille(300) { 2 + u32::from(self.rng.per_mille(300)) } else { 1 };
-        Program { rounds, steps, fails: self.rng.per_mille(60) }
+        let steps: Vec<Step> = (0..self.rng.between(1, longest)).map(|_| self.step(depth)).collect();
+        let mut rounds = if self.rng.per_mille(300) { 2 + u32::from(self.rng.per_mille(300)) } else { 1 };
+        if steps.iter().any(|step| matches!(step, Step::Drain(..))) {
+            // What is not read before the execution ends may be more than is carried over.
+            rounds = 1;
+        }
+        let next = (rounds > 1 && self.rng.per_mille(300)).then(|| self.version());
+        Program { rounds, steps, fails: self.rng.per_mille(60), next }
     }
 
     fn step(&mut self, depth: u32) -> Step {
-        // Only what a client started can be sent to, and nesting ends somewhere.
-        let kinds = if depth == 0 { 18 } else { 10 };
-        let kind = self.rng.below(kinds);
-        let nested = depth < 2;
+        let fits = |place| match place {
+            Place::Anywhere => true,
+            Place::Parent => depth < 2,
+            Place::Root => depth == 0,
+        };
+        let kind = choose(fits, |total| self.rng.below(total));
         match kind {
-            0 => Step::Call(self.task()),
-            1 => Step::FanOut((0..self.rng.between(2, 5)).map(|_| self.task()).collect()),
-            2 => Step::Timer(self.rng.between(0, 3_000)),
-            3 => Step::Race(self.task(), self.rng.between(0, 1_500)),
-            4 => Step::Session(self.task(), format!("s{}", self.rng.below(3))),
-            5 => Step::Retry(Task { failures: self.small(2), ..self.task() }),
-            6 => Step::Count(format!("k{}", self.rng.below(2))),
-            7 => Step::Status(format!("at {}", self.rng.below(100))),
-            8 => Step::Now,
-            9 | 10 if nested => Step::Child(Box::new(self.program(depth + 1))),
-            11 if nested => Step::ChildRace(Box::new(self.program(depth + 1)), self.rng.between(0, 3_000)),
-            12 => Step::Signal(format!("e{}", self.rng.below(2)), self.rng.between(500, 3_000)),
-            13 | 15 | 16 => Step::Dequeue(format!("q{}", self.rng.below(2))),
+            Kind::Call => self.call(),
+            Kind::Ask => Step::Ask(Task { end: End::Sends, ..self.task() }),
+            Kind::FanOut => Step::FanOut(self.tasks(5), self.flip()),
+            Kind::First => Step::First(self.tasks(3), self.flip()),
+            Kind::Timer => Step::Timer(self.rng.between(0, 3_000)),
+            Kind::Race => Step::Race(self.task(), self.limit()),
+            Kind::Race3 => Step::Race3(self.task(), self.limit(), self.event()),
+            Kind::TwoRaces => Step::TwoRaces([(self.task(), self.limit()), (self.task(), self.limit())]),
+            Kind::Mixed => Step::Mixed(self.task(), self.limit(), self.child(depth)),
+            Kind::Retry => self.retry(),
+            Kind::Child => {
+                let program = self.child(depth);
+                Step::Child(program, self.kin())
+            }
+            Kind::ChildRace => Step::ChildRace(self.child(depth), self.rng.between(0, 3_000)),
+            Kind::CancelledChild => {
+                let kin = Kin { name: Some(self.id()), may_be_cancelled: true, ..Kin::default() };
+                Step::Child(self.child(depth), kin)
+            }
+            Kind::LeaveChild => Step::LeaveChild(self.child(depth)),
+            Kind::LeaveActivity => Step::LeaveActivity(self.task()),
+            Kind::ReadChild => Step::ReadChild(self.id(), self.flip()),
+            Kind::Detached => self.detached(),
+            Kind::Dequeue => self.dequeue(),
             // Another queue: what is read here must not be missing there.
-            14 => match self.rng.per_mille(500) {
-                true => Step::DequeueOrLeave("maybe".to_string(), self.rng.between(100, 2_000)),
-                false => {
-                    let id = self.id();
-                    let instance = format!("{}-d{id}", self.instance);
-                    // Continuing as new would start the same id again.
-                    let program = Program { rounds: 1, steps: vec![Step::Call(self.task())], fails: false };
-                    Step::Detached(instance, Box::new(program))
-                }
+            Kind::DequeueOrLeave => Step::DequeueOrLeave("maybe".to_string(), self.rng.between(100, 2_000)),
+            Kind::Drain if self.drained => self.call(),
+            Kind::Drain => {
+                self.drained = true;
+                Step::Drain("crowd".to_string(), CROWD, self.rng.between(1_000, 5_000))
+            }
+            Kind::Signal => self.signal(),
+            Kind::Count => Step::Count(format!("k{}", self.rng.below(2)), self.flip()),
+            Kind::Keys => Step::Keys,
+            Kind::Clear => match self.rng.below(3) {
+                0 => Step::ClearKey(format!("k{}", self.rng.below(2))),
+                1 => Step::ClearKeys,
+                _ => Step::Prune,
             },
-            _ => Step::Call(self.task()),
+            Kind::Status => match self.rng.below(3) {
+                0 => Step::ResetStatus,
+                _ => Step::Status(format!("at-{}", self.rng.below(100))),
+            },
+            Kind::Now => Step::Now,
+            Kind::Guid => Step::Guid,
+            Kind::Look => Step::Look,
+            Kind::Version => Step::Version,
         }
+    }
+
+    fn call(&mut self) -> Step {
+        let task = self.task();
+        let way = match self.rng.below(10) {
+            0..=3 => Way::Plain,
+            4 | 5 => Way::Typed,
+            6 | 7 => Way::Tagged(self.rng.pick(TAGS).to_string()),
+            8 => Way::Session(self.session()),
+            _ => Way::SessionTyped(self.session()),
+        };
+        Step::Call(task, way)
+    }
+
+    fn retry(&mut self) -> Step {
+        let failures = u32::try_from(self.rng.between(0, 2)).unwrap_or(0);
+        let task = Task { failures, ..self.task() };
+        let way = match self.rng.below(4) {
+            0 => Way::Plain,
+            1 => Way::Typed,
+            2 => Way::Session(self.session()),
+            _ => Way::SessionTyped(self.session()),
+        };
+        Step::Retry(task, way, self.rng.per_mille(300).then(|| self.limit() + 200))
+    }
+
+    fn child(&mut self, depth: u32) -> Box<Program> {
+        Box::new(self.program(depth + 1))
+    }
+
+    fn kin(&mut self) -> Kin {
+        let is_typed = self.rng.per_mille(300);
+        Kin {
+            name: self.rng.per_mille(400).then(|| self.id()),
+            version: (!is_typed && self.rng.per_mille(400)).then(|| self.version()),
+            is_typed,
+            may_be_cancelled: false,
+        }
+    }
+
+    fn detached(&mut self) -> Step {
+        let id = self.id();
+        let instance = format!("{}-d{id}", self.instance);
+        // Continuing as new would start the same id again.
+        let program = Program::once(vec![self.call(), Step::Version]);
+        let launch = match self.rng.below(5) {
+            0 => Launch::Plain,
+            1 => Launch::Typed,
+            2 => Launch::Versioned(self.version()),
+            3 => Launch::VersionedTyped(self.version()),
+            _ => Launch::Try,
+        };
+        Step::Detached(instance, Box::new(program), launch)
+    }
+
+    fn dequeue(&mut self) -> Step {
+        match self.rng.below(6) {
+            0 => Step::Dequeue("typed-q".to_string(), Take::Typed),
+            1 => Step::Dequeue("typed-q".to_string(), Take::TryTyped),
+            2 => Step::Dequeue("typed-q".to_string(), Take::PersistentTyped),
+            3 => Step::Dequeue(self.queue(), Take::Persistent),
+            _ => Step::Dequeue(self.queue(), Take::Plain),
+        }
+    }
+
+    fn signal(&mut self) -> Step {
+        let limit = self.rng.between(500, 3_000);
+        match self.rng.below(4) {
+            0 => Step::Signal("typed-e".to_string(), limit, Wait::Typed),
+            1 => Step::Signal("typed-e".to_string(), limit, Wait::TryTyped),
+            _ => Step::Signal(self.event(), limit, Wait::Plain),
+        }
+    }
+
+    fn queue(&mut self) -> String {
+        format!("q{}", self.rng.below(2))
+    }
+
+    fn event(&mut self) -> String {
+        format!("e{}", self.rng.below(2))
+    }
+
+    fn session(&mut self) -> String {
+        format!("s{}", self.rng.below(3))
+    }
+
+    fn version(&mut self) -> String {
+        self.rng.pick(&[OLD, NEW]).to_string()
+    }
+
+    fn limit(&mut self) -> u64 {
+        self.rng.between(0, 1_500)
+    }
+
+    fn flip(&mut self) -> bool {
+        self.rng.per_mille(500)
     }
 
     fn id(&mut self) -> u64 {
@@ -62,8 +193,8 @@ impl Draw<'_> {
         self.ids
     }
 
-    fn small(&mut self, most: u64) -> u32 {
-        u32::try_from(self.rng.between(0, most)).unwrap_or(0)
+    fn tasks(&mut self, most: u64) -> Vec<Task> {
+        (0..self.rng.between(2, most)).map(|_| self.task()).collect()
     }
 
     /// Some activities outlive a lease, and some the whole world if nobody renewed it.
@@ -73,6 +204,11 @@ impl Draw<'_> {
             6..=8 => self.rng.between(50, 2_000),
             _ => self.rng.between(2_000, 8_000),
         };
-        Task { id: self.id(), ms, failures: 0 }
+        let end = match self.rng.below(25) {
+            0 => End::Fails,
+            1 => End::Panics,
+            _ => End::Succeeds,
+        };
+        Task { id: self.id(), ms, failures: 0, end }
     }
 }

@@ -1,0 +1,90 @@
+//! Activities, alone and together.
+
+use super::{flat, ms, text};
+use crate::program::work::{ACTIVITY, Done, TYPED_ACTIVITY};
+use crate::program::{Task, Way};
+use outlast_engine::{DurableFuture, Either2, Either3, OrchestrationContext};
+use outlast_model::{BackoffStrategy, RetryPolicy};
+use std::time::Duration;
+
+pub(super) fn plain(context: &OrchestrationContext, task: &Task) -> DurableFuture<Result<String, String>> {
+    context.schedule_activity(ACTIVITY, text(task))
+}
+
+pub(super) async fn call(context: &OrchestrationContext, task: &Task, way: &Way) -> String {
+    flat(match way {
+        Way::Plain => plain(context, task).await,
+        Way::Typed => typed(context.schedule_activity_typed(TYPED_ACTIVITY, task).await),
+        Way::Tagged(tag) => plain(context, task).with_tag(tag).await,
+        Way::Session(session) => context.schedule_activity_on_session(ACTIVITY, text(task), session).await,
+        Way::SessionTyped(session) => {
+            typed(context.schedule_activity_on_session_typed(TYPED_ACTIVITY, task, session).await)
+        }
+    })
+}
+
+fn typed(result: Result<Done, String>) -> Result<String, String> {
+    result.map(|done| format!("t{}", done.id))
+}
+
+pub(super) async fn fan_out(context: &OrchestrationContext, tasks: &[Task], join: bool) -> Vec<String> {
+    let calls: Vec<_> = tasks.iter().map(|task| plain(context, task)).collect();
+    let results = match join {
+        true => context.join(calls).await,
+        false => context.join_all(calls).await,
+    };
+    results.into_iter().map(flat).collect()
+}
+
+pub(super) async fn first(context: &OrchestrationContext, tasks: &[Task], race: bool) -> String {
+    let calls: Vec<_> = tasks.iter().map(|task| plain(context, task)).collect();
+    flat(match race {
+        true => context.race(calls).await,
+        false => context.select_all(calls).await.1,
+    })
+}
+
+pub(super) async fn race(context: &OrchestrationContext, task: &Task, limit: u64) -> String {
+    let (activity, timer) = (plain(context, task), context.schedule_timer(ms(limit)));
+    match context.select2(activity, timer).await {
+        Either2::First(result) => flat(result),
+        Either2::Second(()) => "late".to_string(),
+    }
+}
+
+pub(super) async fn race3(context: &OrchestrationContext, task: &Task, limit: u64, event: &str) -> String {
+    let (activity, timer) = (plain(context, task), context.schedule_timer(ms(limit)));
+    match context.select3(activity, timer, context.schedule_wait(event)).await {
+        Either3::First(result) => flat(result),
+        Either3::Second(()) => "late".to_string(),
+        Either3::Third(data) => format!("read:{data}"),
+    }
+}
+
+pub(super) async fn retry(
+    context: &OrchestrationContext,
+    task: &Task,
+    way: &Way,
+    limit: Option<u64>,
+) -> String {
+    let policy = RetryPolicy {
+        max_attempts: task.failures + 1,
+        backoff: BackoffStrategy::Fixed { delay: Duration::from_millis(100) },
+        timeout: limit.map(Duration::from_millis),
+    };
+    flat(match way {
+        // A retried activity cannot be tagged.
+        Way::Plain | Way::Tagged(_) => {
+            context.schedule_activity_with_retry(ACTIVITY, text(task), policy).await
+        }
+        Way::Typed => typed(context.schedule_activity_with_retry_typed(TYPED_ACTIVITY, task, policy).await),
+        Way::Session(session) => {
+            context.schedule_activity_with_retry_on_session(ACTIVITY, text(task), policy, session).await
+        }
+        Way::SessionTyped(session) => {
+            let call =
+                context.schedule_activity_with_retry_on_session_typed(TYPED_ACTIVITY, task, policy, session);
+            typed(call.await)
+        }
+    })
+}

@@ -1,0 +1,160 @@
+//! The orchestration that runs programs.
+
+mod activity;
+mod child;
+mod message;
+mod state;
+
+use super::{NEW, OLD, Program, Step, Take};
+use outlast_engine::{DurableFuture, OrchestrationContext};
+use outlast_runtime::registry::OrchestrationRegistry;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+pub(crate) const ORCHESTRATION: &str = "program";
+/// The same, registered over typed values.
+pub(crate) const TYPED_ORCHESTRATION: &str = "typed-program";
+
+/// The input of one execution.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct State {
+    program: Program,
+    round: u32,
+    /// What was printed so far.
+    out: Vec<String>,
+}
+
+impl Program {
+    /// The input that starts it.
+    pub(crate) fn state(&self) -> State {
+        State { program: self.clone(), round: 0, out: Vec::new() }
+    }
+
+    /// The same as text.
+    pub(crate) fn input(&self) -> String {
+        text(&self.state())
+    }
+}
+
+fn text<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// What a build knows: an old one has no new versions.
+pub(crate) fn orchestrations(is_old: bool) -> OrchestrationRegistry {
+    let mut builder = OrchestrationRegistry::builder();
+    for version in if is_old { &[OLD][..] } else { &[OLD, NEW] } {
+        builder = builder.register_versioned(ORCHESTRATION, version, run_text).register_versioned_typed(
+            TYPED_ORCHESTRATION,
+            version,
+            run,
+        );
+    }
+    builder.build()
+}
+
+async fn run_text(context: OrchestrationContext, input: String) -> Result<String, String> {
+    run(context, serde_json::from_str(&input).map_err(|error| error.to_string())?).await
+}
+
+/// What an execution holds until it ends.
+#[derive(Default)]
+struct Left(Vec<DurableFuture<Result<String, String>>>);
+
+async fn run(context: OrchestrationContext, mut state: State) -> Result<String, String> {
+    let program = state.program.clone();
+    let mut left = Left::default();
+    for step in &program.steps {
+        let printed = run_step(&context, step, &mut left).await;
+        state.out.extend(printed);
+    }
+    state.round += 1;
+    if state.round < program.rounds {
+        let is_typed = context.orchestration_name() == TYPED_ORCHESTRATION;
+        return match (program.next, is_typed) {
+            (Some(version), true) => {
+                // There is no typed form with a version; this is what it would send.
+                let input = context.codec().encode(&state)?;
+                context.continue_as_new_versioned(version, input).await
+            }
+            (Some(version), false) => context.continue_as_new_versioned(version, text(&state)).await,
+            (None, true) => context.continue_as_new_typed(&state).await,
+            (None, false) => context.continue_as_new(text(&state)).await,
+        };
+    }
+    match program.fails {
+        true => Err("planned".to_string()),
+        false => Ok(state.out.join(" ")),
+    }
+}
+
+async fn run_step(context: &OrchestrationContext, step: &Step, left: &mut Left) -> Vec<String> {
+    match step {
+        Step::Call(task, way) => vec![activity::call(context, task, way).await],
+        Step::Ask(task) => {
+            let asked = flat(activity::plain(context, task).await);
+            vec![asked, message::dequeue(context, &task.queue(), Take::Plain).await]
+        }
+        Step::FanOut(tasks, join) => activity::fan_out(context, tasks, *join).await,
+        Step::First(tasks, race) => vec![activity::first(context, tasks, *race).await],
+        Step::Timer(delay) => {
+            context.schedule_timer(ms(*delay)).await;
+            vec!["timer".to_string()]
+        }
+        Step::Race(task, limit) => vec![activity::race(context, task, *limit).await],
+        Step::Race3(task, limit, event) => vec![activity::race3(context, task, *limit, event).await],
+        Step::TwoRaces([(one, one_ms), (two, two_ms)]) => {
+            let (one, two) = (activity::race(context, one, *one_ms), activity::race(context, two, *two_ms));
+            let (one, two) = context.join2(one, two).await;
+            vec![one, two]
+        }
+        Step::Mixed(task, delay, program) => {
+            let child = context.schedule_sub_orchestration(ORCHESTRATION, program.input());
+            let timer = context.schedule_timer(ms(*delay));
+            let (task, (), child) = context.join3(activity::plain(context, task), timer, child).await;
+            [vec![flat(task), "timer".to_string()], nested(child)].concat()
+        }
+        Step::Retry(task, way, limit) => vec![activity::retry(context, task, way, *limit).await],
+        Step::Child(program, kin) => child::run(context, program, kin).await,
+        Step::ChildRace(program, limit) => child::race(context, program, *limit).await,
+        Step::LeaveChild(program) => {
+            left.0.push(context.schedule_sub_orchestration(ORCHESTRATION, program.input()));
+            vec!["left".to_string()]
+        }
+        Step::LeaveActivity(task) => {
+            left.0.push(activity::plain(context, task));
+            vec!["left".to_string()]
+        }
+        Step::ReadChild(name, is_typed) => child::read(context, *name, *is_typed).await,
+        Step::Detached(instance, program, launch) => {
+            vec![child::detach(context, instance, program, launch)]
+        }
+        Step::Dequeue(queue, take) => vec![message::dequeue(context, queue, *take).await],
+        Step::DequeueOrLeave(queue, limit) => vec![message::dequeue_or_leave(context, queue, *limit).await],
+        Step::Drain(queue, count, after) => message::drain(context, queue, *count, *after).await,
+        Step::Signal(name, limit, wait) => vec![message::signal(context, name, *limit, *wait).await],
+        local => state::run(context, local).await,
+    }
+}
+
+/// An outcome as one word.
+fn flat(result: Result<String, String>) -> String {
+    result.unwrap_or_else(|error| {
+        // The text of a panic has the id of a task in it, which is not the same in another run.
+        let panicked = error.split(['"', ' ']).find(|word| word.ends_with("-panics"));
+        format!("!{}", panicked.unwrap_or(&error).replace(char::is_whitespace, "_"))
+    })
+}
+
+/// What a child printed, in brackets.
+fn nested(result: Result<String, String>) -> Vec<String> {
+    let out = match result {
+        Ok(out) => out,
+        error => flat(error),
+    };
+    vec!["(".to_string(), out, ")".to_string()]
+}

@@ -1,0 +1,80 @@
+//! The activities of programs.
+
+use super::{End, Task};
+use crate::shared::Shared;
+use outlast_runtime::ActivityContext;
+use outlast_runtime::registry::ActivityRegistry;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) const ACTIVITY: &str = "work";
+/// The same, registered over typed values.
+pub(super) const TYPED_ACTIVITY: &str = "typed-work";
+
+/// What the typed activity returns.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Done {
+    pub(super) id: u64,
+}
+
+/// Whether an activity of this name is one of ours, and its effects are counted.
+pub(crate) fn is_activity(name: &str) -> bool {
+    name == ACTIVITY || name == TYPED_ACTIVITY
+}
+
+pub(crate) fn activities(shared: &Arc<Shared>) -> ActivityRegistry {
+    let (text, typed) = (Arc::clone(shared), Arc::clone(shared));
+    ActivityRegistry::builder()
+        .register(ACTIVITY, move |context, input: String| {
+            let shared = Arc::clone(&text);
+            async move {
+                let task: Task = serde_json::from_str(&input).map_err(|error| error.to_string())?;
+                work(shared, context, &task).await.map(|()| task.word())
+            }
+        })
+        .register_typed(TYPED_ACTIVITY, move |context, task: Task| {
+            let shared = Arc::clone(&typed);
+            async move { work(shared, context, &task).await.map(|()| Done { id: task.id }) }
+        })
+        .build()
+}
+
+async fn work(shared: Arc<Shared>, context: ActivityContext, task: &Task) -> Result<(), String> {
+    let runs = shared.effects().ran(&context, task);
+    let pause = tokio::time::sleep(Duration::from_millis(task.ms));
+    // Half of the activities listen to cancellation, the others have to be aborted.
+    if task.id.is_multiple_of(2) {
+        tokio::select! {
+            biased;
+            () = context.cancelled() => return Err("told to stop".to_string()),
+            () = pause => {}
+        }
+    } else {
+        pause.await;
+    }
+    if runs <= u64::from(task.failures) {
+        return Err(format!("failed {runs} times"));
+    }
+    match task.end {
+        End::Succeeds => Ok(()),
+        End::Fails => Err(format!("t{}-fails", task.id)),
+        End::Panics => crate::panics::planned(&format!("t{}-panics", task.id)),
+        End::Sends => {
+            send(&context, task, runs).await;
+            Ok(())
+        }
+    }
+}
+
+/// Tells its own instance, as often as it takes. Every try has data of its own.
+async fn send(context: &ActivityContext, task: &Task, runs: u64) {
+    let (client, instance) = (context.get_client(), context.instance_id());
+    for attempt in 0.. {
+        let data = format!("{instance}/{}.t{}.{runs}.{attempt}", context.execution_id(), task.id);
+        match client.enqueue_event(instance, task.queue(), data).await {
+            Ok(()) => return,
+            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What a sweep says, to people and to files.
+
+use crate::report::exit_code;
+use outlast_sim::{Level, Swept, script_names};
+use serde_json::json;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Failures that are shown in full.
+const SHOWN: usize = 3;
+/// Lines of the trace that are shown of them.
+const TAIL: usize = 40;
+
+pub(crate) fn swept(swept: &Swept, json: Option<&Path>, whole_trace: bool) -> ExitCode {
+    println!("{:<28}{:<14}{:>9}{:>9}{:>9}", "script", "level", "moments", "runs", "failed");
+    for row in &swept.rows {
+        println!(
+            "{:<28}{:<14}{:>9}{:>9}{:>9}",
+            row.script,
+            row.level.name(),
+            row.moments,
+            row.runs,
+            row.failed
+        );
+    }
+    for failure in swept.failures.iter().take(SHOWN) {
+        let skipped = if whole_trace { 0 } else { failure.lines.len().saturating_sub(TAIL) };
+        failure.lines.iter().skip(skipped).for_each(|line| println!("  {line}"));
+        failure.failures.iter().for_each(|text| println!("  FAILED: {text}"));
+        println!("  again: cargo xtask sim {}\n", failure.command);
+    }
+    for failure in swept.failures.iter().skip(SHOWN) {
+        let text: String = failure.failures.join("; ").chars().take(200).collect();
+        println!("cargo xtask sim {}: {text}", failure.command);
+    }
+    let calls = swept.runs(Level::Calls) + swept.runs(Level::SqliteCalls);
+    let (statements, polls) = (swept.runs(Level::Statements), swept.runs(Level::Polls));
+    let failed = swept.failures.len();
+    let runs = calls + statements + polls;
+    // Read by `cargo xtask test`.
+    println!("sweep: {} runs passed, {failed} failed", (runs + swept.rows.len()).saturating_sub(failed));
+    if let Some(path) = json {
+        let figures = json!({
+            "scripts": script_names().len(),
+            "call_runs": calls,
+            "statement_runs": statements,
+            "poll_runs": polls,
+            "failed": failed,
+        });
+        if let Err(error) = std::fs::write(path, format!("{figures:#}\n")) {
+            eprintln!("sim: {} could not be written: {error}", path.display());
+            return ExitCode::FAILURE;
+        }
+    }
+    exit_code(failed == 0)
+}
