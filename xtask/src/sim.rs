@@ -11,6 +11,7 @@ pub(crate) fn details() -> String {
         ("--minutes N", "run worlds for so long, from the first of --seeds on"),
         ("--seed S", "run one world and print its trace; --without leaves faults out"),
         ("--score A..B", "run each known defect until one of these worlds finds it"),
+        ("--sweep LEVEL", "tell stories with a fault at each moment: calls, statements, polls or all"),
         ("--bug NAME", "give the world a defect, which must then be found"),
         ("--json FILE", "write the figures of the run to this file"),
     ]);

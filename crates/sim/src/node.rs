@@ -45,7 +45,8 @@ impl Process {
         if let Some(aim) = &shared.plan.aim {
             aim.begins(self.node, life, &heart);
         }
-        let is_old = shared.plan.old_builds && self.node > 0;
+        // A rolling update comes to its end, too: until then old builds may take what they do not know from under a new one.
+        let is_old = shared.plan.old_builds && self.node > 0 && shared.is_faulty();
         if is_old {
             shared.tally().happened(Fault::OldBuild);
         }
@@ -59,7 +60,7 @@ impl Process {
         )
         .await;
         shared.note(&self.name, "up");
-        match self.end_of_life(&heart).await {
+        match self.end_of_life(&heart, is_old).await {
             End::Crash => self.crash(runtime).await,
             End::Shutdown(grace_ms) => self.stop(&heart, runtime, grace_ms).await,
         }
@@ -88,7 +89,7 @@ impl Process {
         }
     }
 
-    async fn end_of_life(&self, heart: &Heart) -> End {
+    async fn end_of_life(&self, heart: &Heart, is_old: bool) -> End {
         let shared = &self.shared;
         let mut crash = self.after(Fault::Crash);
         let mut shutdown = self.after(Fault::Shutdown);
@@ -104,7 +105,11 @@ impl Process {
                     return End::Crash;
                 }
                 // A kill may be on its way still. After that it lives for ever.
-                () = shared.healing(), if !is_healed => {}
+                () = shared.healing(), if !is_healed => {
+                    if is_old {
+                        return End::Shutdown(1_000);
+                    }
+                }
                 () = until(shared, &mut crash), if !is_healed => {
                     shared.tally().happened(Fault::Crash);
                     return End::Crash;

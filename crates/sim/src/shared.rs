@@ -213,7 +213,7 @@ impl Shared {
     /// The fault of the next call, if it has one.
     pub(crate) fn draw_fault(&self, op: &str, caller: &Caller) -> Option<Fault> {
         if let Some(aim) = &self.plan.aim {
-            return aim.call(caller.node.is_some());
+            return aim.call(caller.node);
         }
         if !self.is_faulty() {
             return None;

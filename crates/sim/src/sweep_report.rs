@@ -27,18 +27,17 @@ pub(crate) fn swept(swept: &Swept, json: Option<&Path>, whole_trace: bool) -> Ex
         let skipped = if whole_trace { 0 } else { failure.lines.len().saturating_sub(TAIL) };
         failure.lines.iter().skip(skipped).for_each(|line| println!("  {line}"));
         failure.failures.iter().for_each(|text| println!("  FAILED: {text}"));
-        println!("  again: cargo xtask sim {}\n", failure.command);
     }
-    for failure in swept.failures.iter().skip(SHOWN) {
-        let text: String = failure.failures.join("; ").chars().take(200).collect();
-        println!("cargo xtask sim {}: {text}", failure.command);
+    // This and the last line are read by `cargo xtask test`.
+    for failure in &swept.failures {
+        let text: String = failure.failures.join("; ").chars().take(300).collect();
+        println!("FAILED cargo xtask sim {}: {text}", failure.command);
     }
     let calls = swept.runs(Level::Calls) + swept.runs(Level::SqliteCalls);
     let (statements, polls) = (swept.runs(Level::Statements), swept.runs(Level::Polls));
     let failed = swept.failures.len();
     let runs = calls + statements + polls;
-    // Read by `cargo xtask test`.
-    println!("sweep: {} runs passed, {failed} failed", (runs + swept.rows.len()).saturating_sub(failed));
+    println!("sim: {} runs passed, {failed} failed", (runs + swept.rows.len()).saturating_sub(failed));
     if let Some(path) = json {
         let figures = json!({
             "scripts": script_names().len(),

@@ -4,14 +4,21 @@ use super::{Outcome, Tally};
 use crate::{process, sim};
 
 /// Enough to meet every kind of trouble often, few enough for every run of the tests.
-const SEEDS: [&str; 2] = ["--seeds", "0..2000"];
+const SEEDS: &[&str] = &["--seeds", "0..2000"];
 /// How many worlds each known defect may need.
-const SCORE: [&str; 2] = ["--score", "0..200"];
+const SCORE: &[&str] = &["--score", "0..200"];
+/// Stories with a fault at every call, and at some statements and polls.
+const SWEEPS: [&[&str]; 3] = [
+    &["--sweep", "calls"],
+    &["--sweep", "statements", "--one-in", "10"],
+    &["--sweep", "polls", "--one-in", "10"],
+];
 
 pub(super) fn run() -> Result<Outcome, String> {
     let mut tally = Tally::default();
-    for args in [SEEDS, SCORE] {
-        let command = process::cargo(&sim::call(&args.map(str::to_string)));
+    for args in [SEEDS, SCORE].into_iter().chain(SWEEPS) {
+        let args: Vec<String> = args.iter().map(|arg| arg.to_string()).collect();
+        let command = process::cargo(&sim::call(&args));
         let call = process::display(&command);
         let mut output = Output::default();
         let status = process::stream(command, |line| output.line(line))?;
@@ -33,6 +40,9 @@ impl Output {
             self.tally.fail(format!("cargo xtask sim --seed {}", failed.0));
         } else if let Some((bug, _)) = line.split_once(" NOT FOUND") {
             self.tally.fail(format!("cargo xtask sim {} --bug {}", SCORE.join(" "), bug.trim()));
+        } else if let Some((command, _)) = line.strip_prefix("FAILED ").and_then(|rest| rest.split_once(": "))
+        {
+            self.tally.fail(command);
         } else if let Some(passed) = line.strip_prefix("sim: ").and_then(passed) {
             self.tally.passed += passed;
             self.has_ended = true;
@@ -47,10 +57,11 @@ impl Output {
     }
 }
 
-/// How many seeds passed, or how many defects were found.
+/// How many seeds or runs passed, or how many defects were found.
 fn passed(summary: &str) -> Option<u64> {
     let (count, rest) = summary.split_once(' ')?;
-    let is_summary = rest.starts_with("seeds passed") || rest.starts_with("of ");
+    let is_summary =
+        ["seeds passed", "runs passed"].iter().any(|end| rest.starts_with(end)) || rest.starts_with("of ");
     is_summary.then_some(count)?.parse().ok()
 }
 
@@ -79,6 +90,12 @@ mod tests {
         let text = "LeaseNeverEnds    seed    0  I7\nKvReadEmpty  NOT FOUND in 200 seeds\nsim: 1 of 2 defects found, 9\n";
         let named = "cargo xtask sim --score 0..200 --bug KvReadEmpty".to_string();
         assert_eq!(read(text, false), (1, 1, vec![named]));
+    }
+
+    #[test]
+    fn runs_of_a_sweep_are_counted_too() {
+        let text = "hello polls 9 9 1\nFAILED cargo xtask sim --sweep polls --at 3: I1: gone\nsim: 8 runs passed, 1 failed\n";
+        assert_eq!(read(text, false), (8, 1, vec!["cargo xtask sim --sweep polls --at 3".to_string()]));
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! One fault at one chosen moment, and the counting of moments.
 
+use super::run::LEASE_MS;
 use crate::fault::Fault;
 use crate::heart::Heart;
 use outlast_sqlite::StatementFault;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// A moment, and what happens then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +33,8 @@ struct Seen {
     statements: Vec<bool>,
     /// First lives, by node.
     hearts: BTreeMap<usize, Arc<Heart>>,
+    /// Current lives, by node.
+    alive: BTreeMap<usize, Arc<Heart>>,
     /// How each instance ended that somebody outside can see.
     endings: BTreeMap<String, String>,
 }
@@ -57,13 +61,21 @@ impl Aim {
     }
 
     /// A call begins: its fault, if it is the one.
-    pub(crate) fn call(&self, by_node: bool) -> Option<Fault> {
-        let calls = &mut self.seen().calls;
-        calls.push(by_node);
-        match self.target {
-            Some(Target::Call(at, fault)) if at + 1 == calls.len() => Some(fault),
-            _ => None,
+    pub(crate) fn call(&self, node: Option<usize>) -> Option<Fault> {
+        let mut seen = self.seen();
+        seen.calls.push(node.is_some());
+        let Some(Target::Call(at, fault)) = self.target else { return None };
+        if at + 1 != seen.calls.len() {
+            return None;
         }
+        if fault != Fault::Stalled {
+            return Some(fault);
+        }
+        // The call waits, and so does everything else in the process.
+        if let Some(heart) = node.and_then(|node| seen.alive.get(&node)) {
+            stall(Arc::clone(heart));
+        }
+        Some(Fault::StallBefore)
     }
 
     /// A statement begins: its fault, if it is the one.
@@ -91,6 +103,7 @@ impl Aim {
 
     /// A life begins.
     pub(crate) fn begins(&self, node: usize, life: u64, heart: &Arc<Heart>) {
+        self.seen().alive.insert(node, Arc::clone(heart));
         if life == 0 {
             self.seen().hearts.insert(node, Arc::clone(heart));
         }
@@ -112,6 +125,15 @@ impl Aim {
     }
 }
 
+/// A process stands still until all its leases have ended.
+fn stall(heart: Arc<Heart>) {
+    heart.stall();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(5 * LEASE_MS / 2)).await;
+        heart.go_on();
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,7 +141,7 @@ mod tests {
     #[test]
     fn only_the_target_is_hit() {
         let aim = Aim::new(Some(Target::Call(1, Fault::LostAnswer)));
-        let hit: Vec<_> = (0..3).map(|_| aim.call(true)).collect();
+        let hit: Vec<_> = (0..3).map(|_| aim.call(Some(0))).collect();
         assert_eq!(hit, [None, Some(Fault::LostAnswer), None]);
         assert_eq!(aim.statement("COMMIT"), None);
         let aim = Aim::new(Some(Target::Statement(1, StatementFault::After)));

@@ -55,7 +55,7 @@ impl Level {
     }
 }
 
-/// Faults of calls. The last two are both ways to be slower than a lease.
+/// Faults of calls. The last three are ways to be slower than a lease: the call, its answer, or the whole process.
 const OF_CALLS: &[Fault] = &[
     Fault::ErrorBefore,
     Fault::CrashBefore,
@@ -63,6 +63,7 @@ const OF_CALLS: &[Fault] = &[
     Fault::CrashAfter,
     Fault::StallBefore,
     Fault::StallAfter,
+    Fault::Stalled,
 ];
 
 /// What to sweep.
@@ -195,7 +196,9 @@ impl Sweep {
         match level {
             Level::Calls | Level::SqliteCalls => {
                 for (at, by_node) in moments.calls.iter().enumerate() {
-                    let faults = OF_CALLS.iter().filter(|fault| *by_node || !fault.is_crash());
+                    let faults = OF_CALLS
+                        .iter()
+                        .filter(|fault| *by_node || !(fault.is_crash() || **fault == Fault::Stalled));
                     all.extend(faults.map(|fault| Target::Call(at, *fault)));
                 }
             }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Short enough that a lost one is soon over, long enough that slow activities are not renewed all the time.
-const LEASE_MS: u64 = 3_000;
+pub(super) const LEASE_MS: u64 = 3_000;
 
 /// What became of a story.
 pub(super) struct Told {
