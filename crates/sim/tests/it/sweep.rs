@@ -33,8 +33,9 @@ fn defects_are_found() {
         ("CommitForgetsWork", "chain", false),
         ("AcknowledgedNotDurable", "queue", false),
         ("WorkAckLosesCompletion", "hello", false),
-        ("AckAfterTakeover", "fan-out", true),
-        ("AckIgnoresExpiry", "hello", true),
+        ("LeaseNotExclusive", "fan-out", true),
+        ("AckSkipsTokenCheck", "fan-out", true),
+        ("AckDeletesLateArrivals", "fan-out", true),
     ] {
         let settings = Settings { bug: Bug::parse(bug), ..Settings::default() };
         assert!(settings.bug.is_some(), "{bug}");
