@@ -3,7 +3,6 @@
 use super::Snapshot;
 use crate::client::STRAY;
 use crate::shared::Shared;
-use outlast_model::WorkItem;
 use outlast_provider::Clock;
 
 /// What should not be there when all instances have ended. Messages for instances that nobody ever started are orphans,
@@ -11,11 +10,11 @@ use outlast_provider::Clock;
 pub(crate) fn left_over(shared: &Shared, snapshot: &Snapshot) -> Vec<String> {
     let now = shared.clock.now_ms();
     let mut left = Vec::new();
+    let witness = shared.witness();
     for message in &snapshot.messages {
         let target = message.item.target_instance();
-        // A child may be cancelled that its parent has never come to.
-        let is_orphan = matches!(message.item, WorkItem::CancelInstance { .. })
-            && !snapshot.instances.contains_key(target);
+        // A client may cancel a child that its parent has never come to.
+        let is_orphan = !snapshot.instances.contains_key(target) && witness.cancelled.contains(target);
         if !target.starts_with(STRAY) && !is_orphan {
             left.push(format!("message {} for '{target}'", message.item.kind_name()));
         }
