@@ -73,7 +73,10 @@ impl StatementFaults for Statements {
             *state.struck.entry((verb(sql), fault)).or_default() += 1;
             return Some(strike);
         }
-        if state.dice.below(10_000) >= self.rate {
+        // Only a batch that failed needs these.
+        let is_rare = ["SAVEPOINT", "RELEASE", "ROLLBACK"].iter().any(|verb| sql.starts_with(verb));
+        let weight = if is_rare { 30 } else { 1 };
+        if state.dice.below(10_000) >= self.rate * weight {
             return None;
         }
         let (fault, strike) = match state.dice.per_mille(600) {

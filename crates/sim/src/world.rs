@@ -118,9 +118,12 @@ impl World {
         for node in 0..shared.plan.nodes {
             nodes.spawn(node::run(Arc::clone(&shared), node));
         }
-        if shared.plan.aim.is_none() {
-            nodes.spawn(weather(Arc::clone(&shared)));
-            nodes.spawn(client::look(Arc::clone(&shared)));
+        match &shared.plan.aim {
+            Some(aim) => drop(nodes.spawn(Arc::clone(aim).revive())),
+            None => {
+                nodes.spawn(weather(Arc::clone(&shared)));
+                nodes.spawn(client::look(Arc::clone(&shared)));
+            }
         }
         for (nth, at) in shared.plan.strays.iter().enumerate() {
             nodes.spawn(client::stray(Arc::clone(&shared), nth, *at));

@@ -7,6 +7,7 @@ use outlast_sqlite::StatementFault;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// A moment, and what happens then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub(crate) enum Target {
 pub(crate) struct Aim {
     target: Option<Target>,
     seen: Mutex<Seen>,
+    /// A process stands still.
+    stalled: Notify,
 }
 
 /// What happened so far.
@@ -35,6 +38,7 @@ struct Seen {
     hearts: BTreeMap<usize, Arc<Heart>>,
     /// Current lives, by node.
     alive: BTreeMap<usize, Arc<Heart>>,
+    stalled: Option<Arc<Heart>>,
     /// How each instance ended that somebody outside can see.
     endings: BTreeMap<String, String>,
 }
@@ -53,7 +57,7 @@ pub(crate) struct Moments {
 
 impl Aim {
     pub(crate) fn new(target: Option<Target>) -> Arc<Self> {
-        Arc::new(Self { target, seen: Mutex::default() })
+        Arc::new(Self { target, seen: Mutex::default(), stalled: Notify::new() })
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -72,10 +76,19 @@ impl Aim {
             return Some(fault);
         }
         // The call waits, and so does everything else in the process.
-        if let Some(heart) = node.and_then(|node| seen.alive.get(&node)) {
-            stall(Arc::clone(heart));
-        }
+        let heart = node.and_then(|node| seen.alive.get(&node)).cloned();
+        heart.iter().for_each(|heart| heart.stall());
+        seen.stalled = heart;
+        self.stalled.notify_one();
         Some(Fault::StallBefore)
+    }
+
+    /// Lets a process that stands still go on when all its leases have ended.
+    pub(crate) async fn revive(self: Arc<Self>) {
+        self.stalled.notified().await;
+        tokio::time::sleep(Duration::from_millis(5 * LEASE_MS / 2)).await;
+        let stalled = self.seen().stalled.take();
+        stalled.iter().for_each(|heart| heart.go_on());
     }
 
     /// A statement begins: its fault, if it is the one.
@@ -123,15 +136,6 @@ impl Aim {
             endings: seen.endings.clone(),
         }
     }
-}
-
-/// A process stands still until all its leases have ended.
-fn stall(heart: Arc<Heart>) {
-    heart.stall();
-    tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(5 * LEASE_MS / 2)).await;
-        heart.go_on();
-    });
 }
 
 #[cfg(test)]

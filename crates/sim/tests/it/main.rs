@@ -1,5 +1,6 @@
 //! The simulator, simulated: it repeats itself, it finds what is there, and it meets trouble.
 
+mod model;
 mod sweep;
 
 use outlast_sim::{BUGS, Bug, Outcome, Settings, first_failure, run, run_many, shrink};
