@@ -8,10 +8,10 @@ use async_trait::async_trait;
 use outlast_memory::MemoryProvider;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceWatch,
-    Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnCommit,
-    TurnRequest, WorkRequest,
+    BoundedTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, HistoryBound,
+    InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
+    TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_sqlite::SqliteProvider;
 use std::collections::{BTreeMap, HashMap};
@@ -116,6 +116,24 @@ impl Provider for Mirror {
             Err(error) => Err(error.clone()),
         };
         let _ = self.same("load_turn", plain(&found), &plain(&expected));
+        found
+    }
+
+    async fn load_turn_within(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        bound: HistoryBound,
+    ) -> Answer<BoundedTurn> {
+        let found = self.store.load_turn_within(instance, execution_id, bound).await;
+        let expected = self.model.load_turn_within(instance, execution_id, bound).await;
+        // How a store measures what it does not read is its own affair.
+        let plain = |answer: &Answer<BoundedTurn>| match answer {
+            Ok(BoundedTurn::Whole(turn)) => Ok(format!("{:?}", turn.history)),
+            Ok(BoundedTurn::Oversized(turn)) => Ok(format!("{} events", turn.events)),
+            Err(error) => Err(error.clone()),
+        };
+        let _ = self.same("load_turn_within", plain(&found), &plain(&expected));
         found
     }
 

@@ -97,6 +97,9 @@ impl Process {
         let mut jump = self.after(Fault::ClockJump);
         loop {
             let is_healed = !shared.is_faulty();
+            if is_healed && is_old {
+                return End::Shutdown(1_000);
+            }
             tokio::select! {
                 biased;
                 () = shared.kill[self.node].notified() => return End::Crash,
@@ -105,11 +108,7 @@ impl Process {
                     return End::Crash;
                 }
                 // A kill may be on its way still. After that it lives for ever.
-                () = shared.healing(), if !is_healed => {
-                    if is_old {
-                        return End::Shutdown(1_000);
-                    }
-                }
+                () = shared.healing(), if !is_healed => {}
                 () = until(shared, &mut crash), if !is_healed => {
                     shared.tally().happened(Fault::Crash);
                     return End::Crash;

@@ -219,11 +219,10 @@ impl Shared {
             return None;
         }
         let mut dice = self.dice();
-        let weight = crate::tally::weight(op);
         let drawn = self.plan.rates.iter().find(|(fault, rate)| {
             fault.applies_to(op)
                 && (caller.node.is_some() || !fault.is_crash())
-                && dice.per_mille(**rate * weight)
+                && dice.per_mille(**rate * crate::tally::weight(op, **fault))
         });
         drawn.map(|(fault, _)| *fault)
     }

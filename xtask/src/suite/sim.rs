@@ -6,7 +6,7 @@ use crate::{process, sim};
 /// Enough to meet every kind of trouble often, few enough for every run of the tests.
 const SEEDS: &[&str] = &["--seeds", "0..2000"];
 /// How many worlds each known defect may need.
-const SCORE: &[&str] = &["--score", "0..300"];
+const SCORE: &[&str] = &["--score", "0..200"];
 /// Stories with a fault at every call, and at some statements and polls.
 const SWEEPS: [&[&str]; 3] = [
     &["--sweep", "calls"],
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn defects_are_counted_too() {
         let text = "LeaseNeverEnds    seed    0  I7\nKvReadEmpty  NOT FOUND in 200 seeds\nsim: 1 of 2 defects found, 9\n";
-        let named = "cargo xtask sim --score 0..300 --bug KvReadEmpty".to_string();
+        let named = "cargo xtask sim --score 0..200 --bug KvReadEmpty".to_string();
         assert_eq!(read(text, false), (1, 1, vec![named]));
     }
 

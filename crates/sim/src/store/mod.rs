@@ -12,10 +12,10 @@ use crate::witness::{Holder, Turn};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    Clock, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnCommit,
-    TurnRequest, WorkRequest, saturating_ms,
+    BoundedTurn, Clock, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
+    HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
+    StartRequest, TagFilter, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -278,6 +278,22 @@ impl Provider for FaultyStore {
             let mut loaded = self.inner().load_turn(instance, execution_id).await?;
             sabotage::load(&self.shared, &mut loaded);
             Ok(loaded)
+        };
+        self.read_call("load_turn", &format!("{instance}/{execution_id}"), call).await
+    }
+
+    async fn load_turn_within(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        bound: HistoryBound,
+    ) -> Result<BoundedTurn, ProviderError> {
+        let call = async {
+            let mut found = self.inner().load_turn_within(instance, execution_id, bound).await?;
+            if let BoundedTurn::Whole(loaded) = &mut found {
+                sabotage::load(&self.shared, loaded);
+            }
+            Ok(found)
         };
         self.read_call("load_turn", &format!("{instance}/{execution_id}"), call).await
     }
