@@ -67,12 +67,39 @@ pub(super) async fn recall(core: &Core, fetched: &mut FetchedTurn) -> Result<Kno
     };
     match loaded {
         BoundedTurn::Whole(LoadedTurn { history_error: Some(error), .. }) => Err(Unknown::Undecodable(error)),
-        BoundedTurn::Whole(loaded) => Ok(cold(loaded.history, loaded.kv_snapshot)),
+        BoundedTurn::Whole(loaded) => {
+            match hole(&loaded.history, &item.instance, item.execution_id, fetched.last_event_id) {
+                Some(hole) => Err(Unknown::Undecodable(hole)),
+                None => Ok(cold(loaded.history, loaded.kv_snapshot)),
+            }
+        }
         BoundedTurn::Oversized(turn) => {
             let reason = oversized(&item.instance, &turn, bound);
             Ok(Known { oversized: Some(reason), ..cold(turn.outline, turn.kv_snapshot) })
         }
     }
+}
+
+/// What is wrong with a history as a whole: events are counted from 1, without a gap, up to the one that the store knows
+/// as the last. A history with a hole may well replay, to another end.
+fn hole(events: &[Event], instance: &str, execution_id: u64, last: Option<u64>) -> Option<String> {
+    let mut expected = 0;
+    for event in events {
+        expected += 1;
+        if (event.event_id, event.instance_id.as_str(), event.execution_id)
+            != (expected, instance, execution_id)
+        {
+            return Some(format!(
+                "history of instance '{instance}', execution {execution_id}: event {} of instance '{}', execution {} is \
+                 where event {expected} belongs",
+                event.event_id, event.instance_id, event.execution_id
+            ));
+        }
+    }
+    let last = last.filter(|last| *last != expected)?;
+    Some(format!(
+        "history of instance '{instance}', execution {execution_id}: it ends with event {expected}, not with {last}"
+    ))
 }
 
 /// What no execution that runs can have stored, unless the limits were higher once or somebody else wrote it.
@@ -142,4 +169,42 @@ fn cold(history: Vec<Event>, kv: HashMap<String, KvEntry>) -> Known {
     let entry = |entry: KvEntry| KvValue { value: entry.value, updated_at_ms: entry.last_updated_at_ms };
     let kv = kv.into_iter().map(|(key, value)| (key, entry(value))).collect();
     Known { past: Past::of_history(&history), warm: None, history, kv, oversized: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use outlast_model::EventKind;
+
+    fn events(ids: &[u64]) -> Vec<Event> {
+        let kind = EventKind::TimerCreated { fire_at_ms: 0 };
+        ids.iter().map(|id| Event::at(0, *id, "i", 2, None, kind.clone())).collect()
+    }
+
+    fn found(ids: &[u64], last: u64) -> Option<String> {
+        hole(&events(ids), "i", 2, Some(last))
+    }
+
+    #[test]
+    fn a_whole_history_has_no_hole() {
+        assert_eq!(found(&[], 0), None);
+        assert_eq!(found(&[1, 2, 3], 3), None);
+        assert_eq!(hole(&events(&[1, 2]), "i", 2, None), None, "not every store knows the last event");
+    }
+
+    #[test]
+    fn events_that_are_missing_doubled_or_moved_are_a_hole() {
+        for (ids, last) in
+            [(&[1, 3][..], 3), (&[2, 3], 3), (&[1, 2, 2], 3), (&[2, 1], 2), (&[1, 2], 3), (&[1, 2, 3], 2)]
+        {
+            let hole = found(ids, last).unwrap_or_else(|| panic!("{ids:?} up to {last}"));
+            assert!(hole.contains("instance 'i', execution 2"), "{hole}");
+        }
+    }
+
+    #[test]
+    fn events_of_somebody_else_are_a_hole() {
+        assert!(hole(&events(&[1]), "j", 2, Some(1)).is_some());
+        assert!(hole(&events(&[1]), "i", 3, Some(1)).is_some());
+    }
 }
