@@ -151,15 +151,53 @@ pub(crate) fn unsigned(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
     Ok(u64::try_from(row.get::<_, i64>(index)?).unwrap_or(0))
 }
 
-/// A payload. One that somebody damaged is read as far as possible: it will not decode, and only its owner is told.
+/// A payload. One that somebody damaged is shown as far as possible; it does not decode, and only its owner is told.
 pub(crate) fn stored_text(row: &Row<'_>, index: usize) -> rusqlite::Result<String> {
     Ok(match row.get_ref(index)? {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        other => format!("{other:?}"),
+        ValueRef::Text(bytes) => match str::from_utf8(bytes) {
+            Ok(text) => text.to_string(),
+            // Repaired inside of a JSON string it would decode, to something that nobody wrote.
+            Err(_) => format!("not UTF-8: {}", String::from_utf8_lossy(bytes)),
+        },
+        other => format!("not text: {other:?}"),
     })
 }
 
-/// A delivery count.
+/// A delivery count. One that is no number counts from 0 again.
 pub(crate) fn attempts(row: &Row<'_>, index: usize) -> rusqlite::Result<u32> {
-    Ok(u32::try_from(row.get::<_, i64>(index)?).unwrap_or(u32::MAX))
+    Ok(match row.get_ref(index)? {
+        ValueRef::Integer(count) => u32::try_from(count).unwrap_or(u32::MAX),
+        _ => 0,
+    })
+}
+
+/// A time that something is looked at again, and no more than that; `None` for one that never comes.
+pub(crate) fn moment(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<i64>> {
+    Ok(match row.get_ref(index)? {
+        ValueRef::Integer(at) => Some(at),
+        #[allow(clippy::cast_possible_truncation, reason = "a damaged time saturates")]
+        ValueRef::Real(at) => Some(at as i64),
+        _ => None,
+    })
+}
+
+/// Whether a cell does not hold what its column must: then its row is damaged, and nothing else.
+pub(crate) fn is_about_a_cell(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error;
+    matches!(
+        error,
+        Error::InvalidColumnType(..)
+            | Error::FromSqlConversionFailure(..)
+            | Error::IntegralValueOutOfRange(..)
+            | Error::Utf8Error(..)
+    )
+}
+
+/// What a row holds, or what is wrong with one of its cells.
+pub(crate) fn readable<T>(read: rusqlite::Result<T>) -> rusqlite::Result<std::result::Result<T, String>> {
+    match read {
+        Ok(value) => Ok(Ok(value)),
+        Err(error) if is_about_a_cell(&error) => Ok(Err(error.to_string())),
+        Err(error) => Err(error),
+    }
 }

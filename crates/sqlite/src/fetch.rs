@@ -1,19 +1,20 @@
 //! Handing out a turn.
 
 use crate::command::Cx;
-use crate::db::{Result, attempts, column, stored_text, unsigned};
+use crate::db::{Result, attempts, column, moment, readable, stored_text, unsigned};
+use crate::message::{Tagged, bury, decode, tagged, visible};
 use crate::start::start_due;
 use crate::waiting::{RawTurn, TurnAsk};
 use crate::write::Seen;
 use crate::{history, kv, sql};
-use outlast_model::{WorkItem, json};
+use outlast_model::WorkItem;
 use outlast_provider::{DeadLetterQueue, DispatcherCapabilityFilter};
 use outlast_provider_kit::orphans;
 use outlast_provider_kit::pin::{PinColumns, is_admitted};
 use outlast_provider_kit::token::Secret;
 use outlast_provider_kit::{Context, Token, resolve, rows};
 use rusqlite::Row;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Times before which no lease of each kind can end. They spare a look at the leases; too early is harmless.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,8 +31,8 @@ struct Candidate {
     /// Its oldest message, and whether it is the only one.
     oldest: Tagged,
     is_only: bool,
-    /// Name, version, execution and last event, if the instance has a row.
-    row: Option<(String, String, u64, u64)>,
+    /// Name, version, execution and last event, if the instance has a row; or why that cannot be read.
+    row: std::result::Result<Option<Known>, String>,
     /// Whether an instance without a row has a history.
     has_history: bool,
     kv_changed: bool,
@@ -39,13 +40,7 @@ struct Candidate {
     has_ended: bool,
 }
 
-/// A message under the new lease.
-struct Tagged {
-    id: i64,
-    text: String,
-    available_at: u64,
-    attempts: u32,
-}
+type Known = (String, String, u64, u64);
 
 /// The instances that fetches with one filter are offered in this transaction, looked up for many fetches at once.
 pub(crate) struct Line {
@@ -110,8 +105,7 @@ fn candidates(
         found.extend(admitted(cx, sql::EXPIRED_TURNS, now, filter, limit)?);
         found.sort_by_key(|candidate| candidate.place);
         found.truncate(limit);
-        let next_end =
-            cx.db.one(sql::NEXT_LEASE_END, [i64::MIN], |row| row.get::<_, Option<i64>>(0))?.flatten();
+        let next_end = cx.db.one(sql::NEXT_LEASE_END, [i64::MIN], |row| moment(row, 0))?.flatten();
         horizons.turn_leases = next_end.map_or(u64::MAX, |at| u64::try_from(at).unwrap_or(0));
     }
     Ok(found)
@@ -126,14 +120,29 @@ fn admitted(
 ) -> Result<Vec<Candidate>> {
     let mut found: Vec<Candidate> = Vec::new();
     let mut seen = HashSet::new();
+    let mut nameless = Vec::new();
     cx.db.find(sql, [now], |row| {
-        let instance = row.get_ref(0)?.as_str()?;
-        if !seen.contains(instance) && is_admitted(filter, pin(row)?.as_ref()) {
+        let Ok(instance) = row.get_ref(0)?.as_str() else {
+            nameless.push((
+                row.get::<_, i64>(2)?,
+                stored_text(row, 0)?,
+                stored_text(row, 3)?,
+                attempts(row, 5)?,
+            ));
+            return Ok(None);
+        };
+        // Whoever gets it is told that its pin cannot be read.
+        let is_admitted = readable(pin(row))?.map_or(true, |pin| is_admitted(filter, pin.as_ref()));
+        if !seen.contains(instance) && is_admitted {
             seen.insert(instance.to_string());
             found.push(candidate(row)?);
         }
         Ok((found.len() == limit).then_some(()))
     })?;
+    for (id, instance, text, attempts) in nameless {
+        bury(cx, DeadLetterQueue::Orchestrator, &instance, &text, "its instance cannot be read", attempts)?;
+        cx.db.run_exactly(1, "setting a message aside", sql::DELETE_MESSAGE, [id])?;
+    }
     Ok(found)
 }
 
@@ -145,31 +154,25 @@ fn pin(row: &Row<'_>) -> rusqlite::Result<Option<PinColumns>> {
 }
 
 fn candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
-    let known = match row.get::<_, Option<String>>(6)? {
-        Some(name) => {
-            let version = row.get::<_, Option<String>>(7)?.unwrap_or_else(|| "unknown".to_string());
-            let last_event_id = row.get::<_, Option<i64>>(9)?.unwrap_or(0);
-            Some((name, version, unsigned(row, 8)?, u64::try_from(last_event_id).unwrap_or(0)))
-        }
-        None => None,
-    };
-    let oldest = Tagged {
-        id: row.get(2)?,
-        text: stored_text(row, 3)?,
-        available_at: unsigned(row, 4)?,
-        attempts: attempts(row, 5)?.saturating_add(1),
-    };
+    let oldest = tagged(row, [2, 3, 4, 5])?;
     Ok(Candidate {
         instance: row.get(0)?,
-        place: (row.get(1)?, oldest.id),
+        place: (moment(row, 1)?.unwrap_or(i64::MAX), oldest.id),
         oldest,
         is_only: row.get::<_, i64>(14)? == 1,
-        row: known,
+        row: readable(pin(row).and_then(|_| known(row)))?,
         has_history: row.get(15)?,
         kv_changed: row.get(16)?,
-        created_at: row.get::<_, Option<i64>>(17)?.and_then(|ms| u64::try_from(ms).ok()),
+        created_at: moment(row, 17)?.and_then(|ms| u64::try_from(ms).ok()),
         has_ended: row.get::<_, Option<bool>>(18)?.unwrap_or(false),
     })
+}
+
+fn known(row: &Row<'_>) -> rusqlite::Result<Option<Known>> {
+    let Some(name) = row.get::<_, Option<String>>(6)? else { return Ok(None) };
+    let version = row.get::<_, Option<String>>(7)?.unwrap_or_else(|| "unknown".to_string());
+    let last_event_id = row.get::<_, Option<i64>>(9)?.unwrap_or(0);
+    Ok(Some((name, version, unsigned(row, 8)?, u64::try_from(last_event_id).unwrap_or(0))))
 }
 
 /// Takes the lease, covers the visible messages with it, and works out what they mean. `None` if they mean nothing:
@@ -187,9 +190,18 @@ fn claim(
         None => visible(cx, &instance)?,
     };
     let total = covered.len();
-    let (messages, damaged) = decode(&mut covered);
+    let (messages, damaged) = decode(&instance, &mut covered);
+    let (known, damage) = match candidate.row {
+        Ok(known) => (known, None),
+        // What is left of it, so that somebody is told.
+        Err(reason) => {
+            let newest = history::newest_execution(cx.db, &instance)?;
+            let reason = format!("rows of instance '{instance}': {reason}");
+            (Some((String::new(), String::new(), newest, 0)), Some(reason))
+        }
+    };
     let seen = Seen {
-        current_execution: candidate.row.as_ref().map_or(0, |(_, _, execution_id, _)| *execution_id),
+        current_execution: known.as_ref().map_or(0, |(_, _, execution_id, _)| *execution_id),
         kv_changed: candidate.kv_changed,
         messages: covered.len(),
         instance: &instance,
@@ -215,7 +227,7 @@ fn claim(
         bury(cx, DeadLetterQueue::Orchestrator, &instance, &message.text, &reason, attempts)?;
         cx.db.run_exactly(1, "setting a message aside", sql::DELETE_MESSAGE, [message.id])?;
     }
-    let resolved = match (messages.is_empty(), candidate.row) {
+    let resolved = match (messages.is_empty(), known) {
         (true, _) => None,
         (false, Some((name, version, execution_id, last_event_id))) => {
             Some((name, version, execution_id, Some(last_event_id)))
@@ -236,12 +248,18 @@ fn claim(
     };
     horizons.turn_leases = horizons.turn_leases.min(locked_until);
     cx.news.available_at(locked_until);
-    let replay = match (ask.with_history, last_event_id) {
-        (true, Some(_)) => {
-            Some((history::texts(cx.db, &instance, execution_id)?, kv::snapshot(cx.db, &instance)?))
+    let (replay, damage) = match ask.with_history && damage.is_none() {
+        true => {
+            let texts = match last_event_id {
+                Some(_) => history::texts(cx.db, &instance, execution_id)?,
+                None => Vec::new(),
+            };
+            match kv::snapshot(cx.db, &instance)? {
+                Ok(snapshot) => (Some((texts, snapshot)), None),
+                Err(reason) => (Some((texts, HashMap::new())), Some(reason)),
+            }
         }
-        (true, None) => Some((Vec::new(), kv::snapshot(cx.db, &instance)?)),
-        (false, _) => None,
+        false => (None, damage),
     };
     Ok(Some(RawTurn {
         orchestration_name,
@@ -255,57 +273,9 @@ fn claim(
         has_ended: candidate.has_ended,
         now: cx.now,
         replay,
+        damage,
         instance,
     }))
-}
-
-/// All visible messages of an instance, in order of availability.
-fn visible(cx: &Cx<'_>, instance: &str) -> Result<Vec<Tagged>> {
-    let mut visible = cx.db.all(sql::VISIBLE_MESSAGES, (instance, column(cx.now)), |row| {
-        Ok(Tagged {
-            id: row.get(0)?,
-            text: stored_text(row, 1)?,
-            available_at: unsigned(row, 2)?,
-            attempts: attempts(row, 3)?.saturating_add(1),
-        })
-    })?;
-    visible.sort_by_key(|message| (message.available_at, message.id));
-    Ok(visible)
-}
-
-/// The messages; those that do not decode leave `covered`, each with the reason.
-fn decode(covered: &mut Vec<Tagged>) -> (Vec<WorkItem>, Vec<(Tagged, String)>) {
-    let mut messages = Vec::with_capacity(covered.len());
-    let mut damaged = Vec::new();
-    for message in std::mem::take(covered) {
-        match json::decode_work_item(&message.text) {
-            Ok(item) => {
-                messages.push(item);
-                covered.push(message);
-            }
-            Err(error) => damaged.push((message, error.to_string())),
-        }
-    }
-    (messages, damaged)
-}
-
-/// Sets a message aside.
-pub(crate) fn bury(
-    cx: &Cx<'_>,
-    queue: DeadLetterQueue,
-    instance: &str,
-    text: &str,
-    reason: &str,
-    attempts: u32,
-) -> Result<()> {
-    // The reason may quote the message, so it goes to the table and not to the log.
-    tracing::warn!(
-        target: "duroxide::providers::sqlite",
-        instance, queue = queue.as_str(), "a message was set aside, see dead_letters"
-    );
-    cx.db.counters.dead_letters.add(1);
-    cx.db.run(sql::DEAD_LETTER, (queue.as_str(), instance, text, reason, attempts, column(cx.now)))?;
-    Ok(())
 }
 
 /// Name, version, execution and last event; no last event means that no stored history belongs to the turn.

@@ -8,6 +8,7 @@ use outlast_provider::{BoundedTurn, HistoryBound, InstanceOutcome, LoadedTurn, O
 use outlast_provider_kit::plan::{HistoryRow, duplicate_event};
 use outlast_provider_kit::rows;
 use rusqlite::ErrorCode;
+use std::collections::HashMap;
 
 /// The highest execution id, 1 if there is none.
 pub(crate) fn newest_execution(db: &Db, instance: &str) -> Result<u64> {
@@ -41,9 +42,12 @@ pub(crate) fn read(db: &Db, instance: &str, execution_id: Option<u64>) -> Result
 
 pub(crate) fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Result<LoadedTurn> {
     let texts = texts(db, instance, execution_id)?;
-    let kv_snapshot = kv::snapshot(db, instance)?;
+    let (kv_snapshot, damage) = match kv::snapshot(db, instance)? {
+        Ok(snapshot) => (snapshot, None),
+        Err(reason) => (HashMap::new(), Some(reason)),
+    };
     Ok(match rows::decode_history(instance, execution_id, texts.iter().map(String::as_str)) {
-        Ok(history) => LoadedTurn { history, kv_snapshot, history_error: None },
+        Ok(history) => LoadedTurn { history, kv_snapshot, history_error: damage },
         Err(reason) => LoadedTurn { history: Vec::new(), kv_snapshot, history_error: Some(reason) },
     })
 }

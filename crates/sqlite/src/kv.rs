@@ -1,10 +1,11 @@
 //! Key-value state in two tiers.
 
 use crate::command::Cx;
-use crate::db::{Db, Result, column, unsigned};
+use crate::db::{Db, Result, column, readable, unsigned};
 use crate::sql;
 use outlast_provider::KvEntry;
 use outlast_provider_kit::KvChange;
+use rusqlite::Row;
 use std::collections::HashMap;
 
 /// Applies a turn's changes, strictly in order.
@@ -35,13 +36,19 @@ pub(crate) fn merge(db: &Db, instance: &str) -> Result<()> {
     Ok(())
 }
 
-/// What replay starts from.
-pub(crate) fn snapshot(db: &Db, instance: &str) -> Result<HashMap<String, KvEntry>> {
-    let rows = db.all(sql::KV_SNAPSHOT, [instance], |row| {
-        Ok((row.get(0)?, KvEntry { value: row.get(1)?, last_updated_at_ms: unsigned(row, 2)? }))
-    })?;
+/// What replay starts from, or the reason why a row of it cannot be read. Never a part.
+pub(crate) fn snapshot(
+    db: &Db,
+    instance: &str,
+) -> Result<std::result::Result<HashMap<String, KvEntry>, String>> {
+    let rows = db.all(sql::KV_SNAPSHOT, [instance], |row| readable(entry(row)))?;
     db.counters.kv_rows_read.add(rows.len());
-    Ok(rows.into_iter().collect())
+    let all: std::result::Result<_, String> = rows.into_iter().collect();
+    Ok(all.map_err(|reason| format!("keys of instance '{instance}': {reason}")))
+}
+
+fn entry(row: &Row<'_>) -> rusqlite::Result<(String, KvEntry)> {
+    Ok((row.get(0)?, KvEntry { value: row.get(1)?, last_updated_at_ms: unsigned(row, 2)? }))
 }
 
 pub(crate) fn value(db: &Db, instance: &str, key: &str) -> Result<Option<String>> {

@@ -34,7 +34,7 @@ pub(crate) fn ids(db: &Db, status: Option<&str>) -> Result<Vec<String>> {
 pub(crate) fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage> {
     let before = match &query.after {
         None => i64::MAX,
-        Some(after) => after.parse().map_err(|_| {
+        Some(after) => position(after).ok_or_else(|| {
             SqliteError::Refused(format!(
                 "page position '{after}' is not one of ours: start from the first page"
             ))
@@ -58,6 +58,11 @@ pub(crate) fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage> {
     rows.truncate(size);
     let next = rows.last().filter(|_| more).map(|(position, _)| position.to_string());
     Ok(InstancePage { instances: rows.into_iter().map(|(_, info)| info).collect(), next })
+}
+
+/// A page position, in exactly the form in which we give one out.
+fn position(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|position: &i64| *position > 0 && position.to_string() == text)
 }
 
 pub(crate) fn info(db: &Db, instance: &str) -> Result<InstanceInfo> {

@@ -263,7 +263,7 @@ fn turn(raw: RawTurn) -> FetchedTurn {
     let (texts, kv_snapshot) = raw.replay.unwrap_or_default();
     let decoded = rows::decode_history(&raw.instance, raw.execution_id, texts.iter().map(String::as_str));
     let (history, history_error) = match decoded {
-        Ok(history) => (history, None),
+        Ok(history) => (history, raw.damage),
         Err(reason) => (Vec::new(), Some(reason)),
     };
     FetchedTurn {

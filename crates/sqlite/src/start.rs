@@ -1,7 +1,7 @@
 //! Starting with a policy.
 
 use crate::command::Cx;
-use crate::db::{Result, unsigned};
+use crate::db::{Result, moment, stored_text};
 use crate::write::enqueue_message;
 use crate::{history, sql};
 use outlast_model::{WorkItem, json};
@@ -53,11 +53,11 @@ pub(crate) fn start_due(cx: &Cx<'_>, instance: &str) -> Result<Option<u64>> {
     let mut due: Option<u64> = None;
     cx.db.find(sql::WAITING_MESSAGES, [instance], |row| {
         let begins = matches!(
-            json::decode_work_item(&row.get::<_, String>(0)?),
+            json::decode_work_item(&stored_text(row, 0)?),
             Ok(WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. })
         );
         if begins {
-            let visible_at = unsigned(row, 1)?;
+            let visible_at = moment(row, 1)?.map_or(u64::MAX, |at| u64::try_from(at).unwrap_or(0));
             due = Some(due.map_or(visible_at, |due| due.min(visible_at)));
         }
         Ok(None::<()>)

@@ -2,7 +2,7 @@
 
 use crate::command::{Applied, Between, Call, Command, Cx, News};
 use crate::counters::Counters;
-use crate::db::{Db, Result};
+use crate::db::{Db, Result, moment};
 use crate::fetch::Horizons;
 use crate::handle::Handle;
 use crate::serving::Waiters;
@@ -338,7 +338,7 @@ impl Store {
             sql::NEXT_DELAYED_WORK,
             sql::NEXT_SESSION_END,
         ] {
-            let at = db.one(statement, [now], |row| row.get::<_, Option<i64>>(0))?.flatten();
+            let at = db.one(statement, [now], |row| moment(row, 0))?.flatten();
             next = next.min(at.unwrap_or(i64::MAX));
         }
         Ok(u64::try_from(next).unwrap_or(0))

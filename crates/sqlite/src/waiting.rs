@@ -45,6 +45,8 @@ pub(crate) struct RawTurn {
     pub(crate) now: u64,
     /// Event texts and key-value snapshot, if they were asked for.
     pub(crate) replay: Option<(Vec<String>, HashMap<String, KvEntry>)>,
+    /// Why a row that the turn needs cannot be read.
+    pub(crate) damage: Option<String>,
 }
 
 /// What a fetch of activities asks for.

@@ -1,13 +1,14 @@
 //! Activities: handing out, completing, giving back, keeping.
 
 use crate::command::Cx;
-use crate::db::{Result, attempts, column, stored_text};
-use crate::fetch::{Horizons, bury};
+use crate::db::{Result, attempts, column, moment, readable, stored_text};
+use crate::fetch::Horizons;
+use crate::message::{bury, misplaced};
 use crate::session;
 use crate::sql;
 use crate::waiting::WorkAsk;
 use crate::write::{enqueue_message, refused};
-use outlast_model::json;
+use outlast_model::{WorkItem, json};
 use outlast_provider::{DeadLetterQueue, FetchedWork, TagFilter, saturating_ms};
 use outlast_provider_kit::token::{self, Secret};
 use outlast_provider_kit::{MessageRow, Token};
@@ -22,6 +23,8 @@ struct Free {
     attempts: u32,
     instance: String,
     session_id: Option<String>,
+    /// Why a cell of it cannot be read.
+    damage: Option<String>,
 }
 
 /// The activities that fetches with one demand are offered in this transaction, looked up for many fetches at once.
@@ -64,14 +67,12 @@ impl Line {
         let expired = cx.now >= horizons.work_leases;
         if expired {
             let over = cx.db.all(sql::EXPIRED_WORK, (now, owner), |row| {
-                let tag: Option<String> = row.get(5)?;
-                Ok((free(row)?, self.tags.matches(tag.as_deref())))
+                // Nobody asks for a tag that cannot be read.
+                let tag: std::result::Result<Option<String>, _> = readable(row.get(5))?;
+                Ok((free(row)?, tag.is_ok_and(|tag| self.tags.matches(tag.as_deref()))))
             })?;
             rows.extend(over.into_iter().filter(|(_, wanted)| *wanted).map(|(row, _)| row));
-            let next = cx
-                .db
-                .one(sql::NEXT_WORK_LEASE_END, [i64::MIN], |row| row.get::<_, Option<i64>>(0))?
-                .flatten();
+            let next = cx.db.one(sql::NEXT_WORK_LEASE_END, [i64::MIN], |row| moment(row, 0))?.flatten();
             horizons.work_leases = next.map_or(u64::MAX, |at| u64::try_from(at).unwrap_or(0));
         }
         if several || expired {
@@ -89,8 +90,8 @@ impl Line {
             TagFilter::Tags(tags) => named(tags),
             TagFilter::DefaultAnd(tags) => [vec![None], named(tags)].concat(),
             TagFilter::Any => {
-                let found = cx.db.all(sql::WAITING_TAGS, [], |row| row.get::<_, String>(0))?;
-                [None].into_iter().chain(found.into_iter().map(Some)).collect()
+                let found = cx.db.all(sql::WAITING_TAGS, [], |row| readable(row.get::<_, String>(0)))?;
+                [None].into_iter().chain(found.into_iter().flatten().map(Some)).collect()
             }
             TagFilter::None => Vec::new(),
         })
@@ -98,12 +99,17 @@ impl Line {
 }
 
 fn free(row: &Row<'_>) -> rusqlite::Result<Free> {
+    let (session_id, damage) = match readable(row.get::<_, String>(3).and_then(|_| row.get(4)))? {
+        Ok(session_id) => (session_id, None),
+        Err(reason) => (None, Some(reason)),
+    };
     Ok(Free {
         id: row.get(0)?,
         text: stored_text(row, 1)?,
         attempts: attempts(row, 2)?.saturating_add(1),
-        instance: row.get(3)?,
-        session_id: row.get(4)?,
+        instance: stored_text(row, 3)?,
+        session_id,
+        damage,
     })
 }
 
@@ -133,11 +139,11 @@ pub(crate) fn fetch(
 /// Decodes a row, claims its session and leases it. `None` if it does not decode, and is set aside, or if a fetch with
 /// another demand was faster.
 fn lease(cx: &mut Cx<'_>, ask: &WorkAsk, row: Free) -> Result<Option<FetchedWork>> {
-    let item = match json::decode_work_item(&row.text) {
+    let item = match activity(&row) {
         Ok(item) => item,
-        Err(error) => {
+        Err(reason) => {
             let attempts = row.attempts.saturating_sub(1);
-            bury(cx, DeadLetterQueue::Worker, &row.instance, &row.text, &error.to_string(), attempts)?;
+            bury(cx, DeadLetterQueue::Worker, &row.instance, &row.text, &reason, attempts)?;
             cx.db.run_exactly(1, "setting an activity aside", sql::DELETE_WORK, [row.id])?;
             return Ok(None);
         }
@@ -162,6 +168,18 @@ fn lease(cx: &mut Cx<'_>, ask: &WorkAsk, row: Free) -> Result<Option<FetchedWork
         false => None,
     };
     Ok(Some(FetchedWork { item, lock_token: token.text, attempt_count: row.attempts, orchestration }))
+}
+
+/// The activity of a row, or why there is none: it does not decode, or belongs to somebody else.
+fn activity(row: &Free) -> std::result::Result<WorkItem, String> {
+    if let Some(reason) = &row.damage {
+        return Err(reason.clone());
+    }
+    let item = json::decode_work_item(&row.text).map_err(|error| error.to_string())?;
+    match item {
+        WorkItem::ActivityExecute { .. } if item.target_instance() == row.instance => Ok(item),
+        other => Err(misplaced(&other, &row.instance)),
+    }
 }
 
 /// Completes an activity: the fence first, then its completion.
