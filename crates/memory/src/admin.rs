@@ -222,7 +222,8 @@ impl ProviderAdmin for MemoryProvider {
 impl State {
     fn newest_first(&self, wanted: impl Fn(&str) -> bool) -> Vec<String> {
         let mut ids: Vec<_> = self.instances.iter().filter(|(id, _)| wanted(id)).collect();
-        ids.sort_by_key(|(_, row)| std::cmp::Reverse((row.created_at, row.created_nth)));
+        // By the order of creation, whatever the clock did meanwhile.
+        ids.sort_by_key(|(_, row)| std::cmp::Reverse(row.created_nth));
         ids.into_iter().map(|(id, _)| id.clone()).collect()
     }
 

@@ -40,9 +40,12 @@ pub(super) async fn apply(op: &Op, at: Moment, target: &Target, store: &dyn Prov
     let admin = store.as_management_capability().expect("both stores can be managed");
     let token = target.token.as_str();
     match op {
-        Op::Advance(_) | Op::Reopen | Op::Damage(..) => Ok(Answer::default()),
+        Op::Advance(_) | Op::SetBack(_) | Op::Reopen | Op::Damage(..) => Ok(Answer::default()),
         Op::Enqueue { message, delay } => {
             store.enqueue_for_orchestrator(at.item(message, 0), delay.map(duration)).await.map(shown)
+        }
+        Op::EnqueueWithin { message, most } => {
+            store.enqueue_within(at.item(message, 0), *most).await.map(shown)
         }
         Op::Start { to, delay, use_existing, along } => {
             let request = StartRequest {
@@ -247,9 +250,9 @@ async fn read(read: &Read, at: Moment, store: &dyn Provider, admin: &dyn Provide
             Ok(shown((root_id, all_ids)))
         }
         Read::Query(query) => pages(query, at, admin).await,
-        Read::BogusPage => {
+        Read::BogusPage(position) => {
             let query = outlast_provider::InstanceQuery {
-                after: Some("bogus".to_string()),
+                after: Some(position.to_string()),
                 ..at.query(&Query::default())
             };
             admin.query_instances(&query).await.map(shown)

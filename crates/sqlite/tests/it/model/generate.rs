@@ -54,6 +54,7 @@ fn op() -> impl Strategy<Value = Op> {
         11 => advance().prop_map(Op::Advance),
         5 => admin::read().prop_map(Op::Read),
         13 => (message(), delay()).prop_map(|(message, delay)| Op::Enqueue { message, delay }),
+        2 => (message(), 0_usize..4).prop_map(|(message, most)| Op::EnqueueWithin { message, most }),
         3 => start(),
         20 => fetch_turn(),
         15 => ack_turn(),

@@ -20,6 +20,8 @@ pub(super) const FOR_EVER: u64 = u64::MAX;
 pub(super) enum Op {
     /// Time passes.
     Advance(u64),
+    /// Somebody sets the clock back. Not in random sequences: what `updated_at` is then, either store decides.
+    SetBack(u64),
     /// The SQLite store is closed and opened again.
     Reopen,
     /// Stored texts of an instance become unreadable.
@@ -27,6 +29,11 @@ pub(super) enum Op {
     Enqueue {
         message: Message,
         delay: Option<u64>,
+    },
+    /// Unless so many wait already.
+    EnqueueWithin {
+        message: Message,
+        most: usize,
     },
     Start {
         to: Id,
@@ -132,7 +139,7 @@ pub(super) enum Read {
     Tree(Id),
     Query(Query),
     /// A page position that no store gave out.
-    BogusPage,
+    BogusPage(&'static str),
     DeadLetters(usize),
 }
 

@@ -147,3 +147,38 @@ fn pruning_leaves_the_time_of_the_last_turn() {
         vec![Op::Prune { id: "a", keep_last: None, finished_ago: None }, Op::Read(Read::Info("a"))],
     ]);
 }
+
+#[test]
+fn a_page_position_is_taken_only_as_it_was_given_out() {
+    let positions = ["+1", "01", "0", "-1", " 1", "1 ", "99999999999999999999"];
+    agree([
+        turn("a", Execution::Fetched, named(None, None)),
+        turn("b", Execution::Fetched, named(None, None)),
+        positions.into_iter().map(|position| Op::Read(Read::BogusPage(position))).collect(),
+    ]);
+}
+
+#[test]
+fn a_clock_that_is_set_back_changes_no_order() {
+    agree([
+        turn("a", Execution::Fetched, named(None, None)),
+        vec![Op::SetBack(1_000)],
+        turn("b", Execution::Fetched, named(None, None)),
+        vec![Op::Read(Read::Instances), Op::Read(Read::Query(Query { limit: Some(1), ..Query::default() }))],
+    ]);
+}
+
+#[test]
+fn a_clock_that_is_set_back_lengthens_leases() {
+    agree([vec![
+        enqueue(Message::Start("a")),
+        fetch(),
+        Op::SetBack(1_000),
+        Op::Advance(LEASE),
+        fetch(),
+        Op::RenewTurn { token: Token::Turn(0), extend: LEASE },
+        Op::Advance(LEASE),
+        fetch(),
+        Op::AbandonTurn { token: Token::DoneTurn(0), delay: None, ignore_attempt: false },
+    ]]);
+}

@@ -60,7 +60,8 @@ pub(super) fn read() -> impl Strategy<Value = Read> {
         known().prop_map(Read::Tree),
         query().prop_map(Read::Query),
         query().prop_map(Read::Query),
-        Just(Read::BogusPage),
+        select(&["bogus", "", "+1", "01", "0", "-1", " 1", "9223372036854775808"][..])
+            .prop_map(Read::BogusPage),
         (0_usize..4).prop_map(Read::DeadLetters),
     ]
 }
