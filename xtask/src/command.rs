@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use crate::{bench, chaos, scoreboard, sim, test, tidy};
+use crate::{bench, chaos, fuzz, scoreboard, sim, test, tidy};
 
 /// One row of `cargo xtask help`.
 struct Command {
@@ -50,6 +50,13 @@ const COMMANDS: &[Command] = &[
         about: "kill worker processes and judge what is left",
         details: chaos::details,
         run: chaos::run,
+    },
+    Command {
+        name: "fuzz",
+        args: "[TARGET] [--minutes N] [--json FILE]",
+        about: "run the fuzz targets, guided by coverage",
+        details: fuzz::details,
+        run: fuzz::run,
     },
     Command {
         name: "bench",
@@ -136,6 +143,7 @@ mod tests {
             "tidy --help",
             "sim --help",
             "chaos --help",
+            "fuzz --help",
             "bench --help",
         ] {
             assert!(dispatch(&args(line)).is_ok(), "{line}");

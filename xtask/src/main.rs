@@ -4,6 +4,7 @@
 mod bench;
 mod chaos;
 mod command;
+mod fuzz;
 mod metadata;
 mod process;
 mod scoreboard;

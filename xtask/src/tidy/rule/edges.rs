@@ -34,6 +34,7 @@ const TABLE: &[(&str, May)] = &[
     ("server", Know(&["outlast"])),
     ("cli", Know(&["outlast", "server"])),
     ("sim", KnowAnybody),
+    ("fuzz", KnowAnybody),
     ("chaos", KnowAnybody),
     ("bench", KnowAnybody),
     ("compat", KnowAnybody),

@@ -21,6 +21,7 @@ const ALLOWED: &[&str] = &[
     "deny.toml",
     "docs",
     "examples",
+    "fuzz",
     "rust-toolchain.toml",
     "rustfmt.toml",
     "testdata",

@@ -1,0 +1,118 @@
+//! A runtime on a store file, in virtual time.
+
+use super::program;
+use outlast_conformance::TokioClock;
+use outlast_model::ErrorDetails;
+use outlast_provider::{Clock, Entropy};
+use outlast_runtime::observability::ObservabilityConfig;
+use outlast_runtime::{Client, OrchestrationStatus, Runtime, RuntimeOptions};
+use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider, Synchronous};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// When worlds begin.
+const EPOCH_MS: u64 = 1_700_000_000_000;
+
+pub(super) const MAIN: &str = "main";
+pub(super) const OTHER: &str = "other";
+
+/// How an instance stands in the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stand {
+    Completed(String),
+    Failed(ErrorDetails),
+    /// It exists, and has not ended.
+    Open,
+    Missing,
+    /// The store cannot say.
+    Refused(String),
+}
+
+impl Stand {
+    fn of(status: Result<OrchestrationStatus, impl ToString>) -> Self {
+        match status {
+            Ok(OrchestrationStatus::Completed { output, .. }) => Self::Completed(output),
+            Ok(OrchestrationStatus::Failed { details, .. }) => Self::Failed(details),
+            Ok(OrchestrationStatus::Running { .. }) => Self::Open,
+            Ok(OrchestrationStatus::NotFound) => Self::Missing,
+            Err(error) => Self::Refused(error.to_string()),
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self, Self::Completed(_) | Self::Failed(_))
+    }
+}
+
+/// Numbers that repeat themselves from run to run.
+struct Counted(AtomicU64);
+
+impl Entropy for Counted {
+    fn next_u128(&self) -> u128 {
+        // Odd, so that no two are equal, and spread over all bits.
+        u128::from(self.0.fetch_add(1, Relaxed) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
+    }
+}
+
+/// Runs something with a clock that jumps when everybody waits.
+pub(super) fn in_virtual_time<T>(run: impl Future<Output = T>) -> T {
+    let builder = &mut tokio::runtime::Builder::new_current_thread();
+    builder.enable_time().start_paused(true).build().expect("a runtime can be built").block_on(run)
+}
+
+pub(super) struct World {
+    clock: Arc<TokioClock>,
+    store: Arc<SqliteProvider>,
+    pub(super) client: Client,
+}
+
+impl World {
+    /// Opens a store so many milliseconds after the beginning. `life` makes tokens differ from those of an earlier one.
+    pub(super) async fn open(url: &str, at_ms: u64, life: u64) -> Result<Self, SqliteError> {
+        let clock = Arc::new(TokioClock::start_at(EPOCH_MS + at_ms));
+        let options = SqliteOptions {
+            inline: true,
+            synchronous: Synchronous::Normal,
+            foreign_poll_interval: Duration::from_secs(60),
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            entropy: Arc::new(Counted(AtomicU64::new(life << 32))),
+            ..SqliteOptions::default()
+        };
+        let store = Arc::new(SqliteProvider::new(url, Some(options)).await?);
+        Ok(Self { clock, client: Client::new(Arc::clone(&store) as Arc<_>), store })
+    }
+
+    pub(super) async fn start_runtime(&self, life: u64) -> Arc<Runtime> {
+        let lease = Duration::from_secs(2);
+        let options = RuntimeOptions {
+            orchestrator_lock_timeout: lease,
+            orchestrator_lock_renewal_buffer: lease / 2,
+            worker_lock_timeout: lease,
+            worker_lock_renewal_buffer: lease / 2,
+            session_lock_timeout: lease,
+            session_lock_renewal_buffer: lease / 2,
+            session_idle_timeout: lease * 2,
+            max_attempts: 3,
+            observability: ObservabilityConfig::default(),
+            clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
+            entropy: Arc::new(Counted(AtomicU64::new((life + 100) << 32))),
+            ..RuntimeOptions::default()
+        };
+        let store = Arc::clone(&self.store) as Arc<_>;
+        Runtime::start_with_options(store, program::activities(), program::orchestrations(), options).await
+    }
+
+    /// Waits until both instances have ended, or for so long.
+    pub(super) async fn finish(&self, patience: Duration) -> [Stand; 2] {
+        let ended = async |instance: &str| {
+            let status = self.client.wait_for_orchestration(instance, patience).await;
+            match status {
+                Ok(status) => Stand::of(Ok::<_, String>(status)),
+                Err(_) => Stand::of(self.client.get_orchestration_status(instance).await),
+            }
+        };
+        let (main, other) = tokio::join!(ended(MAIN), ended(OTHER));
+        [main, other]
+    }
+}

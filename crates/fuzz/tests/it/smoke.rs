@@ -1,0 +1,85 @@
+//! Inputs that nobody chose. They find what lies near the surface; the rest is for `cargo xtask fuzz`.
+//!
+//! `OUTLAST_FUZZ_CASES` sets the number of inputs of each target, `OUTLAST_FUZZ_SEED` chooses others.
+
+use outlast_fuzz::TARGETS;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+use std::str::FromStr;
+
+fn setting<T: FromStr>(name: &str, default: T) -> T {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn runner(cases: u32) -> TestRunner {
+    TestRunner::new(Config {
+        cases: setting("OUTLAST_FUZZ_CASES", cases),
+        rng_seed: RngSeed::Fixed(setting("OUTLAST_FUZZ_SEED", 1)),
+        failure_persistence: None,
+        ..Config::default()
+    })
+}
+
+fn smoke(name: &str, cases: u32, inputs: impl Strategy<Value = Vec<u8>>) {
+    let (_, target) = TARGETS.iter().find(|(known, _)| *known == name).expect("a target has this name");
+    let outcome = runner(cases).run(&inputs, |input| {
+        target(&input);
+        Ok(())
+    });
+    outcome.unwrap_or_else(|failure| panic!("{name}: {failure}"));
+}
+
+/// Stored texts with a few bytes changed: bytes at random hardly ever decode.
+fn nearly(texts: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
+    let text = proptest::sample::select(texts);
+    (text, vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 0..4)).prop_map(|(text, edits)| {
+        let mut text = text.as_bytes().to_vec();
+        for (at, byte, how) in edits {
+            let at = at.index(text.len());
+            match how {
+                0 => text[at] = byte,
+                1 => text.insert(at, byte),
+                _ => text[at] ^= 1 << (byte % 8),
+            }
+        }
+        text
+    })
+}
+
+#[test]
+fn decode_event() {
+    smoke("decode_event", 5_000, nearly(EVENTS));
+}
+
+#[test]
+fn decode_work_item() {
+    smoke("decode_work_item", 5_000, nearly(ITEMS));
+}
+
+#[test]
+fn list_filter_cursor() {
+    smoke("list_filter_cursor", 1_000, vec(any::<u8>(), 0..64));
+}
+
+#[test]
+fn migration_ledger() {
+    smoke("migration_ledger", 2_000, vec(any::<u8>(), 0..64));
+}
+
+#[test]
+fn row_corruption() {
+    smoke("row_corruption", 300, vec(any::<u8>(), 4..48));
+}
+
+const EVENTS: &[&str] = &[
+    r#"{"event_id":1,"source_event_id":null,"instance_id":"a","execution_id":1,"timestamp_ms":7,"duroxide_version":"0.1.32","type":"OrchestrationStarted","name":"Flow","version":"1.0.0","input":"in","parent_instance":"p","parent_id":2}"#,
+    r#"{"event_id":3,"source_event_id":2,"instance_id":"a","execution_id":1,"timestamp_ms":7,"duroxide_version":"0.1.32","type":"ActivityCompleted","result":"\u00e9\n"}"#,
+    r#"{"event_id":4,"source_event_id":2,"instance_id":"a","execution_id":1,"timestamp_ms":7,"duroxide_version":"0.1.32","type":"OrchestrationFailed","details":{"Application":{"kind":{"Cancelled":{"reason":"r"}},"message":"m","retryable":false}}}"#,
+];
+
+const ITEMS: &[&str] = &[
+    r#"{"ActivityExecute":{"instance":"a","execution_id":1,"id":2,"name":"Work","input":"in","session_id":"s","tag":"t"}}"#,
+    r#"{"StartOrchestration":{"instance":"a","orchestration":"Flow","input":"in","version":null,"parent_instance":null,"parent_id":null,"execution_id":1}}"#,
+    r#"{"ContinueAsNew":{"instance":"a","orchestration":"Flow","input":"in","version":"1.0.0","carry_forward_events":[["q","d"]],"initial_custom_status":"s"}}"#,
+];

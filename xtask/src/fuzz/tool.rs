@@ -1,0 +1,88 @@
+//! cargo-fuzz and the nightly toolchain: found, or installed, or asked for.
+
+use super::tally::Tally;
+use crate::process;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+pub(super) struct Tool {
+    program: PathBuf,
+}
+
+const ASK_FOR_NIGHTLY: &str =
+    "fuzz: the nightly toolchain is needed: `rustup toolchain install nightly --profile minimal`";
+const ASK_FOR_TOOL: &str =
+    "fuzz: cargo-fuzz is needed and could not be installed: `cargo install cargo-fuzz --locked`";
+
+impl Tool {
+    pub(super) fn find_or_install() -> Result<Self, String> {
+        if !answers(&mut Command::new("rustup"), &["run", "nightly", "rustc", "--version"]) {
+            return Err(ASK_FOR_NIGHTLY.to_string());
+        }
+        let ours = process::root().join("target/tools");
+        let program = ours.join("bin/cargo-fuzz");
+        for found in [PathBuf::from("cargo-fuzz"), program.clone()] {
+            if answers(&mut Command::new(&found), &["--version"]) {
+                return Ok(Self { program: found });
+            }
+        }
+        let root = ours.display().to_string();
+        let install = process::cargo(&["install", "cargo-fuzz", "--locked", "--root", &root]);
+        match process::stream(install, |_| {}) {
+            Ok(status) if status.success() => Ok(Self { program }),
+            _ => Err(ASK_FOR_TOOL.to_string()),
+        }
+    }
+
+    /// `cargo-fuzz WHAT` under the nightly toolchain, without a sanitizer: there is no unsafe code to watch, and SQLite
+    /// itself is not what is tested.
+    fn command(&self, what: &str, target: &str) -> Command {
+        let mut command = Command::new("rustup");
+        command.args(["run", "nightly"]).arg(&self.program).args([what, "--sanitizer", "none", target]);
+        command.current_dir(process::root().join("fuzz")).stdin(Stdio::null());
+        // `cargo xtask` names the toolchain of the workspace to its children.
+        for name in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    pub(super) fn run(&self, target: &str, minutes: u32) -> Result<Tally, String> {
+        let mut command = self.command("run", target);
+        let time = format!("-max_total_time={}", minutes * 60);
+        command.args([
+            "--",
+            &time,
+            "-timeout=60",
+            "-rss_limit_mb=2048",
+            "-malloc_limit_mb=256",
+            "-print_final_stats=1",
+        ]);
+        let mut tally = Tally::default();
+        let status = process::stream(command, |line| tally.read(line))?;
+        if !status.success() && tally.crashes == 0 {
+            return Err(format!("fuzz: {target} did not run, see above"));
+        }
+        Ok(tally)
+    }
+
+    pub(super) fn minimise(&self, target: &str) -> Result<(), String> {
+        match process::stream(self.command("cmin", target), |_| {})?.success() {
+            true => Ok(()),
+            false => Err(format!("fuzz: the corpus of {target} could not be minimised, see above")),
+        }
+    }
+
+    pub(super) fn corpus_size(&self, target: &str) -> u64 {
+        std::fs::read_dir(corpus(target)).map_or(0, |entries| entries.count() as u64)
+    }
+}
+
+fn corpus(target: &str) -> PathBuf {
+    process::root().join("fuzz/corpus").join(target)
+}
+
+fn answers(command: &mut Command, args: &[&str]) -> bool {
+    let command = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
