@@ -164,7 +164,11 @@ fn lease(cx: &mut Cx<'_>, ask: &WorkAsk, row: Free) -> Result<Option<FetchedWork
         return Ok(None);
     }
     let orchestration = match ask.with_name {
-        true => cx.db.one(sql::INSTANCE_NAME, [&row.instance], |row| Ok((row.get(0)?, row.get(1)?)))?,
+        true => {
+            let name = |row: &Row<'_>| readable(row.get(0).and_then(|name| Ok((name, row.get(1)?))));
+            // It is for logs and metrics: an activity runs without.
+            cx.db.one(sql::INSTANCE_NAME, [&row.instance], name)?.and_then(std::result::Result::ok)
+        }
         false => None,
     };
     Ok(Some(FetchedWork { item, lock_token: token.text, attempt_count: row.attempts, orchestration }))

@@ -4,7 +4,7 @@
 use crate::factory::raw;
 use crate::support::*;
 use outlast_model::json;
-use outlast_provider::{Provider, TagFilter, TurnRequest};
+use outlast_provider::{Provider, TagFilter, TurnRequest, WorkRequest};
 use outlast_sqlite::{SqliteOptions, SqliteProvider};
 use std::path::Path;
 
@@ -66,6 +66,23 @@ async fn a_row_of_an_instance_that_cannot_be_read_is_a_damaged_history() {
         assert!(found.contains(&("a".to_string(), false)), "{cell}: {found:?}");
         assert_eq!((works(&store).await.len(), dead(&store).await), (2, 0), "{cell}");
     }
+}
+
+#[tokio::test]
+async fn activities_run_without_the_name_of_their_orchestration() {
+    let (_folder, path) = fresh();
+    let cell = "UPDATE instances SET orchestration_name = CAST(x'FF' AS TEXT) WHERE instance_id = 'a'";
+    let store = damaged(&path, cell).await;
+    let request = WorkRequest {
+        max_items: 5,
+        lock_timeout: LONG,
+        poll_timeout: NO_WAIT,
+        session: None,
+        tag_filter: &TagFilter::Any,
+    };
+    let fetched = store.fetch_work_items(request).await.unwrap();
+    assert_eq!(fetched.len(), 2);
+    assert!(fetched[0].orchestration.is_none() && fetched[1].orchestration.is_some(), "{fetched:?}");
 }
 
 #[tokio::test]
