@@ -2,7 +2,7 @@
 
 use super::tally::Tally;
 use crate::process;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 pub(super) struct Tool {
@@ -66,16 +66,46 @@ impl Tool {
         Ok(tally)
     }
 
+    /// Keeps what coverage needs, the smallest first, and everything that has a name of its own.
     pub(super) fn minimise(&self, target: &str) -> Result<(), String> {
-        match process::stream(self.command("cmin", target), |_| {})?.success() {
-            true => Ok(()),
-            false => Err(format!("fuzz: the corpus of {target} could not be minimised, see above")),
+        let failed = |error: std::io::Error| format!("fuzz: the corpus of {target}: {error}");
+        let folder = corpus(target);
+        let named: Vec<(String, Vec<u8>)> =
+            inputs(&folder).map_err(failed)?.into_iter().filter(|(name, _)| !is_digest(name)).collect();
+        if !process::stream(self.command("cmin", target), |_| {})?.success() {
+            return Err(format!("fuzz: the corpus of {target} could not be minimised, see above"));
         }
+        let mut found = inputs(&folder).map_err(failed)?;
+        found.sort_by_key(|(_, input)| input.len());
+        for (name, _) in found.into_iter().skip(MOST_INPUTS) {
+            std::fs::remove_file(folder.join(name)).map_err(failed)?;
+        }
+        for (name, input) in named {
+            std::fs::write(folder.join(name), input).map_err(failed)?;
+        }
+        Ok(())
     }
 
     pub(super) fn corpus_size(&self, target: &str) -> u64 {
         std::fs::read_dir(corpus(target)).map_or(0, |entries| entries.count() as u64)
     }
+}
+
+/// As many inputs of a target are kept in the repository as the tests replay in a moment.
+const MOST_INPUTS: usize = 120;
+
+/// Names that libFuzzer gives.
+fn is_digest(name: &str) -> bool {
+    name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn inputs(folder: &Path) -> std::io::Result<Vec<(String, Vec<u8>)>> {
+    let entries = std::fs::read_dir(folder)?;
+    let read = |entry: std::io::Result<std::fs::DirEntry>| {
+        let entry = entry?;
+        Ok((entry.file_name().to_string_lossy().into_owned(), std::fs::read(entry.path())?))
+    };
+    entries.map(read).collect()
 }
 
 fn corpus(target: &str) -> PathBuf {
@@ -85,4 +115,15 @@ fn corpus(target: &str) -> PathBuf {
 fn answers(command: &mut Command, args: &[&str]) -> bool {
     let command = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_the_fuzzer_are_digests() {
+        assert!(is_digest("7dbfd455d764894bb622f69fa460d7ef21467635"));
+        assert!(!is_digest("unreadable-name") && !is_digest("seed-00"));
+    }
 }
