@@ -7,19 +7,29 @@ use outlast_model::{ErrorDetails, Event, EventKind, SystemStats, json};
 use outlast_provider::{BoundedTurn, HistoryBound, InstanceOutcome, LoadedTurn, OversizedTurn};
 use outlast_provider_kit::plan::{HistoryRow, duplicate_event};
 use outlast_provider_kit::rows;
-use rusqlite::ErrorCode;
+use rusqlite::types::ValueRef;
+use rusqlite::{ErrorCode, Row};
 use std::collections::HashMap;
 
 /// The highest execution id, 1 if there is none.
 pub(crate) fn newest_execution(db: &Db, instance: &str) -> Result<u64> {
-    let newest = db.one(sql::NEWEST_EXECUTION, [instance], |row| row.get::<_, Option<i64>>(0))?.flatten();
+    let newest = db.one(sql::NEWEST_EXECUTION, [instance], highest)?.flatten();
     Ok(newest.map_or(1, |id| u64::try_from(id).unwrap_or(1)))
 }
 
 pub(crate) fn last_event_id(db: &Db, instance: &str, execution_id: u64) -> Result<u64> {
     let key = (instance, id_column("execution id", execution_id)?);
-    let last = db.one(sql::LAST_EVENT, key, |row| row.get::<_, Option<i64>>(0))?.flatten();
+    let last = db.one(sql::LAST_EVENT, key, highest)?.flatten();
     Ok(last.map_or(0, |id| u64::try_from(id).unwrap_or(0)))
+}
+
+/// The highest id, if there is one. What is no number sorts behind all numbers, and is an id that nothing has.
+fn highest(row: &Row<'_>) -> rusqlite::Result<Option<i64>> {
+    Ok(match row.get_ref(0)? {
+        ValueRef::Null => None,
+        ValueRef::Integer(id) => Some(id),
+        _ => Some(i64::MAX),
+    })
 }
 
 /// The stored events of an execution, as text.

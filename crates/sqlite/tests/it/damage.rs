@@ -69,6 +69,15 @@ async fn a_row_of_an_instance_that_cannot_be_read_is_a_damaged_history() {
 }
 
 #[tokio::test]
+async fn an_instance_that_is_known_by_a_damaged_history_only_holds_nobody_up() {
+    let (_folder, path) = fresh();
+    let cell = "UPDATE history SET event_id = 1.5 WHERE instance_id = 'a' AND event_id = 1";
+    let store = damaged(&path, cell).await;
+    assert_eq!(raw(&path).execute("DELETE FROM instances WHERE instance_id = 'a'", []).unwrap(), 1);
+    assert!(turns(&store).await.contains(&("b".to_string(), true)));
+}
+
+#[tokio::test]
 async fn activities_run_without_the_name_of_their_orchestration() {
     let (_folder, path) = fresh();
     let cell = "UPDATE instances SET orchestration_name = CAST(x'FF' AS TEXT) WHERE instance_id = 'a'";
