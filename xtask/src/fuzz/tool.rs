@@ -2,6 +2,7 @@
 
 use super::tally::Tally;
 use crate::process;
+use crate::stopwatch::Stopwatch;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -59,7 +60,17 @@ impl Tool {
             "-print_final_stats=1",
         ]);
         let mut tally = Tally::default();
-        let status = process::stream(command, |line| tally.read(line))?;
+        let mut since = None;
+        let status = process::stream(command, |line| {
+            if line.starts_with('#') {
+                since.get_or_insert_with(Stopwatch::start);
+            }
+            tally.read(line);
+        })?;
+        // One that crashed does not say how long it ran.
+        if let Some(since) = since.filter(|_| tally.seconds == 0) {
+            tally.seconds = since.elapsed().as_secs();
+        }
         if !status.success() && tally.crashes == 0 {
             return Err(format!("fuzz: {target} did not run, see above"));
         }

@@ -31,7 +31,10 @@ pub(super) fn is_silent(damage: &Damage) -> bool {
             (None, Some(_)) => is_counted(item(damage)),
             // Moved in time, or to somebody else, who must not take it.
             (Some(_), Some(_)) if !changed("work_item") => !changed("attempt_count"),
-            (Some(_), Some(_)) => item(damage).is_some_and(|item| is_for_row(&item, damage)),
+            // It is set aside, and those behind it are delivered. Without its start an instance must not begin.
+            (Some(_), Some(_)) => {
+                !is_start(damage) || item(damage).is_some_and(|item| is_for_row(&item, damage))
+            }
         },
         "worker_queue" => match (&damage.before, &damage.after) {
             (_, None) => true,
@@ -79,6 +82,12 @@ fn is_for_row(item: &WorkItem, damage: &Damage) -> bool {
     let is_activity = matches!(item, WorkItem::ActivityExecute { .. });
     damage.cells("instance_id")[1].and_then(Cell::text) == Some(item.target_instance())
         && is_activity == (damage.table == "worker_queue")
+}
+
+/// Whether it was what begins an execution.
+fn is_start(damage: &Damage) -> bool {
+    let before = damage.cells("work_item")[0].and_then(Cell::text).map(json::decode_work_item);
+    matches!(before, Some(Ok(WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. })))
 }
 
 /// Whether two of them are not one.
