@@ -219,12 +219,20 @@ impl Shared {
             return None;
         }
         let mut dice = self.dice();
-        let drawn = self.plan.rates.iter().find(|(fault, rate)| {
-            fault.applies_to(op)
-                && (caller.node.is_some() || !fault.is_crash())
-                && dice.per_mille(**rate * crate::tally::weight(op, **fault))
-        });
-        drawn.map(|(fault, _)| *fault)
+        let applies = |fault: Fault| fault.applies_to(op) && (caller.node.is_some() || !fault.is_crash());
+        let rates: Vec<(Fault, u64)> = self
+            .plan
+            .rates
+            .iter()
+            .map(|(fault, rate)| (*fault, *rate))
+            .filter(|(fault, _)| applies(*fault))
+            .collect();
+        // None of them is always asked first.
+        let first = dice.below(rates.len() as u64);
+        let turned = rates.iter().cycle().skip(usize::try_from(first).unwrap_or(0)).take(rates.len());
+        let mut drawn =
+            turned.filter(|(fault, rate)| dice.per_mille(rate * crate::tally::weight(op, *fault)));
+        drawn.next().map(|(fault, _)| *fault)
     }
 
     /// How long an ordinary call takes, each way.

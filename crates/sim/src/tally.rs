@@ -50,7 +50,7 @@ const RARE: &[&str] = &["renew_turn", "abandon_turn", "abandon_work", "renew_ses
 pub(crate) fn weight(op: &str, fault: Fault) -> u64 {
     match (RARE.contains(&op), fault.is_crash()) {
         (false, _) => 1,
-        (true, false) => 4,
+        (true, false) => 6,
         (true, true) => 16,
     }
 }

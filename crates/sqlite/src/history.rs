@@ -76,7 +76,14 @@ pub(crate) fn load_turn_within(
     let key = (instance, id_column("execution id", execution_id)?);
     let size = db.one(sql::HISTORY_SIZE, key, |row| Ok((unsigned(row, 0)?, unsigned(row, 1)?)))?;
     let (events, stored_bytes) = size.unwrap_or_default();
-    let kv_snapshot = kv::snapshot(db, instance)?;
+    let kv_snapshot = match kv::snapshot(db, instance)? {
+        Ok(snapshot) => snapshot,
+        Err(reason) => {
+            let (history, kv_snapshot) = (Vec::new(), HashMap::new());
+            let history_error = Some(reason);
+            return Ok(BoundedTurn::Whole(LoadedTurn { history, kv_snapshot, history_error }));
+        }
+    };
     let undecodable = |reason: String, kv_snapshot| {
         let reason = rows::reason(instance, execution_id, &reason);
         BoundedTurn::Whole(LoadedTurn { history: Vec::new(), kv_snapshot, history_error: Some(reason) })
