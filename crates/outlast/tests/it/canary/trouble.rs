@@ -13,7 +13,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn node(telling: bool) -> Node {
+fn node(telling: bool, again: &Arc<AtomicBool>) -> Node {
     let calls = |activity: &'static str| {
         move |ctx: OrchestrationContext, _: String| async move {
             ctx.schedule_activity_on_session(activity, secret("activity"), "session").await
@@ -28,10 +28,17 @@ fn node(telling: bool) -> Node {
     };
     let parked = |_: OrchestrationContext, _: String| std::future::pending::<Result<String, String>>();
     // Does not end when it is told to, the first time.
-    let stubborn = |ctx: ActivityContext, input: String| async move {
-        match ctx.attempt() {
-            1 => std::future::pending().await,
-            _ => Ok(input),
+    let again = Arc::clone(again);
+    let stubborn = move |ctx: ActivityContext, input: String| {
+        let again = Arc::clone(&again);
+        async move {
+            match ctx.attempt() {
+                1 => std::future::pending().await,
+                _ => {
+                    again.store(true, Ordering::Relaxed);
+                    Ok(input)
+                }
+            }
         }
     };
     let slow = |_: ActivityContext, input: String| async move {
@@ -70,14 +77,18 @@ pub(super) async fn run(telling: bool) {
     let world = World::real(Kind::SqliteMemory).await;
     let hangs = Arc::new(AtomicBool::new(false));
     let hanging = Arc::clone(&hangs);
+    // Only a lost lease ends the activity that does not end: no lease is renewed until it is delivered again.
+    let again = Arc::new(AtomicBool::new(false));
+    let delivered_again = Arc::clone(&again);
     let tap = Tap::new(move |call, nth| match (call, nth) {
         ("abandon_work_item", _) if hanging.load(Ordering::Relaxed) => Fault::Hang,
         ("ack_orchestration_item", 1) => Fault::Permanent,
-        ("ack_work_item" | "abandon_work_item" | "renew_work_item_lock", 0) => Fault::Permanent,
+        ("ack_work_item" | "abandon_work_item", 0) => Fault::Permanent,
+        ("renew_work_item_lock", _) if !delivered_again.load(Ordering::Relaxed) => Fault::Permanent,
         ("load_turn" | "renew_session_lock" | "cleanup_orphaned_sessions", 0) => Fault::Transient,
         _ => Fault::None,
     });
-    world.start_on(tap.around(world.store()), &node(telling)).await;
+    world.start_on(tap.around(world.store()), &node(telling, &again)).await;
     let client = &world.client;
     let no_activity =
         WorkItem::ExternalRaised { instance: "nobody".into(), name: "n".into(), data: secret("data") };
