@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use crate::{bench, chaos, fuzz, scoreboard, sim, test, tidy};
+use crate::{bench, chaos, fuzz, mutants, scoreboard, sim, test, tidy};
 
 /// One row of `cargo xtask help`.
 struct Command {
@@ -36,6 +36,13 @@ const COMMANDS: &[Command] = &[
         about: "run simulated worlds full of faults",
         details: sim::details,
         run: sim::run,
+    },
+    Command {
+        name: "mutants",
+        args: "[--target NAME] [--shard K/N]",
+        about: "change the code, one place at a time: tests must notice",
+        details: mutants::details,
+        run: mutants::run,
     },
     Command {
         name: "scoreboard",

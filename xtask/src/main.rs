@@ -6,6 +6,7 @@ mod chaos;
 mod command;
 mod fuzz;
 mod metadata;
+mod mutants;
 mod process;
 mod scoreboard;
 mod sim;

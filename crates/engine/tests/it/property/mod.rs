@@ -1,6 +1,7 @@
 //! Generated programs under generated schedules (ruling 15).
 //!
-//! `OUTLAST_ENGINE_CASES` sets how many cases each property tries; 512 without it.
+//! `OUTLAST_ENGINE_CASES` sets how many cases each property tries; 512 without it. `OUTLAST_ENGINE_SHRINKS` sets how many
+//! smaller cases are tried when one fails; whoever only wants to know that it fails sets it to 0.
 
 mod player;
 mod programs;
@@ -14,14 +15,16 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
 
 fn config() -> Config {
-    let cases =
-        std::env::var("OUTLAST_ENGINE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(512);
     Config {
-        cases,
+        cases: setting("OUTLAST_ENGINE_CASES", 512),
         failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
-        max_shrink_iters: 2_000,
+        max_shrink_iters: setting("OUTLAST_ENGINE_SHRINKS", 2_000),
         ..Config::default()
     }
+}
+
+fn setting(name: &str, default: u32) -> u32 {
+    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(default)
 }
 
 fn stamps() -> impl Strategy<Value = String> {

@@ -1,0 +1,73 @@
+//! The checks of tokens and leases: what keeps two owners apart. Every mutant of these must be caught.
+
+use super::listed::Mutant;
+
+/// A file, and the functions in it that look at a token, at the end of a lease, or at how many rows a fence changed.
+const GUARDS: &[(&str, &[&str])] = &[
+    ("crates/provider-kit/src/token.rs", &["Token::mint", "parse"]),
+    ("crates/sqlite/src/write.rs", &["Seen<'a>::of", "instance_of", "commit", "abandon", "renew", "refused"]),
+    ("crates/sqlite/src/work.rs", &["lease", "ack", "renew", "abandon", "row_of"]),
+    ("crates/sqlite/src/fetch.rs", &["claim"]),
+    ("crates/sqlite/src/session.rs", &["claim", "renew"]),
+    (
+        "crates/memory/src/commit.rs",
+        &["State::commit", "State::fence", "State::abandon_turn", "State::renew_turn", "renewed"],
+    ),
+    (
+        "crates/memory/src/work.rs",
+        &["State::lease_work", "State::ack_work", "State::renew_work", "State::abandon_work"],
+    ),
+    (
+        "crates/memory/src/queue.rs",
+        &[
+            "Work::is_leased",
+            "WorkQueue::lease",
+            "WorkQueue::by_token",
+            "WorkQueue::by_token_mut",
+            "WorkQueue::release",
+        ],
+    ),
+    ("crates/memory/src/session.rs", &["State::session_admits", "State::renew_sessions"]),
+    ("crates/memory/src/state.rs", &["State::live_lease", "State::instance_of_token"]),
+    (
+        "crates/runtime/src/dispatch/lease.rs",
+        &[
+            "State::lose",
+            "Leases::hold",
+            "Leases::release",
+            "Leases::postpone",
+            "Leases::renewed",
+            "Lease::token",
+            "Lease::lost",
+            "Lease::settle",
+            "<impl Drop for Lease>::drop",
+            "renew",
+            "renew_leases",
+        ],
+    ),
+];
+
+pub(super) fn guards(mutant: &Mutant) -> bool {
+    GUARDS
+        .iter()
+        .any(|(file, functions)| *file == mutant.file && functions.contains(&mutant.function.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process;
+
+    #[test]
+    fn every_guard_exists() {
+        for (file, functions) in GUARDS {
+            let source = std::fs::read_to_string(process::root().join(file)).unwrap();
+            for function in *functions {
+                let name = function.rsplit("::").next().unwrap();
+                let found =
+                    source.contains(&format!("fn {name}(")) || source.contains(&format!("fn {name}<"));
+                assert!(found, "{file}: {function}");
+            }
+        }
+    }
+}

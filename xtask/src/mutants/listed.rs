@@ -1,0 +1,99 @@
+//! A mutant as the tool lists it, and the key under which its outcome is kept.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+/// One change to the code.
+#[derive(Debug, Clone)]
+pub(super) struct Mutant {
+    pub(super) file: String,
+    pub(super) function: String,
+    /// As the tool prints it: file, line, column and what is changed.
+    pub(super) name: String,
+    /// The same with the text of the function instead of its place in the file: an outcome stays true while other code
+    /// of the file moves, and is forgotten when the function itself changes.
+    pub(super) key: String,
+}
+
+/// Reads what `cargo mutants --list --json` prints; `root` is where the files are.
+pub(super) fn read(json: &str, root: &Path) -> Result<Vec<Mutant>, String> {
+    let json: Value =
+        serde_json::from_str(json).map_err(|error| format!("not the JSON of a list: {error}"))?;
+    let list = json.as_array().ok_or("not a list of mutants")?;
+    list.iter().map(|mutant| one(mutant, root)).collect()
+}
+
+fn one(json: &Value, root: &Path) -> Result<Mutant, String> {
+    let text = |value: &Value| value.as_str().map(str::to_string);
+    let (Some(name), Some(file)) = (text(&json["name"]), text(&json["file"])) else {
+        return Err(format!("a mutant without name or file: {json}"));
+    };
+    let source = std::fs::read_to_string(root.join(&file)).map_err(|error| format!("{file}: {error}"))?;
+    // A constant has no function around it: then its own line counts.
+    let span = if json["function"].is_object() { &json["function"]["span"] } else { &json["span"] };
+    let line = |at: &Value| usize::try_from(at["line"].as_u64().unwrap_or(1)).unwrap_or(1);
+    let (first, last) = (line(&span["start"]), line(&span["end"]));
+    let function = text(&json["function"]["function_name"]).unwrap_or_default();
+    let body: Vec<&str> = source.lines().skip(first - 1).take(last + 1 - first).collect();
+    let inside = line(&json["span"]["start"]).saturating_sub(first);
+    let column = json["span"]["start"]["column"].as_u64().unwrap_or(0);
+    let change = name.splitn(4, ':').last().unwrap_or(&name).trim();
+    let key = format!("{file} {:016x} +{inside}:{column} {change}", fingerprint(&body.join("\n")));
+    Ok(Mutant { file, function, name, key })
+}
+
+/// FNV-1a: the same on every machine and in every release, which the standard hasher does not promise.
+fn fingerprint(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+#[cfg(test)]
+impl Mutant {
+    pub(super) fn sample(file: &str, function: &str, at: usize) -> Self {
+        let name = format!("{file}:{at}:1: replace {function} -> bool with true");
+        Self { file: file.to_string(), function: function.to_string(), key: format!("key of {name}"), name }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn list(first_line: usize) -> String {
+        let at = |line: usize| json!({"start": {"line": line, "column": 5}, "end": {"line": line + 2, "column": 1}});
+        json!([{
+            "name": format!("src/a.rs:{}:5: replace f -> bool with true", first_line + 1),
+            "file": "src/a.rs",
+            "function": {"function_name": "f", "span": at(first_line)},
+            "span": at(first_line + 1),
+        }])
+        .to_string()
+    }
+
+    #[test]
+    fn a_key_follows_its_function_and_changes_with_it() {
+        let folder = std::env::temp_dir().join(format!("outlast-xtask-listed-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("src")).unwrap();
+        let key = |source: &str, first_line| {
+            std::fs::write(folder.join("src/a.rs"), source).unwrap();
+            read(&list(first_line), &folder).unwrap().remove(0).key
+        };
+        let there = key("fn f() -> bool {\n    g()\n}\n", 1);
+        let moved = key("// New.\n\nfn f() -> bool {\n    g()\n}\n", 3);
+        let changed = key("fn f() -> bool {\n    h()\n}\n", 1);
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(there, moved);
+        assert_ne!(there, changed);
+        assert!(there.ends_with("+1:5 replace f -> bool with true"), "{there}");
+    }
+
+    #[test]
+    fn what_is_no_list_is_refused() {
+        for json in ["", "{}", "[{\"name\": \"only\"}]"] {
+            assert!(read(json, Path::new(".")).is_err(), "{json}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What is mutated, and the tests that must notice: a crate's own, and only the fast ones.
+
+/// A part of the code with the tests that judge it.
+pub(super) struct Target {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    /// The package that is mutated.
+    pub(super) package: &'static str,
+    /// Its files, as patterns.
+    pub(super) files: &'static [&'static str],
+    /// The packages whose tests are run.
+    pub(super) tested_by: &'static [&'static str],
+    /// What of these packages is built, in the words of cargo.
+    pub(super) built: &'static [&'static str],
+    /// Which of the tests are run, in the words of `cargo test`.
+    pub(super) tests: &'static [&'static str],
+    /// Variables that shorten them.
+    pub(super) settings: &'static [(&'static str, &'static str)],
+}
+
+pub(super) const TARGETS: &[Target] = &[
+    Target {
+        name: "provider-kit",
+        about: "decisions that every store makes alike",
+        package: "outlast-provider-kit",
+        files: &["crates/provider-kit/src/**"],
+        tested_by: &["outlast-provider-kit"],
+        built: &["--lib"],
+        tests: &[],
+        settings: &[],
+    },
+    Target {
+        name: "engine",
+        about: "replay and turns",
+        package: "outlast-engine",
+        files: &["crates/engine/src/**"],
+        tested_by: &["outlast-engine"],
+        built: &["--tests"],
+        // Without those that measure how long things take.
+        tests: &["--", "--skip", "cost::"],
+        settings: &[("OUTLAST_ENGINE_CASES", "24"), ("OUTLAST_ENGINE_SHRINKS", "0")],
+    },
+    Target {
+        name: "sqlite",
+        about: "the commit paths of the SQLite store",
+        package: "outlast-sqlite",
+        files: &[
+            "crates/sqlite/src/write.rs",
+            "crates/sqlite/src/work.rs",
+            "crates/sqlite/src/fetch.rs",
+            "crates/sqlite/src/session.rs",
+            "crates/sqlite/src/serving.rs",
+            "crates/sqlite/src/start.rs",
+            "crates/sqlite/src/store.rs",
+        ],
+        tested_by: &["outlast-sqlite"],
+        built: &["--tests"],
+        // Without those that start processes, fill disks or wait for the machine's own time.
+        tests: &["--", "inline::", "model::regressions", "waiting::", "refusing::", "bad_input::"],
+        settings: &[],
+    },
+    Target {
+        name: "memory",
+        about: "the commit paths of the specification",
+        package: "outlast-memory",
+        files: &[
+            "crates/memory/src/commit.rs",
+            "crates/memory/src/fetch.rs",
+            "crates/memory/src/work.rs",
+            "crates/memory/src/queue.rs",
+            "crates/memory/src/session.rs",
+            "crates/memory/src/state.rs",
+        ],
+        // The specification is tested by those who judge stores.
+        tested_by: &["outlast-conformance"],
+        built: &["--tests"],
+        tests: &["--", "memory::"],
+        settings: &[],
+    },
+    Target {
+        name: "runtime",
+        about: "commits, leases and the warm cache of the dispatchers",
+        package: "outlast-runtime",
+        files: &[
+            "crates/runtime/src/dispatch/commit.rs",
+            "crates/runtime/src/dispatch/lease.rs",
+            "crates/runtime/src/dispatch/session.rs",
+            "crates/runtime/src/dispatch/turn.rs",
+            "crates/runtime/src/dispatch/warm.rs",
+            "crates/runtime/src/dispatch/work.rs",
+        ],
+        tested_by: &["outlast-runtime", "outlast"],
+        built: &["--tests"],
+        tests: &[],
+        settings: &[],
+    },
+];
