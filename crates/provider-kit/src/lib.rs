@@ -30,3 +30,30 @@ pub fn invalid_token(token: &str) -> String {
 pub fn is_final(status: &str) -> bool {
     matches!(status, "Completed" | "Failed" | "ContinuedAsNew")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_token_is_quoted_but_not_at_any_length() {
+        assert!(
+            invalid_token("lock_1.x").starts_with("Invalid lock token 'lock_1.x': the lease was released")
+        );
+        assert!(invalid_token(&"x".repeat(10_000)).len() < 300);
+    }
+
+    #[test]
+    fn three_statuses_end_an_execution() {
+        let cases = [
+            ("Completed", true),
+            ("Failed", true),
+            ("ContinuedAsNew", true),
+            ("Running", false),
+            ("", false),
+        ];
+        for (status, expected) in cases {
+            assert_eq!(is_final(status), expected, "{status}");
+        }
+    }
+}

@@ -124,9 +124,23 @@ mod tests {
         assert_eq!(next(&[1, 2]), Ok(vec![3]));
         assert_eq!(next(&[1, 2, 3]), Ok(vec![]));
         assert_eq!(next(&[1, 2, 3, 4]), Err(MigrationRefusal::Newer { found: 4, known: 3 }));
-        for damaged in [&[2][..], &[1, 3], &[2, 1], &[1, 1]] {
-            assert!(matches!(next(damaged), Err(MigrationRefusal::Damaged { .. })), "{damaged:?}");
+        let cases = [
+            (&[2][..], "found version 2 where 1 belongs"),
+            (&[1, 3], "found version 3 where 2 belongs"),
+            (&[2, 1], "found version 2 where 1 belongs"),
+            (&[1, 1], "found version 1 where 2 belongs"),
+            (&[1, 2, 3, 3], "version 3 comes twice"),
+        ];
+        for (damaged, what) in cases {
+            let what = what.to_string();
+            assert_eq!(next(damaged), Err(MigrationRefusal::Damaged { what }), "{damaged:?}");
         }
+    }
+
+    #[test]
+    fn a_checksum_is_that_of_the_text_for_ever() {
+        let expected = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb";
+        assert_eq!(BUNDLED[0].checksum(), expected);
     }
 
     #[test]

@@ -34,6 +34,12 @@ mod tests {
     }
 
     #[test]
+    fn a_message_lives_for_a_day_and_the_reason_counts_in_seconds() {
+        assert_eq!(DEFAULT_LIFE_MS, 86_400_000);
+        assert_eq!(reason("i", 90_000), "instance 'i' did not start within 90 s");
+    }
+
+    #[test]
     fn a_life_ends() {
         assert_eq!([999, 1_000].map(|age| is_over(5_000 - age, 5_000, 1_000)), [false, true]);
     }

@@ -52,12 +52,36 @@ pub fn is_admitted(filter: Option<&DispatcherCapabilityFilter>, pin: Option<&Pin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use outlast_provider::SemverRange;
 
     #[test]
     fn versions_survive_their_columns() {
         for text in ["0.1.32", "1.2000.3", "2.0.0-rc.1"] {
             let version = Version::parse(text).unwrap();
             assert_eq!(PinColumns::of(&version).version(), version);
+        }
+    }
+
+    #[test]
+    fn only_a_filter_that_meets_a_pin_can_refuse() {
+        let range = |from: [u64; 3], to: [u64; 3]| {
+            let version = |[major, minor, patch]: [u64; 3]| Version::new(major, minor, patch);
+            DispatcherCapabilityFilter {
+                supported_duroxide_versions: vec![SemverRange::new(version(from), version(to))],
+            }
+        };
+        let filter = range([1, 0, 0], [1, 9, 9]);
+        let [inside, outside] =
+            [[1, 2, 3], [2, 0, 0]].map(|[a, b, c]| PinColumns::of(&Version::new(a, b, c)));
+        let cases = [
+            (Some(&filter), Some(&inside), true),
+            (Some(&filter), Some(&outside), false),
+            (Some(&filter), None, true),
+            (None, Some(&outside), true),
+            (None, None, true),
+        ];
+        for (filter, pin, expected) in cases {
+            assert_eq!(is_admitted(filter, pin), expected, "{filter:?} {pin:?}");
         }
     }
 }

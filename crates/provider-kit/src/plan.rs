@@ -256,10 +256,41 @@ mod tests {
     #[test]
     fn key_value_changes_keep_their_order() {
         let set = EventKind::KeyValueSet { key: "k".into(), value: "v".into(), last_updated_at_ms: 3 };
-        let delta = [event(1, EventKind::KeyValuesCleared), event(2, set)];
+        let clear = EventKind::KeyValueCleared { key: "k".into() };
+        let delta = [event(1, EventKind::KeyValuesCleared), event(2, set), event(3, clear)];
         let kv = plan(&delta).unwrap().kv;
         let set = KvChange::Set { key: "k".into(), value: "v".into(), last_updated_at_ms: 3 };
-        assert_eq!(kv, [KvChange::ClearAll, set]);
+        assert_eq!(kv, [KvChange::ClearAll, set, KvChange::Clear { key: "k".into() }]);
+    }
+
+    #[test]
+    fn a_plan_knows_its_last_event_and_whether_it_ends() {
+        assert_eq!(plan(&[]).unwrap().last_event_id(), None);
+        let delta = [7, 9, 8].map(|id| event(id, status(None)));
+        assert_eq!(plan(&delta).unwrap().last_event_id(), Some(9));
+        for (status, expected) in [(None, false), (Some("Running"), false), (Some("Failed"), true)] {
+            let metadata = ExecutionMetadata { status: status.map(str::to_string), ..Default::default() };
+            let plan = CommitPlan::new(1, &[], &[], &[], metadata, vec![]).unwrap();
+            assert_eq!(plan.ends_execution(), expected, "{status:?}");
+        }
+    }
+
+    #[test]
+    fn rows_hold_the_texts_of_what_they_carry() {
+        let stored = event(3, status(Some("s")));
+        let rows = history_rows("op", std::slice::from_ref(&stored)).unwrap();
+        assert_eq!(json::decode_event(&rows[0].event_data).unwrap(), stored);
+        let done = |instance: &str| WorkItem::ActivityCompleted {
+            instance: instance.into(),
+            execution_id: 1,
+            id: 2,
+            result: "r".into(),
+        };
+        let row = completion_row("op", &done("i")).unwrap();
+        assert_eq!((row.instance_id.as_str(), row.not_before), ("i", 0));
+        assert_eq!(json::decode_work_item(&row.work_item).unwrap(), done("i"));
+        let refusal = message_row("op", &done("")).unwrap_err();
+        assert!(!refusal.is_retryable(), "an id that no store accepts: {refusal}");
     }
 
     #[test]

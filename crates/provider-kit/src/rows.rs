@@ -16,3 +16,19 @@ pub fn decode_history<'a>(
 pub fn reason(instance: &str, execution_id: u64, error: &str) -> String {
     format!("history of instance '{instance}', execution {execution_id}: {error}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use outlast_model::EventKind;
+
+    #[test]
+    fn a_history_is_read_whole_or_not_at_all() {
+        let event = |id| Event::at(0, id, "i", 3, None, EventKind::KeyValuesCleared);
+        let texts = [1, 2].map(|id| json::encode_event(&event(id)).unwrap());
+        let texts = texts.each_ref().map(String::as_str);
+        assert_eq!(decode_history("i", 3, texts), Ok(vec![event(1), event(2)]));
+        let refusal = decode_history("i", 3, [texts[0], "damaged"]).unwrap_err();
+        assert!(refusal.starts_with("history of instance 'i', execution 3: "), "{refusal}");
+    }
+}
