@@ -5,6 +5,7 @@ mod fences;
 mod ledger;
 mod listed;
 mod report;
+mod statements;
 mod target;
 mod tool;
 
@@ -46,6 +47,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
                 Show::All => report::print_all(&chosen, &ledger),
                 Show::Survivors => report::print_survivors(&chosen, &ledger),
                 Show::Nothing if chosen.is_empty() => println!("{}: nothing is left to try", target.name),
+                Show::Nothing if target.is_sql => statements::run(target, &home, &chosen, &mut ledger)?,
                 Show::Nothing => {
                     ledger.begin(&chosen)?;
                     tool.run(target, &home, &chosen)?;

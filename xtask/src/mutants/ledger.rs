@@ -60,6 +60,10 @@ impl Ledger {
                 self.record(key.clone(), outcome);
             }
         }
+        self.save()
+    }
+
+    pub(super) fn save(&self) -> Result<(), String> {
         write(&self.home.join("outcomes.json"), &self.outcomes)
     }
 }

@@ -44,7 +44,7 @@ fn one(json: &Value, root: &Path) -> Result<Mutant, String> {
 }
 
 /// FNV-1a: the same on every machine and in every release, which the standard hasher does not promise.
-fn fingerprint(text: &str) -> u64 {
+pub(super) fn fingerprint(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }

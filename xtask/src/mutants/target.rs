@@ -14,9 +14,15 @@ pub(super) struct Target {
     pub(super) built: &'static [&'static str],
     /// Which of the tests are run, in the words of `cargo test`.
     pub(super) tests: &'static [&'static str],
+    /// Whether statements are changed, instead of Rust.
+    pub(super) is_sql: bool,
     /// Variables that shorten them.
     pub(super) settings: &'static [(&'static str, &'static str)],
 }
+
+/// Without those that start processes, fill disks or wait for the machine's own time.
+const SQLITE_TESTS: &[&str] = &["--", "inline::", "model::", "waiting::", "refusing::", "bad_input::"];
+const SQLITE_SETTINGS: &[(&str, &str)] = &[("OUTLAST_MODEL_CASES", "20"), ("OUTLAST_MODEL_SHRINKS", "0")];
 
 pub(super) const TARGETS: &[Target] = &[
     Target {
@@ -27,6 +33,7 @@ pub(super) const TARGETS: &[Target] = &[
         tested_by: &["outlast-provider-kit"],
         built: &["--lib"],
         tests: &[],
+        is_sql: false,
         settings: &[],
     },
     Target {
@@ -38,6 +45,7 @@ pub(super) const TARGETS: &[Target] = &[
         built: &["--tests"],
         // Without those that measure how long things take.
         tests: &["--", "--skip", "cost::"],
+        is_sql: false,
         settings: &[("OUTLAST_ENGINE_CASES", "24"), ("OUTLAST_ENGINE_SHRINKS", "0")],
     },
     Target {
@@ -54,10 +62,21 @@ pub(super) const TARGETS: &[Target] = &[
             "crates/sqlite/src/store.rs",
         ],
         tested_by: &["outlast-sqlite"],
-        built: &["--tests"],
-        // Without those that start processes, fill disks or wait for the machine's own time.
-        tests: &["--", "inline::", "model::regressions", "waiting::", "refusing::", "bad_input::"],
-        settings: &[],
+        built: &["--test", "it"],
+        tests: SQLITE_TESTS,
+        is_sql: false,
+        settings: SQLITE_SETTINGS,
+    },
+    Target {
+        name: "statements",
+        about: "the conditions in the statements of the SQLite store",
+        package: "outlast-sqlite",
+        files: &[],
+        tested_by: &["outlast-sqlite"],
+        built: &["--test", "it"],
+        tests: SQLITE_TESTS,
+        is_sql: true,
+        settings: SQLITE_SETTINGS,
     },
     Target {
         name: "memory",
@@ -75,6 +94,7 @@ pub(super) const TARGETS: &[Target] = &[
         tested_by: &["outlast-conformance"],
         built: &["--tests"],
         tests: &["--", "memory::"],
+        is_sql: false,
         settings: &[],
     },
     Target {
@@ -92,6 +112,7 @@ pub(super) const TARGETS: &[Target] = &[
         tested_by: &["outlast-runtime", "outlast"],
         built: &["--tests"],
         tests: &[],
+        is_sql: false,
         settings: &[],
     },
 ];

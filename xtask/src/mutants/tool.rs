@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::listed::{self, Mutant};
+use super::statements;
 use super::target::Target;
 use crate::process;
 
@@ -52,6 +53,9 @@ fn is_known(version: &str) -> bool {
 impl Tool {
     /// All mutants of a target, except those that the committed configuration leaves out.
     pub(super) fn list(&self, target: &Target) -> Result<Vec<Mutant>, String> {
+        if target.is_sql {
+            return statements::list();
+        }
         let mut command = self.command(target, &process::root().join(CONFIG));
         let output = command.args(["--list", "--json"]).output();
         let output = output.map_err(|error| format!("cargo-mutants could not be run: {error}"))?;
@@ -75,11 +79,8 @@ impl Tool {
         }
         command.args(target.built.iter().map(|arg| format!("--cargo-arg={arg}")));
         command.arg("--").args(target.tests);
-        // One folder for all runs, so that only what a mutant touches is built again; nobody reads the debug information.
-        command.env("CARGO_TARGET_DIR", home.join("build")).env("CARGO_INCREMENTAL", "1");
-        command.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_TEST_DEBUG", "0");
-        command.env("RUST_BACKTRACE", "0").envs(target.settings.iter().copied());
-        let status = process::stream(command, |_| {})?;
+        speed_up(&mut command, target);
+        let status = command.status().map_err(|error| format!("cargo-mutants could not be run: {error}"))?;
         match status.code() {
             // All were noticed; some were not; some did not end.
             Some(0 | 2 | 3) => Ok(()),
@@ -94,6 +95,15 @@ impl Tool {
         command.args(target.files.iter().flat_map(|file| ["--file", file]));
         command
     }
+}
+
+/// One folder for all runs of a package, so that only what a mutant touches is built again; and nobody reads the debug
+/// information.
+pub(super) fn speed_up(command: &mut Command, target: &Target) {
+    let folder = super::home().join("build").join(target.package);
+    command.env("CARGO_TARGET_DIR", folder).env("CARGO_INCREMENTAL", "1");
+    command.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_TEST_DEBUG", "0");
+    command.env("RUST_BACKTRACE", "0").envs(target.settings.iter().copied());
 }
 
 /// The configuration with the names of all that is to be tried.

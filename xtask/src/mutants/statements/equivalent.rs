@@ -1,0 +1,25 @@
+//! Mutants of statements that change nothing that anybody could see, each with its reason.
+
+/// A statement, what is changed in it, and why nobody can tell.
+const EQUIVALENT: &[(&str, &str, &str)] = &[];
+
+pub(super) fn is_listed(statement: &str, what: &str) -> bool {
+    EQUIVALENT.iter().any(|(name, change, _)| *name == statement && *change == what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::FOLDER;
+    use super::super::conditions::changes;
+    use super::*;
+    use crate::process;
+
+    #[test]
+    fn nothing_is_listed_that_is_no_mutant() {
+        for (name, change, reason) in EQUIVALENT {
+            let text = std::fs::read_to_string(process::root().join(format!("{FOLDER}/{name}.sql"))).unwrap();
+            assert!(changes(&text).iter().any(|made| made.what == *change), "{name}: {change}");
+            assert!(!reason.is_empty());
+        }
+    }
+}
