@@ -4,6 +4,7 @@
 mod admission;
 mod cancel;
 mod child;
+mod codec;
 mod combinator;
 mod cost;
 mod foreign;

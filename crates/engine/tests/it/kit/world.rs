@@ -10,6 +10,7 @@ use outlast_engine::{
     Admission, Code, Execution, KvValue, Opening, OrchestrationContext, ParentClosePolicy, ParentLink, Past,
     Setup, TurnInput, TurnOutput, admit, new_stamp, run,
 };
+use outlast_model::codec::Codec;
 use outlast_model::limits::Limits;
 use outlast_model::{Event, EventKind, WorkItem};
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ pub(crate) struct World {
     program: Program,
     pub(crate) stamp: String,
     pub(crate) limits: Limits,
+    codec: Codec,
     pub(crate) policy: ParentClosePolicy,
     /// What earlier executions left.
     pub(crate) kv: BTreeMap<String, KvValue>,
@@ -48,6 +50,7 @@ impl World {
             program: Arc::new(move |context, input| Box::pin(function(context, input))),
             stamp: new_stamp(false),
             limits: Limits::default(),
+            codec: Codec::default(),
             policy: ParentClosePolicy::Contract,
             kv: BTreeMap::new(),
             opening: Opening {
@@ -97,6 +100,11 @@ impl World {
         self
     }
 
+    pub(crate) fn written_as(mut self, codec: Codec) -> Self {
+        self.codec = codec;
+        self
+    }
+
     /// The child of event 7 of the second execution of `boss`.
     pub(crate) fn with_parent(mut self) -> Self {
         self.opening.parent =
@@ -125,7 +133,8 @@ impl World {
             limits: Arc::new(self.limits.clone()),
         };
         let program = Arc::clone(&self.program);
-        Execution::new(setup, move |context, input| program(context, input)).expect("the call panicked")
+        let execution = Execution::new(setup, move |context, input| program(context, input));
+        execution.expect("the call panicked").with_codec(self.codec)
     }
 
     /// The process is restarted.

@@ -1,0 +1,41 @@
+//! Typed calls write and read as the execution says.
+
+use crate::kit::*;
+use outlast_engine::OrchestrationContext;
+use outlast_model::codec::Codec;
+
+async fn typed(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    let activity: String = ctx.schedule_activity_typed("A", &"1").await?;
+    let child: String = ctx.schedule_sub_orchestration_typed("C", &activity).await?;
+    let raised: String = ctx.schedule_wait_typed("s").await;
+    let taken: String = ctx.dequeue_event_typed("q").await;
+    Ok(format!("{:?} {activity} {child} {raised} {taken}", ctx.codec()))
+}
+
+#[test]
+fn strings_keep_their_quotes_under_json_only() {
+    // What "1" is written as, and what a result of `2` is read as.
+    for (codec, written) in [(Codec::Contract, r#""1""#), (Codec::Json, r#""\"1\"""#)] {
+        let mut world = World::new(typed).written_as(codec);
+        world.turn(
+            [],
+            &format!(
+                r#"
+                1 OrchestrationStarted Main "in"
+                2 ActivityScheduled A {written}
+                > activity 2 A {written}
+            "#
+            ),
+        );
+        let text = |content: &str| codec.encode(content).unwrap();
+        world.give([done(2, &text("two"))]);
+        world.give([child_done(4, &text("four"))]);
+        world.give([raise("s", &text("six"))]);
+        let output = world.give([enqueue("q", &text("eight"))]);
+        assert!(
+            output_text(&output).contains(&format!("\"{codec:?} two four six eight\"")),
+            "{}",
+            output_text(&output)
+        );
+    }
+}
