@@ -1,10 +1,12 @@
 //! What all tasks of a runtime share.
 
+use crate::builtins::builtins;
 use crate::dispatch::aside::Aside;
 use crate::dispatch::lease::{Kind, Leases};
 use crate::dispatch::running::Running;
 use crate::dispatch::session::Sessions;
 use crate::dispatch::warm::Warm;
+use crate::instrumented::InstrumentedProvider;
 use crate::observability::MetricsProvider;
 use crate::options::RuntimeOptions;
 use crate::registry::{ActivityRegistry, OrchestrationRegistry};
@@ -52,6 +54,45 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// With nothing running yet.
+    pub(crate) fn new(
+        store: Arc<dyn Provider>,
+        activities: ActivityRegistry,
+        orchestrations: OrchestrationRegistry,
+        options: RuntimeOptions,
+        metrics: Arc<MetricsProvider>,
+    ) -> Self {
+        let filter = match &options.supported_replay_versions {
+            Some(range) => DispatcherCapabilityFilter { supported_duroxide_versions: vec![range.clone()] },
+            None => DispatcherCapabilityFilter::default_for_current_build(),
+        };
+        Self {
+            store: Arc::new(InstrumentedProvider::new(store, Some(Arc::clone(&metrics)))),
+            activities: activities
+                .with_builtins(builtins(Arc::clone(&options.clock), Arc::clone(&options.entropy))),
+            orchestrations,
+            limits: Arc::new(options.limits.clone()),
+            filter,
+            metrics,
+            runtime_id: format!("{:032x}", options.entropy.next_u128()),
+            leases: Arc::new(Leases::default()),
+            warm: Warm::new(options.warm_executions, options.warm_bytes),
+            running: Running::default(),
+            sessions: Sessions::new(options.max_sessions_per_runtime),
+            turns_waiting: Notify::new(),
+            work_waiting: Notify::new(),
+            turns_aside: Aside::default(),
+            work_aside: Aside::default(),
+            refused: Mutex::default(),
+            stopping: CancellationToken::new(),
+            drained: CancellationToken::new(),
+            aborted: CancellationToken::new(),
+            slots: TaskTracker::new(),
+            helpers: TaskTracker::new(),
+            options,
+        }
+    }
+
     /// Starts a slot.
     pub(crate) fn spawn_slot(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.slots.spawn(until(self.aborted.clone(), self.paced(task)));

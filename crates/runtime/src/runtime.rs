@@ -1,23 +1,17 @@
 //! Starting and stopping.
 
-use crate::builtins::builtins;
 use crate::core::Core;
-use crate::dispatch::aside::Aside;
-use crate::dispatch::lease::{Leases, renew_leases};
-use crate::dispatch::running::Running;
-use crate::dispatch::session::{Sessions, manage_sessions};
-use crate::dispatch::warm::Warm;
+use crate::dispatch::lease::renew_leases;
+use crate::dispatch::session::manage_sessions;
 use crate::dispatch::{Turns, Works, run_slots};
 use crate::gauges::poll_gauges;
-use crate::instrumented::InstrumentedProvider;
 use crate::observability::{MetricsSnapshot, ObservabilityHandle};
 use crate::options::RuntimeOptions;
 use crate::registry::{ActivityRegistry, OrchestrationRegistry};
 use outlast_model::{EventKind, WorkItem};
-use outlast_provider::{DispatcherCapabilityFilter, Provider};
+use outlast_provider::Provider;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -117,49 +111,20 @@ impl Runtime {
             "duroxide runtime ({}) starting with provider {} ({})",
             outlast_model::CONTRACT_VERSION, store.name(), store.version()
         );
-        let filter = match &options.supported_replay_versions {
-            Some(range) => DispatcherCapabilityFilter { supported_duroxide_versions: vec![range.clone()] },
-            None => DispatcherCapabilityFilter::default_for_current_build(),
-        };
+        let core = Arc::new(Core::new(store, activities, orchestrations, options, metrics));
         tracing::info!(
             target: "duroxide::runtime",
-            supported_range = ?filter.supported_duroxide_versions,
+            supported_range = ?core.filter.supported_duroxide_versions,
             "capability filter: executions started under these versions of the contract are run"
         );
-        let (slots, helpers) = (TaskTracker::new(), TaskTracker::new());
-        let core = Arc::new(Core {
-            store: Arc::new(InstrumentedProvider::new(store, Some(Arc::clone(&metrics)))),
-            activities: activities
-                .with_builtins(builtins(Arc::clone(&options.clock), Arc::clone(&options.entropy))),
-            orchestrations,
-            limits: Arc::new(options.limits.clone()),
-            filter,
-            metrics,
-            runtime_id: format!("{:032x}", options.entropy.next_u128()),
-            leases: Arc::new(Leases::default()),
-            warm: Warm::new(options.warm_executions, options.warm_bytes),
-            running: Running::default(),
-            sessions: Sessions::new(options.max_sessions_per_runtime),
-            turns_waiting: Notify::new(),
-            work_waiting: Notify::new(),
-            turns_aside: Aside::default(),
-            work_aside: Aside::default(),
-            refused: Mutex::default(),
-            stopping: CancellationToken::new(),
-            drained: CancellationToken::new(),
-            aborted: CancellationToken::new(),
-            slots: slots.clone(),
-            helpers: helpers.clone(),
-            options,
-        });
         Self::spawn(&core);
         Arc::new(Self {
             stopping: core.stopping.clone(),
             aborted: core.aborted.clone(),
+            slots: core.slots.clone(),
+            helpers: core.helpers.clone(),
             core: Mutex::new(Some(core)),
             observability,
-            slots,
-            helpers,
         })
     }
 

@@ -21,7 +21,8 @@ pub(super) struct Target {
 }
 
 /// Without those that start processes, fill disks or wait for the machine's own time.
-const SQLITE_TESTS: &[&str] = &["--", "inline::", "model::", "waiting::", "refusing::", "bad_input::"];
+const SQLITE_TESTS: &[&str] =
+    &["--", "--skip", "threaded::", "inline::", "model::", "waiting::", "refusing::", "bad_input::"];
 const SQLITE_SETTINGS: &[(&str, &str)] = &[("OUTLAST_MODEL_CASES", "20"), ("OUTLAST_MODEL_SHRINKS", "0")];
 
 pub(super) const TARGETS: &[Target] = &[

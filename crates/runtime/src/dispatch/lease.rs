@@ -294,3 +294,6 @@ impl Leases {
         self.changed.notify_one();
     }
 }
+
+#[cfg(test)]
+mod tests;
