@@ -13,6 +13,7 @@ mod kit;
 mod kv;
 mod legacy;
 mod limits;
+mod memory;
 mod mismatch;
 mod next;
 mod panics;

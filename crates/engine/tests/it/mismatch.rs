@@ -3,6 +3,7 @@
 
 use crate::kit::*;
 use outlast_engine::OrchestrationContext;
+use outlast_model::EventKind;
 use std::time::Duration;
 
 const NOW: &str = "0.1.32";
@@ -156,7 +157,7 @@ fn notes_that_differ() {
         3 OrchestrationFailed configuration: nondeterministic: kv clear mismatch: event 2 of instance 'i' execution 1 is a removal of key 'k', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
         = Failed
     "#);
-    let mut world = replay(code, vec![started("in"), plain(outlast_model::EventKind::KeyValuesCleared)]);
+    let mut world = replay(code, vec![started("in"), plain(EventKind::KeyValuesCleared)]);
     world.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: kv clear_all mismatch: event 2 of instance 'i' execution 1 is a removal of all keys, and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
         = Failed
@@ -193,6 +194,22 @@ fn notes_that_the_code_no_longer_leaves_are_tolerated() {
         r#"
         7 ActivityCompleted <-2 ""
         8 OrchestrationCompleted "{\"k\": \"v\"} Some(\"s\")"
+        = Completed
+    "#,
+    );
+    let stored = vec![
+        started("in"),
+        activity("A", "x"),
+        key_set("gone", "v", 1),
+        plain(EventKind::KeyValuesCleared),
+        key_set("k", "w", 1),
+    ];
+    let mut world = replay(code, stored);
+    world.turn(
+        [done(2, "")],
+        r#"
+        6 ActivityCompleted <-2 ""
+        7 OrchestrationCompleted "{\"k\": \"w\"} None"
         = Completed
     "#,
     );
@@ -281,6 +298,15 @@ fn messages_for_nothing() {
         world.give([message]);
         assert!(world.error().contains(fragment), "{}", world.error());
         assert!(world.error().contains("instance 'i' execution 1"));
+    }
+    for waits in [true, false] {
+        let mut world = World::new(move |ctx, _| async move {
+            Ok(if waits { ctx.schedule_wait("s").await } else { ctx.dequeue_event("q").await })
+        });
+        world.give([]);
+        world.give([done(2, "")]);
+        let fragment = "completion kind mismatch for id=2, expected 'wait', got 'activity'";
+        assert!(world.error().contains(fragment), "{}", world.error());
     }
 }
 
@@ -444,9 +470,7 @@ fn the_place_in_the_source_is_where_the_author_called() {
 #[test]
 fn the_parent_is_told_and_children_stay() {
     let mut events = history(NOW, vec![started("in"), child("C", "sub::2", ""), activity("Z", "")]);
-    if let outlast_model::EventKind::OrchestrationStarted { parent_instance, parent_id, .. } =
-        &mut events[0].kind
-    {
+    if let EventKind::OrchestrationStarted { parent_instance, parent_id, .. } = &mut events[0].kind {
         (*parent_instance, *parent_id) = (Some("boss".to_string()), Some(7));
     }
     let code = |ctx: OrchestrationContext, _| async move {

@@ -1,0 +1,32 @@
+//! What can be learnt of an execution in memory from outside.
+
+use crate::kit::*;
+use outlast_engine::OrchestrationContext;
+
+#[test]
+fn its_size_grows_with_all_that_it_keeps() {
+    let code = |ctx: OrchestrationContext, _| async move {
+        ctx.schedule_wait("begin").await;
+        ctx.set_kv_value("key", "value");
+        ctx.set_custom_status("status");
+        Ok(ctx.schedule_wait("end").await)
+    };
+    let mut world = World::new(code);
+    world.give([]);
+    let before = world.memory().unwrap().bytes();
+    world.give([raise("begin", "data")]);
+    let grown = world.memory().unwrap().bytes() - before;
+    // Four events, their payloads, and what the code sees of key and status.
+    let payloads = "begindata".len() + "keyvalue".len() + "status".len();
+    assert_eq!(grown, 4 * 160 + payloads + "keyvalue".len() + "status".len());
+}
+
+#[test]
+fn a_probe_names_the_last_durable_call() {
+    let code = |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("A", "").await };
+    let mut world = World::new(code);
+    world.give([]);
+    let probe = world.memory().unwrap().probe();
+    let call = probe.last_call().unwrap();
+    assert!(call.starts_with("schedule_activity at ") && call.contains("memory.rs"), "{call}");
+}
