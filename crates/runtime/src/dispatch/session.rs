@@ -107,3 +107,6 @@ async fn clean_up(core: &Core) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
