@@ -17,7 +17,7 @@ use conditions::changes;
 /// Where the statements are.
 pub(super) const FOLDER: &str = "crates/sqlite/src/sql";
 /// Seconds after which a test run hangs.
-const PATIENCE: &str = "120";
+const PATIENCE: &str = "60";
 
 /// All mutants except those that change nothing.
 pub(super) fn list() -> Result<Vec<Mutant>, String> {

@@ -30,6 +30,8 @@ const SQLITE_TESTS: &[&str] = &[
     "model::",
     "waiting::",
     "bad_input::",
+    "mailbox::",
+    "tokens::",
 ];
 const SQLITE_SETTINGS: &[(&str, &str)] = &[("OUTLAST_MODEL_CASES", "20"), ("OUTLAST_MODEL_SHRINKS", "0")];
 
@@ -108,19 +110,32 @@ pub(super) const TARGETS: &[Target] = &[
     },
     Target {
         name: "runtime",
-        about: "commits, leases and the warm cache of the dispatchers",
+        about: "leases, sessions and the warm cache of the dispatchers",
+        package: "outlast-runtime",
+        files: &[
+            "crates/runtime/src/dispatch/lease.rs",
+            "crates/runtime/src/dispatch/session.rs",
+            "crates/runtime/src/dispatch/warm.rs",
+        ],
+        tested_by: &["outlast-runtime"],
+        built: &["--lib", "--all-features"],
+        tests: &[],
+        is_sql: false,
+        settings: &[],
+    },
+    Target {
+        name: "dispatch",
+        about: "turns and activities, from their fetch to their commit",
         package: "outlast-runtime",
         files: &[
             "crates/runtime/src/dispatch/commit.rs",
-            "crates/runtime/src/dispatch/lease.rs",
-            "crates/runtime/src/dispatch/session.rs",
             "crates/runtime/src/dispatch/turn.rs",
-            "crates/runtime/src/dispatch/warm.rs",
             "crates/runtime/src/dispatch/work.rs",
         ],
-        tested_by: &["outlast-runtime", "outlast"],
-        built: &["--lib", "--test", "it", "--all-features"],
-        tests: &["--", "--skip", "processes::", "--skip", "scenario::", "--skip", "performance::"],
+        // Seen from the outside, by programs: in the crate that has stores.
+        tested_by: &["outlast"],
+        built: &["--test", "it", "--all-features"],
+        tests: &["--", "--test-threads=8", "--skip=processes::", "--skip=scenario::", "--skip=performance::"],
         is_sql: false,
         settings: &[],
     },

@@ -13,6 +13,7 @@ mod processes;
 mod refusing;
 mod stress;
 mod support;
+mod tokens;
 mod upkeep;
 mod waiting;
 

@@ -1,0 +1,57 @@
+//! A token is good for the row that it names, and for no other: its random part alone opens nothing.
+
+use crate::support::*;
+use outlast_provider::{Provider, ProviderError};
+use outlast_sqlite::SqliteProvider;
+use std::fmt::Debug;
+
+/// The token with another last part: the instance of a turn, the row of an activity.
+fn naming(token: &str, other: &str) -> String {
+    let (rest, _) = token.rsplit_once('.').unwrap();
+    format!("{rest}.{other}")
+}
+
+#[track_caller]
+fn is_refused<T: Debug>(answer: Result<T, ProviderError>) {
+    let error = answer.unwrap_err();
+    assert!(error.message.contains("Invalid lock token") && !error.is_retryable(), "{error}");
+}
+
+#[tokio::test]
+async fn a_turn_is_settled_under_its_own_name_only() {
+    let store = SqliteProvider::new_in_memory().await.unwrap();
+    for instance in ["a", "b"] {
+        store.enqueue_for_orchestrator(start(instance), None).await.unwrap();
+    }
+    let (item, token, _) = turn(&store).await;
+    let (_, other, _) = turn(&store).await;
+    assert_eq!(item.instance, "a");
+    for forged in [naming(&token, "b"), naming(&token, "nobody"), naming(&other, "a")] {
+        is_refused(ack(&store, &forged, vec![started("b")], vec![], named()).await);
+        is_refused(store.renew_orchestration_item_lock(&forged, LONG).await);
+        is_refused(store.abandon_orchestration_item(&forged, None, false).await);
+    }
+    for (token, instance) in [(&token, "a"), (&other, "b")] {
+        ack(&store, token, vec![started(instance)], vec![], named()).await.unwrap();
+        assert_eq!(store.read(instance).await.unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn an_activity_is_settled_under_its_own_row_only() {
+    let store = SqliteProvider::new_in_memory().await.unwrap();
+    for id in [2, 3] {
+        store.enqueue_for_worker(activity("a", id)).await.unwrap();
+    }
+    let (_, token, _) = work(&store).await;
+    let (_, other, _) = work(&store).await;
+    let row = |token: &str| token.rsplit_once('.').unwrap().1.to_string();
+    for forged in [naming(&token, &row(&other)), naming(&token, "99"), naming(&other, &row(&token))] {
+        is_refused(store.ack_work_item(&forged, Some(completed("a", 2))).await);
+        is_refused(store.renew_work_item_lock(&forged, LONG).await);
+        is_refused(store.abandon_work_item(&forged, None, false).await);
+    }
+    for (token, id) in [(&token, 2), (&other, 3)] {
+        store.ack_work_item(token, Some(completed("a", id))).await.unwrap();
+    }
+}
