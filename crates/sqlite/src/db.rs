@@ -26,10 +26,16 @@ impl Db {
         statement()
     }
 
+    fn prepare(&self, sql: &str) -> rusqlite::Result<CachedStatement<'_>> {
+        #[cfg(feature = "test-hooks")]
+        let sql = crate::faults::mutated(sql);
+        self.conn.prepare_cached(sql)
+    }
+
     /// Runs a statement; says how many rows it changed.
     pub(crate) fn run(&self, sql: &str, params: impl Params) -> Result<usize> {
         self.counters.statements.add(1);
-        self.pass(sql, || Ok(self.conn.prepare_cached(sql)?.execute(params)?))
+        self.pass(sql, || Ok(self.prepare(sql)?.execute(params)?))
     }
 
     /// Runs a statement that must change exactly `expected` rows. Anything else means that the tables contradict
@@ -52,7 +58,7 @@ impl Db {
     /// A prepared statement, for callers that bind a varying number of rows.
     pub(crate) fn statement(&self, sql: &str) -> Result<CachedStatement<'_>> {
         self.counters.statements.add(1);
-        self.pass(sql, || Ok(self.conn.prepare_cached(sql)?))
+        self.pass(sql, || Ok(self.prepare(sql)?))
     }
 
     /// The first row, if there is one.
@@ -64,7 +70,7 @@ impl Db {
     ) -> Result<Option<T>> {
         self.counters.statements.add(1);
         self.pass(sql, || {
-            let mut statement = self.conn.prepare_cached(sql)?;
+            let mut statement = self.prepare(sql)?;
             let mut rows = statement.query(params)?;
             let first = rows.next()?.map(map).transpose()?;
             // A statement that returns the rows it changes must run to its end.
@@ -82,7 +88,7 @@ impl Db {
     ) -> Result<Vec<T>> {
         self.counters.statements.add(1);
         self.pass(sql, || {
-            let mut statement = self.conn.prepare_cached(sql)?;
+            let mut statement = self.prepare(sql)?;
             let rows = statement.query_map(params, map)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
@@ -97,7 +103,7 @@ impl Db {
     ) -> Result<Option<T>> {
         self.counters.statements.add(1);
         self.pass(sql, || {
-            let mut statement = self.conn.prepare_cached(sql)?;
+            let mut statement = self.prepare(sql)?;
             let mut rows = statement.query(params)?;
             while let Some(row) = rows.next()? {
                 if let Some(picked) = pick(row)? {

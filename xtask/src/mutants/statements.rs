@@ -4,10 +4,12 @@ mod conditions;
 mod equivalent;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::ledger::{CAUGHT, Ledger, MISSED, TIMEOUT, UNVIABLE};
+use serde_json::Value;
+
+use super::ledger::{CAUGHT, Ledger, MISSED, TIMEOUT};
 use super::listed::{self, Mutant};
 use super::target::Target;
 use super::tool;
@@ -54,28 +56,30 @@ fn of_statement(file: &str, name: &str, text: &str) -> Vec<(Mutant, String)> {
     wanted.map(mutant).collect()
 }
 
-/// Tries these mutants in a copy of the sources; what is found is kept one by one.
+/// Tries these mutants with tests that are built once: the store reads the statement that it runs instead from a file. What
+/// is found is kept one by one.
 pub(super) fn run(
     target: &Target,
     home: &Path,
     mutants: &[&Mutant],
     ledger: &mut Ledger,
 ) -> Result<(), String> {
-    let copy = home.join("copy");
-    copy_sources(&copy)?;
+    let failed = |error: std::io::Error| format!("{}: {error}", home.display());
+    fs::create_dir_all(home).map_err(failed)?;
+    // A copy: nobody builds anything else in its place while it is used.
+    let tests = home.join("tests");
+    fs::copy(build(target)?, &tests).map_err(failed)?;
     println!("{}: {} mutants", target.name, mutants.len());
-    if test(target, &copy) != MISSED {
+    if test(target, &tests, None) != MISSED {
         return Err(format!("{}: the tests fail without a mutant", target.name));
     }
     for mutant in mutants {
-        let file = copy.join(&mutant.file);
-        let failed = |error: std::io::Error| format!("{}: {error}", file.display());
-        let text = fs::read_to_string(&file).map_err(failed)?;
+        let text = fs::read_to_string(process::root().join(&mutant.file)).map_err(failed)?;
         let made = of_statement(&mutant.file, &mutant.function, &text);
         let Some((_, mutated)) = made.into_iter().find(|(made, _)| made.key == mutant.key) else { continue };
-        fs::write(&file, mutated).map_err(failed)?;
-        let outcome = test(target, &copy);
-        fs::write(&file, text).map_err(failed)?;
+        let file = home.join("mutant");
+        fs::write(&file, format!("{text}\0{mutated}")).map_err(failed)?;
+        let outcome = test(target, &tests, Some(&file));
         println!("{outcome:<9} {}", mutant.name);
         ledger.record(mutant.key.clone(), outcome);
         ledger.save()?;
@@ -83,34 +87,38 @@ pub(super) fn run(
     Ok(())
 }
 
-/// What is under version control, as it is now.
-fn copy_sources(copy: &Path) -> Result<(), String> {
-    let _ = fs::remove_dir_all(copy);
-    let root = process::root();
-    let output = Command::new("git").args(["ls-files", "-z"]).current_dir(&root).output();
-    let output = output.map_err(|error| format!("git could not be run: {error}"))?;
-    for file in String::from_utf8_lossy(&output.stdout).split('\0').filter(|file| !file.is_empty()) {
-        let to = copy.join(file);
-        let made = to.parent().map_or(Ok(()), fs::create_dir_all);
-        made.and_then(|()| fs::copy(root.join(file), &to)).map_err(|error| format!("{file}: {error}"))?;
-    }
-    Ok(())
+/// Builds the tests; says where they are.
+fn build(target: &Target) -> Result<PathBuf, String> {
+    let mut args = vec!["test", "--no-run", "--message-format=json", "-p", target.package];
+    args.extend(target.built);
+    let mut command = process::cargo(&args);
+    tool::speed_up(&mut command, target);
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.map_err(|error| format!("cargo could not be run: {error}"))?;
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let executable =
+        messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(executable);
+    executable
+        .filter(|_| output.status.success())
+        .ok_or_else(|| format!("{}: the tests do not build", target.name))
 }
 
-fn test(target: &Target, copy: &Path) -> &'static str {
-    let cargo = |program: &str, before: &[&str], after: &[&str]| {
-        let mut command = Command::new(program);
-        command.args(before).arg("test").args(target.tested_by.iter().flat_map(|package| ["-p", package]));
-        command.args(target.built).args(after).current_dir(copy);
-        tool::speed_up(&mut command, target);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
-    };
-    if !cargo("cargo", &[], &["--no-run"]).is_ok_and(|status| status.success()) {
-        return UNVIABLE;
+fn executable(message: Value) -> Option<PathBuf> {
+    message["executable"].as_str().filter(|_| message["target"]["name"] == "it").map(PathBuf::from)
+}
+
+fn test(target: &Target, tests: &Path, mutant: Option<&Path>) -> &'static str {
+    // It ends the tests when their time is over, which std cannot.
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", PATIENCE]).arg(tests);
+    command.args(target.tests.iter().skip_while(|arg| **arg == "--"));
+    command.current_dir(process::root().join("crates/sqlite"));
+    tool::speed_up(&mut command, target);
+    if let Some(mutant) = mutant {
+        command.env("OUTLAST_STATEMENT_MUTANT", mutant);
     }
-    // It ends the test as well as cargo, which std cannot.
-    let timed = ["--kill-after=5", PATIENCE, "cargo"];
-    match cargo("timeout", &timed, target.tests).map(|status| status.code()) {
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    match status.map(|status| status.code()) {
         Ok(Some(0)) => MISSED,
         Ok(Some(124 | 137)) => TIMEOUT,
         _ => CAUGHT,
