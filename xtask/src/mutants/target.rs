@@ -28,10 +28,10 @@ const SQLITE_TESTS: &[&str] = &[
     "--skip=waiting::others",
     "inline::",
     "model::",
+    "tokens::",
     "waiting::",
     "bad_input::",
     "mailbox::",
-    "tokens::",
 ];
 const SQLITE_SETTINGS: &[(&str, &str)] = &[("OUTLAST_MODEL_CASES", "20"), ("OUTLAST_MODEL_SHRINKS", "0")];
 
@@ -85,7 +85,8 @@ pub(super) const TARGETS: &[Target] = &[
         files: &[],
         tested_by: &["outlast-sqlite"],
         built: &["--test", "it"],
-        tests: SQLITE_TESTS,
+        // See `statements::ROUNDS` for the rest.
+        tests: &["--test-threads=8", "--skip=threaded::", "--skip=waiting::others"],
         is_sql: true,
         settings: SQLITE_SETTINGS,
     },

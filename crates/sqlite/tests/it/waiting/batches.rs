@@ -3,6 +3,7 @@
 use super::*;
 use crate::factory::raw;
 use outlast_model::EventKind;
+use outlast_provider::SessionFetchConfig;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_at_the_same_time_share_commits() {
@@ -112,4 +113,38 @@ async fn fetches_are_served_beside_a_call_that_fails() {
     for waiting in waiting {
         Delays::default().soon("a start beside a failure", waiting).await;
     }
+}
+
+/// The first fetch looks up work for itself and for the third, before the second takes a session of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_has_one_owner_however_many_fetches_share_a_transaction() {
+    let (_folder, path) = fresh();
+    let (provider, token) = held(&path).await;
+    let fetch = |owner: &str| {
+        let own = Arc::clone(&provider);
+        let session = SessionFetchConfig { owner_id: owner.to_string(), lock_timeout: LONG };
+        async move {
+            let fetched = own.fetch_work_item(LONG, PATIENCE, Some(&session), &ANY).await.unwrap();
+            match fetched.expect("work is ready").0 {
+                WorkItem::ActivityExecute { id, .. } => id,
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    let first = parked(&provider, fetch("a")).await;
+    let second = parked(&provider, fetch("b")).await;
+    let third = parked(&provider, fetch("a")).await;
+    let mut work = Vec::new();
+    for (id, session) in [(2, "one"), (3, "two"), (4, "two")] {
+        let mut item = activity("host", id);
+        if let WorkItem::ActivityExecute { session_id, .. } = &mut item {
+            *session_id = Some(session.to_string());
+        }
+        work.push(item);
+    }
+    ack(&*provider, &token, vec![], work, named()).await.unwrap();
+    assert_eq!((first.await.unwrap(), second.await.unwrap()), (2, 3));
+    assert_eq!(fetch("b").await, 4, "it stays with the owner of its session");
+    assert!(!third.is_finished());
+    third.abort();
 }
