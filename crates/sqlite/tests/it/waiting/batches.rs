@@ -4,6 +4,8 @@ use super::*;
 use crate::factory::raw;
 use outlast_model::EventKind;
 use outlast_provider::SessionFetchConfig;
+use std::future::poll_fn;
+use std::task::Poll;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_at_the_same_time_share_commits() {
@@ -115,36 +117,61 @@ async fn fetches_are_served_beside_a_call_that_fails() {
     }
 }
 
-/// The first fetch looks up work for itself and for the third, before the second takes a session of it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_has_one_owner_however_many_fetches_share_a_transaction() {
+/// What a future says now.
+async fn now<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
+    poll_fn(|cx| match std::pin::Pin::new(&mut *future).poll(cx) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+/// Three fetches of two owners wait when work comes, with these sessions. The first looks up work for itself and for the
+/// third, before the second takes some of it. Says which activities they get.
+async fn shared_out(sessions: &[Option<&str>]) -> Vec<Option<u64>> {
     let (_folder, path) = fresh();
     let (provider, token) = held(&path).await;
-    let fetch = |owner: &str| {
+    let mut fetches = Vec::new();
+    for owner in ["a", "b", "a"] {
         let own = Arc::clone(&provider);
         let session = SessionFetchConfig { owner_id: owner.to_string(), lock_timeout: LONG };
-        async move {
+        let mut fetch = Box::pin(async move {
             let fetched = own.fetch_work_item(LONG, PATIENCE, Some(&session), &ANY).await.unwrap();
             match fetched.expect("work is ready").0 {
                 WorkItem::ActivityExecute { id, .. } => id,
                 other => panic!("{other:?}"),
             }
-        }
-    };
-    let first = parked(&provider, fetch("a")).await;
-    let second = parked(&provider, fetch("b")).await;
-    let third = parked(&provider, fetch("a")).await;
-    let mut work = Vec::new();
-    for (id, session) in [(2, "one"), (3, "two"), (4, "two")] {
-        let mut item = activity("host", id);
-        if let WorkItem::ActivityExecute { session_id, .. } = &mut item {
-            *session_id = Some(session.to_string());
-        }
-        work.push(item);
+        });
+        // They reach the writer in the order of their first polls.
+        assert_eq!(now(&mut fetch).await, None);
+        fetches.push(fetch);
     }
+    let item = |(session, id): (&Option<&str>, u64)| match activity("host", id) {
+        WorkItem::ActivityExecute { instance, execution_id, id, name, input, tag, .. } => {
+            let session_id = session.map(str::to_string);
+            WorkItem::ActivityExecute { instance, execution_id, id, name, input, session_id, tag }
+        }
+        other => other,
+    };
+    let work = sessions.iter().zip(2..).map(item).collect();
     ack(&*provider, &token, vec![], work, named()).await.unwrap();
-    assert_eq!((first.await.unwrap(), second.await.unwrap()), (2, 3));
-    assert_eq!(fetch("b").await, 4, "it stays with the owner of its session");
-    assert!(!third.is_finished());
-    third.abort();
+    // Fetches are told after the calls of their transaction, so before a call of a later one.
+    for instance in ["x", "y"] {
+        provider.enqueue_for_orchestrator(start(instance), None).await.unwrap();
+    }
+    let mut got = Vec::new();
+    for fetch in &mut fetches {
+        got.push(now(fetch).await);
+    }
+    got
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_and_sessions_have_one_owner_however_many_fetches_share_a_transaction() {
+    assert_eq!(shared_out(&[None, None]).await, [Some(2), Some(3), None]);
+    assert_eq!(shared_out(&[None, None, None]).await, [Some(2), Some(3), Some(4)]);
+    let sessions = [Some("one"), Some("two"), Some("two")];
+    assert_eq!(shared_out(&sessions).await, [Some(2), Some(3), None]);
+    let sessions = [Some("one"), Some("two"), Some("one")];
+    assert_eq!(shared_out(&sessions).await, [Some(2), Some(3), Some(4)]);
 }
