@@ -78,6 +78,20 @@ impl Execution {
         setup: Setup,
         call: impl FnOnce(OrchestrationContext, String) -> Code,
     ) -> Result<Self, ErrorDetails> {
+        let input = setup.opening.input.clone();
+        let mut execution = Self::without_code(setup);
+        let context = execution.context.clone();
+        let called = catch_unwind(AssertUnwindSafe(|| call(context, input)));
+        let code = called.map_err(|payload| {
+            let (kind, message) = (AppErrorKind::Panicked, last_words(payload));
+            ErrorDetails::Application { kind, message, retryable: false }
+        })?;
+        execution.code = Some(code);
+        Ok(execution)
+    }
+
+    /// One that will never run.
+    pub(crate) fn without_code(setup: Setup) -> Self {
         let (rules, _) = Rules::of_stamp(&setup.stamp);
         let state = State::new(rules, setup.limits, setup.kv, setup.opening.custom_status.clone());
         let identity = Identity {
@@ -86,20 +100,13 @@ impl Execution {
             name: setup.opening.name.clone(),
             version: setup.opening.version.clone().unwrap_or_default(),
         };
-        let context = OrchestrationContext::new(identity, state);
-        let input = setup.opening.input.clone();
-        let called = catch_unwind(AssertUnwindSafe(|| call(context.clone(), input)));
-        let code = called.map_err(|payload| {
-            let (kind, message) = (AppErrorKind::Panicked, last_words(payload));
-            ErrorDetails::Application { kind, message, retryable: false }
-        })?;
-        Ok(Self {
-            context,
+        Self {
+            context: OrchestrationContext::new(identity, state),
             opening: setup.opening,
             stamp: setup.stamp,
             ledger: Ledger::default(),
             alarm: Alarm::new(),
-            code: Some(code),
+            code: None,
             returned: None,
             tokens: Vec::new(),
             due: true,
@@ -108,7 +115,7 @@ impl Execution {
             undropped: BTreeMap::new(),
             turns: 0,
             warned_parked: false,
-        })
+        }
     }
 
     /// Writes typed values in another form than the contract's.

@@ -1,7 +1,7 @@
 //! Instances that cannot be run any more.
 
-use crate::draft::{Commit, Draft, Report};
-use crate::execution::{Code, Execution, Setup};
+use crate::draft::Draft;
+use crate::execution::{Execution, Setup};
 use crate::finish::{Close, ParentClosePolicy};
 use crate::turn::TurnOutput;
 use outlast_model::{ErrorDetails, Event, WorkItem};
@@ -25,14 +25,7 @@ pub struct Poison {
 /// Ends an instance that failed too often, through the same door as every other ending.
 pub fn poison(poison: Poison) -> TurnOutput {
     let Poison { setup, history, details, notices, now_ms, parent_close } = poison;
-    let code = |_, _| -> Code { Box::pin(std::future::pending()) };
-    let mut execution = match Execution::new(setup, code) {
-        Ok(execution) => execution,
-        Err(details) => {
-            let report = Report { warnings: vec![details.display_message()], ..Report::default() };
-            return TurnOutput { commit: Commit::default(), report };
-        }
-    };
+    let mut execution = Execution::without_code(setup);
     let mut draft = Draft::new(execution.who(), now_ms);
     for event in &history {
         execution.ledger.note(event);

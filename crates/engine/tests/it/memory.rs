@@ -30,3 +30,12 @@ fn a_probe_names_the_last_durable_call() {
     let call = probe.last_call().unwrap();
     assert!(call.starts_with("schedule_activity at ") && call.contains("memory.rs"), "{call}");
 }
+
+#[test]
+fn what_only_the_first_turn_needs_is_not_kept() {
+    let mut world =
+        World::new(|ctx: OrchestrationContext, _| async move { Ok(ctx.schedule_wait("s").await) });
+    world.give([]);
+    let opening = world.memory().unwrap().past().opening.unwrap();
+    assert_eq!((opening.name.as_str(), opening.input.as_str()), ("Main", ""));
+}
