@@ -66,7 +66,7 @@ impl Figures {
     /// Of those that compile, one digit behind the point, rounded down.
     fn caught_percent(&self) -> f64 {
         let (noticed, judged) = (self.caught + self.timeouts, self.tried() - self.unviable);
-        if judged == 0 { 0.0 } else { (noticed * 1_000 / judged) as f64 / 10.0 }
+        (noticed * 1_000).checked_div(judged).unwrap_or(0) as f64 / 10.0
     }
 
     fn json(&self) -> Value {

@@ -8,9 +8,15 @@ use outlast_memory::MemoryProvider;
 use outlast_model::WorkItem;
 use outlast_provider::{Clock, Provider, SessionFetchConfig, TagFilter};
 use std::time::Duration;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 const SECOND: Duration = Duration::from_secs(1);
+
+/// Lets time pass, by tokio's clock, and everybody do what is due meanwhile.
+async fn pass(time: Duration) {
+    let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
+}
 
 /// Tokio's time, which a test can stop.
 struct Tokio(Instant);
@@ -103,17 +109,18 @@ async fn a_session_is_renewed_until_it_is_idle_and_then_removed() {
         store.ack_work_item(&token, None).await.unwrap();
         store.enqueue_for_worker(work(3)).await.unwrap();
 
-        let task = tokio::spawn(manage_sessions(Arc::clone(&core)));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(manage_sessions(Arc::clone(&core)));
         for seconds in [9, 20, 30] {
-            tokio::time::sleep(seconds * SECOND).await;
+            pass(seconds * SECOND).await;
             assert_eq!(fetch(&*store, "other").await, None, "it is ours");
         }
-        tokio::time::sleep(16 * SECOND).await;
+        pass(16 * SECOND).await;
         let token = fetch(&*store, "other").await.expect("idle for a minute, and its lease is over");
         store.ack_work_item(&token, None).await.unwrap();
         // Nobody renews it for the other one; the next cleaning takes it away, and leaves nothing for us.
-        tokio::time::sleep(60 * SECOND).await;
+        pass(60 * SECOND).await;
         assert_eq!(store.cleanup_orphaned_sessions(SECOND).await.unwrap(), 0);
-        task.abort();
+        tasks.shutdown().await;
     }
 }
