@@ -9,6 +9,7 @@ use outlast_provider::{
 };
 use semver::Version;
 use std::future::Future;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
@@ -44,15 +45,16 @@ async fn happens(change: impl Future<Output = ()>) -> Instant {
     Instant::now()
 }
 
-/// As [`promptly`] for something that becomes due, after which time the fetch may not return early either.
+/// As [`promptly`] for something that becomes due, before which time the fetch may not return either. A call that made it
+/// due took its time, so there is an earliest and a latest moment.
 async fn when_due<T>(
     factory: &dyn ProviderFactory,
     what: &str,
-    due: Instant,
+    due: RangeInclusive<Instant>,
     fetch: impl Future<Output = Option<T>>,
 ) -> T {
-    let fetched = promptly(factory, what, fetch, async { due }).await;
-    assert!(Instant::now() + ROUNDING >= due, "{what}: the fetch returned early");
+    let fetched = promptly(factory, what, fetch, async { *due.end() }).await;
+    assert!(Instant::now() + ROUNDING >= *due.start(), "{what}: the fetch returned early");
     fetched
 }
 
@@ -153,7 +155,7 @@ pub async fn a_timer_ends_the_wait_when_it_is_due(factory: &dyn ProviderFactory)
         let (item, _, _) = match set_before {
             true => {
                 set.await;
-                when_due(factory, "a timer", due, fetch).await
+                when_due(factory, "a timer", due..=due, fetch).await
             }
             false => {
                 let set_meanwhile = async {
@@ -171,8 +173,9 @@ pub async fn a_timer_ends_the_wait_when_it_is_due(factory: &dyn ProviderFactory)
 /// A delay ends the wait when it is over, given to an enqueue or to an abandon.
 pub async fn the_end_of_a_delay_ends_the_wait(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    let due = Instant::now() + BEFORE;
+    let earliest = Instant::now() + BEFORE;
     provider.enqueue_for_orchestrator(start_item("delayed"), Some(BEFORE)).await.unwrap();
+    let due = earliest..=Instant::now() + BEFORE;
     let fetch = wait_for_turn(provider, patience(factory));
     let (item, _, _) = when_due(factory, "a delayed message", due, fetch).await;
     assert_eq!(item.messages, [start_item("delayed")]);
@@ -181,8 +184,9 @@ pub async fn the_end_of_a_delay_ends_the_wait(factory: &dyn ProviderFactory) {
         let provider = &*factory.create_provider().await;
         queue.put(provider, 1).await;
         let held = queue.take(provider, LONG).await;
-        let due = Instant::now() + BEFORE;
+        let earliest = Instant::now() + BEFORE;
         queue.abandon(provider, &held.token, Some(BEFORE), false).await.unwrap();
+        let due = earliest..=Instant::now() + BEFORE;
         let fetch = queue.fetch(provider, LONG, patience(factory));
         let held = when_due(factory, "a delayed abandon", due, fetch).await;
         assert_eq!((held.nth, held.attempt), (1, 2));
@@ -196,13 +200,14 @@ pub async fn the_end_of_a_lease_ends_the_wait(factory: &dyn ProviderFactory) {
         for renewed in [false, true] {
             let provider = &*factory.create_provider().await;
             queue.put(provider, 1).await;
-            // Before the call: an answer may be slow, and the lease begins in the store.
-            let mut due = Instant::now() + lease;
+            let earliest = Instant::now() + lease;
             let held = queue.take(provider, lease).await;
+            let mut due = earliest..=Instant::now() + lease;
             if renewed {
                 sleep(lease / 2).await;
-                due = Instant::now() + lease;
+                let earliest = Instant::now() + lease;
                 queue.renew(provider, &held.token, lease).await.unwrap();
+                due = earliest..=Instant::now() + lease;
             }
             let fetch = queue.fetch(provider, LONG, patience(factory));
             let held = when_due(factory, "the end of a lease", due, fetch).await;
@@ -219,10 +224,11 @@ pub async fn the_end_of_a_session_ends_the_wait(factory: &dyn ProviderFactory) {
     enqueue_work(provider, bound(1)).await;
     enqueue_work(provider, bound(2)).await;
     let filter = TagFilter::default();
-    let due = Instant::now() + lease;
+    let earliest = Instant::now() + lease;
     let (first, token, _) = fetch_work_as(provider, LONG, Some(&session_owner("a", lease)), &filter)
         .await
         .expect("the session is free");
+    let due = earliest..=Instant::now() + lease;
     assert_eq!(first, bound(1));
     provider.ack_work_item(&token, None).await.unwrap();
 

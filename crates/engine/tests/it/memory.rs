@@ -16,8 +16,8 @@ fn its_size_grows_with_all_that_it_keeps() {
     let before = world.memory().unwrap().bytes();
     world.give([raise("begin", "data")]);
     let grown = world.memory().unwrap().bytes() - before;
-    // Four events, their payloads, and what the code sees of key and status.
-    let payloads = "begindata".len() + "keyvalue".len() + "status".len();
+    // Four events, their text, and what the code sees of key and status.
+    let payloads = "begindata".len() + "keyvalue".len() + "status".len() + "end".len();
     assert_eq!(grown, 4 * 160 + payloads + "keyvalue".len() + "status".len());
 }
 
