@@ -97,10 +97,10 @@ impl Tool {
     }
 }
 
-/// One folder for all runs of a package, so that only what a mutant touches is built again; and nobody reads the debug
-/// information.
+/// One folder for all runs of a target, so that only what a mutant touches is built again; never that of another target,
+/// which may hold the artefacts of a mutant. And nobody reads the debug information.
 pub(super) fn speed_up(command: &mut Command, target: &Target) {
-    let folder = super::home().join("build").join(target.package);
+    let folder = super::home().join("build").join(target.name);
     command.env("CARGO_TARGET_DIR", folder).env("CARGO_INCREMENTAL", "1");
     command.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_TEST_DEBUG", "0");
     command.env("RUST_BACKTRACE", "0").envs(target.settings.iter().copied());

@@ -1,9 +1,10 @@
 //! A token is good for the row that it names, and for no other: its random part alone opens nothing.
 
 use crate::support::*;
-use outlast_provider::{Provider, ProviderError};
-use outlast_sqlite::SqliteProvider;
+use outlast_provider::{Clock, Provider, ProviderError, SessionFetchConfig, TagFilter};
+use outlast_sqlite::{SqliteOptions, SqliteProvider};
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// The token with another last part: the instance of a turn, the row of an activity.
 fn naming(token: &str, other: &str) -> String {
@@ -54,4 +55,28 @@ async fn an_activity_is_settled_under_its_own_row_only() {
     for (token, id) in [(&token, 2), (&other, 3)] {
         store.ack_work_item(token, Some(completed("a", id))).await.unwrap();
     }
+}
+
+struct At(u64);
+
+impl Clock for At {
+    fn now_ms(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A window that is longer than there has been time covers everything.
+#[tokio::test]
+async fn a_session_of_the_first_moment_is_renewed() {
+    let (_folder, path) = fresh();
+    let store = open_with(&path, SqliteOptions { clock: Arc::new(At(1)), ..SqliteOptions::default() }).await;
+    let mut item = activity("a", 2);
+    if let outlast_model::WorkItem::ActivityExecute { session_id, .. } = &mut item {
+        *session_id = Some("s".to_string());
+    }
+    store.enqueue_for_worker(item).await.unwrap();
+    let session = SessionFetchConfig { owner_id: "o".to_string(), lock_timeout: LONG };
+    let fetched = store.fetch_work_item(LONG, NO_WAIT, Some(&session), &TagFilter::DefaultOnly).await;
+    assert!(fetched.unwrap().is_some());
+    assert_eq!(store.renew_session_lock(&["o"], LONG, LONG).await.unwrap(), 1);
 }

@@ -10,6 +10,7 @@
 mod apply;
 mod build;
 mod generate;
+mod leases;
 mod ops;
 mod regressions;
 mod run;

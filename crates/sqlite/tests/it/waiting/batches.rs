@@ -3,7 +3,7 @@
 use super::*;
 use crate::factory::raw;
 use outlast_model::EventKind;
-use outlast_provider::SessionFetchConfig;
+use outlast_provider::{DispatcherCapabilityFilter, SessionFetchConfig};
 use std::future::poll_fn;
 use std::task::Poll;
 
@@ -174,4 +174,31 @@ async fn work_and_sessions_have_one_owner_however_many_fetches_share_a_transacti
     assert_eq!(shared_out(&sessions).await, [Some(2), Some(3), None]);
     let sessions = [Some("one"), Some("two"), Some("one")];
     assert_eq!(shared_out(&sessions).await, [Some(2), Some(3), Some(4)]);
+}
+
+/// The same for turns: two of three fetches accept every version, and the one between them says which.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_instance_is_leased_once_however_many_fetches_share_a_transaction() {
+    let (_folder, path) = fresh();
+    let (provider, token) = held(&path).await;
+    let mut fetches = Vec::new();
+    for filter in [None, Some(DispatcherCapabilityFilter::default_for_current_build()), None] {
+        let own = Arc::clone(&provider);
+        let mut fetch = Box::pin(async move {
+            let fetched = own.fetch_orchestration_item(LONG, PATIENCE, filter.as_ref()).await.unwrap();
+            fetched.expect("a turn is ready").0.instance
+        });
+        assert_eq!(now(&mut fetch).await, None);
+        fetches.push(fetch);
+    }
+    let starts = vec![start("x"), start("y")];
+    provider.ack_orchestration_item(&token, 1, vec![], vec![], starts, named(), vec![]).await.unwrap();
+    for id in [8, 9] {
+        provider.enqueue_for_worker(activity("host", id)).await.unwrap();
+    }
+    let mut got = Vec::new();
+    for fetch in &mut fetches {
+        got.push(now(fetch).await);
+    }
+    assert_eq!(got, [Some("x".to_string()), Some("y".to_string()), None]);
 }
