@@ -24,7 +24,7 @@ pub(crate) fn details() -> String {
         ("--target NAME", "mutate this part only; may be given several times"),
         ("--shard K/N", "only every N-th mutant, from the K-th on, counted from 0"),
         ("--fences", "only the checks of tokens and leases"),
-        ("--again", "try those again that nobody noticed"),
+        ("--again", "only those that nobody noticed, once more"),
         ("--list", "print the mutants and what is known of them, run nothing"),
         ("--survivors", "print those that nobody noticed, run nothing"),
         ("--json FILE", "write the figures of all runs so far to this file"),
@@ -121,7 +121,8 @@ impl Plan {
     fn choose<'a>(&self, mutants: &'a [Mutant], ledger: &Ledger) -> impl Iterator<Item = &'a Mutant> {
         let (shard, shards) = self.shard;
         let wanted = |mutant: &Mutant| match (self.show, ledger.outcome(mutant)) {
-            (Show::All | Show::Survivors, _) | (Show::Nothing, None) => true,
+            (Show::All | Show::Survivors, _) => true,
+            (Show::Nothing, None) => !self.again,
             (Show::Nothing, Some(outcome)) => self.again && outcome == ledger::MISSED,
         };
         let mine = mutants.iter().enumerate().filter(move |(at, _)| at % shards == shard).map(|(_, m)| m);
@@ -177,7 +178,7 @@ mod tests {
         };
         assert_eq!(chosen("--shard 0/2"), [0, 2, 4]);
         assert_eq!(chosen("--shard 1/2"), [5]);
-        assert_eq!(chosen("--shard 1/2 --again"), [3, 5]);
+        assert_eq!(chosen("--shard 1/2 --again"), [3]);
         assert_eq!(chosen("--list").len(), 6);
         assert!(chosen("--fences").is_empty());
     }
