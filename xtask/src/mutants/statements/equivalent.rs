@@ -5,6 +5,11 @@ const EQUIVALENT: &[(&str, &str, &str)] = &[
     ("abandon_messages", "replace instance_id = ?1 with true", FENCED),
     ("delete_tagged_messages", "replace instance_id = ?1 with true", FENCED),
     ("renew_messages", "replace instance_id = ?1 with true", FENCED),
+    (
+        "renew_messages",
+        "replace lock_token = ?2 with true",
+        "an instance has one lease, and the maximum of its end and of no end is none",
+    ),
     ("untag_messages", "replace instance_id = ?1 with true", FENCED),
 ];
 
