@@ -21,8 +21,9 @@ fn activity(of: Id, id: u64, session: Option<&'static str>) -> Op {
     Op::EnqueueWork(Message::Activity { of, execution: 1, id, session, tag: None })
 }
 
-fn fetch_work(owner: &'static str) -> Op {
-    Op::FetchWork { lease: LEASE, max: None, session: Some((owner, LEASE)), tags: Tags::Default }
+/// The session lasts as long as ever.
+fn fetch_work(owner: &'static str, lease: u64) -> Op {
+    Op::FetchWork { lease, max: None, session: Some((owner, LEASE)), tags: Tags::Default }
 }
 
 /// The turns of two instances, of which the first has two messages and gets one more.
@@ -85,11 +86,12 @@ fn activities_and_sessions_end_in_the_same_millisecond() {
     ];
     for passed in AROUND_THE_END {
         for settlement in &settlements {
-            for session in [None, Some("s")] {
+            for (session, lease) in [(None, LEASE), (Some("s"), LEASE), (Some("s"), 2 * LEASE)] {
                 let mut ops = vec![activity("a", 1, session), activity("b", 1, Some("other"))];
-                ops.extend([fetch_work("one"), fetch_work("two"), activity("a", 2, session)]);
+                ops.extend([fetch_work("one", lease), fetch_work("two", lease), activity("a", 2, session)]);
                 ops.extend([Op::Advance(passed), settlement.clone(), Op::Read(Read::Depths)]);
-                ops.extend([fetch_work("two"), fetch_work("two"), fetch_work("one"), settlement.clone()]);
+                ops.extend(["two", "two", "one"].map(|owner| fetch_work(owner, lease)));
+                ops.push(settlement.clone());
                 agree(ops);
             }
         }
