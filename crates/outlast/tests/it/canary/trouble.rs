@@ -102,6 +102,14 @@ pub(super) async fn run(telling: bool) {
     for name in ["Stubborn", "Slow", "Blocks", "Twice"] {
         assert!(world.output(name).await.contains("7f3acanary"), "{name}");
     }
+    // The second start must be looked at before the cancellation, also if the store could not be read at first.
+    let until = Instant::now() + PATIENCE;
+    let mut empty = 0;
+    while empty < 3 {
+        assert!(Instant::now() < until, "the queue does not drain");
+        empty = if client.get_queue_depths().await.unwrap().orchestrator_queue == 0 { empty + 1 } else { 0 };
+        pass(ms(50)).await;
+    }
     client.cancel_instance("Parked", secret("reason")).await.unwrap();
     world.failure("Parked").await;
     // Sessions die of idleness.
