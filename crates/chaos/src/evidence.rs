@@ -3,8 +3,8 @@
 //! Two files per process: its *state*, a few numbers that are overwritten, and its *acknowledgements*, a line for every
 //! commit that the store was given and one for its answer. What was written before a SIGKILL stays.
 
-use crate::rng::{DIGEST_START, digest};
 use outlast::Event;
+use outlast_chaos::rng::{DIGEST_START, digest};
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;

@@ -1,3 +1,4 @@
 //! The shipped store and runtime on machines that fail.
 
 pub mod power;
+pub mod rng;

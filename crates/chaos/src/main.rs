@@ -15,7 +15,6 @@ mod load;
 mod nemesis;
 mod phase;
 mod report;
-mod rng;
 mod store;
 mod worker;
 

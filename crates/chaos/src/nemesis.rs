@@ -1,8 +1,8 @@
 //! What is done to workers: SIGKILL at named points of a commit and at random moments, SIGSTOP beyond the lease.
 
 use crate::fleet::Fleet;
-use crate::rng::Rng;
 use crate::worker::{LEASE, Point};
+use outlast_chaos::rng::Rng;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};

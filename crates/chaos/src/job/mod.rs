@@ -6,8 +6,8 @@ mod programs;
 pub(crate) use expect::{CANCEL_REASON, Expected};
 pub(crate) use programs::{GO, LETTERS, MAIL, orchestrations};
 
-use crate::rng::{DIGEST_START, Rng, digest};
 use clap::ValueEnum;
+use outlast_chaos::rng::{DIGEST_START, Rng, digest};
 use serde::{Deserialize, Serialize};
 
 /// One instance that a client starts.

@@ -2,7 +2,7 @@
 
 use super::disk::Disk;
 use super::ledger::{Claim, Ledger};
-use super::rng::Rng;
+use crate::rng::Rng;
 use outlast_model::WorkItem;
 use outlast_provider::{Provider, ProviderError};
 use outlast_runtime::{Client, ClientError, OrchestrationStatus};

@@ -14,7 +14,6 @@ mod file;
 mod hands;
 mod judge;
 mod ledger;
-mod rng;
 mod stored;
 mod tally;
 mod vfs;

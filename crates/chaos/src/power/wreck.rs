@@ -6,7 +6,7 @@
 
 use super::disk::{Disk, Images};
 use super::file::{Apply, Change, Inode};
-use super::rng::Rng;
+use crate::rng::Rng;
 use std::collections::BTreeMap;
 
 const SECTOR: usize = 512;
