@@ -4,10 +4,10 @@
 //! |---|---|---|
 //! | none | any | the first one begins execution 1 |
 //! | none | none | nothing can be done with the batch |
-//! | running | any | the history goes on; starts are ignored, their parents told |
+//! | running | any | the history goes on; starts are ignored, other parents told |
 //! | continued as new | of the successor | execution + 1 begins |
 //! | continued as new | none | the batch waits for it |
-//! | completed, failed | any | the batch is dropped; parents of starts are told |
+//! | completed, failed | any | the batch is dropped; other parents are told |
 
 use outlast_model::{AppErrorKind, ErrorDetails, Event, EventKind, WorkItem};
 
@@ -243,13 +243,14 @@ pub fn admit(instance: &str, current: u64, past: &Past, messages: Vec<WorkItem>)
     }))
 }
 
-/// Tells parents that the id of their child is taken. The same parent asking twice for a running child is no collision.
+/// Tells parents that the id of their child is taken. A start that comes twice is no collision: its parent hears of the
+/// outcome, or was sent it in the commit that ended the child, and an answer now could overtake it.
 fn notices(instance: &str, past: &Past, starts: &[WorkItem]) -> Vec<WorkItem> {
     let terminal = past.ended.is_some();
     let own = past.opening.as_ref().and_then(|opening| opening.parent.as_ref());
     let asking = starts.iter().filter(|start| matches!(start, WorkItem::StartOrchestration { .. }));
     let links = asking.filter_map(|start| Opening::of_message(start)?.parent);
-    let collided = links.filter(|link| terminal || own != Some(link) || link.execution_id.is_none());
+    let collided = links.filter(|link| own != Some(link) || link.execution_id.is_none());
     let suffix = if terminal { " and is terminal" } else { "" };
     let details = ErrorDetails::Application {
         kind: AppErrorKind::OrchestrationFailed,

@@ -171,6 +171,12 @@ fn a_child_whose_id_is_taken_is_an_error_of_its_parent() {
         let past = Past { opening: opening(runs), ended: None };
         let notices = admitted(&past, vec![start("i", Some(asks))]).notices;
         assert_eq!(notices.len(), usize::from(collides), "{runs:?} {asks:?}");
+        // A child that is over has sent its outcome already, which no answer may overtake.
+        let over = Past { ended: Some(Ended::Finished), ..past };
+        let Admission::Ended(late) = admit("i", 1, &over, vec![start("i", Some(asks))]) else {
+            panic!("it ended")
+        };
+        assert_eq!(late.len(), usize::from(collides), "{runs:?} {asks:?}, over");
         // The same in one batch with the start that won.
         let both = admitted(&Past::default(), vec![start("i", runs), start("i", Some(asks))]);
         assert_eq!(both.notices, notices);

@@ -3,7 +3,7 @@
 use super::warm::{Kept, Lookup, Position};
 use crate::core::Core;
 use outlast_engine::{Ended, Execution, KvValue, Opening, Past};
-use outlast_model::{Event, INITIAL_EXECUTION_ID};
+use outlast_model::{Event, INITIAL_EXECUTION_ID, WorkItem};
 use outlast_provider::{
     BoundedTurn, FetchedTurn, HistoryBound, KvEntry, LoadedTurn, OversizedTurn, ProviderError,
 };
@@ -33,9 +33,23 @@ pub(super) enum Unknown {
 }
 
 pub(super) async fn recall(core: &Core, fetched: &mut FetchedTurn) -> Result<Known, Unknown> {
-    if fetched.has_ended == Some(true) {
+    let is_over = fetched.has_ended == Some(true);
+    let asked_by_parent = fetched.item.messages.iter().any(is_start_of_child);
+    if is_over && !asked_by_parent {
         return Ok(warm(Kept::Ended));
     }
+    match remember(core, fetched, asked_by_parent).await {
+        Err(Unknown::Undecodable(_)) if is_over => Ok(warm(Kept::Ended)),
+        known => known,
+    }
+}
+
+fn is_start_of_child(message: &WorkItem) -> bool {
+    matches!(message, WorkItem::StartOrchestration { parent_instance: Some(_), .. })
+}
+
+/// `asked_by_parent`: the answer depends on the instance's own parent, which memory forgets with the end of an execution.
+async fn remember(core: &Core, fetched: &mut FetchedTurn, asked_by_parent: bool) -> Result<Known, Unknown> {
     if let Some(error) = fetched.item.history_error.take() {
         return Err(Unknown::Undecodable(error));
     }
@@ -44,6 +58,7 @@ pub(super) async fn recall(core: &Core, fetched: &mut FetchedTurn) -> Result<Kno
         .map(|last_event_id| Position { execution_id: fetched.item.execution_id, last_event_id });
     if let Some(position) = position
         && let Some(kept) = look_up(core, fetched, position).await
+        && (matches!(kept, Kept::Suspended(_)) || !asked_by_parent)
     {
         core.metrics.record_warm_hit();
         return Ok(warm(kept));

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod activities;
+mod child_start;
 mod client;
 mod codec;
 mod instrumented;
