@@ -18,7 +18,7 @@ pub(crate) struct Backend {
     /// Which statements fail; no store but SQLite has any.
     pub(crate) statements: Arc<Statements>,
     /// Removed with the world, after the store has closed.
-    _folder: Option<TempDir>,
+    folder: Option<TempDir>,
 }
 
 enum Store {
@@ -71,7 +71,7 @@ impl Backend {
                 }
             }
         };
-        Self { store, statements, _folder: folder }
+        Self { store, statements, folder }
     }
 
     pub(crate) fn provider(&self) -> &dyn Provider {
@@ -79,6 +79,14 @@ impl Backend {
             Store::Memory(store) => store.as_ref(),
             Store::Sqlite(store) => store.as_ref(),
             Store::Mirrored(both) => both,
+        }
+    }
+
+    /// A text of the store as it would be in every run: the name of its folder is left to chance.
+    pub(crate) fn without_folder(&self, text: &str) -> String {
+        match &self.folder {
+            Some(folder) => text.replace(&folder.path().display().to_string(), "FOLDER"),
+            None => text.to_string(),
         }
     }
 

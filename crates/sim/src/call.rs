@@ -67,7 +67,7 @@ impl Shared {
         let shown = match &answer {
             Ok(value) => show(value),
             Err(error) => {
-                flight.note(&format!("refused: {}", error.message));
+                flight.note(&format!("refused: {}", self.backend.without_folder(&error.message)));
                 None
             }
         };

@@ -3,7 +3,7 @@
 use outlast_conformance::TokioClock;
 use outlast_provider::Clock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// When worlds begin.
 pub(crate) const EPOCH_MS: u64 = 1_700_000_000_000;
@@ -12,16 +12,29 @@ pub(crate) const EPOCH_MS: u64 = 1_700_000_000_000;
 pub(crate) struct OffClock {
     truth: Arc<TokioClock>,
     off_ms: AtomicI64,
+    back_ms: AtomicU64,
 }
 
 impl OffClock {
     pub(crate) fn new(truth: &Arc<TokioClock>, off_ms: i64) -> Arc<Self> {
-        Arc::new(Self { truth: Arc::clone(truth), off_ms: AtomicI64::new(off_ms) })
+        Arc::new(Self {
+            truth: Arc::clone(truth),
+            off_ms: AtomicI64::new(off_ms),
+            back_ms: AtomicU64::new(0),
+        })
     }
 
     /// Back is negative.
     pub(crate) fn jump(&self, ms: i64) {
         self.off_ms.fetch_add(ms, Relaxed);
+        if ms < 0 {
+            self.back_ms.fetch_add(ms.unsigned_abs(), Relaxed);
+        }
+    }
+
+    /// How far it was set back so far, altogether.
+    pub(crate) fn back_ms(&self) -> u64 {
+        self.back_ms.load(Relaxed)
     }
 }
 

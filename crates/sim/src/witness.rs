@@ -122,6 +122,14 @@ impl Leases {
         }
     }
 
+    /// The clock is set back. Leases that were over are in doubt: somebody may have taken them over who did not hear of it
+    /// yet, and never will.
+    pub(crate) fn clock_is_set_back(&mut self, now: u64) {
+        for lease in self.0.values_mut().filter(|lease| lease.ends <= now) {
+            lease.in_doubt = true;
+        }
+    }
+
     fn used(&self, token: &str, now: u64, what: &str) -> Result<(), String> {
         match self.0.get(token) {
             None => Err(format!("I6: {token} was {what}, which nobody holds")),

@@ -10,6 +10,7 @@ use crate::plan::{Plan, Root, StoreKind};
 use crate::shared::Shared;
 use crate::sweep;
 use crate::tally::Tally;
+use outlast_provider::Clock;
 use outlast_runtime::OrchestrationStatus;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -227,6 +228,9 @@ async fn weather(shared: Arc<Shared>) {
         shared.note("WORLD", &format!("the store's clock jumps by {ms} ms"));
         shared.tally().happened(Fault::StoreClockJump);
         shared.trouble_everybody();
+        if ms < 0 {
+            shared.witness().leases.clock_is_set_back(shared.clock.now_ms());
+        }
         shared.clock.jump(ms);
     }
 }

@@ -9,7 +9,7 @@ pub(super) fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), String> 
     for ((instance, execution_id), history) in &snapshot.histories {
         let problem =
             |text: String| format!("{text} in the history of '{instance}', execution {execution_id}");
-        outcomes(history).map_err(problem)?;
+        outcomes(shared, history).map_err(problem)?;
         ids(history).map_err(problem)?;
         end(history).map_err(problem)?;
         failures(shared, history).map_err(problem)?;
@@ -29,8 +29,10 @@ fn is_outcome(kind: &EventKind) -> bool {
     )
 }
 
-/// I3, and that no outcome comes from nowhere.
-fn outcomes(history: &[Event]) -> Result<(), String> {
+/// I3, T1, and that no outcome comes from nowhere.
+fn outcomes(shared: &Shared, history: &[Event]) -> Result<(), String> {
+    // A timer that has fired stays fired, whatever is done to the clock before the turn that hears of it.
+    let set_back_ms = shared.clock.back_ms();
     let scheduled: BTreeMap<u64, &EventKind> = history.iter().map(|e| (e.event_id, &e.kind)).collect();
     let mut answered = BTreeSet::new();
     for event in history.iter().filter(|event| is_outcome(&event.kind)) {
@@ -47,7 +49,8 @@ fn outcomes(history: &[Event]) -> Result<(), String> {
         if !fits || source >= event.event_id {
             return Err(format!("I4: event {} is the outcome of nothing", event.event_id));
         }
-        if matches!(event.kind, EventKind::TimerFired { fire_at_ms } if event.timestamp_ms < fire_at_ms) {
+        if matches!(event.kind, EventKind::TimerFired { fire_at_ms } if event.timestamp_ms + set_back_ms < fire_at_ms)
+        {
             return Err(format!("T1: timer {source} fired before its time"));
         }
     }
