@@ -33,7 +33,7 @@ const ATTEMPTS: &[Attempt] = &[
         title: "Simulated worlds",
         about: "The shipped runtime and stores in virtual time on one thread, one to four processes, a random half of \
                 all faults per seed, fourteen invariants checked while it runs and at the end.",
-        command: "cargo xtask sim --seeds 0..10000",
+        command: "cargo xtask sim --seeds 0..100000",
     },
     Attempt {
         name: "score",
@@ -51,7 +51,7 @@ const ATTEMPTS: &[Attempt] = &[
         name: "models",
         title: "Models",
         about: "The lease, work-queue and parent-child protocols, all their states; known bugs as flags must be found.",
-        command: "OUTLAST_MODEL_JSON=FILE cargo test -p outlast-sim model::",
+        command: "OUTLAST_MODEL_DEPTH=deep OUTLAST_MODEL_JSON=FILE cargo test --profile sim -p outlast-sim model::",
     },
     Attempt {
         name: "chaos",
