@@ -13,7 +13,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn node(telling: bool, again: &Arc<AtomicBool>) -> Node {
+fn node(telling: bool, again: &Arc<AtomicBool>, lease: Duration) -> Node {
     let calls = |activity: &'static str| {
         move |ctx: OrchestrationContext, _: String| async move {
             ctx.schedule_activity_on_session(activity, secret("activity"), "session").await
@@ -59,13 +59,13 @@ fn node(telling: bool, again: &Arc<AtomicBool>) -> Node {
         options.log_error_texts = telling;
         options.warm_executions = 0;
         options.worker_concurrency = 4;
-        options.worker_lock_timeout = ms(300);
+        options.worker_lock_timeout = lease;
         options.worker_lock_renewal_buffer = ms(100);
         options.orchestrator_lock_timeout = ms(300);
         options.orchestrator_lock_renewal_buffer = ms(100);
         options.session_lock_timeout = ms(200);
         options.session_lock_renewal_buffer = ms(100);
-        options.session_idle_timeout = ms(600);
+        options.session_idle_timeout = lease * 2;
         options.session_cleanup_interval = ms(50);
         options.activity_cancellation_grace_period = ms(10);
         options.unregistered_backoff.max_delay = ms(10);
@@ -88,7 +88,7 @@ pub(super) async fn run(telling: bool) {
         ("load_turn" | "renew_session_lock" | "cleanup_orphaned_sessions", 0) => Fault::Transient,
         _ => Fault::None,
     });
-    world.start_on(tap.around(world.store()), &node(telling, &again)).await;
+    world.start_on(tap.around(world.store()), &node(telling, &again, ms(300))).await;
     let client = &world.client;
     let no_activity =
         WorkItem::ExternalRaised { instance: "nobody".into(), name: "n".into(), data: secret("data") };
@@ -119,7 +119,9 @@ pub(super) async fn run(telling: bool) {
     let filter = InstanceFilter { instance_ids: Some(vec!["Slow".to_string()]), ..InstanceFilter::default() };
     client.prune_executions_bulk(filter.clone(), options).await.unwrap();
     client.delete_instance_bulk(filter).await.unwrap();
-    // One activity that does not end, and a store that does not take it back.
+    // One activity that does not end, under a lease that does not end either, and a store that does not take it back.
+    world.runtime(0).await.shutdown(None).await;
+    let patient = world.start_on(tap.around(world.store()), &node(telling, &again, PATIENCE)).await;
     client.start_orchestration("last", "Stubborn", secret("input")).await.unwrap();
     let until = Instant::now() + PATIENCE;
     while client.get_queue_depths().await.unwrap().worker_queue > 0 || world.history("last").await.len() < 2 {
@@ -127,6 +129,6 @@ pub(super) async fn run(telling: bool) {
         tokio::task::yield_now().await;
     }
     hangs.store(true, Ordering::Relaxed);
-    world.runtime(0).await.shutdown(Some(20)).await;
+    world.runtime(patient).await.shutdown(Some(20)).await;
     world.end().await;
 }
