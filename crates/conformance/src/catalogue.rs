@@ -39,6 +39,7 @@ macro_rules! __each_validation {
             dropped_fetch: [a_dropped_wait_takes_nothing_later, work_that_arrives_for_a_dropped_fetch_is_not_lost, a_fetch_dropped_on_the_way_takes_nothing, many_dropped_fetches_leave_no_trace, a_crowd_of_dropped_waits_takes_nothing],
             waiting: [an_enqueue_ends_the_wait, a_start_ends_the_wait, a_commit_ends_the_wait, an_abandon_ends_the_wait, a_timer_ends_the_wait_when_it_is_due, the_end_of_a_delay_ends_the_wait, the_end_of_a_lease_ends_the_wait, the_end_of_a_session_ends_the_wait, without_patience_nothing_is_waited_for, one_item_ends_one_wait, two_items_end_two_waits, the_right_wait_ends, an_orphan_does_not_end_the_wait, the_end_of_a_later_session_ends_the_wait, an_orphan_that_found_its_instance_ends_the_wait],
             warm_fetch: [a_warm_fetch_delivers_the_same_turn, a_warm_fetch_counts_and_filters_like_any_other, the_last_event_id_is_where_the_execution_stands, a_new_instance_loads_as_nothing, a_damaged_history_is_reported_when_it_is_loaded],
+            run_ahead: [an_outcome_is_stored_with_its_turn_or_alone, an_instance_goes_on_after_a_turn_that_was_run_ahead, a_turn_that_was_run_ahead_can_be_the_last, a_lost_activity_brings_no_turn, an_instance_that_has_gone_on_gets_the_outcome_only, a_successor_gets_no_turn_of_its_predecessor, an_instance_under_lease_gets_the_outcome_only, an_outcome_does_not_overtake_older_messages, messages_of_others_and_of_later_do_not_matter, a_malformed_turn_takes_its_outcome_with_it],
             batch_fetch: [a_batch_is_in_order_and_bounded, a_batch_of_none_takes_nothing, the_leases_of_a_batch_are_independent, a_batch_honours_tags, a_batch_honours_sessions, parallel_batches_do_not_overlap, a_batch_waits_for_the_first_only, the_orchestration_of_an_activity_is_right_if_given],
             outcome: [an_unknown_instance_has_no_outcome, a_running_instance_runs, a_completed_instance_has_its_output, a_failed_instance_has_its_failure, the_newest_execution_counts, the_custom_status_belongs_to_the_outcome, a_damaged_history_makes_no_wrong_outcome],
             start_policy: [a_free_id_is_started, fail_if_exists_changes_nothing, use_existing_delivers_the_messages, every_answer_is_true, starts_at_once_make_one_instance, a_delayed_start_is_hidden, a_bad_request_changes_nothing, a_deleted_id_is_free_again],
@@ -162,8 +163,8 @@ mod callable {
         atomicity, bad_input, batch_fetch, bulk_deletion, cancellation, capability_filtering, custom_status,
         dead_letters, deletion, dropped_fetch, error_handling, families, fencing, instance_creation,
         instance_locking, kv_store, leases, listing, lock_expiration, management, message_order,
-        multi_execution, orphans, outcome, poison_message, prune, queue_semantics, sessions, start_policy,
-        tag_filtering, traps, waiting, warm_fetch,
+        multi_execution, orphans, outcome, poison_message, prune, queue_semantics, run_ahead, sessions,
+        start_policy, tag_filtering, traps, waiting, warm_fetch,
     };
 
     /// One of these takes a stamp as well: it is checked with both that change the rules.

@@ -71,6 +71,7 @@ pub mod prune;
 mod queue_semantics;
 #[cfg(feature = "runtime")]
 pub mod race_replay;
+pub mod run_ahead;
 pub mod sessions;
 pub mod start_policy;
 pub mod stress;

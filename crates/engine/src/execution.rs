@@ -144,6 +144,18 @@ impl Execution {
         self.ledger.ended.is_some()
     }
 
+    /// Whether the outcome of this activity is all that its calls to others still have to bring. Timers and events do not count:
+    /// most of those that are waited for never come.
+    pub fn waits_only_for(&self, activity_id: u64) -> bool {
+        let Ledger { open_activities, open_children, .. } = &self.ledger;
+        open_children.is_empty() && open_activities.len() == 1 && open_activities.contains(&activity_id)
+    }
+
+    /// The name of its orchestration.
+    pub fn orchestration_name(&self) -> &str {
+        &self.opening.name
+    }
+
     /// Roughly what it takes in memory.
     pub fn bytes(&self) -> usize {
         const PER_EVENT: usize = 160;

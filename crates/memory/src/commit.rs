@@ -3,7 +3,9 @@
 use crate::rules::{Defect, Rules};
 use crate::state::{Execution, Instance, State, is_final, refuse};
 use outlast_provider::model::{CONTRACT_VERSION, Event, EventKind, WorkItem, check_instance_id, json};
-use outlast_provider::{ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, saturating_ms};
+use outlast_provider::{
+    ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit, saturating_ms,
+};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -19,6 +21,35 @@ pub(crate) struct Commit {
     pub(crate) cancelled: Vec<ScheduledActivityIdentifier>,
 }
 
+impl Commit {
+    /// Whether nothing comes after it.
+    pub(crate) fn ends_instance(&self) -> bool {
+        matches!(self.metadata.status.as_deref(), Some("Completed" | "Failed"))
+    }
+}
+
+impl Commit {
+    /// What can be refused whatever is stored.
+    pub(crate) fn check(&self, instance: &str, rules: &Rules) -> Result<(), ProviderError> {
+        check_ids(ACK, instance, self.execution_id, &self.delta, rules)?;
+        check_work(ACK, &self.activities)?;
+        check_messages(ACK, &self.messages)
+    }
+}
+
+impl From<TurnCommit> for Commit {
+    fn from(commit: TurnCommit) -> Self {
+        Self {
+            execution_id: commit.execution_id,
+            delta: commit.history_delta,
+            activities: commit.worker_items,
+            messages: commit.orchestrator_items,
+            metadata: commit.metadata,
+            cancelled: commit.cancelled_activities,
+        }
+    }
+}
+
 impl State {
     /// Commits all of the turn, or nothing: whatever can be refused is checked first. Says for which instance.
     pub(crate) fn commit(
@@ -32,27 +63,40 @@ impl State {
         if rules.broken(Defect::HalfABatchCommitted) {
             self.delete_tagged(&instance, token);
         }
+        turn.check(&instance, rules)?;
         self.check_events(&instance, &turn, rules)?;
-        check_work(ACK, &turn.activities)?;
-        check_messages(ACK, &turn.messages)?;
-
         self.delete_tagged(&instance, token);
         if rules.broken(Defect::AckDeletesLateArrivals) {
             for ordinal in self.messages.of_instance(&instance, |_| true) {
                 self.messages.remove(ordinal);
             }
         }
-        let stored_under = match self.instances.get(&instance) {
+        self.apply_turn(&instance, turn, now, rules)?;
+        if !rules.broken(Defect::AckKeepsLease) {
+            self.leases.remove(&instance);
+        }
+        Ok(Some(instance))
+    }
+
+    /// Everything that a turn writes, once it may.
+    pub(crate) fn apply_turn(
+        &mut self,
+        instance: &str,
+        turn: Commit,
+        now: u64,
+        rules: &Rules,
+    ) -> Result<(), ProviderError> {
+        let stored_under = match self.instances.get(instance) {
             Some(row) if rules.broken(Defect::SuccessorInPredecessor) => row.current_execution_id,
             _ => turn.execution_id,
         };
-        self.record_execution(&instance, &turn, now, rules);
-        self.append(&instance, stored_under, &turn.delta, now, rules)?;
-        self.apply_custom_status(&instance, &turn.delta, rules);
-        self.apply_kv(&instance, &turn.delta, now, rules);
+        self.record_execution(instance, &turn, now, rules);
+        self.append(instance, stored_under, &turn.delta, now, rules)?;
+        self.apply_custom_status(instance, &turn.delta, rules);
+        self.apply_kv(instance, &turn.delta, now, rules);
         let ended = turn.metadata.status.as_deref().is_some_and(is_final);
         if (ended && !rules.broken(Defect::KvNeverMerged)) || rules.broken(Defect::KvMergedTooEarly) {
-            self.merge_kv(&instance);
+            self.merge_kv(instance);
         }
         if rules.broken(Defect::CancelBeforeEnqueue) {
             self.cancel(&turn.cancelled);
@@ -83,10 +127,7 @@ impl State {
             let late = rules.broken(Defect::TimerVisibleAtOnce);
             self.push_message(&item, if late { now } else { visible_at(&item, now, None) })?;
         }
-        if !rules.broken(Defect::AckKeepsLease) {
-            self.leases.remove(&instance);
-        }
-        Ok(Some(instance))
+        Ok(())
     }
 
     /// The instance that the token holds now. `None` only for a store that does not care.
@@ -108,15 +149,21 @@ impl State {
         Ok(Some(instance))
     }
 
-    fn check_events(&self, instance: &str, turn: &Commit, rules: &Rules) -> Result<(), ProviderError> {
+    /// What is stored already, a turn must not write again.
+    pub(crate) fn check_events(
+        &self,
+        instance: &str,
+        turn: &Commit,
+        rules: &Rules,
+    ) -> Result<(), ProviderError> {
         if rules.broken(Defect::AckReadsHistory) {
             let stored = self.events(instance, turn.execution_id);
             stored.map_err(|reason| ProviderError::permanent(ACK, reason))?;
         }
-        self.check_new_events(ACK, instance, turn.execution_id, &turn.delta, rules)
+        self.check_new(ACK, instance, turn.execution_id, &turn.delta, rules)
     }
 
-    fn check_new_events(
+    fn check_new(
         &self,
         operation: &str,
         instance: &str,
@@ -125,27 +172,12 @@ impl State {
         rules: &Rules,
     ) -> Result<(), ProviderError> {
         let stored = self.history.get(&(instance.to_string(), execution_id));
-        let mut new = BTreeSet::new();
-        for event in events {
-            let id = event.event_id;
-            if id == 0 && !rules.broken(Defect::EventIdZeroAccepted) {
-                let what = event.kind.type_name();
-                return refuse(
-                    operation,
-                    format!("event {what} of '{instance}' has id 0: the runtime assigns ids from 1"),
-                );
-            }
-            let known = stored.is_some_and(|stored| stored.contains_key(&id)) || !new.insert(id);
-            let tolerated =
-                rules.broken(Defect::DuplicateEventIgnored) || rules.broken(Defect::DuplicateEventOverwrites);
-            if known && !tolerated {
-                return refuse(
-                    operation,
-                    format!("event {id} of '{instance}', execution {execution_id}, exists already"),
-                );
-            }
+        let known = events.iter().map(|event| event.event_id);
+        let mut known = known.filter(|id| stored.is_some_and(|stored| stored.contains_key(id)));
+        match known.next().filter(|_| !tolerates_duplicates(rules)) {
+            Some(id) => refuse(operation, exists(id, instance, execution_id)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn delete_tagged(&mut self, instance: &str, token: &str) {
@@ -253,7 +285,8 @@ impl State {
     ) -> Result<(), ProviderError> {
         const APPEND: &str = "append_with_execution";
         check_id(APPEND, instance)?;
-        self.check_new_events(APPEND, instance, execution_id, events, rules)?;
+        check_ids(APPEND, instance, execution_id, events, rules)?;
+        self.check_new(APPEND, instance, execution_id, events, rules)?;
         self.append(instance, execution_id, events, now, rules)
     }
 
@@ -424,4 +457,37 @@ pub(crate) fn encoded(
     text: Result<String, json::JsonError>,
 ) -> Result<String, ProviderError> {
     text.map_err(|error| ProviderError::permanent(operation, error.to_string()))
+}
+
+/// Ids count from 1, and each comes once.
+fn check_ids(
+    operation: &str,
+    instance: &str,
+    execution_id: u64,
+    events: &[Event],
+    rules: &Rules,
+) -> Result<(), ProviderError> {
+    let mut seen = BTreeSet::new();
+    for event in events {
+        let id = event.event_id;
+        if id == 0 && !rules.broken(Defect::EventIdZeroAccepted) {
+            let what = event.kind.type_name();
+            return refuse(
+                operation,
+                format!("event {what} of '{instance}' has id 0: the runtime assigns ids from 1"),
+            );
+        }
+        if !seen.insert(id) && !tolerates_duplicates(rules) {
+            return refuse(operation, exists(id, instance, execution_id));
+        }
+    }
+    Ok(())
+}
+
+fn tolerates_duplicates(rules: &Rules) -> bool {
+    rules.broken(Defect::DuplicateEventIgnored) || rules.broken(Defect::DuplicateEventOverwrites)
+}
+
+fn exists(id: u64, instance: &str, execution_id: u64) -> String {
+    format!("event {id} of '{instance}', execution {execution_id}, exists already")
 }

@@ -8,6 +8,7 @@
 //! wrong, which is how the validation suite proves that it can fail.
 
 mod admin;
+mod ahead;
 mod commit;
 mod dump;
 mod fetch;

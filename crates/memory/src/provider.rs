@@ -9,10 +9,10 @@ use crate::work::WorkAsk;
 use async_trait::async_trait;
 use outlast_provider::model::{Event, EventKind, SystemStats, WorkItem, json};
 use outlast_provider::{
-    Clock, DispatcherCapabilityFilter, Entropy, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    InstanceWatch, Interest, LoadedTurn, OrchestrationItem, OsEntropy, Provider, ProviderAdmin,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, SystemClock,
-    TagFilter, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
+    Clock, Completion, DispatcherCapabilityFilter, Entropy, ExecutionMetadata, FetchedTurn, FetchedWork,
+    InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, OsEntropy, Provider,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
+    StartRequest, SystemClock, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -190,8 +190,26 @@ impl MemoryProvider {
 
 impl MemoryProvider {
     /// Commits a turn; returns the time at which it did.
+    fn complete(
+        &self,
+        token: &str,
+        completion: WorkItem,
+        after_event_id: u64,
+        turn: Commit,
+    ) -> Result<Completion, ProviderError> {
+        let ended = turn.ends_instance();
+        let instance = completion.target_instance().to_string();
+        let completed = self.change(|state, now, rules| {
+            state.complete_with_turn(token, completion, after_event_id, turn, now, rules)
+        })?;
+        if matches!(completed, Completion::WithTurn { .. }) {
+            self.watches.committed(&instance, ended);
+        }
+        Ok(completed)
+    }
+
     fn commit(&self, lock_token: &str, turn: Commit) -> Result<u64, ProviderError> {
-        let ended = matches!(turn.metadata.status.as_deref(), Some("Completed" | "Failed"));
+        let ended = turn.ends_instance();
         let (committed, at) = self.change(|state, now, rules| {
             state.commit(lock_token, turn, now, rules).map(|committed| (committed, now))
         })?;
@@ -238,15 +256,16 @@ impl Provider for MemoryProvider {
     }
 
     async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Result<Option<u64>, ProviderError> {
-        let turn = Commit {
-            execution_id: commit.execution_id,
-            delta: commit.history_delta,
-            activities: commit.worker_items,
-            messages: commit.orchestrator_items,
-            metadata: commit.metadata,
-            cancelled: commit.cancelled_activities,
-        };
-        self.commit(lock_token, turn).map(Some)
+        self.commit(lock_token, commit.into()).map(Some)
+    }
+
+    async fn complete_with_turn(
+        &self,
+        token: &str,
+        completion: WorkItem,
+        turn: TurnAhead,
+    ) -> Result<Completion, ProviderError> {
+        self.complete(token, completion, turn.after_event_id, turn.commit.into())
     }
 
     async fn abandon_orchestration_item(

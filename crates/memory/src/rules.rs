@@ -42,6 +42,12 @@ macro_rules! defects {
 }
 
 defects! {
+    /// A turn that was run ahead is committed although the lease of its activity is gone.
+    AheadSkipsFence = "",
+    /// A turn that was run ahead is committed although the instance has gone on.
+    AheadIgnoresPosition = "",
+    /// A turn that was run ahead is committed although older messages wait.
+    AheadOvertakesMessages = "",
     /// A commit with an unknown token is accepted and does nothing.
     AckSkipsTokenCheck = "",
     /// A commit is accepted after its lease ended.

@@ -84,7 +84,13 @@ impl State {
         let orchestration = self.instances.get(item.target_instance());
         let orchestration =
             orchestration.map(|row| (row.orchestration_name.clone(), row.orchestration_version.clone()));
-        FetchedWork { item, lock_token: ask.token.clone(), attempt_count, orchestration }
+        FetchedWork {
+            item,
+            lock_token: ask.token.clone(),
+            attempt_count,
+            orchestration,
+            now_ms: Some(ask.now),
+        }
     }
 
     /// An activity that does not decode is set aside, so that it blocks nobody.
@@ -108,13 +114,9 @@ impl State {
         now: u64,
         rules: &Rules,
     ) -> Result<(), ProviderError> {
-        const ACK: &str = "ack_work_item";
-        if let Some(item) = &completion
-            && !matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. })
-        {
-            return refuse(ACK, format!("{} is not a completion of an activity", item.kind_name()));
+        if let Some(item) = &completion {
+            check_completion(item)?;
         }
-        check_messages(ACK, completion.as_slice())?;
         let Some((ordinal, work)) = self.work.by_token(token) else {
             return match rules.broken(Defect::WorkAckUnknownTokenOk) {
                 true => Ok(()),
@@ -172,6 +174,15 @@ impl State {
         work.attempts = given_back(work.attempts, ignore_attempt, rules);
         Ok(())
     }
+}
+
+const ACK: &str = "ack_work_item";
+
+pub(crate) fn check_completion(item: &WorkItem) -> Result<(), ProviderError> {
+    if !matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. }) {
+        return refuse(ACK, format!("{} is not a completion of an activity", item.kind_name()));
+    }
+    check_messages(ACK, std::slice::from_ref(item))
 }
 
 fn gone(token: &str) -> String {

@@ -2,7 +2,9 @@
 //! stored rows is refused here, and everything is encoded here, outside of the transaction.
 
 use outlast_model::{Event, EventKind, WorkItem, check_instance_id, json};
-use outlast_provider::{ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, saturating_ms};
+use outlast_provider::{
+    ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit, saturating_ms,
+};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -91,6 +93,18 @@ pub struct CommitPlan {
 
 impl CommitPlan {
     /// Plans a turn, or refuses it.
+    pub fn of(turn: TurnCommit) -> Result<Self, ProviderError> {
+        Self::new(
+            turn.execution_id,
+            &turn.history_delta,
+            &turn.worker_items,
+            &turn.orchestrator_items,
+            turn.metadata,
+            turn.cancelled_activities,
+        )
+    }
+
+    /// The same, from its parts.
     pub fn new(
         execution_id: u64,
         delta: &[Event],
@@ -116,6 +130,11 @@ impl CommitPlan {
     /// Whether the turn ends its execution.
     pub fn ends_execution(&self) -> bool {
         self.metadata.status.as_deref().is_some_and(crate::is_final)
+    }
+
+    /// Whether nothing comes after it: not even a successor.
+    pub fn ends_instance(&self) -> bool {
+        self.ends_execution() && self.metadata.status.as_deref() != Some("ContinuedAsNew")
     }
 
     /// The highest event id of the turn.

@@ -6,6 +6,7 @@
 //! `outlast-conformance` checks every rule; `docs/provider-guide.md` explains them.
 
 mod admin;
+mod ahead;
 mod bound;
 mod clock;
 mod dead_letter;
@@ -24,6 +25,7 @@ mod watch;
 mod work;
 
 pub use admin::ProviderAdmin;
+pub use ahead::{Completion, TurnAhead};
 pub use bound::{BoundedTurn, HistoryBound, OversizedTurn};
 pub use clock::{Clock, SystemClock, saturating_ms};
 pub use dead_letter::{DeadLetter, DeadLetterQueue};

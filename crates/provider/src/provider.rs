@@ -1,10 +1,10 @@
 //! The storage contract.
 
 use crate::{
-    BoundedTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, HistoryBound,
-    InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, TagFilter,
-    TurnCommit, TurnRequest, WorkRequest,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
+    HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, ProviderAdmin,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy, StartRequest,
+    TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_model::{Event, SystemStats, WorkItem};
 use std::any::Any;
@@ -226,7 +226,13 @@ pub trait Provider: Any + Send + Sync {
                 .await;
             match next {
                 Ok(Some((item, lock_token, attempt_count))) => {
-                    fetched.push(FetchedWork { item, lock_token, attempt_count, orchestration: None });
+                    fetched.push(FetchedWork {
+                        item,
+                        lock_token,
+                        attempt_count,
+                        orchestration: None,
+                        now_ms: None,
+                    });
                 }
                 Ok(None) => break,
                 // What is locked already must reach the caller, or its leases would be lost.
@@ -235,6 +241,22 @@ pub trait Provider: Any + Send + Sync {
             }
         }
         Ok(fetched)
+    }
+
+    /// Completes an activity as [`Provider::ack_work_item`] does, fenced by its token, and in the same step commits the
+    /// turn that follows from the outcome, if nothing else has happened to the instance: its current execution is that of
+    /// the turn, runs, and ends with [`TurnAhead::after_event_id`]; nobody holds or held a lease on it that was not
+    /// released; and no message for it is visible. Otherwise the outcome is queued, in its place after those messages.
+    ///
+    /// The default always queues it.
+    async fn complete_with_turn(
+        &self,
+        token: &str,
+        completion: WorkItem,
+        _turn: TurnAhead,
+    ) -> Result<Completion, ProviderError> {
+        self.ack_work_item(token, Some(completion)).await?;
+        Ok(Completion::Queued)
     }
 
     /// How an instance stands, without its history; `None` if nothing is stored for it. The default does read the

@@ -31,4 +31,6 @@ pub struct FetchedWork {
     /// Name and version of the orchestration that scheduled it, where the store knows them, so that no worker has
     /// to read a history to learn them.
     pub orchestration: Option<(String, String)>,
+    /// The store's time at the fetch, where the store has a clock of its own.
+    pub now_ms: Option<u64>,
 }

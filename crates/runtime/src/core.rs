@@ -1,6 +1,7 @@
 //! What all tasks of a runtime share.
 
 use crate::builtins::builtins;
+use crate::dispatch::ahead::Crowded;
 use crate::dispatch::aside::Aside;
 use crate::dispatch::lease::{Kind, Leases};
 use crate::dispatch::running::Running;
@@ -31,6 +32,7 @@ pub(crate) struct Core {
     pub(crate) runtime_id: String,
     pub(crate) leases: Arc<Leases>,
     pub(crate) warm: Warm,
+    pub(crate) crowded: Crowded,
     pub(crate) running: Running,
     pub(crate) sessions: Sessions,
     /// There may be work, for stores whose fetch does not wait.
@@ -76,6 +78,7 @@ impl Core {
             metrics,
             runtime_id: format!("{:032x}", options.entropy.next_u128()),
             leases: Arc::new(Leases::default()),
+            crowded: Crowded::default(),
             warm: Warm::new(options.warm_executions, options.warm_bytes),
             running: Running::default(),
             sessions: Sessions::new(options.max_sessions_per_runtime),

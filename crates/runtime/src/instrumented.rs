@@ -4,10 +4,10 @@ use crate::observability::{MetricsProvider, Stopwatch};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, HistoryBound,
-    InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
-    TurnCommit, TurnRequest, WorkRequest,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
+    HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
+    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -237,6 +237,15 @@ impl Provider for InstrumentedProvider {
 
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Result<Vec<FetchedWork>, ProviderError> {
         self.timed("fetch_work_item", self.inner.fetch_work_items(request)).await
+    }
+
+    async fn complete_with_turn(
+        &self,
+        token: &str,
+        completion: WorkItem,
+        turn: TurnAhead,
+    ) -> Result<Completion, ProviderError> {
+        self.timed("ack_work_item", self.inner.complete_with_turn(token, completion, turn)).await
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<Option<InstanceOutcome>, ProviderError> {

@@ -155,5 +155,5 @@ impl Drop for Flight<'_> {
 }
 
 fn is_commit(op: &str) -> bool {
-    matches!(op, "ack_turn" | "ack_work")
+    matches!(op, "ack_turn" | "ack_work" | "ack_ahead")
 }

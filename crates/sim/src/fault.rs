@@ -118,7 +118,7 @@ impl Fault {
     pub(crate) fn applies_to(self, op: &str) -> bool {
         match self {
             Self::ShortLease => matches!(op, "fetch_turn" | "fetch_work"),
-            Self::Duplicate => matches!(op, "ack_turn" | "ack_work"),
+            Self::Duplicate => matches!(op, "ack_turn" | "ack_work" | "ack_ahead"),
             Self::Statement | Self::StatementDone => op.starts_with("sql"),
             _ if op.starts_with("sql") => false,
             // A client that dies is a client that never asked, or one that asks again: both are there already.

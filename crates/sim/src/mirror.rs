@@ -8,10 +8,10 @@ use async_trait::async_trait;
 use outlast_memory::MemoryProvider;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, HistoryBound,
-    InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
-    TurnCommit, TurnRequest, WorkRequest,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
+    HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
+    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_sqlite::SqliteProvider;
 use std::collections::{BTreeMap, HashMap};
@@ -182,6 +182,18 @@ impl Provider for Mirror {
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Answer<()> {
         let expected = self.model.ack_work_item(&self.other_token(token), completion.clone()).await;
         self.same("ack_work_item", self.store.ack_work_item(token, completion).await, &expected)
+    }
+
+    async fn complete_with_turn(
+        &self,
+        token: &str,
+        completion: WorkItem,
+        turn: TurnAhead,
+    ) -> Answer<Completion> {
+        let other = self.other_token(token);
+        let expected = self.model.complete_with_turn(&other, completion.clone(), turn.clone()).await;
+        let found = self.store.complete_with_turn(token, completion, turn).await;
+        self.same("complete_with_turn", found, &expected)
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {

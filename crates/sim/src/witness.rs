@@ -111,6 +111,15 @@ impl Leases {
         used
     }
 
+    /// Somebody works on this without a lease, which only the absence of one allows.
+    pub(crate) fn without_lease(&self, subject: &str, now: u64) -> Result<(), String> {
+        let held = self.0.values().filter(|lease| lease.subject == subject && lease.ends > now);
+        match held.filter(|lease| !lease.in_doubt && !lease.is_over).count() {
+            0 => Ok(()),
+            _ => Err(format!("I6: {subject} was committed by one while another held its lease")),
+        }
+    }
+
     pub(crate) fn given_back(&mut self, token: &str) {
         self.0.remove(token);
     }

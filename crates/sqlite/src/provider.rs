@@ -13,10 +13,10 @@ use crate::{SqliteError, SqliteOptions, history, kv, session, sql, start, work, 
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, HistoryBound,
-    InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
-    TurnCommit, TurnRequest, WorkRequest, saturating_ms,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
+    HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
+    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
 use outlast_provider_kit::plan::{checked_id, completion_row, history_rows, message_row, work_row};
 use outlast_provider_kit::{CommitPlan, Watches, rows};
@@ -330,15 +330,8 @@ impl Provider for SqliteProvider {
     }
 
     async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Answer<Option<u64>> {
-        let plan = CommitPlan::new(
-            commit.execution_id,
-            &commit.history_delta,
-            &commit.worker_items,
-            &commit.orchestrator_items,
-            commit.metadata,
-            commit.cancelled_activities,
-        )?;
-        let ended = matches!(plan.metadata.status.as_deref(), Some("Completed" | "Failed"));
+        let plan = CommitPlan::of(commit)?;
+        let ended = plan.ends_instance();
         let token: Arc<str> = lock_token.into();
         let (watches, locked) = (self.watches(), Arc::clone(&token));
         let tell = move |_: &Option<u64>| {
@@ -411,6 +404,28 @@ impl Provider for SqliteProvider {
         let row = completion.as_ref().map(|item| completion_row(ACK, item)).transpose()?;
         let token = token.to_string();
         self.write(ACK, move |cx| work::ack(cx, &token, row.as_ref())).await
+    }
+
+    async fn complete_with_turn(
+        &self,
+        token: &str,
+        completion: WorkItem,
+        turn: TurnAhead,
+    ) -> Answer<Completion> {
+        const ACK: &str = "ack_work_item";
+        let row = completion_row(ACK, &completion)?;
+        let plan = CommitPlan::of(turn.commit)?;
+        let ended = plan.ends_instance();
+        let (watches, instance) = (self.watches(), row.instance_id.clone());
+        let tell = move |completed: &Completion| {
+            if matches!(completed, Completion::WithTurn { .. }) {
+                watches.committed(&instance, ended);
+            }
+        };
+        let token = token.to_string();
+        let complete =
+            move |cx: &mut Cx<'_>| write::complete_with_turn(cx, &token, &row, turn.after_event_id, &plan);
+        self.write_then(ACK, complete, tell).await
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {

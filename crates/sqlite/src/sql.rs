@@ -108,6 +108,7 @@ statements! {
     STATUS_COUNTS = "status_counts",
     TAG_MESSAGE = "tag_message",
     TAG_MESSAGES = "tag_messages",
+    UNDISTURBED = "undisturbed",
     UNLOCK_INSTANCE = "unlock_instance",
     UNLOCK_LIVE_INSTANCE = "unlock_live_instance",
     UNTAG_MESSAGES = "untag_messages",

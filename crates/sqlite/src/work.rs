@@ -171,7 +171,13 @@ fn lease(cx: &mut Cx<'_>, ask: &WorkAsk, row: Free) -> Result<Option<FetchedWork
         }
         false => None,
     };
-    Ok(Some(FetchedWork { item, lock_token: token.text, attempt_count: row.attempts, orchestration }))
+    Ok(Some(FetchedWork {
+        item,
+        lock_token: token.text,
+        attempt_count: row.attempts,
+        orchestration,
+        now_ms: Some(cx.now),
+    }))
 }
 
 /// The activity of a row, or why there is none: it does not decode, or belongs to somebody else.

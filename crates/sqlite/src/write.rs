@@ -2,8 +2,8 @@
 
 use crate::command::Cx;
 use crate::db::{Result, column, id_column, key_column};
-use crate::{SqliteError, history, kv, sql};
-use outlast_provider::saturating_ms;
+use crate::{SqliteError, history, kv, sql, work};
+use outlast_provider::{Completion, saturating_ms};
 use outlast_provider_kit::pin::PinColumns;
 use outlast_provider_kit::plan::visible_at;
 use outlast_provider_kit::token::{self, Secret};
@@ -66,6 +66,15 @@ pub(crate) fn commit(cx: &mut Cx<'_>, token: &str, plan: &CommitPlan) -> Result<
     }
     let consumed = (instance, secret);
     cx.db.run_exactly(seen.messages, "consuming messages", sql::DELETE_TAGGED_MESSAGES, consumed)?;
+    apply(cx, seen, plan)?;
+    // Messages that came after the fetch can be fetched now.
+    cx.news.turns = true;
+    Ok(())
+}
+
+/// Everything that a turn writes, once its fence has let it pass.
+fn apply(cx: &mut Cx<'_>, seen: Seen<'_>, plan: &CommitPlan) -> Result<()> {
+    let instance = seen.instance;
     record_instance(cx, seen, plan)?;
     record_execution(cx, seen, plan)?;
     history::insert(cx.db, instance, plan.execution_id, &plan.history)?;
@@ -87,9 +96,33 @@ pub(crate) fn commit(cx: &mut Cx<'_>, token: &str, plan: &CommitPlan) -> Result<
     for row in &plan.messages {
         enqueue_message(cx, row, None)?;
     }
-    // Messages that came after the fetch can be fetched now.
-    cx.news.turns = true;
     Ok(())
+}
+
+/// Completes an activity with the turn that follows from its outcome, if the instance is where the runner of the turn thought;
+/// else with its outcome alone.
+pub(crate) fn complete_with_turn(
+    cx: &mut Cx<'_>,
+    token: &str,
+    completion: &MessageRow,
+    after_event_id: u64,
+    plan: &CommitPlan,
+) -> Result<Completion> {
+    let instance = completion.instance_id.as_str();
+    let stands = (
+        instance,
+        id_column("execution id", plan.execution_id)?,
+        id_column("event id", after_event_id)?,
+        column(cx.now),
+    );
+    let kv_changed = cx.db.one(sql::UNDISTURBED, stands, |row| row.get(0))?;
+    let Some(kv_changed) = kv_changed else {
+        work::ack(cx, token, Some(completion))?;
+        return Ok(Completion::Queued);
+    };
+    work::ack(cx, token, None)?;
+    apply(cx, Seen { current_execution: plan.execution_id, kv_changed, messages: 0, instance }, plan)?;
+    Ok(Completion::WithTurn { at_ms: cx.now })
 }
 
 fn record_instance(cx: &Cx<'_>, seen: Seen<'_>, plan: &CommitPlan) -> Result<()> {

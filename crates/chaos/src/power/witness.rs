@@ -4,10 +4,10 @@ use super::ledger::{Claim, Ledger};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceWatch,
-    Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnCommit,
-    TurnRequest, WorkRequest,
+    Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead,
+    TurnCommit, TurnRequest, WorkRequest,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -111,6 +111,24 @@ impl Provider for Witness {
         self.ledger.completes(completion.as_ref(), Claim::Asked);
         let done = self.inner.ack_work_item(token, completion.clone()).await;
         done.inspect(|()| self.ledger.completes(completion.as_ref(), Claim::Acknowledged))
+    }
+
+    async fn complete_with_turn(
+        &self,
+        token: &str,
+        completion: WorkItem,
+        turn: TurnAhead,
+    ) -> Result<Completion, ProviderError> {
+        let delta = turn.commit.history_delta.clone();
+        self.ledger.completes(Some(&completion), Claim::Asked);
+        self.ledger.commits(&delta);
+        let done = self.inner.complete_with_turn(token, completion.clone(), turn).await;
+        done.inspect(|completed| {
+            self.ledger.completes(Some(&completion), Claim::Acknowledged);
+            if let Completion::WithTurn { .. } = completed {
+                self.ledger.committed(&delta);
+            }
+        })
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError> {

@@ -134,6 +134,27 @@ impl Provider for Gate {
         self.commit(ack, self.inner.ack_work_item(token, completion)).await
     }
 
+    async fn complete_with_turn(
+        &self,
+        token: &str,
+        completion: WorkItem,
+        mut turn: TurnAhead,
+    ) -> Answer<Completion> {
+        let (work, ahead) = (ack_of_work(Some(&completion)), Ack::of_turn(&turn.commit.history_delta));
+        if self.sabotaged(&mut turn.commit, ahead.as_ref()) {
+            return self.commit(work, async { Ok(Completion::WithTurn { at_ms: 0 }) }).await;
+        }
+        let completed = async {
+            let completed = self.inner.complete_with_turn(token, completion, turn).await?;
+            if let Completion::WithTurn { .. } = completed {
+                self.note(Step::Begun, ahead.as_ref());
+                self.note(Step::Stored, ahead.as_ref());
+            }
+            Ok(completed)
+        };
+        self.commit(work, completed).await
+    }
+
     async fn fetch_orchestration_item(
         &self,
         lock_timeout: Duration,

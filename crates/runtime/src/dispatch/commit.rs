@@ -15,7 +15,7 @@ use super::warm::{Kept, Position};
 use crate::core::Core;
 use crate::observability::Stopwatch;
 use crate::observe;
-use outlast_engine::{Commit, TurnOutput, UNKNOWN_EXECUTION};
+use outlast_engine::{Commit, Execution, TurnOutput, UNKNOWN_EXECUTION};
 use outlast_model::{INITIAL_EXECUTION_ID, WorkItem};
 use outlast_provider::{ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit};
 use semver::Version;
@@ -105,7 +105,7 @@ impl Committing<'_> {
 }
 
 /// A commit as the store takes it.
-fn for_store(instance: &Arc<str>, commit: Commit) -> TurnCommit {
+pub(super) fn for_store(instance: &Arc<str>, commit: Commit) -> TurnCommit {
     let pinned = commit.begins.is_some().then(|| commit.history.first()).flatten();
     let pinned = pinned.and_then(|event| Version::parse(&event.duroxide_version).ok()).map(without_build);
     let (name, version, parent) = match commit.begins {
@@ -140,7 +140,7 @@ fn for_store(instance: &Arc<str>, commit: Commit) -> TurnCommit {
 }
 
 /// What is needed of a commit after it was handed to the store.
-struct Summary {
+pub(super) struct Summary {
     execution_id: u64,
     cancelled: Vec<u64>,
     has_work: bool,
@@ -150,7 +150,7 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(commit: &Commit) -> Self {
+    pub(super) fn of(commit: &Commit) -> Self {
         let status = commit.ending.as_ref().map(|(status, _)| *status);
         Self {
             execution_id: commit.execution_id,
@@ -163,7 +163,7 @@ impl Summary {
     }
 
     /// Tells this process at once what the store would tell it sooner or later.
-    fn wake_local(&self, core: &Core, instance: &Arc<str>) {
+    pub(super) fn wake_local(&self, core: &Core, instance: &Arc<str>) {
         for activity_id in &self.cancelled {
             core.running.cancel(instance, self.execution_id, *activity_id);
         }
@@ -179,17 +179,24 @@ impl Summary {
 impl Keep {
     fn kept(self, summary: &Summary) -> Option<Kept> {
         match self {
-            Self::Execution(execution) if summary.continued => Some(Kept::Continued(execution.keys())),
-            Self::Execution(_) if summary.ended => Some(Kept::Ended),
-            Self::Execution(execution) => Some(Kept::Suspended(execution)),
+            Self::Execution(execution) => Some(kept(execution, summary)),
             Self::Ended(_) => Some(Kept::Ended),
             Self::Nothing => None,
         }
     }
 }
 
+/// What is remembered of an execution after a commit.
+pub(super) fn kept(execution: Box<Execution>, summary: &Summary) -> Kept {
+    match summary {
+        Summary { continued: true, .. } => Kept::Continued(execution.keys()),
+        Summary { ended: true, .. } => Kept::Ended,
+        _ => Kept::Suspended(execution),
+    }
+}
+
 /// Old starts do not say which execution of the parent waits: it is the current one.
-async fn find_parents(core: &Core, items: &mut [WorkItem]) -> Result<(), ProviderError> {
+pub(super) async fn find_parents(core: &Core, items: &mut [WorkItem]) -> Result<(), ProviderError> {
     for item in items {
         let (WorkItem::SubOrchCompleted { parent_instance, parent_execution_id, .. }
         | WorkItem::SubOrchFailed { parent_instance, parent_execution_id, .. }) = item
@@ -223,7 +230,7 @@ async fn refuse(core: &Core, instance: &Arc<str>, lease: Lease, error: &Provider
     lease.give_back(core, Some(delay), true).await;
 }
 
-fn forgive(core: &Core, instance: &Arc<str>) {
+pub(super) fn forgive(core: &Core, instance: &Arc<str>) {
     let mut refused = core.refused.lock().unwrap_or_else(PoisonError::into_inner);
     if !refused.is_empty() {
         refused.remove(instance);

@@ -1,5 +1,6 @@
 //! Fetch, process, commit or give back: the loops of a runtime.
 
+pub(crate) mod ahead;
 pub(crate) mod aside;
 mod backoff;
 mod commit;

@@ -6,7 +6,9 @@
 
 use outlast_engine::{Execution, KvValue};
 use std::collections::{BTreeMap, HashMap};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// What is remembered of an instance.
@@ -98,6 +100,43 @@ impl Warm {
         match state.remove(instance).map(|entry| entry.slot) {
             Some(Slot::Ready(kept)) => Lookup::Found(kept),
             _ => Lookup::Unknown,
+        }
+    }
+
+    /// Takes a suspended execution that meets the condition, wherever it stands, with the time at which its instance was
+    /// created. The commit that made the caller's work visible may not have been confirmed yet: that is waited for.
+    pub(crate) async fn take_if(
+        &self,
+        instance: &str,
+        condition: impl Fn(&Execution) -> bool,
+    ) -> Option<(Box<Execution>, Option<u64>)> {
+        // Any other commit is not worth a wait: what it leads to is a turn of its own.
+        const PATIENCE: Duration = Duration::from_millis(50);
+        let in_flight = self.in_flight(instance);
+        if let Some(done) = in_flight {
+            let mut answered = pin!(done.notified());
+            answered.as_mut().enable();
+            if self.in_flight(instance).is_some() {
+                tokio::time::timeout(PATIENCE, answered).await.ok()?;
+            }
+        }
+        let mut state = self.lock();
+        match &state.entries.get(instance)?.slot {
+            Slot::Ready(Kept::Suspended(execution)) if condition(execution) => {}
+            _ => return None,
+        }
+        match state.remove(instance)? {
+            Entry { slot: Slot::Ready(Kept::Suspended(execution)), created_at_ms, .. } => {
+                Some((execution, created_at_ms))
+            }
+            _ => None,
+        }
+    }
+
+    fn in_flight(&self, instance: &str) -> Option<Arc<Notify>> {
+        match &self.lock().entries.get(instance)?.slot {
+            Slot::Committing(done) => Some(Arc::clone(done)),
+            Slot::Ready(_) => None,
         }
     }
 

@@ -7,6 +7,7 @@
 //! | the lease is lost (dropped elsewhere, or run out) | the same; nothing is acknowledged, so nothing can be lost |
 //! | the runtime ends | it is given back, without counting a delivery |
 
+use super::ahead;
 use super::aside::Aside;
 use super::backoff::backoff;
 use super::lease::{Kind, Lease};
@@ -17,7 +18,7 @@ use crate::handler::ActivityHandler;
 use crate::observability::Stopwatch;
 use crate::observe;
 use outlast_model::{AppErrorKind, ErrorDetails, EventKind, PoisonMessageType, WorkItem};
-use outlast_provider::{FetchedWork, ProviderError, SessionFetchConfig, WorkRequest};
+use outlast_provider::{Completion, FetchedWork, ProviderError, SessionFetchConfig, WorkRequest};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -67,7 +68,8 @@ impl Queue for Works {
 
     async fn process(&self, core: &Arc<Core>, slot: usize, fetched: FetchedWork) {
         core.metrics.record_worker_dispatcher_items_fetched(1);
-        let FetchedWork { item, lock_token, attempt_count, orchestration } = fetched;
+        let since = Stopwatch::start();
+        let FetchedWork { item, lock_token, attempt_count, orchestration, now_ms } = fetched;
         let subject: Arc<str> = item.target_instance().into();
         let lease = core.leases.hold(core, Kind::Activity, lock_token, Arc::clone(&subject));
         let WorkItem::ActivityExecute { instance: _, execution_id, id, name, input, session_id, tag } = item
@@ -75,8 +77,18 @@ impl Queue for Works {
             tracing::error!(target: "duroxide::runtime", instance_id = %subject, kind = item.kind_name(), "not an activity; it stays in the worker queue");
             return lease.give_back(core, Some(core.options.unregistered_backoff.max_delay), true).await;
         };
-        let call =
-            Call { core, slot, instance: subject, execution_id, id, name, session_id, tag, attempt_count };
+        let call = Call {
+            core,
+            slot,
+            instance: subject,
+            execution_id,
+            id,
+            name,
+            session_id,
+            tag,
+            attempt_count,
+            fetched_at: now_ms.map(|now_ms| (now_ms, since)),
+        };
         call.run(lease, input, orchestration).await;
     }
 }
@@ -91,6 +103,8 @@ struct Call<'a> {
     session_id: Option<String>,
     tag: Option<String>,
     attempt_count: u32,
+    /// The store's time at the fetch, if it says so, and ours.
+    fetched_at: Option<(u64, Stopwatch)>,
 }
 
 /// How long an item rests for which this runtime has no room.
@@ -247,6 +261,15 @@ impl Call<'_> {
         }
     }
 
+    /// The turn that follows from the outcome, if it can be run before the store knows of that. Only at the first delivery:
+    /// a turn that kills its process is then run by a dispatcher, which counts how often.
+    async fn run_ahead<'b>(&'b self, lease: &Lease, completion: &WorkItem) -> Option<ahead::Ahead<'b>> {
+        let (now_ms, since) = self.fetched_at.as_ref().filter(|_| self.attempt_count == 1)?;
+        let elapsed = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let now_ms = now_ms.saturating_add(elapsed);
+        ahead::run(self.core, lease, &self.instance, completion, now_ms, self.slot).await
+    }
+
     /// Whether the outcome was accepted.
     async fn acknowledge(&self, lease: Lease, result: Result<String, ErrorDetails>) -> bool {
         let (instance, execution_id, id) = (self.instance.to_string(), self.execution_id, self.id);
@@ -255,11 +278,25 @@ impl Call<'_> {
             Err(details) => WorkItem::ActivityFailed { instance, execution_id, id, details },
         };
         let core = self.core;
+        let ahead = self.run_ahead(&lease, &completion).await;
         let mut failures = 0;
         loop {
-            match core.store.ack_work_item(lease.token(), Some(completion.clone())).await {
-                Ok(()) => {
-                    core.turns_waiting.notify_waiters();
+            let (token, completion) = (lease.token(), completion.clone());
+            let answer = match &ahead {
+                Some(ahead) => core.store.complete_with_turn(token, completion, ahead.turn()).await,
+                None => core.store.ack_work_item(token, Some(completion)).await.map(|()| Completion::Queued),
+            };
+            match answer {
+                Ok(completed) => {
+                    match (completed, ahead) {
+                        (Completion::WithTurn { at_ms }, Some(ahead)) => ahead.committed(at_ms),
+                        (_, ahead) => {
+                            if let Some(ahead) = ahead {
+                                ahead.queued();
+                            }
+                            core.turns_waiting.notify_waiters();
+                        }
+                    }
                     lease.settle();
                     return true;
                 }

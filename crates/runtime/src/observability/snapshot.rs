@@ -89,6 +89,8 @@ counters! {
         warm_hits,
         /// Turns that had to replay their history.
         warm_misses,
+        /// Turns that were run ahead of the store, with or without success.
+        turns_ahead,
         /// Executions that were dropped from memory to stay within bounds.
         warm_evictions,
         /// Leases of turns, activities and sessions that were lost while in use.

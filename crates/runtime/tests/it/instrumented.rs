@@ -5,10 +5,10 @@ use async_trait::async_trait;
 use outlast_memory::MemoryProvider;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Clock, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
+    BoundedTurn, Clock, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
     HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
     ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy,
-    StartRequest, TagFilter, TurnCommit, TurnRequest, WorkRequest,
+    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_runtime::InstrumentedProvider;
 use outlast_runtime::observability::MetricsProvider;
@@ -216,6 +216,15 @@ impl Provider for Witness {
         self.fail(format!("commit_turn {lock_token} {}", commit.execution_id))
     }
 
+    async fn complete_with_turn(
+        &self,
+        token: &str,
+        completion: WorkItem,
+        turn: TurnAhead,
+    ) -> Result<Completion, ProviderError> {
+        self.fail(format!("complete_with_turn {token} {} {}", completion.kind_name(), turn.after_event_id))
+    }
+
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Result<bool, ProviderError> {
         self.fail(format!("enqueue_within {} {most_waiting}", item.kind_name()))
     }
@@ -297,6 +306,14 @@ async fn call_everything(store: &dyn Provider) {
         store.fetch_work_items(work).await.err(),
         store.read_outcome("i").await.err(),
         store.commit_turn("t", TurnCommit { execution_id: 3, ..TurnCommit::default() }).await.err(),
+        store
+            .complete_with_turn(
+                "t",
+                start.start.clone(),
+                TurnAhead { after_event_id: 6, commit: TurnCommit::default() },
+            )
+            .await
+            .err(),
         store.enqueue_within(start.start.clone(), 7).await.err(),
         store.start_orchestration(start).await.err(),
     ];
@@ -363,7 +380,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
         ("abandon_orchestration_item", 1),
         ("abandon_work_item", 1),
         ("ack_orchestration_item", 2),
-        ("ack_work_item", 1),
+        ("ack_work_item", 2),
         ("append_with_execution", 1),
         ("cleanup_orphaned_sessions", 1),
         ("enqueue_orchestrator", 2),

@@ -288,6 +288,7 @@ fn metrics_of_our_own_have_names_of_our_own() {
     let lines = recorded(|| {
         metrics.record_warm_hit();
         metrics.record_warm_miss();
+        metrics.record_turn_ahead("queued");
         metrics.record_warm_evictions(3);
         metrics.record_lease_lost("turn");
         metrics.record_commit_retry("activity");
@@ -297,12 +298,13 @@ fn metrics_of_our_own_have_names_of_our_own() {
         "outlast_commit_retries_total{kind=activity} = 1",
         "outlast_dropped_messages_total{reason=terminal} = 5",
         "outlast_leases_lost_total{kind=turn} = 1",
+        "outlast_turns_ahead_total{result=queued} = 1",
         "outlast_warm_evictions_total{} = 3",
         "outlast_warm_hits_total{} = 1",
         "outlast_warm_misses_total{} = 1",
     ];
     assert_eq!(lines, expected);
-    let counted = "warm_hits: 1, warm_misses: 1, warm_evictions: 3, leases_lost: 1, commit_retries: 1, \
+    let counted = "warm_hits: 1, warm_misses: 1, turns_ahead: 1, warm_evictions: 3, leases_lost: 1, commit_retries: 1, \
                    dropped_messages: 5";
     assert_eq!(non_zero(&metrics.outlast_snapshot()), counted);
     assert_eq!(metrics.snapshot(), MetricsSnapshot::default());

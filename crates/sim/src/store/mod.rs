@@ -12,10 +12,10 @@ use crate::witness::{Holder, Turn};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Clock, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
+    BoundedTurn, Clock, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
     HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
     ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
-    StartRequest, TagFilter, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
+    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -182,21 +182,87 @@ impl FaultyStore {
             self.committed(lock_token);
             self.shared.witness().turns.remove(lock_token);
             self.shared.tally().turns += 1;
-            if let Some(compared) = compared {
-                self.shared.tally().turns_compared += 1;
-                self.shared.must(compared.map_err(|difference| {
-                    format!(
-                        "I9: a turn of '{instance}', execution {execution_id}, run again from a cold start decides \
-                         otherwise: {difference}"
-                    )
-                }));
-            }
+            self.compared(&instance, execution_id, compared);
             if let Some(item) = twice.filter(|_| fault == Some(Fault::Duplicate)) {
                 self.duplicate(&item).await;
             }
             Ok(committed_at)
         };
         self.shared.call(&self.caller, asked, |_| Some("ok".to_string()), call).await
+    }
+
+    /// An activity's outcome with the turn that follows from it.
+    async fn complete(
+        &self,
+        token: &str,
+        completion: WorkItem,
+        mut ahead: TurnAhead,
+    ) -> Result<Completion, ProviderError> {
+        let instance = completion.target_instance().to_string();
+        let commit = &ahead.commit;
+        let detail = format!(
+            "{} {} of {instance} /{} +{} events, work {}, [{}] {}",
+            short(token),
+            completion.kind_name(),
+            commit.execution_id,
+            commit.history_delta.len(),
+            commit.worker_items.len(),
+            kinds(&commit.orchestrator_items),
+            commit.metadata.status.as_deref().unwrap_or("")
+        );
+        let asked = self.ask("ack_ahead", detail);
+        let fault = asked.fault;
+        let call = async {
+            let mut compared = None;
+            if let Some(first) = ahead.commit.history_delta.first()
+                && self.shared.dice().per_mille(250)
+            {
+                let turn = Turn {
+                    instance: instance.clone(),
+                    execution_id: ahead.commit.execution_id,
+                    messages: vec![completion.clone()],
+                    now_ms: first.timestamp_ms,
+                    attempts: 1,
+                };
+                let again = replay::again(&self.shared, &turn).await;
+                compared = again.map(|again| replay::compare(&again, &ahead.commit));
+            }
+            sabotage::commit(&self.shared, &instance, &mut ahead.commit);
+            let execution_id = ahead.commit.execution_id;
+            let answer = self.inner().complete_with_turn(token, completion.clone(), ahead).await;
+            let completed = self.under(token, answer)?;
+            self.committed(token);
+            let known = self.shared.witness().completed(&completion);
+            self.shared.must(known);
+            if let Completion::WithTurn { .. } = completed {
+                let now = self.shared.clock.now_ms();
+                let alone = self.shared.witness().leases.without_lease(&format!("'{instance}'"), now);
+                self.shared.must(alone);
+                self.shared.tally().turns += 1;
+                self.compared(&instance, execution_id, compared);
+            }
+            if fault == Some(Fault::Duplicate) {
+                self.duplicate(&completion).await;
+            }
+            Ok(completed)
+        };
+        let show = |completed: &Completion| match completed {
+            Completion::WithTurn { .. } => Some("ok".to_string()),
+            Completion::Queued => Some("queued".to_string()),
+        };
+        self.shared.call(&self.caller, asked, show, call).await
+    }
+
+    /// Says how a turn compares with the same one from a cold start.
+    fn compared(&self, instance: &str, execution_id: u64, compared: Option<Result<(), String>>) {
+        let Some(compared) = compared else { return };
+        self.shared.tally().turns_compared += 1;
+        self.shared.must(compared.map_err(|difference| {
+            format!(
+                "I9: a turn of '{instance}', execution {execution_id}, run again from a cold start decides \
+                 otherwise: {difference}"
+            )
+        }));
     }
 }
 
@@ -427,6 +493,15 @@ impl Provider for FaultyStore {
             Ok(())
         };
         self.call(asked, call).await
+    }
+
+    async fn complete_with_turn(
+        &self,
+        token: &str,
+        completion: WorkItem,
+        turn: TurnAhead,
+    ) -> Result<Completion, ProviderError> {
+        self.complete(token, completion, turn).await
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError> {

@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use outlast::providers::{
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceWatch,
-    Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError, StartOutcome,
-    StartRequest, TurnCommit, TurnRequest, WorkItem, WorkRequest,
+    Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
+    StartOutcome, StartRequest, TurnAhead, TurnCommit, TurnRequest, WorkItem, WorkRequest,
 };
 use outlast::{Event, ScheduledActivityIdentifier, SessionFetchConfig, SystemStats, TagFilter};
 use std::collections::HashMap;
@@ -138,6 +138,19 @@ impl<H: Hook> Provider for Hooked<H> {
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {
         hooked!(self.ack_work_item(token, completion))
+    }
+
+    /// Under the contract's name: to whoever runs the activity it is the same operation.
+    async fn complete_with_turn(
+        &self,
+        token: &str,
+        completion: WorkItem,
+        turn: TurnAhead,
+    ) -> Result<Completion, ProviderError> {
+        self.hook.before("ack_work_item").await?;
+        let answer = self.inner.complete_with_turn(token, completion, turn).await;
+        self.hook.after("ack_work_item").await;
+        answer
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError> {

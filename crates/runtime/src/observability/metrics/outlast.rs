@@ -22,6 +22,13 @@ impl MetricsProvider {
         counter!("outlast_warm_misses_total").increment(1);
     }
 
+    /// A turn was run before the store knew of the outcome that it is about, and was `committed` with that or, since something
+    /// else had happened, only the outcome was `queued`.
+    pub fn record_turn_ahead(&self, result: &'static str) {
+        self.outlast.turns_ahead.bump();
+        counter!("outlast_turns_ahead_total", "result" => result).increment(1);
+    }
+
     /// Executions were dropped from memory to stay within bounds.
     pub fn record_warm_evictions(&self, count: u64) {
         self.outlast.warm_evictions.add(count);

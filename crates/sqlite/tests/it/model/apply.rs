@@ -5,7 +5,8 @@ use super::ops::*;
 use outlast_model::{Event, WorkItem};
 use outlast_provider::{
     FetchedTurn, FetchedWork, InstanceTree, KvEntry, OrchestrationItem, Provider, ProviderAdmin,
-    ProviderError, SessionFetchConfig, StartPolicy, StartRequest, TurnRequest, WorkRequest,
+    ProviderError, SessionFetchConfig, StartPolicy, StartRequest, TurnAhead, TurnCommit, TurnRequest,
+    WorkRequest,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
@@ -89,6 +90,19 @@ pub(super) async fn apply(op: &Op, at: Moment, target: &Target, store: &dyn Prov
         Op::AckWork { completion, .. } => {
             let completion = completion.as_ref().map(|end| at.completion(end, target.work.as_ref()));
             store.ack_work_item(token, completion).await.map(shown)
+        }
+        Op::AckAhead { completion, late_by, turn, .. } => {
+            let completion = at.completion(completion, target.work.as_ref());
+            let commit = TurnCommit {
+                execution_id: target.execution,
+                history_delta: at.events(&turn.events, &target.instance, target.execution, target.known),
+                worker_items: at.items(&turn.work),
+                orchestrator_items: at.items(&turn.messages),
+                metadata: turn.metadata(),
+                cancelled_activities: turn.cancelled(),
+            };
+            let after_event_id = target.known.last_event + late_by;
+            store.complete_with_turn(token, completion, TurnAhead { after_event_id, commit }).await.map(shown)
         }
         Op::AbandonWork { delay, ignore_attempt, .. } => {
             store.abandon_work_item(token, delay.map(duration), *ignore_attempt).await.map(shown)
@@ -186,6 +200,7 @@ async fn fetch_work(
                 lock_token,
                 attempt_count,
                 orchestration: None,
+                now_ms: None,
             });
             one.into_iter().collect()
         }
@@ -201,7 +216,7 @@ async fn fetch_work(
         }
     };
     let mut answer = Answer::default();
-    for FetchedWork { item, lock_token, attempt_count, orchestration } in fetched {
+    for FetchedWork { item, lock_token, attempt_count, orchestration, .. } in fetched {
         answer.text += &format!("attempt {attempt_count} of {item:?} for {orchestration:?}; ");
         answer.work.push((lock_token, item));
     }

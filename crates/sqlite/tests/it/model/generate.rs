@@ -21,6 +21,7 @@ fn step() -> impl Strategy<Value = Vec<Op>> {
         6 => begun(),
         4 => continued(),
         3 => worked(),
+        4 => worked_ahead(),
     ]
 }
 
@@ -48,6 +49,30 @@ fn worked() -> impl Strategy<Value = Vec<Op>> {
     })
 }
 
+/// An instance that is started and waits for an activity, whose outcome comes with the next turn.
+fn worked_ahead() -> impl Strategy<Value = Vec<Op>> {
+    let ack = ack_ahead(Just(Token::Work(0)));
+    (id(), unfiltered(), turn(), fetch_work(), ack).prop_map(|(id, fetch, mut turn, fetch_work, ack)| {
+        (turn.name, turn.version, turn.status) = (Some("Flow"), Some("1"), None);
+        turn.work = vec![Message::Activity { of: id, execution: 1, id: 2, session: None, tag: None }];
+        let started = Op::AckTurn { token: Token::Turn(0), execution: Execution::Fetched, turn };
+        vec![Op::Enqueue { message: Message::Start(id), delay: None }, fetch, started, fetch_work, ack]
+    })
+}
+
+fn ack_ahead(token: impl Strategy<Value = Token>) -> impl Strategy<Value = Op> {
+    let late_by = prop_oneof![8 => Just(0), 1 => 1_u64..3];
+    (token, completion(), execution(), late_by, turn()).prop_map(
+        |(token, completion, execution, late_by, turn)| Op::AckAhead {
+            token,
+            completion,
+            execution,
+            late_by,
+            turn,
+        },
+    )
+}
+
 // Earlier alternatives are simpler: shrinking moves towards them.
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
@@ -66,6 +91,7 @@ fn op() -> impl Strategy<Value = Op> {
         14 => fetch_work(),
         7 => (work_token(), weighted(0.8, completion()))
             .prop_map(|(token, completion)| Op::AckWork { token, completion }),
+        7 => ack_ahead(work_token()),
         3 => (work_token(), delay(), any::<bool>())
             .prop_map(|(token, delay, ignore_attempt)| Op::AbandonWork { token, delay, ignore_attempt }),
         3 => (work_token(), span()).prop_map(|(token, extend)| Op::RenewWork { token, extend }),

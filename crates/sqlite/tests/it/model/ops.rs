@@ -76,6 +76,14 @@ pub(super) enum Op {
         token: Token,
         completion: Option<Completion>,
     },
+    /// With a turn that follows so many events after the last one that is stored.
+    AckAhead {
+        token: Token,
+        completion: Completion,
+        execution: Execution,
+        late_by: u64,
+        turn: Turn,
+    },
     AbandonWork {
         token: Token,
         delay: Option<u64>,

@@ -42,6 +42,25 @@ fn an_instance_that_starts_has_no_history_whatever_was_appended() {
 }
 
 #[test]
+fn a_lease_keeps_turns_off_that_were_run_ahead_when_the_clock_is_set_back() {
+    let activity = Message::Activity { of: "a", execution: 1, id: 2, session: None, tag: None };
+    let with_work = Turn { work: vec![activity], ..named(None, None) };
+    let ahead = Op::AckAhead {
+        token: Token::Work(0),
+        completion: Completion::Done,
+        execution: Execution::Fetched,
+        late_by: 0,
+        turn: set("k"),
+    };
+    agree([
+        turn("a", Execution::Fetched, with_work),
+        vec![Op::FetchWork { lease: 60_000, max: None, session: None, tags: Tags::Default }],
+        vec![Op::Advance(2_000), enqueue(Message::External("a")), fetch(), Op::SetBack(1_000), ahead],
+        vec![ack(Execution::Fetched, set("k"))],
+    ]);
+}
+
+#[test]
 fn events_that_were_appended_before_the_execution_count() {
     let warm = Op::FetchTurn { lease: LEASE, supported: None, how: Fetch::Warm };
     agree([

@@ -126,7 +126,9 @@ impl Pair {
     /// What a call is about, for either store.
     fn targets(&self, op: &Op) -> [Target; 2] {
         let (token, execution) = match op {
-            Op::AckTurn { token, execution, .. } => (*token, *execution),
+            Op::AckTurn { token, execution, .. } | Op::AckAhead { token, execution, .. } => {
+                (*token, *execution)
+            }
             Op::AbandonTurn { token, .. }
             | Op::RenewTurn { token, .. }
             | Op::AckWork { token, .. }
@@ -178,7 +180,11 @@ impl Pair {
     }
 
     fn remember(&mut self, op: &Op, token: &str, expected: Answer, found: Answer) {
-        if let Op::AckTurn { .. } | Op::AbandonTurn { .. } | Op::AckWork { .. } | Op::AbandonWork { .. } = op
+        if let Op::AckTurn { .. }
+        | Op::AbandonTurn { .. }
+        | Op::AckWork { .. }
+        | Op::AckAhead { .. }
+        | Op::AbandonWork { .. } = op
         {
             let given_back =
                 self.turns.iter_mut().chain(&mut self.work).find(|lease| lease.tokens[0] == token);
@@ -222,7 +228,8 @@ fn verdict(op: &Op, answered: &Result<Answer, ProviderError>) -> String {
 /// A call that is wrong in itself may be wrong in other ways too, and then any of them may be named.
 fn is_malformed(op: &Op) -> bool {
     match op {
-        Op::AckTurn { turn, .. } => {
+        Op::AckAhead { completion: Completion::Other(_), .. } => true,
+        Op::AckTurn { turn, .. } | Op::AckAhead { turn, .. } => {
             let is_activity = |message: &Message| matches!(message, Message::Activity { .. });
             let odd = |id: &EventId| matches!(id, EventId::Zero | EventId::Repeat);
             turn.events.iter().any(|(id, _)| odd(id))

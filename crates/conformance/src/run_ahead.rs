@@ -1,0 +1,231 @@
+//! An activity's outcome with the turn that follows from it, in one step. A store need not be able to do that; it may
+//! always queue the outcome. What it must not do is commit a turn that belongs to another past.
+
+use crate::ProviderFactory;
+use crate::snapshot::snapshot;
+use crate::support::*;
+use outlast_provider::model::EventKind;
+use outlast_provider::{
+    Completion, ExecutionMetadata, Interest, Provider, ProviderError, TurnAhead, TurnCommit, WorkItem,
+};
+use std::time::Duration;
+
+const ID: &str = "ahead";
+
+/// Creates the instance, whose history has two events, and leases its activity 2.
+async fn lease_activity(provider: &dyn Provider, lease: Duration) -> String {
+    let token = first_turn(provider, ID).await;
+    let scheduled = event(ID, 2, scheduled_kind("Activity2"));
+    let turn = Turn::new(&token).event(started(ID)).event(scheduled).metadata(named());
+    turn.activity(activity(ID, 2)).commit(provider).await;
+    let (item, token, _) = must_fetch_work(provider, lease).await;
+    assert_eq!(item, activity(ID, 2));
+    token
+}
+
+/// The turn that follows from the outcome of activity 2, if that comes after event 2.
+fn turn_ahead() -> TurnAhead {
+    let mut completed = event(ID, 3, EventKind::ActivityCompleted { result: "result-2".to_string() });
+    completed.source_event_id = Some(2);
+    let commit = TurnCommit {
+        execution_id: 1,
+        history_delta: vec![
+            completed,
+            event(ID, 4, scheduled_kind("Activity4")),
+            event(ID, 5, custom_status_kind(Some("half"))),
+            event(ID, 6, value_kind("key", "value", 1)),
+        ],
+        worker_items: vec![activity(ID, 4)],
+        orchestrator_items: vec![start_item("other")],
+        metadata: ExecutionMetadata::default(),
+        cancelled_activities: Vec::new(),
+    };
+    TurnAhead { after_event_id: 2, commit }
+}
+
+async fn complete(provider: &dyn Provider, token: &str) -> Result<Completion, ProviderError> {
+    provider.complete_with_turn(token, completed(ID, 2), turn_ahead()).await
+}
+
+/// The turn was not committed: its outcome comes with the next one, after these messages.
+async fn assert_queued(provider: &dyn Provider, events: &[u64], before: &[WorkItem]) {
+    assert_eq!(event_ids(&provider.read(ID).await.unwrap()), events, "nothing of the turn is stored");
+    assert_eq!(provider.get_custom_status(ID, 0).await.unwrap(), None);
+    assert!(fetch_work(provider, LONG).await.is_none(), "the activity is done, and no other was scheduled");
+    let (item, _, attempt) = must_fetch(provider, LONG).await;
+    let expected: Vec<WorkItem> = before.iter().cloned().chain([completed(ID, 2)]).collect();
+    assert_eq!((item.instance.as_str(), item.messages, attempt), (ID, expected, 1));
+    assert!(fetch(provider, LONG).await.is_none(), "nothing was sent to others");
+}
+
+/// Outcome and turn are stored together, each part once; or the outcome alone is queued.
+pub async fn an_outcome_is_stored_with_its_turn_or_alone(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let token = lease_activity(provider, LONG).await;
+    match complete(provider, &token).await.expect("a live lease completes") {
+        Completion::Queued => assert_queued(provider, &[1, 2], &[]).await,
+        Completion::WithTurn { .. } => {
+            assert_eq!(event_ids(&provider.read(ID).await.unwrap()), [1, 2, 3, 4, 5, 6]);
+            let status = (Some("half".to_string()), 1);
+            assert_eq!(provider.get_custom_status(ID, 0).await.unwrap(), Some(status));
+            assert_eq!(provider.get_kv_value(ID, "key").await.unwrap().as_deref(), Some("value"));
+            let (work, _, attempt) = must_fetch_work(provider, LONG).await;
+            assert_eq!((work, attempt), (activity(ID, 4), 1), "its activity, and the other is done");
+            assert!(fetch_work(provider, LONG).await.is_none());
+            assert_eq!(must_fetch(provider, LONG).await.0.messages, [start_item("other")]);
+            assert!(fetch(provider, LONG).await.is_none(), "the outcome is in history, and not in the queue");
+        }
+    }
+}
+
+/// The instance goes on from a turn that was committed with an outcome as from any other.
+pub async fn an_instance_goes_on_after_a_turn_that_was_run_ahead(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let token = lease_activity(provider, LONG).await;
+    let completed = complete(provider, &token).await.expect("a live lease completes");
+    let last = if completed == Completion::Queued { 2 } else { 6 };
+    poke(provider, ID).await;
+    let mut turns = vec![must_fetch(provider, LONG).await, must_fetch(provider, LONG).await];
+    turns.retain(|(item, ..)| item.instance == ID);
+    let (item, token, _) = turns.pop().expect("the instance has messages");
+    assert_eq!((item.execution_id, item.history.last().map(|event| event.event_id)), (1, Some(last)));
+    let ends = event(ID, last + 1, completed_kind("done"));
+    Turn::new(&token).event(ends).metadata(status("Completed", "done")).commit(provider).await;
+    operator(provider).sees_current(ID, 1, "Completed", Some("done")).await;
+}
+
+/// A turn that ends its instance is seen as its end, also by those who wait for it.
+pub async fn a_turn_that_was_run_ahead_can_be_the_last(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let token = lease_activity(provider, LONG).await;
+    let mut turn = turn_ahead();
+    turn.commit.history_delta = vec![event(ID, 3, completed_kind("done"))];
+    turn.commit.worker_items.clear();
+    turn.commit.metadata = status("Completed", "done");
+    let watch = provider.watch_instance(ID, Interest::Ended);
+    let answer = provider.complete_with_turn(&token, completed(ID, 2), turn).await;
+    match answer.expect("a live lease completes") {
+        Completion::Queued => assert_queued(provider, &[1, 2], &[]).await,
+        Completion::WithTurn { at_ms } => {
+            if let Some(watch) = watch {
+                let told = tokio::time::timeout(LONG, watch).await;
+                told.expect("whoever watches is told");
+            }
+            let outcome = provider.read_outcome(ID).await.unwrap().expect("it exists");
+            assert_eq!((outcome.status.as_str(), outcome.output.as_deref()), ("Completed", Some("done")));
+            operator(provider).sees_current(ID, 1, "Completed", Some("done")).await;
+            if let Some(admin) = provider.as_management_capability() {
+                let ended_at = admin.get_execution_info(ID, 1).await.unwrap().completed_at;
+                assert_eq!(ended_at, Some(at_ms), "the answer says when");
+            }
+        }
+    }
+}
+
+/// Without the lease of the activity there is neither outcome nor turn.
+pub async fn a_lost_activity_brings_no_turn(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let token = lease_activity(provider, factory.lock_timeout()).await;
+    outlive(factory.lock_timeout()).await;
+    let untouched = snapshot(provider, &[ID, "other"]).await;
+    permanent(complete(provider, "lock_nobody").await, "a token that nobody holds");
+    permanent(complete(provider, &token).await, "a lease that is over");
+    assert_eq!(snapshot(provider, &[ID, "other"]).await, untouched);
+    let (_, token, attempt) = must_fetch_work(provider, LONG).await;
+    assert_eq!(attempt, 2);
+    complete(provider, &token).await.expect("the new lease completes");
+    let once = snapshot(provider, &[ID, "other"]).await;
+    permanent(complete(provider, &token).await, "a second outcome");
+    assert_eq!(snapshot(provider, &[ID, "other"]).await, once);
+}
+
+/// Another turn came first: what was run ahead of it is not stored.
+pub async fn an_instance_that_has_gone_on_gets_the_outcome_only(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let token = lease_activity(provider, LONG).await;
+    let between = next_turn(provider, ID).await;
+    Turn::new(&between).event(event(ID, 3, value_kind("other", "", 1))).commit(provider).await;
+    assert_eq!(complete(provider, &token).await.unwrap(), Completion::Queued);
+    assert_queued(provider, &[1, 2, 3], &[]).await;
+}
+
+/// The same for an instance that has continued as new: the outcome is for its old execution.
+pub async fn a_successor_gets_no_turn_of_its_predecessor(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let token = lease_activity(provider, LONG).await;
+    continue_as_new(provider, ID, 1).await;
+    let history = provider.read(ID).await.unwrap();
+    let mut turn = turn_ahead();
+    turn.after_event_id = history.last().map_or(0, |event| event.event_id);
+    let answer = provider.complete_with_turn(&token, completed(ID, 2), turn).await.unwrap();
+    assert_eq!(answer, Completion::Queued);
+    assert_eq!(provider.read(ID).await.unwrap(), history);
+    assert_eq!(must_fetch(provider, LONG).await.0.messages, [completed(ID, 2)]);
+}
+
+/// Somebody else works on the instance, or did and never said that it stopped.
+pub async fn an_instance_under_lease_gets_the_outcome_only(factory: &dyn ProviderFactory) {
+    for is_over in [false, true] {
+        let provider = &*factory.create_provider().await;
+        let token = lease_activity(provider, LONG).await;
+        poke(provider, ID).await;
+        let (item, holder, _) = must_fetch(provider, factory.lock_timeout()).await;
+        if is_over {
+            outlive(factory.lock_timeout()).await;
+        }
+        let answer = complete(provider, &token).await.expect("the activity's own lease is live");
+        assert_eq!(answer, Completion::Queued, "lease over: {is_over}");
+        assert_eq!(event_ids(&provider.read(ID).await.unwrap()), [1, 2]);
+        let done = Turn::new(&holder).event(event(ID, 3, value_kind("mine", "", 1)));
+        match is_over {
+            true => {
+                permanent(done.try_commit(provider).await, "a lease that is over");
+                let messages = must_fetch(provider, LONG).await.0.messages;
+                assert_eq!(messages, [item.messages, vec![completed(ID, 2)]].concat());
+            }
+            false => {
+                done.commit(provider).await;
+                assert_eq!(must_fetch(provider, LONG).await.0.messages, [completed(ID, 2)]);
+            }
+        }
+    }
+}
+
+/// What was sent to the instance before the outcome comes before it.
+pub async fn an_outcome_does_not_overtake_older_messages(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let token = lease_activity(provider, LONG).await;
+    let sent = [raised(ID, "progress", "1"), raised(ID, "progress", "2")];
+    enqueue_all(provider, &sent).await;
+    assert_eq!(complete(provider, &token).await.unwrap(), Completion::Queued);
+    assert_queued(provider, &[1, 2], &sent).await;
+}
+
+/// A store that can store a turn with its outcome does so, whatever waits for later or for others.
+pub async fn messages_of_others_and_of_later_do_not_matter(factory: &dyn ProviderFactory) {
+    let alone = &*factory.create_provider().await;
+    let token = lease_activity(alone, LONG).await;
+    let alone = complete(alone, &token).await.expect("a live lease completes");
+
+    let provider = &*factory.create_provider().await;
+    let token = lease_activity(provider, LONG).await;
+    provider.enqueue_for_orchestrator(raised(ID, "later", ""), Some(LONG)).await.unwrap();
+    enqueue(provider, start_item("somebody")).await;
+    let disturbed = complete(provider, &token).await.expect("a live lease completes");
+    let with_turn = |completion| matches!(completion, Completion::WithTurn { .. });
+    assert_eq!(with_turn(disturbed), with_turn(alone));
+    let last = if with_turn(alone) { 6 } else { 2 };
+    assert_eq!(provider.read(ID).await.unwrap().len(), last);
+    assert_eq!(must_fetch(provider, LONG).await.0.messages, [start_item("somebody")]);
+}
+
+/// What is wrong in itself is refused whole.
+pub async fn a_malformed_turn_takes_its_outcome_with_it(factory: &dyn ProviderFactory) {
+    let provider = &*factory.create_provider().await;
+    let token = lease_activity(provider, LONG).await;
+    let untouched = snapshot(provider, &[ID, "other"]).await;
+    let wrong = provider.complete_with_turn(&token, raised(ID, "no", "outcome"), turn_ahead()).await;
+    permanent(wrong, "an outcome that is none");
+    assert_eq!(snapshot(provider, &[ID, "other"]).await, untouched);
+    complete(provider, &token).await.expect("the lease is as it was");
+}
