@@ -6,25 +6,43 @@ use crate::snapshot::snapshot;
 use crate::support::*;
 use outlast_provider::model::EventKind;
 use outlast_provider::{
-    Completion, ExecutionMetadata, Interest, Provider, ProviderError, TurnAhead, TurnCommit, WorkItem,
+    Completion, ExecutionMetadata, Interest, Provider, ProviderError, TagFilter, TurnAhead, TurnCommit,
+    WorkItem, WorkRequest,
 };
 use std::time::Duration;
 
 const ID: &str = "ahead";
 
+/// The lease of an activity, and the store's time at which it was taken, if the store says so.
+struct Leased {
+    token: String,
+    now_ms: u64,
+}
+
 /// Creates the instance, whose history has two events, and leases its activity 2.
-async fn lease_activity(provider: &dyn Provider, lease: Duration) -> String {
+async fn lease_activity(provider: &dyn Provider, lease: Duration) -> Leased {
     let token = first_turn(provider, ID).await;
     let scheduled = event(ID, 2, scheduled_kind("Activity2"));
     let turn = Turn::new(&token).event(started(ID)).event(scheduled).metadata(named());
     turn.activity(activity(ID, 2)).commit(provider).await;
-    let (item, token, _) = must_fetch_work(provider, lease).await;
-    assert_eq!(item, activity(ID, 2));
-    token
+    lease_again(provider, lease).await
+}
+
+async fn lease_again(provider: &dyn Provider, lease: Duration) -> Leased {
+    let request = WorkRequest {
+        max_items: 1,
+        lock_timeout: lease,
+        poll_timeout: NO_WAIT,
+        session: None,
+        tag_filter: &TagFilter::default(),
+    };
+    let fetched = provider.fetch_work_items(request).await.unwrap().pop().expect("there is an activity");
+    assert_eq!(fetched.item, activity(ID, 2));
+    Leased { token: fetched.lock_token, now_ms: fetched.now_ms.unwrap_or(0) }
 }
 
 /// The turn that follows from the outcome of activity 2, if that comes after event 2.
-fn turn_ahead() -> TurnAhead {
+fn turn_ahead(ran_at_ms: u64) -> TurnAhead {
     let mut completed = event(ID, 3, EventKind::ActivityCompleted { result: "result-2".to_string() });
     completed.source_event_id = Some(2);
     let commit = TurnCommit {
@@ -40,11 +58,19 @@ fn turn_ahead() -> TurnAhead {
         metadata: ExecutionMetadata::default(),
         cancelled_activities: Vec::new(),
     };
-    TurnAhead { after_event_id: 2, commit }
+    TurnAhead { after_event_id: 2, ran_at_ms, commit }
 }
 
-async fn complete(provider: &dyn Provider, token: &str) -> Result<Completion, ProviderError> {
-    provider.complete_with_turn(token, completed(ID, 2), turn_ahead()).await
+async fn complete(provider: &dyn Provider, leased: &Leased) -> Result<Completion, ProviderError> {
+    complete_with(provider, leased, turn_ahead(leased.now_ms)).await
+}
+
+async fn complete_with(
+    provider: &dyn Provider,
+    leased: &Leased,
+    turn: TurnAhead,
+) -> Result<Completion, ProviderError> {
+    provider.complete_with_turn(&leased.token, completed(ID, 2), turn).await
 }
 
 /// The turn was not committed: its outcome comes with the next one, after these messages.
@@ -61,8 +87,8 @@ async fn assert_queued(provider: &dyn Provider, events: &[u64], before: &[WorkIt
 /// Outcome and turn are stored together, each part once; or the outcome alone is queued.
 pub async fn an_outcome_is_stored_with_its_turn_or_alone(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    let token = lease_activity(provider, LONG).await;
-    match complete(provider, &token).await.expect("a live lease completes") {
+    let leased = lease_activity(provider, LONG).await;
+    match complete(provider, &leased).await.expect("a live lease completes") {
         Completion::Queued => assert_queued(provider, &[1, 2], &[]).await,
         Completion::WithTurn { .. } => {
             assert_eq!(event_ids(&provider.read(ID).await.unwrap()), [1, 2, 3, 4, 5, 6]);
@@ -81,8 +107,8 @@ pub async fn an_outcome_is_stored_with_its_turn_or_alone(factory: &dyn ProviderF
 /// The instance goes on from a turn that was committed with an outcome as from any other.
 pub async fn an_instance_goes_on_after_a_turn_that_was_run_ahead(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    let token = lease_activity(provider, LONG).await;
-    let completed = complete(provider, &token).await.expect("a live lease completes");
+    let leased = lease_activity(provider, LONG).await;
+    let completed = complete(provider, &leased).await.expect("a live lease completes");
     let last = if completed == Completion::Queued { 2 } else { 6 };
     poke(provider, ID).await;
     let mut turns = vec![must_fetch(provider, LONG).await, must_fetch(provider, LONG).await];
@@ -97,13 +123,13 @@ pub async fn an_instance_goes_on_after_a_turn_that_was_run_ahead(factory: &dyn P
 /// A turn that ends its instance is seen as its end, also by those who wait for it.
 pub async fn a_turn_that_was_run_ahead_can_be_the_last(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    let token = lease_activity(provider, LONG).await;
-    let mut turn = turn_ahead();
+    let leased = lease_activity(provider, LONG).await;
+    let mut turn = turn_ahead(leased.now_ms);
     turn.commit.history_delta = vec![event(ID, 3, completed_kind("done"))];
     turn.commit.worker_items.clear();
     turn.commit.metadata = status("Completed", "done");
     let watch = provider.watch_instance(ID, Interest::Ended);
-    let answer = provider.complete_with_turn(&token, completed(ID, 2), turn).await;
+    let answer = complete_with(provider, &leased, turn).await;
     match answer.expect("a live lease completes") {
         Completion::Queued => assert_queued(provider, &[1, 2], &[]).await,
         Completion::WithTurn { at_ms } => {
@@ -125,40 +151,40 @@ pub async fn a_turn_that_was_run_ahead_can_be_the_last(factory: &dyn ProviderFac
 /// Without the lease of the activity there is neither outcome nor turn.
 pub async fn a_lost_activity_brings_no_turn(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    let token = lease_activity(provider, factory.lock_timeout()).await;
+    let leased = lease_activity(provider, factory.lock_timeout()).await;
     outlive(factory.lock_timeout()).await;
     let untouched = snapshot(provider, &[ID, "other"]).await;
-    permanent(complete(provider, "lock_nobody").await, "a token that nobody holds");
-    permanent(complete(provider, &token).await, "a lease that is over");
+    let nobody = Leased { token: "lock_nobody".to_string(), ..leased };
+    permanent(complete(provider, &nobody).await, "a token that nobody holds");
+    let leased = Leased { token: leased.token, ..nobody };
+    permanent(complete(provider, &leased).await, "a lease that is over");
     assert_eq!(snapshot(provider, &[ID, "other"]).await, untouched);
-    let (_, token, attempt) = must_fetch_work(provider, LONG).await;
-    assert_eq!(attempt, 2);
-    complete(provider, &token).await.expect("the new lease completes");
+    let leased = lease_again(provider, LONG).await;
+    complete(provider, &leased).await.expect("the new lease completes");
     let once = snapshot(provider, &[ID, "other"]).await;
-    permanent(complete(provider, &token).await, "a second outcome");
+    permanent(complete(provider, &leased).await, "a second outcome");
     assert_eq!(snapshot(provider, &[ID, "other"]).await, once);
 }
 
 /// Another turn came first: what was run ahead of it is not stored.
 pub async fn an_instance_that_has_gone_on_gets_the_outcome_only(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    let token = lease_activity(provider, LONG).await;
+    let leased = lease_activity(provider, LONG).await;
     let between = next_turn(provider, ID).await;
     Turn::new(&between).event(event(ID, 3, value_kind("other", "", 1))).commit(provider).await;
-    assert_eq!(complete(provider, &token).await.unwrap(), Completion::Queued);
+    assert_eq!(complete(provider, &leased).await.unwrap(), Completion::Queued);
     assert_queued(provider, &[1, 2, 3], &[]).await;
 }
 
 /// The same for an instance that has continued as new: the outcome is for its old execution.
 pub async fn a_successor_gets_no_turn_of_its_predecessor(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    let token = lease_activity(provider, LONG).await;
+    let leased = lease_activity(provider, LONG).await;
     continue_as_new(provider, ID, 1).await;
     let history = provider.read(ID).await.unwrap();
-    let mut turn = turn_ahead();
+    let mut turn = turn_ahead(leased.now_ms);
     turn.after_event_id = history.last().map_or(0, |event| event.event_id);
-    let answer = provider.complete_with_turn(&token, completed(ID, 2), turn).await.unwrap();
-    assert_eq!(answer, Completion::Queued);
+    assert_eq!(complete_with(provider, &leased, turn).await.unwrap(), Completion::Queued);
     assert_eq!(provider.read(ID).await.unwrap(), history);
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [completed(ID, 2)]);
 }
@@ -167,13 +193,13 @@ pub async fn a_successor_gets_no_turn_of_its_predecessor(factory: &dyn ProviderF
 pub async fn an_instance_under_lease_gets_the_outcome_only(factory: &dyn ProviderFactory) {
     for is_over in [false, true] {
         let provider = &*factory.create_provider().await;
-        let token = lease_activity(provider, LONG).await;
+        let leased = lease_activity(provider, LONG).await;
         poke(provider, ID).await;
         let (item, holder, _) = must_fetch(provider, factory.lock_timeout()).await;
         if is_over {
             outlive(factory.lock_timeout()).await;
         }
-        let answer = complete(provider, &token).await.expect("the activity's own lease is live");
+        let answer = complete(provider, &leased).await.expect("the activity's own lease is live");
         assert_eq!(answer, Completion::Queued, "lease over: {is_over}");
         assert_eq!(event_ids(&provider.read(ID).await.unwrap()), [1, 2]);
         let done = Turn::new(&holder).event(event(ID, 3, value_kind("mine", "", 1)));
@@ -194,24 +220,24 @@ pub async fn an_instance_under_lease_gets_the_outcome_only(factory: &dyn Provide
 /// What was sent to the instance before the outcome comes before it.
 pub async fn an_outcome_does_not_overtake_older_messages(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    let token = lease_activity(provider, LONG).await;
+    let leased = lease_activity(provider, LONG).await;
     let sent = [raised(ID, "progress", "1"), raised(ID, "progress", "2")];
     enqueue_all(provider, &sent).await;
-    assert_eq!(complete(provider, &token).await.unwrap(), Completion::Queued);
+    assert_eq!(complete(provider, &leased).await.unwrap(), Completion::Queued);
     assert_queued(provider, &[1, 2], &sent).await;
 }
 
 /// A store that can store a turn with its outcome does so, whatever waits for later or for others.
 pub async fn messages_of_others_and_of_later_do_not_matter(factory: &dyn ProviderFactory) {
     let alone = &*factory.create_provider().await;
-    let token = lease_activity(alone, LONG).await;
-    let alone = complete(alone, &token).await.expect("a live lease completes");
+    let leased = lease_activity(alone, LONG).await;
+    let alone = complete(alone, &leased).await.expect("a live lease completes");
 
     let provider = &*factory.create_provider().await;
-    let token = lease_activity(provider, LONG).await;
+    let leased = lease_activity(provider, LONG).await;
     provider.enqueue_for_orchestrator(raised(ID, "later", ""), Some(LONG)).await.unwrap();
     enqueue(provider, start_item("somebody")).await;
-    let disturbed = complete(provider, &token).await.expect("a live lease completes");
+    let disturbed = complete(provider, &leased).await.expect("a live lease completes");
     let with_turn = |completion| matches!(completion, Completion::WithTurn { .. });
     assert_eq!(with_turn(disturbed), with_turn(alone));
     let last = if with_turn(alone) { 6 } else { 2 };
@@ -219,13 +245,25 @@ pub async fn messages_of_others_and_of_later_do_not_matter(factory: &dyn Provide
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [start_item("somebody")]);
 }
 
+/// A turn that was run by another clock has timers that are wrong.
+pub async fn a_turn_of_another_time_is_not_stored(factory: &dyn ProviderFactory) {
+    for off_ms in [60_000, -120_000] {
+        let provider = &*factory.create_provider().await;
+        let leased = lease_activity(provider, LONG).await;
+        let turn = turn_ahead(leased.now_ms.saturating_add_signed(off_ms));
+        assert_eq!(complete_with(provider, &leased, turn).await.unwrap(), Completion::Queued, "{off_ms} ms");
+        assert_queued(provider, &[1, 2], &[]).await;
+    }
+}
+
 /// What is wrong in itself is refused whole.
 pub async fn a_malformed_turn_takes_its_outcome_with_it(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    let token = lease_activity(provider, LONG).await;
+    let leased = lease_activity(provider, LONG).await;
     let untouched = snapshot(provider, &[ID, "other"]).await;
-    let wrong = provider.complete_with_turn(&token, raised(ID, "no", "outcome"), turn_ahead()).await;
+    let turn = turn_ahead(leased.now_ms);
+    let wrong = provider.complete_with_turn(&leased.token, raised(ID, "no", "outcome"), turn).await;
     permanent(wrong, "an outcome that is none");
     assert_eq!(snapshot(provider, &[ID, "other"]).await, untouched);
-    complete(provider, &token).await.expect("the lease is as it was");
+    complete(provider, &leased).await.expect("the lease is as it was");
 }

@@ -5,7 +5,7 @@ use crate::rules::{Defect, Rules};
 use crate::state::State;
 use crate::work::check_completion;
 use outlast_provider::model::WorkItem;
-use outlast_provider::{Completion, ProviderError};
+use outlast_provider::{Completion, ProviderError, TurnAhead};
 
 impl State {
     /// The activity's fence first. Then the turn, if the instance is where its runner thought; else the outcome alone.
@@ -13,15 +13,17 @@ impl State {
         &mut self,
         token: &str,
         completion: WorkItem,
-        after_event_id: u64,
-        turn: Commit,
+        ahead: TurnAhead,
         now: u64,
         rules: &Rules,
     ) -> Result<Completion, ProviderError> {
         let instance = completion.target_instance().to_string();
+        let (after_event_id, is_of_now) = (ahead.after_event_id, ahead.is_of_now(now));
+        let turn = Commit::from(ahead.commit);
         check_completion(&completion)?;
         turn.check(&instance, rules)?;
-        if !self.is_undisturbed(&instance, turn.execution_id, after_event_id, now, rules) {
+        let is_timely = is_of_now || rules.broken(Defect::AheadIgnoresTime);
+        if !is_timely || !self.is_undisturbed(&instance, turn.execution_id, after_event_id, now, rules) {
             self.ack_work(token, Some(completion), now, rules)?;
             return Ok(Completion::Queued);
         }
@@ -128,8 +130,13 @@ mod tests {
             result: String::new(),
         };
         let commit = TurnCommit { execution_id: 1, ..Default::default() };
-        let answer =
-            store.complete_with_turn(&token, completion, TurnAhead { after_event_id: 0, commit }).await;
+        let answer = store
+            .complete_with_turn(
+                &token,
+                completion,
+                TurnAhead { after_event_id: 0, ran_at_ms: 15_000, commit },
+            )
+            .await;
         assert_eq!(answer, Ok(Completion::Queued));
     }
 }

@@ -22,13 +22,6 @@ pub(crate) struct Commit {
 }
 
 impl Commit {
-    /// Whether nothing comes after it.
-    pub(crate) fn ends_instance(&self) -> bool {
-        matches!(self.metadata.status.as_deref(), Some("Completed" | "Failed"))
-    }
-}
-
-impl Commit {
     /// What can be refused whatever is stored.
     pub(crate) fn check(&self, instance: &str, rules: &Rules) -> Result<(), ProviderError> {
         check_ids(ACK, instance, self.execution_id, &self.delta, rules)?;

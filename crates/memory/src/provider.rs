@@ -194,14 +194,12 @@ impl MemoryProvider {
         &self,
         token: &str,
         completion: WorkItem,
-        after_event_id: u64,
-        turn: Commit,
+        turn: TurnAhead,
     ) -> Result<Completion, ProviderError> {
-        let ended = turn.ends_instance();
+        let ended = matches!(turn.commit.metadata.status.as_deref(), Some("Completed" | "Failed"));
         let instance = completion.target_instance().to_string();
-        let completed = self.change(|state, now, rules| {
-            state.complete_with_turn(token, completion, after_event_id, turn, now, rules)
-        })?;
+        let completed =
+            self.change(|state, now, rules| state.complete_with_turn(token, completion, turn, now, rules))?;
         if matches!(completed, Completion::WithTurn { .. }) {
             self.watches.committed(&instance, ended);
         }
@@ -209,7 +207,7 @@ impl MemoryProvider {
     }
 
     fn commit(&self, lock_token: &str, turn: Commit) -> Result<u64, ProviderError> {
-        let ended = turn.ends_instance();
+        let ended = matches!(turn.metadata.status.as_deref(), Some("Completed" | "Failed"));
         let (committed, at) = self.change(|state, now, rules| {
             state.commit(lock_token, turn, now, rules).map(|committed| (committed, now))
         })?;
@@ -265,7 +263,7 @@ impl Provider for MemoryProvider {
         completion: WorkItem,
         turn: TurnAhead,
     ) -> Result<Completion, ProviderError> {
-        self.complete(token, completion, turn.after_event_id, turn.commit.into())
+        self.complete(token, completion, turn)
     }
 
     async fn abandon_orchestration_item(

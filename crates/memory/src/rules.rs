@@ -46,6 +46,8 @@ defects! {
     AheadSkipsFence = "",
     /// A turn that was run ahead is committed although the instance has gone on.
     AheadIgnoresPosition = "",
+    /// A turn that was run ahead is committed although it was run by another clock.
+    AheadIgnoresTime = "",
     /// A turn that was run ahead is committed although older messages wait.
     AheadOvertakesMessages = "",
     /// A commit with an unknown token is accepted and does nothing.

@@ -246,7 +246,8 @@ pub trait Provider: Any + Send + Sync {
     /// Completes an activity as [`Provider::ack_work_item`] does, fenced by its token, and in the same step commits the
     /// turn that follows from the outcome, if nothing else has happened to the instance: its current execution is that of
     /// the turn, runs, and ends with [`TurnAhead::after_event_id`]; nobody holds or held a lease on it that was not
-    /// released; and no message for it is visible. Otherwise the outcome is queued, in its place after those messages.
+    /// released; no message for it is visible; and the turn [is of now](TurnAhead::is_of_now). Otherwise the outcome is
+    /// queued, in its place after those messages.
     ///
     /// The default always queues it.
     async fn complete_with_turn(

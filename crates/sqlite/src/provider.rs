@@ -410,11 +410,11 @@ impl Provider for SqliteProvider {
         &self,
         token: &str,
         completion: WorkItem,
-        turn: TurnAhead,
+        mut turn: TurnAhead,
     ) -> Answer<Completion> {
         const ACK: &str = "ack_work_item";
         let row = completion_row(ACK, &completion)?;
-        let plan = CommitPlan::of(turn.commit)?;
+        let plan = CommitPlan::of(std::mem::take(&mut turn.commit))?;
         let ended = plan.ends_instance();
         let (watches, instance) = (self.watches(), row.instance_id.clone());
         let tell = move |completed: &Completion| {
@@ -423,8 +423,7 @@ impl Provider for SqliteProvider {
             }
         };
         let token = token.to_string();
-        let complete =
-            move |cx: &mut Cx<'_>| write::complete_with_turn(cx, &token, &row, turn.after_event_id, &plan);
+        let complete = move |cx: &mut Cx<'_>| write::complete_with_turn(cx, &token, &row, &turn, &plan);
         self.write_then(ACK, complete, tell).await
     }
 

@@ -3,7 +3,7 @@
 use crate::command::Cx;
 use crate::db::{Result, column, id_column, key_column};
 use crate::{SqliteError, history, kv, sql, work};
-use outlast_provider::{Completion, saturating_ms};
+use outlast_provider::{Completion, TurnAhead, saturating_ms};
 use outlast_provider_kit::pin::PinColumns;
 use outlast_provider_kit::plan::visible_at;
 use outlast_provider_kit::token::{self, Secret};
@@ -105,17 +105,20 @@ pub(crate) fn complete_with_turn(
     cx: &mut Cx<'_>,
     token: &str,
     completion: &MessageRow,
-    after_event_id: u64,
+    ahead: &TurnAhead,
     plan: &CommitPlan,
 ) -> Result<Completion> {
     let instance = completion.instance_id.as_str();
     let stands = (
         instance,
         id_column("execution id", plan.execution_id)?,
-        id_column("event id", after_event_id)?,
+        id_column("event id", ahead.after_event_id)?,
         column(cx.now),
     );
-    let kv_changed = cx.db.one(sql::UNDISTURBED, stands, |row| row.get(0))?;
+    let kv_changed = match ahead.is_of_now(cx.now) {
+        true => cx.db.one(sql::UNDISTURBED, stands, |row| row.get(0))?,
+        false => None,
+    };
     let Some(kv_changed) = kv_changed else {
         work::ack(cx, token, Some(completion))?;
         return Ok(Completion::Queued);

@@ -80,7 +80,7 @@ pub(super) async fn run<'a>(
         summary: Summary::of(&commit),
         report,
         worker_id,
-        turn: TurnAhead { after_event_id, commit: for_store(instance, commit) },
+        turn: TurnAhead { after_event_id, ran_at_ms: now_ms, commit: for_store(instance, commit) },
         execution,
     })
 }

@@ -310,7 +310,7 @@ async fn call_everything(store: &dyn Provider) {
             .complete_with_turn(
                 "t",
                 start.start.clone(),
-                TurnAhead { after_event_id: 6, commit: TurnCommit::default() },
+                TurnAhead { after_event_id: 6, ran_at_ms: 7, commit: TurnCommit::default() },
             )
             .await
             .err(),

@@ -20,6 +20,8 @@ const DAMAGE: &str = "
 async fn start(store: Arc<dyn Provider>, max_attempts: u32, telling: bool) -> Arc<Runtime> {
     let waits = |ctx: OrchestrationContext, _: String| async move {
         ctx.schedule_activity("Echo", secret("activity")).await?;
+        // A turn that a dispatcher commits.
+        ctx.schedule_timer(Duration::from_millis(1)).await;
         ctx.set_custom_status(secret("status"));
         Ok(ctx.schedule_wait("go").await)
     };

@@ -101,8 +101,9 @@ pub(super) async fn apply(op: &Op, at: Moment, target: &Target, store: &dyn Prov
                 metadata: turn.metadata(),
                 cancelled_activities: turn.cancelled(),
             };
-            let after_event_id = target.known.last_event + late_by;
-            store.complete_with_turn(token, completion, TurnAhead { after_event_id, commit }).await.map(shown)
+            let (after_event_id, ran_at_ms) = (target.known.last_event + late_by, at.now);
+            let turn = TurnAhead { after_event_id, ran_at_ms, commit };
+            store.complete_with_turn(token, completion, turn).await.map(shown)
         }
         Op::AbandonWork { delay, ignore_attempt, .. } => {
             store.abandon_work_item(token, delay.map(duration), *ignore_attempt).await.map(shown)
