@@ -7,6 +7,7 @@
 mod cases;
 mod compare;
 mod cpu;
+mod engine;
 mod floor;
 mod hello;
 mod report;
@@ -25,7 +26,11 @@ Measures the SQLite store on a file at synchronous=FULL, in the folder OUTLAST_B
 
 outlast-bench floor hello|chain [--count N] [--steps N] [--per-transaction N] [--dir PATH]
 
-Runs one floor and prints one line of JSON.";
+Runs one floor and prints one line of JSON.
+
+outlast-bench engine replay|warm-turn|join [--setup-only]
+
+Runs a hot path of the engine once, for an instrument that counts instructions.";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -51,6 +56,16 @@ fn main() -> ExitCode {
                 ExitCode::from(2)
             }
         },
+        Some("engine") => {
+            let case = args.next().unwrap_or_default();
+            match engine::run(&case, args.next().as_deref() != Some("--setup-only")) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(message) => {
+                    eprintln!("{message}\n\n{HELP}");
+                    ExitCode::from(2)
+                }
+            }
+        }
         Some("help" | "--help" | "-h") => {
             println!("{HELP}");
             ExitCode::SUCCESS

@@ -1,0 +1,127 @@
+//! The engine's hot paths, to be counted by an instrument that counts instructions: `cargo xtask bench engine` runs each
+//! case with and without the part that is measured, and takes the difference.
+
+use outlast_engine::{
+    Code, Execution, Opening, OrchestrationContext, ParentClosePolicy, Setup, TurnInput, TurnOutput,
+};
+use outlast_model::{Event, EventKind, WorkItem};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Each brings two events, and two are there before.
+const OUTCOMES: u64 = 4_999;
+const EVENTS: u64 = 10_000;
+const BRANCHES: u64 = 10_000;
+/// How many outcomes a turn of the join is given.
+const BATCH: usize = 100;
+
+/// Runs a case, without what is measured unless `measured`.
+pub(crate) fn run(case: &str, measured: bool) -> Result<(), String> {
+    match case {
+        "replay" => replay(measured),
+        "warm-turn" => warm_turn(measured),
+        "join" => join(measured),
+        _ => return Err(format!("unknown case '{case}': there are replay, warm-turn and join")),
+    }
+    Ok(())
+}
+
+/// 10,000 stored events into a fresh call of the function.
+fn replay(measured: bool) {
+    let (_, history) = chain();
+    let mut cold = execution(steps);
+    if measured {
+        turn(&mut cold, history, Vec::new());
+        assert_eq!(cold.last_event_id(), EVENTS);
+    }
+}
+
+/// One more step of an execution with 10,000 events.
+fn warm_turn(measured: bool) {
+    let (mut warm, _) = chain();
+    if measured {
+        let outcome = outcome(EVENTS);
+        turn(&mut warm, Vec::new(), vec![outcome]);
+        assert_eq!(warm.last_event_id(), EVENTS + 2);
+    }
+}
+
+/// A join of 10,000 activities: the turn that schedules them, and the turns that bring their outcomes.
+fn join(measured: bool) {
+    let mut joined = execution(branches);
+    if !measured {
+        return;
+    }
+    let scheduled = turn(&mut joined, Vec::new(), Vec::new()).commit.history;
+    let ids = scheduled.iter().filter(|event| matches!(event.kind, EventKind::ActivityScheduled { .. }));
+    let outcomes: Vec<WorkItem> = ids.map(|event| outcome(event.event_id)).collect();
+    assert_eq!(outcomes.len() as u64, BRANCHES);
+    for batch in outcomes.chunks(BATCH) {
+        turn(&mut joined, Vec::new(), batch.to_vec());
+    }
+    assert!(joined.has_ended());
+}
+
+/// An execution that waits for the outcome of its last step, and its 10,000 events.
+fn chain() -> (Execution, Vec<Event>) {
+    let mut execution = execution(steps);
+    let mut history = turn(&mut execution, Vec::new(), Vec::new()).commit.history;
+    for _ in 0..OUTCOMES {
+        let outcome = outcome(execution.last_event_id());
+        history.extend(turn(&mut execution, Vec::new(), vec![outcome]).commit.history);
+    }
+    assert_eq!(history.len() as u64, EVENTS);
+    (execution, history)
+}
+
+fn steps(context: OrchestrationContext, _: String) -> Code {
+    Box::pin(async move {
+        loop {
+            context.schedule_activity("Step", "input").await?;
+        }
+    })
+}
+
+fn branches(context: OrchestrationContext, _: String) -> Code {
+    Box::pin(async move {
+        let calls = (0..BRANCHES).map(|_| context.schedule_activity("Branch", "input")).collect();
+        Ok(context.join(calls).await.len().to_string())
+    })
+}
+
+fn execution(code: fn(OrchestrationContext, String) -> Code) -> Execution {
+    let opening = Opening {
+        name: "Measured".to_string(),
+        version: Some("1.0.0".to_string()),
+        input: String::new(),
+        parent: None,
+        carried: Vec::new(),
+        custom_status: None,
+    };
+    let setup = Setup {
+        instance: "measured".to_string(),
+        execution_id: 1,
+        opening,
+        stamp: outlast_engine::new_stamp(false),
+        kv: BTreeMap::new(),
+        limits: Arc::default(),
+    };
+    Execution::new(setup, code).expect("the function can be called")
+}
+
+fn turn(execution: &mut Execution, history: Vec<Event>, messages: Vec<WorkItem>) -> TurnOutput {
+    let input = TurnInput {
+        history,
+        messages,
+        notices: Vec::new(),
+        now_ms: 1,
+        random: &mut || 1,
+        parent_close: ParentClosePolicy::default(),
+    };
+    outlast_engine::run(execution, input)
+}
+
+fn outcome(id: u64) -> WorkItem {
+    let instance = "measured".to_string();
+    WorkItem::ActivityCompleted { instance, execution_id: 1, id, result: "result".to_string() }
+}
