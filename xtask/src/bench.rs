@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: benchmarks live in their own packages and are always built for release.
 
 mod compare;
+mod engine;
 
 use std::process::{ExitCode, Stdio};
 
@@ -20,6 +21,7 @@ const BENCHES: &[Bench] = &[
         about: "the storage providers, operation by operation",
         run: |args| of_the_package("provider", args),
     },
+    Bench { name: "engine", about: "instructions of the engine's hot paths", run: engine::run },
     Bench { name: "compare", about: "whole orchestrations, next to a peer and to floors", run: compare::run },
 ];
 

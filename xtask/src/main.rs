@@ -5,6 +5,7 @@ mod bench;
 mod chaos;
 mod command;
 mod fuzz;
+mod installed;
 mod metadata;
 mod mutants;
 mod process;

@@ -28,7 +28,7 @@ outlast-bench floor hello|chain [--count N] [--steps N] [--per-transaction N] [-
 
 Runs one floor and prints one line of JSON.
 
-outlast-bench engine replay|warm-turn|join [--setup-only]
+outlast-bench engine replay|warm-turns|join [--setup-only]
 
 Runs a hot path of the engine once, for an instrument that counts instructions.";
 

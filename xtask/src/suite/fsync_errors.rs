@@ -2,10 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use super::{Outcome, Tally};
-use crate::process;
+use crate::{installed, process};
 
 /// The fifth sync of each thread, and every seventh after it. SQLite uses one call or the other.
 const WHEN: &str = "5+7";
@@ -67,28 +66,14 @@ fn number(summary: &str, name: &str) -> Option<usize> {
 
 /// A working `strace`, installed if that is allowed; otherwise what to do about it.
 fn find_strace() -> Result<(), String> {
-    if !succeeds("strace", &["--version"]) && process::is_root() && succeeds("apt-get", &["--version"]) {
-        println!("strace is missing: installing it");
-        let _ = succeeds("apt-get", &["update"]) && succeeds("apt-get", &["install", "-y", "strace"]);
-    }
-    let again = "then `cargo xtask test --only fsync-errors`";
-    if !succeeds("strace", &["--version"]) {
-        return Err(format!(
-            "strace is not installed and could not be: run `apt-get update && apt-get install -y strace` as root, {again}"
-        ));
-    }
-    match succeeds("strace", &["-f", "-o", "/dev/null", "true"]) {
+    let again = "`cargo xtask test --only fsync-errors`";
+    installed::find("strace", again)?;
+    match installed::succeeds("strace", &["-f", "-o", "/dev/null", "true"]) {
         true => Ok(()),
         false => Err(format!(
-            "strace may not trace here: run `strace true` to see why (a container needs `--cap-add SYS_PTRACE`), {again}"
+            "strace may not trace here: run `strace true` to see why (a container needs `--cap-add SYS_PTRACE`), then {again}"
         )),
     }
-}
-
-fn succeeds(program: &str, args: &[&str]) -> bool {
-    let mut command = Command::new(program);
-    let quiet = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    quiet.status().is_ok_and(|status| status.success())
 }
 
 /// A folder for the store, removed at the end.

@@ -1,0 +1,180 @@
+//! `cargo xtask bench engine`: how many instructions the engine's hot paths take. Counted, not timed, so that the same
+//! code gives the same figure on a busy machine, and a regression of a few percent shows.
+
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::{installed, process};
+
+const HELP: &str = "\
+usage: cargo xtask bench engine [--record]
+
+count the instructions of the engine's hot paths, and compare them with those on record
+
+  --record    put the counts on record, in testdata/engine-instructions.json and docs/performance.md";
+
+/// Name, what it is, and how many events it is about.
+const CASES: &[(&str, &str, u64)] = &[
+    ("replay", "replay of 10,000 events", 10_000),
+    ("warm-turns", "100 warm turns after 10,000 events", 200),
+    ("join", "a join of 10,000, 100 outcomes a turn", 20_000),
+];
+const RECORD: &str = "testdata/engine-instructions.json";
+const PAGE: &str = "docs/performance.md";
+const BEGIN: &str = "<!-- engine instructions -->";
+const END: &str = "<!-- end of engine instructions -->";
+/// More than this, and somebody should look.
+const MOST_PERCENT: f64 = 3.0;
+
+pub(super) fn run(args: &[String]) -> Result<ExitCode, String> {
+    let record = match args {
+        [] => false,
+        [flag] if flag == "--record" => true,
+        [flag] if matches!(flag.as_str(), "help" | "--help" | "-h") => {
+            println!("{HELP}");
+            return Ok(ExitCode::SUCCESS);
+        }
+        _ => return Err(format!("bench engine: unknown arguments\n\n{HELP}")),
+    };
+    installed::find("valgrind", "`cargo xtask bench engine`")?;
+    let build = process::cargo(&["build", "--release", "--package", "outlast-bench"]).status();
+    if !build.is_ok_and(|status| status.success()) {
+        return Err("outlast-bench could not be built".to_string());
+    }
+    let mut counts = Vec::new();
+    for (case, ..) in CASES {
+        let (with, without) = (instructions(case, true)?, instructions(case, false)?);
+        counts.push(with.saturating_sub(without));
+    }
+    let root = process::root();
+    let known = recorded(&root.join(RECORD));
+    let verdict = report(&counts, &known);
+    println!("{}", verdict.table);
+    if record {
+        let figures: Map<String, Value> =
+            CASES.iter().zip(&counts).map(|((case, ..), count)| (case.to_string(), json!(count))).collect();
+        let text = format!("{:#}\n", Value::Object(figures));
+        write(&root.join(RECORD), &text)?;
+        let page = root.join(PAGE);
+        let old = std::fs::read_to_string(&page).map_err(|error| format!("{PAGE}: {error}"))?;
+        write(&page, &with_block(&old, &table(&counts))?)?;
+        println!("{RECORD} and {PAGE} are written");
+        return Ok(ExitCode::SUCCESS);
+    }
+    for slower in &verdict.slower {
+        println!("slower: {slower}");
+    }
+    Ok(if verdict.slower.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What valgrind counts for one run.
+fn instructions(case: &str, measured: bool) -> Result<u64, String> {
+    let program = process::target().join("release/outlast-bench");
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program).args(["engine", case]);
+    if !measured {
+        command.arg("--setup-only");
+    }
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("`{}`: {error}", process::display(&command)))?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    match collected(&text).filter(|_| output.status.success()) {
+        Some(count) => Ok(count),
+        None => Err(format!("`{}` failed:\n{text}", process::display(&command))),
+    }
+}
+
+/// The count in what callgrind says at the end: `==12== Collected : 123`.
+fn collected(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
+}
+
+fn recorded(path: &Path) -> Map<String, Value> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+struct Verdict {
+    table: String,
+    slower: Vec<String>,
+}
+
+fn report(counts: &[u64], known: &Map<String, Value>) -> Verdict {
+    let mut verdict = Verdict { table: String::new(), slower: Vec::new() };
+    for ((case, what, events), count) in CASES.iter().zip(counts) {
+        let change = known.get(*case).and_then(Value::as_f64).filter(|old| *old > 0.0);
+        let change = change.map(|old| (*count as f64 / old - 1.0) * 100.0);
+        let shown = change.map_or("not on record".to_string(), |percent| format!("{percent:+.1} %"));
+        let each = count / events;
+        verdict.table += &format!("{what:<40} {:>14} {each:>8} per event   {shown}\n", grouped(*count));
+        if let Some(percent) = change.filter(|percent| *percent > MOST_PERCENT) {
+            verdict.slower.push(format!("{case}: {percent:+.1} %, {MOST_PERCENT} % are allowed"));
+        }
+    }
+    verdict
+}
+
+fn table(counts: &[u64]) -> String {
+    let mut table = "| hot path | instructions | per event |\n|---|---|---|\n".to_string();
+    for ((_, what, events), count) in CASES.iter().zip(counts) {
+        table += &format!("| {what} | {} | {} |\n", grouped(*count), grouped(count / events));
+    }
+    table
+}
+
+/// `1234567` as `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let parts: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|part| std::str::from_utf8(part).ok()).collect();
+    parts.join(",")
+}
+
+/// The page with another table in its block.
+fn with_block(page: &str, table: &str) -> Result<String, String> {
+    let parts = page.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let (before, after) = parts.ok_or_else(|| format!("{PAGE} has no block from `{BEGIN}` to `{END}`"))?;
+    Ok(format!("{before}{BEGIN}\n\n{table}\n{END}{after}"))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_is_found_in_what_callgrind_says() {
+        assert_eq!(collected("==7== Events    : Ir\n==7== Collected : 2345\n==7==\n"), Some(2_345));
+        assert_eq!(collected("==7== no such thing"), None);
+    }
+
+    #[test]
+    fn only_what_became_slower_by_more_than_a_little_is_named() {
+        let known = json!({ "replay": 1_000_000, "warm-turns": 1_000_000 });
+        let known = known.as_object().unwrap();
+        let verdict = report(&[1_029_000, 1_031_000, 5], known);
+        assert_eq!(verdict.slower, ["warm-turns: +3.1 %, 3 % are allowed"]);
+        assert!(
+            verdict.table.contains("+2.9 %") && verdict.table.contains("not on record"),
+            "{}",
+            verdict.table
+        );
+        assert!(report(&[900_000, 1, 1], known).slower.is_empty(), "faster is fine");
+    }
+
+    #[test]
+    fn the_block_of_the_page_is_replaced_and_nothing_else() {
+        let page = format!("a\n{BEGIN}\nold\n{END}\nb\n");
+        let once = with_block(&page, &table(&[10_000, 2_000, 1_234_567])).unwrap();
+        assert!(once.starts_with("a\n") && once.ends_with("\nb\n") && !once.contains("old"), "{once}");
+        assert!(once.contains("| 1,234,567 | 61 |"), "{once}");
+        assert_eq!(with_block(&once, &table(&[10_000, 2_000, 1_234_567])).unwrap(), once);
+        assert!(with_block("nothing", "").is_err());
+    }
+}
