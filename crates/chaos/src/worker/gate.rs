@@ -6,10 +6,10 @@ use crate::evidence::{Ack, Evidence, Step};
 use crate::job::Sabotage;
 use async_trait::async_trait;
 use outlast::providers::{
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceWatch,
-    Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnCommit,
-    TurnRequest, WorkItem, WorkRequest,
+    Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead,
+    TurnCommit, TurnRequest, WorkItem, WorkRequest,
 };
 use outlast::{Event, SystemStats};
 use std::collections::HashMap;
