@@ -410,7 +410,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
         )
     });
     assert_eq!(lines, [counted, timed].concat());
-    assert_eq!(metrics.snapshot().provider_errors, 27);
+    assert_eq!(metrics.snapshot().provider_errors, 28);
 }
 
 #[test]
