@@ -16,7 +16,7 @@ use outlast_provider::{DispatcherCapabilityFilter, Provider, saturating_ms};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -33,6 +33,8 @@ pub(crate) struct Core {
     pub(crate) leases: Arc<Leases>,
     pub(crate) warm: Warm,
     pub(crate) crowded: Crowded,
+    /// Permits for commits that are on their way.
+    pub(crate) commits: Arc<Semaphore>,
     pub(crate) running: Running,
     pub(crate) sessions: Sessions,
     /// There may be work, for stores whose fetch does not wait.
@@ -54,6 +56,9 @@ pub(crate) struct Core {
     /// Everything else.
     pub(crate) helpers: TaskTracker,
 }
+
+/// How many commits are on their way at most, each with a lease.
+const MOST_COMMITS: usize = 64;
 
 impl Core {
     /// With nothing running yet.
@@ -79,6 +84,7 @@ impl Core {
             runtime_id: format!("{:032x}", options.entropy.next_u128()),
             leases: Arc::new(Leases::default()),
             crowded: Crowded::default(),
+            commits: Arc::new(Semaphore::new(MOST_COMMITS)),
             warm: Warm::new(options.warm_executions, options.warm_bytes),
             running: Running::default(),
             sessions: Sessions::new(options.max_sessions_per_runtime),

@@ -65,9 +65,7 @@ async fn run<Q: Queue>(core: Arc<Core>, queue: Arc<Q>, slot: usize) {
             }
             Err(panic) => {
                 failures += 1;
-                let panic = crate::observe::shortened(panic);
-                tracing::error!(target: "duroxide::runtime", queue = queue.name(), panic, "a dispatcher panicked; it goes on");
-                give_back_dropped(&core).await;
+                panicked(&core, queue.name(), panic).await;
                 backoff(SHORT_PAUSE, LONG_PAUSE, failures, core.options.entropy.as_ref())
             }
         };
@@ -125,6 +123,32 @@ async fn round<Q: Queue>(core: &Arc<Core>, queue: &Q, slot: usize) -> Result<Dur
         }
     }
     Ok(Duration::ZERO)
+}
+
+/// Lets a commit go its way, so that the slot that made it can go on: what is limited is how much runs at once, not how much
+/// is on its way to the disk, where commits that wait share a sync.
+pub(super) async fn hand_off(
+    core: &Arc<Core>,
+    queue: &'static str,
+    commit: impl Future<Output = ()> + Send + 'static,
+) {
+    // Nobody closes it.
+    let permit = Arc::clone(&core.commits).acquire_owned().await;
+    let core_of_task = Arc::clone(core);
+    core.spawn_slot(async move {
+        if let Err(panic) = contain(commit).await {
+            panicked(&core_of_task, queue, panic).await;
+        }
+        drop(permit);
+    });
+    // tokio keeps a new task for the thread that made it. The next turn may hold that for long, so the commit goes first.
+    tokio::task::yield_now().await;
+}
+
+async fn panicked(core: &Core, queue: &'static str, panic: String) {
+    let panic = crate::observe::shortened(panic);
+    tracing::error!(target: "duroxide::runtime", queue, panic, "a dispatcher panicked; it goes on");
+    give_back_dropped(core).await;
 }
 
 /// Gives back what a panic left behind. It counts as a delivery: work that panics the dispatcher must not do so for ever.

@@ -4,7 +4,7 @@ use super::aside::Aside;
 use super::commit::Committing;
 use super::history::{self, Known, Unknown};
 use super::lease::{Kind, Lease};
-use super::slot::{Fetched, Queue};
+use super::slot::{Fetched, Queue, hand_off};
 use super::undecodable;
 use super::warm::Position;
 use crate::core::Core;
@@ -63,11 +63,14 @@ impl Queue for Turns {
             tokio::time::sleep(delay).await;
         }
         let worker_id = format!("orch-{slot}-{}", core.runtime_id);
-        let turn = Turn { core, instance, worker_id, created_at_ms: fetched.created_at_ms };
+        let turn = Turn { core: Arc::clone(core), instance, worker_id, created_at_ms: fetched.created_at_ms };
         let verdict = turn.decide(&lease, &mut fetched).await;
-        turn.carry_out(lease, verdict).await;
-        let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        core.metrics.record_orch_dispatcher_processing_duration(ms);
+        let carried_out = async move {
+            turn.carry_out(lease, verdict).await;
+            let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+            turn.core.metrics.record_orch_dispatcher_processing_duration(ms);
+        };
+        hand_off(core, self.name(), carried_out).await;
     }
 }
 
@@ -85,8 +88,8 @@ pub(super) enum Keep {
     Nothing,
 }
 
-struct Turn<'a> {
-    core: &'a Arc<Core>,
+struct Turn {
+    core: Arc<Core>,
     instance: Arc<str>,
     worker_id: String,
     created_at_ms: Option<u64>,
@@ -95,13 +98,13 @@ struct Turn<'a> {
 /// How long an instance rests that this node must not touch, or whose data does not decode.
 const UNTOUCHABLE: Duration = Duration::from_secs(1);
 
-impl Turn<'_> {
+impl Turn {
     async fn decide(&self, lease: &Lease, fetched: &mut FetchedTurn) -> Verdict {
         let now_ms = fetched.now_ms.unwrap_or_else(|| self.core.now_ms());
-        let known = match history::recall(self.core, fetched).await {
+        let known = match history::recall(&self.core, fetched).await {
             Ok(known) => known,
             Err(Unknown::Undecodable(error)) => {
-                return undecodable::decide(self.core, fetched, error, now_ms).await;
+                return undecodable::decide(&self.core, fetched, error, now_ms).await;
             }
             Err(Unknown::Store(error)) => {
                 tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, %error, "history could not be loaded");
@@ -341,11 +344,11 @@ impl Turn<'_> {
     async fn carry_out(&self, lease: Lease, verdict: Verdict) {
         match verdict {
             Verdict::GiveBack { delay, ignore_attempt } => {
-                lease.give_back(self.core, Some(delay), ignore_attempt).await;
+                lease.give_back(&self.core, Some(delay), ignore_attempt).await;
             }
             Verdict::Commit { output, keep } => {
                 let committing = Committing {
-                    core: self.core,
+                    core: &self.core,
                     instance: &self.instance,
                     worker_id: &self.worker_id,
                     created_at_ms: self.created_at_ms,

@@ -11,7 +11,7 @@ use super::ahead;
 use super::aside::Aside;
 use super::backoff::backoff;
 use super::lease::{Kind, Lease};
-use super::slot::{Fetched, Queue};
+use super::slot::{Fetched, Queue, hand_off};
 use crate::activity_context::{ActivityContext, ActivityIdentity};
 use crate::core::Core;
 use crate::handler::ActivityHandler;
@@ -78,7 +78,7 @@ impl Queue for Works {
             return lease.give_back(core, Some(core.options.unregistered_backoff.max_delay), true).await;
         };
         let call = Call {
-            core,
+            core: Arc::clone(core),
             slot,
             instance: subject,
             execution_id,
@@ -93,8 +93,8 @@ impl Queue for Works {
     }
 }
 
-struct Call<'a> {
-    core: &'a Arc<Core>,
+struct Call {
+    core: Arc<Core>,
     slot: usize,
     instance: Arc<str>,
     execution_id: u64,
@@ -110,9 +110,9 @@ struct Call<'a> {
 /// How long an item rests for which this runtime has no room.
 const NO_ROOM: Duration = Duration::from_millis(100);
 
-impl Call<'_> {
-    async fn run(&self, lease: Lease, input: String, orchestration: Option<(String, String)>) {
-        let core = self.core;
+impl Call {
+    async fn run(self, lease: Lease, input: String, orchestration: Option<(String, String)>) {
+        let core = &Arc::clone(&self.core);
         if self.attempt_count > core.options.max_attempts {
             let details = self.poisoned();
             tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, activity_name = %self.name, attempts = self.attempt_count, "activity is poisoned");
@@ -140,7 +140,10 @@ impl Call<'_> {
         observe::activity(core, &self.report(&outcome), since.elapsed());
         match outcome {
             Outcome::Returned(result) => {
-                self.acknowledge(lease, result).await;
+                let acknowledged = async move {
+                    self.acknowledge(lease, result).await;
+                };
+                hand_off(core, Works.name(), acknowledged).await;
             }
             // Whoever took the lease or deleted the row has decided; there is nothing to acknowledge (C4).
             Outcome::Cancelled => lease.settle(),
@@ -179,7 +182,7 @@ impl Call<'_> {
     async fn context(&self, lease: &Lease, orchestration: Option<(String, String)>) -> ActivityContext {
         let (orchestration_name, orchestration_version) = match orchestration {
             Some(known) => known,
-            None => descriptor(self.core, &self.instance).await,
+            None => descriptor(&self.core, &self.instance).await,
         };
         let identity = ActivityIdentity {
             instance_id: self.instance.to_string(),
@@ -267,7 +270,7 @@ impl Call<'_> {
         let (now_ms, since) = self.fetched_at.as_ref().filter(|_| self.attempt_count == 1)?;
         let elapsed = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let now_ms = now_ms.saturating_add(elapsed);
-        ahead::run(self.core, lease, &self.instance, completion, now_ms, self.slot).await
+        ahead::run(&self.core, lease, &self.instance, completion, now_ms, self.slot).await
     }
 
     /// Whether the outcome was accepted.
@@ -277,7 +280,7 @@ impl Call<'_> {
             Ok(result) => WorkItem::ActivityCompleted { instance, execution_id, id, result },
             Err(details) => WorkItem::ActivityFailed { instance, execution_id, id, details },
         };
-        let core = self.core;
+        let core = &self.core;
         let ahead = self.run_ahead(&lease, &completion).await;
         let mut failures = 0;
         loop {
