@@ -17,6 +17,7 @@ fn writes_are_events_and_reads_are_free() {
         ctx.clear_kv_value("a");
         ctx.clear_kv_value("never there");
         let keys = ctx.get_kv_all_keys();
+        assert_eq!(ctx.get_kv_length(), keys.len());
         ctx.clear_all_kv_values();
         let left = ctx.get_kv_length();
         ctx.set_kv_value("", "an empty key is one");

@@ -3,9 +3,24 @@
 
 use crate::kit::*;
 use outlast_engine::{Either2, OrchestrationContext};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 const LEGACY: &str = "0.1.30";
+
+/// One of a crowd.
+type Part<'a> = Pin<Box<dyn Future<Output = String> + Send + 'a>>;
+
+async fn counted<F: Future>(future: F, polls: &AtomicUsize) -> F::Output {
+    let mut future = pin!(future);
+    std::future::poll_fn(|cx| {
+        polls.fetch_add(1, Relaxed);
+        future.as_mut().poll(cx)
+    })
+    .await
+}
 
 /// Waits again and again, with a timeout that gives a wait up.
 async fn waits_again(ctx: OrchestrationContext, _: String) -> Result<String, String> {
@@ -58,7 +73,6 @@ fn a_moved_event_is_read_inside_a_crowd_too() {
         let _ = ctx.select2(ctx.schedule_wait("s"), timeout).await;
         let other = ctx.schedule_activity("A", "");
         let wait = ctx.schedule_wait("s");
-        type Part<'a> = std::pin::Pin<Box<dyn Future<Output = String> + Send + 'a>>;
         let parts: Vec<Part<'_>> = vec![Box::pin(wait), Box::pin(async { other.await.unwrap() })];
         Ok(ctx.join_all(parts).await.join(" "))
     })
@@ -73,6 +87,42 @@ fn a_moved_event_is_read_inside_a_crowd_too() {
         = Completed
     "#,
     );
+}
+
+#[test]
+fn only_waits_of_legacy_executions_run_without_a_reason() {
+    // How often a wait and an activity are polled because of something else.
+    let polls = |stamp: &str| {
+        let polls: Arc<[AtomicUsize; 2]> = Arc::default();
+        let counters = Arc::clone(&polls);
+        let mut world = World::new(move |ctx, _| {
+            let counters = Arc::clone(&counters);
+            async move {
+                let wait = counted(ctx.schedule_wait("s"), &counters[0]);
+                let activity = counted(ctx.schedule_activity("A", ""), &counters[1]);
+                let timer = ctx.schedule_timer(Duration::from_secs(1));
+                let parts: Vec<Part<'_>> = vec![
+                    Box::pin(wait),
+                    Box::pin(async { activity.await.unwrap() }),
+                    Box::pin(async {
+                        timer.await;
+                        String::new()
+                    }),
+                ];
+                Ok(ctx.join_all(parts).await.concat())
+            }
+        })
+        .stamped(stamp)
+        .unchecked();
+        world.give([]);
+        let now = || [polls[0].load(Relaxed), polls[1].load(Relaxed)];
+        let before = now();
+        world.give([fired(4)]);
+        let after = now();
+        [after[0] - before[0], after[1] - before[1]]
+    };
+    assert_eq!(polls("0.1.32"), [0, 0]);
+    assert_eq!(polls(LEGACY), [1, 0]);
 }
 
 #[test]

@@ -118,6 +118,9 @@ fn l1_an_error_that_is_too_large() {
     let mut world = World::new(|_, _| async move { panic!("{}", "ä".repeat(101)) }).limited(small);
     world.give([]);
     assert_eq!(world.error(), format!("orchestration panicked: {}... (202 bytes)", "ä".repeat(50)));
+    let mut world = World::new(|_, _| async move { panic!("{}", "x".repeat(100)) }).limited(small);
+    world.give([]);
+    assert_eq!(world.error(), format!("orchestration panicked: {}", "x".repeat(100)));
 }
 
 #[test]
