@@ -176,3 +176,17 @@ async fn the_task_renews_when_it_is_time() {
     assert_eq!(begin.elapsed().as_secs(), 16);
     tasks.shutdown().await;
 }
+
+/// Nobody tells the task of a new lease: it looks often enough to find it in time.
+#[tokio::test(start_paused = true)]
+async fn the_task_finds_a_lease_that_came_while_it_slept() {
+    let core = Arc::new(core());
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(renew_leases(Arc::clone(&core)));
+    tokio::time::advance(SECOND / 2).await;
+    let turn = hold(&core, Kind::Turn, "t");
+    let begin = Instant::now();
+    turn.lost().cancelled().await;
+    assert_eq!(begin.elapsed().as_secs(), 4);
+    tasks.shutdown().await;
+}
