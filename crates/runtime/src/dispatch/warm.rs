@@ -337,4 +337,29 @@ mod tests {
         let evicted = warm.announce(&"big".into(), HERE, None).confirm(Kept::Continued(keys), None);
         assert_eq!((evicted, warm.size()), (3, (0, 0)), "larger than all room: not kept either");
     }
+
+    #[test]
+    fn what_is_older_than_a_commit_in_flight_is_not_all_that_can_go() {
+        let warm = Warm::new(2, 1 << 20);
+        let in_flight = warm.announce(&"a".into(), HERE, None);
+        put(&warm, "b", HERE, None);
+        assert_eq!(put(&warm, "c", HERE, None), 1);
+        assert_eq!(answer(warm.take("a", HERE, None)), "in flight");
+        assert_eq!(answer(warm.take("b", HERE, None)), "unknown");
+        assert_eq!(answer(warm.take("c", HERE, None)), "found");
+        drop(in_flight);
+    }
+
+    #[test]
+    fn room_may_be_filled_to_the_last_byte() {
+        let keys =
+            BTreeMap::from([("key".to_string(), KvValue { value: "value".to_string(), updated_at_ms: 1 })]);
+        let warm = Warm::new(10, 256 + 264);
+        put(&warm, "a", HERE, None);
+        assert_eq!(warm.announce(&"b".into(), HERE, None).confirm(Kept::Continued(keys), None), 0);
+        assert_eq!(warm.size(), (2, 256 + 264));
+        warm.clear();
+        assert_eq!(warm.size(), (0, 0));
+        assert_eq!(answer(warm.take("a", HERE, None)), "unknown");
+    }
 }

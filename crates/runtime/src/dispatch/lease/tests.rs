@@ -1,9 +1,11 @@
 //! The table of renewals, and what becomes of leases that nobody settles.
 
 use super::*;
+use crate::captured::Captured;
 use crate::observability::MetricsProvider;
 use crate::options::RuntimeOptions;
 use crate::registry::{ActivityRegistry, OrchestrationRegistry};
+use outlast_engine::{Code, Execution, Opening, OrchestrationContext, Setup, new_stamp};
 use outlast_memory::MemoryProvider;
 use outlast_provider::{Clock, Entropy};
 
@@ -62,7 +64,7 @@ async fn a_held_lease_is_due_after_its_interval() {
     let (work, turn) = (hold(&core, Kind::Activity, "w"), hold(&core, Kind::Turn, "t"));
     assert_eq!((work.token(), turn.token()), ("w", "t"));
     assert_eq!(due(&core), [(4.0, turn.id), (16.0, work.id)]);
-    assert_eq!((work.deadline_ms.load(Relaxed), turn.deadline_ms.load(Relaxed)), (1_032_000, 1_008_000));
+    assert_eq!((work.deadline_ms().load(Relaxed), turn.deadline_ms().load(Relaxed)), (1_032_000, 1_008_000));
     assert!(!work.lost().is_cancelled());
     turn.settle();
     assert_eq!(due(&core), [(16.0, work.id)]);
@@ -189,4 +191,67 @@ async fn the_task_finds_a_lease_that_came_while_it_slept() {
     turn.lost().cancelled().await;
     assert_eq!(begin.elapsed().as_secs(), 4);
     tasks.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_given_back_is_not_given_back_again() {
+    let core = core();
+    hold(&core, Kind::Turn, "t").give_back(&core, None, true).await;
+    assert_eq!(core.leases.dropped(), []);
+}
+
+/// An execution whose code has asked for an activity.
+fn busy() -> Execution {
+    let opening = Opening {
+        name: "O".to_string(),
+        version: None,
+        input: String::new(),
+        parent: None,
+        carried: Vec::new(),
+        custom_status: None,
+    };
+    let setup = Setup {
+        instance: "i".to_string(),
+        execution_id: 1,
+        opening,
+        stamp: new_stamp(false),
+        kv: BTreeMap::new(),
+        limits: Arc::default(),
+    };
+    let call = |context: OrchestrationContext, _| -> Code {
+        drop(context.schedule_activity("A", ""));
+        Box::pin(std::future::pending())
+    };
+    Execution::new(setup, call).unwrap()
+}
+
+/// A turn that is so long that its lease must be renewed blocks a thread; for an activity it is the usual thing.
+#[tokio::test(start_paused = true)]
+async fn a_long_turn_is_told_with_what_it_does() {
+    let core = core();
+    let (work, turn) = (hold(&core, Kind::Activity, "w"), hold(&core, Kind::Turn, "t"));
+    turn.runs(busy().probe());
+    let captured = Captured::default();
+    captured.during(|| {
+        core.leases.postpone(work.id, &core);
+        core.leases.postpone(turn.id, &core);
+    });
+    let lines = captured.lines();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("WARN duroxide::runtime::dispatchers::orchestration: a turn takes so long"));
+    assert!(lines[0].contains("last_durable_call=schedule_activity at "), "{lines:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loss_is_told_with_its_kind() {
+    let core = core();
+    let (work, turn) = (hold(&core, Kind::Activity, "w"), hold(&core, Kind::Turn, "t"));
+    let captured = Captured::default();
+    captured.during(|| {
+        for lease in [&work, &turn] {
+            core.leases.lock().lose(&core, lease.id, "taken");
+        }
+    });
+    let told = |kind| format!("INFO duroxide::runtime::worker: lease lost kind={kind} subject=i why=taken");
+    assert_eq!(captured.lines(), [told("activity"), told("turn")]);
 }
