@@ -1,13 +1,16 @@
 //! `cargo xtask mutants`: the code is changed in one place at a time, and a fast test must notice. A run may be stopped
 //! and goes on where it stopped: what is known of a mutant is kept until its function changes.
 
+mod choice;
 mod fences;
+mod judge;
 mod ledger;
 mod listed;
 mod report;
 mod statements;
 mod target;
 mod tool;
+mod woven;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,6 +21,7 @@ use ledger::Ledger;
 use listed::Mutant;
 use report::Figures;
 use target::{TARGETS, Target};
+use tool::Tool;
 
 pub(crate) fn details() -> String {
     let options = listing([
@@ -48,11 +52,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
                 Show::Survivors => report::print_survivors(&chosen, &ledger),
                 Show::Nothing if chosen.is_empty() => println!("{}: nothing is left to try", target.name),
                 Show::Nothing if target.is_sql => statements::run(target, &home, &chosen, &mut ledger)?,
-                Show::Nothing => {
-                    ledger.begin(&chosen)?;
-                    tool.run(target, &home, &chosen)?;
-                    ledger.absorb()?;
-                }
+                Show::Nothing => try_all(&tool, target, &home, &chosen, &mut ledger)?,
             }
         }
         figures.push((target.name, Figures::of(&mutants, &ledger)));
@@ -62,6 +62,27 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
         report::write(file, &figures)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// In one build those that can be chosen when a test runs, in a build for each the others.
+fn try_all(
+    tool: &Tool,
+    target: &Target,
+    home: &Path,
+    mutants: &[&Mutant],
+    ledger: &mut Ledger,
+) -> Result<(), String> {
+    let (chosen, built): (Vec<&Mutant>, Vec<&Mutant>) =
+        mutants.iter().partition(|mutant| mutant.spot.is_some());
+    if !chosen.is_empty() {
+        woven::run(target, home, &chosen, ledger)?;
+    }
+    if !built.is_empty() {
+        ledger.begin(&built)?;
+        tool.run(target, home, &built)?;
+        ledger.absorb()?;
+    }
+    Ok(())
 }
 
 /// Where results are kept, and where mutants are built, away from everybody else's artefacts.

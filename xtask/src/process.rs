@@ -15,6 +15,18 @@ pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
+/// Tracked files and those that a commit would add.
+pub(crate) fn files() -> Result<Vec<String>, String> {
+    let mut git = Command::new("git");
+    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root());
+    let output = git.output().map_err(|error| format!("git could not be run: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim_end()));
+    }
+    let paths = String::from_utf8_lossy(&output.stdout);
+    Ok(paths.split('\0').filter(|path| !path.is_empty()).map(str::to_string).collect())
+}
+
 /// `cargo ARGS` in the root of the workspace, without the stdin that nobody answers.
 pub(crate) fn cargo<S: AsRef<str>>(args: &[S]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::choice::{self, Spot};
+
 /// One change to the code.
 #[derive(Debug, Clone)]
 pub(super) struct Mutant {
@@ -14,6 +16,8 @@ pub(super) struct Mutant {
     /// The same with the text of the function instead of its place in the file: an outcome stays true while other code
     /// of the file moves, and is forgotten when the function itself changes.
     pub(super) key: String,
+    /// What it changes, if its function can choose between mutants when it is called.
+    pub(super) spot: Option<Spot>,
 }
 
 /// Reads what `cargo mutants --list --json` prints; `root` is where the files are.
@@ -40,7 +44,29 @@ fn one(json: &Value, root: &Path) -> Result<Mutant, String> {
     let column = json["span"]["start"]["column"].as_u64().unwrap_or(0);
     let change = name.splitn(4, ':').last().unwrap_or(&name).trim();
     let key = format!("{file} {:016x} +{inside}:{column} {change}", fingerprint(&body.join("\n")));
-    Ok(Mutant { file, function, name, key })
+    let spot = spot(json, &source);
+    Ok(Mutant { file, function, name, key, spot })
+}
+
+fn spot(json: &Value, source: &str) -> Option<Spot> {
+    let range = |span: &Value| Some(offset(source, &span["start"])?..offset(source, &span["end"])?);
+    let function = range(&json["function"]["span"])?;
+    let text = &source[function.clone()];
+    let signature = &text[..choice::body(text)?];
+    let spot = Spot {
+        function,
+        place: range(&json["span"])?,
+        replacement: json["replacement"].as_str()?.to_string(),
+    };
+    choice::can_choose(signature, json["function"]["return_type"].as_str()?).then_some(spot)
+}
+
+/// The byte at a line and a column, which are counted from 1 and in characters.
+fn offset(source: &str, at: &Value) -> Option<usize> {
+    let number = |name: &str| usize::try_from(at[name].as_u64()?).ok()?.checked_sub(1);
+    let before: usize = source.split_inclusive('\n').take(number("line")?).map(str::len).sum();
+    let inside: usize = source[before..].chars().take(number("column")?).map(char::len_utf8).sum();
+    Some(before + inside)
 }
 
 /// FNV-1a: the same on every machine and in every release, which the standard hasher does not promise.
@@ -53,7 +79,13 @@ pub(super) fn fingerprint(text: &str) -> u64 {
 impl Mutant {
     pub(super) fn sample(file: &str, function: &str, at: usize) -> Self {
         let name = format!("{file}:{at}:1: replace {function} -> bool with true");
-        Self { file: file.to_string(), function: function.to_string(), key: format!("key of {name}"), name }
+        Self {
+            file: file.to_string(),
+            function: function.to_string(),
+            key: format!("key of {name}"),
+            name,
+            spot: None,
+        }
     }
 }
 
@@ -88,6 +120,23 @@ mod tests {
         assert_eq!(there, moved);
         assert_ne!(there, changed);
         assert!(there.ends_with("+1:5 replace f -> bool with true"), "{there}");
+    }
+
+    #[test]
+    fn places_are_counted_in_characters() {
+        let source = "// ü\nfn ä() -> bool { \"ö\" == \"u\" }\n";
+        let at = |line: usize, from: usize, to: usize| json!({"start": {"line": line, "column": from}, "end": {"line": line, "column": to}});
+        let mutant = |return_type: &str| {
+            json!({
+                "function": {"span": at(2, 1, 30), "return_type": return_type},
+                "span": at(2, 22, 24),
+                "replacement": "!=",
+            })
+        };
+        let spot = super::spot(&mutant("-> bool"), source).unwrap();
+        assert_eq!((&source[spot.place], &source[spot.function]), ("==", source.lines().nth(1).unwrap()));
+        assert!(super::spot(&mutant("-> impl Sized"), source).is_none());
+        assert!(super::spot(&json!({"span": at(1, 1, 2), "replacement": ""}), source).is_none());
     }
 
     #[test]

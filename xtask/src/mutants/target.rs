@@ -12,27 +12,32 @@ pub(super) struct Target {
     pub(super) tested_by: &'static [&'static str],
     /// What of these packages is built, in the words of cargo.
     pub(super) built: &'static [&'static str],
-    /// Which of the tests are run, in the words of `cargo test`.
-    pub(super) tests: &'static [&'static str],
+    /// How the tests are run, in their own words.
+    pub(super) flags: &'static [&'static str],
+    /// Which of them are run, if not all: those that fail fast come first, and the others may wait for what never comes.
+    pub(super) rounds: &'static [&'static [&'static str]],
     /// Whether statements are changed, instead of Rust.
     pub(super) is_sql: bool,
     /// Variables that shorten them.
     pub(super) settings: &'static [(&'static str, &'static str)],
 }
 
+impl Target {
+    /// The folder of the package that is mutated.
+    pub(super) fn folder(&self) -> String {
+        format!("crates/{}", self.package.trim_start_matches("outlast-"))
+    }
+
+    /// All tests, in the words of `cargo test`.
+    pub(super) fn tests(&self) -> impl Iterator<Item = &'static str> {
+        self.flags.iter().chain(self.rounds.iter().copied().flatten()).copied()
+    }
+}
+
+const SQLITE_FLAGS: &[&str] = &["--test-threads=4", "--skip=threaded::", "--skip=waiting::others"];
 /// Without those that start processes, look at files that are no stores, or wait for the machine's own time.
-const SQLITE_TESTS: &[&str] = &[
-    "--",
-    "--test-threads=8",
-    "--skip=threaded::",
-    "--skip=waiting::others",
-    "inline::",
-    "model::",
-    "tokens::",
-    "waiting::",
-    "bad_input::",
-    "mailbox::",
-];
+const SQLITE_ROUNDS: &[&[&str]] =
+    &[&["model::", "tokens::"], &["inline::"], &["waiting::", "bad_input::", "mailbox::"]];
 const SQLITE_SETTINGS: &[(&str, &str)] = &[("OUTLAST_MODEL_CASES", "20"), ("OUTLAST_MODEL_SHRINKS", "0")];
 
 pub(super) const TARGETS: &[Target] = &[
@@ -43,7 +48,8 @@ pub(super) const TARGETS: &[Target] = &[
         files: &["crates/provider-kit/src/**"],
         tested_by: &["outlast-provider-kit"],
         built: &["--lib"],
-        tests: &[],
+        flags: &[],
+        rounds: &[],
         is_sql: false,
         settings: &[],
     },
@@ -55,7 +61,8 @@ pub(super) const TARGETS: &[Target] = &[
         tested_by: &["outlast-engine"],
         built: &["--tests", "--all-features"],
         // Without those that measure how long things take.
-        tests: &["--", "--skip", "cost::"],
+        flags: &["--skip=cost::"],
+        rounds: &[],
         is_sql: false,
         settings: &[("OUTLAST_ENGINE_CASES", "24"), ("OUTLAST_ENGINE_SHRINKS", "0")],
     },
@@ -74,7 +81,8 @@ pub(super) const TARGETS: &[Target] = &[
         ],
         tested_by: &["outlast-sqlite"],
         built: &["--test", "it"],
-        tests: SQLITE_TESTS,
+        flags: SQLITE_FLAGS,
+        rounds: SQLITE_ROUNDS,
         is_sql: false,
         settings: SQLITE_SETTINGS,
     },
@@ -85,8 +93,8 @@ pub(super) const TARGETS: &[Target] = &[
         files: &[],
         tested_by: &["outlast-sqlite"],
         built: &["--test", "it"],
-        // See `statements::ROUNDS` for the rest.
-        tests: &["--test-threads=8", "--skip=threaded::", "--skip=waiting::others"],
+        flags: SQLITE_FLAGS,
+        rounds: SQLITE_ROUNDS,
         is_sql: true,
         settings: SQLITE_SETTINGS,
     },
@@ -104,8 +112,10 @@ pub(super) const TARGETS: &[Target] = &[
         ],
         // The specification is tested by those who judge stores.
         tested_by: &["outlast-conformance"],
-        built: &["--tests"],
-        tests: &["--", "memory::"],
+        built: &["--test", "it"],
+        flags: &[],
+        // The code of a defect is there to fail a validation.
+        rounds: &[&["memory::"], &["defects::"]],
         is_sql: false,
         settings: &[],
     },
@@ -120,7 +130,8 @@ pub(super) const TARGETS: &[Target] = &[
         ],
         tested_by: &["outlast-runtime"],
         built: &["--lib", "--all-features"],
-        tests: &[],
+        flags: &[],
+        rounds: &[],
         is_sql: false,
         settings: &[],
     },
@@ -136,7 +147,8 @@ pub(super) const TARGETS: &[Target] = &[
         // Seen from the outside, by programs: in the crate that has stores.
         tested_by: &["outlast"],
         built: &["--test", "it", "--all-features"],
-        tests: &["--", "--test-threads=8", "--skip=processes::", "--skip=scenario::", "--skip=performance::"],
+        flags: &["--test-threads=8", "--skip=processes::", "--skip=scenario::", "--skip=performance::"],
+        rounds: &[],
         is_sql: false,
         settings: &[],
     },

@@ -78,7 +78,7 @@ impl Tool {
             command.args(["--test-package", package]);
         }
         command.args(target.built.iter().map(|arg| format!("--cargo-arg={arg}")));
-        command.arg("--").args(target.tests);
+        command.args(["--", "--"]).args(target.tests());
         speed_up(&mut command, target);
         let status = command.status().map_err(|error| format!("cargo-mutants could not be run: {error}"))?;
         match status.code() {

@@ -1,7 +1,5 @@
 //! The files of the repository, read once for all rules.
 
-use std::process::Command;
-
 use super::source::Source;
 use crate::metadata::{self, Package};
 use crate::process;
@@ -37,7 +35,7 @@ impl Repo {
     pub(super) fn load() -> Result<Self, String> {
         let root = process::root();
         let mut files = Vec::new();
-        for path in listed()? {
+        for path in process::files()? {
             match std::fs::read(root.join(&path)) {
                 Ok(bytes) => files.push((path, String::from_utf8(bytes).unwrap_or_default())),
                 // Deleted, but not yet from the index.
@@ -103,18 +101,6 @@ impl File {
 
 fn is_module(path: &str, module: &str) -> bool {
     path.strip_prefix(module).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
-}
-
-/// Tracked files and those that a commit would add.
-fn listed() -> Result<Vec<String>, String> {
-    let mut git = Command::new("git");
-    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(process::root());
-    let output = git.output().map_err(|error| format!("git could not be run: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim_end()));
-    }
-    let paths = String::from_utf8_lossy(&output.stdout);
-    Ok(paths.split('\0').filter(|path| !path.is_empty()).map(str::to_string).collect())
 }
 
 #[cfg(test)]

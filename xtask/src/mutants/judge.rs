@@ -1,0 +1,126 @@
+//! Tests that are built once and judge many mutants: which of them is meant is told to them by a variable.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::ledger::{CAUGHT, Ledger, MISSED, TIMEOUT};
+use super::listed::Mutant;
+use super::target::Target;
+use super::tool;
+use crate::process;
+use crate::stopwatch::Stopwatch;
+
+/// How many mutants are judged at a time: those that hang leave the machine to the others.
+const AT_A_TIME: usize = 4;
+/// Tests hang when they take this much longer than without a mutant, and longer than this.
+const PATIENCE: u32 = 4;
+const LEAST_PATIENCE: Duration = Duration::from_secs(15);
+
+/// A test program and the folder that it expects to run in.
+pub(super) type Tests = (PathBuf, PathBuf);
+
+/// What cargo said when it built the tests of a target in a copy of the sources, or in the sources themselves.
+pub(super) struct Built {
+    pub(super) is_ok: bool,
+    pub(super) messages: Vec<Value>,
+}
+
+pub(super) fn build(target: &Target, root: &Path) -> Result<Built, String> {
+    let mut args = vec!["test", "--no-run", "--message-format=json"];
+    args.extend(target.tested_by.iter().flat_map(|package| ["-p", package]));
+    args.extend(target.built);
+    let mut command = process::cargo(&args);
+    command.current_dir(root);
+    tool::speed_up(&mut command, target);
+    let output = command.stderr(Stdio::null()).output();
+    let output = output.map_err(|error| format!("cargo could not be run: {error}"))?;
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    Ok(Built { is_ok: output.status.success(), messages })
+}
+
+impl Built {
+    /// The test programs, copied to where nobody builds anything else in their place while they are used.
+    pub(super) fn tests(&self, home: &Path) -> Result<Vec<Tests>, String> {
+        let text = |value: &Value| value.as_str().map(PathBuf::from);
+        let mut tests = Vec::new();
+        for message in &self.messages {
+            let (Some(program), Some(manifest)) =
+                (text(&message["executable"]), text(&message["manifest_path"]))
+            else {
+                continue;
+            };
+            let copy = home.join(format!("tests-{}", tests.len()));
+            std::fs::copy(&program, &copy).map_err(|error| format!("{}: {error}", program.display()))?;
+            tests.push((copy, manifest.parent().unwrap_or(&manifest).to_path_buf()));
+        }
+        match tests.is_empty() {
+            true => Err("no tests were built".to_string()),
+            false => Ok(tests),
+        }
+    }
+}
+
+/// Runs all tests for each of the mutants, which come with the value of the variable. What is found is kept one by one.
+pub(super) fn judge<V: AsRef<OsStr> + Sync>(
+    target: &Target,
+    tests: &[Tests],
+    variable: &str,
+    mutants: &[(&Mutant, V)],
+    ledger: &mut Ledger,
+) -> Result<(), String> {
+    let alone = Stopwatch::start();
+    if run(target, tests, Duration::from_secs(600), None) != MISSED {
+        return Err(format!("{}: the tests fail without a mutant", target.name));
+    }
+    let patience = (alone.elapsed() * PATIENCE).max(LEAST_PATIENCE);
+    println!("{}: {} mutants, each for {} s at most", target.name, mutants.len(), patience.as_secs());
+    let (queue, ledger) = (Mutex::new(mutants.iter()), Mutex::new(ledger));
+    let work = || -> Result<(), String> {
+        loop {
+            let next = queue.lock().map_err(|_| "a judge has failed")?.next();
+            let Some((mutant, value)) = next else { return Ok(()) };
+            let outcome = run(target, tests, patience, Some((variable, value.as_ref())));
+            println!("{outcome:<9} {}", mutant.name);
+            let mut ledger = ledger.lock().map_err(|_| "a judge has failed")?;
+            ledger.record(mutant.key.clone(), outcome);
+            ledger.save()?;
+        }
+    };
+    std::thread::scope(|scope| {
+        let judges: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(work)).collect();
+        judges
+            .into_iter()
+            .try_for_each(|judge| judge.join().unwrap_or_else(|_| Err("a judge has failed".into())))
+    })
+}
+
+/// The verdict of the tests: the first round that notices decides.
+fn run(target: &Target, tests: &[Tests], patience: Duration, mutant: Option<(&str, &OsStr)>) -> &'static str {
+    let rounds: &[&[&str]] = if target.rounds.is_empty() { &[&[]] } else { target.rounds };
+    let runs = rounds.iter().flat_map(|round| tests.iter().map(move |tests| (round, tests)));
+    let verdicts = runs.map(|(round, (program, folder))| {
+        // It ends the tests when their time is over, which std cannot.
+        let mut command = Command::new("timeout");
+        command.arg("--kill-after=5").arg(format!("{}", patience.as_secs())).arg(program);
+        command.args(target.flags).args(*round).current_dir(folder);
+        tool::speed_up(&mut command, target);
+        command.envs(mutant);
+        verdict(&mut command)
+    });
+    verdicts.into_iter().find(|verdict| *verdict != MISSED).unwrap_or(MISSED)
+}
+
+fn verdict(command: &mut Command) -> &'static str {
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    match status.map(|status| status.code()) {
+        Ok(Some(0)) => MISSED,
+        Ok(Some(124 | 137)) => TIMEOUT,
+        _ => CAUGHT,
+    }
+}
