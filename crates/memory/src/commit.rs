@@ -348,7 +348,9 @@ impl State {
                     Some(_) if rules.broken(Defect::AbandonLosesDelay) => message.visible_at = now,
                     Some(delay) => message.visible_at = now.saturating_add(saturating_ms(delay)),
                     // One millisecond is enough to lose the place in line.
-                    None if rules.broken(Defect::AbandonRewritesVisibility) => message.visible_at = now + 1,
+                    None if rules.broken(Defect::AbandonRewritesVisibility) => {
+                        message.visible_at = now.saturating_add(1);
+                    }
                     None => {}
                 }
                 message.fetch_at = message.visible_at;
@@ -387,11 +389,11 @@ impl State {
 
 /// A renewed deadline: never earlier than the old one.
 pub(crate) fn renewed(old: u64, extend_for: Duration, now: u64, rules: &Rules) -> u64 {
-    let extend_ms = match rules.broken(Defect::RenewTruncatesToSeconds) {
-        true => extend_for.as_secs() * 1_000,
-        false => saturating_ms(extend_for),
+    let extend_for = match rules.broken(Defect::RenewTruncatesToSeconds) {
+        true => Duration::from_secs(extend_for.as_secs()),
+        false => extend_for,
     };
-    let new = now.saturating_add(extend_ms);
+    let new = now.saturating_add(saturating_ms(extend_for));
     let shortens = rules.broken(Defect::RenewShortens) || rules.broken(Defect::RenewTruncatesToSeconds);
     if shortens { new } else { new.max(old) }
 }

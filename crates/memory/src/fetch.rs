@@ -110,7 +110,7 @@ impl State {
                 if self.start_due(instance).is_some() && !rules.broken(Defect::DelayedStartForgotten) =>
             {
                 // Its start was delayed or given back: what came meanwhile is delivered with it, in order.
-                let again_at = self.start_due(instance).unwrap_or(0).max(ask.now + 1);
+                let again_at = self.start_due(instance).unwrap_or(0).max(ask.now.saturating_add(1));
                 for ordinal in rows {
                     self.messages.update(ordinal, |message| {
                         message.visible_at = again_at;

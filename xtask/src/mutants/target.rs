@@ -38,7 +38,7 @@ const SQLITE_FLAGS: &[&str] = &["--test-threads=4", "--skip=threaded::", "--skip
 /// Without those that start processes, look at files that are no stores, or wait for the machine's own time.
 const SQLITE_ROUNDS: &[&[&str]] =
     &[&["model::", "tokens::"], &["inline::"], &["waiting::", "bad_input::", "mailbox::"]];
-const SQLITE_SETTINGS: &[(&str, &str)] = &[("OUTLAST_MODEL_CASES", "20"), ("OUTLAST_MODEL_SHRINKS", "0")];
+const SQLITE_SETTINGS: &[(&str, &str)] = &[("OUTLAST_MODEL_CASES", "40"), ("OUTLAST_MODEL_SHRINKS", "0")];
 
 pub(super) const TARGETS: &[Target] = &[
     Target {
@@ -111,13 +111,13 @@ pub(super) const TARGETS: &[Target] = &[
             "crates/memory/src/state.rs",
         ],
         // The specification is tested by those who judge stores.
-        tested_by: &["outlast-conformance"],
-        built: &["--test", "it"],
+        tested_by: &["outlast-conformance", "outlast-sqlite"],
+        built: &["--tests"],
         flags: &[],
         // The code of a defect is there to fail a validation.
-        rounds: &[&["memory::"], &["defects::"]],
+        rounds: &[&["memory::", "edges::"], &["model::"], &["defects::"]],
         is_sql: false,
-        settings: &[],
+        settings: SQLITE_SETTINGS,
     },
     Target {
         name: "runtime",

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
 mod defects;
+mod edges;
 mod factory;
 mod null_store;
 #[cfg(feature = "runtime")]
