@@ -74,11 +74,11 @@ fn try_all(
 ) -> Result<(), String> {
     let (chosen, built): (Vec<&Mutant>, Vec<&Mutant>) =
         mutants.iter().partition(|mutant| mutant.spot.is_some());
+    ledger.begin(&built)?;
     if !chosen.is_empty() {
         woven::run(target, home, &chosen, ledger)?;
     }
     if !built.is_empty() {
-        ledger.begin(&built)?;
         tool.run(target, home, &built)?;
         ledger.absorb()?;
     }

@@ -1,9 +1,10 @@
 //! Tests that are built once and judge many mutants: which of them is meant is told to them by a variable.
 
 use std::ffi::OsStr;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -75,7 +76,7 @@ pub(super) fn judge<V: AsRef<OsStr> + Sync>(
     ledger: &mut Ledger,
 ) -> Result<(), String> {
     let alone = Stopwatch::start();
-    if run(target, tests, Duration::from_secs(600), None) != MISSED {
+    if run(target, tests, Duration::from_secs(600), None)? != MISSED {
         return Err(format!("{}: the tests fail without a mutant", target.name));
     }
     let patience = (alone.elapsed() * PATIENCE).max(LEAST_PATIENCE);
@@ -85,7 +86,7 @@ pub(super) fn judge<V: AsRef<OsStr> + Sync>(
         loop {
             let next = queue.lock().map_err(|_| "a judge has failed")?.next();
             let Some((mutant, value)) = next else { return Ok(()) };
-            let outcome = run(target, tests, patience, Some((variable, value.as_ref())));
+            let outcome = run(target, tests, patience, Some((variable, value.as_ref())))?;
             println!("{outcome:<9} {}", mutant.name);
             let mut ledger = ledger.lock().map_err(|_| "a judge has failed")?;
             ledger.record(mutant.key.clone(), outcome);
@@ -100,27 +101,61 @@ pub(super) fn judge<V: AsRef<OsStr> + Sync>(
     })
 }
 
-/// The verdict of the tests: the first round that notices decides.
-fn run(target: &Target, tests: &[Tests], patience: Duration, mutant: Option<(&str, &OsStr)>) -> &'static str {
+/// The verdict of the tests: the first of them that notices decides.
+fn run(
+    target: &Target,
+    tests: &[Tests],
+    patience: Duration,
+    mutant: Option<(&str, &OsStr)>,
+) -> Result<&'static str, String> {
     let rounds: &[&[&str]] = if target.rounds.is_empty() { &[&[]] } else { target.rounds };
-    let runs = rounds.iter().flat_map(|round| tests.iter().map(move |tests| (round, tests)));
-    let verdicts = runs.map(|(round, (program, folder))| {
-        // It ends the tests when their time is over, which std cannot.
-        let mut command = Command::new("timeout");
-        command.arg("--kill-after=5").arg(format!("{}", patience.as_secs())).arg(program);
+    for (round, (program, folder)) in
+        rounds.iter().flat_map(|round| tests.iter().map(move |tests| (round, tests)))
+    {
+        let mut command = Command::new(program);
         command.args(target.flags).args(*round).current_dir(folder);
         tool::speed_up(&mut command, target);
         command.envs(mutant);
-        verdict(&mut command)
-    });
-    verdicts.into_iter().find(|verdict| *verdict != MISSED).unwrap_or(MISSED)
+        let verdict = verdict(&mut command, patience);
+        match verdict.map_err(|error| format!("{}: {error}", program.display()))? {
+            MISSED => {}
+            noticed => return Ok(noticed),
+        }
+    }
+    Ok(MISSED)
 }
 
-fn verdict(command: &mut Command) -> &'static str {
-    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    match status.map(|status| status.code()) {
-        Ok(Some(0)) => MISSED,
-        Ok(Some(124 | 137)) => TIMEOUT,
-        _ => CAUGHT,
+/// Reads what the tests print, and does not wait for others after the first failure.
+fn verdict(command: &mut Command, patience: Duration) -> io::Result<&'static str> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let (sender, told) = mpsc::channel();
+    let reader = child.stdout.take().map(BufReader::new);
+    std::thread::spawn(move || {
+        let mut lines = reader.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
+        let _ = sender.send(lines.any(|line| line.ends_with("... FAILED")));
+    });
+    let outcome = match told.recv_timeout(patience) {
+        Ok(false) => return Ok(if child.wait()?.success() { MISSED } else { CAUGHT }),
+        Ok(true) => CAUGHT,
+        Err(_) => TIMEOUT,
+    };
+    child.kill()?;
+    child.wait()?;
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_failure_decides() {
+        let verdict = |script: &str, patience| {
+            verdict(Command::new("sh").args(["-c", script]), Duration::from_millis(patience)).unwrap()
+        };
+        assert_eq!(verdict("echo test a ... ok", 60_000), MISSED);
+        assert_eq!(verdict("echo test a ... ok; exit 101", 60_000), CAUGHT);
+        assert_eq!(verdict("echo test a ... FAILED; exec sleep 60", 60_000), CAUGHT);
+        assert_eq!(verdict("exec sleep 60", 1), TIMEOUT);
     }
 }

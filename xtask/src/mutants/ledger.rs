@@ -41,7 +41,8 @@ impl Ledger {
         self.outcomes.insert(key, outcome.to_string());
     }
 
-    /// Notes the keys of what is about to run: the sources may have changed when the outcomes are read.
+    /// Notes the keys of what the tool is about to run: the sources may have changed when the outcomes are read. What it
+    /// wrote before was taken over, and would undo what is found meanwhile without it.
     pub(super) fn begin(&self, mutants: &[&Mutant]) -> Result<(), String> {
         let keys: BTreeMap<String, String> =
             mutants.iter().map(|mutant| (mutant.name.clone(), mutant.key.clone())).collect();
@@ -128,6 +129,11 @@ mod tests {
         // The next run begins with an empty page and keeps what is known.
         ledger.begin(&[&mutants[4]]).unwrap();
         assert_eq!(seen(&Ledger::open(&home).unwrap()), seen(&ledger));
+        // What is found without the tool is not undone by what it wrote before.
+        let mut ledger = ledger;
+        ledger.record(mutants[1].key.clone(), CAUGHT);
+        ledger.save().unwrap();
+        assert_eq!(Ledger::open(&home).unwrap().outcome(&mutants[1]), Some(CAUGHT));
         fs::remove_dir_all(&home).unwrap();
     }
 }
