@@ -91,7 +91,9 @@ impl Ledger {
                 Kind::Child
             }
             EventKind::TimerCreated { .. } => Kind::Timer,
-            other if op::what(other).is_some() => Kind::Wait,
+            EventKind::ExternalSubscribed { .. } | EventKind::QueueSubscribed { .. } => Kind::Wait,
+            #[cfg(feature = "replay-version-test")]
+            EventKind::ExternalSubscribed2 { .. } => Kind::Wait,
             _ => return,
         };
         self.schedules.push(Schedule { event_id: event.event_id, kind, answered: false });

@@ -154,9 +154,8 @@ impl State {
             self.waiting -= usize::from(waited);
             return Poll::Ready(raw);
         }
-        match &slot.waker {
-            Some(waker) if waker.will_wake(cx.waker()) => {}
-            Some(_) => slot.waker = Some(cx.waker().clone()),
+        match &mut slot.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
             None => {
                 slot.waker = Some(cx.waker().clone());
                 self.waiting += 1;

@@ -106,9 +106,13 @@ mod tests {
             scope.spawn(move || kept.wake());
         });
         assert!(!alarm.take_woken() && alarm.woken_from_outside() && !alarm.is_kept_by_others());
-        drop(turn);
         let other = Alarm::new();
         other.waker().wake_by_ref();
-        assert!(other.woken_from_outside() && !other.take_woken());
+        assert!(other.woken_from_outside() && !other.take_woken(), "the turn of another one");
+        drop(turn);
+        let alarm = Alarm::new();
+        drop(alarm.enter());
+        alarm.waker().wake_by_ref();
+        assert!(alarm.woken_from_outside() && !alarm.take_woken(), "its turn is over");
     }
 }

@@ -128,19 +128,3 @@ pub(crate) fn describe_event(kind: &EventKind) -> String {
         other => other.type_name().to_string(),
     }
 }
-
-/// What the future of a scheduling event waits for.
-pub(crate) fn what(kind: &EventKind) -> Option<What> {
-    match kind {
-        EventKind::ActivityScheduled { .. } => Some(What::Activity),
-        EventKind::TimerCreated { .. } => Some(What::Timer),
-        EventKind::SubOrchestrationScheduled { .. } => Some(What::Child),
-        EventKind::ExternalSubscribed { name } => Some(What::Signal { name: name.clone() }),
-        EventKind::QueueSubscribed { name } => Some(What::Queue { name: name.clone() }),
-        #[cfg(feature = "replay-version-test")]
-        EventKind::ExternalSubscribed2 { name, topic } => {
-            Some(What::Signal { name: topic::lane(name, topic) })
-        }
-        _ => None,
-    }
-}

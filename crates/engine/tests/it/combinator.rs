@@ -58,6 +58,8 @@ fn the_first_in_history_wins_and_ties_go_to_the_first_argument() {
 fn the_names_of_winners() {
     let first: Either2<u8, u8> = Either2::First(1);
     assert!(first.is_first() && !first.is_second());
+    let second: Either2<u8, u8> = Either2::Second(2);
+    assert!(second.is_second() && !second.is_first());
     assert_eq!((first.index(), Either2::<u8, u8>::Second(2).index()), (0, 1));
     assert_eq!(Either2::<u8, u8>::Second(2).into_tuple(), (1, 2));
     let either3 = [Either3::First(7), Either3::Second(8), Either3::Third(9)];

@@ -136,6 +136,19 @@ fn r9_futures_that_nobody_polls_do_not_count_as_waits() {
 }
 
 #[test]
+fn r9_waits_that_are_over_do_not_count() {
+    // Read, and given up.
+    let mut world = World::new(|ctx, _| async move {
+        ctx.dequeue_event("q").await;
+        ctx.select2(ctx.schedule_activity("A", ""), ctx.schedule_wait("s")).await;
+        std::future::pending().await
+    });
+    assert!(!world.give([]).report.is_parked);
+    assert!(!world.give([enqueue("q", "")]).report.is_parked);
+    assert!(world.give([raise("s", "")]).report.is_parked);
+}
+
+#[test]
 fn r9_channels_between_parts_of_the_code_are_fine() {
     let mut world = World::new(|ctx, _| async move {
         let (send, receive) = tokio::sync::oneshot::channel();

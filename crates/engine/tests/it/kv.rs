@@ -38,6 +38,18 @@ fn writes_are_events_and_reads_are_free() {
 }
 
 #[test]
+fn what_is_in_memory_knows_its_keys() {
+    let mut world = World::new(|ctx, _| async move {
+        ctx.set_kv_value("a", "1");
+        ctx.schedule_activity("A", "").await
+    })
+    .with_key("old", "value", 5);
+    world.give([]);
+    let keys: Vec<String> = world.memory().unwrap().keys().into_keys().collect();
+    assert_eq!(keys, ["a", "old"]);
+}
+
+#[test]
 fn pruning_goes_by_age_in_the_order_of_keys() {
     let mut world = World::new(|ctx, _| async move {
         ctx.set_kv_value("z", "new");

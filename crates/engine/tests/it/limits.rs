@@ -115,6 +115,9 @@ fn l1_an_error_that_is_too_large() {
     let mut world = World::new(|_, _| async move { Err("x".repeat(101)) }).limited(small);
     world.give([]);
     assert!(world.error().starts_with("error of instance 'i' has 101 bytes"), "{}", world.error());
+    let mut world = World::new(|_, _| async move { Err("x".repeat(100)) }).limited(small);
+    world.give([]);
+    assert_eq!(world.error(), "x".repeat(100));
     let mut world = World::new(|_, _| async move { panic!("{}", "ä".repeat(101)) }).limited(small);
     world.give([]);
     assert_eq!(world.error(), format!("orchestration panicked: {}... (202 bytes)", "ä".repeat(50)));
@@ -307,6 +310,13 @@ fn l2_histories_that_are_too_long() {
     assert!(!world.has_ended());
     world.give([done(4, "")]);
     assert!(world.error().contains("bytes, the limits are 50000 and 120"), "{}", world.error());
+    // The bytes that the first one had at its end.
+    let mut world = World::new(code).with_parent().limited(|limits| limits.history_bytes = 219);
+    world.give([]);
+    for id in [2, 4, 6] {
+        world.give([done(id, "")]);
+    }
+    assert!(!world.has_ended());
 }
 
 #[test]
