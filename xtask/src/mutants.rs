@@ -52,7 +52,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
                 Show::Survivors => report::print_survivors(&chosen, &ledger),
                 Show::Nothing if chosen.is_empty() => println!("{}: nothing is left to try", target.name),
                 Show::Nothing if target.is_sql => statements::run(target, &home, &chosen, &mut ledger)?,
-                Show::Nothing => try_all(&tool, target, &home, &chosen, &mut ledger)?,
+                Show::Nothing => try_all(&tool, target, &home, &mutants, &chosen, &mut ledger)?,
             }
         }
         figures.push((target.name, Figures::of(&mutants, &ledger)));
@@ -69,14 +69,15 @@ fn try_all(
     tool: &Tool,
     target: &Target,
     home: &Path,
-    mutants: &[&Mutant],
+    mutants: &[Mutant],
+    chosen: &[&Mutant],
     ledger: &mut Ledger,
 ) -> Result<(), String> {
     let (chosen, built): (Vec<&Mutant>, Vec<&Mutant>) =
-        mutants.iter().partition(|mutant| mutant.spot.is_some());
+        chosen.iter().partition(|mutant| mutant.spot.is_some());
     ledger.begin(&built)?;
     if !chosen.is_empty() {
-        woven::run(target, home, &chosen, ledger)?;
+        woven::run(target, home, mutants, &chosen, ledger)?;
     }
     if !built.is_empty() {
         tool.run(target, home, &built)?;

@@ -148,7 +148,7 @@ pub(super) const TARGETS: &[Target] = &[
         tested_by: &["outlast"],
         built: &["--test", "it", "--all-features"],
         flags: &["--test-threads=8", "--skip=processes::", "--skip=scenario::", "--skip=performance::"],
-        rounds: &[],
+        rounds: &[&["weakness::", "shutdown::"], &["bad_input::"]],
         is_sql: false,
         settings: &[],
     },

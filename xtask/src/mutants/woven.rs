@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::choice::{self, Spot};
+use super::fences;
 use super::judge::{self, Built};
 use super::ledger::{Ledger, UNVIABLE};
 use super::listed::Mutant;
@@ -18,14 +19,17 @@ use crate::process;
 /// A compiler tells of names first, then of types, then of borrows: not much more than three rounds.
 const MOST_BUILDS: usize = 12;
 
+/// Tries the chosen ones. All are woven, so that nothing is built again for another choice.
 pub(super) fn run(
     target: &Target,
     home: &Path,
-    mutants: &[&Mutant],
+    mutants: &[Mutant],
+    chosen: &[&Mutant],
     ledger: &mut Ledger,
 ) -> Result<(), String> {
     let copy = Copy { root: home.join("sources"), door: format!("{}/src/lib.rs", target.folder()) };
-    let mut left: BTreeMap<usize, &Mutant> = (1..).zip(mutants.iter().copied()).collect();
+    let mut left: BTreeMap<usize, &Mutant> = (1..).zip(mutants).collect();
+    left.retain(|_, mutant| mutant.spot.is_some() && ledger.outcome(mutant) != Some(UNVIABLE));
     copy.follow(mutants)?;
     let mut files: BTreeMap<String, Lines> = BTreeMap::new();
     for _ in 0..MOST_BUILDS {
@@ -35,8 +39,12 @@ pub(super) fn run(
         let built = judge::build(target, &copy.root)?;
         if built.is_ok {
             ledger.save()?;
-            let numbered: Vec<(&Mutant, String)> =
-                left.iter().map(|(number, mutant)| (*mutant, number.to_string())).collect();
+            let wanted: BTreeSet<&str> = chosen.iter().map(|mutant| mutant.key.as_str()).collect();
+            let wanted = left.iter().filter(|(_, mutant)| wanted.contains(mutant.key.as_str()));
+            let mut numbered: Vec<(&Mutant, String)> =
+                wanted.map(|(number, mutant)| (*mutant, number.to_string())).collect();
+            // What matters most is known first, if the run is stopped.
+            numbered.sort_by_key(|(mutant, _)| !fences::guards(mutant));
             return judge::judge(target, &built.tests(home)?, choice::VARIABLE, &numbered, ledger);
         }
         let broken = unviable(&built, &files);
@@ -65,12 +73,12 @@ struct Copy {
 
 impl Copy {
     /// The files that are not as in the workspace.
-    fn files(&self, mutants: &[&Mutant]) -> BTreeSet<String> {
+    fn files(&self, mutants: &[Mutant]) -> BTreeSet<String> {
         mutants.iter().map(|mutant| mutant.file.clone()).chain([self.door.clone()]).collect()
     }
 
     /// Makes the others what they are in the workspace. What is the same is not touched, so that it is not built again.
-    fn follow(&self, mutants: &[&Mutant]) -> Result<(), String> {
+    fn follow(&self, mutants: &[Mutant]) -> Result<(), String> {
         let woven = self.files(mutants);
         for file in process::files()?.iter().filter(|file| !woven.contains(*file)) {
             // A file that was deleted is listed until its deletion is committed.

@@ -1,7 +1,8 @@
 //! Continue-as-new (spec runtime 5).
 
 use crate::kit::*;
-use outlast_engine::OrchestrationContext;
+use outlast_engine::{Ended, OrchestrationContext, Past};
+use outlast_model::EventKind;
 use std::time::Duration;
 
 #[test]
@@ -185,4 +186,11 @@ fn reports_say_how_it_began() {
     world.next_execution();
     let report = world.give([]).report;
     assert_eq!((report.started, report.execution_id), (Some("continueAsNew"), 2));
+}
+
+#[test]
+fn the_first_continuation_counts() {
+    let continued = |input: &str| plain(EventKind::OrchestrationContinuedAsNew { input: input.to_string() });
+    let past = Past::of_history(&history("0.1.32", vec![started("in"), continued("a"), continued("b")]));
+    assert_eq!(past.ended, Some(Ended::Continued { input: "a".to_string() }));
 }

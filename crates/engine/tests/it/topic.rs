@@ -1,7 +1,7 @@
 //! Events with a topic, which play a newer contract in tests.
 
 use crate::kit::*;
-use outlast_model::WorkItem;
+use outlast_model::{EventKind, WorkItem};
 
 fn raise2(topic: &str, data: &str) -> Message {
     let text = |text: &str| text.to_string();
@@ -28,4 +28,13 @@ fn an_event_needs_a_wait_of_its_name_and_topic() {
     world.forget();
     world.give([raise2("a", "event")]);
     assert!(format!("{:?}", world.history.last()).contains("event plain"));
+}
+
+#[test]
+fn another_topic_is_another_wait() {
+    let recorded = plain(EventKind::ExternalSubscribed2 { name: "s".to_string(), topic: "a".to_string() });
+    let mut world = World::new(|ctx, _| async move { Ok(ctx.schedule_wait2("s", "b").await) })
+        .stored(history("0.1.32", vec![started("in"), recorded]));
+    world.give([]);
+    assert!(world.error().contains("schedule mismatch: event 2"), "{}", world.error());
 }
