@@ -1,7 +1,6 @@
 //! What the events of an execution add up to, whatever its code does: which operations were asked for, which were
 //! answered, which are open. Kept up to date event by event, so that no turn looks at the whole history.
 
-use crate::op;
 use crate::opening::Ended;
 use outlast_model::{Event, EventKind, build_child_instance_id};
 use std::collections::{BTreeMap, BTreeSet};

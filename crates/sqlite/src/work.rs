@@ -227,8 +227,8 @@ pub(crate) fn abandon(
     ignore_attempt: bool,
 ) -> Result<()> {
     let Some((id, _, secret)) = row_of(token) else { return refused(token) };
-    let visible_at = cx.now.saturating_add(delay.map_or(0, saturating_ms));
-    let delayed = visible_at > cx.now;
+    let delay_ms = delay.map_or(0, saturating_ms);
+    let (visible_at, delayed) = (cx.now.saturating_add(delay_ms), delay_ms != 0);
     let given_back = (id, secret, column(visible_at), delayed, i64::from(ignore_attempt));
     if cx.db.run(sql::ABANDON_WORK, given_back)? != 1 {
         return refused(token);

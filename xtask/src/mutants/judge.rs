@@ -76,8 +76,9 @@ pub(super) fn judge<V: AsRef<OsStr> + Sync>(
     ledger: &mut Ledger,
 ) -> Result<(), String> {
     let alone = Stopwatch::start();
-    if run(target, tests, Duration::from_secs(600), None)? != MISSED {
-        return Err(format!("{}: the tests fail without a mutant", target.name));
+    let (outcome, who) = run(target, tests, Duration::from_secs(600), None)?;
+    if outcome != MISSED {
+        return Err(format!("{}: the tests fail without a mutant: {who}", target.name));
     }
     let patience = (alone.elapsed() * PATIENCE).max(LEAST_PATIENCE);
     println!("{}: {} mutants, each for {} s at most", target.name, mutants.len(), patience.as_secs());
@@ -86,8 +87,8 @@ pub(super) fn judge<V: AsRef<OsStr> + Sync>(
         loop {
             let next = queue.lock().map_err(|_| "a judge has failed")?.next();
             let Some((mutant, value)) = next else { return Ok(()) };
-            let outcome = run(target, tests, patience, Some((variable, value.as_ref())))?;
-            println!("{outcome:<9} {}", mutant.name);
+            let (outcome, who) = run(target, tests, patience, Some((variable, value.as_ref())))?;
+            println!("{outcome:<9} {} {who}", mutant.name);
             let mut ledger = ledger.lock().map_err(|_| "a judge has failed")?;
             ledger.record(mutant.key.clone(), outcome);
             ledger.save()?;
@@ -107,7 +108,7 @@ fn run(
     tests: &[Tests],
     patience: Duration,
     mutant: Option<(&str, &OsStr)>,
-) -> Result<&'static str, String> {
+) -> Result<Verdict, String> {
     let rounds: &[&[&str]] = if target.rounds.is_empty() { &[&[]] } else { target.rounds };
     for (round, (program, folder)) in
         rounds.iter().flat_map(|round| tests.iter().map(move |tests| (round, tests)))
@@ -118,30 +119,42 @@ fn run(
         command.envs(mutant);
         let verdict = verdict(&mut command, patience);
         match verdict.map_err(|error| format!("{}: {error}", program.display()))? {
-            MISSED => {}
+            (MISSED, _) => {}
             noticed => return Ok(noticed),
         }
     }
-    Ok(MISSED)
+    Ok((MISSED, String::new()))
 }
 
+/// An outcome, and what the test said that decided it.
+type Verdict = (&'static str, String);
+
 /// Reads what the tests print, and does not wait for others after the first failure.
-fn verdict(command: &mut Command, patience: Duration) -> io::Result<&'static str> {
+fn verdict(command: &mut Command, patience: Duration) -> io::Result<Verdict> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let (sender, told) = mpsc::channel();
     let reader = child.stdout.take().map(BufReader::new);
-    std::thread::spawn(move || {
-        let mut lines = reader.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
-        let _ = sender.send(lines.any(|line| line.ends_with("... FAILED")));
-    });
-    let outcome = match told.recv_timeout(patience) {
-        Ok(false) => return Ok(if child.wait()?.success() { MISSED } else { CAUGHT }),
-        Ok(true) => CAUGHT,
-        Err(_) => TIMEOUT,
-    };
-    child.kill()?;
-    child.wait()?;
-    Ok(outcome)
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut lines = reader.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
+            let _ = sender.send(lines.find(|line| line.ends_with("... FAILED")));
+        });
+        let verdict = match told.recv_timeout(patience) {
+            Ok(None) => {
+                let status = child.wait()?;
+                return Ok(match status.success() {
+                    true => (MISSED, String::new()),
+                    false => (CAUGHT, status.to_string()),
+                });
+            }
+            Ok(Some(line)) => (CAUGHT, line),
+            Err(_) => (TIMEOUT, String::new()),
+        };
+        // The reader ends with it.
+        child.kill()?;
+        child.wait()?;
+        Ok(verdict)
+    })
 }
 
 #[cfg(test)]
@@ -151,7 +164,7 @@ mod tests {
     #[test]
     fn the_first_failure_decides() {
         let verdict = |script: &str, patience| {
-            verdict(Command::new("sh").args(["-c", script]), Duration::from_millis(patience)).unwrap()
+            verdict(Command::new("sh").args(["-c", script]), Duration::from_millis(patience)).unwrap().0
         };
         assert_eq!(verdict("echo test a ... ok", 60_000), MISSED);
         assert_eq!(verdict("echo test a ... ok; exit 101", 60_000), CAUGHT);

@@ -133,10 +133,10 @@ mod tests {
                 "replacement": "!=",
             })
         };
-        let spot = super::spot(&mutant("-> bool"), source).unwrap();
-        assert_eq!((&source[spot.place], &source[spot.function]), ("==", source.lines().nth(1).unwrap()));
-        assert!(super::spot(&mutant("-> impl Sized"), source).is_none());
-        assert!(super::spot(&json!({"span": at(1, 1, 2), "replacement": ""}), source).is_none());
+        let found = spot(&mutant("-> bool"), source).unwrap();
+        assert_eq!((&source[found.place], &source[found.function]), ("==", source.lines().nth(1).unwrap()));
+        assert!(spot(&mutant("-> impl Sized"), source).is_none());
+        assert!(spot(&json!({"span": at(1, 1, 2), "replacement": ""}), source).is_none());
     }
 
     #[test]

@@ -15,7 +15,6 @@ pub(crate) mod timer;
 #[cfg(feature = "replay-version-test")]
 pub(crate) mod topic;
 
-use crate::state::What;
 use outlast_model::{Action, EventKind};
 
 /// The event that a decision becomes; `None` for continue-as-new, which ends the execution instead.
