@@ -1,0 +1,35 @@
+//! What every program of `cargo xtask bench compare` has in common: the line of arguments, the line of JSON that it
+//! answers with, and a few figures.
+//!
+//! This folder is compiled into `outlast-bench` and into the peers, which are outside of the workspace.
+
+mod args;
+mod outcome;
+mod spread;
+
+pub(crate) use args::Args;
+pub(crate) use outcome::Outcome;
+pub(crate) use spread::{ms, percentile, steps};
+
+use std::future::Future;
+use std::process::ExitCode;
+
+/// Runs one scenario and prints its result.
+pub(crate) fn answer(outcome: Result<Outcome, String>) -> ExitCode {
+    match outcome {
+        Ok(outcome) => {
+            println!("{}", outcome.line());
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The same threads for all sides, whatever the machine.
+pub(crate) fn on_two_threads<T>(work: impl Future<Output = T>) -> T {
+    let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    threads.expect("a tokio runtime").block_on(work)
+}
