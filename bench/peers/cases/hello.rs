@@ -1,31 +1,45 @@
 //! Orchestrations of one activity.
 
-use super::args::Args;
-use super::ms;
-use super::world::{World, instance, start, wait};
-use serde_json::{Value, json};
+use super::tally::Tally;
+use super::world::{World, greeting, instance, start, wait};
+use crate::measure::{Args, Outcome, ms, percentile};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-pub(super) async fn backlog(world: &World, args: &Args) -> Value {
-    let drained = world.backlog("Hello", args, args.count).await;
-    json!({
-        "per_second": drained.ended as f64 / drained.time.as_secs_f64(),
-        "failed": drained.failed,
-        "unfinished": drained.unfinished,
-    })
+const PER_SECOND: &str = "orchestrations/s";
+
+/// All are started as fast as a few clients can.
+pub(super) async fn backlog(world: &World, args: &Args) -> Result<Outcome, String> {
+    drain(world, args, "throughput").await
+}
+
+/// The same, with the dispatchers in the name of the figure: the places of a curve.
+pub(super) async fn sweep(world: &World, args: &Args) -> Result<Outcome, String> {
+    drain(world, args, &format!("throughput_at_{}", world.dispatchers)).await
+}
+
+async fn drain(world: &World, args: &Args, metric: &str) -> Result<Outcome, String> {
+    let count = args.number("--count", 400)?;
+    let mut outcome = Outcome::new(world.durability, count);
+    let tally = Tally::begin(world);
+    let time = world.backlog("Hello", count).await;
+    tally.end(world, &mut outcome, count, "per orchestration");
+    world.census(&mut outcome, greeting).await;
+    outcome.figure(metric, outcome.completed as f64 / time.as_secs_f64(), PER_SECOND);
+    Ok(outcome)
 }
 
 /// Each of the clients starts the next one when it has seen the end of its last one.
-pub(super) async fn closed(world: &World, args: &Args) -> Value {
-    let (count, time, limit) = (args.count, args.time, args.limit);
+pub(super) async fn closed(world: &World, args: &Args) -> Result<Outcome, String> {
+    let (count, in_flight) = (args.number("--count", 400)?, args.number("--in-flight", 16)?);
+    let time = Duration::from_secs(args.number("--seconds", 10)?);
     let next = Arc::new(AtomicUsize::new(0));
     let begun = Instant::now();
     let mut clients = JoinSet::new();
-    for _ in 0..args.in_flight {
-        let (client, next) = (world.client.clone(), Arc::clone(&next));
+    for _ in 0..in_flight {
+        let (client, next, limit) = (world.client.clone(), Arc::clone(&next), world.limit);
         clients.spawn(async move {
             let mut runs = Vec::new();
             while begun.elapsed() < time {
@@ -35,47 +49,63 @@ pub(super) async fn closed(world: &World, args: &Args) -> Value {
                 }
                 let started = Instant::now();
                 start(&client, &instance(number), "Hello", &number.to_string()).await;
-                runs.push((wait(&client, &instance(number), limit).await, started.elapsed()));
+                let output = wait(&client, &instance(number), limit).await;
+                runs.push(Run { number, output, time: started.elapsed() });
             }
             runs
         });
     }
     let mut runs = Vec::new();
     while let Some(of_one) = clients.join_next().await {
-        runs.extend(of_one.expect("a client does not panic"));
+        runs.extend(of_one.map_err(|error| error.to_string())?);
     }
-    report(runs, begun.elapsed())
+    let time = begun.elapsed();
+    let mut outcome = report(world, &runs);
+    outcome.figure("throughput", outcome.completed as f64 / time.as_secs_f64(), PER_SECOND);
+    Ok(outcome)
 }
 
-/// One at a time, with pauses of uneven length so that no polling falls into step with them.
-pub(super) async fn idle(world: &World, args: &Args) -> Value {
-    let begun = Instant::now();
+pub(super) async fn idle(world: &World, args: &Args) -> Result<Outcome, String> {
+    let count = args.number("--count", 50)?;
+    let tally = Tally::begin(world);
+    let runs = one_by_one(world, 0..count, 20).await;
+    let mut outcome = report(world, &runs);
+    tally.end(world, &mut outcome, count, "per orchestration");
+    Ok(outcome)
+}
+
+/// How one orchestration went, as its client saw it.
+pub(super) struct Run {
+    number: usize,
+    output: Option<String>,
+    pub(super) time: Duration,
+}
+
+impl Run {
+    pub(super) fn count(&self, outcome: &mut Outcome) {
+        outcome.ended(self.output.as_deref(), &greeting(self.number));
+    }
+}
+
+/// One at a time, with pauses of at least so many ms and of uneven length, so that no polling falls into step with them.
+pub(super) async fn one_by_one(world: &World, numbers: std::ops::Range<usize>, pause_ms: u64) -> Vec<Run> {
     let mut runs = Vec::new();
-    for number in 0..args.count {
-        tokio::time::sleep(Duration::from_millis(20 + number as u64 * 37 % 100)).await;
+    for number in numbers {
+        let uneven = pause_ms + number as u64 * 37 % (5 * pause_ms);
+        tokio::time::sleep(Duration::from_millis(uneven)).await;
         let started = Instant::now();
         start(&world.client, &instance(number), "Hello", &number.to_string()).await;
-        runs.push((wait(&world.client, &instance(number), args.limit).await, started.elapsed()));
+        let output = wait(&world.client, &instance(number), world.limit).await;
+        runs.push(Run { number, output, time: started.elapsed() });
     }
-    report(runs, begun.elapsed())
+    runs
 }
 
-fn report(runs: Vec<(Option<bool>, Duration)>, time: Duration) -> Value {
-    let how_many = |end| runs.iter().filter(|(found, _)| *found == end).count();
-    let (completed, failed, unfinished) = (how_many(Some(true)), how_many(Some(false)), how_many(None));
-    let mut latencies: Vec<f64> = runs.iter().map(|(_, latency)| ms(*latency)).collect();
-    latencies.sort_by(f64::total_cmp);
-    json!({
-        "per_second": completed as f64 / time.as_secs_f64(),
-        "p50_ms": percentile(&latencies, 50),
-        "p99_ms": percentile(&latencies, 99),
-        "failed": failed,
-        "unfinished": unfinished,
-    })
-}
-
-/// Of sorted values, the smallest that this many per cent do not exceed.
-fn percentile(sorted: &[f64], percent: usize) -> f64 {
-    let rank = (sorted.len() * percent).div_ceil(100).max(1);
-    sorted[rank - 1]
+fn report(world: &World, runs: &[Run]) -> Outcome {
+    let mut outcome = Outcome::new(world.durability, runs.len());
+    runs.iter().for_each(|run| run.count(&mut outcome));
+    let times: Vec<f64> = runs.iter().map(|run| ms(run.time)).collect();
+    outcome.figure("p50", percentile(&times, 50), "ms");
+    outcome.figure("p99", percentile(&times, 99), "ms");
+    outcome
 }

@@ -1,68 +1,59 @@
-//! The cases of `cargo xtask bench compare`, written once: this folder is compiled against `duroxide` by the peer's
+//! The scenarios of `cargo xtask bench compare`, written once: this folder is compiled against `duroxide` by the peer's
 //! package and against Outlast, under the same name, by `outlast-bench`. Both sides run the very same program.
+//! What differs between them is the module `side` of each.
 //!
-//! A process runs one case on a fresh store and prints one line of JSON.
+//! A process runs one scenario on a fresh store and prints one line of JSON.
 
-mod args;
-mod chain;
+mod asleep;
 mod hello;
+mod many;
+mod one;
 mod progress;
+mod tally;
+pub(crate) mod usage;
 mod world;
 
-use args::Args;
+use crate::measure::{Args, Outcome, answer, on_two_threads};
+use crate::side;
 use std::process::ExitCode;
 use world::World;
 
-const HELP: &str = "\
-CASE [OPTIONS], where CASE is one of
+/// The options of the scenarios; those of the store belong to the side.
+///
+/// `--poll-ms` is `dispatcher_min_poll_interval`; `--limit-s` is when a scenario gives up; `--seconds` is how long one
+/// that is bounded by time takes.
+const OPTIONS: &[&str] = &[
+    "--dir",
+    "--dispatchers",
+    "--count",
+    "--steps",
+    "--in-flight",
+    "--samples",
+    "--seconds",
+    "--limit-s",
+    "--poll-ms",
+];
 
-  hello-backlog   --count orchestrations of one activity, started at once: orchestrations/s
-  hello-closed    the same, --in-flight at a time, until --count or --seconds
-  hello-idle      the same, one at a time on an idle runtime: ms as the client sees it
-  chain-one       one orchestration of --steps activities, one after the other: ms per step
-  chain-many      --count orchestrations of --steps activities each: steps/s
-
-  --store file|memory   default: file
-  --dir PATH            where the file goes; default: the current folder
-  --dispatchers N       for orchestrations, and as many for activities; default: 2
-  --count N             default: 400
-  --steps N             default: 10
-  --in-flight N         default: 16
-  --seconds N           when hello-closed stops to start new ones; default: 10
-  --limit-s N           when a case gives up; default: 120
-  --poll-ms N           dispatcher_min_poll_interval; default: that of the runtime";
-
-/// Runs the case that the arguments name.
+/// Runs the scenario that the arguments name.
 pub(crate) fn main(args: impl Iterator<Item = String>) -> ExitCode {
-    match Args::parse(args) {
-        Ok(args) => {
-            // The same threads for both sides, whatever the machine.
-            let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-            println!("{}", threads.expect("a tokio runtime").block_on(run(&args)));
-            ExitCode::SUCCESS
-        }
-        Err(message) => {
-            eprintln!("{message}\n\n{HELP}");
-            ExitCode::from(2)
-        }
-    }
+    let known = [OPTIONS, side::OPTIONS].concat();
+    answer(Args::parse(args, &known).and_then(|args| on_two_threads(run(&args))))
 }
 
-async fn run(args: &Args) -> serde_json::Value {
-    let world = World::open(args).await;
-    let mut result = match args.case.as_str() {
-        "hello-backlog" => hello::backlog(&world, args).await,
+async fn run(args: &Args) -> Result<Outcome, String> {
+    let world = World::open(args).await?;
+    let outcome = match args.scenario.as_str() {
+        "hello" => hello::backlog(&world, args).await,
+        "sweep" => hello::sweep(&world, args).await,
         "hello-closed" => hello::closed(&world, args).await,
         "hello-idle" => hello::idle(&world, args).await,
-        "chain-one" => chain::one(&world, args).await,
-        _ => chain::many(&world, args).await,
+        "chains" => many::run(&world, args, "Chain").await,
+        "fan-outs" => many::run(&world, args, "FanOut").await,
+        "long-chain" => one::chain(&world, args).await,
+        "wide-fan-out" => one::fan_out(&world, args).await,
+        "asleep" => asleep::run(&world, args).await,
+        other => Err(format!("unknown scenario '{other}'")),
     };
-    result["case"] = args.case.as_str().into();
-    result["dispatchers"] = args.dispatchers.into();
     world.close().await;
-    result
-}
-
-fn ms(time: std::time::Duration) -> f64 {
-    time.as_secs_f64() * 1e3
+    outcome
 }

@@ -31,18 +31,18 @@ impl Progress {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Said before the first instance is started.
+    /// Said before the first instance of a backlog is started.
     pub(super) fn expect(&self, count: usize) {
-        self.state().expected = count;
+        *self.state() = State { expected: count, ..State::default() };
     }
 
-    /// An activity of a chain runs.
+    /// An activity of a chain or of a fan-out runs.
     pub(super) fn step(&self) {
         self.state().steps.push(Instant::now());
     }
 
-    /// An orchestration is about to return. What is not a number is the warm-up.
-    pub(super) fn end(&self, number: &str) {
+    /// An orchestration is about to return, or to sleep. What is not a number is the warm-up.
+    pub(super) fn reached(&self, number: &str) {
         let Ok(number) = number.parse() else { return };
         let mut state = self.state();
         if state.known.insert(number) {
@@ -53,11 +53,15 @@ impl Progress {
         }
     }
 
-    pub(super) fn ended(&self) -> usize {
+    fn ended(&self) -> usize {
         self.state().order.len()
     }
 
-    /// When the activities of a chain ran.
+    pub(super) fn knows(&self, number: usize) -> bool {
+        self.state().known.contains(&number)
+    }
+
+    /// When the activities ran.
     pub(super) fn steps(&self) -> Vec<Instant> {
         self.state().steps.clone()
     }

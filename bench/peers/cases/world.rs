@@ -1,9 +1,8 @@
-//! A store, a runtime on it with the two programs, and a client.
+//! A store, a runtime on it with the programs, and a client.
 
-use super::args::Args;
 use super::progress::Progress;
-use duroxide::providers::Provider;
-use duroxide::providers::sqlite::SqliteProvider;
+use crate::measure::{Args, Outcome};
+use crate::side;
 use duroxide::runtime::Runtime;
 use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::{
@@ -17,9 +16,18 @@ use tokio::task::JoinSet;
 /// Clients that start a backlog.
 const STARTERS: usize = 8;
 
+/// Longer than any scenario.
+const NIGHT: Duration = Duration::from_secs(24 * 3600);
+
 pub(super) struct World {
     pub(super) client: Client,
     pub(super) progress: Arc<Progress>,
+    pub(super) durability: &'static str,
+    pub(super) counts: side::Counts,
+    /// Most bytes of suspended executions that the runtime keeps in memory, if it keeps any.
+    pub(super) cache_bound: Option<usize>,
+    pub(super) dispatchers: usize,
+    pub(super) limit: Duration,
     runtime: Arc<Runtime>,
 }
 
@@ -28,33 +36,40 @@ pub(super) fn instance(number: usize) -> String {
     format!("case-{number:06}")
 }
 
+/// The output of the hello with this number.
+pub(super) fn greeting(number: usize) -> String {
+    format!("hello, {number}")
+}
+
+/// The output of an orchestration that adds up the results of its steps, which are their numbers.
+pub(super) fn sum(steps: usize) -> String {
+    (0..steps).sum::<usize>().to_string()
+}
+
 impl World {
     /// Opens a fresh store, starts the runtime and runs one orchestration, so that no case pays for the first of all.
-    pub(super) async fn open(args: &Args) -> Self {
-        let store: Arc<dyn Provider> = if args.in_memory {
-            Arc::new(SqliteProvider::new_in_memory().await.expect("a store in memory"))
-        } else {
-            let path = args.dir.join("case.db");
-            let url = format!("sqlite:{}?mode=rwc", path.display());
-            Arc::new(SqliteProvider::new(&url, None).await.expect("a store in a file"))
-        };
-        let progress = Arc::new(Progress::default());
+    pub(super) async fn open(args: &Args) -> Result<Self, String> {
+        let side::Store { provider, durability, counts } = side::open(args).await?;
+        let dispatchers = args.number("--dispatchers", 2)?;
         let mut options = RuntimeOptions {
-            orchestration_concurrency: args.dispatchers,
-            worker_concurrency: args.dispatchers,
+            orchestration_concurrency: dispatchers,
+            worker_concurrency: dispatchers,
             ..RuntimeOptions::default()
         };
-        if let Some(poll) = args.poll {
-            options.dispatcher_min_poll_interval = poll;
+        if let poll @ 1.. = args.number("--poll-ms", 0)? {
+            options.dispatcher_min_poll_interval = Duration::from_millis(poll);
         }
+        let cache_bound = side::cache(&mut options, args)?;
+        let progress = Arc::new(Progress::default());
         let activities = activities(&progress);
-        let orchestrations = orchestrations(&progress, args.steps);
+        let orchestrations = orchestrations(&progress, args.number("--steps", 10)?);
         let runtime =
-            Runtime::start_with_options(Arc::clone(&store), activities, orchestrations, options).await;
-        let world = Self { client: Client::new(store), progress, runtime };
-        start(&world.client, "warm-up", "Hello", "warm-up").await;
-        wait(&world.client, "warm-up", args.limit).await;
-        world
+            Runtime::start_with_options(Arc::clone(&provider), activities, orchestrations, options).await;
+        let limit = Duration::from_secs(args.number("--limit-s", 120)?);
+        let client = Client::new(provider);
+        start(&client, "warm-up", "Hello", "warm-up").await;
+        wait(&client, "warm-up", limit).await.ok_or("the first orchestration did not end")?;
+        Ok(Self { client, progress, durability, counts, cache_bound, dispatchers, limit, runtime })
     }
 
     pub(super) async fn close(self) {
@@ -62,9 +77,40 @@ impl World {
     }
 
     /// Starts this many instances as fast as a few clients can, and waits until the last one is durably over.
-    pub(super) async fn backlog(&self, orchestration: &'static str, args: &Args, count: usize) -> Drained {
+    pub(super) async fn backlog(&self, orchestration: &'static str, count: usize) -> Duration {
         self.progress.expect(count);
         let begun = Instant::now();
+        self.start_all(orchestration, count).await;
+        // Turns that are not yet committed when the last orchestration says that it has ended.
+        let tail = 2 * self.dispatchers;
+        self.progress.drained(&self.client, begun, self.limit, tail).await
+    }
+
+    /// Starts instances that wait for a timer; returns how many of them do.
+    pub(super) async fn sleepers(&self, count: usize) -> usize {
+        self.progress.expect(count);
+        let begun = Instant::now();
+        self.start_all("Sleep", count).await;
+        let mut asleep = 0;
+        for number in 0..count {
+            while !self.is_asleep(number).await && begun.elapsed() < self.limit {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            asleep += usize::from(self.is_asleep(number).await);
+        }
+        asleep
+    }
+
+    /// It has reached its timer, and the turn that did so is committed.
+    async fn is_asleep(&self, number: usize) -> bool {
+        self.progress.knows(number)
+            && matches!(
+                self.client.get_orchestration_status(&instance(number)).await,
+                Ok(OrchestrationStatus::Running { .. })
+            )
+    }
+
+    async fn start_all(&self, orchestration: &'static str, count: usize) {
         let mut starters = JoinSet::new();
         for first in 0..STARTERS {
             let client = self.client.clone();
@@ -75,35 +121,20 @@ impl World {
             });
         }
         while starters.join_next().await.is_some() {}
-        // Turns that are not yet committed when the last orchestration says that it has ended.
-        let tail = 2 * args.dispatchers;
-        let time = self.progress.drained(&self.client, begun, args.limit, tail).await;
-        let ended = self.progress.ended();
-        let (completed, failed) = self.census(count).await;
-        Drained { time, ended, failed, unfinished: count - completed - failed }
     }
 
-    /// How many instances completed, and how many failed.
-    async fn census(&self, count: usize) -> (usize, usize) {
-        let (mut completed, mut failed) = (0, 0);
-        for number in 0..count {
+    /// Looks at the output of every instance of a backlog.
+    pub(super) async fn census(&self, outcome: &mut Outcome, right: impl Fn(usize) -> String) {
+        for number in 0..outcome.expected {
             match self.client.get_orchestration_status(&instance(number)).await {
-                Ok(OrchestrationStatus::Completed { .. }) => completed += 1,
-                Ok(OrchestrationStatus::Failed { .. }) => failed += 1,
+                Ok(OrchestrationStatus::Completed { output, .. }) => {
+                    outcome.ended(Some(&output), &right(number));
+                }
+                Ok(OrchestrationStatus::Failed { .. }) => outcome.ended(None, ""),
                 _ => {}
             }
         }
-        (completed, failed)
     }
-}
-
-/// How a backlog went.
-pub(super) struct Drained {
-    pub(super) time: Duration,
-    /// Orchestrations that reached their end.
-    pub(super) ended: usize,
-    pub(super) failed: usize,
-    pub(super) unfinished: usize,
 }
 
 /// Starts an instance; an overloaded store may refuse for a while.
@@ -113,13 +144,13 @@ pub(super) async fn start(client: &Client, instance: &str, orchestration: &str, 
     }
 }
 
-/// Waits as any client does; says whether the instance completed, or nothing if it did not end in time.
-pub(super) async fn wait(client: &Client, instance: &str, limit: Duration) -> Option<bool> {
+/// Waits as any client does; returns the output, or nothing if the instance failed or did not end in time.
+pub(super) async fn wait(client: &Client, instance: &str, limit: Duration) -> Option<String> {
     let begun = Instant::now();
     loop {
         match client.wait_for_orchestration(instance, limit.saturating_sub(begun.elapsed())).await {
-            Ok(status) => return Some(matches!(status, OrchestrationStatus::Completed { .. })),
-            Err(ClientError::Timeout) => return None,
+            Ok(OrchestrationStatus::Completed { output, .. }) => return Some(output),
+            Ok(_) | Err(ClientError::Timeout) => return None,
             Err(error) => retry(error).await,
         }
     }
@@ -142,26 +173,51 @@ fn activities(progress: &Arc<Progress>) -> ActivityRegistry {
 }
 
 fn orchestrations(progress: &Arc<Progress>, steps: usize) -> OrchestrationRegistry {
-    let (hello, chain) = (Arc::clone(progress), Arc::clone(progress));
+    let [hello, chain, fan_out, sleep] = [(); 4].map(|()| Arc::clone(progress));
     OrchestrationRegistry::builder()
         .register("Hello", move |ctx: OrchestrationContext, number: String| {
             let progress = Arc::clone(&hello);
             async move {
                 let greeting = ctx.schedule_activity("Greet", number.as_str()).await?;
-                progress.end(&number);
+                progress.reached(&number);
                 Ok(greeting)
             }
         })
         .register("Chain", move |ctx: OrchestrationContext, number: String| {
             let progress = Arc::clone(&chain);
             async move {
-                let mut last = String::new();
+                let mut results = Vec::new();
                 for step in 0..steps {
-                    last = ctx.schedule_activity("Step", step.to_string()).await?;
+                    results.push(ctx.schedule_activity("Step", step.to_string()).await);
                 }
-                progress.end(&number);
-                Ok(last)
+                progress.reached(&number);
+                added(results)
+            }
+        })
+        .register("FanOut", move |ctx: OrchestrationContext, number: String| {
+            let progress = Arc::clone(&fan_out);
+            async move {
+                let all = (0..steps).map(|step| ctx.schedule_activity("Step", step.to_string())).collect();
+                let results = ctx.join(all).await;
+                progress.reached(&number);
+                added(results)
+            }
+        })
+        .register("Sleep", move |ctx: OrchestrationContext, number: String| {
+            let progress = Arc::clone(&sleep);
+            async move {
+                progress.reached(&number);
+                ctx.schedule_timer(NIGHT).await;
+                Ok(number)
             }
         })
         .build()
+}
+
+fn added(results: Vec<Result<String, String>>) -> Result<String, String> {
+    let mut sum = 0;
+    for result in results {
+        sum += result?.parse::<usize>().map_err(|error| error.to_string())?;
+    }
+    Ok(sum.to_string())
 }

@@ -2,7 +2,8 @@
 
 use crate::floor::{SOUND_1_PER_SECOND, SOUND_64_PER_SECOND};
 use crate::report::{Report, Row, median};
-use crate::{cpu, floor, hello};
+use crate::shared::usage as cpu;
+use crate::{floor, hello};
 use outlast_provider::model::{Event, EventKind, WorkItem};
 use outlast_provider::{ExecutionMetadata, FetchedTurn, Provider, TagFilter};
 use outlast_sqlite::{SqliteOptions, SqliteProvider, SqliteStats};
@@ -102,7 +103,7 @@ fn hello_64(plan: &Plan, report: &mut Report) {
     let is_writer = |name: &str| name == "outlast-writer";
     for _ in 0..plan.rounds() {
         let folder = folder();
-        let per_cycle = floor::run(folder.path(), cycles, 64);
+        let (per_cycle, _) = floor::run(folder.path(), cycles, 64, "FULL");
         floors.push(1.0 / per_cycle.as_secs_f64());
         one_thread().block_on(async {
             let store = Arc::new(open(&folder, "ours.db").await);
@@ -147,7 +148,8 @@ fn hello_1(plan: &Plan, report: &mut Report) {
     let (mut syncs, mut fused_syncs) = (vec![], vec![]);
     for _ in 0..plan.rounds() {
         let folder = folder();
-        floors.push(1.0 / floor::run(folder.path(), cycles, 1).as_secs_f64());
+        let (per_cycle, _) = floor::run(folder.path(), cycles, 1, "FULL");
+        floors.push(1.0 / per_cycle.as_secs_f64());
         one_thread().block_on(async {
             let store = open(&folder, "ours.db").await;
             let before = store.stats();

@@ -1,37 +1,75 @@
-//! Our part of `cargo xtask bench compare`: one measurement per process, one line of JSON.
+//! The floors of `cargo xtask bench compare`: one measurement per process, one line of JSON.
 
-#[path = "../../../bench/peers/cases/mod.rs"]
-mod cases;
+use crate::floor::{self, SOUND_1_PER_SECOND, SOUND_64_PER_SECOND, STEPS};
+use crate::measure::{Args, Outcome, answer, ms, percentile};
+use std::io::{Seek as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
 
-pub(crate) use cases::main;
+const OPTIONS: &[&str] = &["--count", "--per-transaction", "--synchronous", "--dir"];
 
-use crate::floor::{SOUND_1_PER_SECOND, SOUND_64_PER_SECOND, chain, run};
-use serde_json::{Value, json};
-use std::path::PathBuf;
+pub(crate) fn main(args: impl Iterator<Item = String>) -> ExitCode {
+    answer(Args::parse(args, OPTIONS).and_then(|args| run(&args)))
+}
 
-/// Runs a floor. `sound` is what it must reach for the comparison to mean something.
-pub(crate) fn floor(mut args: impl Iterator<Item = String>) -> Result<Value, String> {
-    let kind = args.next().unwrap_or_default();
-    let (mut count, mut steps, mut per_transaction, mut dir) = (1_000, 10, 1, PathBuf::from("."));
-    while let Some(option) = args.next() {
-        let value = args.next().ok_or_else(|| format!("'{option}' needs a value"))?;
-        let number = || value.parse::<usize>().map_err(|error| format!("'{option} {value}': {error}"));
-        match option.as_str() {
-            "--count" => count = number()?.max(1),
-            "--steps" => steps = number()?.max(1),
-            "--per-transaction" => per_transaction = number()?.max(1),
-            "--dir" => dir = value.into(),
-            _ => return Err(format!("unknown option '{option}'")),
-        }
+fn run(args: &Args) -> Result<Outcome, String> {
+    let count = args.number("--count", 1_000)?;
+    let folder = Path::new(args.text("--dir", "."));
+    match args.scenario.as_str() {
+        "hello" => hello(args, folder, count),
+        "fsync" => fsync(folder, count),
+        other => Err(format!("unknown floor '{other}'")),
     }
-    let (each, sound) = match (kind.as_str(), per_transaction) {
-        ("hello", 64) => (run(&dir, count, 64), Some(SOUND_64_PER_SECOND)),
-        ("hello", 1) => (run(&dir, count, 1), Some(SOUND_1_PER_SECOND)),
-        ("hello", _) => (run(&dir, count, per_transaction), None),
-        ("chain", _) => (chain(&dir, count, steps, per_transaction), None),
-        _ => return Err(format!("unknown floor '{kind}'")),
+}
+
+/// The rows of a hello by hand.
+fn hello(args: &Args, folder: &Path, count: usize) -> Result<Outcome, String> {
+    let durability = match args.text("--synchronous", "full") {
+        "full" => "FULL",
+        "normal" => "NORMAL",
+        other => return Err(format!("--synchronous is full or normal, not '{other}'")),
     };
-    let ms = each.as_secs_f64() * 1e3;
-    // Under the names that the cases use, so that a row finds its floor by the name of its figure.
-    Ok(json!({ "per_second": 1e3 / ms, "p50_ms": ms, "step_ms": ms, "sound": sound }))
+    let per_transaction = args.number("--per-transaction", 1)?;
+    let (each, completed) = floor::run(folder, count, per_transaction, durability);
+    let mut outcome = Outcome::new(durability, count);
+    outcome.completed = completed;
+    outcome.figure("throughput", 1.0 / each.as_secs_f64(), "orchestrations/s");
+    if per_transaction == 1 {
+        outcome.figure("transaction", ms(each) / STEPS as f64, "ms");
+    }
+    let pin = match (durability, per_transaction) {
+        ("FULL", 1) => SOUND_1_PER_SECOND,
+        ("FULL", 64) => SOUND_64_PER_SECOND,
+        _ => return Ok(outcome),
+    };
+    outcome.figure("pin", pin, "orchestrations/s");
+    Ok(outcome)
+}
+
+/// What the disk takes to store 8 kB for good, in a file that already has its size.
+fn fsync(folder: &Path, count: usize) -> Result<Outcome, String> {
+    let mut outcome = Outcome::new("FULL", count);
+    let mut times = Vec::with_capacity(count);
+    let mut work = || -> std::io::Result<()> {
+        let block = [0x5a_u8; 8192];
+        let mut file = std::fs::File::create(folder.join("fsync"))?;
+        file.write_all(&block.repeat(64))?;
+        file.sync_all()?;
+        for n in 0..count {
+            if n % 64 == 0 {
+                file.rewind()?;
+            }
+            let begun = Instant::now();
+            file.write_all(&block)?;
+            file.sync_data()?;
+            times.push(ms(begun.elapsed()));
+        }
+        Ok(())
+    };
+    work().map_err(|error| format!("{}: {error}", folder.display()))?;
+    outcome.completed = times.len();
+    outcome.figure("p50", percentile(&times, 50), "ms");
+    outcome.figure("p99", percentile(&times, 99), "ms");
+    Ok(outcome)
 }

@@ -12,7 +12,7 @@ pub(crate) const SOUND_64_PER_SECOND: f64 = 18_000.0;
 pub(crate) const SOUND_1_PER_SECOND: f64 = 640.0;
 
 /// Steps of one hello cycle.
-const STEPS: usize = 7;
+pub(crate) const STEPS: usize = 7;
 
 const SCHEMA: &str = "
 CREATE TABLE instances (instance_id TEXT PRIMARY KEY, orchestration_name TEXT, orchestration_version TEXT,
@@ -35,60 +35,37 @@ const DONE: &str =
 const EVENT: &str = r#"{"event_id":2,"source_event_id":null,"instance_id":"hello-000000","execution_id":1,"timestamp_ms":1700000000000,"duroxide_version":"0.1.32","type":"ActivityScheduled","name":"Greet","input":"world"}"#;
 const TOKEN: &str = "lock_0123456789abcdef0123456789abcdef.hello-000000";
 
-/// Runs `cycles` hellos, this many steps per transaction; returns the time per cycle.
-pub(crate) fn run(folder: &Path, cycles: usize, steps_per_transaction: usize) -> Duration {
-    let conn = open(folder);
+/// Runs `cycles` hellos, this many steps per transaction; returns the time per cycle, and how many are completed.
+pub(crate) fn run(
+    folder: &Path,
+    cycles: usize,
+    steps_per_transaction: usize,
+    synchronous: &str,
+) -> (Duration, usize) {
+    let conn = open(folder, synchronous);
     let begun = Instant::now();
     for wave in waves(cycles, steps_per_transaction) {
         for step in 0..STEPS {
             transaction(&conn, &wave, |instance| apply(&conn, step, instance));
         }
     }
-    begun.elapsed() / u32::try_from(cycles).unwrap()
+    let each = begun.elapsed() / u32::try_from(cycles).unwrap();
+    let sql = "SELECT count(*) FROM executions WHERE status = 'Completed' AND output = 'hello, world'";
+    let completed: i64 = conn.query_row(sql, [], |row| row.get(0)).unwrap();
+    (each, usize::try_from(completed).unwrap())
 }
 
-/// Runs chains of `steps` activities, this many steps of different chains per transaction; returns the time per step.
-///
-/// A step is four transactions: take the activity, complete it, take the turn, commit it with the next activity.
-pub(crate) fn chain(folder: &Path, chains: usize, steps: usize, steps_per_transaction: usize) -> Duration {
-    let conn = open(folder);
-    let begun = Instant::now();
-    // A chain goes by the number of its first activity.
-    let chain = |instance: usize| instance * (steps + 1);
-    for wave in waves(chains, steps_per_transaction) {
-        for step in 0..3 {
-            transaction(&conn, &wave, |instance| apply(&conn, step, chain(instance)));
-        }
-        for step in 0..steps {
-            let work = |instance: usize| chain(instance) + step;
-            let each = |apply: &dyn Fn(usize, &str)| {
-                transaction(&conn, &wave, |instance| apply(work(instance), &id(chain(instance))));
-            };
-            each(&|work, _| take_work(&conn, work));
-            each(&|work, id| finish_work(&conn, work, id));
-            each(&|work, id| lock(&conn, second(work), id));
-            each(&|work, id| {
-                unlock(&conn, second(work), id);
-                event(&conn, id, number(2 * step + 3));
-                event(&conn, id, number(2 * step + 4));
-                add_work(&conn, work + 1, id);
-            });
-        }
-    }
-    begun.elapsed() / u32::try_from(chains * steps).unwrap()
-}
-
-fn open(folder: &Path) -> Connection {
+fn open(folder: &Path, synchronous: &str) -> Connection {
     let path = folder.join("floor.db");
     for suffix in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(folder.join(format!("floor.db{suffix}")));
     }
     let conn = Connection::open(&path).unwrap();
     conn.set_prepared_statement_cache_capacity(64);
-    conn.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 8192;
-         PRAGMA cache_size = -8192;",
-    )
+    conn.execute_batch(&format!(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous}; PRAGMA wal_autocheckpoint = 8192;
+         PRAGMA cache_size = -8192;"
+    ))
     .unwrap();
     conn.execute_batch(SCHEMA).unwrap();
     conn

@@ -6,11 +6,15 @@
 
 mod cases;
 mod compare;
-mod cpu;
 mod engine;
 mod floor;
 mod hello;
+#[path = "../../../bench/peers/measure/mod.rs"]
+mod measure;
 mod report;
+#[path = "../../../bench/peers/cases/mod.rs"]
+mod shared;
+mod side;
 
 use std::process::ExitCode;
 
@@ -24,9 +28,10 @@ Measures the SQLite store on a file at synchronous=FULL, in the folder OUTLAST_B
   --only LIST   only these cases: hello64, hello1, timers, history, idle
   --json FILE   also write the rows as JSON
 
-outlast-bench floor hello|chain [--count N] [--steps N] [--per-transaction N] [--dir PATH]
+outlast-bench compare SCENARIO [OPTIONS]
+outlast-bench floor hello|fsync [OPTIONS]
 
-Runs one floor and prints one line of JSON.
+Run one scenario, or one floor, for `cargo xtask bench compare`, and print one line of JSON.
 
 outlast-bench engine replay|warm-turns|join [--setup-only]
 
@@ -45,17 +50,8 @@ fn main() -> ExitCode {
                 ExitCode::from(2)
             }
         },
-        Some("compare") => compare::main(args),
-        Some("floor") => match compare::floor(args) {
-            Ok(line) => {
-                println!("{line}");
-                ExitCode::SUCCESS
-            }
-            Err(message) => {
-                eprintln!("{message}\n\n{HELP}");
-                ExitCode::from(2)
-            }
-        },
+        Some("compare") => shared::main(args),
+        Some("floor") => compare::main(args),
         Some("engine") => {
             let case = args.next().unwrap_or_default();
             match engine::run(&case, args.next().as_deref() != Some("--setup-only")) {

@@ -1,25 +1,35 @@
-//! `cargo xtask bench compare`: Outlast, a peer and hand-written floors, interleaved in one run.
+//! `cargo xtask bench compare`: Outlast, its peers and hand-written floors, interleaved in one run.
 //!
-//! Both runtimes execute the same program, `bench/peers/cases`. Every figure comes from a process of its own on a store
-//! of its own; what is judged is the ratio of medians.
+//! Every figure comes from a process of its own on a store of its own, which checks that its work was done; what is
+//! judged is the ratio of medians.
 
-mod case;
 mod contestant;
+mod html;
+mod paste;
 mod plan;
+mod row;
+mod scenario;
+mod svg;
 mod table;
+mod target;
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use self::case::Case;
-use self::contestant::{Contestant, Scratch};
+use self::contestant::{Contestants, Scratch};
 use self::plan::{HELP, Plan};
-use self::table::{Sample, Who};
+use self::row::{Row, Sample, digits};
+use self::scenario::{Entry, Scenario, Tries};
 use crate::process;
 use crate::stopwatch::Stopwatch;
 
-/// The peer is used at the best of these.
-const PEER_DISPATCHERS: &[usize] = &[1, 2, 4, 8];
-const OUR_DISPATCHERS: &[usize] = &[1, 2, 4, 8, 16, 32, 64];
+const PAGE: &str = "docs/performance.md";
+
+/// What a reader of the table must know.
+const NOTES: &str = "\
+Medians (lowest..highest round) at the best of the settings that the first round tried; `!`: not all of the work
+was done. duroxide 0.1.32 and durare 0.5.0 run SQLite at NORMAL: what they have acknowledged can be lost when the
+power fails. The floors run at FULL.";
 
 pub(super) fn run(args: &[String]) -> Result<ExitCode, String> {
     if args.iter().any(|arg| matches!(arg.as_str(), "help" | "--help" | "-h")) {
@@ -27,87 +37,258 @@ pub(super) fn run(args: &[String]) -> Result<ExitCode, String> {
         return Ok(ExitCode::SUCCESS);
     }
     let plan = Plan::parse(args)?;
-    let ours = ["build", "--release", "--package", "outlast-bench"];
-    let ours = Contestant::build(&ours, "outlast-bench")?;
-    let manifest = "--manifest-path=bench/peers/duroxide/Cargo.toml";
-    let peer = ["build", "--release", "--locked", manifest, "--target-dir=target/peers"];
-    let peer = Contestant::build(&peer, "peer-duroxide")?;
-
-    let mut run = Run { plan: &plan, ours, peer, samples: Vec::new(), errors: 0 };
+    if plan.paste {
+        return paste(&plan);
+    }
+    let programs =
+        plan.scenarios.iter().flat_map(|scenario| scenario.entries.iter().map(|entry| entry.program));
+    let mut run =
+        Run { contestants: Contestants::build(programs.collect())?, courses: courses(&plan), errors: 0 };
     let stopwatch = Stopwatch::start();
     for round in 1..=plan.rounds {
-        for case in &plan.cases {
-            println!("round {round} of {}: {}", plan.rounds, case.name);
-            run.round(case)?;
-        }
+        println!("round {round} of {}, after {} s", plan.rounds, stopwatch.elapsed().as_secs());
+        run.round(round, &plan)?;
     }
-    println!("\n{}", table::render(&plan.cases, &run.samples));
-    println!("{}", notes(&plan));
-    println!("{} processes in {} s", run.samples.len() + run.errors, stopwatch.elapsed().as_secs());
-    let complaints = table::complaints(&run.samples);
-    complaints.iter().for_each(|complaint| println!("{complaint}"));
-    let sound = run.errors == 0 && !complaints.iter().any(|line| line.starts_with(table::BROKEN));
-    Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let rows = run.rows(&plan);
+    publish(&plan, &rows)?;
+    println!("{} s", stopwatch.elapsed().as_secs());
+    Ok(verdict(&rows, run.errors))
 }
 
-struct Run<'a> {
-    plan: &'a Plan,
-    ours: Contestant,
-    peer: Contestant,
+fn paste(plan: &Plan) -> Result<ExitCode, String> {
+    let read =
+        |path: &Path| std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
+    let rows = row::read(&read(&plan.json)?).map_err(|error| format!("{}: {error}", plan.json.display()))?;
+    let path = process::root().join(PAGE);
+    let page = paste::into_page(&read(&path)?, &rows).map_err(|error| format!("{PAGE}: {error}"))?;
+    write(&path, &page)?;
+    println!("{PAGE} has the figures of {}", plan.json.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// One entry of one scenario, with what it answered.
+struct Course {
+    scenario: &'static Scenario,
+    entry: &'static Entry,
     samples: Vec<Sample>,
+}
+
+fn courses(plan: &Plan) -> Vec<Course> {
+    let of = |scenario: &'static Scenario| {
+        scenario.entries.iter().map(move |entry| Course { scenario, entry, samples: Vec::new() })
+    };
+    plan.scenarios.iter().flat_map(|scenario| of(scenario)).collect()
+}
+
+struct Run {
+    contestants: Contestants,
+    courses: Vec<Course>,
     errors: usize,
 }
 
-impl Run<'_> {
-    /// Floor, peer and Outlast in turn, so that a slow minute of the machine hits all of them. A floor is over in a
-    /// moment and easily disturbed: it is measured next to every run of the peer.
-    fn round(&mut self, case: &'static Case) -> Result<(), String> {
-        for &dispatchers in OUR_DISPATCHERS {
-            if PEER_DISPATCHERS.contains(&dispatchers) {
-                if !self.plan.in_memory {
-                    self.sample(case, Who::Floor, 0)?;
-                }
-                self.sample(case, Who::Peer, dispatchers)?;
+impl Run {
+    /// All entries in turn, so that a slow minute of the machine hits all of them. A run that fails is reported and
+    /// leaves a gap: the rest of the table is still worth something.
+    fn round(&mut self, round: usize, plan: &Plan) -> Result<(), String> {
+        for course in &mut self.courses {
+            if !course.entry.takes_part(round, plan.quick) {
+                continue;
             }
-            self.sample(case, Who::Ours, dispatchers)?;
+            for setting in course.settings(plan.quick) {
+                let scratch = Scratch::new()?;
+                let line = course.scenario.line(course.entry, setting, plan.quick);
+                let who = format!(
+                    "{}, {} {} {setting}",
+                    course.scenario.name, course.entry.system, course.entry.options
+                );
+                match self.contestants.measure(course.entry.program, &line, scratch.path()) {
+                    Ok(answer) => {
+                        let sample = Sample { setting: line, answer };
+                        println!("  {}: {}", who.trim_end(), course.scenario.tell(&sample));
+                        course.samples.push(sample);
+                    }
+                    Err(error) => {
+                        println!("  {}: FAILED: {error}", who.trim_end());
+                        self.errors += 1;
+                    }
+                }
+            }
         }
         Ok(())
     }
 
-    /// A run that fails is reported and leaves a gap: the rest of the table is still worth something.
-    fn sample(&mut self, case: &'static Case, who: Who, dispatchers: usize) -> Result<(), String> {
-        let scratch = Scratch::new(&process::root())?;
-        let line = self.plan.line(case, who, dispatchers);
-        let contestant = if who == Who::Peer { &self.peer } else { &self.ours };
-        let answer = contestant.measure(&line, scratch.path());
-        let at = if dispatchers == 0 { String::new() } else { format!(", {dispatchers} dispatchers") };
-        match answer {
-            Ok(result) => {
-                let figure = &case.figures[0];
-                println!("  {}{at}: {}", who.name(), figure.show(result[figure.key].as_f64()));
-                self.samples.push(Sample { case: case.name, who, dispatchers, result });
+    fn rows(&self, plan: &Plan) -> Vec<Row> {
+        let of = |course: &Course| {
+            let (scenario, entry) = (course.scenario, course.entry);
+            let mut rows = row::rows(scenario.name, entry.store, entry.system, &course.counted(plan.quick));
+            // Over all places of a curve, nothing but the curve means anything.
+            if let Tries::Every(_) = entry.tries {
+                rows.retain(|row| row.metric.starts_with(scenario.judged_by.name));
             }
-            Err(error) => {
-                println!("  {}{at}: FAILED: {error}", who.name());
-                self.errors += 1;
-            }
-        }
-        Ok(())
+            rows
+        };
+        let mut rows: Vec<Row> = self.courses.iter().flat_map(of).collect();
+        rows.extend(target::collapse(&rows));
+        rows
     }
 }
 
-/// What a reader of the table must know.
-fn notes(plan: &Plan) -> String {
-    let mut notes = vec![
-        "Medians over the rounds. `(n)`: at n dispatchers for orchestrations and n for activities, the best of",
-        "those tried. `to duroxide`: how many times better. `to floor`: the share of what the floor reaches.",
-        "At `chain-one` duroxide polls every 1 ms instead of every 100 ms, so that its steps are what is timed.",
-    ];
-    if !plan.in_memory {
-        notes.push(
-            "duroxide 0.1.32 runs SQLite at synchronous=NORMAL: what it has acknowledged can be lost when the",
-        );
-        notes.push("power fails. Outlast and the floors run at FULL.");
+impl Course {
+    /// What this round measures: the best setting, as soon as it is known.
+    fn settings(&self, quick: bool) -> Vec<&'static str> {
+        match self.best(quick) {
+            Some(best) => vec![best],
+            None => self.entry.settings(quick).to_vec(),
+        }
     }
-    notes.join("\n")
+
+    fn best(&self, quick: bool) -> Option<&'static str> {
+        let Tries::Best(..) = self.entry.tries else { return None };
+        let metric = self.scenario.judged_by;
+        let value = |setting: &str| {
+            let line = self.scenario.line(self.entry, setting, quick);
+            // The round that tried them all: the later ones have the winner only.
+            let sample = self.samples.iter().find(|sample| sample.setting == line)?;
+            Some((sample.figure(metric.name)?, sample.ok()))
+        };
+        let tried = || {
+            let settings = self.entry.settings(quick).iter();
+            settings.filter_map(|setting| Some((*setting, value(setting)?)))
+        };
+        // A setting that loses work is the best one only if all of them do.
+        let sound = tried().any(|(_, (_, ok))| ok);
+        let tried =
+            tried().filter(|(_, (_, ok))| *ok || !sound).map(|(setting, (value, _))| (setting, value));
+        let better = |a: f64, b: f64| if metric.more_is_better { a > b } else { a < b };
+        tried
+            .reduce(|best, next| if better(next.1, best.1) { next } else { best })
+            .map(|(setting, _)| setting)
+    }
+
+    /// The samples that make the rows: those at the best setting.
+    fn counted(&self, quick: bool) -> Vec<&Sample> {
+        let best = self.best(quick).map(|setting| self.scenario.line(self.entry, setting, quick));
+        self.samples
+            .iter()
+            .filter(|sample| best.as_ref().is_none_or(|best| *best == sample.setting))
+            .collect()
+    }
+}
+
+impl Scenario {
+    /// One sample in a few words.
+    fn tell(&self, sample: &Sample) -> String {
+        let figures = sample.answer["figures"].as_object();
+        // A floor has a throughput, whatever the scenario is judged by.
+        let told = |prefix: &str| figures.into_iter().flatten().find(|(name, _)| name.starts_with(prefix));
+        let first = told(self.judged_by.name).or_else(|| told("throughput"));
+        let shown = first.map_or("no figure".to_string(), |(_, figure)| {
+            let value = figure["value"].as_f64().map_or(String::new(), digits);
+            format!("{value} {}", figure["unit"].as_str().unwrap_or_default())
+        });
+        let count = |key: &str| sample.answer[key].as_u64().unwrap_or(0);
+        if sample.ok() {
+            return shown;
+        }
+        let (failed, wrong) = (count("failed"), count("wrong"));
+        let open = count("expected").saturating_sub(count("completed") + failed + wrong);
+        format!("{shown}; of {}: {failed} failed, {wrong} wrong, {open} not done in time", count("expected"))
+    }
+}
+
+/// Prints the tables, and writes the rows and the report.
+fn publish(plan: &Plan, rows: &[Row]) -> Result<(), String> {
+    println!("\n{}", table::measured(rows).text());
+    println!("{NOTES}\n");
+    println!("{}", table::counted(rows).text());
+    println!("{}", table::judged(rows).text());
+    let report = plan.json.with_extension("html");
+    write(&plan.json, &row::write(rows))?;
+    write(&report, &html::report(rows))?;
+    println!("rows: {}\nreport: {}", plan.json.display(), report.display());
+    Ok(())
+}
+
+/// The run passes if all targets are met, on a floor that is sound, with every piece of our work done.
+fn verdict(rows: &[Row], errors: usize) -> ExitCode {
+    let missed: Vec<_> = table::of_these(rows).into_iter().filter(|target| !target.is_met(rows)).collect();
+    if missed.iter().any(|target| target.is_about_a_floor()) {
+        println!("floor broken: a floor is below its pin, so these figures mean nothing");
+    }
+    let undone = rows.iter().filter(|row| row.system == "outlast" && !row.ok).count();
+    println!(
+        "{} targets missed, {errors} runs failed, {undone} figures of ours without all of their work",
+        missed.len()
+    );
+    if missed.is_empty() && errors == 0 && undone == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn course(scenario: &str, system: &str) -> Course {
+        let plan = Plan::parse(&["--only".to_string(), scenario.to_string()]).unwrap();
+        courses(&plan).into_iter().find(|course| course.entry.system == system).unwrap()
+    }
+
+    fn answered(course: &mut Course, setting: &str, metric: &str, value: f64) {
+        let setting = course.scenario.line(course.entry, setting, true);
+        let answer = json!({"ok": true, "figures": {metric: {"value": value, "unit": "u"}}});
+        course.samples.push(Sample { setting, answer });
+    }
+
+    #[test]
+    fn the_first_round_finds_the_best_setting() {
+        let mut course = course("fan-out-5", "outlast");
+        assert_eq!(course.settings(true), ["--dispatchers 32", "--dispatchers 64"]);
+        answered(&mut course, "--dispatchers 32", "throughput", 10.0);
+        answered(&mut course, "--dispatchers 64", "throughput", 12.0);
+        assert_eq!(course.settings(true), ["--dispatchers 64"]);
+        // A slow second round does not change the choice.
+        answered(&mut course, "--dispatchers 64", "throughput", 5.0);
+        assert_eq!(course.settings(true), ["--dispatchers 64"]);
+        assert_eq!(course.counted(true).len(), 2);
+    }
+
+    #[test]
+    fn a_setting_that_loses_work_is_not_the_best() {
+        let mut course = course("fan-out-5", "duroxide");
+        answered(&mut course, "--dispatchers 1", "throughput", 10.0);
+        answered(&mut course, "--dispatchers 8", "throughput", 12.0);
+        course.samples[1].answer["ok"] = false.into();
+        assert_eq!(course.settings(true), ["--dispatchers 1"]);
+        course.samples[0].answer["ok"] = false.into();
+        assert_eq!(course.settings(true), ["--dispatchers 8"]);
+    }
+
+    #[test]
+    fn less_time_is_the_better_setting() {
+        let mut course = course("hello-idle", "duroxide");
+        answered(&mut course, "--dispatchers 2", "p50", 160.0);
+        answered(&mut course, "--dispatchers 8", "p50", 80.0);
+        assert_eq!(course.settings(true), ["--dispatchers 8"]);
+    }
+
+    #[test]
+    fn a_sweep_measures_everything_in_every_round() {
+        let mut course = course("sweep", "outlast");
+        answered(&mut course, "--dispatchers 1", "throughput_at_1", 10.0);
+        assert_eq!(course.settings(true).len(), 7);
+        assert_eq!(course.counted(true).len(), 1);
+    }
+
+    #[test]
+    fn work_that_was_not_done_is_told() {
+        let course = course("hello", "outlast");
+        let answer = json!({"ok": false, "expected": 9, "completed": 5, "failed": 1, "wrong": 1,
+                            "figures": {"throughput": {"value": 10.0, "unit": "x/s"}}});
+        let told = course.scenario.tell(&Sample { setting: String::new(), answer });
+        assert_eq!(told, "10.0 x/s; of 9: 1 failed, 1 wrong, 2 not done in time");
+    }
 }

@@ -1,9 +1,12 @@
-//! The cases of `cargo xtask bench compare`, run by duroxide.
+//! The scenarios of `cargo xtask bench compare`, run by duroxide.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 #[path = "../../cases/mod.rs"]
 mod cases;
+#[path = "../../measure/mod.rs"]
+mod measure;
+mod side;
 
 fn main() -> std::process::ExitCode {
     cases::main(std::env::args().skip(1))

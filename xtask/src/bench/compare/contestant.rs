@@ -1,47 +1,98 @@
-//! Programs that are measured: built by cargo, started once per figure.
+//! Programs that are measured: built by cargo, started once per sample.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::process;
 
-pub(super) struct Contestant {
-    program: PathBuf,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Program {
+    Outlast,
+    /// Hand-written, in the same binary as Outlast.
+    Floor,
+    Duroxide,
+    Durare,
 }
 
-impl Contestant {
-    /// Runs `cargo ARGS` and asks it where it put the program.
-    pub(super) fn build(args: &[&str], name: &str) -> Result<Self, String> {
-        let mut command = process::cargo(args);
-        println!("$ {}", process::display(&command));
-        command.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
-        let call = process::display(&command);
-        let output = command.output().map_err(|error| format!("`{call}` could not be run: {error}"))?;
-        if !output.status.success() {
-            return Err(format!("`{call}` failed"));
+impl Program {
+    /// The arguments of cargo, the name of the binary, and the word that it wants first.
+    fn recipe(self) -> (Vec<String>, &'static str, Option<&'static str>) {
+        let ours = || ["build", "--release", "--package=outlast-bench"].map(str::to_string).to_vec();
+        let peer = |folder: &str| {
+            let mut args = ["build", "--release", "--locked"].map(str::to_string).to_vec();
+            args.push(format!("--manifest-path=bench/peers/{folder}/Cargo.toml"));
+            args.push(format!("--target-dir={}", target().join("peers").display()));
+            args
+        };
+        match self {
+            Self::Outlast => (ours(), "outlast-bench", Some("compare")),
+            Self::Floor => (ours(), "outlast-bench", Some("floor")),
+            Self::Duroxide => (peer("duroxide"), "peer-duroxide", None),
+            Self::Durare => (peer("durare"), "peer-durare", None),
         }
-        let messages = String::from_utf8_lossy(&output.stdout);
-        let program = messages.lines().find_map(|line| executable(line, name));
-        Ok(Self { program: program.ok_or_else(|| format!("`{call}` built no program `{name}`"))? })
+    }
+}
+
+/// Where cargo puts what it builds.
+pub(super) fn target() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => process::root().join(folder),
+        None => process::root().join("target"),
+    }
+}
+
+/// The programs of a run.
+pub(super) struct Contestants(BTreeMap<Program, PathBuf>);
+
+impl Contestants {
+    pub(super) fn build(mut wanted: Vec<Program>) -> Result<Self, String> {
+        wanted.sort_unstable();
+        wanted.dedup();
+        let build = |program: Program| {
+            let (args, name, _) = program.recipe();
+            Ok((program, build(&args, name)?))
+        };
+        wanted.into_iter().map(build).collect::<Result<_, String>>().map(Self)
     }
 
     /// What the program answers. Its store goes into the folder.
-    pub(super) fn measure(&self, line: &str, folder: &Path) -> Result<Value, String> {
-        let mut command = Command::new(&self.program);
-        command.args(line.split_whitespace()).arg("--dir").arg(folder);
-        // A log of every orchestration would be measured too.
-        command.env("RUST_LOG", "error").stdin(Stdio::null());
-        let call = process::display(&command);
-        let output = command.output().map_err(|error| format!("`{call}` could not be run: {error}"))?;
-        match answer(&String::from_utf8_lossy(&output.stdout)) {
-            Some(answer) if output.status.success() => Ok(answer),
-            _ => {
-                let said = String::from_utf8_lossy(&output.stderr);
-                let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("no answer");
-                Err(format!("`{call}`: {}: {first}", output.status))
-            }
+    pub(super) fn measure(&self, program: Program, line: &str, folder: &Path) -> Result<Value, String> {
+        let path = self.0.get(&program).ok_or_else(|| format!("{program:?} was not built"))?;
+        let mut command = Command::new(path);
+        command.args(program.recipe().2).args(line.split_whitespace()).arg("--dir").arg(folder);
+        measure(command)
+    }
+}
+
+/// Runs `cargo ARGS` and asks it where it put the program.
+fn build(args: &[String], name: &str) -> Result<PathBuf, String> {
+    let mut command = process::cargo(args);
+    println!("$ {}", process::display(&command));
+    command.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
+    let call = process::display(&command);
+    let output = command.output().map_err(|error| format!("`{call}` could not be run: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("`{call}` failed"));
+    }
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let program = messages.lines().find_map(|line| executable(line, name));
+    program.ok_or_else(|| format!("`{call}` built no program `{name}`"))
+}
+
+fn measure(mut command: Command) -> Result<Value, String> {
+    // A log of every orchestration would be measured too.
+    command.env("RUST_LOG", "error").stdin(Stdio::null());
+    let call = process::display(&command);
+    let output = command.output().map_err(|error| format!("`{call}` could not be run: {error}"))?;
+    match answer(&String::from_utf8_lossy(&output.stdout)) {
+        Some(answer) if output.status.success() => Ok(answer),
+        _ => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("no answer");
+            Err(format!("`{call}`: {}: {first}", output.status))
         }
     }
 }
@@ -62,11 +113,11 @@ fn answer(stdout: &str) -> Option<Value> {
 pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
-    pub(super) fn new(root: &Path) -> Result<Self, String> {
+    pub(super) fn new() -> Result<Self, String> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let base = match std::env::var_os("OUTLAST_BENCH_DIR") {
             Some(folder) => PathBuf::from(folder),
-            None => root.join("target").join("compare"),
+            None => target().join("compare"),
         };
         let name = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = base.join(name);
@@ -110,8 +161,9 @@ mod tests {
 
     #[test]
     fn a_program_that_fails_says_why() {
-        let cargo = Contestant { program: "cargo".into() };
-        let error = cargo.measure("no-such-command", Path::new(".")).unwrap_err();
+        let mut cargo = Command::new("cargo");
+        cargo.arg("no-such-command");
+        let error = measure(cargo).unwrap_err();
         assert!(error.contains("cargo no-such-command") && error.contains("error: "), "{error}");
     }
 }

@@ -1,77 +1,75 @@
-//! What to run.
+//! What to run, and where the results go.
 
-use super::case::{CASES, Case};
-use super::table::Who;
+use std::path::PathBuf;
+
+use super::contestant::target;
+use super::scenario::{SCENARIOS, Scenario};
 
 pub(super) const HELP: &str = "\
-cargo xtask bench compare [--only CASE,..] [--rounds N] [--quick] [--store file|memory]
+cargo xtask bench compare [--quick] [--only SCENARIO,..] [--rounds N] [--json FILE]
+cargo xtask bench compare --paste [--json FILE]
 
-Runs the same orchestrations with Outlast and with duroxide, next to hand-written floors.
-Stores go to target/compare, or to the folder OUTLAST_BENCH_DIR, and are removed.
+Runs the same work with Outlast, with duroxide and with durare, next to hand-written floors. Stores go to
+target/compare, or to the folder OUTLAST_BENCH_DIR, and are removed. The rows go to FILE, a report with plots
+to the same name with `.html`.
 
-  --only LIST    only these cases, or all that start so: hello, chain,
-                 hello-backlog, hello-closed, hello-idle, chain-one, chain-default, chain-many
-  --rounds N     how often each is measured; default: 3, with --quick 1
-  --quick        smaller cases
-  --store WHERE  file (default), or memory, which has no floor";
+  --quick        smaller scenarios and three rounds, within four minutes
+  --only LIST    only these scenarios, or all that start so: hello, fan-out, long-chain, asleep, ..
+  --rounds N     how often each is measured; default: 5, with --quick 3
+  --json FILE    default: target/compare.json
+  --paste        runs nothing: puts the figures of FILE into docs/performance.md";
 
 pub(super) struct Plan {
-    pub(super) cases: Vec<&'static Case>,
+    pub(super) scenarios: Vec<&'static Scenario>,
     pub(super) rounds: usize,
-    pub(super) in_memory: bool,
-    quick: bool,
+    pub(super) quick: bool,
+    pub(super) json: PathBuf,
+    pub(super) paste: bool,
 }
 
 impl Plan {
     pub(super) fn parse(args: &[String]) -> Result<Self, String> {
-        let mut plan = Self { cases: CASES.iter().collect(), rounds: 3, in_memory: false, quick: false };
+        let mut plan = Self {
+            scenarios: SCENARIOS.iter().collect(),
+            rounds: 5,
+            quick: false,
+            json: target().join("compare.json"),
+            paste: false,
+        };
         let mut rounds = None;
         let mut args = args.iter().map(String::as_str);
         while let Some(option) = args.next() {
             let mut value = || args.next().ok_or_else(|| wrong(&format!("`{option}` needs a value")));
             match option {
                 "--quick" => plan.quick = true,
-                "--only" => plan.cases = chosen(value()?)?,
+                "--paste" => plan.paste = true,
+                "--only" => plan.scenarios = chosen(value()?)?,
+                "--json" => plan.json = value()?.into(),
                 "--rounds" => match value()?.parse() {
                     Ok(number) if number > 0 => rounds = Some(number),
                     _ => return Err(wrong("--rounds needs a number above 0")),
                 },
-                "--store" => match value()? {
-                    "file" => plan.in_memory = false,
-                    "memory" => plan.in_memory = true,
-                    other => return Err(wrong(&format!("unknown store `{other}`"))),
-                },
                 _ => return Err(wrong(&format!("unknown option `{option}`"))),
             }
         }
-        plan.rounds = rounds.unwrap_or(if plan.quick { 1 } else { 3 });
+        plan.rounds = rounds.unwrap_or(if plan.quick { 3 } else { 5 });
         Ok(plan)
-    }
-
-    /// The arguments of one process.
-    pub(super) fn line(&self, case: &Case, who: Who, dispatchers: usize) -> String {
-        let what = if self.quick { case.quick } else { case.full };
-        let store = if self.in_memory { "memory" } else { "file" };
-        let line = format!("{what} --dispatchers {dispatchers} --store {store} --limit-s 60");
-        match who {
-            Who::Floor => format!("floor {}", case.floor),
-            Who::Peer => format!("{line} {}", case.peer).trim_end().to_string(),
-            Who::Ours => format!("compare {line}"),
-        }
     }
 }
 
-/// The cases of a list, in the order of the table.
-fn chosen(list: &str) -> Result<Vec<&'static Case>, String> {
-    let means = |word: &str, case: &Case| {
-        case.name == word || case.name.split_once('-').is_some_and(|(group, _)| group == word)
+/// The scenarios of a list, in the order of the table: by their name, or by words with which it begins.
+fn chosen(list: &str) -> Result<Vec<&'static Scenario>, String> {
+    let means = |word: &str, name: &str| {
+        name.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
     for word in list.split(',') {
-        if !CASES.iter().any(|case| means(word, case)) {
-            return Err(wrong(&format!("unknown case `{word}`")));
+        if !SCENARIOS.iter().any(|scenario| means(word, scenario.name)) {
+            let names: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+            return Err(wrong(&format!("unknown scenario `{word}`; there are: {}", names.join(" "))));
         }
     }
-    Ok(CASES.iter().filter(|case| list.split(',').any(|word| means(word, case))).collect())
+    let wanted = |scenario: &&Scenario| list.split(',').any(|word| means(word, scenario.name));
+    Ok(SCENARIOS.iter().filter(wanted).collect())
 }
 
 fn wrong(message: &str) -> String {
@@ -88,20 +86,20 @@ mod tests {
     }
 
     fn names(line: &str) -> Vec<&'static str> {
-        parse(line).unwrap().cases.iter().map(|case| case.name).collect()
+        parse(line).unwrap().scenarios.iter().map(|scenario| scenario.name).collect()
     }
 
     #[test]
-    fn a_group_means_all_its_cases() {
-        assert_eq!(names("--only chain-many,hello-idle"), ["hello-idle", "chain-many"]);
-        assert_eq!(names("--only hello"), ["hello-backlog", "hello-closed", "hello-idle"]);
-        assert_eq!(names("--only hello,chain"), names(""));
+    fn the_beginning_of_a_name_means_all_that_begin_so() {
+        assert_eq!(names("--only sweep,chain-10"), ["chain-10", "sweep"]);
+        assert_eq!(names("--only fan-out"), ["fan-out-5", "fan-out-1000", "fan-out-5000"]);
+        assert_eq!(names("--only hello-idle"), ["hello-idle", "hello-idle-1ms"]);
+        assert_eq!(names("").len(), SCENARIOS.len());
     }
 
     #[test]
-    fn a_quick_run_is_one_round_unless_told_otherwise() {
-        for (line, rounds) in [("", 3), ("--quick", 1), ("--quick --rounds 5", 5), ("--rounds 2 --quick", 2)]
-        {
+    fn a_quick_run_has_three_rounds_unless_told_otherwise() {
+        for (line, rounds) in [("", 5), ("--quick", 3), ("--quick --rounds 1", 1), ("--rounds 7", 7)] {
             assert_eq!(parse(line).unwrap().rounds, rounds, "{line}");
         }
     }
@@ -112,26 +110,11 @@ mod tests {
             ("--only hell", "`hell`"),
             ("--only", "`--only`"),
             ("--rounds 0", "--rounds"),
-            ("--store disk", "`disk`"),
+            ("--json", "`--json`"),
             ("--fast", "`--fast`"),
         ] {
             let Err(error) = parse(line) else { panic!("{line}") };
             assert!(error.contains(text) && error.contains("cargo xtask bench compare"), "{error}");
         }
-    }
-
-    #[test]
-    fn only_the_peer_gets_its_options() {
-        let plan = parse("--quick --store memory").unwrap();
-        let case = CASES.iter().find(|case| case.name == "chain-one").unwrap();
-        let common = "chain-one --steps 300 --dispatchers 4 --store memory --limit-s 60";
-        assert_eq!(plan.line(case, Who::Peer, 4), format!("{common} --poll-ms 1"));
-        assert_eq!(plan.line(case, Who::Ours, 4), format!("compare {common}"));
-        assert_eq!(plan.line(case, Who::Floor, 0), "floor chain --count 1 --steps 500");
-    }
-
-    #[test]
-    fn the_help_names_every_case() {
-        assert!(CASES.iter().all(|case| HELP.contains(case.name)));
     }
 }

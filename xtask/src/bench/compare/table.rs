@@ -1,219 +1,215 @@
-//! Medians side by side.
+//! The figures side by side, and the targets, as tables of text.
 
-use serde_json::Value;
 use std::fmt::Write as _;
 
-use super::case::{Case, Figure, digits};
+use super::row::{Row, digits};
+use super::scenario::{SCENARIOS, Scenario};
+use super::target::{TARGETS, Target};
 
-/// What Outlast uses if it is told nothing.
-const DEFAULT_DISPATCHERS: usize = 2;
-
-/// The first words of a complaint that makes the run worthless.
-pub(super) const BROKEN: &str = "floor broken";
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Who {
-    Floor,
-    Peer,
-    Ours,
+pub(super) struct Table {
+    pub(super) head: Vec<String>,
+    pub(super) lines: Vec<Vec<String>>,
 }
 
-impl Who {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Floor => "floor",
-            Self::Peer => "duroxide",
-            Self::Ours => "outlast",
+const MEASURED: &[&str] =
+    &["throughput", "p50", "p99", "step", "growth", "transaction", "memory", "memory_each", "idle_cpu"];
+/// How the figures of a sweep begin.
+const PLACE: &str = "throughput_at_";
+
+const COUNTED: &[&str] = &["statements", "syncs", "rows_read", "bytes_written"];
+
+/// Which rows stand in a column. Only a store in a file has a choice of durability.
+type Column = (&'static str, fn(&Row) -> bool);
+
+const COLUMNS: &[Column] = &[
+    ("floor-1", |row| row.who() == "floor-1 FULL"),
+    ("floor-64", |row| row.who() == "floor-64 FULL"),
+    ("duroxide, NORMAL", |row| row.system == "duroxide"),
+    ("durare, NORMAL", |row| row.who() == "durare NORMAL"),
+    ("durare, FULL", |row| row.who() == "durare FULL"),
+    ("outlast, NORMAL", |row| row.who() == "outlast NORMAL"),
+    ("outlast, FULL", |row| row.system == "outlast" && row.durability != "NORMAL"),
+];
+
+/// Medians with their spread. What is not ok has an exclamation mark.
+pub(super) fn measured(rows: &[Row]) -> Table {
+    let mut head = vec!["scenario".to_string(), "figure".to_string()];
+    head.extend(COLUMNS.iter().map(|(name, _)| (*name).to_string()));
+    let mut lines = Vec::new();
+    for (scenario, metric) in pairs(rows) {
+        let of: Vec<&Row> =
+            rows.iter().filter(|row| row.scenario == scenario.name && row.metric == metric).collect();
+        let mut stores: Vec<&str> = of.iter().map(|row| row.store.as_str()).collect();
+        stores.dedup();
+        for store in stores {
+            let there: Vec<&Row> = of.iter().filter(|row| row.store == store).copied().collect();
+            let unit = there.first().map_or("", |row| row.unit.as_str());
+            let name = if store == "sqlite" { String::new() } else { format!(", {store}") };
+            let mut line = vec![format!("{}{name}", scenario.name), format!("{metric}, {unit}")];
+            let shown = |column: &Column| {
+                there.iter().find(|row| column.1(row)).map_or(String::new(), |row| cell(row))
+            };
+            line.extend(COLUMNS.iter().map(shown));
+            lines.push(line);
         }
     }
+    Table { head, lines }
 }
 
-/// The answer of one process.
-pub(super) struct Sample {
-    pub(super) case: &'static str,
-    pub(super) who: Who,
-    pub(super) dispatchers: usize,
-    pub(super) result: Value,
+fn cell(row: &Row) -> String {
+    let mark = if row.ok { "" } else { "!" };
+    format!("{}{mark} ({}..{})", digits(row.value), digits(row.min), digits(row.max))
 }
 
-/// A median, and the dispatchers that it took.
-type Found = Option<(f64, usize)>;
-
-pub(super) fn render(cases: &[&'static Case], samples: &[Sample]) -> String {
-    let head = [
-        "case",
-        "figure",
-        "floor",
-        "duroxide",
-        "outlast, default",
-        "outlast, best",
-        "to duroxide",
-        "to floor",
-    ];
-    let mut rows = vec![head.map(str::to_string)];
-    for case in cases {
-        rows.extend(case.figures.iter().map(|figure| row(case, figure, samples)));
-    }
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let mut out = String::new();
-    for row in &rows {
-        let mut line = format!("{:<1$}  {2:<3$}", row[0], width(0), row[1], width(1));
-        for (column, cell) in row.iter().enumerate().skip(2) {
-            let _ = write!(line, "  {cell:>0$}", width(column));
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
-    }
-    out
-}
-
-fn row(case: &Case, figure: &Figure, samples: &[Sample]) -> [String; 8] {
-    let floor = at(case, figure, samples, Who::Floor, 0);
-    let peer = best(case, figure, samples, Who::Peer);
-    let default = at(case, figure, samples, Who::Ours, DEFAULT_DISPATCHERS);
-    let ours = best(case, figure, samples, Who::Ours);
-    let ratio = |other: Found| Some(figure.ratio(ours?.0, other?.0));
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_string());
-    let plain = |found: Found| or_dash(found.map(|(value, _)| digits(value)));
-    let with_dispatchers =
-        |found: Found| or_dash(found.map(|(value, at)| format!("{} ({at})", digits(value))));
-    [
-        case.name.to_string(),
-        figure.unit.to_string(),
-        plain(floor),
-        with_dispatchers(peer),
-        plain(default),
-        with_dispatchers(ours),
-        or_dash(ratio(peer).map(|ratio| format!("{} x", digits(ratio)))),
-        or_dash(ratio(floor).map(|ratio| format!("{} %", digits(ratio * 100.0)))),
-    ]
-}
-
-/// The median of a figure at the number of dispatchers where the case's first figure is best.
-fn best(case: &Case, figure: &Figure, samples: &[Sample], who: Who) -> Found {
-    let first = &case.figures[0];
-    let mut tried: Vec<usize> = of(case, samples, who).map(|sample| sample.dispatchers).collect();
-    tried.sort_unstable();
-    tried.dedup();
-    let medians = tried.into_iter().filter_map(|dispatchers| at(case, first, samples, who, dispatchers));
-    let (_, dispatchers) =
-        medians.reduce(|best, next| if first.ratio(next.0, best.0) > 1.0 { next } else { best })?;
-    at(case, figure, samples, who, dispatchers)
-}
-
-fn at(case: &Case, figure: &Figure, samples: &[Sample], who: Who, dispatchers: usize) -> Found {
-    let values = of(case, samples, who)
-        .filter(|sample| sample.dispatchers == dispatchers)
-        .filter_map(|sample| sample.result[figure.key].as_f64());
-    Some((median(values.collect())?, dispatchers))
-}
-
-fn of<'a>(case: &Case, samples: &'a [Sample], who: Who) -> impl Iterator<Item = &'a Sample> {
-    let name = case.name;
-    samples.iter().filter(move |sample| sample.case == name && sample.who == who)
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let upper = *values.get(values.len() / 2)?;
-    Some(if values.len() % 2 == 1 { upper } else { (values[values.len() / 2 - 1] + upper) / 2.0 })
-}
-
-/// Floors that are too slow to compare with, and orchestrations that did not complete.
-pub(super) fn complaints(samples: &[Sample]) -> Vec<String> {
-    let mut complaints = Vec::new();
-    let mut cases: Vec<&str> = samples.iter().map(|sample| sample.case).collect();
-    cases.sort_unstable();
-    cases.dedup();
-    for case in cases {
-        let floors = samples.iter().filter(|sample| sample.case == case && sample.who == Who::Floor);
-        let (rates, sound): (Vec<_>, Vec<_>) = floors
-            .filter_map(|sample| {
-                Some((sample.result["per_second"].as_f64()?, sample.result["sound"].as_f64()?))
-            })
-            .unzip();
-        if let (Some(rate), Some(sound)) = (median(rates), median(sound))
-            && rate < sound
-        {
-            complaints.push(format!(
-                "{BROKEN}: {case}: {rate:.0}/s where {sound:.0}/s are expected: these figures mean nothing"
-            ));
-        }
-    }
-    for who in [Who::Peer, Who::Ours] {
-        let sum = |key: &str| -> u64 {
-            let counts = samples.iter().filter(|sample| sample.who == who);
-            counts.filter_map(|sample| sample.result[key].as_u64()).sum()
+/// What Outlast takes from its store.
+pub(super) fn counted(rows: &[Row]) -> Table {
+    let head = ["scenario", "per", "statements", "syncs", "rows read", "bytes written"];
+    let mut lines = Vec::new();
+    for scenario in SCENARIOS {
+        let find = |metric: &str| {
+            let of = |row: &&Row| {
+                row.scenario == scenario.name && row.metric == metric && row.who() == "outlast FULL"
+            };
+            rows.iter().find(of)
         };
-        let (failed, unfinished) = (sum("failed"), sum("unfinished"));
-        if failed + unfinished > 0 {
-            complaints.push(format!(
-                "{}: {failed} orchestrations failed and {unfinished} did not end in time",
-                who.name()
-            ));
-        }
+        let Some(first) = find("statements") else { continue };
+        let mut line = vec![scenario.name.to_string(), first.unit.trim_start_matches("per ").to_string()];
+        line.extend(COUNTED.iter().map(|metric| find(metric).map_or(String::new(), |row| digits(row.value))));
+        lines.push(line);
     }
-    complaints
+    Table { head: head.map(str::to_string).to_vec(), lines }
+}
+
+/// Every target of the scenarios that ran.
+pub(super) fn judged(rows: &[Row]) -> Table {
+    let head = ["scenario", "figure", "of", "over", "found", "target", "met"];
+    let line = |target: &&Target| {
+        vec![
+            target.scenario.to_string(),
+            target.of.metric.to_string(),
+            target.of.show(rows, &target.of),
+            target.over.as_ref().map_or(String::new(), |over| over.show(rows, &target.of)),
+            target
+                .found(rows)
+                .map_or("no figure".to_string(), |found| format!("{} {}", digits(found), target.unit)),
+            target.wanted(),
+            if target.is_met(rows) { "yes" } else { "NO" }.to_string(),
+        ]
+    };
+    Table { head: head.map(str::to_string).to_vec(), lines: of_these(rows).iter().map(line).collect() }
+}
+
+/// The targets of the scenarios that have rows.
+pub(super) fn of_these(rows: &[Row]) -> Vec<&'static Target> {
+    TARGETS.iter().filter(|target| rows.iter().any(|row| row.scenario == target.scenario)).collect()
+}
+
+/// The lines of the table: each scenario with its figures, and with the places of its curve in their order.
+fn pairs(rows: &[Row]) -> Vec<(&'static Scenario, String)> {
+    let mut pairs = Vec::new();
+    for scenario in SCENARIOS {
+        let has = |metric: &str| rows.iter().any(|row| row.scenario == scenario.name && row.metric == metric);
+        let plain = MEASURED.iter().filter(|metric| has(metric)).map(|metric| (*metric).to_string());
+        pairs.extend(plain.map(|metric| (scenario, metric)));
+        let mut places: Vec<u32> = rows
+            .iter()
+            .filter(|row| row.scenario == scenario.name)
+            .filter_map(|row| row.metric.strip_prefix(PLACE)?.parse().ok())
+            .collect();
+        places.sort_unstable();
+        pairs.extend(places.into_iter().map(|place| (scenario, format!("{PLACE}{place}"))));
+    }
+    pairs
+}
+
+impl Table {
+    pub(super) fn text(&self) -> String {
+        let all = || std::iter::once(&self.head).chain(&self.lines);
+        let width = |column: usize| all().map(|line| line[column].len()).max().unwrap_or(0);
+        let mut out = String::new();
+        for line in all() {
+            let cells = line.iter().enumerate().map(|(column, cell)| format!("{cell:<0$}", width(column)));
+            let _ = writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+        }
+        out
+    }
+
+    pub(super) fn markdown(&self) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let mut out = line(&self.head);
+        out.push_str(&"|---".repeat(self.head.len()));
+        out.push_str("|\n");
+        self.lines.iter().for_each(|cells| out.push_str(&line(cells)));
+        out
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::CASES;
+    use super::super::row::tests::row;
     use super::*;
-    use serde_json::json;
 
-    fn sample(case: &'static str, who: Who, dispatchers: usize, result: Value) -> Sample {
-        Sample { case, who, dispatchers, result }
-    }
-
-    fn line(case: &'static str, samples: &[Sample]) -> String {
-        let case = CASES.iter().find(|other| other.name == case).unwrap();
-        let words: Vec<String> = row(case, &case.figures[0], samples).into_iter().skip(2).collect();
-        words.join(" | ")
+    fn rows() -> Vec<Row> {
+        vec![
+            row("hello", "outlast FULL", "throughput", 6000.0),
+            row("hello", "outlast FULL", "statements", 12.0),
+            row("hello", "outlast FULL", "syncs", 0.5),
+            Row { ok: false, ..row("hello", "duroxide NORMAL", "throughput", 100.0) },
+        ]
     }
 
     #[test]
-    fn more_per_second_is_better() {
-        let rate = |who, dispatchers, rate: u32| {
-            sample("hello-backlog", who, dispatchers, json!({"per_second": rate}))
-        };
-        let samples = [
-            rate(Who::Floor, 0, 20_000),
-            rate(Who::Peer, 1, 100),
-            rate(Who::Peer, 2, 190),
-            rate(Who::Peer, 2, 210),
-            rate(Who::Ours, 2, 1000),
-            rate(Who::Ours, 32, 5000),
-            rate(Who::Ours, 64, 4000),
+    fn a_line_has_all_systems() {
+        let table = measured(&rows());
+        assert_eq!(table.lines.len(), 1);
+        let line = table.lines[0].join("|");
+        assert_eq!(line, "hello|throughput, ms|||100! (50.0..150)||||6000 (3000..9000)");
+    }
+
+    #[test]
+    fn a_sweep_has_a_line_for_each_place_in_order() {
+        let at = |metric: &str| row("sweep", "outlast FULL", metric, 1.0);
+        let table = measured(&[at("throughput_at_16"), at("throughput_at_2"), at("lowest_median")]);
+        let figures: Vec<&str> = table.lines.iter().map(|line| line[1].as_str()).collect();
+        assert_eq!(figures, ["throughput_at_2, ms", "throughput_at_16, ms"]);
+    }
+
+    #[test]
+    fn a_store_in_memory_has_a_line_of_its_own() {
+        let stored =
+            |store: &str, row: Row| Row { store: store.to_string(), durability: "none".to_string(), ..row };
+        let rows = [
+            stored("sqlite::memory:", row("hello-memory", "duroxide NORMAL", "throughput", 100.0)),
+            stored("sqlite::memory:", row("hello-memory", "outlast FULL", "throughput", 6000.0)),
+            stored("memory", row("hello-memory", "outlast FULL", "throughput", 8000.0)),
         ];
-        assert_eq!(line("hello-backlog", &samples), "20000 | 200 (2) | 1000 | 5000 (32) | 25.0 x | 25.0 %");
+        let lines: Vec<String> = measured(&rows).lines.iter().map(|line| line.join("|")).collect();
+        let first = "hello-memory, sqlite::memory:|throughput, ms|||100 (50.0..150)||||6000 (3000..9000)";
+        let second = "hello-memory, memory|throughput, ms|||||||8000 (4000..12000)";
+        assert_eq!(lines, [first, second]);
     }
 
     #[test]
-    fn fewer_milliseconds_are_better() {
-        let cost = |who, dispatchers, ms: f64| sample("chain-one", who, dispatchers, json!({"step_ms": ms}));
-        let samples = [
-            cost(Who::Floor, 0, 0.5),
-            cost(Who::Peer, 1, 12.0),
-            cost(Who::Peer, 2, 10.0),
-            cost(Who::Ours, 2, 1.0),
-        ];
-        assert_eq!(line("chain-one", &samples), "0.50 | 10.0 (2) | 1.00 | 1.00 (2) | 10.0 x | 50.0 %");
+    fn what_was_counted_is_a_table_of_its_own() {
+        assert_eq!(counted(&rows()).lines, [["hello", "ms", "12.0", "0.500", "", ""].map(str::to_string)]);
     }
 
     #[test]
-    fn what_was_not_measured_is_a_dash() {
-        let samples = [sample("chain-many", Who::Peer, 8, json!({"per_second": 400}))];
-        assert_eq!(line("chain-many", &samples), "- | 400 (8) | - | - | - | -");
+    fn targets_say_what_was_found() {
+        let table = judged(&rows());
+        let line = table.lines.iter().find(|line| line[3].starts_with("150")).unwrap().join("|");
+        let expected =
+            "hello|throughput|6000 (outlast FULL)|150 (duroxide NORMAL, best round)|40.0 x|at least 30 x|yes";
+        assert_eq!(line, expected);
+        let missing = table.lines.iter().find(|line| line[2].contains("floor-1")).unwrap();
+        assert_eq!((missing[4].as_str(), missing[6].as_str()), ("no figure", "NO"));
     }
 
     #[test]
-    fn a_slow_floor_and_lost_orchestrations_are_told() {
-        let floor =
-            |rate: u32| sample("hello-idle", Who::Floor, 0, json!({"per_second": rate, "sound": 640.0}));
-        let lost = sample("hello-idle", Who::Peer, 1, json!({"failed": 2, "unfinished": 1}));
-        let found = complaints(&[floor(500), floor(600), floor(900), lost]);
-        assert!(found[0].starts_with(BROKEN) && found[0].contains("600/s"), "{found:?}");
-        assert_eq!(found[1], "duroxide: 2 orchestrations failed and 1 did not end in time");
-        assert!(complaints(&[floor(641)]).is_empty());
+    fn a_table_is_text_and_markdown() {
+        let cells = |words: [&str; 2]| words.map(str::to_string).to_vec();
+        let table = Table { head: cells(["a", "b"]), lines: vec![cells(["long", "x"])] };
+        assert_eq!(table.text(), "a     b\nlong  x\n");
+        assert_eq!(table.markdown(), "| a | b |\n|---|---|\n| long | x |\n");
     }
 }

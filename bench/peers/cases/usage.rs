@@ -1,13 +1,13 @@
-//! Processor time of this process, from the kernel's accounting.
+//! What this process uses, from the kernel's accounting.
 
 use std::time::Duration;
 
-/// Time used so far by all threads.
+/// Processor time used so far by all threads.
 pub(crate) fn used() -> Duration {
     used_by(|_| true)
 }
 
-/// Time used so far by the threads with a name that `wanted` likes.
+/// Processor time used so far by the threads with a name that `wanted` likes.
 pub(crate) fn used_by(wanted: impl Fn(&str) -> bool) -> Duration {
     let mut nanos = 0_u64;
     for task in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
@@ -22,6 +22,17 @@ pub(crate) fn used_by(wanted: impl Fn(&str) -> bool) -> Duration {
 
 /// Bytes written to files so far.
 pub(crate) fn bytes_written() -> u64 {
-    let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
-    io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok()).unwrap_or(0)
+    field("/proc/self/io", "wchar:")
+}
+
+/// Bytes of memory that this process occupies now.
+pub(crate) fn memory() -> u64 {
+    field("/proc/self/status", "VmRSS:") * 1024
+}
+
+fn field(file: &str, name: &str) -> u64 {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let value =
+        text.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse().ok());
+    value.unwrap_or(0)
 }

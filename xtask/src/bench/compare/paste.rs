@@ -1,0 +1,50 @@
+//! Puts the figures into the page about performance, between two marks.
+
+use super::row::Row;
+use super::table;
+
+const BEGIN: &str = "<!-- figures of bench compare: written by `cargo xtask bench compare --paste` -->";
+const END: &str = "<!-- end of the figures -->";
+
+/// The page with the figures of these rows in the place of those that it has.
+pub(super) fn into_page(page: &str, rows: &[Row]) -> Result<String, String> {
+    let between = page.split_once(BEGIN).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
+    let (head, tail) =
+        between.ok_or_else(|| format!("the page has no `{BEGIN}` with a `{END}` behind it"))?;
+    Ok(format!("{head}{BEGIN}\n\n{}\n{END}{tail}", block(rows)))
+}
+
+fn block(rows: &[Row]) -> String {
+    let rounds = rows.iter().map(|row| row.rounds).max().unwrap_or(0);
+    format!(
+        "Medians of {rounds} rounds, with the lowest and the highest round; `!`: not all of the work was done.\n\n{}\n\
+         The targets. A peer counts with its best round.\n\n{}\n\
+         Counted for Outlast at `FULL`:\n\n{}",
+        table::measured(rows).markdown(),
+        table::judged(rows).markdown(),
+        table::counted(rows).markdown(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::row::tests::row;
+    use super::*;
+
+    #[test]
+    fn only_what_is_between_the_marks_is_replaced() {
+        let rows = [row("hello", "outlast FULL", "throughput", 6000.0)];
+        let page = format!("before\n{BEGIN}\nold\n{END}\nafter\n");
+        let pasted = into_page(&page, &rows).unwrap();
+        assert!(pasted.starts_with(&format!("before\n{BEGIN}\n\nMedians of 3 rounds")), "{pasted}");
+        assert!(pasted.ends_with(&format!("|\n\n{END}\nafter\n")), "{pasted}");
+        assert!(pasted.contains("6000 (3000..9000)") && !pasted.contains("old"), "{pasted}");
+        assert_eq!(into_page(&pasted, &rows).unwrap(), pasted, "pasted twice is pasted once");
+    }
+
+    #[test]
+    fn a_page_without_marks_is_refused() {
+        assert!(into_page("no marks", &[]).is_err());
+        assert!(into_page(&format!("{END} then {BEGIN}"), &[]).is_err());
+    }
+}
