@@ -42,8 +42,7 @@ pub(super) fn run(args: &[String]) -> Result<ExitCode, String> {
     }
     let programs =
         plan.scenarios.iter().flat_map(|scenario| scenario.entries.iter().map(|entry| entry.program));
-    let mut run =
-        Run { contestants: Contestants::build(programs.collect())?, courses: courses(&plan), errors: 0 };
+    let mut run = Run { contestants: Contestants::build(programs)?, courses: courses(&plan), errors: 0 };
     let stopwatch = Stopwatch::start();
     for round in 1..=plan.rounds {
         println!("round {round} of {}, after {} s", plan.rounds, stopwatch.elapsed().as_secs());
@@ -101,18 +100,15 @@ impl Run {
             for setting in course.settings(plan.quick) {
                 let scratch = Scratch::new()?;
                 let line = course.scenario.line(course.entry, setting, plan.quick);
-                let who = format!(
-                    "{}, {} {} {setting}",
-                    course.scenario.name, course.entry.system, course.entry.options
-                );
+                let who = format!("{}, {} ({line})", course.scenario.name, course.entry.system);
                 match self.contestants.measure(course.entry.program, &line, scratch.path()) {
                     Ok(answer) => {
                         let sample = Sample { setting: line, answer };
-                        println!("  {}: {}", who.trim_end(), course.scenario.tell(&sample));
+                        println!("  {who}: {}", course.scenario.tell(&sample));
                         course.samples.push(sample);
                     }
                     Err(error) => {
-                        println!("  {}: FAILED: {error}", who.trim_end());
+                        println!("  {who}: FAILED: {error}");
                         self.errors += 1;
                     }
                 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::process;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Program {
     Outlast,
     /// Hand-written, in the same binary as Outlast.
@@ -44,25 +44,27 @@ pub(super) fn target() -> PathBuf {
     }
 }
 
-/// The programs of a run.
-pub(super) struct Contestants(BTreeMap<Program, PathBuf>);
+/// The binaries of a run, by name.
+pub(super) struct Contestants(BTreeMap<&'static str, PathBuf>);
 
 impl Contestants {
-    pub(super) fn build(mut wanted: Vec<Program>) -> Result<Self, String> {
-        wanted.sort_unstable();
-        wanted.dedup();
-        let build = |program: Program| {
+    pub(super) fn build(wanted: impl IntoIterator<Item = Program>) -> Result<Self, String> {
+        let mut built = BTreeMap::new();
+        for program in wanted {
             let (args, name, _) = program.recipe();
-            Ok((program, build(&args, name)?))
-        };
-        wanted.into_iter().map(build).collect::<Result<_, String>>().map(Self)
+            if !built.contains_key(name) {
+                built.insert(name, build(&args, name)?);
+            }
+        }
+        Ok(Self(built))
     }
 
     /// What the program answers. Its store goes into the folder.
     pub(super) fn measure(&self, program: Program, line: &str, folder: &Path) -> Result<Value, String> {
-        let path = self.0.get(&program).ok_or_else(|| format!("{program:?} was not built"))?;
+        let (_, name, word) = program.recipe();
+        let path = self.0.get(name).ok_or_else(|| format!("{program:?} was not built"))?;
         let mut command = Command::new(path);
-        command.args(program.recipe().2).args(line.split_whitespace()).arg("--dir").arg(folder);
+        command.args(word).args(line.split_whitespace()).arg("--dir").arg(folder);
         measure(command)
     }
 }
