@@ -22,7 +22,7 @@ const BENCHES: &[Bench] = &[
         run: |args| of_the_package("provider", args),
     },
     Bench { name: "engine", about: "instructions of the engine's hot paths", run: engine::run },
-    Bench { name: "compare", about: "whole orchestrations, next to a peer and to floors", run: compare::run },
+    Bench { name: "compare", about: "whole orchestrations, next to peers and to floors", run: compare::run },
 ];
 
 pub(crate) fn details() -> String {

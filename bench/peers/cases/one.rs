@@ -8,15 +8,21 @@ use std::time::Duration;
 /// A long chain: what a step costs, and whether it costs more at the end than at the beginning.
 pub(super) async fn chain(world: &World, args: &Args) -> Result<Outcome, String> {
     let (mut outcome, time) = run(world, args, "Chain", "per step").await?;
+    if outcome.completed == 0 {
+        return Ok(outcome);
+    }
     let ran = world.progress.steps();
     outcome.figure("step", ms(time) / ran.len().max(1) as f64, "ms");
     steps(&mut outcome, &ran);
     Ok(outcome)
 }
 
-/// All activities at once. If that does not end in time, the figures are about those that ran.
+/// All activities at once. If that does not end in time, the figures are about those that ran; if it fails, there are none.
 pub(super) async fn fan_out(world: &World, args: &Args) -> Result<Outcome, String> {
     let (mut outcome, time) = run(world, args, "FanOut", "per activity").await?;
+    if outcome.failed > 0 {
+        return Ok(outcome);
+    }
     let ran = world.progress.steps().len() as f64;
     outcome.figure("throughput", ran / time.as_secs_f64(), "activities/s");
     outcome.figure("each", ms(time) / ran, "ms");

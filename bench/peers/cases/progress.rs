@@ -81,7 +81,8 @@ impl Progress {
             if self.ended() != seen {
                 (seen, moved) = (self.ended(), Instant::now());
             } else if moved.elapsed() > STALLED && self.others_failed(client).await {
-                return moved - begun;
+                // If nothing ended at all, nothing tells when the work stopped.
+                return if seen == 0 { begun.elapsed() } else { moved - begun };
             }
             if begun.elapsed() > limit {
                 return begun.elapsed();

@@ -122,7 +122,7 @@ pub(super) fn rows(scenario: &str, store: &str, system: &str, samples: &[&Sample
             max: values.iter().copied().reduce(f64::max)?,
             rounds: values.len(),
             durability: first.answer["durability"].as_str()?.to_string(),
-            ok: of.iter().all(|sample| sample.ok()),
+            ok: samples.iter().all(|sample| sample.ok()),
             setting: of.first()?.setting.clone(),
         })
     };
@@ -184,6 +184,15 @@ pub(super) mod tests {
         let row = &rows[0];
         assert_eq!((row.value, row.min, row.max, row.rounds, row.ok), (2.0, 1.0, 4.0, 3, true));
         assert_eq!((row.unit.as_str(), row.durability.as_str()), ("x/s", "FULL"));
+    }
+
+    #[test]
+    fn a_round_without_a_figure_still_counts_as_not_done() {
+        let empty = json!({"ok": false, "durability": "FULL", "figures": {}});
+        let samples = [sample(true, 4.0), Sample { setting: "--a".to_string(), answer: empty }];
+        let samples: Vec<&Sample> = samples.iter().collect();
+        let rows = rows("hello", "sqlite", "outlast", &samples);
+        assert_eq!((rows[0].ok, rows[0].value, rows[0].rounds), (false, 4.0, 1));
     }
 
     #[test]
