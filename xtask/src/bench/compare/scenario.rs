@@ -77,7 +77,7 @@ const PEER_POLLING: Tries = Tries::Best(
         "--dispatchers 4 --poll-ms 1",
         "--dispatchers 8 --poll-ms 1",
     ],
-    &["--dispatchers 1 --poll-ms 1", "--dispatchers 4 --poll-ms 1"],
+    &["--dispatchers 2 --poll-ms 1"],
 );
 const PEER_NOT_POLLING: Tries = Tries::Best(
     &["--dispatchers 1", "--dispatchers 2", "--dispatchers 4", "--dispatchers 8"],
@@ -255,7 +255,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "asleep",
         about: "20,000 orchestrations that wait for a timer, hellos before and beside them",
         full: "asleep --count 20000 --samples 100 --seconds 10",
-        quick: "asleep --count 2000 --samples 20 --seconds 3",
+        quick: "asleep --count 2000 --samples 20 --seconds 2",
         judged_by: P50,
         entries: &[
             once(duroxide("--count 2000 --samples 20", AS_IT_IS), Effort::OnceIfFull),
@@ -286,7 +286,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "sweep",
         about: "the backlog of hellos with 1 to 64 dispatchers",
         full: "sweep --count 2000",
-        quick: "sweep --count 1000",
+        quick: "sweep --count 600",
         judged_by: THROUGHPUT,
         entries: &[outlast(FULL, SWEEP)],
     },
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn a_line_is_the_scenario_the_entry_and_the_setting() {
         let quick = lines("long-chain", "duroxide", true);
-        assert_eq!(quick[0], "long-chain --steps 300 --dispatchers 1 --poll-ms 1");
+        assert_eq!(quick[0], "long-chain --steps 300 --dispatchers 2 --poll-ms 1");
         let full = lines("hello", "outlast", false);
         assert_eq!(full[0], "hello --count 2000 --synchronous full --dispatchers 8");
         assert_eq!(lines("hello", "durare", true), ["hello --count 400 --synchronous normal"]);
