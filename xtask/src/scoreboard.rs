@@ -70,7 +70,7 @@ const ATTEMPTS: &[Attempt] = &[
         name: "fuzz",
         title: "Fuzzing",
         about: "Coverage-guided: stored rows, damaged databases, filters and cursors, migration ledgers.",
-        command: "cargo xtask fuzz --minutes 10",
+        command: "cargo xtask fuzz --minutes 4",
     },
     Attempt {
         name: "mutants",
