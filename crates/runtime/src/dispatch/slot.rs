@@ -7,6 +7,7 @@ use super::contain::contain;
 use crate::core::Core;
 use crate::observability::Stopwatch;
 use outlast_provider::ProviderError;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -127,10 +128,12 @@ async fn round<Q: Queue>(core: &Arc<Core>, queue: &Q, slot: usize) -> Result<Dur
 
 /// Lets a commit go its way, so that the slot that made it can go on: what is limited is how much runs at once, not how much
 /// is on its way to the disk, where commits that wait share a sync.
+///
+/// The commit comes boxed: its future has many kilobytes, and starting a task moves it half a dozen times.
 pub(super) async fn hand_off(
     core: &Arc<Core>,
     queue: &'static str,
-    commit: impl Future<Output = ()> + Send + 'static,
+    commit: Pin<Box<dyn Future<Output = ()> + Send>>,
 ) {
     // Nobody closes it.
     let permit = Arc::clone(&core.commits).acquire_owned().await;

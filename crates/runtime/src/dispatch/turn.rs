@@ -70,7 +70,7 @@ impl Queue for Turns {
             let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             turn.core.metrics.record_orch_dispatcher_processing_duration(ms);
         };
-        hand_off(core, self.name(), carried_out).await;
+        hand_off(core, self.name(), Box::pin(carried_out)).await;
     }
 }
 

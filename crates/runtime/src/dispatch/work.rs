@@ -143,7 +143,7 @@ impl Call {
                 let acknowledged = async move {
                     self.acknowledge(lease, result).await;
                 };
-                hand_off(core, Works.name(), acknowledged).await;
+                hand_off(core, Works.name(), Box::pin(acknowledged)).await;
             }
             // Whoever took the lease or deleted the row has decided; there is nothing to acknowledge (C4).
             Outcome::Cancelled => lease.settle(),
