@@ -20,7 +20,7 @@ use crate::stopwatch::Stopwatch;
 const AT_A_TIME: usize = 4;
 /// Tests hang when they take this much longer than without a mutant, and longer than this.
 const PATIENCE: u32 = 4;
-const LEAST_PATIENCE: Duration = Duration::from_secs(15);
+const LEAST_PATIENCE: Duration = Duration::from_secs(40);
 
 /// A test program and the folder that it expects to run in.
 pub(super) type Tests = (PathBuf, PathBuf);
