@@ -58,13 +58,13 @@ const ATTEMPTS: &[Attempt] = &[
         title: "Killed processes",
         about: "Real worker processes on one SQLite file, killed at random and inside commits, stopped beyond their \
                 leases; a ledger in another database proves effects.",
-        command: "cargo xtask chaos sqlite --kills 1000 --instances 50000",
+        command: "cargo xtask chaos sqlite --kills 1000 --instances 50000 --minutes 15 --pace 300 --in-flight 96 --release",
     },
     Attempt {
         name: "power",
         title: "Power cuts",
         about: "A disk under SQLite that drops, reorders and tears what was not synced when the power goes.",
-        command: "cargo xtask chaos power --cuts 5000",
+        command: "cargo xtask chaos power --cuts 6000",
     },
     Attempt {
         name: "fuzz",
