@@ -8,6 +8,7 @@ mod fuzz;
 mod installed;
 mod metadata;
 mod mutants;
+mod page;
 mod process;
 mod scoreboard;
 mod sim;

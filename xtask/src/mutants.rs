@@ -88,7 +88,7 @@ fn try_all(
 
 /// Where results are kept, and where mutants are built, away from everybody else's artefacts.
 fn home() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    let target = process::target();
     process::root().join(target).join("mutants")
 }
 

@@ -1,6 +1,7 @@
 //! The page as text.
 
 use super::Attempt;
+use crate::page::grouped;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -59,19 +60,6 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// With a comma between thousands.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (nth, digit) in digits.chars().enumerate() {
-        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,10 +85,5 @@ mod tests {
         ] {
             assert!(page.lines().any(|found| found == line), "{line}\n{page}");
         }
-    }
-
-    #[test]
-    fn thousands_are_grouped() {
-        assert_eq!([0, 999, 1_000, 50_000].map(grouped), ["0", "999", "1,000", "50,000"]);
     }
 }

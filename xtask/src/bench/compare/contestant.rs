@@ -24,7 +24,7 @@ impl Program {
         let peer = |folder: &str| {
             let mut args = ["build", "--release", "--locked"].map(str::to_string).to_vec();
             args.push(format!("--manifest-path=bench/peers/{folder}/Cargo.toml"));
-            args.push(format!("--target-dir={}", target().join("peers").display()));
+            args.push(format!("--target-dir={}", process::target().join("peers").display()));
             args
         };
         match self {
@@ -33,14 +33,6 @@ impl Program {
             Self::Duroxide => (peer("duroxide"), "peer-duroxide", None),
             Self::Durare => (peer("durare"), "peer-durare", None),
         }
-    }
-}
-
-/// Where cargo puts what it builds.
-pub(super) fn target() -> PathBuf {
-    match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(folder) => process::root().join(folder),
-        None => process::root().join("target"),
     }
 }
 
@@ -119,7 +111,7 @@ impl Scratch {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let base = match std::env::var_os("OUTLAST_BENCH_DIR") {
             Some(folder) => PathBuf::from(folder),
-            None => target().join("compare"),
+            None => process::target().join("compare"),
         };
         let name = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = base.join(name);

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use super::contestant::target;
 use super::scenario::{SCENARIOS, Scenario};
 
 pub(super) const HELP: &str = "\
@@ -33,7 +32,7 @@ impl Plan {
             scenarios: SCENARIOS.iter().collect(),
             rounds: 5,
             quick: false,
-            json: target().join("compare.json"),
+            json: crate::process::target().join("compare.json"),
             paste: false,
         };
         let mut rounds = None;
