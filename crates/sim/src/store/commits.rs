@@ -1,0 +1,142 @@
+//! Commits: of a turn, and of an activity's outcome with the turn that follows from it. Some turns are run again from a cold
+//! start, and must decide the same.
+
+use super::{FaultyStore, kinds, sabotage, short};
+use crate::bug::Bug;
+use crate::check::replay;
+use crate::fault::Fault;
+use crate::witness::Turn;
+use outlast_model::WorkItem;
+use outlast_provider::{Clock, Completion, ProviderError, TurnAhead, TurnCommit};
+
+impl FaultyStore {
+    pub(super) async fn commit(
+        &self,
+        lock_token: &str,
+        mut commit: TurnCommit,
+    ) -> Result<Option<u64>, ProviderError> {
+        let status = commit.metadata.status.as_deref().unwrap_or("");
+        let detail = format!(
+            "{} /{} +{} events, work {}, [{}] {status}",
+            short(lock_token),
+            commit.execution_id,
+            commit.history_delta.len(),
+            commit.worker_items.len(),
+            kinds(&commit.orchestrator_items)
+        );
+        let asked = self.ask("ack_turn", detail);
+        if asked.fault == Some(Fault::ErrorBefore) && self.shared.has(Bug::OutageFailsInstance) {
+            commit = sabotage::failed_by_outage(self.shared.clock.now_ms(), &commit).unwrap_or(commit);
+            let _ = self.inner().commit_turn(lock_token, commit.clone()).await;
+        }
+        let fault = asked.fault;
+        let call = async {
+            let turn = self.shared.witness().turns.get(lock_token).cloned();
+            let mut again = None;
+            if let Some(turn) = turn.as_ref().filter(|_| self.shared.dice().per_mille(250)) {
+                again = replay::again(&self.shared, turn).await;
+            }
+            let compared = again.map(|again| replay::compare(&again, &commit));
+            let instance = turn.map(|turn| turn.instance).unwrap_or_default();
+            sabotage::commit(&self.shared, &instance, &mut commit);
+            let execution_id = commit.execution_id;
+            let twice = commit.orchestrator_items.iter().find(|item| may_arrive_twice(item)).cloned();
+            let committed_at = self.under(lock_token, self.inner().commit_turn(lock_token, commit).await)?;
+            self.committed(lock_token);
+            self.shared.witness().turns.remove(lock_token);
+            self.shared.tally().turns += 1;
+            self.compared(&instance, execution_id, compared);
+            if let Some(item) = twice.filter(|_| fault == Some(Fault::Duplicate)) {
+                self.duplicate(&item).await;
+            }
+            Ok(committed_at)
+        };
+        self.shared.call(&self.caller, asked, |_| Some("ok".to_string()), call).await
+    }
+
+    /// An activity's outcome with the turn that follows from it.
+    pub(super) async fn complete(
+        &self,
+        token: &str,
+        completion: WorkItem,
+        mut ahead: TurnAhead,
+    ) -> Result<Completion, ProviderError> {
+        let instance = completion.target_instance().to_string();
+        let commit = &ahead.commit;
+        let detail = format!(
+            "{} {} of {instance} /{} +{} events, work {}, [{}] {}",
+            short(token),
+            completion.kind_name(),
+            commit.execution_id,
+            commit.history_delta.len(),
+            commit.worker_items.len(),
+            kinds(&commit.orchestrator_items),
+            commit.metadata.status.as_deref().unwrap_or("")
+        );
+        let asked = self.ask("ack_ahead", detail);
+        let fault = asked.fault;
+        let call = async {
+            let mut compared = None;
+            if let Some(first) = ahead.commit.history_delta.first()
+                && self.shared.dice().per_mille(250)
+            {
+                let turn = Turn {
+                    instance: instance.clone(),
+                    execution_id: ahead.commit.execution_id,
+                    messages: vec![completion.clone()],
+                    now_ms: first.timestamp_ms,
+                    attempts: 1,
+                };
+                let again = replay::again(&self.shared, &turn).await;
+                compared = again.map(|again| replay::compare(&again, &ahead.commit));
+            }
+            sabotage::commit(&self.shared, &instance, &mut ahead.commit);
+            let execution_id = ahead.commit.execution_id;
+            let answer = self.inner().complete_with_turn(token, completion.clone(), ahead).await;
+            let completed = self.under(token, answer)?;
+            self.committed(token);
+            let known = self.shared.witness().completed(&completion);
+            self.shared.must(known);
+            if let Completion::WithTurn { .. } = completed {
+                let now = self.shared.clock.now_ms();
+                let alone = self.shared.witness().leases.without_lease(&format!("'{instance}'"), now);
+                self.shared.must(alone);
+                self.shared.tally().turns += 1;
+                self.compared(&instance, execution_id, compared);
+            }
+            if fault == Some(Fault::Duplicate) {
+                self.duplicate(&completion).await;
+            }
+            Ok(completed)
+        };
+        let show = |completed: &Completion| match completed {
+            Completion::WithTurn { .. } => Some("ok".to_string()),
+            Completion::Queued => Some("queued".to_string()),
+        };
+        self.shared.call(&self.caller, asked, show, call).await
+    }
+
+    /// Says how a turn compares with the same one from a cold start.
+    fn compared(&self, instance: &str, execution_id: u64, compared: Option<Result<(), String>>) {
+        let Some(compared) = compared else { return };
+        self.shared.tally().turns_compared += 1;
+        self.shared.must(compared.map_err(|difference| {
+            format!(
+                "I9: a turn of '{instance}', execution {execution_id}, run again from a cold start decides \
+                 otherwise: {difference}"
+            )
+        }));
+    }
+}
+
+/// Whether the engine promises to drop a second delivery.
+fn may_arrive_twice(item: &WorkItem) -> bool {
+    match item {
+        WorkItem::TimerFired { .. }
+        | WorkItem::SubOrchCompleted { .. }
+        | WorkItem::SubOrchFailed { .. }
+        | WorkItem::CancelInstance { .. } => true,
+        WorkItem::StartOrchestration { parent_instance, .. } => parent_instance.is_some(),
+        _ => false,
+    }
+}
