@@ -190,22 +190,6 @@ impl MemoryProvider {
 
 impl MemoryProvider {
     /// Commits a turn; returns the time at which it did.
-    fn complete(
-        &self,
-        token: &str,
-        completion: WorkItem,
-        turn: TurnAhead,
-    ) -> Result<Completion, ProviderError> {
-        let ended = matches!(turn.commit.metadata.status.as_deref(), Some("Completed" | "Failed"));
-        let instance = completion.target_instance().to_string();
-        let completed =
-            self.change(|state, now, rules| state.complete_with_turn(token, completion, turn, now, rules))?;
-        if matches!(completed, Completion::WithTurn { .. }) {
-            self.watches.committed(&instance, ended);
-        }
-        Ok(completed)
-    }
-
     fn commit(&self, lock_token: &str, turn: Commit) -> Result<u64, ProviderError> {
         let ended = matches!(turn.metadata.status.as_deref(), Some("Completed" | "Failed"));
         let (committed, at) = self.change(|state, now, rules| {
@@ -263,7 +247,14 @@ impl Provider for MemoryProvider {
         completion: WorkItem,
         turn: TurnAhead,
     ) -> Result<Completion, ProviderError> {
-        self.complete(token, completion, turn)
+        let ended = matches!(turn.commit.metadata.status.as_deref(), Some("Completed" | "Failed"));
+        let instance = completion.target_instance().to_string();
+        let completed =
+            self.change(|state, now, rules| state.complete_with_turn(token, completion, turn, now, rules))?;
+        if matches!(completed, Completion::WithTurn { .. }) {
+            self.watches.committed(&instance, ended);
+        }
+        Ok(completed)
     }
 
     async fn abandon_orchestration_item(

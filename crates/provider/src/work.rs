@@ -31,6 +31,8 @@ pub struct FetchedWork {
     /// Name and version of the orchestration that scheduled it, where the store knows them, so that no worker has
     /// to read a history to learn them.
     pub orchestration: Option<(String, String)>,
-    /// The store's time at the fetch, where the store has a clock of its own.
+    /// The store's time at the fetch, where the store overrides
+    /// [`Provider::complete_with_turn`](crate::Provider::complete_with_turn): a runtime that knows it runs turns ahead, which
+    /// would be in vain elsewhere.
     pub now_ms: Option<u64>,
 }
