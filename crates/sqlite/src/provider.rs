@@ -239,7 +239,7 @@ impl SqliteProvider {
         self.wait(answer, request.poll_timeout, "fetch_orchestration_item").await
     }
 
-    async fn fetch_work(&self, request: &WorkRequest<'_>, with_name: bool) -> Answer<Vec<FetchedWork>> {
+    async fn fetch_work(&self, request: &WorkRequest<'_>) -> Answer<Vec<FetchedWork>> {
         if *request.tag_filter == TagFilter::None || request.max_items == 0 {
             return Ok(Vec::new());
         }
@@ -249,7 +249,6 @@ impl SqliteProvider {
             lock_ms: saturating_ms(request.lock_timeout),
             session: request.session.cloned(),
             tags: request.tag_filter.clone(),
-            with_name,
         };
         let parks = !request.poll_timeout.is_zero();
         self.submit(Command::FetchWork(Waiter { ask, parks, fresh: true, reply }));
@@ -395,7 +394,7 @@ impl Provider for SqliteProvider {
         tag_filter: &TagFilter,
     ) -> Answer<Option<(WorkItem, String, u32)>> {
         let request = WorkRequest { max_items: 1, lock_timeout, poll_timeout, session, tag_filter };
-        let fetched = self.fetch_work(&request, false).await?;
+        let fetched = self.fetch_work(&request).await?;
         Ok(fetched.into_iter().next().map(|work| (work.item, work.lock_token, work.attempt_count)))
     }
 
@@ -528,7 +527,7 @@ impl Provider for SqliteProvider {
     }
 
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Answer<Vec<FetchedWork>> {
-        self.fetch_work(&request, true).await
+        self.fetch_work(&request).await
     }
 
     async fn read_outcome(&self, instance: &str) -> Answer<Option<InstanceOutcome>> {

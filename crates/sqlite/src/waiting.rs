@@ -56,8 +56,6 @@ pub(crate) struct WorkAsk {
     pub(crate) lock_ms: u64,
     pub(crate) session: Option<SessionFetchConfig>,
     pub(crate) tags: TagFilter,
-    /// Whether to look up the orchestration's name.
-    pub(crate) with_name: bool,
 }
 
 /// What a fetch asks for.

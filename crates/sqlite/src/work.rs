@@ -23,6 +23,8 @@ struct Free {
     attempts: u32,
     instance: String,
     session_id: Option<String>,
+    /// Name and version, for logs and metrics: an activity runs without.
+    orchestration: Option<(String, String)>,
     /// Why a cell of it cannot be read.
     damage: Option<String>,
 }
@@ -60,25 +62,21 @@ impl Line {
         let owner = self.owner.as_deref();
         let mut rows = Vec::new();
         let tags = self.wanted_tags(cx)?;
-        let several = tags.len() > 1;
         for tag in tags {
             rows.extend(cx.db.all(sql::FREE_WORK, (now, tag, column(limit as u64), owner), free)?);
         }
-        let expired = cx.now >= horizons.work_leases;
-        if expired {
+        if cx.now >= horizons.work_leases {
             let over = cx.db.all(sql::EXPIRED_WORK, (now, owner), |row| {
                 // Nobody asks for a tag that cannot be read.
-                let tag: std::result::Result<Option<String>, _> = readable(row.get(5))?;
+                let tag: std::result::Result<Option<String>, _> = readable(row.get(7))?;
                 Ok((free(row)?, tag.is_ok_and(|tag| self.tags.matches(tag.as_deref()))))
             })?;
             rows.extend(over.into_iter().filter(|(_, wanted)| *wanted).map(|(row, _)| row));
             let next = cx.db.one(sql::NEXT_WORK_LEASE_END, [i64::MIN], |row| moment(row, 0))?.flatten();
             horizons.work_leases = next.map_or(u64::MAX, |at| u64::try_from(at).unwrap_or(0));
         }
-        if several || expired {
-            rows.sort_unstable_by_key(|row| row.id);
-            rows.truncate(limit);
-        }
+        rows.sort_unstable_by_key(|row| row.id);
+        rows.truncate(limit);
         Ok(rows)
     }
 
@@ -109,8 +107,14 @@ fn free(row: &Row<'_>) -> rusqlite::Result<Free> {
         attempts: attempts(row, 2)?.saturating_add(1),
         instance: stored_text(row, 3)?,
         session_id,
+        orchestration: readable(name(row))?.ok().flatten(),
         damage,
     })
+}
+
+fn name(row: &Row<'_>) -> rusqlite::Result<Option<(String, String)>> {
+    let Some(name) = row.get(5)? else { return Ok(None) };
+    Ok(Some((name, row.get::<_, Option<String>>(6)?.unwrap_or_else(|| "unknown".to_string()))))
 }
 
 /// Leases the oldest activities that the caller may take; `None` if there are none. `wanted`: how many activities are
@@ -163,19 +167,11 @@ fn lease(cx: &mut Cx<'_>, ask: &WorkAsk, row: Free) -> Result<Option<FetchedWork
     if cx.db.run(sql::LEASE_WORK, (row.id, token.secret, locked_until, column(cx.now)))? != 1 {
         return Ok(None);
     }
-    let orchestration = match ask.with_name {
-        true => {
-            let name = |row: &Row<'_>| readable(row.get(0).and_then(|name| Ok((name, row.get(1)?))));
-            // It is for logs and metrics: an activity runs without.
-            cx.db.one(sql::INSTANCE_NAME, [&row.instance], name)?.and_then(std::result::Result::ok)
-        }
-        false => None,
-    };
     Ok(Some(FetchedWork {
         item,
         lock_token: token.text,
         attempt_count: row.attempts,
-        orchestration,
+        orchestration: row.orchestration,
         now_ms: Some(cx.now),
     }))
 }

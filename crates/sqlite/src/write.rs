@@ -161,14 +161,24 @@ fn record_execution(cx: &Cx<'_>, seen: Seen<'_>, plan: &CommitPlan) -> Result<()
     let last_event = id_column("event id", plan.last_event_id().unwrap_or(0))?;
     let terminal = plan.terminal_event_id.map(column);
     let may_be_new = plan.execution_id != seen.current_execution;
-    let row =
-        (instance, execution, &metadata.status, output, now, ended_at, last_event, terminal, may_be_new);
-    cx.db.run_exactly(1, "recording an execution", sql::UPSERT_EXECUTION, row)?;
-    if let Some(pin) = metadata.pinned_duroxide_version.as_ref().map(PinColumns::of) {
-        let pinned = (instance, execution, pin.major, pin.minor, pin.patch, pin.pre);
-        cx.db.run_exactly(1, "pinning a version", sql::PIN_EXECUTION, pinned)?;
-    }
-    Ok(())
+    let pin = metadata.pinned_duroxide_version.as_ref().map(PinColumns::of);
+    let pin = pin.as_ref();
+    let row = (
+        instance,
+        execution,
+        &metadata.status,
+        output,
+        now,
+        ended_at,
+        last_event,
+        terminal,
+        may_be_new,
+        pin.map(|pin| pin.major),
+        pin.map(|pin| pin.minor),
+        pin.map(|pin| pin.patch),
+        pin.map(|pin| &pin.pre),
+    );
+    cx.db.run_exactly(1, "recording an execution", sql::UPSERT_EXECUTION, row)
 }
 
 pub(crate) fn enqueue_message(cx: &mut Cx<'_>, row: &MessageRow, delay: Option<Duration>) -> Result<()> {

@@ -1,7 +1,8 @@
 -- Rows whose lease is over, with their tag, the rest as in free_work; sorted by the caller, so that the index on the
 -- lease is used.
-SELECT q.id, q.work_item, q.attempt_count, q.instance_id, q.session_id, q.tag
-FROM worker_queue AS q
+SELECT q.id, q.work_item, q.attempt_count, q.instance_id, q.session_id, i.orchestration_name, i.orchestration_version,
+       q.tag
+FROM worker_queue AS q LEFT JOIN instances AS i ON i.instance_id = q.instance_id
 WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND q.visible_at <= ?1
   AND (q.session_id IS NULL OR (?2 IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM sessions AS s
