@@ -22,6 +22,7 @@ mod handle;
 mod history;
 mod kv;
 mod list;
+mod log;
 mod message;
 mod open;
 mod options;

@@ -5,6 +5,7 @@ use crate::counters::Counters;
 use crate::db::{Db, Result, moment};
 use crate::fetch::Horizons;
 use crate::handle::Handle;
+use crate::log::Log;
 use crate::serving::Waiters;
 use crate::url::Location;
 use crate::waiting::{LeaseKind, TurnAsk, WorkAsk};
@@ -20,6 +21,8 @@ pub(crate) struct Store {
     counters: Arc<Counters>,
     /// `None` after a failed write, until it is opened again.
     db: Option<Db>,
+    /// `None` for a store in memory.
+    log: Option<Log>,
     turns: Waiters<TurnAsk>,
     work: Waiters<WorkAsk>,
     /// Jobs that wait for the end of the transaction.
@@ -41,8 +44,10 @@ type LogSeen = Option<(u64, SystemTime)>;
 impl Store {
     pub(crate) fn open(location: Location, options: SqliteOptions, counters: Arc<Counters>) -> Result<Self> {
         let db = open::writer(&location, &options, &counters)?;
+        let log = Log::of(&location, options.wal_limit_bytes);
         Ok(Self {
             location,
+            log,
             options,
             counters,
             db: Some(db),
@@ -204,7 +209,7 @@ impl Store {
         Ok(())
     }
 
-    /// One transaction; says whether it had to be done the careful way.
+    /// One transaction; says whether it had to be done the careful way. After an error it may still be open.
     fn transact(
         &mut self,
         db: &Db,
@@ -233,11 +238,13 @@ impl Store {
             self.apply_each(db, calls, &mut news)?;
         }
         let changed = db.conn.total_changes() != before;
-        if let Err(fault) = db.control("COMMIT") {
-            if !db.conn.is_autocommit() {
-                db.control("ROLLBACK")?;
-            }
-            return Err(fault);
+        let mut log = self.log.as_mut().filter(|_| changed);
+        if let Some(log) = &mut log {
+            log.before_commit();
+        }
+        db.control("COMMIT")?;
+        if let Some(log) = &mut log {
+            log.after_commit();
         }
         if changed {
             self.counters.commits.add(1);
