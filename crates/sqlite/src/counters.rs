@@ -43,6 +43,8 @@ counters! {
     dead_letters,
     /// Times that the connection was closed and opened again after a failed write.
     reopened,
+    /// Times that the writer stood back for another process that was seen to write as well.
+    stood_back,
 }
 
 #[derive(Debug, Default)]

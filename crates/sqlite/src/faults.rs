@@ -11,12 +11,14 @@ pub enum StatementFault {
     Before,
     /// It does its work, and says that it did not. For `COMMIT` this is a commit in doubt.
     After,
+    /// It does nothing, since the disk is full: the connection is as good as before.
+    DiskFull,
 }
 
 /// Asked before every statement of a store. Set as [`SqliteOptions::faults`](crate::SqliteOptions::faults).
 pub trait StatementFaults: Send + Sync {
-    /// Whether this statement fails, and how. The error is one of the disk, after which a store on a file opens its
-    /// connection again.
+    /// Whether this statement fails, and how. Unless it says otherwise the error is one of the disk, after which a store
+    /// on a file opens its connection again.
     fn strike(&self, sql: &str) -> Option<StatementFault>;
 }
 
@@ -27,17 +29,17 @@ pub(crate) fn pass<T>(
 ) -> Result<T> {
     match faults.strike(sql) {
         None => statement(),
-        Some(StatementFault::Before) => Err(failure()),
+        Some(StatementFault::Before) => Err(failure(ffi::SQLITE_IOERR)),
+        Some(StatementFault::DiskFull) => Err(failure(ffi::SQLITE_FULL)),
         Some(StatementFault::After) => {
             statement()?;
-            Err(failure())
+            Err(failure(ffi::SQLITE_IOERR))
         }
     }
 }
 
-fn failure() -> crate::SqliteError {
-    let code = ffi::Error::new(ffi::SQLITE_IOERR);
-    rusqlite::Error::SqliteFailure(code, Some("injected by a test".to_string())).into()
+fn failure(code: i32) -> crate::SqliteError {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some("injected by a test".to_string())).into()
 }
 
 /// A statement and what is run instead of it in the whole process, from the file that `OUTLAST_STATEMENT_MUTANT` names: the

@@ -301,49 +301,40 @@ fn resolve_unknown(
     let events = rows::decode_history(instance, newest, texts.iter().map(String::as_str));
     let known = events.as_ref().map(Vec::as_slice).map_err(String::as_str);
     let context = resolve(messages, newest, known);
-    // Its start was delayed or given back: what came meanwhile is delivered with it, in order.
-    let due = match context {
-        Context::Known { .. } => None,
-        _ => start_due(cx, instance)?,
-    };
-    match context {
+    let is_droppable = match context {
         Context::Known { name, version, execution_id, has_history } => {
             let last_event_id = match has_history {
                 true => Some(history::last_event_id(cx.db, instance, execution_id)?),
                 false => None,
             };
-            Ok(Some((name, version, execution_id, last_event_id)))
+            return Ok(Some((name, version, execution_id, last_event_id)));
         }
-        Context::QueueOrphan | Context::ControlOrphan if due.is_some() => {
-            cx.db.run_exactly(
-                tagged.len(),
-                "putting messages off",
-                sql::UNTAG_MESSAGES,
-                (instance, secret),
-            )?;
-            // Not before: the start itself was not visible.
-            let again_at = due.unwrap_or(0).max(cx.now.saturating_add(1));
-            cx.news.available_at(again_at);
-            for message in tagged {
-                let row = (message.id, column(again_at));
-                cx.db.run_exactly(1, "putting a message off", sql::DELAY_MESSAGE, row)?;
-            }
-            Ok(None)
+        Context::QueueOrphan => true,
+        Context::ControlOrphan => false,
+    };
+    // Its start was delayed or given back: what came meanwhile is delivered with it, in order.
+    if let Some(due) = start_due(cx, instance)? {
+        cx.db.run_exactly(tagged.len(), "putting messages off", sql::UNTAG_MESSAGES, (instance, secret))?;
+        // Not before: the start itself was not visible.
+        let again_at = due.max(cx.now.saturating_add(1));
+        cx.news.available_at(again_at);
+        for message in tagged {
+            let row = (message.id, column(again_at));
+            cx.db.run_exactly(1, "putting a message off", sql::DELAY_MESSAGE, row)?;
         }
-        Context::QueueOrphan => {
-            tracing::warn!(
-                target: "duroxide::providers::sqlite",
-                instance, messages = tagged.len(), "queue messages for an unknown instance were dropped"
-            );
-            let deleted = (instance, secret);
-            cx.db.run_exactly(tagged.len(), "dropping orphans", sql::DELETE_TAGGED_MESSAGES, deleted)?;
-            Ok(None)
-        }
-        Context::ControlOrphan => {
-            put_off(cx, instance, secret, tagged, orphan_life_ms)?;
-            Ok(None)
-        }
+        return Ok(None);
     }
+    if is_droppable {
+        tracing::warn!(
+            target: "duroxide::providers::sqlite",
+            instance, messages = tagged.len(), "queue messages for an unknown instance were dropped"
+        );
+        let deleted = (instance, secret);
+        cx.db.run_exactly(tagged.len(), "dropping orphans", sql::DELETE_TAGGED_MESSAGES, deleted)?;
+    } else {
+        put_off(cx, instance, secret, tagged, orphan_life_ms)?;
+    }
+    Ok(None)
 }
 
 /// Messages for an instance that does not exist wait a little longer each time, and not for ever.

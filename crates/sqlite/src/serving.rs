@@ -18,7 +18,7 @@ use std::mem;
 /// | new | there is nothing | it stays, parked |
 /// | parked | something may have become available | it is tried again |
 /// | served | the transaction commits | it is told |
-/// | served | the transaction is done again without it | it is new again |
+/// | served | the transaction is done again without it | it waits again, and is tried next |
 /// | served | the commit fails | it is told so |
 pub(crate) struct Waiters<A: Ask> {
     waiting: VecDeque<Waiter<A>>,
@@ -91,12 +91,13 @@ impl<A: Ask> Waiters<A> {
         Ok(())
     }
 
-    /// The transaction that served these is gone: they wait again, except those that failed by themselves.
+    /// The transaction that served these is gone: they wait again, except those that failed by themselves. All who wait
+    /// are tried after a batch that is done again, see [`Store::process_with`](crate::store::Store::process_with).
     pub(crate) fn return_served(&mut self) {
         for served in mem::take(&mut self.served).into_iter().rev() {
             match served.given {
                 Err(_) => self.served.push(served),
-                Ok(_) => self.waiting.push_front(Waiter { fresh: true, ..served.waiter }),
+                Ok(_) => self.waiting.push_front(served.waiter),
             }
         }
     }

@@ -394,3 +394,6 @@ fn release(kind: LeaseKind, token: String) -> Box<dyn Call> {
         reply,
     })
 }
+
+#[cfg(test)]
+mod tests;

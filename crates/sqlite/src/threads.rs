@@ -46,11 +46,11 @@ impl Threads {
         let (writer_location, writer_options, writer_counters) =
             (location.clone(), options.clone(), Arc::clone(&counters));
         let writer = spawn("outlast-writer", move || {
-            match Store::open(writer_location, writer_options.clone(), writer_counters) {
+            match Store::open(writer_location, writer_options.clone(), Arc::clone(&writer_counters)) {
                 Ok(store) => {
                     // If nobody waits for the store any more, it closes at once.
                     if opened.send(Ok(())).is_ok() {
-                        write_loop(store, &receiver, &handle, &writer_options);
+                        write_loop(store, &receiver, &handle, &writer_options, &writer_counters);
                     }
                 }
                 Err(error) => drop(opened.send(Err(error))),
@@ -115,7 +115,13 @@ fn read_loop(db: &Db, jobs: &Mutex<Receiver<ReadJob>>) {
 }
 
 /// Takes what waits, never waits for company, and wakes up when something becomes available by itself.
-fn write_loop(mut store: Store, commands: &Receiver<Command>, handle: &Handle, options: &SqliteOptions) {
+fn write_loop(
+    mut store: Store,
+    commands: &Receiver<Command>,
+    handle: &Handle,
+    options: &SqliteOptions,
+    counters: &Counters,
+) {
     while let Some(first) = next_command(&mut store, commands, handle, options) {
         let mut stop = matches!(first, Command::Stop);
         let mut taken = 1;
@@ -137,6 +143,7 @@ fn write_loop(mut store: Store, commands: &Receiver<Command>, handle: &Handle, o
             return;
         }
         if store.met_others() {
+            counters.stood_back.add(1);
             pause(YIELD_TO_OTHERS);
         }
     }

@@ -118,3 +118,19 @@ async fn the_work_of_a_lost_worker_is_taken_over_by_an_idle_one() {
     let (item, _, attempt) = work.unwrap().expect("the activity is taken over");
     assert_eq!((item, attempt), (activity("i", 2), 2));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_stands_back_after_somebody_else_wrote_and_only_then() {
+    let (_folder, path) = fresh();
+    let first = open(&path).await;
+    for n in 0..3 {
+        first.enqueue_for_orchestrator(message(n.to_string()), None).await.unwrap();
+    }
+    assert_eq!(first.stats().stood_back, 0, "it is alone");
+    let second = open(&path).await;
+    second.enqueue_for_orchestrator(message(String::new()), None).await.unwrap();
+    for n in 0..3 {
+        first.enqueue_for_orchestrator(message(n.to_string()), None).await.unwrap();
+    }
+    assert_eq!(first.stats().stood_back, 1);
+}
