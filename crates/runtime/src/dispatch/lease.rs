@@ -296,4 +296,4 @@ impl Leases {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -257,6 +257,7 @@ impl Drop for Announced<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lease::tests::busy;
     use super::*;
 
     const HERE: Position = Position { execution_id: 1, last_event_id: 5 };
@@ -361,5 +362,37 @@ mod tests {
         warm.clear();
         assert_eq!(warm.size(), (0, 0));
         assert_eq!(answer(warm.take("a", HERE, None)), "unknown");
+    }
+
+    fn suspend(announced: Announced<'_>) {
+        announced.confirm(Kept::Suspended(Box::new(busy())), Some(3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_suspended_execution_is_taken_by_whom_it_waits_for() {
+        let warm = Warm::new(10, 1 << 20);
+        put(&warm, "ended", HERE, None);
+        assert!(warm.take_if("ended", |_| true).await.is_none());
+        assert!(warm.take_if("unknown", |_| true).await.is_none());
+        suspend(warm.announce(&"a".into(), HERE, None));
+        assert!(warm.take_if("a", |_| false).await.is_none());
+        let (execution, created_at_ms) = warm.take_if("a", |_| true).await.expect("it was left there");
+        assert_eq!((execution.instance(), created_at_ms), ("i", Some(3)));
+        assert!(warm.take_if("a", |_| true).await.is_none(), "it was taken");
+        assert_eq!(warm.size().0, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_commit_is_waited_for_by_whom_it_called_and_not_for_ever() {
+        let warm = Warm::new(10, 1 << 20);
+        let announced = warm.announce(&"a".into(), HERE, None);
+        let begun = tokio::time::Instant::now();
+        assert!(warm.take_if("a", |_| true).await.is_none());
+        assert!(begun.elapsed() >= Duration::from_millis(50));
+        let (taken, ()) = tokio::join!(warm.take_if("a", |_| true), async { suspend(announced) });
+        assert!(taken.is_some());
+        let lost = warm.announce(&"a".into(), HERE, None);
+        let (taken, ()) = tokio::join!(warm.take_if("a", |_| true), async { drop(lost) });
+        assert!(taken.is_none());
     }
 }

@@ -201,7 +201,7 @@ async fn what_was_given_back_is_not_given_back_again() {
 }
 
 /// An execution whose code has asked for an activity.
-fn busy() -> Execution {
+pub(in crate::dispatch) fn busy() -> Execution {
     let opening = Opening {
         name: "O".to_string(),
         version: None,
