@@ -4,13 +4,9 @@
 /// common as `user:password@`.
 pub fn shown(url: &str) -> String {
     let (place, query) = url.split_once('?').map_or((url, None), |(place, query)| (place, Some(query)));
-    let mut shown = match (place.find("://"), place.rfind('@')) {
-        // The last '@': one in a password that should have been escaped must not give away the rest of it.
-        (Some(scheme), Some(at)) if scheme + 3 <= at => {
-            format!("{}...{}", &place[..scheme + 3], &place[at..])
-        }
-        (None, Some(at)) => format!("...{}", &place[at..]),
-        _ => place.to_string(),
+    let mut shown = match place.split_once("://") {
+        Some((scheme, rest)) if !scheme.contains('@') => format!("{scheme}://{}", without_user(rest)),
+        _ => without_user(place),
     };
     if let Some(query) = query {
         let names = query.split('&').map(|option| match option.split_once('=') {
@@ -21,6 +17,11 @@ pub fn shown(url: &str) -> String {
         shown.push_str(&names.collect::<Vec<_>>().join("&"));
     }
     shown
+}
+
+/// The last '@' counts: one in a password that should have been escaped must not give away the rest of it.
+fn without_user(place: &str) -> String {
+    place.rfind('@').map_or_else(|| place.to_string(), |at| format!("...{}", &place[at..]))
 }
 
 #[cfg(test)]
@@ -36,7 +37,9 @@ mod tests {
             ("postgres://me:s3cret@host:5432/db?sslmode=require", "postgres://...@host:5432/db?sslmode=..."),
             ("postgres://me:s3@cret@host/db", "postgres://...@host/db"),
             ("postgres://host/db?user=me&password=s3cret", "postgres://host/db?user=...&password=..."),
+            ("postgres://@host/db", "postgres://...@host/db"),
             ("me:s3cret@host", "...@host"),
+            ("me:s3cret@host://db", "...@host://db"),
             ("sqlite:a.db?s3cret", "sqlite:a.db?..."),
             ("", ""),
         ] {
