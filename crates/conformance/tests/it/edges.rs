@@ -3,6 +3,8 @@
 
 use crate::factory::MemoryFactory;
 use outlast_conformance::ProviderFactory;
+use outlast_memory::{Defect, Rules};
+use outlast_provider::model::{Event, EventKind};
 use outlast_provider::{Provider, SessionFetchConfig, TagFilter, WorkItem};
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,5 +76,36 @@ async fn an_activity_is_settled_until_its_lease_ends() {
         // What remains is a token of nobody, and the answer names it.
         let error = store.ack_work_item(&token, None).await.unwrap_err();
         assert!(error.message.contains(&token) && !error.is_retryable(), "{error}");
+    }
+}
+
+fn noted(event_id: u64, text: &str) -> Event {
+    let status = EventKind::CustomStatusUpdated { status: Some(text.to_string()) };
+    Event::with_event_id(event_id, "i", 1, None, status)
+}
+
+/// The texts that are stored after an event comes a second time, and a new one with it.
+async fn after_a_second_time(rules: Rules) -> Result<Vec<String>, String> {
+    let store = MemoryFactory::with_rules(rules).create_provider().await;
+    store.append_with_execution("i", 1, vec![noted(1, "first")]).await.unwrap();
+    let again = store.append_with_execution("i", 1, vec![noted(1, "second"), noted(2, "new")]).await;
+    again.map_err(|error| error.message)?;
+    let text = |event: Event| match event.kind {
+        EventKind::CustomStatusUpdated { status } => status.unwrap(),
+        other => panic!("{other:?}"),
+    };
+    Ok(store.read("i").await.unwrap().into_iter().map(text).collect())
+}
+
+/// Each of the defects is one mistake, and not a greater one.
+#[tokio::test(start_paused = true)]
+async fn an_event_that_comes_twice_is_refused_by_name() {
+    let refused = after_a_second_time(Rules::default()).await.unwrap_err();
+    assert_eq!(refused, "event 1 of 'i', execution 1, exists already");
+    for (defect, stored) in [
+        (Defect::DuplicateEventIgnored, ["first", "new"]),
+        (Defect::DuplicateEventOverwrites, ["second", "new"]),
+    ] {
+        assert_eq!(after_a_second_time(Rules::with(defect)).await.unwrap(), stored, "{defect:?}");
     }
 }
