@@ -273,6 +273,23 @@ mod tests {
     }
 
     #[test]
+    fn an_instance_ends_with_its_last_execution() {
+        for (status, ends_execution, ends_instance) in [
+            (None, false, false),
+            (Some("Running"), false, false),
+            (Some("ContinuedAsNew"), true, false),
+            (Some("Completed"), true, true),
+            (Some("Failed"), true, true),
+        ] {
+            let metadata =
+                ExecutionMetadata { status: status.map(str::to_string), ..ExecutionMetadata::default() };
+            let plan = CommitPlan::new(1, &[], &[], &[], metadata, vec![]).unwrap();
+            let found = (plan.ends_execution(), plan.ends_instance());
+            assert_eq!(found, (ends_execution, ends_instance), "{status:?}");
+        }
+    }
+
+    #[test]
     fn key_value_changes_keep_their_order() {
         let set = EventKind::KeyValueSet { key: "k".into(), value: "v".into(), last_updated_at_ms: 3 };
         let clear = EventKind::KeyValueCleared { key: "k".into() };

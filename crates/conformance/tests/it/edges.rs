@@ -79,6 +79,18 @@ async fn an_activity_is_settled_until_its_lease_ends() {
     }
 }
 
+/// A session that ends this very moment is no reason to look again.
+#[tokio::test(start_paused = true)]
+async fn a_fetch_goes_on_waiting_when_a_session_ends() {
+    let store = store().await;
+    store.enqueue_for_worker(session_work(1)).await.unwrap();
+    let token = takes(&*store, "o").await.unwrap();
+    store.ack_work_item(&token, None).await.unwrap();
+    tokio::time::advance(10 * SECOND).await;
+    let fetched = store.fetch_work_item(SECOND, SECOND, None, &TagFilter::DefaultOnly).await;
+    assert!(fetched.unwrap().is_none());
+}
+
 fn noted(event_id: u64, text: &str) -> Event {
     let status = EventKind::CustomStatusUpdated { status: Some(text.to_string()) };
     Event::with_event_id(event_id, "i", 1, None, status)

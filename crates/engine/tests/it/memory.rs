@@ -2,6 +2,7 @@
 
 use crate::kit::*;
 use outlast_engine::OrchestrationContext;
+use std::mem::forget;
 
 #[test]
 fn its_size_grows_with_all_that_it_keeps() {
@@ -38,4 +39,39 @@ fn what_only_the_first_turn_needs_is_not_kept() {
     world.give([]);
     let opening = world.memory().unwrap().past().opening.unwrap();
     assert_eq!((opening.name.as_str(), opening.input.as_str()), ("Main", ""));
+}
+
+/// The activity that is all that the code waits for, if there is one.
+fn waits_only_for(code: fn(OrchestrationContext)) -> Option<u64> {
+    let mut world = World::new(move |ctx: OrchestrationContext, _| async move {
+        code(ctx.clone());
+        std::future::pending().await
+    });
+    world.give([]);
+    let execution = world.memory().unwrap();
+    assert_eq!(execution.orchestration_name(), "Main");
+    (1..10).find(|id| execution.waits_only_for(*id))
+}
+
+#[test]
+fn it_waits_for_one_activity_alone_or_not() {
+    assert_eq!(waits_only_for(|_| {}), None);
+    assert_eq!(waits_only_for(|ctx| forget(ctx.schedule_activity("A", ""))), Some(2));
+    let with_timer = |ctx: OrchestrationContext| {
+        forget(ctx.schedule_timer(std::time::Duration::from_secs(1)));
+        forget(ctx.schedule_activity("A", ""));
+    };
+    assert_eq!(waits_only_for(with_timer), Some(3));
+    let with_another = |ctx: OrchestrationContext| {
+        forget(ctx.schedule_activity("A", ""));
+        forget(ctx.schedule_activity("B", ""));
+    };
+    assert_eq!(waits_only_for(with_another), None);
+    let with_child = |ctx: OrchestrationContext| {
+        forget(ctx.schedule_activity("A", ""));
+        forget(ctx.schedule_sub_orchestration("C", ""));
+    };
+    assert_eq!(waits_only_for(with_child), None);
+    let child = |ctx: OrchestrationContext| forget(ctx.schedule_sub_orchestration("C", ""));
+    assert_eq!(waits_only_for(child), None);
 }

@@ -371,6 +371,13 @@ fn drops_that_did_not_happen() {
 }
 
 #[test]
+fn an_activity_that_was_given_up_for_another_reason_may_be_held() {
+    let holds = |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("A", "").await };
+    let mut world = replay(holds, vec![started("in"), activity("A", ""), activity_ended(2)]);
+    assert!(world.give([]).commit.ending.is_none());
+}
+
+#[test]
 fn damaged_histories() {
     let mut world = replay(a_then_b, vec![activity("A", "x")]);
     world.turn([], r#"

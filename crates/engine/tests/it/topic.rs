@@ -38,3 +38,12 @@ fn another_topic_is_another_wait() {
     world.give([]);
     assert!(world.error().contains("schedule mismatch: event 2"), "{}", world.error());
 }
+
+#[test]
+fn a_wait_is_not_answered_by_an_activity() {
+    let mut world = World::new(|ctx, _| async move { Ok(ctx.schedule_wait2("s", "a").await) });
+    world.give([]);
+    world.give([done(2, "")]);
+    let fragment = "completion kind mismatch for id=2, expected 'wait', got 'activity'";
+    assert!(world.error().contains(fragment), "{}", world.error());
+}

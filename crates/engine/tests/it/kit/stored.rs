@@ -47,6 +47,11 @@ pub(crate) fn activity_dropped(source: u64) -> Stored {
     Stored(Some(source), EventKind::ActivityCancelRequested { reason: dropped() })
 }
 
+pub(crate) fn activity_ended(source: u64) -> Stored {
+    let reason = "orchestration_terminal_failed".to_string();
+    Stored(Some(source), EventKind::ActivityCancelRequested { reason })
+}
+
 pub(crate) fn timer(fire_at_ms: u64) -> Stored {
     plain(EventKind::TimerCreated { fire_at_ms })
 }
