@@ -64,7 +64,8 @@ impl OrchestrationContext {
 
 /// 128 random bits as a UUID of version 4, variant 1.
 fn guid(random: u128) -> String {
-    let bits = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+    let free = random & !(0xf << 76) & !(0x3 << 62);
+    let bits = free + (0x4 << 76) + (0x2 << 62);
     let hex = format!("{bits:032x}");
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }

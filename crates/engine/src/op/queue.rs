@@ -131,10 +131,11 @@ impl Queues {
             lane.dequeues.push(dequeue);
             return true;
         }
-        if !dropped {
-            lane.waiting.push_back(dequeue);
+        if dropped {
+            return false;
         }
-        !dropped && lane.waiting.len() <= lane.unread.len()
+        lane.waiting.push_back(dequeue);
+        lane.waiting.len() <= lane.unread.len()
     }
 
     /// A message came; returns the dequeue that may read it. Under the legacy rules all of them try.
