@@ -157,8 +157,8 @@ pub trait Provider: Any + Send + Sync {
     /// Size figures; `None` for an unknown instance.
     async fn get_instance_stats(&self, instance: &str) -> Result<Option<SystemStats>, ProviderError>;
 
-    // What follows is additive and provisional. Every default is written in terms of the methods above, so that a
-    // wrapper which knows only those still sees every call.
+    // What follows goes beyond the older contract, and is as fixed as it. Every default is written in terms of the
+    // methods above, so that a wrapper which knows only those still sees every call.
 
     /// Locks a turn for a runtime that may hold the execution in memory: with `with_history: false` a store that
     /// overrides this reads no history and no key-value rows.
