@@ -39,7 +39,7 @@ impl Log {
     /// Makes room if the last commit found none. Call it while nobody else may write to the log.
     pub(crate) fn before_commit(&mut self) {
         self.length = self.length_now();
-        if self.is_full && self.length < self.limit {
+        if self.is_full {
             // Everything works without. What is wrong with the disk, the commit will say.
             let _ = self.make_room();
         }
@@ -50,7 +50,7 @@ impl Log {
     }
 
     fn make_room(&mut self) -> io::Result<()> {
-        let room = ROOM.min(self.limit - self.length);
+        let room = ROOM.min(self.limit.saturating_sub(self.length));
         let mut log = OpenOptions::new().write(true).open(&self.path)?;
         log.seek(SeekFrom::Start(self.length))?;
         io::copy(&mut io::Read::take(io::repeat(0), room), &mut log)?;
