@@ -41,6 +41,23 @@ impl PinColumns {
     }
 }
 
+/// A text whose bytes sort as versions do, for stores that compare versions themselves: numbers of one length, a release after
+/// its pre-releases, and of these numeric identifiers first. Build metadata plays no part.
+pub fn sort_key(version: &Version) -> String {
+    let numbers = format!("{:020}{:020}{:020}", version.major, version.minor, version.patch);
+    if version.pre.is_empty() {
+        return numbers + "~";
+    }
+    version.pre.split('.').fold(numbers, |mut key, identifier| {
+        // '!' sorts before every character of an identifier, so that a beginning comes before the whole.
+        key += &match identifier.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => format!("0{:05}{identifier}!", identifier.len()),
+            false => format!("1{identifier}!"),
+        };
+        key
+    })
+}
+
 /// Whether a filter admits an execution: no filter and no pin admit everything.
 pub fn is_admitted(filter: Option<&DispatcherCapabilityFilter>, pin: Option<&PinColumns>) -> bool {
     match (filter, pin) {
@@ -59,6 +76,34 @@ mod tests {
         for text in ["0.1.32", "1.2000.3", "2.0.0-rc.1"] {
             let version = Version::parse(text).unwrap();
             assert_eq!(PinColumns::of(&version).version(), version);
+        }
+    }
+
+    #[test]
+    fn keys_sort_as_versions_do() {
+        let sorted = [
+            "0.0.0",
+            "0.1.9",
+            "0.1.10",
+            "1.0.0-0",
+            "1.0.0-2",
+            "1.0.0-10",
+            "1.0.0-a",
+            "1.0.0-a.1",
+            "1.0.0-a.b",
+            "1.0.0-a-b",
+            "1.0.0-ab",
+            "1.0.0",
+            "1.0.1-rc.1",
+            "1.2000.3",
+            "18446744073709551615.0.0",
+        ];
+        let versions = sorted.map(|text| Version::parse(text).unwrap());
+        for (place, left) in versions.iter().enumerate() {
+            for (other, right) in versions.iter().enumerate() {
+                assert_eq!(left.cmp(right), place.cmp(&other), "{left} {right}");
+                assert_eq!(sort_key(left).cmp(&sort_key(right)), place.cmp(&other), "{left} {right}");
+            }
         }
     }
 

@@ -28,6 +28,8 @@ pub struct MessageRow {
     pub work_item: String,
     /// The earliest time at which it may be visible; the store takes the later of this and its own time.
     pub not_before: u64,
+    /// Whether it begins an execution.
+    pub begins: bool,
 }
 
 /// One activity, ready to be inserted.
@@ -199,6 +201,7 @@ pub fn message_row(operation: &str, item: &WorkItem) -> Result<MessageRow, Provi
             WorkItem::TimerFired { fire_at_ms, .. } => *fire_at_ms,
             _ => 0,
         },
+        begins: matches!(item, WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. }),
     })
 }
 

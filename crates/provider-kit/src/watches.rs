@@ -77,6 +77,20 @@ impl Watches {
         }
     }
 
+    /// Resolves every watch: something was committed, and nobody knows for whom.
+    pub fn all_may_be_met(&self) {
+        let all: Vec<Entry> = {
+            let mut table = self.table();
+            let all = std::mem::take(&mut table.by_instance).into_values().flat_map(BTreeMap::into_values);
+            let all: Vec<Entry> = all.collect();
+            self.count.fetch_sub(all.len(), Ordering::Relaxed);
+            all
+        };
+        for entry in all {
+            let _ = entry.resolve.send(());
+        }
+    }
+
     fn forget(&self, instance: &str, id: u64) {
         let mut table = self.table();
         let Some(entries) = table.by_instance.get_mut(instance) else { return };
@@ -162,6 +176,15 @@ mod tests {
         watches.committed("i", true);
         assert!(is_resolved(&mut second) && is_resolved(&mut third));
         assert!(watches.table().by_instance.is_empty());
+    }
+
+    #[test]
+    fn all_can_be_told_at_once() {
+        let watches = Arc::new(Watches::default());
+        let mut pair = [watches.watch("i", Ended), watches.watch("j", Any)];
+        watches.all_may_be_met();
+        assert!(pair.iter_mut().all(is_resolved));
+        assert!(!watches.is_watched());
     }
 
     #[test]

@@ -1,0 +1,783 @@
+-- What a batch does, one function per kind of request, each for any number of members. Plans are kept by the server, so that
+-- no statement has to be prepared by the client. The settings hold the plans to the indexes: a plan that was made when a table
+-- was empty is kept when it is not.
+--
+-- The number in a name is the version of the function. A released one is never changed: two releases share one database while
+-- one replaces the other.
+
+-- The time of the store.
+CREATE FUNCTION {schema}.now_ms() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
+AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+
+-- Commits turns and completes activities.
+--
+-- A member is one of: 0, a turn under its lease; 1, an activity with or without its outcome; 2, an activity with the turn that
+-- its outcome leads to, run ahead. Its answer: 0, refused; 1, done; 2, done, but the outcome of an activity waits for a turn.
+-- A refused member writes nothing. Everything else that goes wrong is an error and undoes the batch.
+CREATE FUNCTION {schema}.commit_1(
+    p_member integer[], p_kind integer[], p_instance text[], p_secret bytea[], p_work_id bigint[], p_messages integer[],
+    p_completion text[], p_after bigint[], p_ran_at bigint[],
+    p_execution bigint[], p_name text[], p_version text[], p_parent text[], p_raises boolean[],
+    p_status text[], p_output text[], p_ended boolean[], p_last_event bigint[], p_terminal bigint[], p_pin text[], p_pin_key text[],
+    p_sets_status boolean[], p_custom_status text[], p_clears boolean[],
+    h_member integer[], h_event bigint[], h_type text[], h_data text[],
+    w_member integer[], w_item text[], w_instance text[], w_execution bigint[], w_activity bigint[], w_session text[], w_tag text[],
+    c_member integer[], c_instance text[], c_execution bigint[], c_activity bigint[],
+    m_member integer[], m_instance text[], m_item text[], m_not_before bigint[], m_begins boolean[],
+    k_member integer[], k_key text[], k_value text[], k_at bigint[]
+) RETURNS TABLE (o_member integer, o_answer integer, o_at bigint) LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    v_now      bigint := {schema}.now_ms();
+    v_none     boolean[] := array_fill(false, ARRAY[cardinality(p_member)]);
+    v_passed   boolean[] := v_none;
+    -- Whose turn is written.
+    v_turn     boolean[] := v_none;
+    v_members  integer[];
+    v_sessions text[];
+    v_names    text[];
+    v_count    integer;
+    v_wanted   integer;
+    v_one      integer;
+BEGIN
+    -- Activities: each is fenced by its row.
+    IF 1 = ANY (p_kind) OR 2 = ANY (p_kind) THEN
+        WITH done AS (
+            DELETE FROM {schema}.worker_queue AS q
+            USING unnest(p_member, p_kind, p_work_id, p_secret) AS m (member, kind, id, secret)
+            WHERE m.kind > 0 AND q.id = m.id AND q.lock_token = m.secret AND q.locked_until > {schema}.now_ms()
+            RETURNING m.member, q.session_id
+        )
+        SELECT array_agg(d.member), array_agg(d.session_id) FILTER (WHERE d.session_id IS NOT NULL)
+        INTO v_members, v_sessions FROM done AS d;
+        FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP v_passed[v_one] := true; END LOOP;
+        IF v_sessions IS NOT NULL THEN
+            UPDATE {schema}.sessions AS s SET last_activity_at = v_now
+            FROM (SELECT l.session_id FROM {schema}.sessions AS l
+                  WHERE l.session_id = ANY (v_sessions) ORDER BY l.session_id FOR UPDATE) AS l
+            WHERE s.session_id = l.session_id AND s.locked_until > v_now;
+        END IF;
+    END IF;
+    -- Turns that were run ahead: taken if nothing else happens to the instance. The lock keeps fetches of it out, which lock
+    -- the same row after they have taken their lease; what follows sees theirs.
+    IF 2 = ANY (p_kind) THEN
+        PERFORM 1 FROM {schema}.executions AS e
+        JOIN unnest(p_member, p_kind, p_instance, p_execution) AS m (member, kind, instance_id, execution_id)
+            ON m.kind = 2 AND e.instance_id = m.instance_id AND e.execution_id = m.execution_id
+        WHERE v_passed[m.member]
+        ORDER BY e.instance_id FOR UPDATE OF e;
+        v_now := {schema}.now_ms();
+        SELECT array_agg(u.member) INTO v_members FROM (
+            SELECT DISTINCT ON (m.instance_id) m.member
+            FROM unnest(p_member, p_kind, p_instance, p_execution, p_after, p_ran_at)
+                AS m (member, kind, instance_id, execution_id, after, ran_at)
+            JOIN {schema}.instances AS i
+                ON i.instance_id = m.instance_id AND i.current_execution_id = m.execution_id
+            JOIN {schema}.executions AS e ON e.instance_id = m.instance_id AND e.execution_id = m.execution_id
+            WHERE m.kind = 2 AND v_passed[m.member]
+                AND e.status = 'Running' AND e.last_event_id = m.after
+                AND m.ran_at BETWEEN v_now - 60000 AND v_now
+                AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = m.instance_id)
+                AND NOT EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
+                                WHERE q.instance_id = m.instance_id AND q.visible_at <= v_now)
+            ORDER BY m.instance_id, m.member
+        ) AS u;
+        FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP v_turn[v_one] := true; END LOOP;
+    END IF;
+    -- Turns under a lease: each is fenced by it. After the turns ahead, which must see these leases.
+    IF 0 = ANY (p_kind) THEN
+        WITH freed AS (
+            DELETE FROM {schema}.instance_locks AS l
+            USING unnest(p_member, p_kind, p_instance, p_secret) AS m (member, kind, instance_id, secret)
+            WHERE m.kind = 0 AND l.instance_id = m.instance_id AND l.lock_token = m.secret
+                AND l.locked_until > {schema}.now_ms()
+            RETURNING m.member
+        )
+        SELECT array_agg(f.member) INTO v_members FROM freed AS f;
+        FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP
+            v_passed[v_one] := true;
+            v_turn[v_one] := true;
+        END LOOP;
+        WITH consumed AS (
+            DELETE FROM {schema}.orchestrator_queue AS q
+            USING unnest(p_member, p_kind, p_instance, p_secret) AS m (member, kind, instance_id, secret)
+            WHERE m.kind = 0 AND v_turn[m.member] AND q.instance_id = m.instance_id AND q.lock_token = m.secret
+            RETURNING m.member
+        )
+        SELECT count(*) INTO v_count FROM (
+            SELECT m.member FROM unnest(p_member, p_kind, p_messages) AS m (member, kind, messages)
+            LEFT JOIN consumed AS c ON c.member = m.member
+            WHERE m.kind = 0 AND v_turn[m.member]
+            GROUP BY m.member, m.messages HAVING count(c.member) <> m.messages
+        ) AS wrong;
+        IF v_count <> 0 THEN
+            RAISE EXCEPTION 'consuming messages: % turns have others than they fetched', v_count USING ERRCODE = 'OL001';
+        END IF;
+    END IF;
+
+    IF true = ANY (v_turn) THEN
+        INSERT INTO {schema}.instances AS i
+            (instance_id, orchestration_name, orchestration_version, current_execution_id, parent_instance_id, created_at, updated_at)
+        SELECT m.instance_id, m.name, m.version, m.execution_id, m.parent, v_now, v_now
+        FROM unnest(p_member, p_instance, p_name, p_version, p_execution, p_parent)
+            AS m (member, instance_id, name, version, execution_id, parent)
+        WHERE v_turn[m.member] AND m.name IS NOT NULL AND m.version IS NOT NULL
+        ON CONFLICT (instance_id) DO UPDATE
+        SET orchestration_name = excluded.orchestration_name, orchestration_version = excluded.orchestration_version,
+            current_execution_id = greatest(i.current_execution_id, excluded.current_execution_id),
+            updated_at = excluded.updated_at;
+        IF true = ANY (p_raises) THEN
+            UPDATE {schema}.instances AS i SET current_execution_id = m.execution_id, updated_at = v_now
+            FROM unnest(p_member, p_instance, p_execution, p_raises) AS m (member, instance_id, execution_id, raises)
+            WHERE v_turn[m.member] AND m.raises AND i.instance_id = m.instance_id AND i.current_execution_id < m.execution_id;
+            GET DIAGNOSTICS v_count = ROW_COUNT;
+            SELECT count(*) INTO v_wanted FROM unnest(p_member, p_raises) AS m (member, raises)
+            WHERE v_turn[m.member] AND m.raises;
+            IF v_count <> v_wanted THEN
+                RAISE EXCEPTION 'raising executions changed % rows instead of %', v_count, v_wanted USING ERRCODE = 'OL001';
+            END IF;
+        END IF;
+        -- Executions that are there, and those that begin. A tool may have appended events to one that is not there yet.
+        WITH changed AS (
+            UPDATE {schema}.executions AS e
+            SET status = coalesce(m.status, e.status),
+                output = CASE WHEN m.status IS NULL THEN e.output ELSE m.output END,
+                completed_at = CASE WHEN m.status IS NULL THEN e.completed_at WHEN m.ended THEN v_now END,
+                updated_at = v_now,
+                last_event_id = greatest(e.last_event_id, m.last_event),
+                terminal_event_id = coalesce(e.terminal_event_id, m.terminal),
+                pinned_version = coalesce(m.pin, e.pinned_version),
+                pinned_key = coalesce(m.pin_key, e.pinned_key)
+            FROM unnest(p_member, p_instance, p_execution, p_status, p_output, p_ended, p_last_event, p_terminal, p_pin, p_pin_key)
+                AS m (member, instance_id, execution_id, status, output, ended, last_event, terminal, pin, pin_key)
+            WHERE v_turn[m.member] AND e.instance_id = m.instance_id AND e.execution_id = m.execution_id
+            RETURNING m.member
+        )
+        SELECT array_agg(c.member) INTO v_members FROM changed AS c;
+        INSERT INTO {schema}.executions
+            (instance_id, execution_id, status, output, started_at, completed_at, updated_at, last_event_id, terminal_event_id,
+             pinned_version, pinned_key)
+        SELECT m.instance_id, m.execution_id, coalesce(m.status, 'Running'), CASE WHEN m.status IS NOT NULL THEN m.output END,
+               v_now, CASE WHEN m.ended THEN v_now END, v_now,
+               greatest(m.last_event, (SELECT max(h.event_id) FROM {schema}.history AS h
+                                       WHERE h.instance_id = m.instance_id AND h.execution_id = m.execution_id)),
+               m.terminal, m.pin, m.pin_key
+        FROM unnest(p_member, p_instance, p_execution, p_status, p_output, p_ended, p_last_event, p_terminal, p_pin, p_pin_key)
+            AS m (member, instance_id, execution_id, status, output, ended, last_event, terminal, pin, pin_key)
+        WHERE v_turn[m.member] AND m.member <> ALL (coalesce(v_members, '{}'));
+        IF cardinality(h_member) > 0 THEN
+            INSERT INTO {schema}.history (instance_id, execution_id, event_id, event_type, event_data)
+            SELECT p_instance[h.member], p_execution[h.member], h.event_id, h.event_type, h.event_data
+            FROM unnest(h_member, h_event, h_type, h_data) AS h (member, event_id, event_type, event_data)
+            WHERE v_turn[h.member];
+        END IF;
+        IF true = ANY (p_sets_status) THEN
+            UPDATE {schema}.instances AS i
+            SET custom_status = m.custom_status, custom_status_version = i.custom_status_version + 1
+            FROM unnest(p_member, p_instance, p_sets_status, p_custom_status) AS m (member, instance_id, sets, custom_status)
+            WHERE v_turn[m.member] AND m.sets AND i.instance_id = m.instance_id;
+        END IF;
+        IF true = ANY (p_clears) THEN
+            SELECT array_agg(m.instance_id) INTO v_names
+            FROM unnest(p_member, p_instance, p_clears) AS m (member, instance_id, clears) WHERE v_turn[m.member] AND m.clears;
+            UPDATE {schema}.kv_delta AS d SET value = NULL, last_updated_at_ms = v_now WHERE d.instance_id = ANY (v_names);
+            INSERT INTO {schema}.kv_delta (instance_id, key, value, last_updated_at_ms)
+            SELECT s.instance_id, s.key, NULL, v_now FROM {schema}.kv_store AS s WHERE s.instance_id = ANY (v_names)
+            ON CONFLICT (instance_id, key) DO NOTHING;
+        END IF;
+        IF cardinality(k_member) > 0 THEN
+            INSERT INTO {schema}.kv_delta (instance_id, key, value, last_updated_at_ms)
+            SELECT p_instance[k.member], k.key, k.value, coalesce(k.at, v_now)
+            FROM unnest(k_member, k_key, k_value, k_at) AS k (member, key, value, at)
+            WHERE v_turn[k.member]
+            ON CONFLICT (instance_id, key) DO UPDATE
+            SET value = excluded.value, last_updated_at_ms = excluded.last_updated_at_ms;
+        END IF;
+        IF true = ANY (p_ended) THEN
+            SELECT array_agg(m.instance_id) INTO v_names
+            FROM unnest(p_member, p_instance, p_ended) AS m (member, instance_id, ended)
+            WHERE v_turn[m.member] AND m.ended
+                AND EXISTS (SELECT 1 FROM {schema}.kv_delta AS d WHERE d.instance_id = m.instance_id);
+            IF v_names IS NOT NULL THEN
+                INSERT INTO {schema}.kv_store (instance_id, key, value, last_updated_at_ms)
+                SELECT d.instance_id, d.key, d.value, d.last_updated_at_ms FROM {schema}.kv_delta AS d
+                WHERE d.instance_id = ANY (v_names) AND d.value IS NOT NULL
+                ON CONFLICT (instance_id, key) DO UPDATE
+                SET value = excluded.value, last_updated_at_ms = excluded.last_updated_at_ms;
+                DELETE FROM {schema}.kv_store AS s USING {schema}.kv_delta AS d
+                WHERE d.instance_id = ANY (v_names) AND d.value IS NULL AND s.instance_id = d.instance_id AND s.key = d.key;
+                DELETE FROM {schema}.kv_delta AS d WHERE d.instance_id = ANY (v_names);
+            END IF;
+        END IF;
+        IF cardinality(w_member) > 0 THEN
+            INSERT INTO {schema}.worker_queue (work_item, visible_at, instance_id, execution_id, activity_id, session_id, tag)
+            SELECT w.item, v_now, w.instance_id, w.execution_id, w.activity_id, w.session_id, w.tag
+            FROM unnest(w_member, w_item, w_instance, w_execution, w_activity, w_session, w_tag) WITH ORDINALITY
+                AS w (member, item, instance_id, execution_id, activity_id, session_id, tag, n)
+            WHERE v_turn[w.member] ORDER BY w.n;
+        END IF;
+        IF cardinality(c_member) > 0 THEN
+            DELETE FROM {schema}.worker_queue AS q
+            USING unnest(c_member, c_instance, c_execution, c_activity) AS c (member, instance_id, execution_id, activity_id)
+            WHERE v_turn[c.member] AND q.instance_id = c.instance_id AND q.execution_id = c.execution_id
+                AND q.activity_id = c.activity_id;
+        END IF;
+        IF cardinality(m_member) > 0 THEN
+            INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
+            SELECT m.instance_id, m.item, greatest(m.not_before, v_now), greatest(m.not_before, v_now), m.begins
+            FROM unnest(m_member, m_instance, m_item, m_not_before, m_begins) WITH ORDINALITY
+                AS m (member, instance_id, item, not_before, begins, n)
+            WHERE v_turn[m.member] ORDER BY m.n;
+        END IF;
+    END IF;
+
+    INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
+    SELECT m.instance_id, m.completion, v_now, v_now, false
+    FROM unnest(p_member, p_kind, p_instance, p_completion) AS m (member, kind, instance_id, completion)
+    WHERE m.kind > 0 AND v_passed[m.member] AND NOT v_turn[m.member] AND m.completion IS NOT NULL
+    ORDER BY m.member;
+
+    RETURN QUERY SELECT m.member,
+        CASE WHEN NOT v_passed[m.member] THEN 0 WHEN m.kind = 2 AND NOT v_turn[m.member] THEN 2 ELSE 1 END, v_now
+    FROM unnest(p_member, p_kind) AS m (member, kind);
+END $$;
+
+-- Takes leases of up to as many instances as there are secrets, longest waiting first, and covers their visible messages.
+-- Versions are given as ranges of keys; NULL admits all. A last row without an instance says when to look again, if there
+-- were fewer than wanted.
+--
+-- Fetches that run at once stay out of each other's way by a lock on the instance that nobody waits for. Locking messages
+-- instead would not do: two fetches could hold different messages of one instance, and wait for each other's.
+CREATE FUNCTION {schema}.fetch_turns_1(p_secrets bytea[], p_lock_ms bigint, p_lowest text[], p_highest text[])
+RETURNS TABLE (
+    o_secret bytea, o_instance text, o_name text, o_version text, o_execution bigint, o_last_event bigint, o_created_at bigint,
+    o_ended boolean, o_has_history boolean, o_start_due bigint, o_now bigint,
+    o_ids bigint[], o_items text[], o_available bigint[], o_attempts integer[], o_next bigint
+) LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    v_now     bigint;
+    v_begun   bigint := {schema}.now_ms();
+    v_wanted  integer := cardinality(p_secrets);
+    v_used    integer := 0;
+    v_window  integer := v_wanted * 2 + 8;
+    v_ready   integer;
+    v_over    integer;
+    v_tried   integer;
+    v_taken   text[];
+    v_claimed text[] := '{}';
+    v_count   integer;
+BEGIN
+    FOR v_round IN 1..6 LOOP
+        v_now := {schema}.now_ms();
+        WITH ready AS MATERIALIZED (
+            SELECT q.instance_id, q.visible_at, q.id
+            FROM {schema}.orchestrator_queue AS q
+            LEFT JOIN {schema}.instances AS i ON i.instance_id = q.instance_id
+            LEFT JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+            WHERE q.lock_token IS NULL AND q.visible_at <= v_now
+                AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l
+                                WHERE l.instance_id = q.instance_id AND l.locked_until > v_now)
+                AND (p_lowest IS NULL OR e.pinned_key IS NULL OR EXISTS (
+                    SELECT 1 FROM unnest(p_lowest, p_highest) AS r (lowest, highest)
+                    WHERE e.pinned_key BETWEEN r.lowest AND r.highest))
+            ORDER BY q.visible_at, q.id LIMIT v_window
+        ), over AS MATERIALIZED (
+            SELECT l.instance_id, m.visible_at, m.id
+            FROM {schema}.instance_locks AS l
+            CROSS JOIN LATERAL (SELECT q.visible_at, q.id FROM {schema}.orchestrator_queue AS q
+                                WHERE q.instance_id = l.instance_id AND q.visible_at <= v_now
+                                ORDER BY q.visible_at, q.id LIMIT 1) AS m
+            LEFT JOIN {schema}.instances AS i ON i.instance_id = l.instance_id
+            LEFT JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+            WHERE l.locked_until <= v_now
+                AND (p_lowest IS NULL OR e.pinned_key IS NULL OR EXISTS (
+                    SELECT 1 FROM unnest(p_lowest, p_highest) AS r (lowest, highest)
+                    WHERE e.pinned_key BETWEEN r.lowest AND r.highest))
+            ORDER BY l.locked_until LIMIT v_window
+        ), line AS MATERIALIZED (
+            SELECT a.instance_id, min(a.visible_at) AS visible_at, min(a.id) AS id
+            FROM (SELECT r.* FROM ready AS r UNION ALL SELECT o.* FROM over AS o) AS a
+            GROUP BY a.instance_id ORDER BY 2, 3
+        ), free AS MATERIALIZED (
+            SELECT n.instance_id FROM line AS n
+            WHERE pg_try_advisory_xact_lock(hashtextextended(n.instance_id, {seed}))
+            LIMIT v_wanted - v_used
+        ), leased AS (
+            INSERT INTO {schema}.instance_locks AS l (instance_id, lock_token, locked_until, locked_at)
+            SELECT f.instance_id, p_secrets[v_used + (row_number() OVER ())::integer], v_now + p_lock_ms, v_now FROM free AS f
+            ON CONFLICT (instance_id) DO UPDATE
+            SET lock_token = excluded.lock_token, locked_until = excluded.locked_until, locked_at = excluded.locked_at
+            WHERE l.locked_until <= {schema}.now_ms()
+            RETURNING l.instance_id
+        )
+        SELECT (SELECT count(*) FROM ready), (SELECT count(*) FROM over), (SELECT count(*) FROM free),
+               (SELECT array_agg(t.instance_id ORDER BY t.instance_id) FROM leased AS t)
+        INTO v_ready, v_over, v_tried, v_taken;
+        v_used := v_used + v_tried;
+        v_claimed := v_claimed || coalesce(v_taken, '{}');
+        EXIT WHEN v_used >= v_wanted OR (v_ready < v_window AND v_over < v_window);
+        v_window := v_window * 4;
+    END LOOP;
+
+    IF cardinality(v_claimed) > 0 THEN
+        -- Waits for a turn that is being written ahead, see commit_1; what follows sees it.
+        PERFORM 1 FROM {schema}.instances AS i
+        JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+        WHERE i.instance_id = ANY (v_claimed) ORDER BY e.instance_id FOR SHARE OF e;
+        v_now := {schema}.now_ms();
+        -- A lease begins when it is taken, and somebody may have had to be waited for.
+        IF v_now - v_begun > 50 THEN
+            UPDATE {schema}.instance_locks AS l SET locked_until = v_now + p_lock_ms, locked_at = v_now
+            WHERE l.instance_id = ANY (v_claimed);
+        END IF;
+        RETURN QUERY
+        WITH covered AS (
+            UPDATE {schema}.orchestrator_queue AS q SET lock_token = l.lock_token, attempt_count = q.attempt_count + 1
+            FROM {schema}.instance_locks AS l
+            WHERE l.instance_id = ANY (v_claimed) AND q.instance_id = l.instance_id AND q.visible_at <= v_now
+            RETURNING q.instance_id, l.lock_token, q.id, q.work_item, q.available_at, q.attempt_count
+        ), batch AS (
+            SELECT c.instance_id, c.lock_token,
+                   array_agg(c.id ORDER BY c.available_at, c.id) AS ids,
+                   array_agg(c.work_item ORDER BY c.available_at, c.id) AS items,
+                   array_agg(c.available_at ORDER BY c.available_at, c.id) AS available,
+                   array_agg(c.attempt_count ORDER BY c.available_at, c.id) AS attempts
+            FROM covered AS c GROUP BY c.instance_id, c.lock_token
+        )
+        SELECT b.lock_token, b.instance_id, i.orchestration_name, i.orchestration_version, i.current_execution_id,
+               e.last_event_id, i.created_at, e.status IN ('Completed', 'Failed'),
+               i.instance_id IS NULL AND EXISTS (SELECT 1 FROM {schema}.history AS h WHERE h.instance_id = b.instance_id),
+               CASE WHEN i.instance_id IS NULL THEN (
+                   SELECT min(q.visible_at) FROM {schema}.orchestrator_queue AS q
+                   WHERE q.instance_id = b.instance_id AND q.begins AND q.visible_at > v_now) END,
+               v_now, b.ids, b.items, b.available, b.attempts, NULL::bigint
+        FROM batch AS b
+        LEFT JOIN {schema}.instances AS i ON i.instance_id = b.instance_id
+        LEFT JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+        ORDER BY b.available[1], b.ids[1];
+        GET DIAGNOSTICS v_count = ROW_COUNT;
+        IF v_count < cardinality(v_claimed) THEN
+            -- Somebody was faster, and its messages are gone.
+            DELETE FROM {schema}.instance_locks AS l
+            WHERE l.instance_id = ANY (v_claimed) AND NOT EXISTS (
+                SELECT 1 FROM {schema}.orchestrator_queue AS q
+                WHERE q.instance_id = l.instance_id AND q.lock_token = l.lock_token);
+        END IF;
+    END IF;
+
+    IF cardinality(v_claimed) < v_wanted THEN
+        o_next := least(
+            (SELECT min(q.visible_at) FROM {schema}.orchestrator_queue AS q WHERE q.lock_token IS NULL AND q.visible_at > v_now),
+            (SELECT min(l.locked_until) FROM {schema}.instance_locks AS l WHERE l.locked_until > v_now));
+        o_now := v_now;
+        RETURN NEXT;
+    END IF;
+END $$;
+
+-- Puts aside, drops, or puts off messages of a turn that its fetch could not hand out as they were. Actions: 0, a dead letter
+-- for the reason; 1, dropped; 2, given back, not to be seen before. Says whether the lease was still there.
+CREATE FUNCTION {schema}.settle_turn_1(
+    p_instance text, p_secret bytea, p_ids bigint[], p_actions integer[], p_reasons text[], p_visible_at bigint, p_release boolean
+) RETURNS boolean LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+AS $$
+DECLARE
+    v_count integer;
+BEGIN
+    PERFORM 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = p_instance AND l.lock_token = p_secret FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    WITH gone AS (
+        DELETE FROM {schema}.orchestrator_queue AS q USING unnest(p_ids, p_actions, p_reasons) AS m (id, action, reason)
+        WHERE m.action < 2 AND q.id = m.id AND q.lock_token = p_secret
+        RETURNING q.id, q.instance_id, q.work_item, q.attempt_count, m.action, m.reason
+    ), dead AS (
+        INSERT INTO {schema}.dead_letters (queue, instance_id, work_item, reason, attempt_count, dead_at)
+        SELECT 'orchestrator', g.instance_id, g.work_item, g.reason, g.attempt_count - 1, {schema}.now_ms()
+        FROM gone AS g WHERE g.action = 0 ORDER BY g.id
+    ), back AS (
+        UPDATE {schema}.orchestrator_queue AS q
+        SET lock_token = NULL, attempt_count = q.attempt_count - 1, visible_at = p_visible_at
+        FROM unnest(p_ids, p_actions) AS m (id, action)
+        WHERE m.action = 2 AND q.id = m.id AND q.lock_token = p_secret
+        RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM back) INTO v_count;
+    IF v_count <> cardinality(p_ids) THEN
+        RAISE EXCEPTION 'settling messages changed % rows instead of %', v_count, cardinality(p_ids) USING ERRCODE = 'OL001';
+    END IF;
+    IF p_release THEN
+        DELETE FROM {schema}.instance_locks AS l WHERE l.instance_id = p_instance;
+    END IF;
+    RETURN true;
+END $$;
+
+-- Leases activities for as many slots as there are secrets. A slot has an owner of sessions or none. Tags are keys of the
+-- ready index; NULL stands for all. A last row without a slot says when to look again, if there were fewer than wanted.
+CREATE FUNCTION {schema}.fetch_work_1(
+    p_secrets bytea[], p_owners text[], p_session_ms bigint[], p_lock_ms bigint, p_tags text[]
+) RETURNS TABLE (
+    o_slot integer, o_id bigint, o_item text, o_instance text, o_session text, o_attempts integer, o_name text, o_version text,
+    o_now bigint, o_next bigint, o_secret bytea
+) LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    v_now    bigint := {schema}.now_ms();
+    v_tags   text[] := p_tags;
+    v_wanted integer := cardinality(p_secrets);
+    v_ids    bigint[] := '{}';
+    v_slots  integer[] := '{}';
+    v_free   integer[];
+    v_slot   integer;
+    v_row    record;
+    v_over   boolean;
+BEGIN
+    v_over := EXISTS (SELECT 1 FROM {schema}.worker_queue AS q WHERE q.lock_token IS NOT NULL AND q.locked_until <= v_now);
+    IF v_tags IS NULL THEN
+        -- Every tag that free work has, found by skipping from one to the next.
+        WITH RECURSIVE tags (tag) AS (
+            (SELECT coalesce('=' || q.tag, '') FROM {schema}.worker_queue AS q WHERE q.lock_token IS NULL
+             ORDER BY coalesce('=' || q.tag, ''), q.id LIMIT 1)
+            UNION ALL
+            SELECT (SELECT coalesce('=' || q.tag, '') FROM {schema}.worker_queue AS q
+                    WHERE q.lock_token IS NULL AND coalesce('=' || q.tag, '') > t.tag
+                    ORDER BY coalesce('=' || q.tag, ''), q.id LIMIT 1)
+            FROM tags AS t WHERE t.tag IS NOT NULL
+        )
+        SELECT array_agg(t.tag) INTO v_tags FROM tags AS t WHERE t.tag IS NOT NULL;
+    END IF;
+    IF EXISTS (SELECT 1 FROM unnest(p_owners) AS o (owner) WHERE o.owner IS NOT NULL)
+        AND EXISTS (SELECT 1 FROM {schema}.worker_queue AS q
+                    WHERE q.session_id IS NOT NULL AND (q.lock_token IS NULL OR q.locked_until <= v_now)) THEN
+        -- Who may have which activity depends on who holds its session: one by one, oldest first.
+        SELECT array_agg(s.n ORDER BY s.n) INTO v_free FROM generate_series(1, v_wanted) AS s (n);
+        FOR v_row IN
+            SELECT q.id, q.session_id, CASE WHEN s.locked_until > v_now THEN s.worker_id END AS holder
+            FROM {schema}.worker_queue AS q
+            LEFT JOIN {schema}.sessions AS s ON s.session_id = q.session_id
+            WHERE (q.lock_token IS NULL OR q.locked_until <= v_now) AND q.visible_at <= v_now
+                AND (p_tags IS NULL OR coalesce('=' || q.tag, '') = ANY (p_tags))
+                AND (q.session_id IS NULL OR s.session_id IS NULL OR s.locked_until <= v_now OR s.worker_id = ANY (p_owners))
+            ORDER BY q.id FOR UPDATE OF q SKIP LOCKED
+        LOOP
+            EXIT WHEN cardinality(v_free) = 0;
+            SELECT f.n INTO v_slot FROM unnest(v_free) WITH ORDINALITY AS f (n, place)
+            WHERE v_row.session_id IS NULL
+                OR (p_owners[f.n] IS NOT NULL AND (v_row.holder IS NULL OR v_row.holder = p_owners[f.n]))
+            ORDER BY f.place LIMIT 1;
+            CONTINUE WHEN NOT FOUND;
+            IF v_row.session_id IS NOT NULL THEN
+                INSERT INTO {schema}.sessions AS s (session_id, worker_id, locked_until, last_activity_at)
+                VALUES (v_row.session_id, p_owners[v_slot], v_now + p_session_ms[v_slot], v_now)
+                ON CONFLICT (session_id) DO UPDATE
+                SET worker_id = excluded.worker_id, locked_until = excluded.locked_until,
+                    last_activity_at = excluded.last_activity_at
+                WHERE s.locked_until <= v_now OR s.worker_id = excluded.worker_id;
+                CONTINUE WHEN NOT FOUND;
+            END IF;
+            v_ids := v_ids || v_row.id;
+            v_slots := v_slots || v_slot;
+            v_free := array_remove(v_free, v_slot);
+        END LOOP;
+    ELSE
+        WITH free AS MATERIALIZED (
+            SELECT f.id FROM unnest(v_tags) AS t (tag)
+            CROSS JOIN LATERAL (
+                SELECT q.id FROM {schema}.worker_queue AS q
+                WHERE q.lock_token IS NULL AND coalesce('=' || q.tag, '') = t.tag AND q.visible_at <= v_now
+                    AND q.session_id IS NULL
+                ORDER BY q.id LIMIT v_wanted FOR UPDATE SKIP LOCKED
+            ) AS f
+        ), over AS MATERIALIZED (
+            SELECT q.id FROM {schema}.worker_queue AS q
+            WHERE v_over AND q.lock_token IS NOT NULL AND q.locked_until <= v_now AND q.visible_at <= v_now
+                AND q.session_id IS NULL AND (p_tags IS NULL OR coalesce('=' || q.tag, '') = ANY (p_tags))
+            ORDER BY q.id LIMIT v_wanted FOR UPDATE SKIP LOCKED
+        ), line AS (
+            SELECT a.id FROM (SELECT f.id FROM free AS f UNION ALL SELECT o.id FROM over AS o) AS a
+            ORDER BY a.id LIMIT v_wanted
+        )
+        SELECT coalesce(array_agg(n.id ORDER BY n.id), '{}') INTO v_ids FROM line AS n;
+        SELECT coalesce(array_agg(s.n ORDER BY s.n), '{}') INTO v_slots FROM generate_series(1, cardinality(v_ids)) AS s (n);
+    END IF;
+
+    IF cardinality(v_ids) > 0 THEN
+        v_now := {schema}.now_ms();
+        RETURN QUERY
+        WITH leased AS (
+            UPDATE {schema}.worker_queue AS q
+            SET lock_token = p_secrets[t.slot], locked_until = v_now + p_lock_ms, attempt_count = q.attempt_count + 1,
+                delayed = false
+            FROM unnest(v_ids, v_slots) AS t (id, slot) WHERE q.id = t.id
+            RETURNING t.slot, q.id, q.work_item, q.instance_id, q.session_id, q.attempt_count
+        )
+        SELECT l.slot, l.id, l.work_item, l.instance_id::text, l.session_id::text, l.attempt_count,
+               i.orchestration_name, coalesce(i.orchestration_version, 'unknown'), v_now, NULL::bigint, p_secrets[l.slot]
+        FROM leased AS l LEFT JOIN {schema}.instances AS i ON i.instance_id = l.instance_id
+        ORDER BY l.id;
+    END IF;
+    IF cardinality(v_ids) < v_wanted THEN
+        o_next := least(
+            (SELECT min(q.visible_at) FROM {schema}.worker_queue AS q WHERE q.delayed AND q.visible_at > v_now),
+            (SELECT min(q.locked_until) FROM {schema}.worker_queue AS q WHERE q.lock_token IS NOT NULL AND q.locked_until > v_now),
+            (SELECT min(s.locked_until) FROM {schema}.sessions AS s WHERE s.locked_until > v_now
+                 AND EXISTS (SELECT 1 FROM {schema}.worker_queue AS q WHERE q.session_id = s.session_id)));
+        o_now := v_now;
+        RETURN NEXT;
+    END IF;
+END $$;
+
+-- Puts leased activities aside, each for its reason.
+CREATE FUNCTION {schema}.bury_work_1(p_ids bigint[], p_secrets bytea[], p_reasons text[]) RETURNS integer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    v_count integer;
+BEGIN
+    WITH gone AS (
+        DELETE FROM {schema}.worker_queue AS q USING unnest(p_ids, p_secrets, p_reasons) AS m (id, secret, reason)
+        WHERE q.id = m.id AND q.lock_token = m.secret
+        RETURNING q.id, q.instance_id, q.work_item, q.attempt_count, m.reason
+    )
+    INSERT INTO {schema}.dead_letters (queue, instance_id, work_item, reason, attempt_count, dead_at)
+    SELECT 'worker', g.instance_id, g.work_item, g.reason, g.attempt_count - 1, {schema}.now_ms() FROM gone AS g ORDER BY g.id;
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    RETURN v_count;
+END $$;
+
+-- Enqueues messages. One with a bound is refused if as many wait for its instance. Says when each may be seen; NULL if refused.
+CREATE FUNCTION {schema}.enqueue_messages_1(
+    p_member integer[], p_instance text[], p_item text[], p_delay bigint[], p_not_before bigint[], p_begins boolean[], p_most bigint[]
+) RETURNS TABLE (o_member integer, o_visible_at bigint, o_now bigint) LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    v_now     bigint;
+    v_refused integer[] := '{}';
+BEGIN
+    IF EXISTS (SELECT 1 FROM unnest(p_most) AS m (most) WHERE m.most IS NOT NULL) THEN
+        -- Two that count at once would both find room for the last one.
+        PERFORM pg_advisory_xact_lock(hashtextextended(b.instance_id, {seed} + 1)) FROM (
+            SELECT DISTINCT m.instance_id FROM unnest(p_instance, p_most) AS m (instance_id, most)
+            WHERE m.most IS NOT NULL ORDER BY m.instance_id
+        ) AS b;
+        SELECT coalesce(array_agg(b.member), '{}') INTO v_refused FROM (
+            SELECT m.member, m.most, m.instance_id, row_number() OVER (PARTITION BY m.instance_id ORDER BY m.member) AS n
+            FROM unnest(p_member, p_instance, p_most) AS m (member, instance_id, most)
+        ) AS b
+        WHERE b.most IS NOT NULL AND b.n > b.most - (
+            SELECT count(*) FROM (SELECT 1 FROM {schema}.orchestrator_queue AS q
+                                  WHERE q.instance_id = b.instance_id LIMIT b.most) AS waiting);
+    END IF;
+    v_now := {schema}.now_ms();
+    INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
+    SELECT m.instance_id, m.item, greatest(v_now + m.delay, m.not_before), greatest(v_now + m.delay, m.not_before), m.begins
+    FROM unnest(p_member, p_instance, p_item, p_delay, p_not_before, p_begins)
+        AS m (member, instance_id, item, delay, not_before, begins)
+    WHERE m.member <> ALL (v_refused) ORDER BY m.member;
+    RETURN QUERY SELECT m.member, CASE WHEN m.member <> ALL (v_refused) THEN greatest(v_now + m.delay, m.not_before) END, v_now
+    FROM unnest(p_member, p_delay, p_not_before) AS m (member, delay, not_before);
+END $$;
+
+CREATE FUNCTION {schema}.enqueue_work_1(
+    p_item text[], p_instance text[], p_execution bigint[], p_activity bigint[], p_session text[], p_tag text[]
+) RETURNS void LANGUAGE sql VOLATILE
+AS $$
+    INSERT INTO {schema}.worker_queue (work_item, visible_at, instance_id, execution_id, activity_id, session_id, tag)
+    SELECT w.item, {schema}.now_ms(), w.instance_id, w.execution_id, w.activity_id, w.session_id, w.tag
+    FROM unnest(p_item, p_instance, p_execution, p_activity, p_session, p_tag) WITH ORDINALITY
+        AS w (item, instance_id, execution_id, activity_id, session_id, tag, n)
+    ORDER BY w.n
+$$;
+
+-- Starts instances whose id is not taken. Messages go with a start, or, if so wanted, to the instance that is there.
+CREATE FUNCTION {schema}.start_1(
+    p_member integer[], p_instance text[], p_item text[], p_delay bigint[], p_use_existing boolean[],
+    m_member integer[], m_item text[]
+) RETURNS TABLE (o_member integer, o_taken boolean, o_status text, o_now bigint) LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    v_now   bigint;
+    v_taken boolean[] := array_fill(false, ARRAY[cardinality(p_member)]);
+    v_found integer[];
+    v_one   integer;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(b.instance_id, {seed} + 1))
+    FROM (SELECT DISTINCT m.instance_id FROM unnest(p_instance) AS m (instance_id) ORDER BY m.instance_id) AS b;
+    SELECT array_agg(b.member) INTO v_found FROM (
+        SELECT m.member, m.instance_id, row_number() OVER (PARTITION BY m.instance_id ORDER BY m.member) AS n
+        FROM unnest(p_member, p_instance) AS m (member, instance_id)
+    ) AS b
+    WHERE b.n > 1
+        OR EXISTS (SELECT 1 FROM {schema}.instances AS i WHERE i.instance_id = b.instance_id)
+        OR EXISTS (SELECT 1 FROM {schema}.executions AS e WHERE e.instance_id = b.instance_id)
+        OR EXISTS (SELECT 1 FROM {schema}.history AS h WHERE h.instance_id = b.instance_id AND h.execution_id = 1)
+        OR EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q WHERE q.instance_id = b.instance_id AND q.begins);
+    FOREACH v_one IN ARRAY coalesce(v_found, '{}') LOOP v_taken[v_one] := true; END LOOP;
+    v_now := {schema}.now_ms();
+    INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
+    SELECT a.instance_id, a.item, a.at, a.at, a.begins FROM (
+        SELECT m.instance_id, m.item, v_now + m.delay AS at, true AS begins, m.member, 0::bigint AS n
+        FROM unnest(p_member, p_instance, p_item, p_delay) AS m (member, instance_id, item, delay)
+        WHERE NOT v_taken[m.member]
+        UNION ALL
+        SELECT p_instance[m.member], m.item, CASE WHEN v_taken[m.member] THEN v_now ELSE v_now + p_delay[m.member] END,
+               false, m.member, m.n
+        FROM unnest(m_member, m_item) WITH ORDINALITY AS m (member, item, n)
+        WHERE NOT v_taken[m.member] OR p_use_existing[m.member]
+    ) AS a ORDER BY a.member, a.n;
+    RETURN QUERY SELECT m.member, v_taken[m.member],
+        CASE WHEN v_taken[m.member] THEN (
+            SELECT e.status FROM {schema}.executions AS e WHERE e.instance_id = m.instance_id
+            ORDER BY e.execution_id DESC LIMIT 1) END, v_now
+    FROM unnest(p_member, p_instance) AS m (member, instance_id);
+END $$;
+
+-- Prolongs leases of turns (kind 0, by instance) and activities (kind 1, by id). Returns the members that had one.
+CREATE FUNCTION {schema}.renew_1(
+    p_member integer[], p_kind integer[], p_instance text[], p_work_id bigint[], p_secret bytea[], p_extend bigint[]
+) RETURNS SETOF integer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    v_now      bigint;
+    v_members  integer[];
+    v_sessions text[];
+BEGIN
+    IF 0 = ANY (p_kind) THEN
+        RETURN QUERY UPDATE {schema}.instance_locks AS l
+        SET locked_until = greatest(l.locked_until, {schema}.now_ms() + m.extend)
+        FROM unnest(p_member, p_kind, p_instance, p_secret, p_extend) AS m (member, kind, instance_id, secret, extend)
+        WHERE m.kind = 0 AND l.instance_id = m.instance_id AND l.lock_token = m.secret AND l.locked_until > {schema}.now_ms()
+        RETURNING m.member;
+    END IF;
+    IF 1 = ANY (p_kind) THEN
+        WITH renewed AS (
+            UPDATE {schema}.worker_queue AS q
+            SET locked_until = greatest(q.locked_until, {schema}.now_ms() + m.extend)
+            FROM unnest(p_member, p_kind, p_work_id, p_secret, p_extend) AS m (member, kind, id, secret, extend)
+            WHERE m.kind = 1 AND q.id = m.id AND q.lock_token = m.secret AND q.locked_until > {schema}.now_ms()
+            RETURNING m.member, q.session_id
+        )
+        SELECT array_agg(r.member), array_agg(r.session_id) FILTER (WHERE r.session_id IS NOT NULL)
+        INTO v_members, v_sessions FROM renewed AS r;
+        IF v_sessions IS NOT NULL THEN
+            v_now := {schema}.now_ms();
+            UPDATE {schema}.sessions AS s SET last_activity_at = v_now
+            FROM (SELECT l.session_id FROM {schema}.sessions AS l
+                  WHERE l.session_id = ANY (v_sessions) ORDER BY l.session_id FOR UPDATE) AS l
+            WHERE s.session_id = l.session_id AND s.locked_until > v_now;
+        END IF;
+        RETURN QUERY SELECT a.member FROM unnest(v_members) AS a (member);
+    END IF;
+END $$;
+
+-- Gives turns (kind 0) and activities (kind 1) back. A token whose lease is over but that nobody replaced is good for this.
+-- A delay of NULL leaves the messages of a turn as visible as they were. Returns the members that had a lease.
+CREATE FUNCTION {schema}.abandon_1(
+    p_member integer[], p_kind integer[], p_instance text[], p_work_id bigint[], p_secret bytea[], p_delay bigint[], p_ignore boolean[]
+) RETURNS SETOF integer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    v_now     bigint;
+    v_members integer[];
+BEGIN
+    IF 0 = ANY (p_kind) THEN
+        WITH freed AS (
+            DELETE FROM {schema}.instance_locks AS l
+            USING unnest(p_member, p_kind, p_instance, p_secret) AS m (member, kind, instance_id, secret)
+            WHERE m.kind = 0 AND l.instance_id = m.instance_id AND l.lock_token = m.secret
+            RETURNING m.member
+        )
+        SELECT array_agg(f.member) INTO v_members FROM freed AS f;
+        v_now := {schema}.now_ms();
+        UPDATE {schema}.orchestrator_queue AS q
+        SET lock_token = NULL, visible_at = coalesce(v_now + m.delay, q.visible_at),
+            attempt_count = greatest(q.attempt_count - m.ignore::integer, 0)
+        FROM unnest(p_member, p_instance, p_secret, p_delay, p_ignore) AS m (member, instance_id, secret, delay, ignore)
+        WHERE m.member = ANY (v_members) AND q.instance_id = m.instance_id AND q.lock_token = m.secret;
+        RETURN QUERY SELECT a.member FROM unnest(v_members) AS a (member);
+    END IF;
+    IF 1 = ANY (p_kind) THEN
+        v_now := {schema}.now_ms();
+        RETURN QUERY UPDATE {schema}.worker_queue AS q
+        SET lock_token = NULL, locked_until = NULL, visible_at = v_now + coalesce(m.delay, 0),
+            delayed = coalesce(m.delay, 0) > 0, attempt_count = greatest(q.attempt_count - m.ignore::integer, 0)
+        FROM unnest(p_member, p_kind, p_work_id, p_secret, p_delay, p_ignore) AS m (member, kind, id, secret, delay, ignore)
+        WHERE m.kind = 1 AND q.id = m.id AND q.lock_token = m.secret
+        RETURNING m.member;
+    END IF;
+END $$;
+
+-- Appends events outside of a turn.
+CREATE FUNCTION {schema}.append_1(p_instance text, p_execution bigint, p_event bigint[], p_type text[], p_data text[])
+RETURNS void LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    INSERT INTO {schema}.history (instance_id, execution_id, event_id, event_type, event_data)
+    SELECT p_instance, p_execution, h.event_id, h.event_type, h.event_data
+    FROM unnest(p_event, p_type, p_data) AS h (event_id, event_type, event_data);
+    UPDATE {schema}.executions AS e
+    SET last_event_id = greatest(e.last_event_id, (SELECT max(h.event_id) FROM unnest(p_event) AS h (event_id)))
+    WHERE e.instance_id = p_instance AND e.execution_id = p_execution;
+END $$;
+
+-- Tells one process that waits for turns, one that waits for work, and all that watch instances, if there are any. One
+-- notification at most: it takes a lock that every commit with a notification waits for.
+CREATE FUNCTION {schema}.tell_1(p_channel text, p_sender text, p_turns boolean, p_work boolean, p_ended text[])
+RETURNS void LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    v_now   bigint := {schema}.now_ms();
+    v_turns text;
+    v_work  text;
+    v_ended text[] := '{}';
+BEGIN
+    IF p_turns THEN
+        SELECT l.id INTO v_turns FROM {schema}.listeners AS l
+        WHERE l.turns AND l.id <> p_sender AND l.expires_at > v_now ORDER BY random() LIMIT 1;
+    END IF;
+    IF p_work THEN
+        SELECT l.id INTO v_work FROM {schema}.listeners AS l
+        WHERE l.work AND l.id <> p_sender AND l.expires_at > v_now ORDER BY random() LIMIT 1;
+    END IF;
+    IF cardinality(p_ended) > 0
+        AND EXISTS (SELECT 1 FROM {schema}.listeners AS l WHERE l.watches AND l.id <> p_sender AND l.expires_at > v_now) THEN
+        v_ended := p_ended;
+    END IF;
+    IF v_turns IS NOT NULL OR v_work IS NOT NULL OR cardinality(v_ended) > 0 THEN
+        PERFORM pg_notify(p_channel, jsonb_build_array(p_sender, v_turns, v_work, to_jsonb(v_ended))::text);
+    END IF;
+END $$;
+
+-- Enters what a process waits for, and tells the others.
+CREATE FUNCTION {schema}.listen_1(p_channel text, p_id text, p_turns boolean, p_work boolean, p_watches boolean, p_for bigint)
+RETURNS void LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    v_now bigint := {schema}.now_ms();
+BEGIN
+    DELETE FROM {schema}.listeners AS l WHERE l.expires_at < v_now - 60000;
+    INSERT INTO {schema}.listeners AS l (id, turns, work, watches, expires_at)
+    VALUES (p_id, p_turns, p_work, p_watches, v_now + p_for)
+    ON CONFLICT (id) DO UPDATE
+    SET turns = excluded.turns, work = excluded.work, watches = excluded.watches, expires_at = excluded.expires_at;
+    PERFORM pg_notify(p_channel, jsonb_build_array(p_id, p_turns, p_work, p_watches, p_for)::text);
+END $$;

@@ -1,0 +1,183 @@
+//! The management interface.
+
+use crate::PostgresError;
+use crate::delete::{self, Deleted, Doomed};
+use crate::provider::PostgresProvider;
+use crate::request::Answer;
+use crate::{history, list};
+use async_trait::async_trait;
+use outlast_model::Event;
+use outlast_provider::{
+    DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
+    InstanceQuery, InstanceTree, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+};
+use outlast_provider_kit::DEFAULT_BULK_LIMIT;
+
+/// Instances that a bulk operation looks up at a time.
+const BULK_PAGE: usize = 100;
+
+/// Says in which operation something went wrong.
+fn during<T>(operation: &str, done: Result<T, PostgresError>) -> Answer<T> {
+    done.map_err(|error| error.during(operation))
+}
+
+fn missing(instance: &str) -> PostgresError {
+    PostgresError::Refused(format!("instance '{instance}' not found"))
+}
+
+impl PostgresProvider {
+    /// Removes instances, and tells those who watch them and those who wait behind them.
+    async fn remove(&self, operation: &str, doomed: Doomed<'_>) -> Answer<Option<Deleted>> {
+        let deleted = during(operation, delete::remove(&self.shared.db, doomed).await)?;
+        for instance in deleted.iter().flat_map(|deleted| &deleted.ids) {
+            self.shared.watches.committed(instance, true);
+        }
+        self.shared.tell(true, true);
+        Ok(deleted)
+    }
+
+    /// The next instances that a bulk operation may take.
+    async fn bulk_page(
+        &self,
+        operation: &str,
+        after: i64,
+        filter: &InstanceFilter,
+        finished_roots: bool,
+        limit: usize,
+    ) -> Answer<Vec<(i64, String)>> {
+        let db = &self.shared.db;
+        let client = during(operation, db.connection().await)?;
+        let client: &tokio_postgres::Client = &client;
+        let page = delete::candidates(db, client, after, filter, finished_roots, limit.min(BULK_PAGE)).await;
+        during(operation, page)
+    }
+}
+
+#[async_trait]
+impl ProviderAdmin for PostgresProvider {
+    async fn list_instances(&self) -> Answer<Vec<String>> {
+        during("list_instances", list::ids(&self.shared.db, None).await)
+    }
+
+    async fn list_instances_by_status(&self, status: &str) -> Answer<Vec<String>> {
+        during("list_instances_by_status", list::ids(&self.shared.db, Some(status)).await)
+    }
+
+    async fn list_executions(&self, instance: &str) -> Answer<Vec<u64>> {
+        during("list_executions", list::executions(&self.shared.db, instance).await)
+    }
+
+    async fn read_history_with_execution_id(&self, instance: &str, execution_id: u64) -> Answer<Vec<Event>> {
+        during("read_history", history::read(&self.shared.db, instance, Some(execution_id)).await)
+    }
+
+    async fn read_history(&self, instance: &str) -> Answer<Vec<Event>> {
+        during("read_history", history::read(&self.shared.db, instance, None).await)
+    }
+
+    async fn latest_execution_id(&self, instance: &str) -> Answer<u64> {
+        during("latest_execution_id", history::newest_execution(&self.shared.db, instance).await)
+    }
+
+    async fn get_instance_info(&self, instance: &str) -> Answer<InstanceInfo> {
+        during("get_instance_info", list::info(&self.shared.db, instance).await)
+    }
+
+    async fn get_execution_info(&self, instance: &str, execution_id: u64) -> Answer<ExecutionInfo> {
+        during("get_execution_info", list::execution(&self.shared.db, instance, execution_id).await)
+    }
+
+    async fn get_system_metrics(&self) -> Answer<SystemMetrics> {
+        during("get_system_metrics", list::metrics(&self.shared.db).await)
+    }
+
+    async fn get_queue_depths(&self) -> Answer<QueueDepths> {
+        during("get_queue_depths", list::depths(&self.shared.db).await)
+    }
+
+    async fn list_children(&self, instance_id: &str) -> Answer<Vec<String>> {
+        during("list_children", list::children(&self.shared.db, instance_id).await)
+    }
+
+    async fn get_parent_id(&self, instance_id: &str) -> Answer<Option<String>> {
+        let found = list::parent(&self.shared.db, instance_id).await;
+        during("get_parent_id", found.and_then(|parent| parent.ok_or_else(|| missing(instance_id))))
+    }
+
+    async fn delete_instances_atomic(&self, ids: &[String], force: bool) -> Answer<DeleteInstanceResult> {
+        if ids.is_empty() {
+            return Ok(DeleteInstanceResult::default());
+        }
+        let deleted = self.remove("delete_instances_atomic", Doomed::Listed { ids, force }).await?;
+        Ok(deleted.map(|deleted| deleted.counts).unwrap_or_default())
+    }
+
+    async fn get_instance_tree(&self, instance_id: &str) -> Answer<InstanceTree> {
+        let all_ids = during("get_instance_tree", list::tree(&self.shared.db, instance_id).await)?;
+        Ok(InstanceTree { root_id: instance_id.to_string(), all_ids })
+    }
+
+    async fn delete_instance(&self, instance_id: &str, force: bool) -> Answer<DeleteInstanceResult> {
+        let deleted = self.remove("delete_instance", Doomed::Tree { root: instance_id, force }).await?;
+        Ok(deleted.map(|deleted| deleted.counts).unwrap_or_default())
+    }
+
+    async fn delete_instance_bulk(&self, filter: InstanceFilter) -> Answer<DeleteInstanceResult> {
+        const BULK: &str = "delete_instance_bulk";
+        let mut left = filter.limit.unwrap_or(DEFAULT_BULK_LIMIT);
+        let mut total = DeleteInstanceResult::default();
+        let mut after = i64::MIN;
+        while left > 0 {
+            let page = self.bulk_page(BULK, after, &filter, true, left as usize).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = *last;
+            for (_, root) in &page {
+                let doomed = Doomed::Finished { root, completed_before: filter.completed_before };
+                if let Some(deleted) = self.remove(BULK, doomed).await? {
+                    delete::add(&mut total, &deleted.counts);
+                    left -= 1;
+                }
+            }
+        }
+        Ok(total)
+    }
+
+    async fn prune_executions(&self, instance_id: &str, options: PruneOptions) -> Answer<PruneResult> {
+        let pruned = delete::prune(&self.shared.db, instance_id, &options).await;
+        during("prune_executions", pruned.and_then(|pruned| pruned.ok_or_else(|| missing(instance_id))))
+    }
+
+    async fn prune_executions_bulk(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Answer<PruneResult> {
+        const BULK: &str = "prune_executions_bulk";
+        let mut left = filter.limit.unwrap_or(DEFAULT_BULK_LIMIT) as usize;
+        let mut total = PruneResult::default();
+        let mut after = i64::MIN;
+        while left > 0 {
+            let page = self.bulk_page(BULK, after, &filter, false, left).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = *last;
+            left -= page.len();
+            for (_, instance) in &page {
+                // Deleted since it was listed: nothing to prune.
+                let pruned = during(BULK, delete::prune(&self.shared.db, instance, &options).await)?;
+                let Some(pruned) = pruned else { continue };
+                total.instances_processed += pruned.instances_processed;
+                total.executions_deleted += pruned.executions_deleted;
+                total.events_deleted += pruned.events_deleted;
+            }
+        }
+        Ok(total)
+    }
+
+    async fn query_instances(&self, query: &InstanceQuery) -> Answer<InstancePage> {
+        during("query_instances", list::page(&self.shared.db, query).await)
+    }
+
+    async fn list_dead_letters(&self, limit: usize) -> Answer<Vec<DeadLetter>> {
+        during("list_dead_letters", list::dead_letters(&self.shared.db, limit).await)
+    }
+}

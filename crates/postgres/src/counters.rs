@@ -1,0 +1,81 @@
+//! What a store has done.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, more: usize) {
+        self.0.fetch_add(more as u64, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) transactions: Counter,
+    pub(crate) round_trips: Counter,
+    pub(crate) calls: Counter,
+    pub(crate) looks: Counter,
+    pub(crate) fetched: Counter,
+    pub(crate) alone: Counter,
+    pub(crate) conflicts: Counter,
+    pub(crate) lost: Counter,
+    pub(crate) dead_letters: Counter,
+    pub(crate) history_rows_read: Counter,
+    pub(crate) kv_rows_read: Counter,
+    pub(crate) heard: Counter,
+}
+
+/// Figures of a store since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PostgresStats {
+    /// Transactions that lanes committed.
+    pub transactions: u64,
+    /// Round trips to the server: transactions of lanes, and reads beside them.
+    pub round_trips: u64,
+    /// Calls and fetches that were answered by those transactions.
+    pub calls: u64,
+    /// Times that waiting fetches looked for work.
+    pub looks: u64,
+    /// Turns and activities that were handed out.
+    pub fetched: u64,
+    /// Calls that were done alone because their batch had failed.
+    pub alone: u64,
+    /// Transactions that the server gave up: deadlocks, serialization failures, time-outs.
+    pub conflicts: u64,
+    /// Transactions whose connection was lost.
+    pub lost: u64,
+    /// Messages and activities that were set aside.
+    pub dead_letters: u64,
+    /// Rows of histories that were read.
+    pub history_rows_read: u64,
+    /// Rows of key-value snapshots that were read.
+    pub kv_rows_read: u64,
+    /// Notifications of other processes that were acted on.
+    pub heard: u64,
+}
+
+impl Counters {
+    pub(crate) fn read(&self) -> PostgresStats {
+        PostgresStats {
+            transactions: self.transactions.read(),
+            round_trips: self.round_trips.read(),
+            calls: self.calls.read(),
+            looks: self.looks.read(),
+            fetched: self.fetched.read(),
+            alone: self.alone.read(),
+            conflicts: self.conflicts.read(),
+            lost: self.lost.read(),
+            dead_letters: self.dead_letters.read(),
+            history_rows_read: self.history_rows_read.read(),
+            kv_rows_read: self.kv_rows_read.read(),
+            heard: self.heard.read(),
+        }
+    }
+}

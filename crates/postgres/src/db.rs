@@ -1,0 +1,125 @@
+//! Connections, and reads that need no lane.
+
+use crate::counters::Counters;
+use crate::names::SchemaName;
+use crate::sql::Statements;
+use crate::{PostgresError, ProviderConfig, options, tls, url};
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use std::sync::Arc;
+use tokio_postgres::types::{FromSql, ToSql, Type};
+use tokio_postgres::{Config, Row};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+pub(crate) type Result<T> = std::result::Result<T, PostgresError>;
+
+/// A parameter with its type: with it a statement needs no round trip to be prepared, and nothing that a pool between us and
+/// the server could lose.
+pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// The way to the server.
+pub(crate) struct Db {
+    pub(crate) pool: Pool,
+    pub(crate) statements: Statements,
+    pub(crate) schema: SchemaName,
+    pub(crate) counters: Arc<Counters>,
+    /// For connections beside the pool.
+    pub(crate) config: Config,
+    pub(crate) tls: MakeRustlsConnect,
+}
+
+impl Db {
+    pub(crate) fn new(config: &ProviderConfig, counters: Arc<Counters>) -> Result<Self> {
+        let options::ConnectionConfig::Url(text) = &config.connection;
+        let schema = SchemaName::checked(config.schema_name.as_deref().unwrap_or(crate::names::DEFAULT))?;
+        let target = url::parse(text)?;
+        let tls = tls::connector(target.mode, target.root_file.as_deref())?;
+        let mut server = target.config;
+        if server.get_application_name().is_none() {
+            server.application_name(&config.application_name);
+        }
+        if server.get_connect_timeout().is_none() {
+            server.connect_timeout(config.acquire_timeout);
+        }
+        if let Some(timeout) = config.statement_timeout {
+            let set = format!("-c statement_timeout={}", timeout.as_millis());
+            let all = server.get_options().map_or(set.clone(), |given| format!("{given} {set}"));
+            server.options(all);
+        }
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_config(server.clone(), tls.clone(), recycling);
+        let pool = Pool::builder(manager)
+            .max_size(config.connections())
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(config.acquire_timeout))
+            .create_timeout(Some(config.acquire_timeout))
+            .build()
+            .map_err(|error| PostgresError::Other { code: "pool".to_string(), details: error.to_string() })?;
+        let statements = Statements::of(&schema);
+        Ok(Self { pool, statements, schema, counters, config: server, tls })
+    }
+
+    pub(crate) async fn connection(&self) -> Result<Object> {
+        Ok(self.pool.get().await?)
+    }
+
+    /// All rows of a read. One that was lost with its connection is tried once more.
+    pub(crate) async fn all(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
+        let client = self.connection().await?;
+        self.counters.round_trips.add(1);
+        match client.query_typed(sql, params).await {
+            Err(error) if error.as_db_error().is_none() && client.is_closed() => {
+                drop(client);
+                let client = self.connection().await?;
+                self.counters.round_trips.add(1);
+                Ok(client.query_typed(sql, params).await?)
+            }
+            read => Ok(read?),
+        }
+    }
+
+    /// The first row of a read.
+    pub(crate) async fn one(&self, sql: &str, params: &[Param<'_>]) -> Result<Option<Row>> {
+        Ok(self.all(sql, params).await?.into_iter().next())
+    }
+}
+
+/// A cell. One of another type than expected is damage, not a panic.
+pub(crate) fn cell<'a, T: FromSql<'a>>(row: &'a Row, index: usize) -> Result<T> {
+    row.try_get(index).map_err(|error| PostgresError::Damaged { details: error.to_string() })
+}
+
+/// A number that is never negative.
+pub(crate) fn unsigned(row: &Row, index: usize) -> Result<u64> {
+    Ok(u64::try_from(cell::<i64>(row, index)?).unwrap_or(0))
+}
+
+/// A text that was stored by [`crate::text`].
+pub(crate) fn text(row: &Row, index: usize) -> Result<String> {
+    Ok(crate::text::read(cell(row, index)?))
+}
+
+/// The same for what may be absent.
+pub(crate) fn text_option(row: &Row, index: usize) -> Result<Option<String>> {
+    Ok(cell::<Option<String>>(row, index)?.map(crate::text::read))
+}
+
+/// A time or a size as a column. Nothing real is beyond the limit.
+pub(crate) fn column(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// A duration that is added to a time by the server, which does not saturate.
+pub(crate) fn span(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap_or(i64::MAX).min(i64::MAX / 2)
+}
+
+/// An id as a column; one that does not fit is refused.
+pub(crate) fn id_column(what: &str, value: u64) -> Result<i64> {
+    i64::try_from(value)
+        .map_err(|_| PostgresError::Refused(format!("{what} {value} is too large to be stored")))
+}
+
+/// A number that is only ever compared for equality, as a column: the same bits.
+pub(crate) fn key_column(value: u64) -> i64 {
+    value.cast_signed()
+}

@@ -1,0 +1,167 @@
+//! Removing instances and old executions, each in a transaction of its own.
+
+use crate::PostgresError;
+use crate::db::{Db, Param, Result, cell, column, text, unsigned};
+use crate::text::owned;
+use outlast_provider::{DeleteInstanceResult, InstanceFilter, PruneOptions, PruneResult};
+use std::time::Duration;
+use tokio_postgres::{Client, GenericClient, Transaction};
+use tokio_postgres::types::Type;
+
+/// What was removed.
+pub(crate) struct Deleted {
+    pub(crate) ids: Vec<String>,
+    pub(crate) counts: DeleteInstanceResult,
+}
+
+/// What is to be removed.
+#[derive(Clone, Copy)]
+pub(crate) enum Doomed<'a> {
+    /// Exactly these.
+    Listed { ids: &'a [String], force: bool },
+    /// A root and its descendants.
+    Tree { root: &'a str, force: bool },
+    /// The same, if the root still matches and nothing of it runs; else nothing.
+    Finished { root: &'a str, completed_before: Option<u64> },
+}
+
+/// How often a removal is done again that other transactions were in the way of.
+const TRIES: u32 = 5;
+
+/// Removes all that is asked for, or nothing. `None` if it does not match any more.
+pub(crate) async fn remove(db: &Db, doomed: Doomed<'_>) -> Result<Option<Deleted>> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match remove_once(db, doomed).await {
+            Err(PostgresError::Conflict { .. }) if tries < TRIES => {
+                db.counters.conflicts.add(1);
+                tokio::time::sleep(Duration::from_millis(10 * u64::from(tries))).await;
+            }
+            removed => return removed,
+        }
+    }
+}
+
+async fn remove_once(db: &Db, doomed: Doomed<'_>) -> Result<Option<Deleted>> {
+    let mut connection = db.connection().await?;
+    let client: &mut Client = &mut connection;
+    let transaction = client.transaction().await?;
+    let (ids, force) = match doomed {
+        Doomed::Listed { ids, force } => (ids.to_vec(), force),
+        Doomed::Tree { root, force } => (rooted(db, &transaction, root).await?, force),
+        Doomed::Finished { root, completed_before } => {
+            let filter = InstanceFilter {
+                instance_ids: Some(vec![root.to_string()]),
+                completed_before,
+                ..InstanceFilter::default()
+            };
+            if candidates(db, &transaction, i64::MIN, &filter, true, 1).await?.is_empty() {
+                return Ok(None);
+            }
+            (tree(db, &transaction, root).await?, false)
+        }
+    };
+    let keys: Vec<String> = ids.iter().map(|id| owned(id)).collect();
+    let wanted: [Param<'_>; 1] = [(&keys, Type::TEXT_ARRAY)];
+    transaction.query_typed(&db.statements.lock_leases, &wanted).await?;
+    transaction.query_typed(&db.statements.lock_instances, &wanted).await?;
+    if !force && let Some(row) = transaction.query_typed_opt(&db.statements.running_of, &wanted).await? {
+        if let Doomed::Finished { .. } = doomed {
+            return Ok(None);
+        }
+        let id = text(&row, 0)?;
+        let message = format!("instance '{id}' is still running: cancel it first, or use force");
+        return Err(PostgresError::Refused(message));
+    }
+    if let Some(row) = transaction.query_typed_opt(&db.statements.orphan_of, &wanted).await? {
+        let (child, id) = (text(&row, 0)?, text(&row, 1)?);
+        let message = format!("child '{child}' of '{id}' would be orphaned: delete the whole tree");
+        return Err(PostgresError::Refused(message));
+    }
+    let row = transaction.query_typed_one(&db.statements.delete_instances, &wanted).await?;
+    transaction.commit().await?;
+    let counts = DeleteInstanceResult {
+        instances_deleted: unsigned(&row, 0)?,
+        executions_deleted: unsigned(&row, 1)?,
+        events_deleted: unsigned(&row, 2)?,
+        queue_messages_deleted: unsigned(&row, 3)?,
+    };
+    Ok(Some(Deleted { ids, counts }))
+}
+
+/// A root with its descendants; refused for anything else.
+async fn rooted(db: &Db, transaction: &Transaction<'_>, root: &str) -> Result<Vec<String>> {
+    let key = owned(root);
+    let found = transaction.query_typed_opt(&db.statements.parent_of, &[(&key, Type::TEXT)]).await?;
+    match found.map(|row| crate::db::text_option(&row, 0)).transpose()? {
+        None => Err(PostgresError::Refused(format!("instance '{root}' not found"))),
+        Some(Some(parent)) => Err(PostgresError::Refused(format!(
+            "instance '{root}' is a sub-orchestration of '{parent}': delete its root instance instead"
+        ))),
+        Some(None) => tree(db, transaction, root).await,
+    }
+}
+
+async fn tree(db: &Db, transaction: &Transaction<'_>, root: &str) -> Result<Vec<String>> {
+    let key = owned(root);
+    let rows = transaction.query_typed(&db.statements.instance_tree, &[(&key, Type::TEXT)]).await?;
+    rows.iter().map(|row| text(row, 0)).collect()
+}
+
+pub(crate) fn add(total: &mut DeleteInstanceResult, more: &DeleteInstanceResult) {
+    total.instances_deleted += more.instances_deleted;
+    total.executions_deleted += more.executions_deleted;
+    total.events_deleted += more.events_deleted;
+    total.queue_messages_deleted += more.queue_messages_deleted;
+}
+
+/// Removes old executions of an instance; `None` for an unknown one.
+pub(crate) async fn prune(db: &Db, instance: &str, options: &PruneOptions) -> Result<Option<PruneResult>> {
+    let (id, keep) = (owned(instance), i64::from(options.keep_last.unwrap_or(0)));
+    let before = options.completed_before.map(column);
+    let mut connection = db.connection().await?;
+    let client: &mut Client = &mut connection;
+    let transaction = client.transaction().await?;
+    let ids = vec![id.clone()];
+    let locked = transaction.query_typed(&db.statements.lock_instances, &[(&ids, Type::TEXT_ARRAY)]).await?;
+    if locked.is_empty() {
+        return Ok(None);
+    }
+    let wanted: [Param<'_>; 3] = [(&id, Type::TEXT), (&keep, Type::INT8), (&before, Type::INT8)];
+    let doomed = transaction.query_typed(&db.statements.prune_candidates, &wanted).await?;
+    let mut result = PruneResult { instances_processed: 1, ..PruneResult::default() };
+    let doomed = doomed.iter().map(|row| cell::<i64>(row, 0)).collect::<Result<Vec<_>>>()?;
+    if !doomed.is_empty() {
+        let pruned: [Param<'_>; 2] = [(&id, Type::TEXT), (&doomed, Type::INT8_ARRAY)];
+        let row = transaction.query_typed_one(&db.statements.prune, &pruned).await?;
+        result.executions_deleted = unsigned(&row, 0)?;
+        result.events_deleted = unsigned(&row, 1)?;
+    }
+    transaction.commit().await?;
+    Ok(Some(result))
+}
+
+/// The next instances, in order of creation, that a bulk filter selects after a position.
+pub(crate) async fn candidates(
+    db: &Db,
+    client: &impl GenericClient,
+    after: i64,
+    filter: &InstanceFilter,
+    finished_roots: bool,
+    limit: usize,
+) -> Result<Vec<(i64, String)>> {
+    let before = filter.completed_before.map(column);
+    let limit = column(limit as u64);
+    let ids: Option<Vec<String>> =
+        filter.instance_ids.as_ref().map(|ids| ids.iter().map(|id| owned(id)).collect());
+    let page: [Param<'_>; 5] = [
+        (&after, Type::INT8),
+        (&before, Type::INT8),
+        (&finished_roots, Type::BOOL),
+        (&limit, Type::INT8),
+        (&ids, Type::TEXT_ARRAY),
+    ];
+    let rows = client.query_typed(&db.statements.bulk_candidates, &page).await?;
+    rows.iter().map(|row| Ok((cell(row, 0)?, text(row, 1)?))).collect()
+}

@@ -1,0 +1,212 @@
+//! What can go wrong with a PostgreSQL store. Classes come from codes, never from texts.
+
+use deadpool_postgres::{PoolError, TimeoutType};
+use outlast_provider::ProviderError;
+use outlast_provider_kit::migrations::MigrationRefusal;
+use std::error::Error as _;
+use tokio_postgres::error::SqlState;
+
+/// Why a store could not be opened, or an operation failed. No text of it holds a password or a URL with one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PostgresError {
+    /// The database URL is not understood.
+    #[error("cannot use database URL '{url}': {reason}")]
+    InvalidUrl {
+        /// The URL, without what could be a secret in it.
+        url: String,
+        /// What is wrong with it, and what to write instead.
+        reason: String,
+    },
+    /// The name of the schema is refused.
+    #[error("cannot use '{name}' as a schema: {reason}")]
+    InvalidSchema {
+        /// The beginning of the name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Certificates for TLS cannot be used.
+    #[error("cannot set up TLS: {reason}")]
+    Tls {
+        /// What is wrong.
+        reason: String,
+    },
+    /// The server refused the user or the password, or has no such database.
+    #[error("the server refused the login ({code}): {details}")]
+    Login {
+        /// The SQLSTATE.
+        code: String,
+        /// What the server said.
+        details: String,
+    },
+    /// The role may not do this.
+    #[error("the role lacks a right ({code}): {details}; docs/postgres.md lists what the two roles need")]
+    Denied {
+        /// The SQLSTATE.
+        code: String,
+        /// What the server said.
+        details: String,
+    },
+    /// The schema cannot be brought up to date, or is not what it should be.
+    #[error("cannot use schema '{schema}': {refusal}")]
+    Schema {
+        /// The schema.
+        schema: String,
+        /// Why.
+        refusal: MigrationRefusal,
+    },
+    /// The schema holds tables that are not ours.
+    #[error("schema '{schema}' is not an Outlast store ({found}): it was left untouched; choose another schema")]
+    Foreign {
+        /// The schema.
+        schema: String,
+        /// What is in it.
+        found: String,
+    },
+    /// Stored rows contradict each other or do not decode.
+    #[error("the store is damaged: {details}; restore it from a backup")]
+    Damaged {
+        /// What was found.
+        details: String,
+    },
+    /// The server cannot be reached, or a connection was lost. Whether the last commit is stored is unknown.
+    #[error("no connection to the server: {details}")]
+    Disconnected {
+        /// What happened.
+        details: String,
+    },
+    /// Two transactions were in each other's way, or a lock or a statement took too long. Nothing was stored.
+    #[error("the transaction was given up ({code}): {details}")]
+    Conflict {
+        /// The SQLSTATE.
+        code: String,
+        /// What the server said.
+        details: String,
+    },
+    /// The server has no connections, memory or disk space left.
+    #[error("the server is short of something ({code}): {details}")]
+    Busy {
+        /// The SQLSTATE.
+        code: String,
+        /// What the server said.
+        details: String,
+    },
+    /// The server takes no writes: it is a standby, or becomes one.
+    #[error("the server is read-only: {details}")]
+    ReadOnly {
+        /// What the server said.
+        details: String,
+    },
+    /// The store is being closed.
+    #[error("the store is closed")]
+    Closed,
+    /// The call itself is wrong, or its lease is gone.
+    #[error("{0}")]
+    Refused(String),
+    /// Anything else that the server reports.
+    #[error("the server reports ({code}): {details}")]
+    Other {
+        /// The SQLSTATE, if there is one.
+        code: String,
+        /// What was reported.
+        details: String,
+    },
+}
+
+impl PostgresError {
+    /// Whether the same call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            Self::Disconnected { .. }
+                | Self::Conflict { .. }
+                | Self::Busy { .. }
+                | Self::ReadOnly { .. }
+                | Self::Closed
+        )
+    }
+
+    /// The same error as the contract expresses it.
+    pub(crate) fn during(&self, operation: &str) -> ProviderError {
+        match self.is_retryable() {
+            true => ProviderError::retryable(operation, self.to_string()),
+            false => ProviderError::permanent(operation, self.to_string()),
+        }
+    }
+
+    /// The class of an error that the server reports, from its SQLSTATE.
+    fn reported(state: &SqlState, details: String) -> Self {
+        let code = state.code().to_string();
+        match (state, &code[..2]) {
+            (&SqlState::T_R_DEADLOCK_DETECTED | &SqlState::T_R_SERIALIZATION_FAILURE, _)
+            | (&SqlState::LOCK_NOT_AVAILABLE | &SqlState::QUERY_CANCELED, _)
+            // A plan that a migration made invalid: the next call has a new one.
+            | (&SqlState::FEATURE_NOT_SUPPORTED, _)
+            | (_, "40") => Self::Conflict { code, details },
+            (&SqlState::READ_ONLY_SQL_TRANSACTION, _) => Self::ReadOnly { details },
+            (&SqlState::INVALID_CATALOG_NAME, _) | (_, "28") => Self::Login { code, details },
+            (&SqlState::INSUFFICIENT_PRIVILEGE, _) => Self::Denied { code, details },
+            (_, "08" | "57") => Self::Disconnected { details: format!("{details} ({code})") },
+            (_, "53" | "58") => Self::Busy { code, details },
+            // Raised by our own functions when rows contradict each other.
+            (_, "OL") => Self::Damaged { details },
+            _ => Self::Other { code, details },
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for PostgresError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        if let Some(reported) = error.as_db_error() {
+            return Self::reported(reported.code(), reported.message().to_string());
+        }
+        // The cause says more than the class: "connection refused" instead of "error connecting to server".
+        let cause = error.source().map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"));
+        Self::Disconnected { details: cause }
+    }
+}
+
+impl From<PoolError> for PostgresError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Backend(error) => error.into(),
+            PoolError::Timeout(TimeoutType::Wait) => Self::Busy {
+                code: "pool".to_string(),
+                details: "no connection of the pool became free: raise the size of the pool".to_string(),
+            },
+            PoolError::Timeout(_) => {
+                Self::Disconnected { details: "the server did not answer in time".to_string() }
+            }
+            PoolError::Closed => Self::Closed,
+            other => Self::Disconnected { details: other.to_string() },
+        }
+    }
+}
+
+impl From<PostgresError> for ProviderError {
+    fn from(error: PostgresError) -> Self {
+        error.during("postgres")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_follow_the_code() {
+        let retryable = [
+            "40P01", "40001", "55P03", "57014", "57P01", "57P02", "57P03", "08006", "08000", "53300",
+            "53100", "53200", "58030", "25006", "0A000",
+        ];
+        let permanent = ["23505", "23503", "42501", "42P01", "22003", "28P01", "28000", "3D000", "OL001", "XX000"];
+        let class = |code: &str| PostgresError::reported(&SqlState::from_code(code), "x".to_string());
+        for code in retryable {
+            assert!(class(code).is_retryable(), "{code}");
+        }
+        for code in permanent {
+            assert!(!class(code).is_retryable(), "{code}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Handing out a turn: what the server leased is decoded here, on the caller's task, and what cannot be handed out is settled.
+
+use crate::db::{Param, Result, column};
+use crate::message::{self, Decoded};
+use crate::provider::PostgresProvider;
+use crate::request::{Answer, Lease, Seen};
+use crate::text::owned;
+use crate::waiting::{Guarded, RawTurn, TurnAsk, Waiter};
+use crate::{PostgresError, history, kv};
+use outlast_provider::{FetchedTurn, OrchestrationItem, TurnRequest, saturating_ms};
+use outlast_provider_kit::{Context, orphans, resolve, rows};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_postgres::types::Type;
+
+const FETCH: &str = "fetch_orchestration_item";
+
+/// What becomes of a message that is not handed out.
+enum Fate {
+    Buried(String),
+    Dropped,
+    PutOff,
+}
+
+/// Name, version, execution and last event; no last event means that no stored history belongs to the turn.
+type Resolved = (String, String, u64, Option<u64>);
+
+/// What a batch means.
+enum Meaning {
+    Turn(Resolved),
+    /// Nothing that can be handed out; the fate of each message, and when those that are put off are seen again.
+    Nothing(Vec<(i64, Fate)>, u64),
+}
+
+impl PostgresProvider {
+    pub(crate) async fn fetch_within(&self, request: &TurnRequest<'_>) -> Answer<Option<FetchedTurn>> {
+        let nobody = request.filter.is_some_and(|filter| filter.supported_duroxide_versions.is_empty());
+        let begun = Instant::now();
+        loop {
+            let patience = request.poll_timeout.saturating_sub(begun.elapsed());
+            if nobody {
+                tokio::time::sleep(patience).await;
+                return Ok(None);
+            }
+            let (reply, answer) = oneshot::channel();
+            let ask = TurnAsk { lock_ms: saturating_ms(request.lock_timeout), filter: request.filter.cloned() };
+            let parks = !patience.is_zero();
+            self.shared.fetch_turn(Waiter { ask, parks, fresh: true, reply });
+            let Some(leased) = wait(answer, patience, FETCH).await? else { return Ok(None) };
+            let turn = self.hand_out(leased, request.with_history).await;
+            if let Some(turn) = turn.map_err(|error| error.during(FETCH))? {
+                return Ok(Some(turn));
+            }
+        }
+    }
+
+    /// The turn, or `None` if there was nothing in it for anybody: then its messages are gone or put off.
+    async fn hand_out(&self, leased: Guarded<RawTurn>, with_history: bool) -> Result<Option<FetchedTurn>> {
+        let Some(raw) = leased.peek() else { return Ok(None) };
+        let decoded = message::decode(&raw.instance, &raw.messages);
+        let buried: Vec<(i64, Fate)> =
+            decoded.damaged.iter().map(|(id, reason)| (*id, Fate::Buried(reason.clone()))).collect();
+        let (resolved, fates, again_at) = match self.meaning(raw, &decoded).await? {
+            Meaning::Turn(resolved) => (Some(resolved), buried, 0),
+            Meaning::Nothing(fates, again_at) => (None, buried.into_iter().chain(fates).collect(), again_at),
+        };
+        let is_over = resolved.is_none();
+        if (is_over || !fates.is_empty()) && !self.settle(raw, &fates, again_at, is_over).await? {
+            // The lease ended meanwhile, and somebody else has taken it.
+            drop(leased.take());
+            return Ok(None);
+        }
+        let Some((orchestration_name, version, execution_id, last_event_id)) = resolved else {
+            drop(leased.take());
+            return Ok(None);
+        };
+        let (history, kv_snapshot, history_error) = match (with_history, last_event_id) {
+            (false, _) => Default::default(),
+            (true, Some(_)) => {
+                let loaded = history::load_turn(&self.shared.db, &raw.instance, execution_id).await?;
+                (loaded.history, loaded.kv_snapshot, loaded.history_error)
+            }
+            (true, None) => (Vec::new(), kv::snapshot(&self.shared.db, &raw.instance).await?, None),
+        };
+        let Some(raw) = leased.take() else { return Ok(None) };
+        let current_execution = raw.row.as_ref().map_or(0, |(_, _, execution, _)| *execution);
+        let messages = i32::try_from(decoded.items.len()).unwrap_or(i32::MAX);
+        let seen = Seen { current_execution, messages, instance: raw.instance.clone() };
+        Ok(Some(FetchedTurn {
+            item: OrchestrationItem {
+                instance: raw.instance,
+                orchestration_name,
+                execution_id,
+                version,
+                history,
+                messages: decoded.items,
+                history_error,
+                kv_snapshot,
+            },
+            lock_token: Lease::Turn { secret: raw.secret, seen }.text(),
+            attempt_count: decoded.attempts,
+            last_event_id: Some(last_event_id.unwrap_or(0)),
+            history_loaded: with_history,
+            has_ended: Some(raw.has_ended),
+            created_at_ms: raw.created_at,
+            now_ms: Some(raw.now),
+        }))
+    }
+
+    async fn meaning(&self, raw: &RawTurn, decoded: &Decoded) -> Result<Meaning> {
+        if decoded.items.is_empty() {
+            return Ok(Meaning::Nothing(Vec::new(), 0));
+        }
+        if let Some((name, version, execution_id, last_event)) = &raw.row {
+            return Ok(Meaning::Turn((name.clone(), version.clone(), *execution_id, Some(*last_event))));
+        }
+        // An instance without a row: perhaps it has a history, perhaps it starts now, perhaps it does not exist.
+        let db = &self.shared.db;
+        let (newest, texts) = match raw.has_history {
+            true => {
+                let newest = history::newest_execution(db, &raw.instance).await?;
+                (newest, history::texts(db, &raw.instance, newest).await?)
+            }
+            false => (1, Vec::new()),
+        };
+        let events = rows::decode_history(&raw.instance, newest, texts.iter().map(String::as_str));
+        let known = events.as_ref().map(Vec::as_slice).map_err(String::as_str);
+        let context = resolve(&decoded.items, newest, known);
+        let all = |fate: fn() -> Fate| decoded.kept.iter().map(|(id, _)| (*id, fate())).collect();
+        Ok(match (context, raw.start_due) {
+            (Context::Known { name, version, execution_id, has_history }, _) => {
+                let last_event = match has_history {
+                    true => Some(history::last_event_id(db, &raw.instance, execution_id).await?),
+                    false => None,
+                };
+                Meaning::Turn((name, version, execution_id, last_event))
+            }
+            // Its start was delayed or given back: what came meanwhile is delivered with it, in order.
+            (_, Some(due)) => Meaning::Nothing(all(|| Fate::PutOff), due.max(raw.now.saturating_add(1))),
+            (Context::QueueOrphan, None) => {
+                tracing::warn!(
+                    target: "duroxide::providers::postgres",
+                    instance = raw.instance, messages = decoded.kept.len(),
+                    "queue messages for an unknown instance were dropped"
+                );
+                Meaning::Nothing(all(|| Fate::Dropped), 0)
+            }
+            (Context::ControlOrphan, None) => self.put_off(raw, decoded),
+        })
+    }
+
+    /// Messages for an instance that does not exist wait a little longer each time, and not for ever.
+    fn put_off(&self, raw: &RawTurn, decoded: &Decoded) -> Meaning {
+        let life_ms = saturating_ms(self.shared.config.orphan_life);
+        let oldest = decoded.kept.iter().map(|(_, available_at)| *available_at).min().unwrap_or(raw.now);
+        let fate = |available_at| match orphans::is_over(available_at, raw.now, life_ms) {
+            true => Fate::Buried(orphans::reason(&raw.instance, life_ms)),
+            false => Fate::PutOff,
+        };
+        let fates = decoded.kept.iter().map(|(id, available_at)| (*id, fate(*available_at))).collect();
+        Meaning::Nothing(fates, orphans::again_at(oldest, raw.now))
+    }
+
+    /// Carries out what was decided about messages of a leased turn; says whether the lease was still there.
+    async fn settle(&self, raw: &RawTurn, fates: &[(i64, Fate)], again_at: u64, is_over: bool) -> Result<bool> {
+        let db = &self.shared.db;
+        let (mut ids, mut actions, mut reasons) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, fate) in fates {
+            ids.push(*id);
+            let (action, reason) = match fate {
+                Fate::Buried(reason) => (0, Some(owned(reason))),
+                Fate::Dropped => (1, None),
+                Fate::PutOff => (2, None),
+            };
+            actions.push(action);
+            reasons.push(reason);
+        }
+        let dead = actions.iter().filter(|action| **action == 0).count();
+        if dead > 0 {
+            // The reason may quote the message, so it goes to the table and not to the log.
+            tracing::warn!(
+                target: "duroxide::providers::postgres",
+                instance = raw.instance, messages = dead, "messages were set aside, see dead_letters"
+            );
+            db.counters.dead_letters.add(dead);
+        }
+        let (instance, secret, visible_at) = (owned(&raw.instance), raw.secret.to_vec(), column(again_at));
+        let params: [Param<'_>; 7] = [
+            (&instance, Type::TEXT),
+            (&secret, Type::BYTEA),
+            (&ids, Type::INT8_ARRAY),
+            (&actions, Type::INT4_ARRAY),
+            (&reasons, Type::TEXT_ARRAY),
+            (&visible_at, Type::INT8),
+            (&is_over, Type::BOOL),
+        ];
+        let row = db.one(&db.statements.settle_turn, &params).await?;
+        if fates.iter().any(|(_, fate)| matches!(fate, Fate::PutOff)) {
+            self.shared.look_within(again_at.saturating_sub(raw.now));
+        }
+        row.map_or(Ok(false), |row| crate::db::cell(&row, 0))
+    }
+}
+
+/// Waits for what a fetch is given. A fetch that gives up while its answer is on the way hands it back.
+pub(crate) async fn wait<L: crate::waiting::Leases>(
+    answer: oneshot::Receiver<Answer<Option<Guarded<L>>>>,
+    patience: Duration,
+    operation: &'static str,
+) -> Answer<Option<Guarded<L>>> {
+    let answered = match patience.is_zero() {
+        true => Some(answer.await),
+        false => tokio::time::timeout(patience, answer).await.ok(),
+    };
+    match answered {
+        None => Ok(None),
+        Some(Ok(given)) => given,
+        Some(Err(_)) => Err(PostgresError::Closed.during(operation)),
+    }
+}

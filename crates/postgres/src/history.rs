@@ -1,0 +1,235 @@
+//! Reading and appending events.
+
+use crate::db::{Db, Param, Result, cell, column, id_column, text, text_option, unsigned};
+use crate::text::owned;
+use crate::{PostgresError, kv};
+use outlast_model::{ErrorDetails, Event, EventKind, SystemStats, json};
+use outlast_provider::{BoundedTurn, HistoryBound, InstanceOutcome, LoadedTurn, OversizedTurn};
+use outlast_provider_kit::plan::{HistoryRow, duplicate_event};
+use outlast_provider_kit::rows;
+use tokio_postgres::types::Type;
+
+/// The highest execution id, 1 if there is none.
+pub(crate) async fn newest_execution(db: &Db, instance: &str) -> Result<u64> {
+    let instance = owned(instance);
+    let row = db.one(&db.statements.newest_execution, &[(&instance, Type::TEXT)]).await?;
+    row.map_or(Ok(1), |row| unsigned(&row, 0))
+}
+
+pub(crate) async fn last_event_id(db: &Db, instance: &str, execution_id: u64) -> Result<u64> {
+    let (instance, execution) = (owned(instance), column(execution_id));
+    let key: [Param<'_>; 2] = [(&instance, Type::TEXT), (&execution, Type::INT8)];
+    let row = db.one(&db.statements.last_event, &key).await?;
+    row.map_or(Ok(0), |row| unsigned(&row, 0))
+}
+
+/// The stored events of an execution, as text.
+pub(crate) async fn texts(db: &Db, instance: &str, execution_id: u64) -> Result<Vec<String>> {
+    let (instance, execution) = (owned(instance), column(execution_id));
+    let key: [Param<'_>; 2] = [(&instance, Type::TEXT), (&execution, Type::INT8)];
+    let rows = db.all(&db.statements.read_history, &key).await?;
+    db.counters.history_rows_read.add(rows.len());
+    rows.iter().map(|row| cell(row, 0)).collect()
+}
+
+/// The events of an execution, or of the newest one. One that does not decode makes the whole an error.
+pub(crate) async fn read(db: &Db, instance: &str, execution_id: Option<u64>) -> Result<Vec<Event>> {
+    let (execution_id, texts) = match execution_id {
+        Some(id) => (id, texts(db, instance, id).await?),
+        None => {
+            let id = owned(instance);
+            let rows = db.all(&db.statements.read_newest_history, &[(&id, Type::TEXT)]).await?;
+            db.counters.history_rows_read.add(rows.len());
+            let newest = rows.first().map_or(Ok(1), |row| unsigned(row, 1))?;
+            (newest, rows.iter().map(|row| cell(row, 0)).collect::<Result<Vec<String>>>()?)
+        }
+    };
+    rows::decode_history(instance, execution_id, texts.iter().map(String::as_str))
+        .map_err(|details| PostgresError::Damaged { details })
+}
+
+pub(crate) async fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Result<LoadedTurn> {
+    let texts = texts(db, instance, execution_id).await?;
+    let kv_snapshot = kv::snapshot(db, instance).await?;
+    let (history, history_error) =
+        match rows::decode_history(instance, execution_id, texts.iter().map(String::as_str)) {
+            Ok(history) => (history, None),
+            Err(reason) => (Vec::new(), Some(reason)),
+        };
+    Ok(LoadedTurn { history, kv_snapshot, history_error })
+}
+
+/// A row above this cannot say what an execution is: neither an input nor an output is as large.
+const LARGEST_OUTLINE: i64 = 64 << 20;
+
+/// Events that are read at a time while nobody knows whether they are too many.
+const PAGE: i64 = 1_000;
+
+/// [`load_turn`] that finds out in time when there is too much: from the sizes, which costs no payload, and while
+/// reading, since text that JSON had to escape looks larger than it is.
+pub(crate) async fn load_turn_within(
+    db: &Db,
+    instance: &str,
+    execution_id: u64,
+    bound: HistoryBound,
+) -> Result<BoundedTurn> {
+    let (id, execution) = (owned(instance), id_column("execution id", execution_id)?);
+    let key: [Param<'_>; 2] = [(&id, Type::TEXT), (&execution, Type::INT8)];
+    let (events, stored_bytes) = match db.one(&db.statements.history_size, &key).await? {
+        Some(row) => (unsigned(&row, 0)?, unsigned(&row, 1)?),
+        None => (0, 0),
+    };
+    let kv_snapshot = kv::snapshot(db, instance).await?;
+    let undecodable = |reason: String, kv_snapshot| {
+        let reason = rows::reason(instance, execution_id, &reason);
+        BoundedTurn::Whole(LoadedTurn { history: Vec::new(), kv_snapshot, history_error: Some(reason) })
+    };
+    let read = match bound.may_hold_stored(events, stored_bytes) {
+        true => read_within(db, &id, execution, bound).await?,
+        false => Ok(None),
+    };
+    match read {
+        Ok(Some(history)) => {
+            return Ok(BoundedTurn::Whole(LoadedTurn { history, kv_snapshot, history_error: None }));
+        }
+        Ok(None) => {}
+        Err(reason) => return Ok(undecodable(reason, kv_snapshot)),
+    }
+    let outline: [Param<'_>; 3] =
+        [(&id, Type::TEXT), (&execution, Type::INT8), (&LARGEST_OUTLINE, Type::INT8)];
+    let rows = db.all(&db.statements.history_outline, &outline).await?;
+    db.counters.history_rows_read.add(rows.len());
+    let texts = rows.iter().map(|row| cell::<&str>(row, 0)).collect::<Result<Vec<_>>>()?;
+    match texts.into_iter().map(json::decode_event).collect::<std::result::Result<Vec<_>, _>>() {
+        Ok(outline) => {
+            Ok(BoundedTurn::Oversized(OversizedTurn { events, stored_bytes, outline, kv_snapshot }))
+        }
+        Err(error) => Ok(undecodable(error.to_string(), kv_snapshot)),
+    }
+}
+
+/// Events page by page: `None` as soon as they are more than the bound, an error for one that does not decode.
+async fn read_within(
+    db: &Db,
+    instance: &String,
+    execution: i64,
+    bound: HistoryBound,
+) -> Result<std::result::Result<Option<Vec<Event>>, String>> {
+    let (mut history, mut bytes, mut after) = (Vec::new(), 0_usize, i64::MIN);
+    loop {
+        let page: [Param<'_>; 4] =
+            [(instance, Type::TEXT), (&execution, Type::INT8), (&after, Type::INT8), (&PAGE, Type::INT8)];
+        let rows = db.all(&db.statements.history_page, &page).await?;
+        db.counters.history_rows_read.add(rows.len());
+        for row in &rows {
+            after = cell(row, 0)?;
+            let event = match json::decode_event(cell(row, 1)?) {
+                Ok(event) => event,
+                Err(error) => return Ok(Err(error.to_string())),
+            };
+            bytes = bytes.saturating_add(event.text_bytes());
+            history.push(event);
+            if !bound.holds(history.len(), bytes) {
+                return Ok(Ok(None));
+            }
+        }
+        if rows.len() < usize::try_from(PAGE).unwrap_or(usize::MAX) {
+            return Ok(Ok(Some(history)));
+        }
+    }
+}
+
+/// The first of these events that is stored.
+pub(crate) async fn existing(db: &Db, instance: &str, execution_id: u64, ids: &[u64]) -> Result<Option<u64>> {
+    let (instance, execution) = (owned(instance), column(execution_id));
+    let ids: Vec<i64> = ids.iter().map(|id| column(*id)).collect();
+    let wanted: [Param<'_>; 3] =
+        [(&instance, Type::TEXT), (&execution, Type::INT8), (&ids, Type::INT8_ARRAY)];
+    match db.one(&db.statements.existing_event, &wanted).await? {
+        Some(row) => Ok(cell::<Option<i64>>(&row, 0)?.and_then(|id| u64::try_from(id).ok())),
+        None => Ok(None),
+    }
+}
+
+/// Appends events outside of a turn.
+pub(crate) async fn append(db: &Db, instance: &str, execution_id: u64, events: &[HistoryRow]) -> Result<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let (id, execution) = (owned(instance), id_column("execution id", execution_id)?);
+    let ids =
+        events.iter().map(|event| id_column("event id", event.event_id)).collect::<Result<Vec<i64>>>()?;
+    let types: Vec<&str> = events.iter().map(|event| event.event_type).collect();
+    let texts: Vec<&str> = events.iter().map(|event| event.event_data.as_str()).collect();
+    let params: [Param<'_>; 5] = [
+        (&id, Type::TEXT),
+        (&execution, Type::INT8),
+        (&ids, Type::INT8_ARRAY),
+        (&types, Type::TEXT_ARRAY),
+        (&texts, Type::TEXT_ARRAY),
+    ];
+    let client = db.connection().await?;
+    db.counters.round_trips.add(1);
+    match client.query_typed(&db.statements.append, &params).await.map_err(PostgresError::from) {
+        Ok(_) => Ok(()),
+        Err(PostgresError::Other { code, .. })
+            if code == tokio_postgres::error::SqlState::UNIQUE_VIOLATION.code() =>
+        {
+            drop(client);
+            let ids: Vec<u64> = events.iter().map(|event| event.event_id).collect();
+            let first = existing(db, instance, execution_id, &ids).await?;
+            Err(PostgresError::Refused(duplicate_event(first.unwrap_or(0))))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+pub(crate) async fn outcome(db: &Db, instance: &str) -> Result<Option<InstanceOutcome>> {
+    let instance = owned(instance);
+    let Some(row) = db.one(&db.statements.outcome, &[(&instance, Type::TEXT)]).await? else {
+        return Ok(None);
+    };
+    let terminal: Option<&str> = cell(&row, 3)?;
+    Ok(Some(InstanceOutcome {
+        execution_id: unsigned(&row, 0)?,
+        status: text(&row, 1)?,
+        output: text_option(&row, 2)?,
+        failure: terminal.and_then(failure),
+        custom_status: text_option(&row, 4)?,
+        custom_status_version: unsigned(&row, 5)?,
+    }))
+}
+
+fn failure(terminal: &str) -> Option<ErrorDetails> {
+    match json::decode_event(terminal).ok()?.kind {
+        EventKind::OrchestrationFailed { details } => Some(details),
+        _ => None,
+    }
+}
+
+pub(crate) async fn stats(db: &Db, instance: &str) -> Result<Option<SystemStats>> {
+    let id = owned(instance);
+    let Some(row) = db.one(&db.statements.instance_stats, &[(&id, Type::TEXT)]).await? else {
+        return Ok(None);
+    };
+    let first: Option<&str> = cell(&row, 2)?;
+    let queue_pending_count = match first.map(json::decode_event) {
+        Some(Err(error)) => {
+            return Err(PostgresError::Damaged {
+                details: format!("first event of instance '{instance}': {error}"),
+            });
+        }
+        Some(Ok(Event { kind: EventKind::OrchestrationStarted { carry_forward_events, .. }, .. })) => {
+            carry_forward_events.map_or(0, |carried| carried.len() as u64)
+        }
+        Some(Ok(_)) | None => 0,
+    };
+    let (kv_user_key_count, kv_total_value_bytes) = kv::stats(db, instance).await?;
+    Ok(Some(SystemStats {
+        history_event_count: unsigned(&row, 0)?,
+        history_size_bytes: unsigned(&row, 1)?,
+        queue_pending_count,
+        kv_user_key_count,
+        kv_total_value_bytes,
+    }))
+}

@@ -1,0 +1,38 @@
+//! Outlast's store for many machines: one PostgreSQL, any number of processes.
+//!
+//! Concurrent calls of a process share transactions: a few lanes each take all that waits and send it as one transaction in one
+//! round trip, every member of it fenced on its own. A fetch that waits for work is served in the transaction that makes the
+//! work visible; what other processes commit is heard by `LISTEN`. Time is that of the server, so the clocks of workers decide
+//! nothing.
+
+mod admin;
+mod batch;
+mod counters;
+mod db;
+mod delete;
+mod error;
+mod fetch;
+mod history;
+mod kv;
+mod lanes;
+mod list;
+mod listener;
+mod message;
+mod names;
+mod options;
+mod provider;
+mod request;
+mod schema;
+mod session;
+mod shared;
+mod sql;
+mod text;
+mod tls;
+mod url;
+mod waiting;
+mod work;
+
+pub use counters::PostgresStats;
+pub use error::PostgresError;
+pub use options::{ConnectionConfig, MigrationPolicy, ProviderConfig};
+pub use provider::PostgresProvider;

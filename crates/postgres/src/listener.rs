@@ -1,0 +1,212 @@
+//! Hearing of what other processes commit, and telling them what is waited for here.
+//!
+//! | what is here | is entered | so that |
+//! |---|---|---|
+//! | fetches that nobody could serve for a while | when that while is over, then they look once more | one process with idle fetches is told of work, and nobody while all are busy |
+//! | watches | at once | all processes with watches are told which instances ended |
+//!
+//! An entry is told to the others by a notification, so that a commit need not look whether there are any.
+
+use crate::PostgresError;
+use crate::db::{Param, cell};
+use crate::shared::{Others, Shared};
+use futures::StreamExt;
+use futures::future::{Either, select};
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_postgres::types::Type;
+use tokio_postgres::{AsyncMessage, Client};
+
+/// How long an entry stays unless it is made again.
+const LIFE: Duration = Duration::from_secs(60);
+/// Fetches that have not been served for this long are idle.
+const IDLE_AFTER: Duration = Duration::from_millis(20);
+/// An entry that is not true any more is taken back after this long: what is idle may be idle again soon.
+const LINGER: Duration = Duration::from_secs(1);
+/// How soon a lost listener connects again, at first and at most.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+pub(crate) fn start(shared: &Arc<Shared>) {
+    tokio::spawn(run(Arc::clone(shared)));
+}
+
+async fn run(shared: Arc<Shared>) {
+    let mut pause = BACKOFF.0;
+    while !shared.is_closed() {
+        let begun = Instant::now();
+        if let Err(error) = listen(&shared).await {
+            tracing::warn!(
+                target: "duroxide::providers::postgres",
+                %error, "nothing can be heard of other processes: waiting fetches poll"
+            );
+        }
+        // Whatever was missed is found by polling, from now on.
+        shared.state().others = None;
+        shared.tell(true, true);
+        if begun.elapsed() > BACKOFF.1 {
+            pause = BACKOFF.0;
+        }
+        let closed = pin!(async {
+            while !shared.is_closed() {
+                shared.changed.notified().await;
+            }
+        });
+        select(closed, pin!(tokio::time::sleep(pause))).await;
+        pause = (pause * 2).min(BACKOFF.1);
+    }
+}
+
+/// What another process waits for, and until when that is believed.
+type Entries = HashMap<String, (Others, Instant)>;
+
+/// Listens until the connection is lost or the store is closed.
+async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
+    let db = &shared.db;
+    let (client, mut connection) = db.config.connect(db.tls.clone()).await?;
+    let (heard, mut notifications) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let mut messages = futures::stream::poll_fn(move |cx| connection.poll_message(cx));
+        while let Some(Ok(message)) = messages.next().await {
+            if let AsyncMessage::Notification(notification) = message
+                && heard.send(notification.payload().to_string()).is_err()
+            {
+                break;
+            }
+        }
+    });
+    client.batch_execute(&format!("LISTEN {}", db.schema.channel())).await?;
+    let mut entries = Entries::new();
+    for row in client.query_typed(&db.statements.idle_listeners, &[]).await? {
+        let wants = Others { turns: cell(&row, 1)?, work: cell(&row, 2)?, watches: cell(&row, 3)? };
+        let life = Duration::from_millis(u64::try_from(cell::<i64>(&row, 4)?).unwrap_or(0));
+        entries.insert(cell(&row, 0)?, (wants, Instant::now() + life));
+    }
+    entries.remove(&shared.id);
+    publish(shared, &mut entries);
+    // What was committed before anything could be heard.
+    shared.tell(true, true);
+    let mut entered = Entered::default();
+    loop {
+        let now = Instant::now();
+        let (wanted, look_again) = wants(shared, &entered, now);
+        if wanted != entered.wants || (wanted != Others::default() && now >= entered.at + LIFE / 2) {
+            enter(shared, &client, wanted).await?;
+            let more = (wanted.turns && !entered.wants.turns, wanted.work && !entered.wants.work);
+            entered = Entered { wants: wanted, at: now, ..entered };
+            // What was committed before the others knew.
+            shared.tell(more.0, more.1);
+        }
+        let pause = pin!(tokio::time::sleep(look_again.min(LIFE / 2)));
+        let changed = pin!(shared.changed.notified());
+        match select(pin!(notifications.recv()), select(changed, pause)).await {
+            Either::Left((Some(payload), _)) => {
+                hear(shared, &payload, &mut entries);
+                publish(shared, &mut entries);
+            }
+            Either::Left((None, _)) => {
+                return Err(PostgresError::Disconnected { details: "the listener was cut off".to_string() });
+            }
+            Either::Right(_) => publish(shared, &mut entries),
+        }
+        if shared.is_closed() {
+            let id: [Param<'_>; 1] = [(&shared.id, Type::TEXT)];
+            client.query_typed(&db.statements.forget_listener, &id).await?;
+            return Ok(());
+        }
+    }
+}
+
+/// What the others believe that this process waits for.
+struct Entered {
+    wants: Others,
+    at: Instant,
+}
+
+impl Default for Entered {
+    fn default() -> Self {
+        Self { wants: Others::default(), at: Instant::now() }
+    }
+}
+
+/// What this process waits for, and how soon that may be different without anything being told.
+fn wants(shared: &Shared, entered: &Entered, now: Instant) -> (Others, Duration) {
+    let state = shared.state();
+    let idle = |waits: bool, served_at: Option<Instant>, before: bool| {
+        let quiet = served_at.map_or(Duration::MAX, |at| now.saturating_duration_since(at));
+        match (waits, before) {
+            (true, false) => (quiet >= IDLE_AFTER, IDLE_AFTER.saturating_sub(quiet)),
+            (true, true) => (true, Duration::MAX),
+            (false, true) => (now < entered.at + LINGER, LINGER),
+            (false, false) => (false, Duration::MAX),
+        }
+    };
+    let (turns, turns_in) = idle(!state.turns.waiters.is_empty(), state.turns.served_at, entered.wants.turns);
+    let (work, work_in) = idle(!state.work.waiters.is_empty(), state.work.served_at, entered.wants.work);
+    drop(state);
+    let (watches, watches_in) = match (shared.watches.is_watched(), entered.wants.watches) {
+        (true, _) => (true, Duration::MAX),
+        (false, true) => (now < entered.at + LINGER, LINGER),
+        (false, false) => (false, Duration::MAX),
+    };
+    let next = turns_in.min(work_in).min(watches_in).max(Duration::from_millis(1));
+    (Others { turns, work, watches }, next)
+}
+
+async fn enter(shared: &Shared, client: &Client, wants: Others) -> Result<(), PostgresError> {
+    let db = &shared.db;
+    let channel = db.schema.channel();
+    let life = i64::try_from(LIFE.as_millis()).unwrap_or(i64::MAX);
+    let entry: [Param<'_>; 6] = [
+        (&channel, Type::TEXT),
+        (&shared.id, Type::TEXT),
+        (&wants.turns, Type::BOOL),
+        (&wants.work, Type::BOOL),
+        (&wants.watches, Type::BOOL),
+        (&life, Type::INT8),
+    ];
+    client.query_typed(&db.statements.listen, &entry).await?;
+    Ok(())
+}
+
+/// Acts on a notification: an entry of another process, or news.
+fn hear(shared: &Shared, payload: &str, entries: &mut Entries) {
+    let Ok(serde_json::Value::Array(parts)) = serde_json::from_str(payload) else { return };
+    let text = |index: usize| parts.get(index).and_then(serde_json::Value::as_str);
+    let flag = |index: usize| parts.get(index).and_then(serde_json::Value::as_bool).unwrap_or(false);
+    let Some(sender) = text(0).filter(|sender| *sender != shared.id) else { return };
+    if let Some(life) = parts.get(4).and_then(serde_json::Value::as_u64) {
+        let wants = Others { turns: flag(1), work: flag(2), watches: flag(3) };
+        entries.insert(sender.to_string(), (wants, Instant::now() + Duration::from_millis(life)));
+        return;
+    }
+    let (turns, work) = (text(1) == Some(&shared.id), text(2) == Some(&shared.id));
+    if turns || work {
+        shared.db.counters.heard.add(1);
+        shared.tell(turns, work);
+    }
+    for ended in parts.get(3).and_then(serde_json::Value::as_array).into_iter().flatten() {
+        match ended.as_str() {
+            // More than a notification can name.
+            Some("") => shared.watches.all_may_be_met(),
+            Some(instance) => shared.watches.committed(instance, true),
+            None => {}
+        }
+    }
+}
+
+/// What lanes are to know of the others.
+fn publish(shared: &Shared, entries: &mut Entries) {
+    let now = Instant::now();
+    entries.retain(|_, (_, until)| *until > now);
+    let mut all = Others::default();
+    for (wants, _) in entries.values() {
+        all.turns |= wants.turns;
+        all.work |= wants.work;
+        all.watches |= wants.watches;
+    }
+    shared.state().others = Some(all);
+}

@@ -1,0 +1,196 @@
+//! Settings of a store.
+
+use outlast_provider::{Entropy, OsEntropy};
+use outlast_provider_kit::orphans::DEFAULT_LIFE_MS;
+use outlast_provider_kit::url::shown;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What opening a store may do to its schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MigrationPolicy {
+    /// Creates the schema if it is missing and applies what is due, for a role that may create tables.
+    #[default]
+    ApplyAll,
+    /// Changes nothing and refuses a schema that is not up to date, for a role that may only read and write rows.
+    VerifyOnly,
+}
+
+/// How to reach the server.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum ConnectionConfig {
+    /// A URL (`postgres://user:password@host/database?sslmode=verify-full`) or a list of `key=value` pairs.
+    Url(String),
+}
+
+impl fmt::Debug for ConnectionConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(url) => f.debug_tuple("Url").field(&shown_pairs(url)).finish(),
+        }
+    }
+}
+
+/// A URL without secrets; of `key=value` pairs no more than that they are some.
+pub(crate) fn shown_pairs(url: &str) -> String {
+    match url.contains("://") {
+        true => shown(url),
+        false => "key=value pairs".to_string(),
+    }
+}
+
+/// Where a store is and how it is used. The defaults suit most.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ProviderConfig {
+    /// How to reach the server.
+    pub connection: ConnectionConfig,
+    /// The schema; `public` if not given.
+    pub schema_name: Option<String>,
+    /// What opening may do to the schema.
+    pub migration_policy: MigrationPolicy,
+    /// Most connections at a time, beside the one that listens. If not given: `OUTLAST_PG_POOL_MAX`, `DUROXIDE_PG_POOL_MAX`,
+    /// or 10.
+    pub pool_size: Option<usize>,
+    /// How many transactions of this process may be on their way at a time. More do not make it faster: concurrent calls
+    /// share transactions.
+    pub lanes: usize,
+    /// The name under which connections show in `pg_stat_activity`.
+    pub application_name: String,
+    /// The server gives up statements that take longer. `None` leaves it to the server.
+    pub statement_timeout: Option<Duration>,
+    /// How long to wait for a connection of the pool, and for the server to accept one.
+    pub acquire_timeout: Duration,
+    /// Whether a connection of its own listens for what other processes commit. Behind a PgBouncer that pools transactions
+    /// nothing can be heard, and waiting fetches poll.
+    pub listen: bool,
+    /// How often waiting fetches look while nothing can be heard.
+    pub poll_interval: Duration,
+    /// How often waiting fetches look while a listener is there: for what was lost on the way.
+    pub idle_poll_interval: Duration,
+    /// How long a control message for an instance that never starts is kept.
+    pub orphan_life: Duration,
+    /// Where the store takes its lock tokens from.
+    pub entropy: Arc<dyn Entropy>,
+}
+
+impl ProviderConfig {
+    /// A store at this URL.
+    pub fn url(database_url: impl Into<String>) -> Self {
+        Self {
+            connection: ConnectionConfig::Url(database_url.into()),
+            schema_name: None,
+            migration_policy: MigrationPolicy::ApplyAll,
+            pool_size: None,
+            lanes: 2,
+            application_name: "outlast".to_string(),
+            statement_timeout: None,
+            acquire_timeout: Duration::from_secs(30),
+            listen: true,
+            poll_interval: Duration::from_millis(50),
+            idle_poll_interval: Duration::from_secs(1),
+            orphan_life: Duration::from_millis(DEFAULT_LIFE_MS),
+            entropy: Arc::new(OsEntropy),
+        }
+    }
+
+    /// In this schema.
+    pub fn schema(mut self, name: impl Into<String>) -> Self {
+        self.schema_name = Some(name.into());
+        self
+    }
+
+    /// With this migration policy.
+    pub fn migrations(mut self, policy: MigrationPolicy) -> Self {
+        self.migration_policy = policy;
+        self
+    }
+
+    /// With at most this many connections, at least two.
+    pub fn pool_size(mut self, connections: usize) -> Self {
+        self.pool_size = Some(connections);
+        self
+    }
+
+    /// With this many transactions at a time.
+    pub fn lanes(mut self, lanes: usize) -> Self {
+        self.lanes = lanes;
+        self
+    }
+
+    /// Under this name in `pg_stat_activity`.
+    pub fn application_name(mut self, name: impl Into<String>) -> Self {
+        self.application_name = name.into();
+        self
+    }
+
+    /// Giving up statements that take longer.
+    pub fn statement_timeout(mut self, timeout: Duration) -> Self {
+        self.statement_timeout = Some(timeout);
+        self
+    }
+
+    /// With or without a listening connection.
+    pub fn listen(mut self, listen: bool) -> Self {
+        self.listen = listen;
+        self
+    }
+
+    /// The pool size in force: every lane needs a connection, and so do the reads beside them.
+    pub(crate) fn connections(&self) -> usize {
+        let from = |name: &str| std::env::var(name).ok()?.trim().parse::<usize>().ok();
+        let asked = self
+            .pool_size
+            .or_else(|| from("OUTLAST_PG_POOL_MAX"))
+            .or_else(|| from("DUROXIDE_PG_POOL_MAX"))
+            .unwrap_or(10);
+        asked.max(2)
+    }
+
+    /// The number of lanes in force.
+    pub(crate) fn lanes_in_force(&self) -> usize {
+        self.lanes.clamp(1, self.connections() - 1)
+    }
+}
+
+impl fmt::Debug for ProviderConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderConfig")
+            .field("connection", &self.connection)
+            .field("schema_name", &self.schema_name)
+            .field("migration_policy", &self.migration_policy)
+            .field("pool_size", &self.pool_size)
+            .field("lanes", &self.lanes)
+            .field("application_name", &self.application_name)
+            .field("statement_timeout", &self.statement_timeout)
+            .field("acquire_timeout", &self.acquire_timeout)
+            .field("listen", &self.listen)
+            .field("poll_interval", &self.poll_interval)
+            .field("idle_poll_interval", &self.idle_poll_interval)
+            .field("orphan_life", &self.orphan_life)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_secret_is_shown() {
+        for url in ["postgres://me:s3cret@host/db", "host=h password=s3cret", "postgres://h/d?password=s3cret"] {
+            let shown = format!("{:?}", ProviderConfig::url(url));
+            assert!(!shown.contains("s3cret"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn lanes_leave_a_connection_for_reads() {
+        let config = ProviderConfig::url("").pool_size(3).lanes(9);
+        assert_eq!((config.connections(), config.lanes_in_force()), (3, 2));
+        let config = ProviderConfig::url("").pool_size(0).lanes(0);
+        assert_eq!((config.connections(), config.lanes_in_force()), (2, 1));
+    }
+}

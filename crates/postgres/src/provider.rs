@@ -1,0 +1,397 @@
+//! The store behind its trait.
+
+use crate::counters::{Counters, PostgresStats};
+use crate::db::{Db, Param, cell, column, unsigned};
+use crate::request::{Abandon, Answer, Commit, Lease, Message, Renew, Reply, Request, Start, Work};
+use crate::shared::Shared;
+use crate::text::owned;
+use crate::{MigrationPolicy, PostgresError, ProviderConfig, history, kv, lanes, listener, schema, session};
+use async_trait::async_trait;
+use outlast_model::{Event, SystemStats, WorkItem};
+use outlast_provider::{
+    BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
+    HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
+    ProviderAdmin, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
+    TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
+};
+use outlast_provider_kit::CommitPlan;
+use outlast_provider_kit::plan::{checked_id, completion_row, history_rows, message_row, work_row};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio_postgres::types::Type;
+
+/// A store in a schema of a PostgreSQL database, which any number of processes share.
+///
+/// It is opened inside of a tokio runtime, where its tasks run until it is dropped. All methods are cancellation safe: a call
+/// whose future is dropped is either stored completely or not at all, and a dropped fetch gives back what it was about to get,
+/// without counting the delivery.
+pub struct PostgresProvider {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl fmt::Debug for PostgresProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresProvider").field("config", &self.shared.config).finish_non_exhaustive()
+    }
+}
+
+impl Drop for PostgresProvider {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+impl PostgresProvider {
+    /// Opens the store in the schema `public`, and brings it up to date.
+    pub async fn new(database_url: &str) -> Result<Self, PostgresError> {
+        Self::new_with_schema(database_url, None).await
+    }
+
+    /// The same in a schema of its own, which is created if it is missing.
+    pub async fn new_with_schema(database_url: &str, schema_name: Option<&str>) -> Result<Self, PostgresError> {
+        let mut config = ProviderConfig::url(database_url);
+        config.schema_name = schema_name.map(str::to_string);
+        Self::new_with_config(config).await
+    }
+
+    /// The same with all that can be set.
+    pub async fn new_with_config(config: ProviderConfig) -> Result<Self, PostgresError> {
+        let db = Db::new(&config, Arc::new(Counters::default()))?;
+        schema::prepare(&db, config.migration_policy).await?;
+        let listens = config.listen;
+        let shared = Shared::new(db, config);
+        lanes::start(&shared);
+        if listens {
+            listener::start(&shared);
+        }
+        Ok(Self { shared })
+    }
+
+    /// The schema that the store is in.
+    pub fn schema_name(&self) -> &str {
+        self.shared.db.schema.as_str()
+    }
+
+    /// Brings the schema up to date, as opening does with [`MigrationPolicy::ApplyAll`].
+    pub async fn initialize_schema(&self) -> Result<(), PostgresError> {
+        schema::prepare(&self.shared.db, MigrationPolicy::ApplyAll).await
+    }
+
+    /// Removes the store with everything in it. The schema goes too, unless it is `public`. Meant for tests.
+    pub async fn cleanup_schema(&self) -> Result<(), PostgresError> {
+        schema::cleanup(&self.shared.db).await
+    }
+
+    /// Figures since the store was opened.
+    pub fn stats(&self) -> PostgresStats {
+        self.shared.db.counters.read()
+    }
+
+    /// Puts a request before the lanes, and waits for its answer.
+    async fn ask<T>(&self, operation: &'static str, request: impl FnOnce(Reply<T>) -> Request) -> Answer<T> {
+        let (sender, answer) = oneshot::channel();
+        self.shared.submit(request(Reply { operation, sender }));
+        answer.await.unwrap_or_else(|_| Err(PostgresError::Closed.during(operation)))
+    }
+
+    async fn commit(
+        &self,
+        operation: &'static str,
+        lease: Lease,
+        completion: Option<WorkItem>,
+        turn: Option<(TurnCommit, Option<(u64, u64)>)>,
+    ) -> Answer<Completion> {
+        let completion = completion.map(|item| completion_row(operation, &item)).transpose()?;
+        let (plan, ahead) = match turn {
+            Some((turn, ahead)) => (Some(CommitPlan::of(turn)?), ahead),
+            None => (None, None),
+        };
+        self.ask(operation, |reply| Request::Commit(Box::new(Commit { lease, completion, plan, ahead, reply })))
+            .await
+    }
+
+    async fn enqueue(
+        &self,
+        operation: &'static str,
+        item: &WorkItem,
+        delay: Option<Duration>,
+        most: Option<usize>,
+    ) -> Answer<bool> {
+        let row = message_row(operation, item)?;
+        let delay_ms = delay.map_or(0, saturating_ms);
+        let begins = row.begins;
+        self.ask(operation, |reply| Request::Message(Message { row, begins, delay_ms, most, reply })).await
+    }
+
+    async fn renew(&self, operation: &'static str, lease: Lease, extend_for: Duration) -> Answer<()> {
+        let extend_ms = saturating_ms(extend_for);
+        self.ask(operation, |reply| Request::Renew(Renew { lease, extend_ms, reply, tries: 0 })).await
+    }
+
+    async fn abandon(
+        &self,
+        operation: &'static str,
+        lease: Lease,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Answer<()> {
+        let delay_ms = delay.map(saturating_ms);
+        self.ask(operation, |reply| Request::Abandon(Abandon { lease, delay_ms, ignore_attempt, reply })).await
+    }
+}
+
+#[async_trait]
+impl Provider for PostgresProvider {
+    fn name(&self) -> &str {
+        "postgres"
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    async fn fetch_orchestration_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Answer<Option<(OrchestrationItem, String, u32)>> {
+        let request = TurnRequest { lock_timeout, poll_timeout, filter, with_history: true };
+        let fetched = self.fetch_within(&request).await?;
+        Ok(fetched.map(|turn| (turn.item, turn.lock_token, turn.attempt_count)))
+    }
+
+    async fn ack_orchestration_item(
+        &self,
+        lock_token: &str,
+        execution_id: u64,
+        history_delta: Vec<Event>,
+        worker_items: Vec<WorkItem>,
+        orchestrator_items: Vec<WorkItem>,
+        metadata: ExecutionMetadata,
+        cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    ) -> Answer<()> {
+        let commit = TurnCommit {
+            execution_id,
+            history_delta,
+            worker_items,
+            orchestrator_items,
+            metadata,
+            cancelled_activities,
+        };
+        self.commit_turn(lock_token, commit).await.map(drop)
+    }
+
+    async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Answer<Option<u64>> {
+        const ACK: &str = "ack_orchestration_item";
+        let lease = Lease::of_turn(ACK, lock_token)?;
+        match self.commit(ACK, lease, None, Some((commit, None))).await? {
+            Completion::WithTurn { at_ms } => Ok(Some(at_ms)),
+            Completion::Queued => Ok(None),
+        }
+    }
+
+    async fn abandon_orchestration_item(
+        &self,
+        lock_token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Answer<()> {
+        const ABANDON: &str = "abandon_orchestration_item";
+        let lease = Lease::of_turn(ABANDON, lock_token)?;
+        self.abandon(ABANDON, lease, delay, ignore_attempt).await
+    }
+
+    async fn read(&self, instance: &str) -> Answer<Vec<Event>> {
+        let read = history::read(&self.shared.db, instance, None).await;
+        read.map_err(|error| error.during("read"))
+    }
+
+    async fn read_with_execution(&self, instance: &str, execution_id: u64) -> Answer<Vec<Event>> {
+        let read = history::read(&self.shared.db, instance, Some(execution_id)).await;
+        read.map_err(|error| error.during("read_with_execution"))
+    }
+
+    async fn append_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        new_events: Vec<Event>,
+    ) -> Answer<()> {
+        const APPEND: &str = "append_with_execution";
+        checked_id(APPEND, instance)?;
+        let events = history_rows(APPEND, &new_events)?;
+        let appended = history::append(&self.shared.db, instance, execution_id, &events).await;
+        appended.map_err(|error| error.during(APPEND))?;
+        self.shared.watches.committed(instance, false);
+        Ok(())
+    }
+
+    async fn enqueue_for_worker(&self, item: WorkItem) -> Answer<()> {
+        const ENQUEUE: &str = "enqueue_for_worker";
+        let row = work_row(ENQUEUE, &item)?;
+        self.ask(ENQUEUE, |reply| Request::Work(Work { row, reply })).await
+    }
+
+    async fn fetch_work_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        session: Option<&SessionFetchConfig>,
+        tag_filter: &TagFilter,
+    ) -> Answer<Option<(WorkItem, String, u32)>> {
+        let request = WorkRequest { max_items: 1, lock_timeout, poll_timeout, session, tag_filter };
+        let fetched = self.fetch_work(&request).await?;
+        Ok(fetched.into_iter().next().map(|work| (work.item, work.lock_token, work.attempt_count)))
+    }
+
+    async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Answer<()> {
+        const ACK: &str = "ack_work_item";
+        let completion = completion.map(|item| completion_row(ACK, &item).map(|_| item)).transpose()?;
+        let lease = Lease::of_work(ACK, token)?;
+        self.commit(ACK, lease, completion, None).await.map(drop)
+    }
+
+    async fn complete_with_turn(
+        &self,
+        token: &str,
+        completion: WorkItem,
+        turn: TurnAhead,
+    ) -> Answer<Completion> {
+        const ACK: &str = "ack_work_item";
+        completion_row(ACK, &completion)?;
+        let lease = Lease::of_work(ACK, token)?;
+        let ahead = Some((turn.after_event_id, turn.ran_at_ms));
+        self.commit(ACK, lease, Some(completion), Some((turn.commit, ahead))).await
+    }
+
+    async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
+        const RENEW: &str = "renew_work_item_lock";
+        let lease = Lease::of_work(RENEW, token)?;
+        self.renew(RENEW, lease, extend_for).await
+    }
+
+    async fn renew_session_lock(
+        &self,
+        owner_ids: &[&str],
+        extend_for: Duration,
+        idle_timeout: Duration,
+    ) -> Answer<usize> {
+        if owner_ids.is_empty() {
+            return Ok(0);
+        }
+        let renewed = session::renew(&self.shared.db, owner_ids, extend_for, idle_timeout).await;
+        renewed.map_err(|error| error.during("renew_session_lock"))
+    }
+
+    async fn cleanup_orphaned_sessions(&self, _idle_timeout: Duration) -> Answer<usize> {
+        let removed = session::cleanup(&self.shared.db).await;
+        removed.map_err(|error| error.during("cleanup_orphaned_sessions"))
+    }
+
+    async fn abandon_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Answer<()> {
+        const ABANDON: &str = "abandon_work_item";
+        let lease = Lease::of_work(ABANDON, token)?;
+        self.abandon(ABANDON, lease, delay, ignore_attempt).await
+    }
+
+    async fn renew_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
+        const RENEW: &str = "renew_orchestration_item_lock";
+        let lease = Lease::of_turn(RENEW, token)?;
+        self.renew(RENEW, lease, extend_for).await
+    }
+
+    async fn enqueue_for_orchestrator(&self, item: WorkItem, delay: Option<Duration>) -> Answer<()> {
+        self.enqueue("enqueue_for_orchestrator", &item, delay, None).await.map(drop)
+    }
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        Some(self)
+    }
+
+    async fn get_custom_status(
+        &self,
+        instance: &str,
+        last_seen_version: u64,
+    ) -> Answer<Option<(Option<String>, u64)>> {
+        let db = &self.shared.db;
+        let (instance, seen) = (owned(instance), column(last_seen_version));
+        let wanted: [Param<'_>; 2] = [(&instance, Type::TEXT), (&seen, Type::INT8)];
+        let read = async {
+            match db.one(&db.statements.custom_status, &wanted).await? {
+                Some(row) => {
+                    Ok(Some((cell::<Option<String>>(&row, 0)?.map(crate::text::read), unsigned(&row, 1)?)))
+                }
+                None => Ok(None),
+            }
+        };
+        read.await.map_err(|error: PostgresError| error.during("get_custom_status"))
+    }
+
+    async fn get_kv_value(&self, instance: &str, key: &str) -> Answer<Option<String>> {
+        kv::value(&self.shared.db, instance, key).await.map_err(|error| error.during("get_kv_value"))
+    }
+
+    async fn get_kv_all_values(&self, instance: &str) -> Answer<HashMap<String, String>> {
+        kv::view(&self.shared.db, instance).await.map_err(|error| error.during("get_kv_all_values"))
+    }
+
+    async fn get_instance_stats(&self, instance: &str) -> Answer<Option<SystemStats>> {
+        history::stats(&self.shared.db, instance).await.map_err(|error| error.during("get_instance_stats"))
+    }
+
+    async fn fetch_turn(&self, request: TurnRequest<'_>) -> Answer<Option<FetchedTurn>> {
+        self.fetch_within(&request).await
+    }
+
+    async fn load_turn(&self, instance: &str, execution_id: u64) -> Answer<LoadedTurn> {
+        let loaded = history::load_turn(&self.shared.db, instance, execution_id).await;
+        loaded.map_err(|error| error.during("load_turn"))
+    }
+
+    async fn load_turn_within(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        bound: HistoryBound,
+    ) -> Answer<BoundedTurn> {
+        let loaded = history::load_turn_within(&self.shared.db, instance, execution_id, bound).await;
+        loaded.map_err(|error| error.during("load_turn"))
+    }
+
+    async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Answer<Vec<FetchedWork>> {
+        self.fetch_work(&request).await
+    }
+
+    async fn read_outcome(&self, instance: &str) -> Answer<Option<InstanceOutcome>> {
+        history::outcome(&self.shared.db, instance).await.map_err(|error| error.during("read_outcome"))
+    }
+
+    async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Answer<bool> {
+        self.enqueue("enqueue_within", &item, None, Some(most_waiting)).await
+    }
+
+    async fn start_orchestration(&self, request: StartRequest) -> Answer<StartOutcome> {
+        const START: &str = "start_orchestration";
+        request.checked_instance()?;
+        let start = message_row(START, &request.start)?;
+        let messages = request.messages.iter().map(|item| message_row(START, item)).collect::<Answer<_>>()?;
+        let delay_ms = request.delay.map_or(0, saturating_ms);
+        let policy = request.policy;
+        self.ask(START, |reply| Request::Start(Start { start, messages, delay_ms, policy, reply })).await
+    }
+
+    fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
+        let watch = self.shared.watches.watch(instance, interest);
+        self.shared.changed.notify_one();
+        Some(watch)
+    }
+}

@@ -1,0 +1,173 @@
+//! What callers ask the lanes for.
+
+use crate::PostgresError;
+use outlast_provider::{Completion, ProviderError, StartOutcome, StartPolicy};
+use outlast_provider_kit::token::{self, Secret};
+use outlast_provider_kit::{CommitPlan, MessageRow, WorkRow, invalid_token};
+use std::fmt;
+use tokio::sync::oneshot;
+
+pub(crate) type Answer<T> = Result<T, ProviderError>;
+
+/// Where an answer goes, and under which name its errors.
+pub(crate) struct Reply<T> {
+    pub(crate) operation: &'static str,
+    pub(crate) sender: oneshot::Sender<Answer<T>>,
+}
+
+impl<T> Reply<T> {
+    /// A caller that went away does not want to know.
+    pub(crate) fn send(self, answer: Result<T, &PostgresError>) {
+        let _ = self.sender.send(answer.map_err(|error| error.during(self.operation)));
+    }
+
+    pub(crate) fn refuse(self, message: String) {
+        self.send(Err(&PostgresError::Refused(message)));
+    }
+}
+
+/// A lease, as its token tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Lease {
+    /// Of an instance.
+    Turn { secret: Secret, seen: Seen },
+    /// Of an activity, by its row.
+    Work { secret: Secret, id: i64 },
+}
+
+/// What a fetch saw, carried in the token of a turn. While the lease lasts nobody else can change it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// The instance's current execution, 0 if it has no row.
+    pub(crate) current_execution: u64,
+    /// How many messages the lease covers.
+    pub(crate) messages: i32,
+    pub(crate) instance: String,
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.current_execution, self.messages, self.instance)
+    }
+}
+
+impl Lease {
+    /// The lease of a turn; refused for a text that is no token of ours.
+    pub(crate) fn of_turn(operation: &str, text: &str) -> Answer<Self> {
+        let parsed = || {
+            let (secret, key) = token::parse(text)?;
+            let (execution, rest) = key.split_once('.')?;
+            let (messages, instance) = rest.split_once('.')?;
+            let seen = Seen {
+                current_execution: execution.parse().ok()?,
+                messages: messages.parse().ok()?,
+                instance: instance.to_string(),
+            };
+            Some(Self::Turn { secret, seen })
+        };
+        parsed().ok_or_else(|| ProviderError::permanent(operation, invalid_token(text)))
+    }
+
+    /// The lease of an activity; refused for a text that is no token of ours.
+    pub(crate) fn of_work(operation: &str, text: &str) -> Answer<Self> {
+        let parsed = || {
+            let (secret, id) = token::parse(text)?;
+            Some(Self::Work { secret, id: id.parse().ok()? })
+        };
+        parsed().ok_or_else(|| ProviderError::permanent(operation, invalid_token(text)))
+    }
+
+    pub(crate) fn secret(&self) -> &Secret {
+        let (Self::Turn { secret, .. } | Self::Work { secret, .. }) = self;
+        secret
+    }
+
+    /// The token.
+    pub(crate) fn text(&self) -> String {
+        let random = u128::from_be_bytes(*self.secret());
+        match self {
+            Self::Turn { seen, .. } => format!("lock_{random:032x}.{seen}"),
+            Self::Work { id, .. } => format!("lock_{random:032x}.{id}"),
+        }
+    }
+}
+
+/// A turn to be committed, an activity to be completed, or both.
+pub(crate) struct Commit {
+    pub(crate) lease: Lease,
+    /// The outcome of an activity.
+    pub(crate) completion: Option<MessageRow>,
+    /// What the turn writes.
+    pub(crate) plan: Option<CommitPlan>,
+    /// For a turn that was run ahead: the event that it follows, and when it was run.
+    pub(crate) ahead: Option<(u64, u64)>,
+    pub(crate) reply: Reply<Completion>,
+}
+
+/// A message to be enqueued; false if too many wait.
+pub(crate) struct Message {
+    pub(crate) row: MessageRow,
+    pub(crate) begins: bool,
+    pub(crate) delay_ms: u64,
+    pub(crate) most: Option<usize>,
+    pub(crate) reply: Reply<bool>,
+}
+
+/// An activity to be enqueued.
+pub(crate) struct Work {
+    pub(crate) row: WorkRow,
+    pub(crate) reply: Reply<()>,
+}
+
+/// An instance to be started.
+pub(crate) struct Start {
+    pub(crate) start: MessageRow,
+    pub(crate) messages: Vec<MessageRow>,
+    pub(crate) delay_ms: u64,
+    pub(crate) policy: StartPolicy,
+    pub(crate) reply: Reply<StartOutcome>,
+}
+
+/// A lease to be prolonged.
+pub(crate) struct Renew {
+    pub(crate) lease: Lease,
+    pub(crate) extend_ms: u64,
+    pub(crate) reply: Reply<()>,
+    /// How often it was tried in vain.
+    pub(crate) tries: u32,
+}
+
+/// A lease to be given back.
+pub(crate) struct Abandon {
+    pub(crate) lease: Lease,
+    pub(crate) delay_ms: Option<u64>,
+    pub(crate) ignore_attempt: bool,
+    pub(crate) reply: Reply<()>,
+}
+
+/// Anything of this.
+pub(crate) enum Request {
+    Commit(Box<Commit>),
+    Message(Message),
+    Work(Work),
+    Start(Start),
+    Renew(Renew),
+    Abandon(Abandon),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_tells_its_lease() {
+        let seen = Seen { current_execution: 3, messages: 7, instance: "a.b.1 🦀".to_string() };
+        let turn = Lease::Turn { secret: [7; 16], seen };
+        assert_eq!(Lease::of_turn("op", &turn.text()), Ok(turn));
+        let work = Lease::Work { secret: [255; 16], id: 9 };
+        assert_eq!(Lease::of_work("op", &work.text()), Ok(work.clone()));
+        let refusal = Lease::of_turn("op", &work.text()).unwrap_err();
+        assert!(refusal.message.contains("Invalid lock token") && !refusal.retryable);
+        assert!(Lease::of_work("op", "bogus").is_err());
+    }
+}

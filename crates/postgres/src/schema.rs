@@ -1,0 +1,118 @@
+//! Whether the schema is ours and up to date.
+
+use crate::db::{Db, Result, cell};
+use crate::{MigrationPolicy, PostgresError};
+use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, pending};
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, GenericClient};
+
+/// Append-only: a released text never changes.
+static MIGRATIONS: [Migration; 2] = [
+    Migration { version: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
+    Migration { version: 2, name: "functions", sql: include_str!("../migrations/0002_functions.sql") },
+];
+
+/// The tables that the migrations make.
+const TABLES: [&str; 11] = [
+    "instances",
+    "executions",
+    "history",
+    "orchestrator_queue",
+    "instance_locks",
+    "worker_queue",
+    "sessions",
+    "kv_store",
+    "kv_delta",
+    "dead_letters",
+    "listeners",
+];
+
+/// Brings the schema up to date, or only looks whether it is.
+pub(crate) async fn prepare(db: &Db, policy: MigrationPolicy) -> Result<()> {
+    let mut client = db.connection().await?;
+    // The common case needs no lock and no right to create anything.
+    let due = due(db, &**client).await;
+    match (due, policy) {
+        (Ok([]), _) => Ok(()),
+        (Ok(_) | Err(_), MigrationPolicy::ApplyAll) => migrate(db, &mut client).await,
+        (Ok([first, ..]), MigrationPolicy::VerifyOnly) => {
+            Err(refused(db, MigrationRefusal::Damaged { what: missing(first) }))
+        }
+        (Err(error), MigrationPolicy::VerifyOnly) => Err(error),
+    }
+}
+
+/// All that is due in one transaction, under a lock that only migrations of this schema take. A lock of the transaction goes
+/// with it, whatever happens to this process.
+async fn migrate(db: &Db, client: &mut Client) -> Result<()> {
+    let transaction = client.transaction().await?;
+    transaction.batch_execute(&db.statements.lock_migrations).await?;
+    // Asked first: creating what exists needs the right to create.
+    let schema = db.schema.as_str();
+    let exists = transaction.query_typed_one(&db.statements.schema_exists, &[(&schema, Type::TEXT)]).await?;
+    if !cell::<bool>(&exists, 0)? {
+        transaction.batch_execute(&db.statements.create_schema).await?;
+    }
+    // Somebody else may have been faster, so this looks again, under the lock.
+    for migration in due(db, &transaction).await? {
+        transaction.batch_execute(&db.statements.create_ledger).await?;
+        transaction.batch_execute(&db.schema.put_into(migration.sql)).await?;
+        let version = i32::try_from(migration.version).unwrap_or(i32::MAX);
+        let row = [
+            (&version as _, Type::INT4),
+            (&migration.name as _, Type::TEXT),
+            (&migration.checksum() as _, Type::TEXT),
+        ];
+        transaction.execute_typed(&db.statements.write_ledger, &row).await?;
+    }
+    Ok(transaction.commit().await?)
+}
+
+/// What is to be applied to a schema that is ours or empty.
+async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration]> {
+    let schema = db.schema.as_str();
+    let ledger = client.query_typed(&db.statements.ledger_exists, &[(&schema, Type::TEXT)]).await?;
+    let is_ours = match ledger.first() {
+        Some(row) => cell::<bool>(row, 0)?,
+        None => false,
+    };
+    if !is_ours {
+        let tables: &[&str] = &TABLES;
+        let named = [(&schema as _, Type::TEXT), (&tables as _, Type::TEXT_ARRAY)];
+        return match client.query_typed(&db.statements.foreign_name, &named).await?.first() {
+            None => Ok(&MIGRATIONS),
+            Some(row) => Err(PostgresError::Foreign {
+                schema: schema.to_string(),
+                found: format!("it has a table '{}' and no ledger of ours", cell::<String>(row, 0)?),
+            }),
+        };
+    }
+    let mut ledger = Vec::new();
+    for row in client.query_typed(&db.statements.read_ledger, &[]).await? {
+        let version = u32::try_from(cell::<i32>(&row, 0)?).unwrap_or(0);
+        ledger.push(Applied { version, checksum: cell(&row, 1)? });
+    }
+    let due = pending(&MIGRATIONS, &ledger).map_err(|refusal| refused(db, refusal))?;
+    if ledger.is_empty() {
+        return Err(refused(db, MigrationRefusal::Damaged { what: missing(&MIGRATIONS[0]) }));
+    }
+    Ok(due)
+}
+
+fn missing(migration: &Migration) -> String {
+    format!("version {} ({}) is missing", migration.version, migration.name)
+}
+
+fn refused(db: &Db, refusal: MigrationRefusal) -> PostgresError {
+    PostgresError::Schema { schema: db.schema.as_str().to_string(), refusal }
+}
+
+/// Removes the store with everything in it. The schema goes too, unless it is the one that others use as well.
+pub(crate) async fn cleanup(db: &Db) -> Result<()> {
+    let client = db.connection().await?;
+    let drop = match db.schema.as_str() == crate::names::DEFAULT {
+        true => &db.statements.drop_objects,
+        false => &db.statements.drop_schema,
+    };
+    Ok(client.batch_execute(drop).await?)
+}

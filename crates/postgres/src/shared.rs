@@ -1,0 +1,262 @@
+//! What callers and lanes share: the requests that wait, and the fetches.
+
+use crate::batch::Batch;
+use crate::db::Db;
+use crate::request::Request;
+use crate::waiting::{Parked, TurnAsk, Waiter, WorkAsk};
+use crate::{PostgresError, ProviderConfig};
+use outlast_provider_kit::Watches;
+use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+/// Most requests in one transaction.
+const MOST_REQUESTS: usize = 256;
+/// Most leases that one transaction hands out of each kind.
+const MOST_LEASES: usize = 64;
+
+pub(crate) struct Shared {
+    pub(crate) db: Db,
+    pub(crate) config: ProviderConfig,
+    pub(crate) watches: Arc<Watches>,
+    /// This store object among all that share the database.
+    pub(crate) id: String,
+    state: Mutex<State>,
+    /// A lane is wanted.
+    wake: Notify,
+    /// The listener is to look at what is waited for.
+    pub(crate) changed: Notify,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    requests: VecDeque<Request>,
+    pub(crate) turns: Parked<TurnAsk>,
+    pub(crate) work: Parked<WorkAsk>,
+    /// When parked fetches look again, whatever happens.
+    turns_at: Option<Instant>,
+    work_at: Option<Instant>,
+    /// Parked fetches rest until then: the server cannot be reached.
+    resting_until: Option<Instant>,
+    /// What others wait for, as far as the listener knows; `None`: nothing can be heard.
+    pub(crate) others: Option<Others>,
+    closed: bool,
+}
+
+/// What other processes wait for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Others {
+    pub(crate) turns: bool,
+    pub(crate) work: bool,
+    pub(crate) watches: bool,
+}
+
+/// What a lane takes on.
+pub(crate) struct Job {
+    pub(crate) batch: Batch,
+    pub(crate) turns: Vec<Vec<Waiter<TurnAsk>>>,
+    pub(crate) work: Vec<Vec<Waiter<WorkAsk>>>,
+    /// The counts of news when the fetches were taken.
+    pub(crate) turns_news: u64,
+    pub(crate) work_news: u64,
+    /// What others are told of this, should they wait for it.
+    pub(crate) others: Others,
+}
+
+impl Shared {
+    pub(crate) fn new(db: Db, config: ProviderConfig) -> Arc<Self> {
+        let id = format!("{:032x}", config.entropy.next_u128());
+        Arc::new(Self {
+            db,
+            config,
+            watches: Arc::default(),
+            id,
+            state: Mutex::default(),
+            wake: Notify::new(),
+            changed: Notify::new(),
+        })
+    }
+
+    /// A panic while it was locked left it as it was between two statements, so go on.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn submit(&self, request: Request) {
+        self.state().requests.push_back(request);
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn fetch_turn(&self, waiter: Waiter<TurnAsk>) {
+        self.state().turns.waiters.push_back(waiter);
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn fetch_work(&self, waiter: Waiter<WorkAsk>) {
+        self.state().work.waiters.push_back(waiter);
+        self.wake.notify_one();
+    }
+
+    /// Something may have become available that this process did not commit.
+    pub(crate) fn tell(&self, turns: bool, work: bool) {
+        let mut state = self.state();
+        if turns {
+            state.turns.tell();
+        }
+        if work {
+            state.work.tell();
+        }
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn close(&self) {
+        self.state().closed = true;
+        self.wake.notify_waiters();
+        self.wake.notify_one();
+        self.changed.notify_one();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state().closed
+    }
+
+    /// Waits for something to do; `None` when the store is closed and nothing is left.
+    pub(crate) async fn next(&self) -> Option<Job> {
+        loop {
+            let wake_at = {
+                let mut state = self.state();
+                if let Some(job) = state.take(Instant::now()) {
+                    let more = !state.requests.is_empty() || state.turns.look || state.work.look;
+                    drop(state);
+                    if more {
+                        self.wake.notify_one();
+                    }
+                    return Some(job);
+                }
+                if state.closed {
+                    self.wake.notify_one();
+                    return None;
+                }
+                state.wake_at()
+            };
+            let due = async {
+                match wake_at {
+                    Some(at) => sleep_until(at).await,
+                    None => pending().await,
+                }
+            };
+            futures::future::select(std::pin::pin!(self.wake.notified()), std::pin::pin!(due)).await;
+            // Whoever was woken with others lets them speak first, so that they share a transaction.
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// How long parked fetches wait at most before they look, when they know of nothing that comes.
+    fn patience(&self, state: &State) -> Duration {
+        match state.others {
+            Some(_) => self.config.idle_poll_interval,
+            None => self.config.poll_interval,
+        }
+    }
+
+    /// When parked fetches look again: when something is due, and now and then.
+    pub(crate) fn look_again(&self, turns_in: Option<Option<u64>>, work_in: Option<Option<u64>>) {
+        let mut state = self.state();
+        let now = Instant::now();
+        let patience = self.patience(&state);
+        let at = |due_ms: Option<u64>| {
+            // A millisecond more than said, since times are whole milliseconds, and not all processes at the same moment.
+            let due = due_ms.map_or(patience, |ms| Duration::from_millis(ms.saturating_add(1)));
+            Some(now + due.min(patience))
+        };
+        if let Some(due_ms) = turns_in {
+            state.turns_at = at(due_ms);
+        }
+        if let Some(due_ms) = work_in {
+            state.work_at = at(due_ms);
+        }
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// Something becomes available in this time.
+    pub(crate) fn look_within(&self, ms: u64) {
+        let mut state = self.state();
+        let at = Instant::now() + Duration::from_millis(ms.min(60_000).saturating_add(1));
+        let sooner = |known: Option<Instant>| Some(known.map_or(at, |known| known.min(at)));
+        state.turns_at = sooner(state.turns_at);
+        state.work_at = sooner(state.work_at);
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// The server cannot be reached: parked fetches rest, and new ones are told.
+    pub(crate) fn rest(&self, fault: &PostgresError) {
+        const REST: Duration = Duration::from_millis(200);
+        let mut state = self.state();
+        state.resting_until = Some(Instant::now() + REST);
+        let state = &mut *state;
+        fail_fresh(&mut state.turns, fault, "fetch_orchestration_item");
+        fail_fresh(&mut state.work, fault, "fetch_work_item");
+    }
+}
+
+fn fail_fresh<A: crate::waiting::Ask>(parked: &mut Parked<A>, fault: &PostgresError, operation: &str) {
+    for waiter in std::mem::take(&mut parked.waiters) {
+        match waiter.fresh {
+            true => drop(waiter.reply.send(Err(fault.during(operation)))),
+            false => parked.waiters.push_back(waiter),
+        }
+    }
+    parked.look = true;
+}
+
+impl State {
+    fn take(&mut self, now: Instant) -> Option<Job> {
+        let rests = self.resting_until.is_some_and(|until| now < until);
+        let mut batch = Batch::default();
+        while batch.len() < MOST_REQUESTS {
+            let Some(request) = self.requests.pop_front() else { break };
+            batch.push(request);
+        }
+        for (at, look) in [(&mut self.turns_at, &mut self.turns.look), (&mut self.work_at, &mut self.work.look)] {
+            if at.is_some_and(|at| at <= now) {
+                *at = None;
+                *look = true;
+            }
+        }
+        let (turns_news, work_news) = (batch.frees_turns(), batch.frees_work());
+        let (turns, work) = match rests && batch.len() == 0 {
+            // New ones are tried all the same: somebody has to find out that the server is back.
+            true if self.turns.waiters.iter().any(|waiter| waiter.fresh) => (self.turns.take(false, MOST_LEASES), Vec::new()),
+            true if self.work.waiters.iter().any(|waiter| waiter.fresh) => (Vec::new(), self.work.take(false, MOST_LEASES)),
+            true => return None,
+            false => (self.turns.take(turns_news, MOST_LEASES), self.work.take(work_news, MOST_LEASES)),
+        };
+        if batch.len() == 0 && turns.is_empty() && work.is_empty() {
+            return None;
+        }
+        let others = self.others.unwrap_or(Others { turns: true, work: true, watches: true });
+        let others = Others { turns: others.turns && turns_news, work: others.work && work_news, ..others };
+        Some(Job { batch, turns, work, turns_news: self.turns.news, work_news: self.work.news, others })
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        let turns = self.turns_at.filter(|_| !self.turns.waiters.is_empty());
+        let work = self.work_at.filter(|_| !self.work.waiters.is_empty());
+        let next = [turns, work].into_iter().flatten().min();
+        let looks = (self.turns.look && !self.turns.waiters.is_empty()) || (self.work.look && !self.work.waiters.is_empty());
+        match self.resting_until {
+            Some(until) if looks => Some(until),
+            _ => next,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The statements, one per file, with the schema put in when a store is opened.
+
+use crate::names::SchemaName;
+
+macro_rules! statements {
+    ($($name:ident),+ $(,)?) => {
+        /// Every statement of a store in its schema.
+        pub(crate) struct Statements {
+            $(pub(crate) $name: String,)+
+        }
+
+        impl Statements {
+            pub(crate) fn of(schema: &SchemaName) -> Self {
+                Self { $($name: schema.put_into(include_str!(concat!("sql/", stringify!($name), ".sql"))),)+ }
+            }
+        }
+    };
+}
+
+statements!(
+    abandon,
+    append,
+    bulk_candidates,
+    bury_work,
+    cleanup_sessions,
+    commit,
+    create_ledger,
+    create_schema,
+    custom_status,
+    delete_instances,
+    drop_objects,
+    drop_schema,
+    enqueue_messages,
+    enqueue_work,
+    execution_info,
+    existing_event,
+    fetch_turns,
+    fetch_work,
+    foreign_name,
+    forget_listener,
+    history_outline,
+    history_page,
+    history_size,
+    idle_listeners,
+    instance_info,
+    instance_stats,
+    instance_tree,
+    kv_snapshot,
+    kv_stats,
+    kv_value,
+    kv_view,
+    last_event,
+    ledger_exists,
+    list_children,
+    list_dead_letters,
+    list_executions,
+    list_instance_ids,
+    list_instances,
+    listen,
+    lock_instances,
+    lock_leases,
+    lock_migrations,
+    newest_execution,
+    orphan_of,
+    outcome,
+    parent_of,
+    prune,
+    prune_candidates,
+    queue_depths,
+    read_history,
+    read_ledger,
+    read_newest_history,
+    renew,
+    renew_sessions,
+    running_of,
+    schema_exists,
+    settle_turn,
+    start,
+    system_metrics,
+    tell,
+    write_ledger,
+);

@@ -1,0 +1,16 @@
+-- For a schema that others may use too: what the migrations made, and nothing else.
+DO $$
+DECLARE
+    v_one record;
+BEGIN
+    FOR v_one IN SELECT p.oid::regprocedure AS name FROM pg_catalog.pg_proc AS p
+        JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE quote_ident(n.nspname) = quote_ident(trim(BOTH '"' FROM '{schema}'))
+            AND (p.proname = 'now_ms' OR p.proname ~ '^(commit|fetch_turns|settle_turn|fetch_work|bury_work|enqueue_messages|enqueue_work|start|renew|abandon|append|tell|listen)_[0-9]+$')
+    LOOP
+        EXECUTE format('DROP FUNCTION %s CASCADE', v_one.name);
+    END LOOP;
+END $$;
+DROP TABLE IF EXISTS {schema}.instances, {schema}.executions, {schema}.history, {schema}.orchestrator_queue,
+    {schema}.instance_locks, {schema}.worker_queue, {schema}.sessions, {schema}.kv_store, {schema}.kv_delta,
+    {schema}.dead_letters, {schema}.listeners, {schema}.outlast_migrations CASCADE

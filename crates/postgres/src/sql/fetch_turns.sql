@@ -1,0 +1,1 @@
+SELECT * FROM {schema}.fetch_turns_1($1, $2, $3, $4)

@@ -1,0 +1,1 @@
+DELETE FROM {schema}.listeners WHERE id = $1

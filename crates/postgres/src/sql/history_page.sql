@@ -1,0 +1,4 @@
+-- Some events after one, in order.
+SELECT event_id, event_data FROM {schema}.history
+WHERE instance_id = $1 AND execution_id = $2 AND event_id > $3
+ORDER BY event_id LIMIT $4

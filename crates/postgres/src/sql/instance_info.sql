@@ -1,0 +1,7 @@
+SELECT i.created_as, i.instance_id, i.orchestration_name, coalesce(i.orchestration_version, 'unknown'),
+       i.current_execution_id, coalesce(e.status, 'Unknown'), e.output, i.created_at,
+       greatest(i.updated_at, (SELECT max(x.updated_at) FROM {schema}.executions AS x WHERE x.instance_id = i.instance_id)),
+       i.parent_instance_id
+FROM {schema}.instances AS i
+LEFT JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+WHERE i.instance_id = $1

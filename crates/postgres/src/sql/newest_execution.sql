@@ -1,0 +1,1 @@
+SELECT coalesce(max(execution_id), 1) FROM {schema}.executions WHERE instance_id = $1

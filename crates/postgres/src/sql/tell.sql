@@ -1,0 +1,1 @@
+SELECT {schema}.tell_1($1, $2, $3, $4, $5)

@@ -1,0 +1,228 @@
+//! Fetches on their way to a lease.
+
+use crate::request::{Abandon, Lease, Reply, Request, Seen};
+use crate::shared::Shared;
+use outlast_provider::{DispatcherCapabilityFilter, ProviderError, SessionFetchConfig, TagFilter};
+use outlast_provider_kit::token::Secret;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// What a fetch of a turn asks for.
+#[derive(Debug, Clone)]
+pub(crate) struct TurnAsk {
+    pub(crate) lock_ms: u64,
+    pub(crate) filter: Option<DispatcherCapabilityFilter>,
+}
+
+/// A leased turn as the server hands it out; its caller decodes it.
+#[derive(Debug)]
+pub(crate) struct RawTurn {
+    pub(crate) secret: Secret,
+    pub(crate) instance: String,
+    /// Name, version, execution and last event, if the instance has a row.
+    pub(crate) row: Option<(String, String, u64, u64)>,
+    pub(crate) created_at: Option<u64>,
+    pub(crate) has_ended: bool,
+    /// Whether an instance without a row has a history.
+    pub(crate) has_history: bool,
+    /// When a start that waits becomes visible, for an instance without a row.
+    pub(crate) start_due: Option<u64>,
+    pub(crate) now: u64,
+    pub(crate) messages: Vec<RawMessage>,
+}
+
+#[derive(Debug)]
+pub(crate) struct RawMessage {
+    pub(crate) id: i64,
+    pub(crate) text: String,
+    pub(crate) available_at: u64,
+    pub(crate) attempts: u32,
+}
+
+/// What a fetch of activities asks for.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkAsk {
+    pub(crate) max_items: usize,
+    pub(crate) lock_ms: u64,
+    pub(crate) session: Option<SessionFetchConfig>,
+    pub(crate) tags: TagFilter,
+}
+
+/// A leased activity as the server hands it out.
+#[derive(Debug)]
+pub(crate) struct RawWork {
+    pub(crate) secret: Secret,
+    pub(crate) id: i64,
+    pub(crate) text: String,
+    pub(crate) instance: String,
+    pub(crate) attempts: u32,
+    pub(crate) orchestration: Option<(String, String)>,
+    pub(crate) now: u64,
+}
+
+/// What a fetch asks for.
+pub(crate) trait Ask: Clone + Send {
+    /// What it is given.
+    type Leases: Leases;
+    /// Whether one call can serve both.
+    fn is_like(&self, other: &Self) -> bool;
+    /// How many leases it asks for.
+    fn wants(&self) -> usize;
+}
+
+impl Ask for TurnAsk {
+    type Leases = RawTurn;
+
+    fn is_like(&self, other: &Self) -> bool {
+        let same_filter = match (&self.filter, &other.filter) {
+            (Some(ours), Some(theirs)) => {
+                ours.supported_duroxide_versions == theirs.supported_duroxide_versions
+            }
+            (ours, theirs) => ours.is_none() && theirs.is_none(),
+        };
+        same_filter && self.lock_ms == other.lock_ms
+    }
+
+    fn wants(&self) -> usize {
+        1
+    }
+}
+
+impl Ask for WorkAsk {
+    type Leases = Vec<RawWork>;
+
+    fn is_like(&self, other: &Self) -> bool {
+        self.tags == other.tags && self.lock_ms == other.lock_ms
+    }
+
+    fn wants(&self) -> usize {
+        self.max_items
+    }
+}
+
+/// A fetch that waits for its answer.
+pub(crate) struct Waiter<A: Ask> {
+    pub(crate) ask: A,
+    /// Whether it stays when there is nothing.
+    pub(crate) parks: bool,
+    /// Whether it has not been tried yet.
+    pub(crate) fresh: bool,
+    pub(crate) reply: oneshot::Sender<Result<Option<Guarded<A::Leases>>, ProviderError>>,
+}
+
+/// The fetches of one queue that nobody is looking for.
+pub(crate) struct Parked<A: Ask> {
+    pub(crate) waiters: VecDeque<Waiter<A>>,
+    /// Whether something may have become available since they were tried.
+    pub(crate) look: bool,
+    /// Counts what may have become available, so that a look that was on its way meanwhile is repeated.
+    pub(crate) news: u64,
+    /// When one of them was given something last.
+    pub(crate) served_at: Option<Instant>,
+}
+
+impl<A: Ask> Default for Parked<A> {
+    fn default() -> Self {
+        Self { waiters: VecDeque::new(), look: false, news: 0, served_at: None }
+    }
+}
+
+impl<A: Ask> Parked<A> {
+    /// Those who ask for no more than `most` leases together, if there is a reason to look; in groups that one call can serve.
+    pub(crate) fn take(&mut self, news: bool, most: usize) -> Vec<Vec<Waiter<A>>> {
+        self.waiters.retain(|waiter| !waiter.reply.is_closed());
+        if !(news || self.look || self.waiters.iter().any(|waiter| waiter.fresh)) {
+            return Vec::new();
+        }
+        self.look = false;
+        let mut groups: Vec<Vec<Waiter<A>>> = Vec::new();
+        let mut wanted = 0;
+        while let Some(waiter) = self.waiters.pop_front() {
+            wanted += waiter.ask.wants();
+            match groups.iter_mut().find(|group| group[0].ask.is_like(&waiter.ask)) {
+                Some(group) => group.push(waiter),
+                None => groups.push(vec![waiter]),
+            }
+            if wanted >= most {
+                // The others look next time, which is soon.
+                self.look = !self.waiters.is_empty();
+                break;
+            }
+        }
+        groups
+    }
+
+    /// Something may have become available.
+    pub(crate) fn tell(&mut self) {
+        self.news += 1;
+        self.look = !self.waiters.is_empty();
+    }
+
+    /// A fetch that found nothing: it stays if it wants to. `news`: the count when it was taken.
+    pub(crate) fn return_empty(&mut self, mut waiter: Waiter<A>, news: u64) {
+        if !waiter.parks {
+            // A caller that went away does not want to know.
+            let _ = waiter.reply.send(Ok(None));
+            return;
+        }
+        waiter.fresh = false;
+        self.waiters.push_front(waiter);
+        if self.news != news {
+            self.look = true;
+        }
+    }
+}
+
+/// Something that holds leases.
+pub(crate) trait Leases: Send {
+    fn leases(&self) -> Vec<Lease>;
+}
+
+impl Leases for RawTurn {
+    fn leases(&self) -> Vec<Lease> {
+        let messages = i32::try_from(self.messages.len()).unwrap_or(i32::MAX);
+        let seen = Seen { current_execution: 0, messages, instance: self.instance.clone() };
+        vec![Lease::Turn { secret: self.secret, seen }]
+    }
+}
+
+impl Leases for Vec<RawWork> {
+    fn leases(&self) -> Vec<Lease> {
+        self.iter().map(|work| Lease::Work { secret: work.secret, id: work.id }).collect()
+    }
+}
+
+/// Leases on their way to a caller. If the caller goes away before it takes them, they are given back without counting the
+/// delivery.
+pub(crate) struct Guarded<L: Leases> {
+    leases: Option<L>,
+    owner: Arc<Shared>,
+}
+
+impl<L: Leases> Guarded<L> {
+    pub(crate) fn new(leases: L, owner: Arc<Shared>) -> Self {
+        Self { leases: Some(leases), owner }
+    }
+
+    /// A look at them while they are guarded.
+    pub(crate) fn peek(&self) -> Option<&L> {
+        self.leases.as_ref()
+    }
+
+    /// The caller has it now.
+    pub(crate) fn take(mut self) -> Option<L> {
+        self.leases.take()
+    }
+}
+
+impl<L: Leases> Drop for Guarded<L> {
+    fn drop(&mut self) {
+        for lease in self.leases.take().iter().flat_map(Leases::leases) {
+            let (sender, _) = oneshot::channel();
+            let reply = Reply { operation: "release", sender };
+            self.owner.submit(Request::Abandon(Abandon { lease, delay_ms: None, ignore_attempt: true, reply }));
+        }
+    }
+}

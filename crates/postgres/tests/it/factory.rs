@@ -1,0 +1,91 @@
+use async_trait::async_trait;
+use outlast_conformance::ProviderFactory;
+use outlast_postgres::{PostgresProvider, ProviderConfig};
+use outlast_provider::{Entropy, OsEntropy, Provider};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio_postgres::{Client, NoTls, Row};
+
+/// The server that the tests may use as they like.
+pub(crate) fn server_url() -> String {
+    std::env::var("OUTLAST_TEST_POSTGRES_URL").expect(
+        "OUTLAST_TEST_POSTGRES_URL names no server: run `cargo xtask test`, which starts a private one and sets it",
+    )
+}
+
+/// A name that no other test has.
+pub(crate) fn fresh_name(kind: &str) -> String {
+    format!("{kind}_{:032x}", OsEntropy.next_u128())
+}
+
+/// A store in a schema of its own.
+pub(crate) fn fresh_config() -> ProviderConfig {
+    ProviderConfig::url(server_url()).schema(fresh_name("t"))
+}
+
+/// A connection of our own, to look and to meddle.
+pub(crate) async fn raw() -> Client {
+    let (client, connection) = tokio_postgres::connect(&server_url(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// Runs a statement about a schema behind its store's back.
+pub(crate) async fn meddle(schema: &str, sql: &str, instance: &str) -> Vec<Row> {
+    raw().await.query(&sql.replace("{schema}", schema), &[&instance]).await.unwrap()
+}
+
+/// Stores in schemas of a real server.
+#[derive(Default)]
+pub(crate) struct PostgresFactory {
+    schema: Mutex<String>,
+}
+
+impl PostgresFactory {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    async fn damage(&self, sql: &str, instance: &str) {
+        let schema = self.schema.lock().unwrap().clone();
+        meddle(&schema, sql, instance).await;
+    }
+}
+
+#[async_trait]
+impl ProviderFactory for PostgresFactory {
+    async fn create_provider(&self) -> Arc<dyn Provider> {
+        let config = fresh_config();
+        *self.schema.lock().unwrap() = config.schema_name.clone().unwrap();
+        Arc::new(PostgresProvider::new_with_config(config).await.unwrap())
+    }
+    fn lock_timeout(&self) -> Duration {
+        Duration::from_millis(1_000)
+    }
+    fn short_poll_threshold(&self) -> Duration {
+        Duration::from_millis(500)
+    }
+    fn waits(&self) -> bool {
+        true
+    }
+    async fn corrupt_instance_history(&self, instance: &str) {
+        let sql = "UPDATE {schema}.history SET event_data = 'NOT_VALID_JSON{{{' WHERE instance_id = $1";
+        self.damage(sql, instance).await;
+    }
+    async fn get_max_attempt_count(&self, instance: &str) -> u32 {
+        let schema = self.schema.lock().unwrap().clone();
+        let sql = "SELECT max(attempt_count) FROM {schema}.orchestrator_queue WHERE instance_id = $1";
+        meddle(&schema, sql, instance).await[0].get::<_, i32>(0).try_into().unwrap()
+    }
+    fn corrupts_queues(&self) -> bool {
+        true
+    }
+    async fn corrupt_orchestrator_messages(&self, instance: &str) {
+        let sql = "UPDATE {schema}.orchestrator_queue SET work_item = 'NOT_VALID_JSON{{{' WHERE instance_id = $1";
+        self.damage(sql, instance).await;
+    }
+    async fn corrupt_work_items(&self, instance: &str) {
+        let sql = "UPDATE {schema}.worker_queue SET work_item = 'NOT_VALID_JSON{{{' WHERE instance_id = $1";
+        self.damage(sql, instance).await;
+    }
+}

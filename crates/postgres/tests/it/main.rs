@@ -1,0 +1,11 @@
+//! The store against the contract, against the specification, and against what happens to servers.
+// A test fails by panicking.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod factory;
+
+/// Every validation on a real server, each in a schema of its own.
+mod contract {
+    use crate::factory::PostgresFactory;
+    outlast_conformance::provider_validation_tests!(real: PostgresFactory::new());
+}
