@@ -51,6 +51,7 @@
 //! | [`providers`] | the storage contract and its types, for stores and tools |
 //! | [`providers::memory`] | the contract in plain Rust, for tests |
 //! | `providers::sqlite` | the embedded store (feature `sqlite`) |
+//! | `providers::postgres` | the store for many machines (feature `postgres`) |
 //! | `provider_validations` | one check per rule of the contract, for your own store (feature `provider-test`) |
 //! | `provider_stress_tests` | a runtime under load, over your own store (feature `provider-test`) |
 //!
@@ -150,6 +151,12 @@ pub mod providers {
     #[cfg(feature = "sqlite")]
     pub mod sqlite {
         pub use outlast_sqlite::*;
+    }
+
+    /// The store for many machines: PostgreSQL.
+    #[cfg(feature = "postgres")]
+    pub mod postgres {
+        pub use outlast_postgres::*;
     }
 }
 

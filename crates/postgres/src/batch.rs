@@ -1,11 +1,11 @@
 //! Everything that one transaction does, as parameters of the server's functions: each kind of request is one call, whatever
 //! the number of its members.
 
+use crate::PostgresError;
 use crate::db::{Param, column, id_column, key_column, span};
 use crate::request::{Abandon, Commit, Lease, Message, Renew, Request, Start, Work};
 use crate::text::{owned, owned_option};
 use crate::waiting::{TurnAsk, WorkAsk};
-use crate::PostgresError;
 use outlast_provider::{StartPolicy, TagFilter, saturating_ms};
 use outlast_provider_kit::pin::{PinColumns, sort_key};
 use outlast_provider_kit::{CommitPlan, KvChange};
@@ -90,7 +90,8 @@ impl Batch {
 
     /// Instances that end with this, if all of it is taken.
     pub(crate) fn ends(&self) -> Vec<String> {
-        let ended = self.commits.iter().filter(|commit| commit.plan.as_ref().is_some_and(CommitPlan::ends_instance));
+        let ended =
+            self.commits.iter().filter(|commit| commit.plan.as_ref().is_some_and(CommitPlan::ends_instance));
         ended.map(|commit| instance_of(commit).to_string()).collect()
     }
 
@@ -98,7 +99,10 @@ impl Batch {
     pub(crate) fn later_ms(&self, now: u64) -> Option<u64> {
         let planned = self.commits.iter().filter_map(|commit| commit.plan.as_ref());
         let timers = planned.flat_map(|plan| &plan.messages).map(|row| row.not_before.saturating_sub(now));
-        let messages = self.messages.iter().map(|message| message.delay_ms.max(message.row.not_before.saturating_sub(now)));
+        let messages = self
+            .messages
+            .iter()
+            .map(|message| message.delay_ms.max(message.row.not_before.saturating_sub(now)));
         let starts = self.starts.iter().map(|start| start.delay_ms);
         let abandons = self.abandons.iter().filter_map(|abandon| abandon.delay_ms);
         timers.chain(messages).chain(starts).chain(abandons).filter(|ms| *ms > 0).min()

@@ -5,8 +5,8 @@ use crate::db::{Db, Param, Result, cell, column, text, unsigned};
 use crate::text::owned;
 use outlast_provider::{DeleteInstanceResult, InstanceFilter, PruneOptions, PruneResult};
 use std::time::Duration;
-use tokio_postgres::{Client, GenericClient, Transaction};
 use tokio_postgres::types::Type;
+use tokio_postgres::{Client, GenericClient, Transaction};
 
 /// What was removed.
 pub(crate) struct Deleted {

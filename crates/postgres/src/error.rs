@@ -57,7 +57,9 @@ pub enum PostgresError {
         refusal: MigrationRefusal,
     },
     /// The schema holds tables that are not ours.
-    #[error("schema '{schema}' is not an Outlast store ({found}): it was left untouched; choose another schema")]
+    #[error(
+        "schema '{schema}' is not an Outlast store ({found}): it was left untouched; choose another schema"
+    )]
     Foreign {
         /// The schema.
         schema: String,
@@ -200,7 +202,8 @@ mod tests {
             "40P01", "40001", "55P03", "57014", "57P01", "57P02", "57P03", "08006", "08000", "53300",
             "53100", "53200", "58030", "25006", "0A000",
         ];
-        let permanent = ["23505", "23503", "42501", "42P01", "22003", "28P01", "28000", "3D000", "OL001", "XX000"];
+        let permanent =
+            ["23505", "23503", "42501", "42P01", "22003", "28P01", "28000", "3D000", "OL001", "XX000"];
         let class = |code: &str| PostgresError::reported(&SqlState::from_code(code), "x".to_string());
         for code in retryable {
             assert!(class(code).is_retryable(), "{code}");

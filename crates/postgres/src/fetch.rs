@@ -44,7 +44,8 @@ impl PostgresProvider {
                 return Ok(None);
             }
             let (reply, answer) = oneshot::channel();
-            let ask = TurnAsk { lock_ms: saturating_ms(request.lock_timeout), filter: request.filter.cloned() };
+            let ask =
+                TurnAsk { lock_ms: saturating_ms(request.lock_timeout), filter: request.filter.cloned() };
             let parks = !patience.is_zero();
             self.shared.fetch_turn(Waiter { ask, parks, fresh: true, reply });
             let Some(leased) = wait(answer, patience, FETCH).await? else { return Ok(None) };
@@ -163,7 +164,13 @@ impl PostgresProvider {
     }
 
     /// Carries out what was decided about messages of a leased turn; says whether the lease was still there.
-    async fn settle(&self, raw: &RawTurn, fates: &[(i64, Fate)], again_at: u64, is_over: bool) -> Result<bool> {
+    async fn settle(
+        &self,
+        raw: &RawTurn,
+        fates: &[(i64, Fate)],
+        again_at: u64,
+        is_over: bool,
+    ) -> Result<bool> {
         let db = &self.shared.db;
         let (mut ids, mut actions, mut reasons) = (Vec::new(), Vec::new(), Vec::new());
         for (id, fate) in fates {

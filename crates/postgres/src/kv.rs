@@ -11,7 +11,8 @@ pub(crate) async fn snapshot(db: &Db, instance: &str) -> Result<HashMap<String, 
     let instance = owned(instance);
     let rows = db.all(&db.statements.kv_snapshot, &[(&instance, Type::TEXT)]).await?;
     db.counters.kv_rows_read.add(rows.len());
-    let entry = |row| Ok((text(row, 0)?, KvEntry { value: text(row, 1)?, last_updated_at_ms: unsigned(row, 2)? }));
+    let entry =
+        |row| Ok((text(row, 0)?, KvEntry { value: text(row, 1)?, last_updated_at_ms: unsigned(row, 2)? }));
     rows.iter().map(entry).collect()
 }
 

@@ -6,6 +6,7 @@
 //! nothing.
 
 mod admin;
+mod answer;
 mod batch;
 mod counters;
 mod db;
@@ -23,11 +24,13 @@ mod options;
 mod provider;
 mod request;
 mod schema;
+mod serving;
 mod session;
 mod shared;
 mod sql;
 mod text;
 mod tls;
+mod transact;
 mod url;
 mod waiting;
 mod work;

@@ -135,7 +135,8 @@ pub(crate) async fn depths(db: &Db) -> Result<QueueDepths> {
     let Some(row) = db.one(&db.statements.queue_depths, &[]).await? else {
         return Ok(QueueDepths::default());
     };
-    let count = |index| Ok::<usize, PostgresError>(usize::try_from(unsigned(&row, index)?).unwrap_or(usize::MAX));
+    let count =
+        |index| Ok::<usize, PostgresError>(usize::try_from(unsigned(&row, index)?).unwrap_or(usize::MAX));
     Ok(QueueDepths { orchestrator_queue: count(0)?, worker_queue: count(1)?, timer_queue: 0 })
 }
 

@@ -78,7 +78,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
             }
         }
     });
-    client.batch_execute(&format!("LISTEN {}", db.schema.channel())).await?;
+    client.batch_execute(&db.statements.hear).await?;
     let mut entries = Entries::new();
     for row in client.query_typed(&db.statements.idle_listeners, &[]).await? {
         let wants = Others { turns: cell(&row, 1)?, work: cell(&row, 2)?, watches: cell(&row, 3)? };
@@ -96,7 +96,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
         if wanted != entered.wants || (wanted != Others::default() && now >= entered.at + LIFE / 2) {
             enter(shared, &client, wanted).await?;
             let more = (wanted.turns && !entered.wants.turns, wanted.work && !entered.wants.work);
-            entered = Entered { wants: wanted, at: now, ..entered };
+            entered = Entered { wants: wanted, at: now };
             // What was committed before the others knew.
             shared.tell(more.0, more.1);
         }

@@ -19,7 +19,8 @@ pub(crate) fn decode(instance: &str, messages: &[RawMessage]) -> Decoded {
     for message in messages {
         match json::decode_work_item(&message.text) {
             Ok(item)
-                if item.target_instance() == instance && !matches!(item, WorkItem::ActivityExecute { .. }) =>
+                if item.target_instance() == instance
+                    && !matches!(item, WorkItem::ActivityExecute { .. }) =>
             {
                 decoded.items.push(item);
                 decoded.kept.push((message.id, message.available_at));

@@ -45,7 +45,9 @@ impl SchemaName {
 
     /// A statement or migration with the schema put in.
     pub(crate) fn put_into(&self, text: &str) -> String {
-        text.replace("{schema}", &format!("\"{}\"", self.name)).replace("{seed}", &self.seed().to_string())
+        text.replace("{schema}", &format!("\"{}\"", self.name))
+            .replace("{seed}", &self.seed().to_string())
+            .replace("{channel}", &self.channel())
     }
 
     /// Where notifications of this store go.

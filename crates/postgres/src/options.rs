@@ -180,7 +180,9 @@ mod tests {
 
     #[test]
     fn no_secret_is_shown() {
-        for url in ["postgres://me:s3cret@host/db", "host=h password=s3cret", "postgres://h/d?password=s3cret"] {
+        for url in
+            ["postgres://me:s3cret@host/db", "host=h password=s3cret", "postgres://h/d?password=s3cret"]
+        {
             let shown = format!("{:?}", ProviderConfig::url(url));
             assert!(!shown.contains("s3cret"), "{shown}");
         }

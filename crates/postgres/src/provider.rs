@@ -51,7 +51,10 @@ impl PostgresProvider {
     }
 
     /// The same in a schema of its own, which is created if it is missing.
-    pub async fn new_with_schema(database_url: &str, schema_name: Option<&str>) -> Result<Self, PostgresError> {
+    pub async fn new_with_schema(
+        database_url: &str,
+        schema_name: Option<&str>,
+    ) -> Result<Self, PostgresError> {
         let mut config = ProviderConfig::url(database_url);
         config.schema_name = schema_name.map(str::to_string);
         Self::new_with_config(config).await
@@ -109,8 +112,10 @@ impl PostgresProvider {
             Some((turn, ahead)) => (Some(CommitPlan::of(turn)?), ahead),
             None => (None, None),
         };
-        self.ask(operation, |reply| Request::Commit(Box::new(Commit { lease, completion, plan, ahead, reply })))
-            .await
+        self.ask(operation, |reply| {
+            Request::Commit(Box::new(Commit { lease, completion, plan, ahead, reply }))
+        })
+        .await
     }
 
     async fn enqueue(
@@ -139,7 +144,8 @@ impl PostgresProvider {
         ignore_attempt: bool,
     ) -> Answer<()> {
         let delay_ms = delay.map(saturating_ms);
-        self.ask(operation, |reply| Request::Abandon(Abandon { lease, delay_ms, ignore_attempt, reply })).await
+        self.ask(operation, |reply| Request::Abandon(Abandon { lease, delay_ms, ignore_attempt, reply }))
+            .await
     }
 }
 

@@ -227,7 +227,9 @@ impl State {
             let Some(request) = self.requests.pop_front() else { break };
             batch.push(request);
         }
-        for (at, look) in [(&mut self.turns_at, &mut self.turns.look), (&mut self.work_at, &mut self.work.look)] {
+        for (at, look) in
+            [(&mut self.turns_at, &mut self.turns.look), (&mut self.work_at, &mut self.work.look)]
+        {
             if at.is_some_and(|at| at <= now) {
                 *at = None;
                 *look = true;
@@ -236,8 +238,12 @@ impl State {
         let (turns_news, work_news) = (batch.frees_turns(), batch.frees_work());
         let (turns, work) = match rests && batch.len() == 0 {
             // New ones are tried all the same: somebody has to find out that the server is back.
-            true if self.turns.waiters.iter().any(|waiter| waiter.fresh) => (self.turns.take(false, MOST_LEASES), Vec::new()),
-            true if self.work.waiters.iter().any(|waiter| waiter.fresh) => (Vec::new(), self.work.take(false, MOST_LEASES)),
+            true if self.turns.waiters.iter().any(|waiter| waiter.fresh) => {
+                (self.turns.take(false, MOST_LEASES), Vec::new())
+            }
+            true if self.work.waiters.iter().any(|waiter| waiter.fresh) => {
+                (Vec::new(), self.work.take(false, MOST_LEASES))
+            }
             true => return None,
             false => (self.turns.take(turns_news, MOST_LEASES), self.work.take(work_news, MOST_LEASES)),
         };
@@ -253,7 +259,8 @@ impl State {
         let turns = self.turns_at.filter(|_| !self.turns.waiters.is_empty());
         let work = self.work_at.filter(|_| !self.work.waiters.is_empty());
         let next = [turns, work].into_iter().flatten().min();
-        let looks = (self.turns.look && !self.turns.waiters.is_empty()) || (self.work.look && !self.work.waiters.is_empty());
+        let looks = (self.turns.look && !self.turns.waiters.is_empty())
+            || (self.work.look && !self.work.waiters.is_empty());
         match self.resting_until {
             Some(until) if looks => Some(until),
             _ => next,

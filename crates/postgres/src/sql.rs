@@ -38,6 +38,7 @@ statements!(
     fetch_work,
     foreign_name,
     forget_listener,
+    hear,
     history_outline,
     history_page,
     history_size,

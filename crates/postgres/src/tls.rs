@@ -50,7 +50,10 @@ pub(crate) fn connector(mode: Mode, root_file: Option<&str>) -> Result<MakeRustl
             let chain = WebPkiServerVerifier::builder_with_provider(Arc::new(roots(root_file)?), provider)
                 .build()
                 .map_err(|error| PostgresError::Tls { reason: error.to_string() })?;
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyName(chain))).with_no_client_auth()
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(AnyName(chain)))
+                .with_no_client_auth()
         }
         Mode::Disable | Mode::Prefer | Mode::Require => builder
             .dangerous()
@@ -64,8 +67,10 @@ fn roots(file: Option<&str>) -> Result<RootCertStore, PostgresError> {
     let mut roots = RootCertStore::empty();
     match file {
         Some(path) => {
-            let unreadable = |reason: String| PostgresError::Tls { reason: format!("sslrootcert '{path}': {reason}") };
-            let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unreadable(error.to_string()))?;
+            let unreadable =
+                |reason: String| PostgresError::Tls { reason: format!("sslrootcert '{path}': {reason}") };
+            let certificates =
+                CertificateDer::pem_file_iter(path).map_err(|error| unreadable(error.to_string()))?;
             for certificate in certificates {
                 let certificate = certificate.map_err(|error| unreadable(error.to_string()))?;
                 roots.add(certificate).map_err(|error| unreadable(error.to_string()))?;

@@ -17,8 +17,7 @@ pub(crate) struct Target {
 /// Reads a URL or a list of `key=value` pairs. The driver does not know the modes that check certificates, so they are taken
 /// out first.
 pub(crate) fn parse(url: &str) -> Result<Target, PostgresError> {
-    let refuse =
-        |reason: String| PostgresError::InvalidUrl { url: shown_pairs(url), reason };
+    let refuse = |reason: String| PostgresError::InvalidUrl { url: shown_pairs(url), reason };
     let (mut mode, mut root_file) = (Mode::Prefer, None);
     let mut unknown = None;
     let mut keep = |pair: &str| match pair.split_once('=') {

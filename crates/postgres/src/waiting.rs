@@ -222,7 +222,12 @@ impl<L: Leases> Drop for Guarded<L> {
         for lease in self.leases.take().iter().flat_map(Leases::leases) {
             let (sender, _) = oneshot::channel();
             let reply = Reply { operation: "release", sender };
-            self.owner.submit(Request::Abandon(Abandon { lease, delay_ms: None, ignore_attempt: true, reply }));
+            self.owner.submit(Request::Abandon(Abandon {
+                lease,
+                delay_ms: None,
+                ignore_attempt: true,
+                reply,
+            }));
         }
     }
 }

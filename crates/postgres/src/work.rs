@@ -9,6 +9,7 @@ use crate::text::owned;
 use crate::waiting::{Guarded, RawWork, Waiter, WorkAsk};
 use outlast_model::{WorkItem, json};
 use outlast_provider::{FetchedWork, TagFilter, WorkRequest, saturating_ms};
+use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_postgres::types::Type;
@@ -21,31 +22,52 @@ impl PostgresProvider {
             return Ok(Vec::new());
         }
         let begun = Instant::now();
+        let mut gathered: Vec<Gathered> = Vec::new();
+        let mut missing = request.max_items.min(MOST_ITEMS);
         loop {
-            let patience = request.poll_timeout.saturating_sub(begun.elapsed());
+            let patience = match gathered.is_empty() {
+                true => request.poll_timeout.saturating_sub(begun.elapsed()),
+                false => Duration::ZERO,
+            };
             let (reply, answer) = oneshot::channel();
             let ask = WorkAsk {
-                max_items: request.max_items.min(MOST_ITEMS),
+                max_items: missing,
                 lock_ms: saturating_ms(request.lock_timeout),
                 session: request.session.cloned(),
                 tags: request.tag_filter.clone(),
             };
             let parks = !patience.is_zero();
             self.shared.fetch_work(Waiter { ask, parks, fresh: true, reply });
-            let Some(leased) = wait(answer, patience, FETCH).await? else { return Ok(Vec::new()) };
-            let work = self.decoded(leased).await.map_err(|error| error.during(FETCH))?;
-            if !work.is_empty() {
-                return Ok(work);
+            let leased = match wait(answer, patience, FETCH).await {
+                Ok(Some(leased)) => self.decoded(leased).await.map_err(|error| error.during(FETCH)),
+                Ok(None) => break,
+                Err(error) => Err(error),
+            };
+            match leased {
+                Ok(more) => {
+                    let is_damaged = more.items.iter().any(Option::is_none);
+                    missing -= more.items.iter().flatten().count();
+                    if missing < request.max_items.min(MOST_ITEMS) {
+                        gathered.push(more);
+                    }
+                    // Only what was set aside is made up for: a fetch waits for the first activity, not for all.
+                    if missing == 0 || (!is_damaged && !gathered.is_empty()) {
+                        break;
+                    }
+                }
+                // What is leased already must reach the caller.
+                Err(_) if !gathered.is_empty() => break,
+                Err(error) => return Err(error),
             }
         }
+        Ok(gathered.into_iter().flat_map(Gathered::take).collect())
     }
 
-    /// The activities that decode; the others are set aside.
-    async fn decoded(&self, leased: Guarded<Vec<RawWork>>) -> Result<Vec<FetchedWork>> {
-        let Some(all) = leased.peek() else { return Ok(Vec::new()) };
-        let mut items = Vec::with_capacity(all.len());
+    /// Decodes what was leased; what does not decode is set aside.
+    async fn decoded(&self, leased: Guarded<Vec<RawWork>>) -> Result<Gathered> {
+        let mut items = Vec::new();
         let mut damaged = Vec::new();
-        for work in all {
+        for work in leased.peek().into_iter().flatten() {
             match activity(work) {
                 Ok(item) => items.push(Some(item)),
                 Err(reason) => {
@@ -57,17 +79,7 @@ impl PostgresProvider {
         if !damaged.is_empty() {
             self.bury(&damaged).await?;
         }
-        let all = leased.take().unwrap_or_default();
-        let whole = all.into_iter().zip(items).filter_map(|(work, item)| Some((work, item?)));
-        Ok(whole
-            .map(|(work, item)| FetchedWork {
-                item,
-                lock_token: Lease::Work { secret: work.secret, id: work.id }.text(),
-                attempt_count: work.attempts,
-                orchestration: work.orchestration,
-                now_ms: Some(work.now),
-            })
-            .collect())
+        Ok(Gathered { leased, items })
     }
 
     async fn bury(&self, damaged: &[(&RawWork, String)]) -> Result<()> {
@@ -87,6 +99,28 @@ impl PostgresProvider {
             [(&ids, Type::INT8_ARRAY), (&secrets, Type::BYTEA_ARRAY), (&reasons, Type::TEXT_ARRAY)];
         db.one(&db.statements.bury_work, &params).await?;
         Ok(())
+    }
+}
+
+/// Leased activities, decoded where they can be, and guarded until the caller has them.
+struct Gathered {
+    leased: Guarded<Vec<RawWork>>,
+    items: Vec<Option<WorkItem>>,
+}
+
+impl Gathered {
+    fn take(self) -> Vec<FetchedWork> {
+        let all = self.leased.take().unwrap_or_default();
+        let whole = all.into_iter().zip(self.items).filter_map(|(work, item)| Some((work, item?)));
+        whole
+            .map(|(work, item)| FetchedWork {
+                item,
+                lock_token: Lease::Work { secret: work.secret, id: work.id }.text(),
+                attempt_count: work.attempts,
+                orchestration: work.orchestration,
+                now_ms: Some(work.now),
+            })
+            .collect()
     }
 }
 

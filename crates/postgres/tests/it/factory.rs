@@ -81,7 +81,8 @@ impl ProviderFactory for PostgresFactory {
         true
     }
     async fn corrupt_orchestrator_messages(&self, instance: &str) {
-        let sql = "UPDATE {schema}.orchestrator_queue SET work_item = 'NOT_VALID_JSON{{{' WHERE instance_id = $1";
+        let sql =
+            "UPDATE {schema}.orchestrator_queue SET work_item = 'NOT_VALID_JSON{{{' WHERE instance_id = $1";
         self.damage(sql, instance).await;
     }
     async fn corrupt_work_items(&self, instance: &str) {
