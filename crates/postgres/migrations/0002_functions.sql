@@ -13,7 +13,7 @@ AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 --
 -- A member is one of: 0, a turn under its lease; 1, an activity with or without its outcome; 2, an activity with the turn that
 -- its outcome leads to, run ahead. Its answer: 0, refused; 1, done; 2, done, but the outcome of an activity waits for a turn.
--- A refused member writes nothing. Everything else that goes wrong is an error and undoes the batch.
+-- A refused member writes nothing. o_more: messages wait for its instance. Everything else that goes wrong is an error and undoes the batch.
 CREATE FUNCTION {schema}.commit_1(
     p_member integer[], p_kind integer[], p_instance text[], p_secret bytea[], p_work_id bigint[], p_messages integer[],
     p_completion text[], p_after bigint[], p_ran_at bigint[],
@@ -25,9 +25,9 @@ CREATE FUNCTION {schema}.commit_1(
     c_member integer[], c_instance text[], c_execution bigint[], c_activity bigint[],
     m_member integer[], m_instance text[], m_item text[], m_not_before bigint[], m_begins boolean[],
     k_member integer[], k_key text[], k_value text[], k_at bigint[]
-) RETURNS TABLE (o_member integer, o_answer integer, o_at bigint) LANGUAGE plpgsql VOLATILE
+) RETURNS TABLE (o_member integer, o_answer integer, o_at bigint, o_more boolean) LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
     v_now      bigint := {schema}.now_ms();
@@ -117,26 +117,29 @@ BEGIN
         END IF;
     END IF;
 
-    IF true = ANY (v_turn) THEN
-        INSERT INTO {schema}.instances AS i
-            (instance_id, orchestration_name, orchestration_version, current_execution_id, parent_instance_id, created_at, updated_at)
-        SELECT m.instance_id, m.name, m.version, m.execution_id, m.parent, v_now, v_now
-        FROM unnest(p_member, p_instance, p_name, p_version, p_execution, p_parent)
-            AS m (member, instance_id, name, version, execution_id, parent)
-        WHERE v_turn[m.member] AND m.name IS NOT NULL AND m.version IS NOT NULL
-        ON CONFLICT (instance_id) DO UPDATE
-        SET orchestration_name = excluded.orchestration_name, orchestration_version = excluded.orchestration_version,
-            current_execution_id = greatest(i.current_execution_id, excluded.current_execution_id),
-            updated_at = excluded.updated_at;
+    v_wanted := cardinality(array_positions(v_turn, true));
+    IF v_wanted > 0 THEN
+        IF cardinality(array_remove(p_name, NULL)) > 0 THEN
+            INSERT INTO {schema}.instances AS i
+                (instance_id, orchestration_name, orchestration_version, current_execution_id, parent_instance_id, created_at, updated_at)
+            SELECT m.instance_id, m.name, m.version, m.execution_id, m.parent, v_now, v_now
+            FROM unnest(p_member, p_instance, p_name, p_version, p_execution, p_parent)
+                AS m (member, instance_id, name, version, execution_id, parent)
+            WHERE v_turn[m.member] AND m.name IS NOT NULL AND m.version IS NOT NULL
+            ON CONFLICT (instance_id) DO UPDATE
+            SET orchestration_name = excluded.orchestration_name, orchestration_version = excluded.orchestration_version,
+                current_execution_id = greatest(i.current_execution_id, excluded.current_execution_id),
+                updated_at = excluded.updated_at;
+        END IF;
         IF true = ANY (p_raises) THEN
             UPDATE {schema}.instances AS i SET current_execution_id = m.execution_id, updated_at = v_now
             FROM unnest(p_member, p_instance, p_execution, p_raises) AS m (member, instance_id, execution_id, raises)
             WHERE v_turn[m.member] AND m.raises AND i.instance_id = m.instance_id AND i.current_execution_id < m.execution_id;
             GET DIAGNOSTICS v_count = ROW_COUNT;
-            SELECT count(*) INTO v_wanted FROM unnest(p_member, p_raises) AS m (member, raises)
+            SELECT count(*) - v_count INTO v_count FROM unnest(p_member, p_raises) AS m (member, raises)
             WHERE v_turn[m.member] AND m.raises;
-            IF v_count <> v_wanted THEN
-                RAISE EXCEPTION 'raising executions changed % rows instead of %', v_count, v_wanted USING ERRCODE = 'OL001';
+            IF v_count <> 0 THEN
+                RAISE EXCEPTION 'raising executions missed % rows', v_count USING ERRCODE = 'OL001';
             END IF;
         END IF;
         -- Executions that are there, and those that begin. A tool may have appended events to one that is not there yet.
@@ -155,18 +158,20 @@ BEGIN
             WHERE v_turn[m.member] AND e.instance_id = m.instance_id AND e.execution_id = m.execution_id
             RETURNING m.member
         )
-        SELECT array_agg(c.member) INTO v_members FROM changed AS c;
-        INSERT INTO {schema}.executions
-            (instance_id, execution_id, status, output, started_at, completed_at, updated_at, last_event_id, terminal_event_id,
-             pinned_version, pinned_key)
-        SELECT m.instance_id, m.execution_id, coalesce(m.status, 'Running'), CASE WHEN m.status IS NOT NULL THEN m.output END,
-               v_now, CASE WHEN m.ended THEN v_now END, v_now,
-               greatest(m.last_event, (SELECT max(h.event_id) FROM {schema}.history AS h
-                                       WHERE h.instance_id = m.instance_id AND h.execution_id = m.execution_id)),
-               m.terminal, m.pin, m.pin_key
-        FROM unnest(p_member, p_instance, p_execution, p_status, p_output, p_ended, p_last_event, p_terminal, p_pin, p_pin_key)
-            AS m (member, instance_id, execution_id, status, output, ended, last_event, terminal, pin, pin_key)
-        WHERE v_turn[m.member] AND m.member <> ALL (coalesce(v_members, '{}'));
+        SELECT coalesce(array_agg(c.member), '{}') INTO v_members FROM changed AS c;
+        IF cardinality(v_members) < v_wanted THEN
+            INSERT INTO {schema}.executions
+                (instance_id, execution_id, status, output, started_at, completed_at, updated_at, last_event_id, terminal_event_id,
+                 pinned_version, pinned_key)
+            SELECT m.instance_id, m.execution_id, coalesce(m.status, 'Running'), CASE WHEN m.status IS NOT NULL THEN m.output END,
+                   v_now, CASE WHEN m.ended THEN v_now END, v_now,
+                   greatest(m.last_event, (SELECT max(h.event_id) FROM {schema}.history AS h
+                                           WHERE h.instance_id = m.instance_id AND h.execution_id = m.execution_id)),
+                   m.terminal, m.pin, m.pin_key
+            FROM unnest(p_member, p_instance, p_execution, p_status, p_output, p_ended, p_last_event, p_terminal, p_pin, p_pin_key)
+                AS m (member, instance_id, execution_id, status, output, ended, last_event, terminal, pin, pin_key)
+            WHERE v_turn[m.member] AND m.member <> ALL (v_members);
+        END IF;
         IF cardinality(h_member) > 0 THEN
             INSERT INTO {schema}.history (instance_id, execution_id, event_id, event_type, event_data)
             SELECT p_instance[h.member], p_execution[h.member], h.event_id, h.event_type, h.event_data
@@ -233,31 +238,36 @@ BEGIN
         END IF;
     END IF;
 
-    INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
-    SELECT m.instance_id, m.completion, v_now, v_now, false
-    FROM unnest(p_member, p_kind, p_instance, p_completion) AS m (member, kind, instance_id, completion)
-    WHERE m.kind > 0 AND v_passed[m.member] AND NOT v_turn[m.member] AND m.completion IS NOT NULL
-    ORDER BY m.member;
+    -- Outcomes that no turn has taken.
+    IF cardinality(array_positions(v_passed, true)) > v_wanted THEN
+        INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
+        SELECT m.instance_id, m.completion, v_now, v_now, false
+        FROM unnest(p_member, p_kind, p_instance, p_completion) AS m (member, kind, instance_id, completion)
+        WHERE m.kind > 0 AND v_passed[m.member] AND NOT v_turn[m.member] AND m.completion IS NOT NULL
+        ORDER BY m.member;
+    END IF;
 
     RETURN QUERY SELECT m.member,
-        CASE WHEN NOT v_passed[m.member] THEN 0 WHEN m.kind = 2 AND NOT v_turn[m.member] THEN 2 ELSE 1 END, v_now
-    FROM unnest(p_member, p_kind) AS m (member, kind);
+        CASE WHEN NOT v_passed[m.member] THEN 0 WHEN m.kind = 2 AND NOT v_turn[m.member] THEN 2 ELSE 1 END, v_now,
+        EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
+                WHERE q.instance_id = m.instance_id AND q.visible_at <= v_now)
+    FROM unnest(p_member, p_kind, p_instance) AS m (member, kind, instance_id);
 END $$;
 
 -- Takes leases of up to as many instances as there are secrets, longest waiting first, and covers their visible messages.
--- Versions are given as ranges of keys; NULL admits all. A last row without an instance says when to look again, if there
--- were fewer than wanted.
+-- Versions are given as ranges of keys; NULL admits all. A last row without an instance says when to look again, if that is
+-- asked for and there were fewer than wanted.
 --
 -- Fetches that run at once stay out of each other's way by a lock on the instance that nobody waits for. Locking messages
 -- instead would not do: two fetches could hold different messages of one instance, and wait for each other's.
-CREATE FUNCTION {schema}.fetch_turns_1(p_secrets bytea[], p_lock_ms bigint, p_lowest text[], p_highest text[])
+CREATE FUNCTION {schema}.fetch_turns_1(p_secrets bytea[], p_lock_ms bigint, p_lowest text[], p_highest text[], p_asks_next boolean)
 RETURNS TABLE (
     o_secret bytea, o_instance text, o_name text, o_version text, o_execution bigint, o_last_event bigint, o_created_at bigint,
     o_ended boolean, o_has_history boolean, o_start_due bigint, o_now bigint,
     o_ids bigint[], o_items text[], o_available bigint[], o_attempts integer[], o_next bigint
 ) LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
     v_now     bigint;
@@ -370,7 +380,7 @@ BEGIN
         END IF;
     END IF;
 
-    IF cardinality(v_claimed) < v_wanted THEN
+    IF p_asks_next AND cardinality(v_claimed) < v_wanted THEN
         o_next := least(
             (SELECT min(q.visible_at) FROM {schema}.orchestrator_queue AS q WHERE q.lock_token IS NULL AND q.visible_at > v_now),
             (SELECT min(l.locked_until) FROM {schema}.instance_locks AS l WHERE l.locked_until > v_now));
@@ -419,15 +429,16 @@ BEGIN
 END $$;
 
 -- Leases activities for as many slots as there are secrets. A slot has an owner of sessions or none. Tags are keys of the
--- ready index; NULL stands for all. A last row without a slot says when to look again, if there were fewer than wanted.
+-- ready index; NULL stands for all. A last row without a slot says when to look again, if that is asked for and there were
+-- fewer than wanted.
 CREATE FUNCTION {schema}.fetch_work_1(
-    p_secrets bytea[], p_owners text[], p_session_ms bigint[], p_lock_ms bigint, p_tags text[]
+    p_secrets bytea[], p_owners text[], p_session_ms bigint[], p_lock_ms bigint, p_tags text[], p_asks_next boolean
 ) RETURNS TABLE (
     o_slot integer, o_id bigint, o_item text, o_instance text, o_session text, o_attempts integer, o_name text, o_version text,
     o_now bigint, o_next bigint, o_secret bytea
 ) LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
     v_now    bigint := {schema}.now_ms();
@@ -439,8 +450,13 @@ DECLARE
     v_slot   integer;
     v_row    record;
     v_over   boolean;
+    v_owned  boolean;
 BEGIN
-    v_over := EXISTS (SELECT 1 FROM {schema}.worker_queue AS q WHERE q.lock_token IS NOT NULL AND q.locked_until <= v_now);
+    v_owned := cardinality(array_remove(p_owners, NULL)) > 0;
+    SELECT EXISTS (SELECT 1 FROM {schema}.worker_queue AS q WHERE q.lock_token IS NOT NULL AND q.locked_until <= v_now),
+           v_owned AND EXISTS (SELECT 1 FROM {schema}.worker_queue AS q
+                               WHERE q.session_id IS NOT NULL AND (q.lock_token IS NULL OR q.locked_until <= v_now))
+    INTO v_over, v_owned;
     IF v_tags IS NULL THEN
         -- Every tag that free work has, found by skipping from one to the next.
         WITH RECURSIVE tags (tag) AS (
@@ -454,9 +470,7 @@ BEGIN
         )
         SELECT array_agg(t.tag) INTO v_tags FROM tags AS t WHERE t.tag IS NOT NULL;
     END IF;
-    IF EXISTS (SELECT 1 FROM unnest(p_owners) AS o (owner) WHERE o.owner IS NOT NULL)
-        AND EXISTS (SELECT 1 FROM {schema}.worker_queue AS q
-                    WHERE q.session_id IS NOT NULL AND (q.lock_token IS NULL OR q.locked_until <= v_now)) THEN
+    IF v_owned THEN
         -- Who may have which activity depends on who holds its session: one by one, oldest first.
         SELECT array_agg(s.n ORDER BY s.n) INTO v_free FROM generate_series(1, v_wanted) AS s (n);
         FOR v_row IN
@@ -505,8 +519,8 @@ BEGIN
             SELECT a.id FROM (SELECT f.id FROM free AS f UNION ALL SELECT o.id FROM over AS o) AS a
             ORDER BY a.id LIMIT v_wanted
         )
-        SELECT coalesce(array_agg(n.id ORDER BY n.id), '{}') INTO v_ids FROM line AS n;
-        SELECT coalesce(array_agg(s.n ORDER BY s.n), '{}') INTO v_slots FROM generate_series(1, cardinality(v_ids)) AS s (n);
+        SELECT coalesce(array_agg(n.id ORDER BY n.id), '{}'), coalesce(array_agg(n.slot ORDER BY n.id), '{}')
+        INTO v_ids, v_slots FROM (SELECT i.id, (row_number() OVER (ORDER BY i.id))::integer AS slot FROM line AS i) AS n;
     END IF;
 
     IF cardinality(v_ids) > 0 THEN
@@ -524,7 +538,7 @@ BEGIN
         FROM leased AS l LEFT JOIN {schema}.instances AS i ON i.instance_id = l.instance_id
         ORDER BY l.id;
     END IF;
-    IF cardinality(v_ids) < v_wanted THEN
+    IF p_asks_next AND cardinality(v_ids) < v_wanted THEN
         o_next := least(
             (SELECT min(q.visible_at) FROM {schema}.worker_queue AS q WHERE q.delayed AND q.visible_at > v_now),
             (SELECT min(q.locked_until) FROM {schema}.worker_queue AS q WHERE q.lock_token IS NOT NULL AND q.locked_until > v_now),
@@ -558,7 +572,7 @@ CREATE FUNCTION {schema}.enqueue_messages_1(
     p_member integer[], p_instance text[], p_item text[], p_delay bigint[], p_not_before bigint[], p_begins boolean[], p_most bigint[]
 ) RETURNS TABLE (o_member integer, o_visible_at bigint, o_now bigint) LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
     v_now     bigint;
@@ -605,7 +619,7 @@ CREATE FUNCTION {schema}.start_1(
     m_member integer[], m_item text[]
 ) RETURNS TABLE (o_member integer, o_taken boolean, o_status text, o_now bigint) LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
     v_now   bigint;
@@ -649,7 +663,7 @@ CREATE FUNCTION {schema}.renew_1(
     p_member integer[], p_kind integer[], p_instance text[], p_work_id bigint[], p_secret bytea[], p_extend bigint[]
 ) RETURNS SETOF integer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
     v_now      bigint;
@@ -690,7 +704,7 @@ CREATE FUNCTION {schema}.abandon_1(
     p_member integer[], p_kind integer[], p_instance text[], p_work_id bigint[], p_secret bytea[], p_delay bigint[], p_ignore boolean[]
 ) RETURNS SETOF integer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
     v_now     bigint;

@@ -10,7 +10,8 @@ use outlast_provider_kit::{CommitPlan, invalid_token};
 use tokio_postgres::Row;
 
 /// Tells the callers what became of their requests.
-pub(crate) fn answer(shared: &Shared, batch: Batch, done: &Done) {
+/// Says whether messages wait for an instance of it.
+pub(crate) fn answer(shared: &Shared, batch: Batch, done: &Done) -> bool {
     let damaged = PostgresError::Damaged {
         details: "a function of the store answered for others than asked".to_string(),
     };
@@ -101,6 +102,7 @@ pub(crate) fn answer(shared: &Shared, batch: Batch, done: &Done) {
     if let Some(ms) = later {
         shared.look_within(ms);
     }
+    done.commits.iter().any(|row| cell::<bool>(row, 3).unwrap_or(true))
 }
 
 /// The time of the store at which a transaction did something that it says the time of.

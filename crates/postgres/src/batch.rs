@@ -72,9 +72,14 @@ impl Batch {
         self.abandons.sort_by_cached_key(|abandon| key(&abandon.lease));
     }
 
-    /// Whether a turn can be fetched when this is done that could not before.
+    /// Whether a turn can be fetched when this is done that could not before. Messages that came while a turn was leased are
+    /// told with the answer.
     pub(crate) fn frees_turns(&self) -> bool {
-        !self.commits.is_empty()
+        let queues = |commit: &Commit| match &commit.plan {
+            Some(plan) => plan.messages.iter().any(|row| row.not_before == 0),
+            None => commit.completion.is_some(),
+        };
+        self.commits.iter().any(queues)
             || self.messages.iter().any(|message| message.delay_ms == 0)
             || self.starts.iter().any(|start| start.delay_ms == 0)
             || self.abandons.iter().any(|abandon| matches!(abandon.lease, Lease::Turn { .. }))
@@ -437,16 +442,18 @@ pub(crate) struct TurnColumns {
     lock_ms: i64,
     lowest: Option<Vec<String>>,
     highest: Option<Vec<String>>,
+    asks_next: bool,
 }
 
 impl TurnColumns {
-    pub(crate) fn of(ask: &TurnAsk, secrets: Vec<Vec<u8>>) -> Self {
+    pub(crate) fn of(ask: &TurnAsk, secrets: Vec<Vec<u8>>, asks_next: bool) -> Self {
         let ranges = ask.filter.as_ref().map(|filter| &filter.supported_duroxide_versions);
         Self {
             secrets,
             lock_ms: span(ask.lock_ms),
             lowest: ranges.map(|ranges| ranges.iter().map(|range| sort_key(&range.min)).collect()),
             highest: ranges.map(|ranges| ranges.iter().map(|range| sort_key(&range.max)).collect()),
+            asks_next,
         }
     }
 
@@ -456,6 +463,7 @@ impl TurnColumns {
             (&self.lock_ms as _, Type::INT8),
             (&self.lowest as _, Type::TEXT_ARRAY),
             (&self.highest as _, Type::TEXT_ARRAY),
+            (&self.asks_next as _, Type::BOOL),
         ]
     }
 }
@@ -472,11 +480,12 @@ pub(crate) struct WorkAskColumns {
     session_ms: Vec<i64>,
     lock_ms: i64,
     tags: Option<Vec<String>>,
+    asks_next: bool,
 }
 
 impl WorkAskColumns {
     /// A slot for each activity that is asked for.
-    pub(crate) fn of(ask: &WorkAsk, slots: &[&WorkAsk], secrets: Vec<Vec<u8>>) -> Self {
+    pub(crate) fn of(ask: &WorkAsk, slots: &[&WorkAsk], secrets: Vec<Vec<u8>>, asks_next: bool) -> Self {
         let tags = match &ask.tags {
             TagFilter::DefaultOnly => Some(vec![String::new()]),
             TagFilter::Tags(tags) => Some(keys(tags)),
@@ -494,6 +503,7 @@ impl WorkAskColumns {
             session_ms: slots.iter().map(session_ms).collect(),
             lock_ms: span(ask.lock_ms),
             tags,
+            asks_next,
         }
     }
 
@@ -504,6 +514,7 @@ impl WorkAskColumns {
             (&self.session_ms as _, Type::INT8_ARRAY),
             (&self.lock_ms as _, Type::INT8),
             (&self.tags as _, Type::TEXT_ARRAY),
+            (&self.asks_next as _, Type::BOOL),
         ]
     }
 }

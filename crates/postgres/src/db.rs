@@ -18,7 +18,10 @@ pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// The way to the server.
 pub(crate) struct Db {
-    pub(crate) pool: Pool,
+    /// For reads and management.
+    pool: Pool,
+    /// For lanes: they must not wait behind reads, which wait for what lanes do.
+    lanes: Pool,
     pub(crate) statements: Statements,
     pub(crate) schema: SchemaName,
     pub(crate) counters: Arc<Counters>,
@@ -45,21 +48,32 @@ impl Db {
             let all = server.get_options().map_or(set.clone(), |given| format!("{given} {set}"));
             server.options(all);
         }
-        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(server.clone(), tls.clone(), recycling);
-        let pool = Pool::builder(manager)
-            .max_size(config.connections())
-            .runtime(Runtime::Tokio1)
-            .wait_timeout(Some(config.acquire_timeout))
-            .create_timeout(Some(config.acquire_timeout))
-            .build()
-            .map_err(|error| PostgresError::Other { code: "pool".to_string(), details: error.to_string() })?;
+        let pool = |size| {
+            let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+            let manager = Manager::from_config(server.clone(), tls.clone(), recycling);
+            let pool = Pool::builder(manager)
+                .max_size(size)
+                .runtime(Runtime::Tokio1)
+                .wait_timeout(Some(config.acquire_timeout))
+                .create_timeout(Some(config.acquire_timeout))
+                .build();
+            pool.map_err(|error| PostgresError::Other {
+                code: "pool".to_string(),
+                details: error.to_string(),
+            })
+        };
+        let lanes = config.lanes_in_force();
+        let (pool, lanes) = (pool(config.connections() - lanes)?, pool(lanes)?);
         let statements = Statements::of(&schema);
-        Ok(Self { pool, statements, schema, counters, config: server, tls })
+        Ok(Self { pool, lanes, statements, schema, counters, config: server, tls })
     }
 
     pub(crate) async fn connection(&self) -> Result<Object> {
         Ok(self.pool.get().await?)
+    }
+
+    pub(crate) async fn lane(&self) -> Result<Object> {
+        Ok(self.lanes.get().await?)
     }
 
     /// All rows of a read. One that was lost with its connection is tried once more.

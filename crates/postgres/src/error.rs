@@ -4,6 +4,7 @@ use deadpool_postgres::{PoolError, TimeoutType};
 use outlast_provider::ProviderError;
 use outlast_provider_kit::migrations::MigrationRefusal;
 use std::error::Error as _;
+use std::io;
 use tokio_postgres::error::SqlState;
 
 /// Why a store could not be opened, or an operation failed. No text of it holds a password or a URL with one.
@@ -164,9 +165,18 @@ impl From<tokio_postgres::Error> for PostgresError {
             return Self::reported(reported.code(), reported.message().to_string());
         }
         // The cause says more than the class: "connection refused" instead of "error connecting to server".
-        let cause = error.source().map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"));
-        Self::Disconnected { details: cause }
+        let details = error.source().map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"));
+        match error.source().map(|cause| cause.downcast_ref::<io::Error>()) {
+            Some(Some(cause)) if is_about_tls(cause) => Self::Tls { reason: details },
+            // Neither the network nor the server: values that cannot be sent, a server without TLS.
+            Some(None) if !error.is_closed() => Self::Other { code: "client".to_string(), details },
+            _ => Self::Disconnected { details },
+        }
     }
+}
+
+fn is_about_tls(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|cause| cause.is::<rustls::Error>())
 }
 
 impl From<PoolError> for PostgresError {

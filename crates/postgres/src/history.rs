@@ -7,6 +7,8 @@ use outlast_model::{ErrorDetails, Event, EventKind, SystemStats, json};
 use outlast_provider::{BoundedTurn, HistoryBound, InstanceOutcome, LoadedTurn, OversizedTurn};
 use outlast_provider_kit::plan::{HistoryRow, duplicate_event};
 use outlast_provider_kit::rows;
+use std::collections::HashMap;
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 /// The highest execution id, 1 if there is none.
@@ -184,20 +186,23 @@ pub(crate) async fn append(db: &Db, instance: &str, execution_id: u64, events: &
     }
 }
 
-pub(crate) async fn outcome(db: &Db, instance: &str) -> Result<Option<InstanceOutcome>> {
-    let instance = owned(instance);
-    let Some(row) = db.one(&db.statements.outcome, &[(&instance, Type::TEXT)]).await? else {
-        return Ok(None);
+/// How instances stand, without their histories; those of which nothing is stored are missing.
+pub(crate) async fn outcomes(db: &Db, instances: &[&str]) -> Result<HashMap<String, InstanceOutcome>> {
+    let instances: Vec<String> = instances.iter().map(|instance| owned(instance)).collect();
+    let rows = db.all(&db.statements.outcomes, &[(&instances, Type::TEXT_ARRAY)]).await?;
+    let outcome = |row: &Row| {
+        let terminal: Option<&str> = cell(row, 4)?;
+        let outcome = InstanceOutcome {
+            execution_id: unsigned(row, 1)?,
+            status: text(row, 2)?,
+            output: text_option(row, 3)?,
+            failure: terminal.and_then(failure),
+            custom_status: text_option(row, 5)?,
+            custom_status_version: unsigned(row, 6)?,
+        };
+        Ok((text(row, 0)?, outcome))
     };
-    let terminal: Option<&str> = cell(&row, 3)?;
-    Ok(Some(InstanceOutcome {
-        execution_id: unsigned(&row, 0)?,
-        status: text(&row, 1)?,
-        output: text_option(&row, 2)?,
-        failure: terminal.and_then(failure),
-        custom_status: text_option(&row, 4)?,
-        custom_status_version: unsigned(&row, 5)?,
-    }))
+    rows.iter().map(outcome).collect()
 }
 
 fn failure(terminal: &str) -> Option<ErrorDetails> {

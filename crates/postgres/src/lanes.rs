@@ -22,6 +22,7 @@ pub(crate) fn start(shared: &Arc<Shared>) {
     for _ in 0..shared.config.lanes_in_force() {
         tokio::spawn(run(Arc::clone(shared)));
     }
+    tokio::spawn(crate::outcomes::run(Arc::clone(shared)));
 }
 
 async fn run(shared: Arc<Shared>) {
@@ -38,11 +39,15 @@ async fn process(shared: &Arc<Shared>, mut job: Job) {
             let counters = &shared.db.counters;
             counters.calls.add(job.batch.len());
             let Job { batch, turns, work, turns_news, work_news, .. } = job;
-            answer(shared, batch, &done);
-            serve_turns(shared, turns, turns_news, done.turns);
-            serve_work(shared, work, work_news, done.work);
-            // What was freed may have been missed by a look that was on its way in another lane.
+            let more = answer(shared, batch, &done);
+            // What was freed may have been missed by a look that was on its way in another lane; not by our own.
             shared.tell(frees.0, frees.1);
+            serve_turns(shared, turns, turns_news + u64::from(frees.0), done.turns);
+            serve_work(shared, work, work_news + u64::from(frees.1), done.work);
+            if more && !frees.0 {
+                // Messages came while a turn was leased, or an outcome found no turn: nobody has looked for them.
+                shared.tell(true, false);
+            }
         }
         Err(failed) => fail(shared, job, failed).await,
     }
@@ -101,9 +106,9 @@ async fn alone_until_done(shared: &Arc<Shared>, batch: Batch) {
     let job = without_fetches(batch);
     match transact(shared, &job).await {
         Ok(done) => {
-            let frees = (job.batch.frees_turns(), job.batch.frees_work());
+            let frees_work = job.batch.frees_work();
             answer(shared, job.batch, &done);
-            shared.tell(frees.0, frees.1);
+            shared.tell(true, frees_work);
         }
         Err(Failed::Undone(cause)) => alone_after(shared, job.batch, cause).await,
         Err(Failed::Unknown(cause)) => give_up(shared, job.batch, &cause),
@@ -120,9 +125,9 @@ async fn alone_after(shared: &Arc<Shared>, mut batch: Batch, mut cause: Postgres
         let job = without_fetches(batch);
         match transact(shared, &job).await {
             Ok(done) => {
-                let frees = (job.batch.frees_turns(), job.batch.frees_work());
+                let frees_work = job.batch.frees_work();
                 answer(shared, job.batch, &done);
-                return shared.tell(frees.0, frees.1);
+                return shared.tell(true, frees_work);
             }
             Err(Failed::Undone(again)) => (batch, cause) = (job.batch, again),
             Err(Failed::Unknown(again)) => return give_up(shared, job.batch, &again),
@@ -134,7 +139,7 @@ async fn alone_after(shared: &Arc<Shared>, mut batch: Batch, mut cause: Postgres
 
 fn without_fetches(batch: Batch) -> Job {
     let others = Others { turns: batch.frees_turns(), work: batch.frees_work(), watches: true };
-    Job { batch, turns: Vec::new(), work: Vec::new(), turns_news: 0, work_news: 0, others }
+    Job { batch, turns: Vec::new(), work: Vec::new(), turns_news: 0, work_news: 0, others, asks_next: false }
 }
 
 /// A turn with an event that exists is told which.

@@ -21,6 +21,7 @@ mod listener;
 mod message;
 mod names;
 mod options;
+mod outcomes;
 mod provider;
 mod request;
 mod schema;

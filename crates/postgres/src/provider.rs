@@ -378,7 +378,10 @@ impl Provider for PostgresProvider {
     }
 
     async fn read_outcome(&self, instance: &str) -> Answer<Option<InstanceOutcome>> {
-        history::outcome(&self.shared.db, instance).await.map_err(|error| error.during("read_outcome"))
+        const READ: &str = "read_outcome";
+        let (sender, answer) = oneshot::channel();
+        self.shared.outcomes.ask(instance, Reply { operation: READ, sender });
+        answer.await.unwrap_or_else(|_| Err(PostgresError::Closed.during(READ)))
     }
 
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Answer<bool> {

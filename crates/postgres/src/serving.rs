@@ -118,8 +118,8 @@ fn park<A: Ask>(
     }
     let due = Some(next.flatten());
     match turns {
-        true => shared.look_again(due, None),
-        false => shared.look_again(None, due),
+        true => shared.look_again(due, None, next.is_some()),
+        false => shared.look_again(None, due, next.is_some()),
     }
     shared.changed.notify_one();
 }

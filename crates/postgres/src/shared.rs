@@ -2,6 +2,7 @@
 
 use crate::batch::Batch;
 use crate::db::Db;
+use crate::outcomes::Outcomes;
 use crate::request::Request;
 use crate::waiting::{Parked, TurnAsk, Waiter, WorkAsk};
 use crate::{PostgresError, ProviderConfig};
@@ -18,6 +19,9 @@ const MOST_REQUESTS: usize = 256;
 /// Most leases that one transaction hands out of each kind.
 const MOST_LEASES: usize = 64;
 
+/// How often fetches that find nothing ask what comes next. In between they look again that soon.
+const ASK_NEXT_EVERY: Duration = Duration::from_millis(50);
+
 pub(crate) struct Shared {
     pub(crate) db: Db,
     pub(crate) config: ProviderConfig,
@@ -27,6 +31,8 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// A lane is wanted.
     wake: Notify,
+    /// Reads that share round trips.
+    pub(crate) outcomes: Outcomes,
     /// The listener is to look at what is waited for.
     pub(crate) changed: Notify,
 }
@@ -39,6 +45,8 @@ pub(crate) struct State {
     /// When parked fetches look again, whatever happens.
     turns_at: Option<Instant>,
     work_at: Option<Instant>,
+    /// When they asked last what comes next.
+    asked_next_at: Option<Instant>,
     /// Parked fetches rest until then: the server cannot be reached.
     resting_until: Option<Instant>,
     /// What others wait for, as far as the listener knows; `None`: nothing can be heard.
@@ -64,6 +72,8 @@ pub(crate) struct Job {
     pub(crate) work_news: u64,
     /// What others are told of this, should they wait for it.
     pub(crate) others: Others,
+    /// Whether fetches that find nothing ask when to look again. It costs as much as the look.
+    pub(crate) asks_next: bool,
 }
 
 impl Shared {
@@ -76,6 +86,7 @@ impl Shared {
             id,
             state: Mutex::default(),
             wake: Notify::new(),
+            outcomes: Outcomes::default(),
             changed: Notify::new(),
         })
     }
@@ -122,6 +133,7 @@ impl Shared {
         self.wake.notify_waiters();
         self.wake.notify_one();
         self.changed.notify_one();
+        self.outcomes.wake();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -167,11 +179,16 @@ impl Shared {
         }
     }
 
-    /// When parked fetches look again: when something is due, and now and then.
-    pub(crate) fn look_again(&self, turns_in: Option<Option<u64>>, work_in: Option<Option<u64>>) {
+    /// When parked fetches look again: when something is due, and now and then. `asked`: whether it is known what is due.
+    pub(crate) fn look_again(
+        &self,
+        turns_in: Option<Option<u64>>,
+        work_in: Option<Option<u64>>,
+        asked: bool,
+    ) {
         let mut state = self.state();
         let now = Instant::now();
-        let patience = self.patience(&state);
+        let patience = if asked { self.patience(&state) } else { ASK_NEXT_EVERY };
         let at = |due_ms: Option<u64>| {
             // A millisecond more than said, since times are whole milliseconds, and not all processes at the same moment.
             let due = due_ms.map_or(patience, |ms| Duration::from_millis(ms.saturating_add(1)));
@@ -252,7 +269,20 @@ impl State {
         }
         let others = self.others.unwrap_or(Others { turns: true, work: true, watches: true });
         let others = Others { turns: others.turns && turns_news, work: others.work && work_news, ..others };
-        Some(Job { batch, turns, work, turns_news: self.turns.news, work_news: self.work.news, others })
+        let asks_next =
+            self.asked_next_at.is_none_or(|at| now.saturating_duration_since(at) >= ASK_NEXT_EVERY);
+        if asks_next && !(turns.is_empty() && work.is_empty()) {
+            self.asked_next_at = Some(now);
+        }
+        Some(Job {
+            asks_next,
+            batch,
+            turns,
+            work,
+            turns_news: self.turns.news,
+            work_news: self.work.news,
+            others,
+        })
     }
 
     fn wake_at(&self) -> Option<Instant> {

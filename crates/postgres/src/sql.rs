@@ -63,7 +63,7 @@ statements!(
     lock_migrations,
     newest_execution,
     orphan_of,
-    outcome,
+    outcomes,
     parent_of,
     prune,
     prune_candidates,

@@ -53,22 +53,25 @@ pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<Done, Failed>
     let secrets = |count: usize| -> Vec<Vec<u8>> {
         (0..count).map(|_| shared.config.entropy.next_u128().to_be_bytes().to_vec()).collect()
     };
-    let turns: Vec<TurnColumns> =
-        job.turns.iter().map(|group| TurnColumns::of(&group[0].ask, secrets(group.len()))).collect();
+    let turns: Vec<TurnColumns> = job
+        .turns
+        .iter()
+        .map(|group| TurnColumns::of(&group[0].ask, secrets(group.len()), job.asks_next))
+        .collect();
     let work_asks: Vec<WorkAskColumns> = job
         .work
         .iter()
         .map(|group| {
             let slots: Vec<&WorkAsk> = slots(group).map(|waiter| &group[waiter].ask).collect();
             let secrets = secrets(slots.len());
-            WorkAskColumns::of(&group[0].ask, &slots, secrets)
+            WorkAskColumns::of(&group[0].ask, &slots, secrets, job.asks_next)
         })
         .collect();
     let ended = if job.others.watches { bounded(job.batch.ends()) } else { Vec::new() };
     let Others { turns: tells_turns, work: tells_work, .. } = job.others;
     let (channel, sender) = (db.schema.channel(), &shared.id);
 
-    let client = db.connection().await.map_err(undone)?;
+    let client = db.lane().await.map_err(undone)?;
     db.counters.round_trips.add(1);
     let mut calls: Vec<(Slot, Call<'_>)> = Vec::new();
     let client: &Client = &client;

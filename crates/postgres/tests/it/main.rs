@@ -3,6 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod factory;
+mod failing;
+mod interleaving;
+mod listening;
+mod opening;
+mod support;
 
 /// Every validation on a real server, each in a schema of its own.
 mod contract {

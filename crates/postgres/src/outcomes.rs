@@ -1,0 +1,59 @@
+//! Reading how instances stand, many at once: every waiting client asks for one, and most ask at the same time.
+
+use crate::history;
+use crate::request::Reply;
+use crate::shared::Shared;
+use outlast_provider::InstanceOutcome;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
+
+/// Most instances in one read.
+const MOST: usize = 256;
+
+/// An instance that somebody asks about.
+type Question = (String, Reply<Option<InstanceOutcome>>);
+
+/// Questions that wait for the next read.
+#[derive(Default)]
+pub(crate) struct Outcomes {
+    waiting: Mutex<Vec<Question>>,
+    wake: Notify,
+}
+
+impl Outcomes {
+    pub(crate) fn ask(&self, instance: &str, reply: Reply<Option<InstanceOutcome>>) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push((instance.to_string(), reply));
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    fn take(&self) -> Vec<Question> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = waiting.len().min(MOST);
+        let rest = waiting.split_off(most);
+        std::mem::replace(&mut *waiting, rest)
+    }
+}
+
+/// Answers questions until the store is closed. While one read is on its way, questions gather for the next.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    loop {
+        let questions = shared.outcomes.take();
+        if questions.is_empty() {
+            if shared.is_closed() {
+                return;
+            }
+            shared.outcomes.wake.notified().await;
+            tokio::task::yield_now().await;
+            continue;
+        }
+        let instances: Vec<&str> = questions.iter().map(|(instance, _)| instance.as_str()).collect();
+        let read = history::outcomes(&shared.db, &instances).await;
+        for (instance, reply) in questions {
+            reply.send(read.as_ref().map(|found| found.get(&instance).cloned()));
+        }
+    }
+}

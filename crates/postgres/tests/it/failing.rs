@@ -1,0 +1,155 @@
+//! Servers that cannot be reached, refuse, or go away: clear errors without secrets, and recovery without a restart.
+
+use crate::factory::{fresh_config, fresh_name, raw, server_url};
+use crate::support::*;
+use outlast_postgres::{PostgresError, PostgresProvider, ProviderConfig};
+use outlast_provider::{Provider, ProviderAdmin};
+use std::sync::Arc;
+use std::time::Duration;
+
+async fn refusal(url: &str) -> PostgresError {
+    let mut config = ProviderConfig::url(url).schema(fresh_name("t"));
+    config.acquire_timeout = Duration::from_secs(5);
+    PostgresProvider::new_with_config(config).await.unwrap_err()
+}
+
+/// What must not show up anywhere.
+const SECRET: &str = "s3cret-of-nobody";
+
+fn tells_no_secret(error: &PostgresError) {
+    let shown = format!("{error} {error:?}");
+    assert!(!shown.contains(SECRET), "{shown}");
+}
+
+#[tokio::test]
+async fn a_login_that_is_refused_says_so_and_is_not_tried_again() {
+    let role = fresh_name("r");
+    execute(&format!("CREATE ROLE {role} LOGIN PASSWORD 'right'")).await;
+    let wrong_password = refusal(&url_as(&role, SECRET)).await;
+    let unknown_user = refusal(&url_as("nobody_at_all", SECRET)).await;
+    let (server, _) = server_url().rsplit_once('/').map(|(a, b)| (a.to_string(), b.to_string())).unwrap();
+    let no_database = refusal(&format!("{server}/no_such_database")).await;
+    for (error, code) in [(wrong_password, "28P01"), (unknown_user, "28P01"), (no_database, "3D000")] {
+        assert!(matches!(&error, PostgresError::Login { code: found, .. } if found == code), "{error}");
+        assert!(!error.is_retryable());
+        tells_no_secret(&error);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_may_come_back() {
+    for url in [
+        format!("postgres://u:{SECRET}@127.0.0.1:1/d"),
+        format!("postgres://u:{SECRET}@no-such-host.invalid/d"),
+    ] {
+        let error = refusal(&url).await;
+        assert!(matches!(error, PostgresError::Disconnected { .. }) && error.is_retryable(), "{error}");
+        tells_no_secret(&error);
+    }
+}
+
+#[tokio::test]
+async fn tls_is_as_strict_as_asked_for() {
+    let ca = std::env::var("OUTLAST_TEST_POSTGRES_CA").expect("`cargo xtask test` names the authority");
+    let other = std::env::var("OUTLAST_TEST_POSTGRES_OTHER_CA").expect("`cargo xtask test` names another");
+    let opened = async |option: &str| {
+        let config = ProviderConfig::url(url_with(option)).schema(fresh_name("t"));
+        let store = PostgresProvider::new_with_config(config).await?;
+        run(&store, "i").await;
+        Ok::<(), PostgresError>(())
+    };
+    for option in [
+        "sslmode=disable".to_string(),
+        "sslmode=prefer".to_string(),
+        "sslmode=require".to_string(),
+        format!("sslmode=verify-ca&sslrootcert={ca}"),
+        format!("sslmode=verify-full&sslrootcert={ca}"),
+    ] {
+        opened(&option).await.unwrap_or_else(|error| panic!("{option}: {error}"));
+    }
+    for option in [
+        format!("sslmode=verify-ca&sslrootcert={other}"),
+        format!("sslmode=verify-full&sslrootcert={other}"),
+        "sslmode=verify-full&sslrootcert=/no/such/file".to_string(),
+    ] {
+        let error = opened(&option).await.unwrap_err();
+        assert!(matches!(error, PostgresError::Tls { .. }), "{option}: {error}");
+        assert!(!error.is_retryable());
+    }
+}
+
+#[tokio::test]
+async fn connections_that_are_cut_heal() {
+    let name = fresh_name("victim");
+    let config = fresh_config().application_name(&name);
+    let store = Arc::new(PostgresProvider::new_with_config(config).await.unwrap());
+    for n in 0..5 {
+        run(&*store, &format!("before-{n}")).await;
+        let waiting = {
+            tokio::spawn({
+                let store = Arc::clone(&store);
+                async move { turn(&*store).await }
+            })
+        };
+        let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1";
+        raw().await.query_one(cut, &[&name]).await.unwrap();
+        // Whoever asks just then may be told, and asks again.
+        let instance = format!("after-{n}");
+        while let Err(error) = store.enqueue_for_orchestrator(start(&instance), None).await {
+            assert!(error.is_retryable(), "{error}");
+        }
+        let (item, token, _) = waiting.await.unwrap();
+        assert_eq!(item.instance, instance);
+        while let Err(error) = ack(&*store, &token, &instance).await {
+            assert!(error.is_retryable(), "{error}");
+        }
+    }
+    assert_eq!(store.list_instances().await.unwrap().len(), 10);
+}
+
+/// A renewal that fails is taken for a lost lease, so it is tried until the server is back.
+#[tokio::test]
+async fn a_renewal_survives_a_cut() {
+    let name = fresh_name("victim");
+    let config = fresh_config().application_name(&name).lanes(1);
+    let store = PostgresProvider::new_with_config(config).await.unwrap();
+    enqueue(&store, "i").await;
+    let (_, token, _) = turn(&store).await;
+    let meddler = raw().await;
+    for _ in 0..20 {
+        let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1";
+        let (_, renewed) = futures::future::join(
+            meddler.query_one(cut, &[&name]),
+            store.renew_orchestration_item_lock(&token, LONG),
+        )
+        .await;
+        renewed.unwrap();
+    }
+    ack(&store, &token, "i").await.unwrap();
+}
+
+#[tokio::test]
+async fn one_bad_member_hurts_no_other() {
+    let store = Arc::new(PostgresProvider::new_with_config(fresh_config().lanes(1)).await.unwrap());
+    let mut turns = Vec::new();
+    for n in 0..8 {
+        enqueue(&*store, &format!("i{n}")).await;
+        turns.push(turn(&*store).await);
+    }
+    // The event of one of them exists already.
+    store.append_with_execution("i3", 1, vec![started("i3")]).await.unwrap();
+    let commits = turns.iter().map(|(item, token, _)| ack(&*store, token, &item.instance));
+    let answers = futures::future::join_all(commits).await;
+    for ((item, token, _), answer) in turns.iter().zip(answers) {
+        match item.instance.as_str() {
+            "i3" => {
+                let error = answer.unwrap_err();
+                assert!(error.message.contains("event id 1 exists") && !error.is_retryable(), "{error}");
+                // Its lease is still there.
+                store.renew_orchestration_item_lock(token, LONG).await.unwrap();
+            }
+            _ => answer.unwrap(),
+        }
+    }
+    assert_eq!(store.list_instances().await.unwrap().len(), 7);
+}

@@ -1,0 +1,205 @@
+//! Two workers at one instance or activity, interleaved one by one: the first is stopped in the middle of its transaction,
+//! where it holds the lease's row; then the second does what it does; then the first goes on.
+//!
+//! The stop is a trigger in the schema of the test, which waits for a lock that the test holds: the shipped code is what runs.
+
+use crate::factory::{fresh_config, raw};
+use crate::support::*;
+use outlast_postgres::PostgresProvider;
+use outlast_provider::{Provider, ProviderError, TagFilter};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio_postgres::Client;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Op {
+    Fetch,
+    Renew,
+    Ack,
+    Abandon,
+}
+
+const OPS: [Op; 4] = [Op::Fetch, Op::Renew, Op::Ack, Op::Abandon];
+
+/// What the two are at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Turn,
+    Work,
+}
+
+impl Kind {
+    fn table(self) -> &'static str {
+        match self {
+            Self::Turn => "instance_locks",
+            Self::Work => "worker_queue",
+        }
+    }
+
+    async fn fetch(self, store: &PostgresProvider) -> Result<Option<String>, ProviderError> {
+        Ok(match self {
+            Self::Turn => store.fetch_orchestration_item(LONG, NO_WAIT, None).await?.map(|turn| turn.1),
+            Self::Work => {
+                store.fetch_work_item(LONG, NO_WAIT, None, &TagFilter::DefaultOnly).await?.map(|work| work.1)
+            }
+        })
+    }
+
+    /// What a worker does with its token; a token for what it fetched, nothing for the rest.
+    async fn act(
+        self,
+        op: Op,
+        store: &PostgresProvider,
+        token: &str,
+    ) -> Result<Option<String>, ProviderError> {
+        match (op, self) {
+            (Op::Fetch, _) => return self.fetch(store).await,
+            (Op::Renew, Self::Turn) => store.renew_orchestration_item_lock(token, LONG).await?,
+            (Op::Ack, Self::Turn) => ack(store, token, "i").await?,
+            (Op::Abandon, Self::Turn) => store.abandon_orchestration_item(token, None, false).await?,
+            (Op::Renew, Self::Work) => store.renew_work_item_lock(token, LONG).await?,
+            (Op::Ack, Self::Work) => store.ack_work_item(token, Some(completed("i", 2))).await?,
+            (Op::Abandon, Self::Work) => store.abandon_work_item(token, None, false).await?,
+        }
+        Ok(None)
+    }
+
+    /// How often it was done, by what is stored.
+    async fn done(self, client: &Client, schema: &str) -> i64 {
+        let sql = match self {
+            Self::Turn => format!("SELECT count(*) FROM {schema}.history"),
+            Self::Work => format!("SELECT count(*) FROM {schema}.orchestrator_queue"),
+        };
+        client.query_one(&sql, &[]).await.unwrap().get(0)
+    }
+}
+
+/// What a worker does, on its way.
+type Task = JoinHandle<Result<Option<String>, ProviderError>>;
+
+/// A trigger that stops the first worker after it has changed the row of the lease.
+fn stop(schema: &str, table: &str) -> String {
+    format!(
+        "CREATE FUNCTION {schema}.stop() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN
+             IF current_setting('application_name') = 'first' THEN
+                 PERFORM pg_advisory_xact_lock_shared(hashtext('{schema}'));
+             END IF;
+             RETURN NULL;
+         END $$;
+         CREATE TRIGGER stop AFTER INSERT OR UPDATE OR DELETE ON {schema}.{table}
+         FOR EACH STATEMENT EXECUTE FUNCTION {schema}.stop()"
+    )
+}
+
+async fn interleave(kind: Kind, first: Op, second: Op) {
+    let what = format!("{kind:?}: {first:?} stopped, then {second:?}");
+    let config = fresh_config();
+    let schema = config.schema_name.clone().unwrap();
+    let open = async |name: &str| {
+        let config = config.clone().application_name(name).listen(false);
+        Arc::new(PostgresProvider::new_with_config(config).await.unwrap())
+    };
+    let (one, other) = (open("first").await, open("second").await);
+    match kind {
+        Kind::Turn => enqueue(&*one, "i").await,
+        Kind::Work => one.enqueue_for_worker(activity("i", 2)).await.unwrap(),
+    }
+    let token = kind.fetch(&other).await.unwrap().expect("it is ready");
+    let meddler = raw().await;
+    if first == Op::Fetch {
+        // There is something to fetch only if the lease is over; the second still has its token.
+        let over = format!("UPDATE {schema}.{} SET locked_until = 1", kind.table());
+        meddler.execute(&over, &[]).await.unwrap();
+    }
+    meddler.batch_execute(&stop(&schema, kind.table())).await.unwrap();
+    let gate = format!("hashtext('{schema}')");
+    meddler.execute(&format!("SELECT pg_advisory_lock({gate})"), &[]).await.unwrap();
+
+    let started = |store: &Arc<PostgresProvider>, op: Op| -> Task {
+        let (store, token) = (Arc::clone(store), token.clone());
+        tokio::spawn(async move { kind.act(op, &store, &token).await })
+    };
+    let stopped = started(&one, first);
+    let waits = |name: &str| {
+        format!(
+            "SELECT EXISTS (SELECT 1 FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid
+             WHERE NOT l.granted AND a.application_name = '{name}' AND a.query LIKE '%{schema}%')"
+        )
+    };
+    until(&meddler, &waits("first")).await;
+    let after = started(&other, second);
+    // It ends by itself, or waits for the first.
+    let blocked = async {
+        while !after.is_finished() {
+            if meddler.query_one(&waits("second"), &[]).await.unwrap().get::<_, bool>(0) {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, blocked).await.unwrap_or_else(|_| panic!("{what}: the second hangs"));
+    meddler.execute(&format!("SELECT pg_advisory_unlock({gate})"), &[]).await.unwrap();
+    let finish = async |task: Task| tokio::time::timeout(PATIENCE, task).await.expect("it ends").unwrap();
+    let (stopped, after) = (finish(stopped).await, finish(after).await);
+
+    // What the first did counts, since it was there first; the second meets what is left.
+    assert!(stopped.is_ok(), "{what}: {stopped:?}");
+    let second_succeeds = match (first, second) {
+        // Nothing is left of the lease, and of what it was for, or it belongs to the first.
+        (Op::Fetch, Op::Renew | Op::Ack | Op::Abandon) => false,
+        (Op::Ack | Op::Abandon, Op::Renew | Op::Ack | Op::Abandon) => false,
+        (Op::Renew, _) | (_, Op::Fetch) => true,
+    };
+    assert_eq!(after.is_ok(), second_succeeds, "{what}: {after:?}");
+    if let Err(error) = &after {
+        assert!(!error.is_retryable() && error.message.contains("Invalid lock token"), "{what}: {error}");
+    }
+    for store in [&one, &other] {
+        assert_eq!((store.stats().conflicts, store.stats().alone), (0, 0), "{what}");
+    }
+    let fetched: Vec<String> =
+        [&stopped, &after].into_iter().filter_map(|done| done.clone().ok().flatten()).collect();
+    assert!(fetched.len() <= 1, "{what}: leased twice");
+    let acked = [(first, &stopped), (second, &after)]
+        .iter()
+        .filter(|(op, done)| *op == Op::Ack && done.is_ok())
+        .count();
+    assert_eq!(kind.done(&meddler, &schema).await, i64::try_from(acked).unwrap(), "{what}");
+
+    // Whatever happened, it is done once in the end.
+    meddler.batch_execute(&format!("DROP FUNCTION {schema}.stop() CASCADE")).await.unwrap();
+    if acked == 0 {
+        let is_held = matches!((first, second), (Op::Renew, Op::Renew | Op::Fetch));
+        let holder = match fetched.first() {
+            Some(token) => token.clone(),
+            None if is_held => token.clone(),
+            None => tokio::time::timeout(Duration::from_secs(5), kind.fetch(&one))
+                .await
+                .unwrap()
+                .unwrap()
+                .unwrap_or_else(|| panic!("{what}: it is lost")),
+        };
+        kind.act(Op::Ack, &one, &holder).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+    }
+    assert_eq!(kind.done(&meddler, &schema).await, 1, "{what}");
+    assert_eq!(kind.fetch(&other).await.unwrap(), None, "{what}");
+}
+
+#[tokio::test]
+async fn all_pairs_at_a_turn() {
+    for first in OPS {
+        for second in OPS {
+            interleave(Kind::Turn, first, second).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn all_pairs_at_an_activity() {
+    for first in OPS {
+        for second in OPS {
+            interleave(Kind::Work, first, second).await;
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Two processes, played by two store objects on one schema.
+
+use crate::factory::{fresh_config, fresh_name, raw};
+use crate::support::*;
+use outlast_postgres::{PostgresProvider, ProviderConfig};
+use outlast_provider::{Interest, Provider};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::{JoinHandle, yield_now};
+
+/// Polls so seldom that only what is heard can be fast.
+fn deaf_to_time(name: &str) -> ProviderConfig {
+    let mut config = fresh_config().application_name(name);
+    config.idle_poll_interval = Duration::from_secs(600);
+    config
+}
+
+async fn open(config: &ProviderConfig) -> Arc<PostgresProvider> {
+    Arc::new(PostgresProvider::new_with_config(config.clone()).await.unwrap())
+}
+
+/// A fetch that waits, and that other processes know of.
+async fn parked(store: &Arc<PostgresProvider>, schema: &str, column: &str) -> JoinHandle<String> {
+    let own = Arc::clone(store);
+    let is_work = column == "work";
+    let fetch = tokio::spawn(async move {
+        match is_work {
+            true => work(&*own).await.1,
+            false => turn(&*own).await.1,
+        }
+    });
+    until(&raw().await, &format!("SELECT coalesce(bool_or({column}), false) FROM {schema}.listeners")).await;
+    fetch
+}
+
+#[tokio::test]
+async fn what_one_commits_wakes_a_fetch_of_the_other() {
+    let config = deaf_to_time("hears");
+    let schema = config.schema_name.clone().unwrap();
+    let [here, there] = [open(&config).await, open(&config).await];
+    let waiting = parked(&there, &schema, "turns").await;
+    enqueue(&*here, "i").await;
+    let token = waiting.await.unwrap();
+    ack(&*there, &token, "i").await.unwrap();
+    let waiting = parked(&there, &schema, "work").await;
+    here.enqueue_for_worker(activity("i", 2)).await.unwrap();
+    let token = waiting.await.unwrap();
+    there.ack_work_item(&token, None).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_end_of_an_instance_is_heard() {
+    let config = deaf_to_time("hears");
+    let schema = config.schema_name.clone().unwrap();
+    let [here, there] = [open(&config).await, open(&config).await];
+    let watch = there.watch_instance("i", Interest::Ended).unwrap();
+    until(&raw().await, &format!("SELECT coalesce(bool_or(watches), false) FROM {schema}.listeners")).await;
+    run(&*here, "i").await;
+    tokio::time::timeout(PATIENCE, watch).await.expect("it is heard");
+}
+
+#[tokio::test]
+async fn nobody_is_told_while_nobody_waits() {
+    let config = deaf_to_time("hears");
+    let [here, there] = [open(&config).await, open(&config).await];
+    for n in 0..20 {
+        run(&*here, &format!("i{n}")).await;
+    }
+    assert_eq!(there.stats().heard, 0);
+    assert_eq!(there.stats().fetched, 0);
+}
+
+#[tokio::test]
+async fn one_of_many_idle_processes_is_told() {
+    const WORKERS: usize = 16;
+    let config = deaf_to_time("herd").pool_size(2);
+    let schema = config.schema_name.clone().unwrap();
+    let here = open(&config).await;
+    let mut herd = Vec::new();
+    for _ in 0..WORKERS {
+        let store = open(&config).await;
+        let own = Arc::clone(&store);
+        let fetch = tokio::spawn(async move { own.fetch_orchestration_item(LONG, LONG, None).await });
+        herd.push((store, fetch));
+    }
+    let all = format!("SELECT count(*) FILTER (WHERE turns) = {WORKERS} FROM {schema}.listeners");
+    until(&raw().await, &all).await;
+    let looks = || herd.iter().map(|(store, _)| store.stats().looks).sum::<u64>();
+    let heard = || herd.iter().map(|(store, _)| store.stats().heard).sum::<u64>();
+    // The looks that entering caused are over when nobody looks any more for a while.
+    let mut before = looks();
+    until(&raw().await, "SELECT pg_sleep(0.3) IS NOT NULL").await;
+    while looks() != before {
+        before = looks();
+        until(&raw().await, "SELECT pg_sleep(0.3) IS NOT NULL").await;
+    }
+    for n in 0..5 {
+        enqueue(&*here, &format!("i{n}")).await;
+    }
+    let served = async {
+        while herd.iter().map(|(store, _)| store.stats().fetched).sum::<u64>() < 5 {
+            yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, served).await.expect("all are served");
+    assert!(heard() <= 5, "told {} times of 5 messages", heard());
+    assert!(looks() - before <= 20, "{} looks for 5 messages by {WORKERS} workers", looks() - before);
+    herd.iter().for_each(|(_, fetch)| fetch.abort());
+}
+
+#[tokio::test]
+async fn without_a_listener_fetches_poll() {
+    let mut config = fresh_config().listen(false);
+    config.poll_interval = Duration::from_millis(20);
+    let [here, there] = [open(&config).await, open(&config).await];
+    let own = Arc::clone(&there);
+    let waiting = tokio::spawn(async move { turn(&*own).await.1 });
+    while there.stats().looks < 2 {
+        yield_now().await;
+    }
+    enqueue(&*here, "i").await;
+    ack(&*there, &waiting.await.unwrap(), "i").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_listener_that_is_cut_off_comes_back() {
+    let name = fresh_name("listener");
+    let config = deaf_to_time(&name);
+    let schema = config.schema_name.clone().unwrap();
+    let there = open(&config).await;
+    let here = open(&config.clone().application_name("other")).await;
+    let waiting = parked(&there, &schema, "turns").await;
+    let meddler = raw().await;
+    let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1";
+    meddler.query_one(cut, &[&name]).await.unwrap();
+    meddler.execute(&format!("DELETE FROM {schema}.listeners"), &[]).await.unwrap();
+    // It polls meanwhile, and enters again what it waits for.
+    until(&meddler, &format!("SELECT coalesce(bool_or(turns), false) FROM {schema}.listeners")).await;
+    enqueue(&*here, "i").await;
+    ack(&*there, &waiting.await.unwrap(), "i").await.unwrap();
+}

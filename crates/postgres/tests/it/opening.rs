@@ -1,0 +1,139 @@
+//! Opening a store: migrations, policies, roles, names.
+
+use crate::factory::{fresh_config, fresh_name, raw, server_url};
+use crate::support::*;
+use outlast_postgres::{MigrationPolicy, PostgresError, PostgresProvider, ProviderConfig};
+use outlast_provider::ProviderAdmin;
+
+async fn open(config: &ProviderConfig) -> Result<PostgresProvider, PostgresError> {
+    PostgresProvider::new_with_config(config.clone()).await
+}
+
+fn schema(config: &ProviderConfig) -> String {
+    config.schema_name.clone().unwrap()
+}
+
+#[tokio::test]
+async fn ten_that_open_at_once_make_one_store() {
+    let config = fresh_config().pool_size(2);
+    let opened = futures::future::join_all((0..10).map(|_| open(&config))).await;
+    let stores: Vec<PostgresProvider> = opened.into_iter().map(Result::unwrap).collect();
+    run(&stores[3], "i").await;
+    assert_eq!(stores[7].list_instances().await.unwrap(), ["i"]);
+    let applied = format!("SELECT count(*) FROM {}.outlast_migrations", schema(&config));
+    assert_eq!(raw().await.query_one(&applied, &[]).await.unwrap().get::<_, i64>(0), 2);
+}
+
+#[tokio::test]
+async fn a_ledger_that_is_not_ours_to_continue_is_refused() {
+    let cases = [
+        ("INSERT INTO {}.outlast_migrations VALUES (99, 'later', 'x')", "schema version 99"),
+        ("UPDATE {}.outlast_migrations SET checksum = 'x' WHERE version = 2", "another text"),
+        ("DELETE FROM {}.outlast_migrations WHERE version = 1", "found version 2 where 1 belongs"),
+        ("DELETE FROM {}.outlast_migrations", "version 1 (tables) is missing"),
+    ];
+    for (damage, expected) in cases {
+        let config = fresh_config();
+        run(&open(&config).await.unwrap(), "i").await;
+        execute(&damage.replace("{}", &schema(&config))).await;
+        for policy in [MigrationPolicy::ApplyAll, MigrationPolicy::VerifyOnly] {
+            let refusal = open(&config.clone().migrations(policy)).await.unwrap_err();
+            assert!(matches!(refusal, PostgresError::Schema { .. }), "{refusal}");
+            assert!(refusal.to_string().contains(expected) && !refusal.is_retryable(), "{refusal}");
+        }
+        let rows = format!("SELECT count(*) FROM {}.instances", schema(&config));
+        assert_eq!(raw().await.query_one(&rows, &[]).await.unwrap().get::<_, i64>(0), 1, "left untouched");
+    }
+}
+
+#[tokio::test]
+async fn tables_of_somebody_else_are_left_alone() {
+    let config = fresh_config();
+    let name = schema(&config);
+    execute(&format!("CREATE SCHEMA {name}; CREATE TABLE {name}.history (x integer)")).await;
+    let refusal = open(&config).await.unwrap_err();
+    assert!(
+        matches!(&refusal, PostgresError::Foreign { found, .. } if found.contains("history")),
+        "{refusal}"
+    );
+    // Others do not disturb.
+    execute(&format!("DROP TABLE {name}.history; CREATE TABLE {name}.orders (x integer)")).await;
+    run(&open(&config).await.unwrap(), "i").await;
+}
+
+#[tokio::test]
+async fn verifying_creates_nothing() {
+    let config = fresh_config().migrations(MigrationPolicy::VerifyOnly);
+    let refusal = open(&config).await.unwrap_err();
+    assert!(matches!(refusal, PostgresError::Schema { .. }), "{refusal}");
+    let exists = format!("SELECT count(*) FROM pg_namespace WHERE nspname = '{}'", schema(&config));
+    assert_eq!(raw().await.query_one(&exists, &[]).await.unwrap().get::<_, i64>(0), 0);
+    drop(open(&config.clone().migrations(MigrationPolicy::ApplyAll)).await.unwrap());
+    run(&open(&config).await.unwrap(), "i").await;
+}
+
+#[tokio::test]
+async fn a_role_that_may_only_change_rows_is_enough() {
+    let config = fresh_config();
+    let (schema, role) = (schema(&config), fresh_name("worker"));
+    drop(open(&config).await.unwrap());
+    execute(&format!("CREATE ROLE {role} LOGIN PASSWORD 'w'; GRANT USAGE ON SCHEMA {schema} TO {role}"))
+        .await;
+    let mut as_worker = ProviderConfig::url(url_as(&role, "w")).schema(&schema);
+    let denied = open(&as_worker).await.unwrap_err();
+    assert!(matches!(denied, PostgresError::Denied { .. }) && !denied.is_retryable(), "{denied}");
+    execute(&format!(
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role};
+         REVOKE INSERT, UPDATE, DELETE ON {schema}.outlast_migrations FROM {role}"
+    ))
+    .await;
+    for policy in [MigrationPolicy::ApplyAll, MigrationPolicy::VerifyOnly] {
+        as_worker.migration_policy = policy;
+        let store = open(&as_worker).await.unwrap();
+        run(&store, "i").await;
+        store.delete_instance("i", false).await.unwrap();
+    }
+    // It cannot make a store of its own.
+    let elsewhere = ProviderConfig::url(url_as(&role, "w")).schema(fresh_name("t"));
+    let denied = open(&elsewhere).await.unwrap_err();
+    assert!(matches!(denied, PostgresError::Denied { .. }), "{denied}");
+}
+
+#[tokio::test]
+async fn names_that_are_not_plain_are_refused_before_anything_is_asked() {
+    for name in ["a\"; DROP SCHEMA public CASCADE; --", "", "pg_toast", "a b", &"x".repeat(64)] {
+        let refusal =
+            PostgresProvider::new_with_schema("postgres://nobody@nowhere.invalid/x", Some(name)).await;
+        let refusal = refusal.unwrap_err();
+        assert!(matches!(refusal, PostgresError::InvalidSchema { .. }), "{name}: {refusal}");
+    }
+}
+
+#[tokio::test]
+async fn letters_of_a_name_keep_their_case() {
+    let name = fresh_name("Mixed");
+    let store = PostgresProvider::new_with_schema(&server_url(), Some(&name)).await.unwrap();
+    run(&store, "i").await;
+    assert_eq!(store.schema_name(), name);
+    store.initialize_schema().await.unwrap();
+    store.cleanup_schema().await.unwrap();
+    let exists = "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)";
+    assert!(!raw().await.query_one(exists, &[&name]).await.unwrap().get::<_, bool>(0));
+}
+
+/// The schema that others use too keeps what is theirs. In a database of its own: other tests may use it as well.
+#[tokio::test]
+async fn the_public_schema_stays_when_its_store_goes() {
+    let database = fresh_name("d");
+    execute(&format!("CREATE DATABASE {database}")).await;
+    let url = server_url();
+    let (server, _) = url.rsplit_once('/').expect("a URL with a database");
+    let store = PostgresProvider::new(&format!("{server}/{database}")).await.unwrap();
+    assert_eq!(store.schema_name(), "public");
+    run(&store, "i").await;
+    store.cleanup_schema().await.unwrap();
+    drop(store);
+    let again = PostgresProvider::new(&format!("{server}/{database}")).await.unwrap();
+    assert!(again.list_instances().await.unwrap().is_empty());
+    run(&again, "i").await;
+}

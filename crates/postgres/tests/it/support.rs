@@ -1,0 +1,131 @@
+//! What the tests of this store are written with.
+
+use crate::factory::{raw, server_url};
+use outlast_model::{Event, EventKind, WorkItem};
+use outlast_provider::{ExecutionMetadata, OrchestrationItem, Provider, ProviderError, TagFilter};
+use std::time::Duration;
+use tokio_postgres::Client;
+
+pub(crate) const NO_WAIT: Duration = Duration::ZERO;
+/// A lease that no test outlives.
+pub(crate) const LONG: Duration = Duration::from_secs(600);
+/// How long a fetch waits that must be answered.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The server's URL with another user and password.
+pub(crate) fn url_as(user: &str, password: &str) -> String {
+    let url = server_url();
+    let (scheme, rest) = url.split_once("://").expect("a URL");
+    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+    format!("{scheme}://{user}:{password}@{place}")
+}
+
+/// The server's URL with one more option.
+pub(crate) fn url_with(option: &str) -> String {
+    let url = server_url();
+    let joint = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{joint}{option}")
+}
+
+/// Asks the server until it says yes.
+pub(crate) async fn until(client: &Client, question: &str) {
+    let asked = async {
+        while !client.query_one(question, &[]).await.unwrap().get::<_, bool>(0) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("never: {question}"));
+}
+
+pub(crate) async fn execute(sql: &str) {
+    raw().await.batch_execute(sql).await.unwrap();
+}
+
+pub(crate) fn start(instance: &str) -> WorkItem {
+    WorkItem::StartOrchestration {
+        instance: instance.to_string(),
+        orchestration: "Orch".to_string(),
+        input: "{}".to_string(),
+        version: Some("1.0.0".to_string()),
+        parent_instance: None,
+        parent_id: None,
+        parent_execution_id: None,
+        execution_id: 1,
+    }
+}
+
+pub(crate) fn activity(instance: &str, id: u64) -> WorkItem {
+    WorkItem::ActivityExecute {
+        instance: instance.to_string(),
+        execution_id: 1,
+        id,
+        name: "Activity".to_string(),
+        input: "input".to_string(),
+        session_id: None,
+        tag: None,
+    }
+}
+
+pub(crate) fn completed(instance: &str, id: u64) -> WorkItem {
+    WorkItem::ActivityCompleted {
+        instance: instance.to_string(),
+        execution_id: 1,
+        id,
+        result: "done".to_string(),
+    }
+}
+
+pub(crate) fn started(instance: &str) -> Event {
+    let kind = EventKind::OrchestrationStarted {
+        name: "Orch".to_string(),
+        version: "1.0.0".to_string(),
+        input: "{}".to_string(),
+        parent_instance: None,
+        parent_id: None,
+        parent_execution_id: None,
+        carry_forward_events: None,
+        initial_custom_status: None,
+    };
+    Event::at(7, 1, instance, 1, None, kind)
+}
+
+/// What a first turn says about its execution.
+pub(crate) fn named() -> ExecutionMetadata {
+    ExecutionMetadata {
+        orchestration_name: Some("Orch".to_string()),
+        orchestration_version: Some("1.0.0".to_string()),
+        ..ExecutionMetadata::default()
+    }
+}
+
+/// What an only turn says about its execution.
+pub(crate) fn ended() -> ExecutionMetadata {
+    ExecutionMetadata { status: Some("Completed".to_string()), output: Some("out".to_string()), ..named() }
+}
+
+pub(crate) async fn enqueue(provider: &dyn Provider, instance: &str) {
+    provider.enqueue_for_orchestrator(start(instance), None).await.unwrap();
+}
+
+/// A turn that must come while the fetch waits.
+pub(crate) async fn turn(provider: &dyn Provider) -> (OrchestrationItem, String, u32) {
+    provider.fetch_orchestration_item(LONG, PATIENCE, None).await.unwrap().expect("a turn is ready")
+}
+
+/// An activity that must come while the fetch waits.
+pub(crate) async fn work(provider: &dyn Provider) -> (WorkItem, String, u32) {
+    let fetched = provider.fetch_work_item(LONG, PATIENCE, None, &TagFilter::DefaultOnly).await;
+    fetched.unwrap().expect("work is ready")
+}
+
+/// The first and only turn of an instance.
+pub(crate) async fn ack(provider: &dyn Provider, token: &str, instance: &str) -> Result<(), ProviderError> {
+    provider.ack_orchestration_item(token, 1, vec![started(instance)], vec![], vec![], ended(), vec![]).await
+}
+
+/// An instance from its start to its end.
+pub(crate) async fn run(provider: &dyn Provider, instance: &str) {
+    enqueue(provider, instance).await;
+    let (item, token, _) = turn(provider).await;
+    ack(provider, &token, &item.instance).await.unwrap();
+}
