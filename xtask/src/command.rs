@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use crate::{bench, chaos, fuzz, mutants, scoreboard, sim, test, tidy};
+use crate::{bench, chaos, fuzz, mutants, postgres, scoreboard, sim, test, tidy};
 
 /// One row of `cargo xtask help`.
 struct Command {
@@ -64,6 +64,13 @@ const COMMANDS: &[Command] = &[
         about: "run the fuzz targets, guided by coverage",
         details: fuzz::details,
         run: fuzz::run,
+    },
+    Command {
+        name: "postgres",
+        args: "[--no-tls] [-- COMMAND ..]",
+        about: "run a command with a private PostgreSQL",
+        details: postgres::details,
+        run: postgres::run,
     },
     Command {
         name: "bench",
@@ -151,6 +158,7 @@ mod tests {
             "sim --help",
             "chaos --help",
             "fuzz --help",
+            "postgres --help",
             "bench --help",
         ] {
             assert!(dispatch(&args(line)).is_ok(), "{line}");

@@ -9,6 +9,7 @@ mod installed;
 mod metadata;
 mod mutants;
 mod page;
+mod postgres;
 mod process;
 mod scoreboard;
 mod sim;

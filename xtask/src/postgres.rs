@@ -1,0 +1,96 @@
+//! `cargo xtask postgres`: a private PostgreSQL for one command, or for as long as somebody looks at it.
+
+mod certificates;
+mod cluster;
+mod keeper;
+mod programs;
+mod server_user;
+
+use std::io::{BufRead as _, stdin};
+use std::process::{Command, ExitCode};
+
+pub(crate) use self::cluster::{Cluster, Options};
+use crate::command::listing;
+use crate::process;
+
+pub(crate) fn details() -> String {
+    let options = listing([
+        ("--no-tls", "the server offers no TLS"),
+        ("-- COMMAND ..", "run this, then stop; without it, the server runs until Enter is pressed"),
+    ]);
+    let variables = listing(cluster::VARIABLES.iter().copied());
+    format!("{options}\nvariables that the command finds:\n{variables}")
+}
+
+pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
+    let call = Call::parse(args)?;
+    let cluster = Cluster::start(&Options { tls: call.tls, ..Options::default() })
+        .map_err(|reason| format!("there is no PostgreSQL: {reason}"))?;
+    match call.command.split_first() {
+        Some((program, args)) => {
+            let mut command = Command::new(program);
+            command.args(args).envs(cluster.variables());
+            let status = command
+                .status()
+                .map_err(|error| format!("`{}` could not be run: {error}", process::display(&command)))?;
+            Ok(status
+                .code()
+                .and_then(|code| u8::try_from(code).ok())
+                .map_or(ExitCode::FAILURE, ExitCode::from))
+        }
+        None => {
+            for (name, value) in cluster.variables() {
+                println!("export {name}='{value}'");
+            }
+            println!("Enter stops the server and removes it.");
+            // What is typed does not matter, and nor does the end of the input.
+            let _ = stdin().lock().read_line(&mut String::new());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct Call {
+    tls: bool,
+    command: Vec<String>,
+}
+
+impl Call {
+    fn parse(args: &[String]) -> Result<Self, String> {
+        let mut call = Self { tls: true, command: Vec::new() };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--no-tls" => call.tls = false,
+                "--" => call.command = args.by_ref().cloned().collect(),
+                _ => return Err(format!("postgres: unknown argument `{arg}`\n\n{}", details())),
+            }
+        }
+        Ok(call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Call, String> {
+        let args: Vec<String> = line.split_whitespace().map(str::to_string).collect();
+        Call::parse(&args)
+    }
+
+    #[test]
+    fn what_follows_the_dashes_is_the_command() {
+        let command = ["cargo", "test", "--", "--no-tls"].map(str::to_string).to_vec();
+        assert_eq!(parse("-- cargo test -- --no-tls"), Ok(Call { tls: true, command }));
+        let command = vec!["psql".to_string()];
+        assert_eq!(parse("--no-tls -- psql"), Ok(Call { tls: false, command }));
+        assert_eq!(parse(""), Ok(Call { tls: true, command: Vec::new() }));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        assert!(parse("cargo test").unwrap_err().contains("unknown argument `cargo`"));
+    }
+}

@@ -1,0 +1,203 @@
+//! A PostgreSQL of one's own: made, started, and removed at the end, whatever happens.
+
+use std::fs;
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::keeper::Keeper;
+use super::server_user::ServerUser;
+use super::{certificates, programs};
+
+/// What others are told about the server, and what it means.
+pub(crate) const VARIABLES: &[(&str, &str)] = &[
+    (URL, "the server, for a superuser: postgres://.."),
+    (CA, "the authority of its certificate, as a PEM file"),
+    (OTHER_CA, "an authority that did not sign it"),
+    (PROGRAMS, "the folder of pg_ctl and the like"),
+    (DATA, "the folder of its data; who owns it runs the server"),
+];
+
+pub(crate) const URL: &str = "OUTLAST_TEST_POSTGRES_URL";
+const CA: &str = "OUTLAST_TEST_POSTGRES_CA";
+const OTHER_CA: &str = "OUTLAST_TEST_POSTGRES_OTHER_CA";
+const PROGRAMS: &str = "OUTLAST_TEST_POSTGRES_BIN";
+const DATA: &str = "OUTLAST_TEST_POSTGRES_DATA";
+
+/// Another process may take the port that was free a moment ago.
+const TRIES: usize = 5;
+
+pub(crate) struct Options {
+    /// A certificate is made, and clients may ask for TLS.
+    pub(crate) tls: bool,
+    /// Where the data may be: the first of these that the server's user can reach.
+    pub(crate) within: Vec<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        // A folder of the caller's may be closed to the server; these are open to everybody.
+        let within = [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into()];
+        Self { tls: true, within: within.to_vec() }
+    }
+}
+
+/// A running server.
+pub(crate) struct Cluster {
+    port: u16,
+    password: String,
+    programs: PathBuf,
+    folder: PathBuf,
+    tls: bool,
+    _keeper: Keeper,
+}
+
+impl Cluster {
+    /// Starts a server with no data. The error says what is missing, and what to do about it.
+    pub(crate) fn start(options: &Options) -> Result<Self, String> {
+        let programs = programs::find()?;
+        let user = ServerUser::choose()?;
+        let password = secret()?;
+        let folder = user.folder(&options.within, &format!("outlast-postgres-{}", &secret()?[..12]))?;
+        // From here on there is something to remove.
+        let keeper = Keeper::start(user, &programs, &folder)?;
+        initialise(user, &programs, &folder, &password)?;
+        if options.tls {
+            certificates::write(user, &folder)?;
+        }
+        let port = start(user, &programs, &folder, options)?;
+        Ok(Self { port, password, programs, folder, tls: options.tls, _keeper: keeper })
+    }
+
+    /// The server as a superuser reaches it.
+    pub(crate) fn url(&self) -> String {
+        format!("postgres://postgres:{}@127.0.0.1:{}/postgres", self.password, self.port)
+    }
+
+    /// What [`VARIABLES`] promises.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
+        let file = |name: &str| self.folder.join(name).display().to_string();
+        let mut variables =
+            vec![(URL, self.url()), (PROGRAMS, self.programs.display().to_string()), (DATA, file("data"))];
+        if self.tls {
+            variables.extend([(CA, file("ca.crt")), (OTHER_CA, file("other-ca.crt"))]);
+        }
+        variables
+    }
+}
+
+fn initialise(user: ServerUser, programs: &Path, folder: &Path, password: &str) -> Result<(), String> {
+    let (data, file) = (folder.join("data"), folder.join("password"));
+    user.write(&file, password)?;
+    let mut initdb = user.command(programs.join("initdb"));
+    initdb.args(["--username=postgres", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]);
+    // The command waits for no sync: this cluster never outlives the machine.
+    initdb.arg("--no-sync").arg("--pwfile").arg(&file).arg("--pgdata").arg(&data);
+    finish(&mut initdb)?;
+    fs::remove_file(&file).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Starts the server; returns its port.
+fn start(user: ServerUser, programs: &Path, folder: &Path, options: &Options) -> Result<u16, String> {
+    let (data, log) = (folder.join("data"), folder.join("server.log"));
+    let file = data.join("postgresql.conf");
+    let standard = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let mut failure = String::new();
+    for _ in 0..TRIES {
+        let port = free_port().map_err(|error| format!("no port of the loopback is free: {error}"))?;
+        let text = format!("{standard}\n{}", configuration(port, folder, options.tls));
+        user.write(&file, &text)?;
+        let mut pg_ctl = user.command(programs.join("pg_ctl"));
+        pg_ctl.args(["start", "--wait", "--silent", "--log"]).arg(&log).arg("--pgdata").arg(&data);
+        // Not `finish`, which reads what is printed: the server keeps the pipe open for as long as it runs.
+        pg_ctl.stdout(Stdio::null()).stderr(Stdio::null());
+        if pg_ctl.status().is_ok_and(|status| status.success()) {
+            return Ok(port);
+        }
+        failure = fs::read_to_string(&log).unwrap_or_default();
+    }
+    Err(format!("the server does not start; it says:\n{}", failure.trim_end()))
+}
+
+/// What this server has otherwise than one that was just made. Nothing that makes it faster and less safe.
+fn configuration(port: u16, folder: &Path, tls: bool) -> String {
+    let mut lines = vec![
+        "listen_addresses = '127.0.0.1'".to_string(),
+        format!("port = {port}"),
+        format!("unix_socket_directories = '{}'", folder.display()),
+        "max_connections = 300".to_string(),
+        "fsync = on".to_string(),
+        "synchronous_commit = on".to_string(),
+        "full_page_writes = on".to_string(),
+    ];
+    if tls {
+        lines.push("ssl = on".to_string());
+        for (setting, name) in [("ssl_cert_file", "server.crt"), ("ssl_key_file", "server.key")] {
+            lines.push(format!("{setting} = '{}'", folder.join(name).display()));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// 128 bits that nobody can guess, as letters.
+fn secret() -> Result<String, String> {
+    let mut bytes = [0; 16];
+    let read = fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    read.map_err(|error| format!("/dev/urandom: {error}"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Runs a command to its end. If it fails, the error is what it said.
+pub(super) fn finish(command: &mut Command) -> Result<(), String> {
+    let call = crate::process::display(command);
+    let output = command.output().map_err(|error| format!("`{call}` could not be run: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr).trim_end().to_string();
+            Err(format!("`{call}` failed: {}\n{said}", output.status))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_is_private_and_keeps_what_it_acknowledges() {
+        let text = configuration(5433, Path::new("/x/folder"), false);
+        for line in [
+            "listen_addresses = '127.0.0.1'",
+            "port = 5433",
+            "unix_socket_directories = '/x/folder'",
+            "fsync = on",
+            "synchronous_commit = on",
+            "max_connections = 300",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in {text}");
+        }
+        assert!(!text.contains("ssl"), "{text}");
+        let text = configuration(5433, Path::new("/x/folder"), true);
+        assert!(text.contains("ssl = on\nssl_cert_file = '/x/folder/server.crt'\n"), "{text}");
+    }
+
+    #[test]
+    fn no_two_secrets_are_alike() {
+        let (one, other) = (secret().unwrap(), secret().unwrap());
+        assert_eq!(one.len(), 32);
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn a_command_that_fails_says_why() {
+        let error = finish(Command::new("sh").args(["-c", "echo why >&2; exit 3"])).unwrap_err();
+        assert!(error.contains("failed: exit status: 3\nwhy"), "{error}");
+        assert_eq!(finish(&mut Command::new("true")), Ok(()));
+    }
+}
