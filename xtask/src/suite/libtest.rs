@@ -1,14 +1,39 @@
 //! Suites that are many tests: `cargo test`, and what its output says.
 
+use std::process::Command;
+
 use super::{Outcome, Tally};
+use crate::postgres::{self, Cluster};
 use crate::process;
 
 pub(super) fn tests() -> Result<Outcome, String> {
-    // Tests wait for real time more than they compute, so they get more threads than there are cores.
-    let skipped = ["--skip", NEEDS_ROOT, "--skip", super::canary::TESTS];
-    let mut tally = cargo_test(&[ALL_TESTS, &["--", "--test-threads", "8"], &skipped].concat())?;
+    let cluster = Cluster::start(&postgres::Options::default());
+    let mut command = process::cargo(&test_args(&all_but_special(cluster.is_ok())));
+    if let Ok(cluster) = &cluster {
+        command.envs(cluster.variables());
+    }
+    let mut tally = count(command)?;
+    if let Err(reason) = cluster {
+        println!("tests with PostgreSQL were skipped: {reason}");
+        let first = reason.lines().next().unwrap_or_default();
+        tally.skip(1, &format!("set of tests that needs PostgreSQL: {first}"));
+    }
     refuse_none(&mut tally);
     Ok(Outcome::Ran(tally))
+}
+
+/// All tests that do not need a suite of their own.
+fn all_but_special(has_postgres: bool) -> Vec<&'static str> {
+    let mut args = ALL_TESTS.to_vec();
+    if !has_postgres {
+        args.extend(["--exclude", POSTGRES_PACKAGE]);
+    }
+    // Tests wait for real time more than they compute, so they get more threads than there are cores.
+    args.extend(["--", "--test-threads", "8", "--skip", NEEDS_ROOT, "--skip", super::canary::TESTS]);
+    if !has_postgres {
+        args.extend(["--skip", NEEDS_POSTGRES]);
+    }
+    args
 }
 
 /// Tests that mount a file system of their own.
@@ -36,13 +61,24 @@ const ALL_TESTS: &[&str] = &["--workspace", "--all-features", "--lib", "--bins",
 /// A module with this name holds tests that only root can run.
 const NEEDS_ROOT: &str = "needs_root::";
 
+/// A module with this name holds tests that need a PostgreSQL. All of this package do.
+const NEEDS_POSTGRES: &str = "needs_postgres::";
+const POSTGRES_PACKAGE: &str = "outlast-postgres";
+
 pub(super) fn doc_tests() -> Result<Outcome, String> {
     cargo_test(&["--workspace", "--all-features", "--doc"]).map(Outcome::Ran)
 }
 
 fn cargo_test(args: &[&str]) -> Result<Tally, String> {
+    count(process::cargo(&test_args(args)))
+}
+
+fn test_args<'a>(args: &[&'a str]) -> Vec<&'a str> {
     // Without --no-fail-fast the first red binary would hide the counts of those behind it.
-    let command = process::cargo(&[&["test", "--no-fail-fast"], args].concat());
+    [&["test", "--no-fail-fast"], args].concat()
+}
+
+fn count(command: Command) -> Result<Tally, String> {
     let mut output = Output::default();
     let status = process::stream(command, |line| output.line(line))?;
     Ok(output.finish(status.success()))
@@ -122,6 +158,16 @@ mod tests {
         let mut parser = Output::default();
         output.lines().for_each(|line| parser.line(line));
         parser.finish(success)
+    }
+
+    #[test]
+    fn without_postgres_its_tests_are_left_out() {
+        let with = all_but_special(true).join(" ");
+        assert!(!with.contains("postgres"), "{with}");
+        let without = all_but_special(false).join(" ");
+        let (cargo, tests) = without.split_once(" -- ").unwrap();
+        assert!(cargo.ends_with("--exclude outlast-postgres"), "{cargo}");
+        assert!(tests.ends_with("--skip needs_postgres::"), "{tests}");
     }
 
     #[test]
