@@ -1,9 +1,8 @@
 //! Many orchestrations that wait for a timer: what they cost while nothing happens, and whether others feel them.
 
 use super::hello::{Run, one_by_one};
-use super::usage;
 use super::world::World;
-use crate::measure::{Args, Outcome, ms, percentile};
+use crate::measure::{Args, Outcome, ms, percentile, usage};
 use std::time::{Duration, Instant};
 
 const MB: f64 = 1e6;

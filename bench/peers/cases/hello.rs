@@ -1,8 +1,7 @@
 //! Orchestrations of one activity.
 
-use super::tally::Tally;
 use super::world::{World, greeting, instance, start, wait};
-use crate::measure::{Args, Outcome, ms, percentile};
+use crate::measure::{Args, Outcome, Tally, ms, percentile};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -23,9 +22,9 @@ pub(super) async fn sweep(world: &World, args: &Args) -> Result<Outcome, String>
 async fn drain(world: &World, args: &Args, metric: &str) -> Result<Outcome, String> {
     let count = args.number("--count", 400)?;
     let mut outcome = Outcome::new(world.durability, count);
-    let tally = Tally::begin(world);
+    let tally = Tally::begin((world.counts)());
     let time = world.backlog("Hello", count).await;
-    tally.end(world, &mut outcome, count, "per orchestration");
+    tally.end((world.counts)(), &mut outcome, count, "per orchestration");
     world.census(&mut outcome, greeting).await;
     outcome.figure(metric, outcome.completed as f64 / time.as_secs_f64(), PER_SECOND);
     Ok(outcome)
@@ -67,10 +66,10 @@ pub(super) async fn closed(world: &World, args: &Args) -> Result<Outcome, String
 
 pub(super) async fn idle(world: &World, args: &Args) -> Result<Outcome, String> {
     let count = args.number("--count", 50)?;
-    let tally = Tally::begin(world);
+    let tally = Tally::begin((world.counts)());
     let runs = one_by_one(world, 0..count, 20).await;
     let mut outcome = report(world, &runs);
-    tally.end(world, &mut outcome, count, "per orchestration");
+    tally.end((world.counts)(), &mut outcome, count, "per orchestration");
     Ok(outcome)
 }
 

@@ -1,15 +1,14 @@
 //! Many orchestrations of a few activities each, at once.
 
-use super::tally::Tally;
 use super::world::{World, sum};
-use crate::measure::{Args, Outcome};
+use crate::measure::{Args, Outcome, Tally};
 
 pub(super) async fn run(world: &World, args: &Args, orchestration: &'static str) -> Result<Outcome, String> {
     let (count, steps) = (args.number("--count", 200)?, args.number("--steps", 10)?);
     let mut outcome = Outcome::new(world.durability, count);
-    let tally = Tally::begin(world);
+    let tally = Tally::begin((world.counts)());
     let time = world.backlog(orchestration, count).await;
-    tally.end(world, &mut outcome, count, "per orchestration");
+    tally.end((world.counts)(), &mut outcome, count, "per orchestration");
     world.census(&mut outcome, |_| sum(steps)).await;
     let activities = (outcome.completed * steps) as f64;
     outcome.figure("throughput", activities / time.as_secs_f64(), "activities/s");

@@ -9,8 +9,6 @@ mod hello;
 mod many;
 mod one;
 mod progress;
-mod tally;
-pub(crate) mod usage;
 mod world;
 
 use crate::measure::{Args, Outcome, answer, on_two_threads};

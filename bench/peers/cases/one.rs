@@ -1,8 +1,7 @@
 //! One large orchestration.
 
-use super::tally::Tally;
 use super::world::{World, sum};
-use crate::measure::{Args, Outcome, ms, steps};
+use crate::measure::{Args, Outcome, Tally, ms, steps};
 use std::time::Duration;
 
 /// A long chain: what a step costs, and whether it costs more at the end than at the beginning.
@@ -38,9 +37,9 @@ async fn run(
 ) -> Result<(Outcome, Duration), String> {
     let steps = args.number("--steps", 10)?;
     let mut outcome = Outcome::new(world.durability, 1);
-    let tally = Tally::begin(world);
+    let tally = Tally::begin((world.counts)());
     let time = world.backlog(orchestration, 1).await;
-    tally.end(world, &mut outcome, steps, unit);
+    tally.end((world.counts)(), &mut outcome, steps, unit);
     world.census(&mut outcome, |_| sum(steps)).await;
     Ok((outcome, time))
 }

@@ -5,11 +5,16 @@
 
 mod args;
 mod outcome;
+pub(crate) mod server;
 mod spread;
+mod tally;
+#[allow(dead_code, reason = "not every program looks at all of it")]
+pub(crate) mod usage;
 
 pub(crate) use args::Args;
 pub(crate) use outcome::Outcome;
 pub(crate) use spread::{ms, percentile, steps};
+pub(crate) use tally::{Counts, Tally};
 
 use std::future::Future;
 use std::process::ExitCode;

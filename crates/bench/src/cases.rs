@@ -1,8 +1,8 @@
 //! The cases, their floors and their targets.
 
 use crate::floor::{SOUND_1_PER_SECOND, SOUND_64_PER_SECOND};
+use crate::measure::usage as cpu;
 use crate::report::{Report, Row, median};
-use crate::shared::usage as cpu;
 use crate::{floor, hello};
 use outlast_provider::model::{Event, EventKind, WorkItem};
 use outlast_provider::{ExecutionMetadata, FetchedTurn, Provider, TagFilter};

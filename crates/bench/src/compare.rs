@@ -1,13 +1,15 @@
 //! The floors of `cargo xtask bench compare`: one measurement per process, one line of JSON.
 
 use crate::floor::{self, SOUND_1_PER_SECOND, SOUND_64_PER_SECOND, STEPS};
-use crate::measure::{Args, Outcome, answer, ms, percentile};
+use crate::measure::{Args, Outcome, answer, ms, on_two_threads, percentile, server};
 use std::io::{Seek as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-const OPTIONS: &[&str] = &["--count", "--per-transaction", "--synchronous", "--dir"];
+const OPTIONS: &[&str] = &["--count", "--per-transaction", "--connections", "--synchronous", "--dir"];
+
+const PER_SECOND: &str = "orchestrations/s";
 
 pub(crate) fn main(args: impl Iterator<Item = String>) -> ExitCode {
     answer(Args::parse(args, OPTIONS).and_then(|args| run(&args)))
@@ -18,6 +20,7 @@ fn run(args: &Args) -> Result<Outcome, String> {
     let folder = Path::new(args.text("--dir", "."));
     match args.scenario.as_str() {
         "hello" => hello(args, folder, count),
+        "hello-postgres" => hello_postgres(args, count),
         "fsync" => fsync(folder, count),
         other => Err(format!("unknown floor '{other}'")),
     }
@@ -34,7 +37,7 @@ fn hello(args: &Args, folder: &Path, count: usize) -> Result<Outcome, String> {
     let (each, completed) = floor::run(folder, count, per_transaction, durability);
     let mut outcome = Outcome::new(durability, count);
     outcome.completed = completed;
-    outcome.figure("throughput", 1.0 / each.as_secs_f64(), "orchestrations/s");
+    outcome.figure("throughput", 1.0 / each.as_secs_f64(), PER_SECOND);
     if per_transaction == 1 {
         outcome.figure("transaction", ms(each) / STEPS as f64, "ms");
     }
@@ -43,7 +46,19 @@ fn hello(args: &Args, folder: &Path, count: usize) -> Result<Outcome, String> {
         ("FULL", 64) => SOUND_64_PER_SECOND,
         _ => return Ok(outcome),
     };
-    outcome.figure("pin", pin, "orchestrations/s");
+    outcome.figure("pin", pin, PER_SECOND);
+    Ok(outcome)
+}
+
+/// The rows of a hello by hand, in PostgreSQL.
+fn hello_postgres(args: &Args, count: usize) -> Result<Outcome, String> {
+    let (per_transaction, connections) =
+        (args.number("--per-transaction", 64)?, args.number("--connections", 2)?);
+    let url = server::url()?;
+    let mut outcome = Outcome::new("FULL", count);
+    let work = floor::postgres::run(&url, per_transaction, connections, &mut outcome);
+    let each = on_two_threads(work).map_err(|error| format!("{error:?}"))?;
+    outcome.figure("throughput", 1.0 / each.as_secs_f64(), PER_SECOND);
     Ok(outcome)
 }
 

@@ -1,6 +1,8 @@
 //! The same rows by hand: one connection, prepared statements, no queue to search, no lease to check, no JSON to
 //! build, nobody to answer. What is left is what SQLite and the disk cost.
 
+pub(crate) mod postgres;
+
 use rusqlite::{CachedStatement, Connection, params};
 use std::ops::Range;
 use std::path::Path;

@@ -29,7 +29,7 @@ Measures the SQLite store on a file at synchronous=FULL, in the folder OUTLAST_B
   --json FILE   also write the rows as JSON
 
 outlast-bench compare SCENARIO [OPTIONS]
-outlast-bench floor hello|fsync [OPTIONS]
+outlast-bench floor hello|hello-postgres|fsync [OPTIONS]
 
 Run one scenario, or one floor, for `cargo xtask bench compare`, and print one line of JSON.
 

@@ -1,6 +1,6 @@
 //! What only our side of the shared scenarios has: our stores, what they count, and the cache of the runtime.
 
-use crate::measure::Args;
+use crate::measure::{self, Args};
 use duroxide::RuntimeOptions;
 use duroxide::providers::Provider;
 use duroxide::providers::memory::MemoryProvider;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub(crate) const OPTIONS: &[&str] = &["--store", "--synchronous", "--cache"];
 
 /// Figures since the store was opened.
-pub(crate) type Counts = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
+pub(crate) type Counts = Box<dyn Fn() -> measure::Counts + Send + Sync>;
 
 pub(crate) struct Store {
     pub(crate) provider: Arc<dyn Provider>,

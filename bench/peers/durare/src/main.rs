@@ -7,8 +7,10 @@
 mod measure;
 mod workflows;
 
-use durare::{DurableEngine, SqliteProvider, WorkflowHandle, WorkflowOptions};
-use measure::{Args, Outcome, answer, ms, on_two_threads, percentile, steps};
+use durare::{
+    DurableEngine, PostgresProvider, SqliteProvider, StateProvider, WorkflowHandle, WorkflowOptions,
+};
+use measure::{Args, Counts, Outcome, Tally, answer, ms, on_two_threads, percentile, steps};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,7 +18,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-const OPTIONS: &[&str] = &["--count", "--steps", "--synchronous", "--dir"];
+const OPTIONS: &[&str] = &["--count", "--steps", "--store", "--synchronous", "--dir"];
+
+const PER_ORCHESTRATION: &str = "per orchestration";
 
 /// Clients that start a backlog.
 const STARTERS: usize = 8;
@@ -29,7 +33,7 @@ fn main() -> ExitCode {
 async fn run(args: &Args) -> Result<Outcome, String> {
     let (count, steps) = (args.number("--count", 400)?, args.number("--steps", 10)?);
     let (store, durability) = open(args).await?;
-    let mut builder = DurableEngine::builder(Arc::new(store));
+    let mut builder = DurableEngine::builder(store);
     builder.register("Hello", workflows::hello).register("Chain", workflows::chain);
     let engine = Arc::new(builder.build().await.map_err(text)?);
     engine.launch().await.map_err(text)?;
@@ -46,8 +50,22 @@ async fn run(args: &Args) -> Result<Outcome, String> {
     outcome
 }
 
+async fn open(args: &Args) -> Result<(Arc<dyn StateProvider>, &'static str), String> {
+    match args.text("--store", "sqlite") {
+        "sqlite" => {
+            let (store, durability) = sqlite(args).await?;
+            Ok((Arc::new(store), durability))
+        }
+        "postgres" => {
+            let store = PostgresProvider::connect(&measure::server::url()?).await.map_err(text)?;
+            Ok((Arc::new(store), "FULL"))
+        }
+        other => Err(format!("unknown store '{other}'")),
+    }
+}
+
 /// At its own setting, or with the same options and `synchronous = FULL`.
-async fn open(args: &Args) -> Result<(SqliteProvider, &'static str), String> {
+async fn sqlite(args: &Args) -> Result<(SqliteProvider, &'static str), String> {
     let path = Path::new(args.text("--dir", ".")).join("case.db");
     match args.text("--synchronous", "normal") {
         "normal" => {
@@ -81,20 +99,26 @@ struct World {
 impl World {
     async fn hello(&self, count: usize) -> Result<Outcome, String> {
         let inputs = (0..count).collect();
+        let tally = Tally::begin(Counts::new());
         let (mut outcome, time) = self.backlog("Hello", inputs, workflows::greeting).await?;
+        tally.end(Counts::new(), &mut outcome, count, PER_ORCHESTRATION);
         outcome.figure("throughput", outcome.completed as f64 / time.as_secs_f64(), "orchestrations/s");
         Ok(outcome)
     }
 
     async fn chains(&self, count: usize, steps: usize) -> Result<Outcome, String> {
+        let tally = Tally::begin(Counts::new());
         let (mut outcome, time) = self.backlog("Chain", vec![steps; count], workflows::sum).await?;
+        tally.end(Counts::new(), &mut outcome, count, PER_ORCHESTRATION);
         let activities = (outcome.completed * steps) as f64;
         outcome.figure("throughput", activities / time.as_secs_f64(), "activities/s");
         Ok(outcome)
     }
 
     async fn long_chain(&self, length: usize) -> Result<Outcome, String> {
+        let tally = Tally::begin(Counts::new());
         let (mut outcome, time) = self.backlog("Chain", vec![length], workflows::sum).await?;
+        tally.end(Counts::new(), &mut outcome, length, "per step");
         let ran = workflows::steps_ran();
         outcome.figure("step", ms(time) / ran.len().max(1) as f64, "ms");
         steps(&mut outcome, &ran);
@@ -105,6 +129,7 @@ impl World {
     async fn idle(&self, count: usize) -> Result<Outcome, String> {
         let mut outcome = Outcome::new(self.durability, count);
         let mut times = Vec::new();
+        let tally = Tally::begin(Counts::new());
         for number in 0..count {
             tokio::time::sleep(Duration::from_millis(20 + number as u64 * 37 % 100)).await;
             let begun = Instant::now();
@@ -112,6 +137,7 @@ impl World {
             times.push(ms(begun.elapsed()));
             outcome.ended(output.as_deref(), &workflows::greeting(number));
         }
+        tally.end(Counts::new(), &mut outcome, count, PER_ORCHESTRATION);
         outcome.figure("p50", percentile(&times, 50), "ms");
         outcome.figure("p99", percentile(&times, 99), "ms");
         Ok(outcome)

@@ -1,6 +1,6 @@
 //! What only this side has: its store.
 
-use crate::measure::Args;
+use crate::measure::{self, Args};
 use duroxide::RuntimeOptions;
 use duroxide::providers::Provider;
 use duroxide::providers::sqlite::SqliteProvider;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 pub(crate) const OPTIONS: &[&str] = &["--store"];
 
-pub(crate) type Counts = fn() -> Vec<(&'static str, u64)>;
+pub(crate) type Counts = fn() -> measure::Counts;
 
 pub(crate) struct Store {
     pub(crate) provider: Arc<dyn Provider>,

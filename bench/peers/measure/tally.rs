@@ -1,0 +1,30 @@
+//! What a scenario took from its process and from the store, counted and not timed.
+
+use super::{Outcome, server, usage};
+
+pub(crate) type Counts = Vec<(&'static str, u64)>;
+
+pub(crate) struct Tally {
+    before: Counts,
+}
+
+impl Tally {
+    /// Begins with what the store itself has counted so far.
+    pub(crate) fn begin(own: Counts) -> Self {
+        Self { before: with_the_rest(own) }
+    }
+
+    /// Each of the figures, divided by this many.
+    pub(crate) fn end(self, own: Counts, outcome: &mut Outcome, among: usize, unit: &str) {
+        for ((metric, before), (_, after)) in self.before.into_iter().zip(with_the_rest(own)) {
+            outcome.figure(metric, after.saturating_sub(before) as f64 / among as f64, unit);
+        }
+    }
+}
+
+fn with_the_rest(mut counts: Counts) -> Counts {
+    counts.push(("bytes_written", usage::bytes_written()));
+    counts.push(("client_cpu_us", u64::try_from(usage::used().as_micros()).unwrap_or(u64::MAX)));
+    counts.extend(server::counts());
+    counts
+}
