@@ -9,6 +9,7 @@ mod paste;
 mod plan;
 mod row;
 mod scenario;
+mod server;
 mod svg;
 mod table;
 mod target;
@@ -19,7 +20,8 @@ use std::process::ExitCode;
 use self::contestant::{Contestants, Scratch};
 use self::plan::{HELP, Plan};
 use self::row::{Row, Sample, digits};
-use self::scenario::{Entry, Scenario, Tries};
+use self::scenario::{Backend, Entry, Scenario, Tries};
+use self::server::Server;
 use crate::process;
 use crate::stopwatch::Stopwatch;
 
@@ -29,20 +31,22 @@ const PAGE: &str = "docs/performance.md";
 const NOTES: &str = "\
 Medians (lowest..highest round) at the best of the settings that the first round tried; `!`: not all of the work
 was done. duroxide 0.1.32 and durare 0.5.0 run SQLite at NORMAL: what they have acknowledged can be lost when the
-power fails. The floors run at FULL.";
+power fails. The floors run at FULL. PostgreSQL runs with fsync and synchronous_commit on.";
 
 pub(super) fn run(args: &[String]) -> Result<ExitCode, String> {
     if args.iter().any(|arg| matches!(arg.as_str(), "help" | "--help" | "-h")) {
         println!("{HELP}");
         return Ok(ExitCode::SUCCESS);
     }
-    let plan = Plan::parse(args)?;
+    let mut plan = Plan::parse(args)?;
     if plan.paste {
         return paste(&plan);
     }
+    let server = server_for(&mut plan)?;
     let programs =
         plan.scenarios.iter().flat_map(|scenario| scenario.entries.iter().map(|entry| entry.program));
-    let mut run = Run { contestants: Contestants::build(programs)?, courses: courses(&plan), errors: 0 };
+    let contestants = Contestants::build(programs)?;
+    let mut run = Run { contestants, server, courses: courses(&plan), errors: 0 };
     let stopwatch = Stopwatch::start();
     for round in 1..=plan.rounds {
         println!("round {round} of {}, after {} s", plan.rounds, stopwatch.elapsed().as_secs());
@@ -52,6 +56,22 @@ pub(super) fn run(args: &[String]) -> Result<ExitCode, String> {
     publish(&plan, &rows)?;
     println!("{} s", stopwatch.elapsed().as_secs());
     Ok(verdict(&rows, run.errors))
+}
+
+/// A PostgreSQL, if the plan needs one. Without it the rest is measured, unless it was asked for.
+fn server_for(plan: &mut Plan) -> Result<Option<Server>, String> {
+    if !plan.needs(Backend::Postgres) {
+        return Ok(None);
+    }
+    match Server::start() {
+        Ok(server) => Ok(Some(server)),
+        Err(reason) if plan.is_store_asked_for => Err(format!("there is no PostgreSQL: {reason}")),
+        Err(reason) => {
+            println!("nothing is measured with PostgreSQL: {reason}");
+            plan.leave_out(|scenario| scenario.backend == Backend::Postgres);
+            Ok(None)
+        }
+    }
 }
 
 fn paste(plan: &Plan) -> Result<ExitCode, String> {
@@ -85,6 +105,7 @@ fn courses(plan: &Plan) -> Vec<Course> {
 
 struct Run {
     contestants: Contestants,
+    server: Option<Server>,
     courses: Vec<Course>,
     errors: usize,
 }
@@ -98,10 +119,10 @@ impl Run {
                 continue;
             }
             for setting in course.settings(plan.quick) {
-                let scratch = Scratch::new()?;
                 let line = course.scenario.line(course.entry, setting, plan.quick);
-                let who = format!("{}, {} ({line})", course.scenario.name, course.entry.system);
-                match self.contestants.measure(course.entry.program, &line, scratch.path()) {
+                let who = format!("{}, {} ({line})", course.scenario.title(), course.entry.system);
+                let server = self.server.as_ref().filter(|_| course.scenario.backend == Backend::Postgres);
+                match measure(&self.contestants, server, course.entry, &line) {
                     Ok(answer) => {
                         let sample = Sample { setting: line, answer };
                         println!("  {who}: {}", course.scenario.tell(&sample));
@@ -131,6 +152,23 @@ impl Run {
         rows.extend(target::collapse(&rows));
         rows
     }
+}
+
+/// One process on a store of its own.
+fn measure(
+    contestants: &Contestants,
+    server: Option<&Server>,
+    entry: &Entry,
+    line: &str,
+) -> Result<serde_json::Value, String> {
+    let scratch = Scratch::new()?;
+    let Some(server) = server else {
+        return contestants.measure(entry.program, line, scratch.path(), &[]);
+    };
+    let database = server.database()?;
+    let mut answer = contestants.measure(entry.program, line, scratch.path(), &database.variables())?;
+    database.count(&mut answer)?;
+    Ok(answer)
 }
 
 impl Course {
@@ -198,7 +236,9 @@ impl Scenario {
 
 /// Prints the tables, and writes the rows and the report.
 fn publish(plan: &Plan, rows: &[Row]) -> Result<(), String> {
-    println!("\n{}", table::measured(rows).text());
+    for (title, table) in table::all_measured(rows) {
+        println!("\n{title}\n{}", table.text());
+    }
     println!("{NOTES}\n");
     println!("{}", table::counted(rows).text());
     println!("{}", table::judged(rows).text());

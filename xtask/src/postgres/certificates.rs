@@ -19,7 +19,7 @@ pub(super) fn write(user: ServerUser, folder: &Path) -> Result<(), String> {
     })?;
     let openssl = |args: &[&str]| {
         let mut command = user.command("openssl");
-        cluster::finish(command.args(args).current_dir(folder))
+        cluster::finish(command.args(args).current_dir(folder)).map(drop)
     };
     let authority = |name: &str| {
         let (key, certificate) = (format!("{name}.key"), format!("{name}.crt"));

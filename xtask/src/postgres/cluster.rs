@@ -19,11 +19,14 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     (DATA, "the folder of its data; who owns it runs the server"),
 ];
 
-pub(crate) const URL: &str = "OUTLAST_TEST_POSTGRES_URL";
+const URL: &str = "OUTLAST_TEST_POSTGRES_URL";
 const CA: &str = "OUTLAST_TEST_POSTGRES_CA";
 const OTHER_CA: &str = "OUTLAST_TEST_POSTGRES_OTHER_CA";
 const PROGRAMS: &str = "OUTLAST_TEST_POSTGRES_BIN";
 const DATA: &str = "OUTLAST_TEST_POSTGRES_DATA";
+
+const USER: &str = "postgres";
+const HOST: &str = "127.0.0.1";
 
 /// Another process may take the port that was free a moment ago.
 const TRIES: usize = 5;
@@ -70,16 +73,35 @@ impl Cluster {
         Ok(Self { port, password, programs, folder, tls: options.tls, _keeper: keeper })
     }
 
-    /// The server as a superuser reaches it.
-    pub(crate) fn url(&self) -> String {
-        format!("postgres://postgres:{}@127.0.0.1:{}/postgres", self.password, self.port)
+    /// A database as a superuser reaches it.
+    pub(crate) fn url(&self, database: &str) -> String {
+        format!("postgres://{USER}:{}@{HOST}:{}/{database}", self.password, self.port)
+    }
+
+    /// The first process of the server, whose children do its work.
+    pub(crate) fn process(&self) -> Option<u32> {
+        let file = self.folder.join("data/postmaster.pid");
+        fs::read_to_string(file).ok()?.lines().next()?.trim().parse().ok()
+    }
+
+    /// Runs a program that comes with PostgreSQL, as a superuser; returns what it prints.
+    pub(crate) fn tool(&self, program: &str, args: &[&str], database: &str) -> Result<String, String> {
+        let beside = self.programs.join(program);
+        let mut command = Command::new(if beside.is_file() { beside } else { program.into() });
+        command.args(args).stdin(Stdio::null());
+        command.env("PGHOST", HOST).env("PGPORT", self.port.to_string()).env("PGDATABASE", database);
+        command.env("PGUSER", USER).env("PGPASSWORD", &self.password);
+        finish(&mut command)
     }
 
     /// What [`VARIABLES`] promises.
     pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
         let file = |name: &str| self.folder.join(name).display().to_string();
-        let mut variables =
-            vec![(URL, self.url()), (PROGRAMS, self.programs.display().to_string()), (DATA, file("data"))];
+        let mut variables = vec![
+            (URL, self.url(USER)),
+            (PROGRAMS, self.programs.display().to_string()),
+            (DATA, file("data")),
+        ];
         if self.tls {
             variables.extend([(CA, file("ca.crt")), (OTHER_CA, file("other-ca.crt"))]);
         }
@@ -91,7 +113,7 @@ fn initialise(user: ServerUser, programs: &Path, folder: &Path, password: &str) 
     let (data, file) = (folder.join("data"), folder.join("password"));
     user.write(&file, password)?;
     let mut initdb = user.command(programs.join("initdb"));
-    initdb.args(["--username=postgres", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]);
+    initdb.args(["--username", USER, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]);
     // The command waits for no sync: this cluster never outlives the machine.
     initdb.arg("--no-sync").arg("--pwfile").arg(&file).arg("--pgdata").arg(&data);
     finish(&mut initdb)?;
@@ -123,7 +145,7 @@ fn start(user: ServerUser, programs: &Path, folder: &Path, options: &Options) ->
 /// What this server has otherwise than one that was just made. Nothing that makes it faster and less safe.
 fn configuration(port: u16, folder: &Path, tls: bool) -> String {
     let mut lines = vec![
-        "listen_addresses = '127.0.0.1'".to_string(),
+        format!("listen_addresses = '{HOST}'"),
         format!("port = {port}"),
         format!("unix_socket_directories = '{}'", folder.display()),
         "max_connections = 300".to_string(),
@@ -141,7 +163,7 @@ fn configuration(port: u16, folder: &Path, tls: bool) -> String {
 }
 
 fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+    Ok(TcpListener::bind((HOST, 0))?.local_addr()?.port())
 }
 
 /// 128 bits that nobody can guess, as letters.
@@ -152,12 +174,12 @@ fn secret() -> Result<String, String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Runs a command to its end. If it fails, the error is what it said.
-pub(super) fn finish(command: &mut Command) -> Result<(), String> {
+/// Runs a command to its end; returns what it printed. If it fails, the error is what it said.
+pub(super) fn finish(command: &mut Command) -> Result<String, String> {
     let call = crate::process::display(command);
     let output = command.output().map_err(|error| format!("`{call}` could not be run: {error}"))?;
     match output.status.success() {
-        true => Ok(()),
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => {
             let said = String::from_utf8_lossy(&output.stderr).trim_end().to_string();
             Err(format!("`{call}` failed: {}\n{said}", output.status))
@@ -198,6 +220,6 @@ mod tests {
     fn a_command_that_fails_says_why() {
         let error = finish(Command::new("sh").args(["-c", "echo why >&2; exit 3"])).unwrap_err();
         assert!(error.contains("failed: exit status: 3\nwhy"), "{error}");
-        assert_eq!(finish(&mut Command::new("true")), Ok(()));
+        assert_eq!(finish(Command::new("echo").arg("this")), Ok("this\n".to_string()));
     }
 }

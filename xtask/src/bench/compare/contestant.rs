@@ -14,6 +14,8 @@ pub(super) enum Program {
     /// Hand-written, in the same binary as Outlast.
     Floor,
     Duroxide,
+    /// Duroxide on its own store for PostgreSQL.
+    DuroxidePg,
     Durare,
 }
 
@@ -31,6 +33,7 @@ impl Program {
             Self::Outlast => (ours(), "outlast-bench", Some("compare")),
             Self::Floor => (ours(), "outlast-bench", Some("floor")),
             Self::Duroxide => (peer("duroxide"), "peer-duroxide", None),
+            Self::DuroxidePg => (peer("duroxide-pg"), "peer-duroxide-pg", None),
             Self::Durare => (peer("durare"), "peer-durare", None),
         }
     }
@@ -51,12 +54,19 @@ impl Contestants {
         Ok(Self(built))
     }
 
-    /// What the program answers. Its store goes into the folder.
-    pub(super) fn measure(&self, program: Program, line: &str, folder: &Path) -> Result<Value, String> {
+    /// What the program answers. Its store goes into the folder, or is what the variables name.
+    pub(super) fn measure(
+        &self,
+        program: Program,
+        line: &str,
+        folder: &Path,
+        variables: &[(&str, String)],
+    ) -> Result<Value, String> {
         let (_, name, word) = program.recipe();
         let path = self.0.get(name).ok_or_else(|| format!("{program:?} was not built"))?;
         let mut command = Command::new(path);
         command.args(word).args(line.split_whitespace()).arg("--dir").arg(folder);
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
         measure(command)
     }
 }
@@ -102,19 +112,22 @@ fn answer(stdout: &str) -> Option<Value> {
     serde_json::from_str(stdout.lines().last()?).ok().filter(Value::is_object)
 }
 
-/// A folder for one store. It is below `target`, because the system's temporary folder may be in memory, where a sync
-/// costs nothing.
+/// Where stores are: below `target`, because the system's temporary folder may be in memory, where a sync costs nothing.
+pub(super) fn base() -> PathBuf {
+    match std::env::var_os("OUTLAST_BENCH_DIR") {
+        Some(folder) => PathBuf::from(folder),
+        None => process::target().join("compare"),
+    }
+}
+
+/// A folder for one store.
 pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
     pub(super) fn new() -> Result<Self, String> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let base = match std::env::var_os("OUTLAST_BENCH_DIR") {
-            Some(folder) => PathBuf::from(folder),
-            None => process::target().join("compare"),
-        };
         let name = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let folder = base.join(name);
+        let folder = base().join(name);
         std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(Self(folder))
     }

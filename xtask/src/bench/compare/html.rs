@@ -1,7 +1,7 @@
 //! The report: plots and tables in one file.
 
 use super::row::Row;
-use super::scenario::{SCENARIOS, Scenario};
+use super::scenario::{self, Scenario};
 use super::svg::{self, Bar, Curve, Span, escape};
 use super::table::{self, Table};
 
@@ -23,7 +23,8 @@ pub(super) fn report(rows: &[Row]) -> String {
     let mut body = String::from("<h1>Outlast, its peers and the floor</h1>\n");
     body.push_str(
         "<p>Medians of one run, all systems interleaved, each at its best setting. FULL and NORMAL are SQLite's \
-         <code>synchronous</code>: at NORMAL, what was acknowledged can be lost when the power fails.</p>\n",
+         <code>synchronous</code>: at NORMAL, what was acknowledged can be lost when the power fails. PostgreSQL runs with \
+         <code>fsync</code> and <code>synchronous_commit</code> on.</p>\n",
     );
     body.push_str("<h2>Throughput</h2>\n");
     for scenario in present(rows) {
@@ -48,8 +49,9 @@ pub(super) fn report(rows: &[Row]) -> String {
     }
     body.push_str("<h2>Targets</h2>\n");
     body.push_str(&html(&table::judged(rows)));
-    body.push_str("<h2>All figures</h2>\n");
-    body.push_str(&html(&table::measured(rows)));
+    for (title, table) in table::all_measured(rows) {
+        body.push_str(&format!("<h2>All figures: {title}</h2>\n{}", html(&table)));
+    }
     body.push_str("<h2>Counted, Outlast at FULL</h2>\n");
     body.push_str(&html(&table::counted(rows)));
     body.push_str("<h2>Settings</h2>\n");
@@ -61,17 +63,17 @@ pub(super) fn report(rows: &[Row]) -> String {
 }
 
 fn present(rows: &[Row]) -> impl Iterator<Item = &'static Scenario> {
-    SCENARIOS.iter().filter(|scenario| rows.iter().any(|row| row.scenario == scenario.name))
+    scenario::all().filter(|scenario| rows.iter().any(|row| scenario.has(row)))
 }
 
 fn of<'a>(rows: &'a [Row], scenario: &Scenario, metric: &str) -> impl Iterator<Item = &'a Row> {
-    rows.iter().filter(move |row| row.scenario == scenario.name && row.metric == metric)
+    rows.iter().filter(move |row| scenario.has(row) && row.metric == metric)
 }
 
 fn section(body: &mut String, scenario: &Scenario, empty: bool, plot: impl Fn() -> String) {
     if !empty {
         let about = escape(scenario.about);
-        body.push_str(&format!("<h3>{}</h3>\n<p class=\"about\">{about}</p>\n{}", scenario.name, plot()));
+        body.push_str(&format!("<h3>{}</h3>\n<p class=\"about\">{about}</p>\n{}", scenario.title(), plot()));
     }
 }
 

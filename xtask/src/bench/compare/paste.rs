@@ -14,11 +14,15 @@ pub(super) fn into_page(page: &str, rows: &[Row]) -> Result<String, String> {
 
 fn block(rows: &[Row]) -> String {
     let rounds = rows.iter().map(|row| row.rounds).max().unwrap_or(0);
+    let measured: String = table::all_measured(rows)
+        .iter()
+        .map(|(title, table)| format!("{title}:\n\n{}\n", table.markdown()))
+        .collect();
     format!(
-        "Medians of {rounds} rounds, with the lowest and the highest round; `!`: not all of the work was done.\n\n{}\n\
+        "Medians of {rounds} rounds, with the lowest and the highest round; `!`: not all of the work was done.\n\n{}\
          The targets. A peer counts with its best round.\n\n{}\n\
          Counted for Outlast at `FULL`:\n\n{}",
-        table::measured(rows).markdown(),
+        measured,
         table::judged(rows).markdown(),
         table::counted(rows).markdown(),
     )

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::row::{Row, digits};
-use super::scenario::{SCENARIOS, Scenario};
-use super::target::{TARGETS, Target};
+use super::scenario::{self, Backend, Scenario};
+use super::target::{self, Target};
 
 pub(super) struct Table {
     pub(super) head: Vec<String>,
@@ -13,6 +13,9 @@ pub(super) struct Table {
 
 const MEASURED: &[&str] =
     &["throughput", "p50", "p99", "step", "growth", "transaction", "memory", "memory_each", "idle_cpu"];
+/// What there is beside these with a server. It is counted from the outside, so it is known of all systems.
+const WITH_A_SERVER: &[&str] =
+    &["round_trips", "client_cpu_us", "server_cpu_us", "transactions", "rollbacks", "deadlocks"];
 /// How the figures of a sweep begin.
 const PLACE: &str = "throughput_at_";
 
@@ -21,7 +24,7 @@ const COUNTED: &[&str] = &["statements", "syncs", "rows_read", "bytes_written"];
 /// Which rows stand in a column. Only a store in a file has a choice of durability.
 type Column = (&'static str, fn(&Row) -> bool);
 
-const COLUMNS: &[Column] = &[
+const EMBEDDED: &[Column] = &[
     ("floor-1", |row| row.who() == "floor-1 FULL"),
     ("floor-64", |row| row.who() == "floor-64 FULL"),
     ("duroxide, NORMAL", |row| row.system == "duroxide"),
@@ -31,25 +34,44 @@ const COLUMNS: &[Column] = &[
     ("outlast, FULL", |row| row.system == "outlast" && row.durability != "NORMAL"),
 ];
 
+const POSTGRES: &[Column] = &[
+    ("floor-1", |row| row.system == "floor-1"),
+    ("floor-64", |row| row.system == "floor-64"),
+    ("duroxide-pg", |row| row.system == "duroxide"),
+    ("durare", |row| row.system == "durare"),
+    ("outlast", |row| row.system == "outlast"),
+];
+
+/// A table with its title, for each kind of store that was measured.
+pub(super) fn all_measured(rows: &[Row]) -> Vec<(&'static str, Table)> {
+    let titles = [("SQLite and stores in memory", Backend::Embedded), ("PostgreSQL", Backend::Postgres)];
+    let tables = titles.map(|(title, backend)| (title, measured(rows, backend)));
+    tables.into_iter().filter(|(_, table)| !table.lines.is_empty()).collect()
+}
+
 /// Medians with their spread. What is not ok has an exclamation mark.
-pub(super) fn measured(rows: &[Row]) -> Table {
+fn measured(rows: &[Row], backend: Backend) -> Table {
+    let columns = if backend == Backend::Postgres { POSTGRES } else { EMBEDDED };
     let mut head = vec!["scenario".to_string(), "figure".to_string()];
-    head.extend(COLUMNS.iter().map(|(name, _)| (*name).to_string()));
+    head.extend(columns.iter().map(|(name, _)| (*name).to_string()));
     let mut lines = Vec::new();
-    for (scenario, metric) in pairs(rows) {
-        let of: Vec<&Row> =
-            rows.iter().filter(|row| row.scenario == scenario.name && row.metric == metric).collect();
+    for (scenario, metric) in pairs(rows, backend) {
+        let of: Vec<&Row> = rows.iter().filter(|row| scenario.has(row) && row.metric == metric).collect();
         let mut stores: Vec<&str> = of.iter().map(|row| row.store.as_str()).collect();
         stores.dedup();
         for store in stores {
             let there: Vec<&Row> = of.iter().filter(|row| row.store == store).copied().collect();
             let unit = there.first().map_or("", |row| row.unit.as_str());
-            let name = if store == "sqlite" { String::new() } else { format!(", {store}") };
+            let name = if ["sqlite", scenario::POSTGRES].contains(&store) {
+                String::new()
+            } else {
+                format!(", {store}")
+            };
             let mut line = vec![format!("{}{name}", scenario.name), format!("{metric}, {unit}")];
             let shown = |column: &Column| {
                 there.iter().find(|row| column.1(row)).map_or(String::new(), |row| cell(row))
             };
-            line.extend(COLUMNS.iter().map(shown));
+            line.extend(columns.iter().map(shown));
             lines.push(line);
         }
     }
@@ -65,11 +87,9 @@ fn cell(row: &Row) -> String {
 pub(super) fn counted(rows: &[Row]) -> Table {
     let head = ["scenario", "per", "statements", "syncs", "rows read", "bytes written"];
     let mut lines = Vec::new();
-    for scenario in SCENARIOS {
+    for scenario in scenario::all() {
         let find = |metric: &str| {
-            let of = |row: &&Row| {
-                row.scenario == scenario.name && row.metric == metric && row.who() == "outlast FULL"
-            };
+            let of = |row: &&Row| scenario.has(row) && row.metric == metric && row.who() == "outlast FULL";
             rows.iter().find(of)
         };
         let Some(first) = find("statements") else { continue };
@@ -101,19 +121,21 @@ pub(super) fn judged(rows: &[Row]) -> Table {
 
 /// The targets of the scenarios that have rows.
 pub(super) fn of_these(rows: &[Row]) -> Vec<&'static Target> {
-    TARGETS.iter().filter(|target| rows.iter().any(|row| row.scenario == target.scenario)).collect()
+    target::all().filter(|target| rows.iter().any(|row| target.is_about(row))).collect()
 }
 
 /// The lines of the table: each scenario with its figures, and with the places of its curve in their order.
-fn pairs(rows: &[Row]) -> Vec<(&'static Scenario, String)> {
+fn pairs(rows: &[Row], backend: Backend) -> Vec<(&'static Scenario, String)> {
     let mut pairs = Vec::new();
-    for scenario in SCENARIOS {
-        let has = |metric: &str| rows.iter().any(|row| row.scenario == scenario.name && row.metric == metric);
-        let plain = MEASURED.iter().filter(|metric| has(metric)).map(|metric| (*metric).to_string());
+    let more = if backend == Backend::Postgres { WITH_A_SERVER } else { &[] };
+    for scenario in scenario::all().filter(|scenario| scenario.backend == backend) {
+        let has = |metric: &str| rows.iter().any(|row| scenario.has(row) && row.metric == metric);
+        let plain =
+            MEASURED.iter().chain(more).filter(|metric| has(metric)).map(|metric| (*metric).to_string());
         pairs.extend(plain.map(|metric| (scenario, metric)));
         let mut places: Vec<u32> = rows
             .iter()
-            .filter(|row| row.scenario == scenario.name)
+            .filter(|row| scenario.has(row))
             .filter_map(|row| row.metric.strip_prefix(PLACE)?.parse().ok())
             .collect();
         places.sort_unstable();
@@ -160,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_line_has_all_systems() {
-        let table = measured(&rows());
+        let table = measured(&rows(), Backend::Embedded);
         assert_eq!(table.lines.len(), 1);
         let line = table.lines[0].join("|");
         assert_eq!(line, "hello|throughput, ms|||100! (50.0..150)||||6000 (3000..9000)");
@@ -169,7 +191,10 @@ mod tests {
     #[test]
     fn a_sweep_has_a_line_for_each_place_in_order() {
         let at = |metric: &str| row("sweep", "outlast FULL", metric, 1.0);
-        let table = measured(&[at("throughput_at_16"), at("throughput_at_2"), at("lowest_median")]);
+        let table = measured(
+            &[at("throughput_at_16"), at("throughput_at_2"), at("lowest_median")],
+            Backend::Embedded,
+        );
         let figures: Vec<&str> = table.lines.iter().map(|line| line[1].as_str()).collect();
         assert_eq!(figures, ["throughput_at_2, ms", "throughput_at_16, ms"]);
     }
@@ -183,10 +208,41 @@ mod tests {
             stored("sqlite::memory:", row("hello-memory", "outlast FULL", "throughput", 6000.0)),
             stored("memory", row("hello-memory", "outlast FULL", "throughput", 8000.0)),
         ];
-        let lines: Vec<String> = measured(&rows).lines.iter().map(|line| line.join("|")).collect();
+        let lines: Vec<String> =
+            measured(&rows, Backend::Embedded).lines.iter().map(|line| line.join("|")).collect();
         let first = "hello-memory, sqlite::memory:|throughput, ms|||100 (50.0..150)||||6000 (3000..9000)";
         let second = "hello-memory, memory|throughput, ms|||||||8000 (4000..12000)";
         assert_eq!(lines, [first, second]);
+    }
+
+    #[test]
+    fn a_server_has_a_table_of_its_own() {
+        let mut rows = rows();
+        for (who, metric, value) in [
+            ("outlast FULL", "throughput", 2000.0),
+            ("durare FULL", "throughput", 1000.0),
+            ("durare FULL", "round_trips", 6.0),
+        ] {
+            rows.push(Row { store: "postgres".to_string(), ..row("hello", who, metric, value) });
+        }
+        let tables = all_measured(&rows);
+        let titles: Vec<&str> = tables.iter().map(|(title, _)| *title).collect();
+        assert_eq!(titles, ["SQLite and stores in memory", "PostgreSQL"]);
+        assert_eq!(tables[0].1.lines.len(), 1);
+        let lines: Vec<String> = tables[1].1.lines.iter().map(|line| line.join("|")).collect();
+        let first = "hello|throughput, ms||||1000 (500..1500)|2000 (1000..3000)";
+        assert_eq!(lines, [first, "hello|round_trips, ms||||6.00 (3.00..9.00)|"]);
+        assert_eq!(all_measured(&rows[..1]).len(), 1);
+    }
+
+    #[test]
+    fn only_targets_of_the_stores_that_ran_are_judged() {
+        let about = |rows: &[Row]| of_these(rows).iter().map(|target| target.of.who).collect::<Vec<_>>();
+        let embedded = rows();
+        assert!(about(&embedded).iter().all(|who| !who.ends_with("postgres")));
+        let served = embedded.into_iter().map(|row| Row { store: "postgres".to_string(), ..row });
+        let served: Vec<Row> = served.collect();
+        assert!(!about(&served).is_empty() && about(&served).iter().all(|who| who.ends_with("postgres")));
     }
 
     #[test]

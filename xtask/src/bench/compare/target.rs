@@ -1,6 +1,9 @@
 //! What the figures should be: ratios within one run, for the most part.
 
+mod postgres;
+
 use super::row::{Row, digits};
+use super::scenario::Backend;
 
 /// Which figure of which row.
 #[derive(Clone, Copy)]
@@ -82,7 +85,17 @@ const fn within(scenario: &'static str, of: Figure, over: Figure, times: f64) ->
 }
 
 const fn at_most(scenario: &'static str, metric: &'static str, unit: &'static str, value: f64) -> Target {
-    Target { scenario, of: median(scenario, FULL, metric), over: None, unit, bound: Bound::AtMost(value) }
+    not_above(scenario, FULL, metric, unit, value)
+}
+
+const fn not_above(
+    scenario: &'static str,
+    who: &'static str,
+    metric: &'static str,
+    unit: &'static str,
+    value: f64,
+) -> Target {
+    Target { scenario, of: median(scenario, who, metric), over: None, unit, bound: Bound::AtMost(value) }
 }
 
 const fn share(scenario: &'static str, metric: &'static str, value: f64) -> Target {
@@ -106,7 +119,12 @@ const fn sound(floor: &'static str) -> Target {
     }
 }
 
-pub(super) const TARGETS: &[Target] = &[
+/// All targets, store by store.
+pub(super) fn all() -> impl Iterator<Item = &'static Target> {
+    TARGETS.iter().chain(postgres::TARGETS)
+}
+
+const TARGETS: &[Target] = &[
     sound("floor-1 FULL"),
     sound("floor-64 FULL"),
     more("hello", FULL, DUROXIDE, 30.0),
@@ -178,13 +196,20 @@ impl Figure {
             shown = format!("{shown}, {}", self.metric);
         }
         if self.round != Round::Median {
-            shown.push_str(", best round");
+            let which = if self.metric == "deadlocks" { "worst" } else { "best" };
+            shown.push_str(&format!(", {which} round"));
         }
         shown + ")"
     }
 }
 
 impl Target {
+    /// Whether a row is of the scenario that this is about, on the same kind of store.
+    pub(super) fn is_about(&self, row: &Row) -> bool {
+        let store = self.of.who.split_once(' ').map_or("", |(_, store)| store);
+        row.scenario == self.scenario && Backend::of(&row.store) == Backend::of(store)
+    }
+
     pub(super) fn found(&self, rows: &[Row]) -> Option<f64> {
         let of = self.of.value(rows)?;
         match &self.over {
@@ -244,7 +269,7 @@ pub(super) fn collapse(rows: &[Row]) -> Vec<Row> {
 #[cfg(test)]
 mod tests {
     use super::super::row::tests::row;
-    use super::super::scenario::SCENARIOS;
+    use super::super::scenario;
     use super::*;
 
     fn check(target: &Target, rows: &[Row], found: f64, met: bool) {
@@ -306,11 +331,14 @@ mod tests {
     #[test]
     fn every_target_is_about_an_entry_that_exists() {
         let exists = |figure: &Figure| {
-            let scenario = SCENARIOS.iter().find(|scenario| scenario.name == figure.scenario);
-            let system = figure.who.split(' ').next();
-            scenario.is_some_and(|scenario| scenario.entries.iter().any(|entry| Some(entry.system) == system))
+            let (system, store) = figure.who.split_once(' ').unwrap();
+            let named = |scenario: &&scenario::Scenario| {
+                scenario.name == figure.scenario && scenario.backend == Backend::of(store)
+            };
+            let scenario = scenario::all().find(named);
+            scenario.is_some_and(|scenario| scenario.entries.iter().any(|entry| entry.system == system))
         };
-        for target in TARGETS {
+        for target in all() {
             assert!(exists(&target.of), "{} {}", target.scenario, target.of.who);
             assert!(target.over.as_ref().is_none_or(exists), "{}", target.scenario);
         }

@@ -1,0 +1,47 @@
+//! The targets on PostgreSQL.
+
+use super::{Bound, Round, Target, faster, figure, median, more, not_above, within};
+
+const OUTLAST: &str = "outlast postgres";
+const DUROXIDE: &str = "duroxide postgres";
+const DURARE: &str = "durare postgres";
+const FLOOR_64: &str = "floor-64 postgres";
+
+/// In none of the rounds.
+const fn no_deadlocks(scenario: &'static str) -> Target {
+    Target {
+        scenario,
+        of: figure(scenario, OUTLAST, "deadlocks", Round::Most),
+        over: None,
+        unit: "in a run",
+        bound: Bound::AtMost(0.0),
+    }
+}
+
+pub(super) const TARGETS: &[Target] = &[
+    more("hello", OUTLAST, DUROXIDE, 15.0),
+    Target {
+        scenario: "hello",
+        of: median("hello", OUTLAST, "throughput"),
+        over: Some(median("hello", FLOOR_64, "throughput")),
+        unit: "x",
+        bound: Bound::AtLeast(0.4),
+    },
+    more("hello", OUTLAST, DURARE, 1.0),
+    no_deadlocks("hello"),
+    more("fan-out-5", OUTLAST, DUROXIDE, 10.0),
+    no_deadlocks("fan-out-5"),
+    more("chain-10", OUTLAST, DUROXIDE, 10.0),
+    more("chain-10", OUTLAST, DURARE, 1.0),
+    no_deadlocks("chain-10"),
+    faster("long-chain", "step", OUTLAST, DUROXIDE, 10.0),
+    not_above("long-chain", OUTLAST, "growth", "x", 1.2),
+    within(
+        "long-chain",
+        median("long-chain", OUTLAST, "step"),
+        figure("long-chain", DURARE, "step", Round::Least),
+        1.2,
+    ),
+    faster("hello-idle", "p50", OUTLAST, DUROXIDE, 40.0),
+    faster("hello-idle", "p50", OUTLAST, DURARE, 1.0),
+];
