@@ -8,6 +8,7 @@ mod asleep;
 mod hello;
 mod many;
 mod one;
+mod processes;
 mod progress;
 mod world;
 
@@ -30,6 +31,7 @@ const OPTIONS: &[&str] = &[
     "--seconds",
     "--limit-s",
     "--poll-ms",
+    "--processes",
 ];
 
 /// Runs the scenario that the arguments name.
@@ -49,6 +51,8 @@ async fn run(args: &Args) -> Result<Outcome, String> {
         "fan-outs" => many::run(&world, args, "FanOut").await,
         "long-chain" => one::chain(&world, args).await,
         "wide-fan-out" => one::fan_out(&world, args).await,
+        "processes" => processes::run(&world, args).await,
+        "other-process" => processes::other(&world).await,
         "asleep" => asleep::run(&world, args).await,
         other => Err(format!("unknown scenario '{other}'")),
     };

@@ -111,7 +111,7 @@ impl Progress {
     }
 }
 
-async fn is_over(client: &Client, number: usize) -> bool {
+pub(super) async fn is_over(client: &Client, number: usize) -> bool {
     let status = client.get_orchestration_status(&instance(number)).await;
     matches!(status, Ok(OrchestrationStatus::Completed { .. } | OrchestrationStatus::Failed { .. }))
 }

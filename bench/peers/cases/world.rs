@@ -110,7 +110,7 @@ impl World {
             )
     }
 
-    async fn start_all(&self, orchestration: &'static str, count: usize) {
+    pub(super) async fn start_all(&self, orchestration: &'static str, count: usize) {
         let mut starters = JoinSet::new();
         for first in 0..STARTERS {
             let client = self.client.clone();

@@ -24,7 +24,8 @@ impl Tally {
 
 fn with_the_rest(mut counts: Counts) -> Counts {
     counts.push(("bytes_written", usage::bytes_written()));
-    counts.push(("client_cpu_us", u64::try_from(usage::used().as_micros()).unwrap_or(u64::MAX)));
+    let used = usage::used() + usage::used_by_children(std::process::id());
+    counts.push(("client_cpu_us", u64::try_from(used.as_micros()).unwrap_or(u64::MAX)));
     counts.extend(server::counts());
     counts
 }

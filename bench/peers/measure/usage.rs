@@ -20,14 +20,20 @@ pub(crate) fn used_by(wanted: impl Fn(&str) -> bool) -> Duration {
     Duration::from_nanos(nanos)
 }
 
-/// Processor time used so far by a process and its children, those that have ended included.
+/// Processor time used so far by a process and its children.
 pub(crate) fn used_by_family(parent: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{parent}/stat")).unwrap_or_default();
+    Ticks::read(&stat).map_or(Duration::ZERO, |ticks| ticks.own * TICK) + used_by_children(parent)
+}
+
+/// Processor time used so far by the children of a process, those that have ended included.
+pub(crate) fn used_by_children(parent: u32) -> Duration {
     let mut used = Duration::ZERO;
     for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
         let Some(ticks) = Ticks::read(&stat) else { continue };
         if process.file_name().to_str() == Some(&parent.to_string()) {
-            used += (ticks.own + ticks.of_ended_children) * TICK;
+            used += ticks.of_ended_children * TICK;
         } else if ticks.parent == parent {
             used += ticks.own * TICK;
         }

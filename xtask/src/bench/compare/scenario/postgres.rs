@@ -107,4 +107,22 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         judged_by: P50,
         entries: &[duroxide(PEER_NOT_POLLING), DURARE, outlast(NARROW)],
     },
+    Scenario {
+        name: "processes-1",
+        backend: Backend::Postgres,
+        about: "the backlog of hellos, with one process that works; the store is asked for their ends",
+        full: "processes --count 2000 --processes 1",
+        quick: "processes --count 400 --processes 1",
+        judged_by: THROUGHPUT,
+        entries: &[outlast(WIDE)],
+    },
+    Scenario {
+        name: "processes-2",
+        backend: Backend::Postgres,
+        about: "the same with two",
+        full: "processes --count 2000 --processes 2",
+        quick: "processes --count 400 --processes 2",
+        judged_by: THROUGHPUT,
+        entries: &[outlast(WIDE)],
+    },
 ];

@@ -44,4 +44,12 @@ pub(super) const TARGETS: &[Target] = &[
     ),
     faster("hello-idle", "p50", OUTLAST, DUROXIDE, 40.0),
     faster("hello-idle", "p50", OUTLAST, DURARE, 1.0),
+    Target {
+        scenario: "processes-2",
+        of: median("processes-2", OUTLAST, "throughput"),
+        over: Some(median("processes-1", OUTLAST, "throughput")),
+        unit: "x",
+        bound: Bound::AtLeast(0.9),
+    },
+    no_deadlocks("processes-2"),
 ];

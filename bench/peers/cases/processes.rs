@@ -1,0 +1,71 @@
+//! The backlog of hellos, with more than one process that works on it.
+
+use super::progress::is_over;
+use super::world::{World, greeting};
+use crate::measure::{Args, Outcome, Tally};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const NAME: &str = "processes";
+/// What the others are called with, and what they say when they are ready.
+const OTHER: &str = "other-process";
+const READY: &str = "ready";
+
+/// This process starts the instances and works too. It asks the store for their ends, one by one: nobody here knows what
+/// the others have done, and a client that waits may take a while to hear of it.
+pub(super) async fn run(world: &World, args: &Args) -> Result<Outcome, String> {
+    let (count, processes) = (args.number("--count", 400)?, args.number("--processes", 2)?);
+    let others = (1..processes).map(|_| Other::start()).collect::<Result<Vec<_>, _>>()?;
+    let mut outcome = Outcome::new(world.durability, count);
+    let tally = Tally::begin((world.counts)());
+    let begun = Instant::now();
+    world.start_all("Hello", count).await;
+    for number in 0..count {
+        while !is_over(&world.client, number).await && begun.elapsed() < world.limit {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    let time = begun.elapsed();
+    tally.end((world.counts)(), &mut outcome, count, "per orchestration");
+    world.census(&mut outcome, greeting).await;
+    outcome.figure("throughput", outcome.completed as f64 / time.as_secs_f64(), "orchestrations/s");
+    drop(others);
+    Ok(outcome)
+}
+
+/// Works until nobody holds the other end of its input any more.
+pub(super) async fn other(world: &World) -> Result<Outcome, String> {
+    println!("{READY}");
+    let waiting = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
+    waiting.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+    Ok(Outcome::new(world.durability, 0))
+}
+
+/// Another process with the same store and options.
+struct Other(Child);
+
+impl Other {
+    fn start() -> Result<Self, String> {
+        let text = |error: std::io::Error| format!("another process: {error}");
+        let args = std::env::args().skip(1).map(|arg| if arg == NAME { OTHER.to_string() } else { arg });
+        let mut command = Command::new(std::env::current_exe().map_err(text)?);
+        let mut child =
+            command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
+        let output = child.stdout.as_mut().ok_or("another process: it has no output")?;
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line).map_err(text)?;
+        match line.trim_end() {
+            READY => Ok(Self(child)),
+            said => Err(format!("another process said {said:?}")),
+        }
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        // It has nothing to tell any more.
+        let _ = self.0.wait();
+    }
+}
