@@ -4,6 +4,7 @@ use super::progress::is_over;
 use super::world::{World, greeting};
 use crate::measure::{Args, Outcome, Tally};
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::ops::Range;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,9 +12,12 @@ const NAME: &str = "processes";
 /// What the others are called with, and what they say when they are ready.
 const OTHER: &str = "other-process";
 const READY: &str = "ready";
+/// Started last, and not yet at work when the first of them is asked for.
+const TAIL: usize = 64;
 
-/// This process starts the instances and works too. It asks the store for their ends, one by one: nobody here knows what
-/// the others have done, and a client that waits may take a while to hear of it.
+/// This process starts the instances and works too. It asks the store for their ends, because nobody here knows what the
+/// others have done. It begins with those that were started last, so that it asks little while there is work, and the
+/// time ends when it last had to wait.
 pub(super) async fn run(world: &World, args: &Args) -> Result<Outcome, String> {
     let (count, processes) = (args.number("--count", 400)?, args.number("--processes", 2)?);
     let others = (1..processes).map(|_| Other::start()).collect::<Result<Vec<_>, _>>()?;
@@ -21,17 +25,28 @@ pub(super) async fn run(world: &World, args: &Args) -> Result<Outcome, String> {
     let tally = Tally::begin((world.counts)());
     let begun = Instant::now();
     world.start_all("Hello", count).await;
-    for number in 0..count {
-        while !is_over(&world.client, number).await && begun.elapsed() < world.limit {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    }
-    let time = begun.elapsed();
+    let started = begun.elapsed();
+    let early = count.saturating_sub(TAIL);
+    let late = last_wait(world, early..count, begun).await;
+    // Nearly all have ended: what follows is questions.
     tally.end((world.counts)(), &mut outcome, count, "per orchestration");
+    let time = last_wait(world, 0..early, begun).await.max(late).max(started);
     world.census(&mut outcome, greeting).await;
     outcome.figure("throughput", outcome.completed as f64 / time.as_secs_f64(), "orchestrations/s");
     drop(others);
     Ok(outcome)
+}
+
+/// Asks until all of these are over, the last one first; returns when that took a pause for the last time.
+async fn last_wait(world: &World, numbers: Range<usize>, begun: Instant) -> Duration {
+    let mut waited = Duration::ZERO;
+    for number in numbers.rev() {
+        while !is_over(&world.client, number).await && begun.elapsed() < world.limit {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            waited = begun.elapsed();
+        }
+    }
+    waited
 }
 
 /// Works until nobody holds the other end of its input any more.

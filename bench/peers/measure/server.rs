@@ -26,7 +26,8 @@ fn port(url: &str) -> Option<&str> {
 }
 
 /// Segments with data that went to this port of the loopback, by the kernel's accounting of the open connections. A segment
-/// there is whatever one call of the system sends, so this is how often a client, whichever it is, had something to ask.
+/// there is whatever one call of the system sends, up to 64 kB, so this is how often a client, whichever it is, had
+/// something to ask.
 fn sent(port: &str) -> Option<u64> {
     let output = Command::new("ss").args(["-tinH", "dport", "=", &format!(":{port}")]).output().ok()?;
     output.status.success().then(|| segments(&String::from_utf8_lossy(&output.stdout)))

@@ -240,7 +240,10 @@ fn publish(plan: &Plan, rows: &[Row]) -> Result<(), String> {
         println!("\n{title}\n{}", table.text());
     }
     println!("{NOTES}\n");
-    println!("{}", table::counted(rows).text());
+    let counted = table::counted(rows);
+    if !counted.lines.is_empty() {
+        println!("{}", counted.text());
+    }
     println!("{}", table::judged(rows).text());
     let report = plan.json.with_extension("html");
     write(&plan.json, &row::write(rows))?;
