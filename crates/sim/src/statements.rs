@@ -68,8 +68,8 @@ impl StatementFaults for Statements {
         let mut state = self.state();
         if let Some(aim) = &self.aim {
             let strike = aim.statement(sql)?;
-            let is_before = strike == StatementFault::Before;
-            let fault = if is_before { Fault::Statement } else { Fault::StatementDone };
+            let is_done = strike == StatementFault::After;
+            let fault = if is_done { Fault::StatementDone } else { Fault::Statement };
             *state.struck.entry((verb(sql), fault)).or_default() += 1;
             return Some(strike);
         }

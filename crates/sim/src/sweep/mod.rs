@@ -205,7 +205,12 @@ impl Sweep {
             Level::Statements => {
                 for (at, is_commit) in moments.statements.iter().enumerate() {
                     all.push(Target::Statement(at, StatementFault::Before));
-                    all.extend(is_commit.then_some(Target::Statement(at, StatementFault::After)));
+                    if *is_commit {
+                        all.extend(
+                            [StatementFault::After, StatementFault::DiskFull]
+                                .map(|fault| Target::Statement(at, fault)),
+                        );
+                    }
                 }
             }
             Level::Polls => {
@@ -234,6 +239,7 @@ fn describe(target: Target) -> (usize, String) {
         Target::Call(at, fault) => (at, fault.name().replace(' ', "-")),
         Target::Statement(at, StatementFault::Before) => (at, "fails".to_string()),
         Target::Statement(at, StatementFault::After) => (at, "fails-after".to_string()),
+        Target::Statement(at, StatementFault::DiskFull) => (at, "disk-full".to_string()),
         Target::Poll(node, at) => (usize::try_from(at).unwrap_or(usize::MAX), format!("dies-{node}")),
     }
 }

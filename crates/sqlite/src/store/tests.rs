@@ -50,7 +50,9 @@ struct Hand {
 }
 
 type Answer<T> = oneshot::Receiver<std::result::Result<T, ProviderError>>;
-type Turn = Answer<Option<Guarded<RawTurn>>>;
+type Fetched<L> = Answer<Option<Guarded<L>>>;
+type Turn = Fetched<RawTurn>;
+type Activities = Fetched<Vec<FetchedWork>>;
 
 fn file(path: &Path) -> Location {
     Location::File { path: path.to_owned(), access: Access::Create }
@@ -147,7 +149,7 @@ fn half_way() -> (Command, Answer<()>) {
     })
 }
 
-fn waiter<A: Ask>(ask: A, parks: bool) -> (Waiter<A>, Answer<Option<Guarded<A::Leases>>>) {
+fn waiter<A: Ask>(ask: A, parks: bool) -> (Waiter<A>, Fetched<A::Leases>) {
     let (reply, answer) = oneshot::channel();
     (Waiter { ask, parks, fresh: true, reply }, answer)
 }
@@ -158,7 +160,7 @@ fn fetch_turn(parks: bool, filter: Option<DispatcherCapabilityFilter>) -> (Comma
     (Command::FetchTurn(waiter), answer)
 }
 
-fn fetch_work(tags: TagFilter) -> (Command, Answer<Option<Guarded<Vec<FetchedWork>>>>) {
+fn fetch_work(tags: TagFilter) -> (Command, Activities) {
     let (waiter, answer) = waiter(WorkAsk { max_items: 1, lock_ms: 60_000, session: None, tags }, false);
     (Command::FetchWork(waiter), answer)
 }
@@ -168,12 +170,12 @@ fn turn_of(answer: &mut Turn) -> Option<RawTurn> {
 }
 
 /// The activities that the fetches got, in their order.
-fn activities(answers: impl IntoIterator<Item = Answer<Option<Guarded<Vec<FetchedWork>>>>>) -> Vec<Vec<u64>> {
+fn activities(answers: impl IntoIterator<Item = Activities>) -> Vec<Vec<u64>> {
     let id = |work: &FetchedWork| match &work.item {
         WorkItem::ActivityExecute { id, .. } => *id,
         other => panic!("{other:?}"),
     };
-    let ids = |mut answer: Answer<Option<Guarded<Vec<FetchedWork>>>>| {
+    let ids = |mut answer: Activities| {
         let taken = answer.try_recv().unwrap().unwrap().and_then(Guarded::take);
         taken.iter().flatten().map(id).collect()
     };
