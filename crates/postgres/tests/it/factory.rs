@@ -1,3 +1,4 @@
+use crate::support::url_with;
 use async_trait::async_trait;
 use outlast_conformance::ProviderFactory;
 use outlast_postgres::{PostgresProvider, ProviderConfig};
@@ -18,9 +19,9 @@ pub(crate) fn fresh_name(kind: &str) -> String {
     format!("{kind}_{:032x}", OsEntropy.next_u128())
 }
 
-/// A store in a schema of its own.
+/// A store in a schema of its own. Encryption has tests of its own.
 pub(crate) fn fresh_config() -> ProviderConfig {
-    ProviderConfig::url(server_url()).schema(fresh_name("t"))
+    ProviderConfig::url(url_with("sslmode=disable")).schema(fresh_name("t"))
 }
 
 /// A connection of our own, to look and to meddle.
