@@ -255,8 +255,8 @@ BEGIN
 END $$;
 
 -- Takes leases of up to as many instances as there are secrets, longest waiting first, and covers their visible messages.
--- Versions are given as ranges of keys; NULL admits all. A last row without an instance says when to look again, if that is
--- asked for and there were fewer than wanted.
+-- Versions are given as ranges of keys; NULL admits all. A last row without an instance is there if there were fewer than
+-- wanted, and says when to look again, if that is asked for.
 --
 -- Fetches that run at once stay out of each other's way by a lock on the instance that nobody waits for. Locking messages
 -- instead would not do: two fetches could hold different messages of one instance, and wait for each other's.
@@ -380,11 +380,14 @@ BEGIN
         END IF;
     END IF;
 
-    IF p_asks_next AND cardinality(v_claimed) < v_wanted THEN
-        o_next := least(
-            (SELECT min(q.visible_at) FROM {schema}.orchestrator_queue AS q WHERE q.lock_token IS NULL AND q.visible_at > v_now),
-            (SELECT min(l.locked_until) FROM {schema}.instance_locks AS l WHERE l.locked_until > v_now));
+    IF cardinality(v_claimed) < v_wanted THEN
         o_now := v_now;
+        IF p_asks_next THEN
+            o_next := least(
+                (SELECT min(q.visible_at) FROM {schema}.orchestrator_queue AS q
+                 WHERE q.lock_token IS NULL AND q.visible_at > v_now),
+                (SELECT min(l.locked_until) FROM {schema}.instance_locks AS l WHERE l.locked_until > v_now));
+        END IF;
         RETURN NEXT;
     END IF;
 END $$;
@@ -429,13 +432,13 @@ BEGIN
 END $$;
 
 -- Leases activities for as many slots as there are secrets. A slot has an owner of sessions or none. Tags are keys of the
--- ready index; NULL stands for all. A last row without a slot says when to look again, if that is asked for and there were
--- fewer than wanted.
+-- ready index; NULL stands for all. A last row without a slot is there if there were fewer than wanted: whether any work has a
+-- session, and, if that is asked for, when to look again.
 CREATE FUNCTION {schema}.fetch_work_1(
     p_secrets bytea[], p_owners text[], p_session_ms bigint[], p_lock_ms bigint, p_tags text[], p_asks_next boolean
 ) RETURNS TABLE (
     o_slot integer, o_id bigint, o_item text, o_instance text, o_session text, o_attempts integer, o_name text, o_version text,
-    o_now bigint, o_next bigint, o_secret bytea
+    o_now bigint, o_next bigint, o_secret bytea, o_sessions boolean
 ) LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan SET jit = off
@@ -534,17 +537,20 @@ BEGIN
             RETURNING t.slot, q.id, q.work_item, q.instance_id, q.session_id, q.attempt_count
         )
         SELECT l.slot, l.id, l.work_item, l.instance_id::text, l.session_id::text, l.attempt_count,
-               i.orchestration_name, coalesce(i.orchestration_version, 'unknown'), v_now, NULL::bigint, p_secrets[l.slot]
+               i.orchestration_name, coalesce(i.orchestration_version, 'unknown'), v_now, NULL::bigint, p_secrets[l.slot], NULL::boolean
         FROM leased AS l LEFT JOIN {schema}.instances AS i ON i.instance_id = l.instance_id
         ORDER BY l.id;
     END IF;
-    IF p_asks_next AND cardinality(v_ids) < v_wanted THEN
-        o_next := least(
-            (SELECT min(q.visible_at) FROM {schema}.worker_queue AS q WHERE q.delayed AND q.visible_at > v_now),
-            (SELECT min(q.locked_until) FROM {schema}.worker_queue AS q WHERE q.lock_token IS NOT NULL AND q.locked_until > v_now),
-            (SELECT min(s.locked_until) FROM {schema}.sessions AS s WHERE s.locked_until > v_now
-                 AND EXISTS (SELECT 1 FROM {schema}.worker_queue AS q WHERE q.session_id = s.session_id)));
+    IF cardinality(v_ids) < v_wanted THEN
         o_now := v_now;
+        o_sessions := EXISTS (SELECT 1 FROM {schema}.worker_queue AS q WHERE q.session_id IS NOT NULL);
+        IF p_asks_next THEN
+            o_next := least(
+                (SELECT min(q.visible_at) FROM {schema}.worker_queue AS q WHERE q.delayed AND q.visible_at > v_now),
+                (SELECT min(q.locked_until) FROM {schema}.worker_queue AS q
+                 WHERE q.lock_token IS NOT NULL AND q.locked_until > v_now),
+                CASE WHEN o_sessions THEN (SELECT min(s.locked_until) FROM {schema}.sessions AS s WHERE s.locked_until > v_now) END);
+        END IF;
         RETURN NEXT;
     END IF;
 END $$;

@@ -14,17 +14,18 @@ pub(crate) fn serve_turns(
     shared: &Arc<Shared>,
     groups: Vec<Vec<Waiter<TurnAsk>>>,
     news: u64,
+    asked: bool,
     answers: Vec<Vec<Row>>,
 ) {
     for (group, rows) in groups.into_iter().zip(answers) {
         shared.db.counters.looks.add(1);
         let lock_ms = group[0].ask.lock_ms;
-        let mut next = None;
+        let mut due_ms = None;
         let mut leased = Vec::new();
         for row in &rows {
             match raw_turn(row) {
                 Ok(Some(turn)) => leased.push(turn),
-                Ok(None) => next = Some(due_in(row, 10, 15)),
+                Ok(None) => due_ms = due_in(row, 10, 15),
                 Err(error) => {
                     tracing::error!(target: "duroxide::providers::postgres", %error, "a turn cannot be read")
                 }
@@ -44,7 +45,7 @@ pub(crate) fn serve_turns(
         }
         // Its lease may end.
         shared.look_within(lock_ms);
-        park(shared, unserved, next, |state| &mut state.turns, news, true);
+        park(shared, unserved, Next { due_ms, asked }, |state| &mut state.turns, news, true);
     }
 }
 
@@ -53,13 +54,14 @@ pub(crate) fn serve_work(
     shared: &Arc<Shared>,
     groups: Vec<Vec<Waiter<WorkAsk>>>,
     news: u64,
+    asked: bool,
     answers: Vec<Vec<Row>>,
 ) {
     for (group, rows) in groups.into_iter().zip(answers) {
         shared.db.counters.looks.add(1);
         let lock_ms = group[0].ask.lock_ms;
         let owners: Vec<usize> = slots(&group).collect();
-        let mut next = None;
+        let (mut due_ms, mut sessionless) = (None, false);
         let mut leased: Vec<Vec<RawWork>> = group.iter().map(|_| Vec::new()).collect();
         for row in &rows {
             match raw_work(row) {
@@ -70,14 +72,21 @@ pub(crate) fn serve_work(
                         owner.push(work);
                     }
                 }
-                Ok(None) => next = Some(due_in(row, 8, 9)),
+                Ok(None) => {
+                    due_ms = due_in(row, 8, 9);
+                    sessionless = !cell::<Option<bool>>(row, 11).ok().flatten().unwrap_or(true);
+                }
                 Err(error) => {
                     tracing::error!(target: "duroxide::providers::postgres", %error, "an activity cannot be read")
                 }
             }
         }
-        if leased.iter().any(|work| !work.is_empty()) {
-            shared.state().work.served_at = Some(Instant::now());
+        {
+            let mut state = shared.state();
+            state.work.sessionless = sessionless;
+            if leased.iter().any(|work| !work.is_empty()) {
+                state.work.served_at = Some(Instant::now());
+            }
         }
         let mut unserved = Vec::new();
         for (waiter, work) in group.into_iter().zip(leased) {
@@ -87,7 +96,7 @@ pub(crate) fn serve_work(
             }
         }
         shared.look_within(lock_ms);
-        park(shared, unserved, next, |state| &mut state.work, news, false);
+        park(shared, unserved, Next { due_ms, asked }, |state| &mut state.work, news, false);
     }
 }
 
@@ -97,11 +106,17 @@ fn due_in(row: &Row, now: usize, next: usize) -> Option<u64> {
     Some(u64::try_from(next).unwrap_or(0).saturating_sub(unsigned(row, now).unwrap_or(0)))
 }
 
+/// When to look again: in how long something is due, if that was asked for and anything is.
+struct Next {
+    due_ms: Option<u64>,
+    asked: bool,
+}
+
 /// Fetches that found nothing stay, or are told so.
 fn park<A: Ask>(
     shared: &Shared,
     unserved: Vec<Waiter<A>>,
-    next: Option<Option<u64>>,
+    next: Next,
     queue: fn(&mut State) -> &mut Parked<A>,
     news: u64,
     turns: bool,
@@ -116,10 +131,9 @@ fn park<A: Ask>(
             queue.return_empty(waiter, news);
         }
     }
-    let due = Some(next.flatten());
     match turns {
-        true => shared.look_again(due, None, next.is_some()),
-        false => shared.look_again(None, due, next.is_some()),
+        true => shared.look_again(Some(next.due_ms), None, next.asked),
+        false => shared.look_again(None, Some(next.due_ms), next.asked),
     }
     shared.changed.notify_one();
 }

@@ -102,12 +102,12 @@ impl Shared {
     }
 
     pub(crate) fn fetch_turn(&self, waiter: Waiter<TurnAsk>) {
-        self.state().turns.waiters.push_back(waiter);
+        self.state().turns.push(waiter);
         self.wake.notify_one();
     }
 
     pub(crate) fn fetch_work(&self, waiter: Waiter<WorkAsk>) {
-        self.state().work.waiters.push_back(waiter);
+        self.state().work.push(waiter);
         self.wake.notify_one();
     }
 

@@ -70,6 +70,8 @@ pub(crate) trait Ask: Clone + Send {
     fn is_like(&self, other: &Self) -> bool;
     /// How many leases it asks for.
     fn wants(&self) -> usize;
+    /// Whether a look that found nothing for the other, and no work with a session if `sessionless`, would find nothing for it.
+    fn fails_with(&self, other: &Self, sessionless: bool) -> bool;
 }
 
 impl Ask for TurnAsk {
@@ -88,6 +90,10 @@ impl Ask for TurnAsk {
     fn wants(&self) -> usize {
         1
     }
+
+    fn fails_with(&self, other: &Self, _sessionless: bool) -> bool {
+        self.is_like(other)
+    }
 }
 
 impl Ask for WorkAsk {
@@ -99,6 +105,11 @@ impl Ask for WorkAsk {
 
     fn wants(&self) -> usize {
         self.max_items
+    }
+
+    fn fails_with(&self, other: &Self, sessionless: bool) -> bool {
+        let owner = |ask: &Self| ask.session.as_ref().map(|session| session.owner_id.clone());
+        self.is_like(other) && (sessionless || owner(self) == owner(other))
     }
 }
 
@@ -119,17 +130,29 @@ pub(crate) struct Parked<A: Ask> {
     pub(crate) look: bool,
     /// Counts what may have become available, so that a look that was on its way meanwhile is repeated.
     pub(crate) news: u64,
+    /// Whether the last look that found too little found no work with a session.
+    pub(crate) sessionless: bool,
     /// When one of them was given something last.
     pub(crate) served_at: Option<Instant>,
 }
 
 impl<A: Ask> Default for Parked<A> {
     fn default() -> Self {
-        Self { waiters: VecDeque::new(), look: false, news: 0, served_at: None }
+        Self { waiters: VecDeque::new(), look: false, news: 0, sessionless: false, served_at: None }
     }
 }
 
 impl<A: Ask> Parked<A> {
+    /// One more. It need not look if one that asks for the same has just looked in vain, and nothing has happened since.
+    pub(crate) fn push(&mut self, mut waiter: Waiter<A>) {
+        let looked =
+            |parked: &Waiter<A>| !parked.fresh && waiter.ask.fails_with(&parked.ask, self.sessionless);
+        if waiter.parks && !self.look && self.waiters.iter().any(looked) {
+            waiter.fresh = false;
+        }
+        self.waiters.push_back(waiter);
+    }
+
     /// Those who ask for no more than `most` leases together, if there is a reason to look; in groups that one call can serve.
     pub(crate) fn take(&mut self, news: bool, most: usize) -> Vec<Vec<Waiter<A>>> {
         self.waiters.retain(|waiter| !waiter.reply.is_closed());
