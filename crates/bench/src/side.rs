@@ -4,6 +4,7 @@ use crate::measure::{self, Args};
 use duroxide::RuntimeOptions;
 use duroxide::providers::Provider;
 use duroxide::providers::memory::MemoryProvider;
+use duroxide::providers::postgres::PostgresProvider;
 use duroxide::providers::sqlite::{SqliteOptions, SqliteProvider, Synchronous};
 use std::path::Path;
 use std::sync::Arc;
@@ -36,8 +37,18 @@ pub(crate) async fn open(args: &Args) -> Result<Store, String> {
             durability: "none",
             counts: Box::new(Vec::new),
         }),
+        "postgres" => postgres().await,
         other => Err(format!("unknown store '{other}'")),
     }
+}
+
+async fn postgres() -> Result<Store, String> {
+    let url = server::url()?;
+    let store = PostgresProvider::new_with_schema(&url, Some("outlast")).await;
+    let store = Arc::new(store.map_err(|error| error.to_string())?);
+    let counted = Arc::clone(&store);
+    let counts = move || vec![("conflicts", counted.stats().conflicts)];
+    Ok(Store { provider: store, durability: "FULL", counts: Box::new(counts) })
 }
 
 async fn sqlite(url: &str, synchronous: Synchronous, durability: &'static str) -> Result<Store, String> {
