@@ -34,7 +34,13 @@ async fn run(shared: Arc<Shared>) {
 async fn process(shared: &Arc<Shared>, mut job: Job) {
     job.batch.sort();
     let frees = (job.batch.frees_turns(), job.batch.frees_work());
-    match transact(shared, &job).await {
+    let outcome = transact(shared, &job).await;
+    {
+        let mut state = shared.state();
+        state.turns.looking -= usize::from(!job.turns.is_empty());
+        state.work.looking -= usize::from(!job.work.is_empty());
+    }
+    match outcome {
         Ok(done) => {
             let counters = &shared.db.counters;
             counters.calls.add(job.batch.len());

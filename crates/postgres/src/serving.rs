@@ -127,6 +127,9 @@ fn park<A: Ask>(
     {
         let mut state = shared.state();
         let queue = queue(&mut state);
+        if let Some(waiter) = unserved.first() {
+            queue.learn(&waiter.ask);
+        }
         for waiter in unserved.into_iter().rev() {
             queue.return_empty(waiter, news);
         }

@@ -130,6 +130,8 @@ pub(crate) struct Parked<A: Ask> {
     pub(crate) look: bool,
     /// Counts what may have become available, so that a look that was on its way meanwhile is repeated.
     pub(crate) news: u64,
+    /// How many lanes are looking just now.
+    pub(crate) looking: usize,
     /// Whether the last look that found too little found no work with a session.
     pub(crate) sessionless: bool,
     /// When one of them was given something last.
@@ -138,7 +140,14 @@ pub(crate) struct Parked<A: Ask> {
 
 impl<A: Ask> Default for Parked<A> {
     fn default() -> Self {
-        Self { waiters: VecDeque::new(), look: false, news: 0, sessionless: false, served_at: None }
+        Self {
+            waiters: VecDeque::new(),
+            look: false,
+            news: 0,
+            looking: 0,
+            sessionless: false,
+            served_at: None,
+        }
     }
 }
 
@@ -156,7 +165,9 @@ impl<A: Ask> Parked<A> {
     /// Those who ask for no more than `most` leases together, if there is a reason to look; in groups that one call can serve.
     pub(crate) fn take(&mut self, news: bool, most: usize) -> Vec<Vec<Waiter<A>>> {
         self.waiters.retain(|waiter| !waiter.reply.is_closed());
-        if !(news || self.look || self.waiters.iter().any(|waiter| waiter.fresh)) {
+        // Who has just come waits for a look that is on its way, and learns from it.
+        let is_due = |waiter: &Waiter<A>| waiter.fresh && (self.looking == 0 || !waiter.parks);
+        if !(news || self.look || self.waiters.iter().any(is_due)) {
             return Vec::new();
         }
         self.look = false;
@@ -174,7 +185,16 @@ impl<A: Ask> Parked<A> {
                 break;
             }
         }
+        self.looking += usize::from(!groups.is_empty());
         groups
+    }
+
+    /// A look has found nothing for this: nor would it have for those who came meanwhile and ask for the same.
+    pub(crate) fn learn(&mut self, empty: &A) {
+        let sessionless = self.sessionless;
+        for waiter in self.waiters.iter_mut().filter(|waiter| waiter.fresh && waiter.parks) {
+            waiter.fresh = !waiter.ask.fails_with(empty, sessionless);
+        }
     }
 
     /// Something may have become available.
