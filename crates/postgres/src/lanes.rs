@@ -47,9 +47,10 @@ async fn process(shared: &Arc<Shared>, mut job: Job) {
             let Job { batch, turns, work, turns_news, work_news, asks_next, .. } = job;
             let more = answer(shared, batch, &done);
             // What was freed may have been missed by a look that was on its way in another lane; not by our own.
-            shared.tell(frees.0, frees.1);
+            shared.freed(frees.0, frees.1);
             serve_turns(shared, turns, turns_news + u64::from(frees.0), asks_next, done.turns);
             serve_work(shared, work, work_news + u64::from(frees.1), asks_next, done.work);
+            shared.wake();
             if more && !frees.0 {
                 // Messages came while a turn was leased, or an outcome found no turn: nobody has looked for them.
                 shared.tell(true, false);

@@ -124,6 +124,17 @@ impl Shared {
         self.wake.notify_one();
     }
 
+    /// A transaction of this process has made something available.
+    pub(crate) fn freed(&self, turns: bool, work: bool) {
+        let mut state = self.state();
+        if turns {
+            state.turns.freed();
+        }
+        if work {
+            state.work.freed();
+        }
+    }
+
     pub(crate) fn wake(&self) {
         self.wake.notify_one();
     }

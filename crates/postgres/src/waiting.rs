@@ -197,6 +197,12 @@ impl<A: Ask> Parked<A> {
         }
     }
 
+    /// This process has made something available, and has looked itself: those who have just come learn from that.
+    pub(crate) fn freed(&mut self) {
+        self.news += 1;
+        self.look |= self.waiters.iter().any(|waiter| !waiter.fresh);
+    }
+
     /// Something may have become available.
     pub(crate) fn tell(&mut self) {
         self.news += 1;
