@@ -43,7 +43,7 @@ pub(crate) async fn open(args: &Args) -> Result<Store, String> {
 }
 
 async fn postgres() -> Result<Store, String> {
-    let url = server::url()?;
+    let url = measure::server::url()?;
     let store = PostgresProvider::new_with_schema(&url, Some("outlast")).await;
     let store = Arc::new(store.map_err(|error| error.to_string())?);
     let counted = Arc::clone(&store);
