@@ -3,6 +3,7 @@
 use std::process::{ExitCode, Stdio};
 
 use crate::command::listing;
+use crate::postgres::{Cluster, Options};
 use crate::process;
 
 pub(crate) fn details() -> String {
@@ -23,17 +24,25 @@ pub(crate) fn details() -> String {
         ("--json FILE", ""),
     ]);
     format!(
-        "stores: sqlite\n\noptions:\n{options}\n`power` instead of a store cuts the power of machines:\n{power}"
+        "stores: sqlite, postgres (a server is started for it)\n\noptions:\n{options}\n`power` instead of a store cuts the power of machines:\n{power}"
     )
 }
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
     let mut command = process::cargo(&call(&from_here(args)));
+    let server = server(args)?;
+    command.envs(server.iter().flat_map(Cluster::variables));
     let status = command
         .stdin(Stdio::inherit())
         .status()
         .map_err(|error| format!("`{}` could not be run: {error}", process::display(&command)))?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The server of a store that has one. Its connections are cut by somebody who must be able to read them.
+pub(crate) fn server(args: &[String]) -> Result<Option<Cluster>, String> {
+    let is_wanted = args.first().is_some_and(|store| store == "postgres");
+    is_wanted.then(|| Cluster::start(&Options { tls: false, ..Options::default() })).transpose()
 }
 
 /// `--release` is for cargo, the rest for the package.

@@ -49,8 +49,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Only these parts of the run
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_values_t = Phase::ALL)]
-    pub(crate) phases: Vec<Phase>,
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    phases: Vec<Phase>,
     /// Milliseconds from one kill to the next, on average
     #[arg(long, value_name = "MS", default_value_t = 700)]
     pub(crate) pace: u64,
@@ -60,6 +60,18 @@ pub(crate) struct Run {
     /// Makes a part misbehave, which the judge must then find
     #[arg(long, hide = true)]
     pub(crate) sabotage: Option<Sabotage>,
+}
+
+impl Run {
+    /// The parts that were asked for, or all that the store has; an error names one that it has not.
+    pub(crate) fn phases(&self) -> Result<Vec<Phase>, String> {
+        let known = self.store.phases();
+        match self.phases.iter().find(|phase| !known.contains(phase)) {
+            Some(phase) => Err(format!("{} has no part '{phase}'", self.store.name())),
+            None if self.phases.is_empty() => Ok(known.to_vec()),
+            None => Ok(self.phases.clone()),
+        }
+    }
 }
 
 /// A part of a run, with a store of its own.
@@ -74,8 +86,6 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    const ALL: [Self; 3] = [Self::Kills, Self::DiskFull, Self::FsyncErrors];
-
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Kills => "kills",
@@ -120,15 +130,22 @@ mod tests {
     #[test]
     fn a_plain_run_has_every_phase() {
         let run = run("sqlite");
-        assert_eq!((run.phases.as_slice(), run.kills, run.seed), (&Phase::ALL[..], None, 1));
+        assert_eq!((run.phases().unwrap().len(), run.kills, run.seed), (3, None, 1));
     }
 
     #[test]
     fn targets_and_phases_are_read() {
         let run = run("sqlite --minutes 2.5 --kills 30 --phases kills,disk-full --sabotage silent-ok");
         assert_eq!((run.minutes, run.kills), (Some(2.5), Some(30)));
-        assert_eq!(run.phases, [Phase::Kills, Phase::DiskFull]);
+        assert_eq!(run.phases(), Ok(vec![Phase::Kills, Phase::DiskFull]));
         assert_eq!(run.sabotage, Some(Sabotage::SilentOk));
+    }
+
+    #[test]
+    fn a_server_has_a_disk_of_its_own() {
+        assert_eq!(run("postgres").phases(), Ok(vec![Phase::Kills]));
+        let refused = run("postgres --phases kills,disk-full").phases();
+        assert_eq!(refused, Err("postgres has no part 'disk-full'".to_string()));
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! What is done to workers: SIGKILL at named points of a commit and at random moments, SIGSTOP beyond the lease.
+//! What is done to workers: SIGKILL at named points of a commit and at random moments, SIGSTOP beyond the lease. And to
+//! the server of their store, if it has one.
 
 use crate::fleet::Fleet;
+use crate::store::Server;
 use crate::worker::{LEASE, Point};
 use outlast_chaos::rng::Rng;
 use std::collections::BTreeMap;
@@ -44,6 +46,11 @@ impl Nemesis {
         } else {
             self.kill(fleet).await
         }
+    }
+
+    /// Hurts the server, too.
+    pub(crate) async fn strike_server(&mut self, server: &mut Server) -> Result<(), String> {
+        server.hurt(&mut self.rng).await
     }
 
     /// Beyond the lease: others take over what it holds, and it does not know when it goes on.

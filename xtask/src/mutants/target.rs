@@ -152,12 +152,16 @@ pub(super) const TARGETS: &[Target] = &[
             "crates/runtime/src/dispatch/turn.rs",
             "crates/runtime/src/dispatch/work.rs",
         ],
-        // Seen from the outside, by programs: in the crate that has stores.
-        tested_by: &["outlast"],
-        built: &["--test", "it", "--all-features"],
-        flags: &["--test-threads=8", "--skip=processes::", "--skip=scenario::", "--skip=performance::"],
-        rounds: &[&["weakness::", "shutdown::"], &["bad_input::"]],
+        // Seen from the outside, by programs: in the crate that has stores, and in the simulator, where everything fails.
+        tested_by: &["outlast-runtime", "outlast", "outlast-sim"],
+        built: &["--lib", "--test", "it", "--all-features"],
+        flags: &["--test-threads=4", "--skip=processes::", "--skip=performance::"],
+        rounds: &[
+            &["dispatch::", "weakness::", "shutdown::"],
+            &["a_world_without_a_defect", "stories_end_as_they_must"],
+            &["bad_input::", "scenario::", "canary::"],
+        ],
         is_sql: false,
-        settings: &[],
+        settings: &[("OUTLAST_SIM_WORLDS", "200")],
     },
 ];

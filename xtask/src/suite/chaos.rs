@@ -1,18 +1,32 @@
-//! Worker processes that are killed: at least thirty, and every check of the judge counts.
+//! Worker processes that are killed: at least thirty on each store, and every check of the judge counts.
 
 use super::{Outcome, Tally};
+use crate::postgres::Cluster;
 use crate::{chaos, process};
 
 /// Enough kills to meet every point of a commit, few enough for every run of the tests.
-const CALL: &[&str] = &["sqlite", "--kills", "32", "--pace", "500", "--minutes", "1"];
+const CALLS: &[&str] =
+    &["sqlite --kills 32 --pace 500 --minutes 1", "postgres --kills 32 --pace 500 --minutes 1"];
 
 pub(super) fn run() -> Result<Outcome, String> {
-    let args: Vec<String> = CALL.iter().map(ToString::to_string).collect();
-    let command = process::cargo(&chaos::call(&args));
-    let call = process::display(&command);
-    let mut output = Output::default();
-    let status = process::stream(command, |line| output.line(line))?;
-    Ok(Outcome::Ran(output.finish(&call, status.success())))
+    let mut tally = Tally::default();
+    for call in CALLS {
+        let args: Vec<String> = call.split(' ').map(str::to_string).collect();
+        let server = match chaos::server(&args) {
+            Ok(server) => server,
+            Err(reason) => {
+                tally.skip(1, &format!("{}: {reason}", args[0]));
+                continue;
+            }
+        };
+        let mut command = process::cargo(&chaos::call(&args));
+        command.envs(server.iter().flat_map(Cluster::variables));
+        let call = process::display(&command);
+        let mut output = Output::default();
+        let status = process::stream(command, |line| output.line(line))?;
+        tally.add(output.finish(&call, status.success()));
+    }
+    Ok(Outcome::Ran(tally))
 }
 
 /// Reads what the supervisor prints.

@@ -18,6 +18,8 @@ pub(crate) struct Setup {
     pub(crate) disk: PathBuf,
     pub(crate) folder: PathBuf,
     pub(crate) sabotage: Option<Sabotage>,
+    /// Variables that it has beside those of its supervisor.
+    pub(crate) variables: Vec<(&'static str, String)>,
 }
 
 /// The processes, and what became of those that are gone.

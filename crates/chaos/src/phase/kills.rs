@@ -6,6 +6,7 @@ use super::scene::{Clients, Scene};
 use crate::args::Run;
 use crate::nemesis::Nemesis;
 use crate::report::Report;
+use crate::store::Server;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -24,17 +25,23 @@ pub(super) async fn run(run: &Run, folder: PathBuf, report: &mut Report) -> Resu
     for _ in 0..WORKERS {
         scene.fleet.add(&[])?;
     }
-    let backups = Backups::start(scene.store.clone(), scene.load.witness(), folder);
+    let copied = scene.store.can_be_copied();
+    let backups = copied.then(|| Backups::start(scene.store.clone(), scene.load.witness(), folder));
     let mut nemesis = Nemesis::new(run.seed, run.pace);
     let began = Instant::now();
     let progressed = hurt(&mut scene, &mut nemesis, &goal, run.kills != Some(0)).await?;
     let took = began.elapsed();
-    let copies = backups.finish().await?;
-
     tell(&nemesis, report);
     report.figure("kill_seconds", took.as_secs());
-    report.figure("backups", copies.made);
-    report.figure("instances_looked_for_in_backups", copies.looked_for);
+    if let Some(backups) = backups {
+        let copies = backups.finish().await?;
+        report.figure("backups", copies.made);
+        report.figure("instances_looked_for_in_backups", copies.looked_for);
+        report.check("every copy made meanwhile is sound and holds what was acknowledged", &copies.problems);
+    }
+    if let Some(server) = &scene.server {
+        tell_server(server, report);
+    }
     let ended = scene.load.ended();
     report.require("something ended every two minutes", progressed, || {
         format!("nothing since {ended} instances")
@@ -48,7 +55,6 @@ pub(super) async fn run(run: &Run, folder: PathBuf, report: &mut Report) -> Resu
             format!("{} of {}", nemesis.in_commit, nemesis.kills)
         });
     }
-    report.check("every copy made meanwhile is sound and holds what was acknowledged", &copies.problems);
     scene.close("", report).await
 }
 
@@ -67,6 +73,9 @@ async fn hurt(
         nemesis.resume_due(&mut scene.fleet).await?;
         if may_strike {
             nemesis.strike(&mut scene.fleet).await?;
+            if let Some(server) = &mut scene.server {
+                nemesis.strike_server(server).await?;
+            }
         }
         if scene.load.ended() > ended {
             (ended, progress_at) = (scene.load.ended(), Instant::now());
@@ -97,4 +106,17 @@ fn tell(nemesis: &Nemesis, report: &mut Report) {
     println!("  {:>5} kills in all, {} between a commit and its answer", nemesis.kills, nemesis.in_commit);
     println!("  {:>5} stops beyond the lease", nemesis.stops);
     report.figure("stops_beyond_lease", nemesis.stops);
+}
+
+fn tell_server(server: &Server, report: &mut Report) {
+    let figures = [
+        ("server_crashes", server.crashes, "times the server ended without a word"),
+        ("backend_kills", server.backend_kills, "processes of the server ended under a client"),
+        ("connections_cut_in_commit", server.cuts(), "connections were cut in the middle of a commit"),
+        ("connections_severed", server.severed, "times all connections were cut"),
+    ];
+    for (name, count, what) in figures {
+        println!("  {count:>5} {what}");
+        report.figure(name, count);
+    }
 }

@@ -16,7 +16,8 @@ use tokio::time::Instant;
 
 /// Runs every phase that was asked for; says whether all was well.
 pub(crate) async fn run_all(run: Run) -> Result<bool, String> {
-    if run.phases.contains(&Phase::DiskFull) {
+    let phases = run.phases()?;
+    if phases.contains(&Phase::DiskFull) {
         namespace::enter();
     }
     let folder = std::env::temp_dir().join(format!("outlast-chaos-{}", std::process::id()));
@@ -24,7 +25,7 @@ pub(crate) async fn run_all(run: Run) -> Result<bool, String> {
     let mut report = Report::default();
     report.figure("store", run.store.name());
     report.figure("seed", run.seed);
-    for phase in &run.phases {
+    for phase in &phases {
         println!("{} on {}, seed {}", phase.name(), run.store.name(), run.seed);
         let own = folder.join(phase.name());
         std::fs::create_dir_all(&own).map_err(|error| format!("{}: {error}", own.display()))?;

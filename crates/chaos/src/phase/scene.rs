@@ -7,7 +7,7 @@ use crate::judge::{Case, judge};
 use crate::ledger::Ledger;
 use crate::load::Load;
 use crate::report::Report;
-use crate::store::Store;
+use crate::store::{POSTGRES_URL, Server, Store, StoreKind};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -24,6 +24,8 @@ pub(super) struct Scene {
     ledger: Ledger,
     pub(super) fleet: Fleet,
     pub(super) load: Load,
+    /// The server of the store, if it has one.
+    pub(super) server: Option<Server>,
 }
 
 /// How many clients there are, and how much more than needed they send.
@@ -40,11 +42,18 @@ impl Scene {
         disk: PathBuf,
         clients: Clients,
     ) -> Result<Self, String> {
+        let server = match run.store {
+            StoreKind::Postgres => Some(Server::find().await?),
+            StoreKind::Sqlite => None,
+        };
+        let behind = server.as_ref().map(Server::behind_proxy).transpose()?;
+        let variables = behind.map(|url| (POSTGRES_URL, url)).into_iter().collect();
         let store = run.store.open(&disk).await?;
         let ledger = Ledger::open(&folder)?;
-        let setup = Setup { store: run.store, disk, folder: folder.clone(), sabotage: run.sabotage };
+        let setup =
+            Setup { store: run.store, disk, folder: folder.clone(), sabotage: run.sabotage, variables };
         let load = Load::start(&store, run.seed, clients.in_flight, clients.ballast, run.sabotage);
-        Ok(Self { folder, seed: run.seed, store, ledger, fleet: Fleet::new(setup), load })
+        Ok(Self { folder, seed: run.seed, store, ledger, fleet: Fleet::new(setup), load, server })
     }
 
     /// Waits until something is so; `false` if it is not in time.

@@ -1,7 +1,11 @@
 //! The store under test: what the run must know of it beyond the contract.
 
+mod postgres;
 mod sqlite;
 
+pub(crate) use postgres::{Server, URL as POSTGRES_URL};
+
+use crate::args::Phase;
 use clap::ValueEnum;
 use outlast::providers::Provider;
 use std::collections::BTreeSet;
@@ -11,6 +15,7 @@ use std::sync::Arc;
 /// A store that a run can be about. A new one is a variant here and a file beside `sqlite.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StoreKind {
+    Postgres,
     Sqlite,
 }
 
@@ -23,6 +28,7 @@ pub(crate) struct Store {
 
 #[derive(Clone)]
 enum Tools {
+    Postgres(postgres::Tools),
     Sqlite(sqlite::Tools),
 }
 
@@ -38,13 +44,27 @@ pub(crate) struct Known {
 impl StoreKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Self::Postgres => "postgres",
             Self::Sqlite => "sqlite",
         }
     }
 
-    /// Opens the store in a folder; creates it if need be. Tries again while that may help.
+    /// The parts of a run that mean something for it: a server has a disk of its own.
+    pub(crate) fn phases(self) -> &'static [Phase] {
+        match self {
+            Self::Postgres => &[Phase::Kills],
+            Self::Sqlite => &[Phase::Kills, Phase::DiskFull, Phase::FsyncErrors],
+        }
+    }
+
+    /// Opens the store in a folder, or the one that belongs to it on a server; creates it if need be. Tries again while
+    /// that may help.
     pub(crate) async fn open(self, disk: &Path) -> Result<Store, String> {
         match self {
+            Self::Postgres => {
+                let tools = postgres::Tools::open(disk).await?;
+                Ok(Store { provider: tools.provider.clone(), tools: Tools::Postgres(tools) })
+            }
             Self::Sqlite => {
                 let tools = sqlite::Tools::open(disk).await?;
                 Ok(Store { provider: tools.provider.clone(), tools: Tools::Sqlite(tools) })
@@ -54,9 +74,15 @@ impl StoreKind {
 }
 
 impl Store {
+    /// Whether it has a way of its own to be copied while it is used.
+    pub(crate) fn can_be_copied(&self) -> bool {
+        matches!(self.tools, Tools::Sqlite(_))
+    }
+
     /// Copies the store to a folder while it is used, and says what is wrong with the copy.
     pub(crate) async fn backup(&self, to: &Path, known: Known) -> Result<Vec<String>, String> {
         match &self.tools {
+            Tools::Postgres(_) => Ok(Vec::new()),
             Tools::Sqlite(tools) => tools.backup(to, known).await,
         }
     }
@@ -64,6 +90,7 @@ impl Store {
     /// What is wrong with the stored bytes.
     pub(crate) async fn damage(&self) -> Result<Vec<String>, String> {
         match &self.tools {
+            Tools::Postgres(tools) => tools.damage().await,
             Tools::Sqlite(tools) => tools.damage().await,
         }
     }
@@ -71,6 +98,7 @@ impl Store {
     /// Rows that nobody should have left: messages, activities, leases, dead letters.
     pub(crate) async fn leftovers(&self) -> Result<Vec<String>, String> {
         match &self.tools {
+            Tools::Postgres(tools) => tools.leftovers().await,
             Tools::Sqlite(tools) => tools.leftovers().await,
         }
     }

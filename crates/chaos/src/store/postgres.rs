@@ -1,0 +1,194 @@
+//! PostgreSQL: a schema on a server that all processes share, and what can happen to that server.
+
+use outlast::providers::postgres::PostgresProvider;
+use outlast_chaos::proxy::{Cut, Proxy};
+use outlast_chaos::rng::Rng;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::process::Command;
+use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
+
+/// Where workers find the server: behind the proxy.
+pub(crate) const URL: &str = "OUTLAST_CHAOS_POSTGRES_URL";
+/// The server itself, its programs and its data, as `cargo xtask` tells them.
+const SERVER: &str = "OUTLAST_TEST_POSTGRES_URL";
+const PROGRAMS: &str = "OUTLAST_TEST_POSTGRES_BIN";
+const DATA: &str = "OUTLAST_TEST_POSTGRES_DATA";
+
+const LEFTOVERS: &str = include_str!("../sql/leftovers.sql");
+const UNSOUND_INDEXES: &str = include_str!("../sql/check_indexes.sql");
+const ANY_BACKEND: &str = include_str!("../sql/terminate_any_backend.sql");
+
+/// Requests of commits are larger than this, most others are smaller.
+const COMMIT_BYTES: usize = 1_500;
+
+#[derive(Clone)]
+pub(super) struct Tools {
+    pub(super) provider: Arc<PostgresProvider>,
+    server: String,
+}
+
+impl Tools {
+    pub(super) async fn open(disk: &Path) -> Result<Self, String> {
+        let server = std::env::var(URL).or_else(|_| variable(SERVER))?;
+        let schema = schema_of(disk);
+        for tries in 1.. {
+            match PostgresProvider::new_with_schema(&server, Some(&schema)).await {
+                Ok(provider) => return Ok(Self { provider: Arc::new(provider), server }),
+                // A server that was killed comes back; a minute is enough.
+                Err(error) if error.is_retryable() && tries < 600 => {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                Err(error) => return Err(format!("the store could not be opened: {error}")),
+            }
+        }
+        Err("the store could not be opened".to_string())
+    }
+
+    /// Every index against its table, row by row.
+    pub(super) async fn damage(&self) -> Result<Vec<String>, String> {
+        let client = self.connect().await?;
+        let asked = client.batch_execute("CREATE EXTENSION IF NOT EXISTS amcheck SCHEMA public").await;
+        asked.map_err(|error| format!("amcheck: {error}"))?;
+        match client.simple_query(UNSOUND_INDEXES).await {
+            Ok(_) => Ok(Vec::new()),
+            // It stops at the first that is unsound.
+            Err(error) => Ok(vec![error.to_string()]),
+        }
+    }
+
+    pub(super) async fn leftovers(&self) -> Result<Vec<String>, String> {
+        let client = self.connect().await?;
+        let rows = client.simple_query(LEFTOVERS).await.map_err(|error| error.to_string())?;
+        let text = |row: SimpleQueryMessage| match row {
+            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_string),
+            _ => None,
+        };
+        Ok(rows.into_iter().filter_map(text).collect())
+    }
+
+    /// A connection whose names are those of the store's schema.
+    async fn connect(&self) -> Result<Client, String> {
+        let client = connect(&self.server).await?;
+        // The name was made by `schema_of`.
+        let path = format!("SET search_path TO \"{}\"", self.provider.schema_name());
+        client.batch_execute(&path).await.map_err(|error| error.to_string())?;
+        Ok(client)
+    }
+}
+
+/// Each phase of each run has a schema of its own, which all of its processes can name.
+fn schema_of(disk: &Path) -> String {
+    let names = disk.components().rev().take(2).map(|part| part.as_os_str().to_string_lossy());
+    let name: String = names.collect::<Vec<_>>().join("_");
+    name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    std::env::var(name)
+        .map_err(|_| format!("{name} is not set: `cargo xtask chaos postgres` starts a server"))
+}
+
+async fn connect(url: &str) -> Result<Client, String> {
+    let (client, connection) =
+        tokio_postgres::connect(url, NoTls).await.map_err(|error| error.to_string())?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// The server of a run, and what was done to it.
+pub(crate) struct Server {
+    url: String,
+    programs: String,
+    data: String,
+    proxy: Proxy,
+    pub(crate) backend_kills: u64,
+    pub(crate) crashes: u64,
+    pub(crate) severed: u64,
+}
+
+impl Server {
+    pub(crate) async fn find() -> Result<Self, String> {
+        let url = variable(SERVER)?;
+        let config: Config = url.parse().map_err(|error| format!("{SERVER}: {error}"))?;
+        let port = config.get_ports().first().copied().unwrap_or(5432);
+        let proxy = Proxy::start(([127, 0, 0, 1], port).into()).await;
+        let proxy = proxy.map_err(|error| format!("the proxy could not be started: {error}"))?;
+        Ok(Self {
+            url,
+            programs: variable(PROGRAMS)?,
+            data: variable(DATA)?,
+            proxy,
+            backend_kills: 0,
+            crashes: 0,
+            severed: 0,
+        })
+    }
+
+    /// The same server, behind the proxy.
+    pub(crate) fn behind_proxy(&self) -> Result<String, String> {
+        let (user, place) = self.url.rsplit_once('@').ok_or_else(|| format!("{SERVER} names no user"))?;
+        let database = place.split_once('/').map_or("postgres", |(_, database)| database);
+        Ok(format!("{user}@{}/{database}?sslmode=disable", self.proxy.address()))
+    }
+
+    /// Connections that were cut in the middle of a commit.
+    pub(crate) fn cuts(&self) -> u64 {
+        self.proxy.cuts()
+    }
+
+    /// Something that happens to servers and networks.
+    pub(crate) async fn hurt(&mut self, rng: &mut Rng) -> Result<(), String> {
+        match rng.below(100) {
+            0..3 => self.crash().await,
+            3..55 => self.terminate_backend().await,
+            55..95 => {
+                let cuts = [Cut::Before, Cut::Within, Cut::After];
+                self.proxy.aim(cuts[rng.index(cuts.len())], COMMIT_BYTES);
+                Ok(())
+            }
+            _ => {
+                self.proxy.sever();
+                self.severed += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// One process of the server ends, whatever it does.
+    async fn terminate_backend(&mut self) -> Result<(), String> {
+        let client = connect(&self.url).await?;
+        let terminated = client.simple_query(ANY_BACKEND).await.map_err(|error| error.to_string())?;
+        let one = |message: &&SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(_));
+        self.backend_kills += terminated.iter().filter(one).count() as u64;
+        Ok(())
+    }
+
+    /// The whole server ends without a word, and recovers from its log.
+    async fn crash(&mut self) -> Result<(), String> {
+        // Who owns the data runs the server; root may act for it.
+        const RESTART: &str = r#"owner=$(stat -c %U "$2"); as=; [ "$owner" = "$(id -un)" ] || as="runuser -u $owner --"
+            cd / && exec $as "$1/pg_ctl" restart --mode immediate --wait --silent --log "$2/../server.log" --pgdata "$2""#;
+        let mut restart = Command::new("sh");
+        restart.args(["-c", RESTART, "restart", &self.programs, &self.data]);
+        let done =
+            restart.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).status().await;
+        self.crashes += 1;
+        match done {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("the server did not start again: {status}")),
+            Err(error) => Err(format!("pg_ctl: {error}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_is_named_after_run_and_phase() {
+        assert_eq!(schema_of(Path::new("/tmp/outlast-chaos-17/kills")), "kills_outlast_chaos_17");
+    }
+}
