@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::process::Command;
+use tokio::task::JoinSet;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 /// Where workers find the server: behind the proxy.
@@ -17,6 +18,7 @@ const PROGRAMS: &str = "OUTLAST_TEST_POSTGRES_BIN";
 const DATA: &str = "OUTLAST_TEST_POSTGRES_DATA";
 
 const LEFTOVERS: &str = include_str!("../sql/leftovers.sql");
+const HAVE_AMCHECK: &str = include_str!("../sql/have_amcheck.sql");
 const UNSOUND_INDEXES: &str = include_str!("../sql/check_indexes.sql");
 const ANY_BACKEND: &str = include_str!("../sql/terminate_any_backend.sql");
 
@@ -48,10 +50,10 @@ impl Tools {
 
     /// Every index against its table, row by row.
     pub(super) async fn damage(&self) -> Result<Vec<String>, String> {
-        let client = self.connect().await?;
-        let asked = client.batch_execute("CREATE EXTENSION IF NOT EXISTS amcheck SCHEMA public").await;
-        asked.map_err(|error| format!("amcheck: {error}"))?;
-        match client.simple_query(UNSOUND_INDEXES).await {
+        let connected = self.connect().await?;
+        let has_it = connected.client.batch_execute(HAVE_AMCHECK).await;
+        has_it.map_err(|error| format!("amcheck: {error}"))?;
+        match connected.client.simple_query(UNSOUND_INDEXES).await {
             Ok(_) => Ok(Vec::new()),
             // It stops at the first that is unsound.
             Err(error) => Ok(vec![error.to_string()]),
@@ -59,8 +61,8 @@ impl Tools {
     }
 
     pub(super) async fn leftovers(&self) -> Result<Vec<String>, String> {
-        let client = self.connect().await?;
-        let rows = client.simple_query(LEFTOVERS).await.map_err(|error| error.to_string())?;
+        let connected = self.connect().await?;
+        let rows = connected.client.simple_query(LEFTOVERS).await.map_err(|error| error.to_string())?;
         let text = |row: SimpleQueryMessage| match row {
             SimpleQueryMessage::Row(row) => row.get(0).map(str::to_string),
             _ => None,
@@ -69,12 +71,12 @@ impl Tools {
     }
 
     /// A connection whose names are those of the store's schema.
-    async fn connect(&self) -> Result<Client, String> {
-        let client = connect(&self.server).await?;
+    async fn connect(&self) -> Result<Connected, String> {
+        let connected = connect(&self.server).await?;
         // The name was made by `schema_of`.
         let path = format!("SET search_path TO \"{}\"", self.provider.schema_name());
-        client.batch_execute(&path).await.map_err(|error| error.to_string())?;
-        Ok(client)
+        connected.client.batch_execute(&path).await.map_err(|error| error.to_string())?;
+        Ok(connected)
     }
 }
 
@@ -90,11 +92,18 @@ fn variable(name: &str) -> Result<String, String> {
         .map_err(|_| format!("{name} is not set: `cargo xtask chaos postgres` starts a server"))
 }
 
-async fn connect(url: &str) -> Result<Client, String> {
-    let (client, connection) =
-        tokio_postgres::connect(url, NoTls).await.map_err(|error| error.to_string())?;
-    tokio::spawn(connection);
-    Ok(client)
+/// A connection of the supervisor's own, and the task that serves it.
+struct Connected {
+    client: Client,
+    _task: JoinSet<Result<(), tokio_postgres::Error>>,
+}
+
+async fn connect(url: &str) -> Result<Connected, String> {
+    let connected = tokio_postgres::connect(url, NoTls).await;
+    let (client, connection) = connected.map_err(|error| error.to_string())?;
+    let mut task = JoinSet::new();
+    task.spawn(connection);
+    Ok(Connected { client, _task: task })
 }
 
 /// The server of a run, and what was done to it.
@@ -158,8 +167,9 @@ impl Server {
 
     /// One process of the server ends, whatever it does.
     async fn terminate_backend(&mut self) -> Result<(), String> {
-        let client = connect(&self.url).await?;
-        let terminated = client.simple_query(ANY_BACKEND).await.map_err(|error| error.to_string())?;
+        let connected = connect(&self.url).await?;
+        let terminated =
+            connected.client.simple_query(ANY_BACKEND).await.map_err(|error| error.to_string())?;
         let one = |message: &&SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(_));
         self.backend_kills += terminated.iter().filter(one).count() as u64;
         Ok(())
