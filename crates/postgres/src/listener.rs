@@ -91,6 +91,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
     shared.tell(true, true);
     let mut entered = Entered::default();
     loop {
+        pass_on(shared, &client).await?;
         let now = Instant::now();
         let (wanted, look_again) = wants(shared, &entered, now);
         if wanted != entered.wants || (wanted != Others::default() && now >= entered.at + LIFE / 2) {
@@ -172,6 +173,25 @@ async fn enter(shared: &Shared, client: &Client, wants: Others) -> Result<(), Po
     Ok(())
 }
 
+/// Tells somebody else what this process was told of and needs no more of. One is told of each thing, and if it was served
+/// meanwhile, or there is more than it can take, the others would not hear of it.
+async fn pass_on(shared: &Shared, client: &Client) -> Result<(), PostgresError> {
+    let Others { turns, work, .. } = std::mem::take(&mut shared.state().pass_on);
+    if !(turns || work) {
+        return Ok(());
+    }
+    let (channel, nobody) = (shared.db.schema.channel(), Vec::<String>::new());
+    let news: [Param<'_>; 5] = [
+        (&channel, Type::TEXT),
+        (&shared.id, Type::TEXT),
+        (&turns, Type::BOOL),
+        (&work, Type::BOOL),
+        (&nobody, Type::TEXT_ARRAY),
+    ];
+    client.query_typed(&shared.db.statements.tell, &news).await?;
+    Ok(())
+}
+
 /// Acts on a notification: an entry of another process, or news.
 fn hear(shared: &Shared, payload: &str, entries: &mut Entries) {
     let Ok(serde_json::Value::Array(parts)) = serde_json::from_str(payload) else { return };
@@ -186,7 +206,7 @@ fn hear(shared: &Shared, payload: &str, entries: &mut Entries) {
     let (turns, work) = (text(1) == Some(&shared.id), text(2) == Some(&shared.id));
     if turns || work {
         shared.db.counters.heard.add(1);
-        shared.tell(turns, work);
+        shared.hear(turns, work);
     }
     for ended in parts.get(3).and_then(serde_json::Value::as_array).into_iter().flatten() {
         match ended.as_str() {

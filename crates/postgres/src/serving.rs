@@ -43,6 +43,9 @@ pub(crate) fn serve_turns(
                 None => unserved.push(waiter),
             }
         }
+        if shared.state().turns.passes_on(unserved.is_empty(), news) {
+            shared.pass_on(true, false);
+        }
         // Its lease may end.
         shared.look_within(lock_ms);
         park(shared, unserved, Next { due_ms, asked }, |state| &mut state.turns, news, true);
@@ -94,6 +97,9 @@ pub(crate) fn serve_work(
                 false => drop(waiter.reply.send(Ok(Some(Guarded::new(work, Arc::clone(shared)))))),
                 true => unserved.push(waiter),
             }
+        }
+        if shared.state().work.passes_on(unserved.is_empty(), news) {
+            shared.pass_on(false, true);
         }
         shared.look_within(lock_ms);
         park(shared, unserved, Next { due_ms, asked }, |state| &mut state.work, news, false);

@@ -51,6 +51,8 @@ pub(crate) struct State {
     resting_until: Option<Instant>,
     /// What others wait for, as far as the listener knows; `None`: nothing can be heard.
     pub(crate) others: Option<Others>,
+    /// What the listener is to tell others: this process was told of it, and needs no more of it.
+    pub(crate) pass_on: Others,
     closed: bool,
 }
 
@@ -122,6 +124,24 @@ impl Shared {
         }
         drop(state);
         self.wake.notify_one();
+    }
+
+    /// Another process tells this one, and no other, of something.
+    pub(crate) fn hear(&self, turns: bool, work: bool) {
+        let mut state = self.state();
+        state.pass_on.turns |= turns && state.turns.hear();
+        state.pass_on.work |= work && state.work.hear();
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// Has the listener tell somebody else.
+    pub(crate) fn pass_on(&self, turns: bool, work: bool) {
+        let mut state = self.state();
+        state.pass_on.turns |= turns;
+        state.pass_on.work |= work;
+        drop(state);
+        self.changed.notify_one();
     }
 
     /// A transaction of this process has made something available.

@@ -130,6 +130,8 @@ pub(crate) struct Parked<A: Ask> {
     pub(crate) look: bool,
     /// Counts what may have become available, so that a look that was on its way meanwhile is repeated.
     pub(crate) news: u64,
+    /// Whether another process has told of something that has not been looked for yet.
+    told: bool,
     /// How many lanes are looking just now.
     pub(crate) looking: usize,
     /// Whether the last look that found too little found no work with a session.
@@ -144,6 +146,7 @@ impl<A: Ask> Default for Parked<A> {
             waiters: VecDeque::new(),
             look: false,
             news: 0,
+            told: false,
             looking: 0,
             sessionless: false,
             served_at: None,
@@ -207,6 +210,24 @@ impl<A: Ask> Parked<A> {
     pub(crate) fn tell(&mut self) {
         self.news += 1;
         self.look = !self.waiters.is_empty();
+    }
+
+    /// Another process tells of something. Says whether somebody else is to be told instead, since nobody waits here.
+    pub(crate) fn hear(&mut self) -> bool {
+        self.waiters.retain(|waiter| !waiter.reply.is_closed());
+        self.tell();
+        self.told = !self.waiters.is_empty() || self.looking > 0;
+        !self.told
+    }
+
+    /// A look is over; `news` is the count when it began. Says whether somebody else is to be told of what this process was
+    /// told of: all who waited here were served, and there may be more.
+    pub(crate) fn passes_on(&mut self, all_served: bool, news: u64) -> bool {
+        let passes_on = self.told && all_served;
+        if all_served || self.news == news {
+            self.told = false;
+        }
+        passes_on
     }
 
     /// A fetch that found nothing: it stays if it wants to. `news`: the count when it was taken.
