@@ -57,6 +57,8 @@ impl Built {
                 continue;
             };
             let copy = home.join(format!("tests-{}", tests.len()));
+            // One of an interrupted run may still hang, and what runs cannot be written to, but it can be replaced.
+            let _ = std::fs::remove_file(&copy);
             std::fs::copy(&program, &copy).map_err(|error| format!("{}: {error}", program.display()))?;
             tests.push((copy, manifest.parent().unwrap_or(&manifest).to_path_buf()));
         }

@@ -82,7 +82,7 @@ impl Store {
     /// Copies the store to a folder while it is used, and says what is wrong with the copy.
     pub(crate) async fn backup(&self, to: &Path, known: Known) -> Result<Vec<String>, String> {
         match &self.tools {
-            Tools::Postgres(_) => Ok(Vec::new()),
+            Tools::Postgres(_) => Err("a server is copied by tools of its own".to_string()),
             Tools::Sqlite(tools) => tools.backup(to, known).await,
         }
     }
