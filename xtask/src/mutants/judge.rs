@@ -50,7 +50,8 @@ impl Built {
     pub(super) fn tests(&self, home: &Path) -> Result<Vec<Tests>, String> {
         let text = |value: &Value| value.as_str().map(PathBuf::from);
         let mut tests = Vec::new();
-        for message in &self.messages {
+        // Programs of a package are built along with its tests, and are no tests.
+        for message in self.messages.iter().filter(|message| message["profile"]["test"] == true) {
             let (Some(program), Some(manifest)) =
                 (text(&message["executable"]), text(&message["manifest_path"]))
             else {

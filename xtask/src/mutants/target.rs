@@ -159,7 +159,7 @@ pub(super) const TARGETS: &[Target] = &[
         rounds: &[
             &["dispatch::", "weakness::", "shutdown::"],
             &["a_world_without_a_defect", "stories_end_as_they_must"],
-            &["bad_input::", "scenario::", "canary::"],
+            &["bad_input::", "scenario::"],
         ],
         is_sql: false,
         settings: &[("OUTLAST_SIM_WORLDS", "200")],
