@@ -8,6 +8,8 @@
 //! Every acknowledged write is on disk (`synchronous = FULL`) unless [`SqliteOptions::synchronous`] says otherwise.
 
 mod admin;
+#[cfg(test)]
+mod answers;
 mod command;
 mod counters;
 mod db;

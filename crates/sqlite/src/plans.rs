@@ -24,7 +24,7 @@ const ALLOWED: &[(&str, &str)] = &[
 ];
 
 /// A store in memory, with an up-to-date schema.
-fn db() -> Db {
+pub(crate) fn db() -> Db {
     open::writer(&Location::Memory, &SqliteOptions::default(), &Arc::default()).unwrap()
 }
 

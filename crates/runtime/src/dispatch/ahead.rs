@@ -156,6 +156,52 @@ impl Crowded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dispatch::fixture::{busy, core};
+    use crate::dispatch::lease::Kind;
+    use crate::dispatch::warm::Kept;
+
+    /// Whether the outcome of an activity runs the next turn of an execution, which is the first and waits for activity 2.
+    async fn runs_ahead(core: &Core, execution_id: u64, id: u64) -> bool {
+        let instance = Arc::from("i");
+        let mut waiting = busy();
+        let input = TurnInput {
+            history: Vec::new(),
+            messages: Vec::new(),
+            notices: Vec::new(),
+            now_ms: 1,
+            random: &mut || 0,
+            parent_close: core.options.parent_close,
+        };
+        outlast_engine::run(&mut waiting, input);
+        assert!(waiting.waits_only_for(2));
+        let position = Position { execution_id: 1, last_event_id: waiting.last_event_id() };
+        core.warm.announce(&instance, position, None).confirm(Kept::Suspended(Box::new(waiting)), None);
+        let lease = core.leases.hold(core, Kind::Activity, "w".to_string(), Arc::clone(&instance));
+        let completion = WorkItem::ActivityCompleted {
+            instance: "i".to_string(),
+            execution_id,
+            id,
+            result: String::new(),
+        };
+        let ahead = run(core, &lease, &instance, &completion, 2, 0).await;
+        lease.settle();
+        // Others have sent it something meanwhile.
+        ahead.map(Ahead::queued).is_some()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_what_an_execution_waits_for_runs_it_ahead() {
+        assert!(!runs_ahead(&core(), 2, 2).await, "of another execution");
+        assert!(!runs_ahead(&core(), 1, 3).await, "another activity");
+        assert!(runs_ahead(&core(), 1, 2).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_turn_that_was_run_in_vain_is_remembered() {
+        let core = core();
+        assert!(runs_ahead(&core, 1, 2).await);
+        assert!(!runs_ahead(&core, 1, 2).await);
+    }
 
     #[test]
     fn an_instance_that_is_crowded_is_left_alone_for_a_while_and_longer_each_time() {

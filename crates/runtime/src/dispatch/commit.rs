@@ -236,3 +236,6 @@ pub(super) fn forgive(core: &Core, instance: &Arc<str>) {
         refused.remove(instance);
     }
 }
+
+#[cfg(test)]
+mod tests;

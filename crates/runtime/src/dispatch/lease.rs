@@ -296,4 +296,4 @@ impl Leases {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

@@ -5,6 +5,8 @@ pub(crate) mod aside;
 mod backoff;
 mod commit;
 mod contain;
+#[cfg(test)]
+mod fixture;
 mod history;
 pub(crate) mod lease;
 pub(crate) mod running;

@@ -386,3 +386,6 @@ pub(super) fn only_messages(execution_id: u64, orchestrator_items: Vec<WorkItem>
 pub(super) fn without_build(version: Version) -> Version {
     Version { build: semver::BuildMetadata::EMPTY, ..version }
 }
+
+#[cfg(test)]
+mod tests;

@@ -257,8 +257,8 @@ impl Drop for Announced<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lease::tests::busy;
     use super::*;
+    use crate::dispatch::fixture::busy;
 
     const HERE: Position = Position { execution_id: 1, last_event_id: 5 };
     const THERE: Position = Position { execution_id: 1, last_event_id: 7 };

@@ -352,3 +352,6 @@ async fn descriptor(core: &Core, instance: &str) -> (String, String) {
     });
     started.unwrap_or_else(|| ("unknown".to_string(), "unknown".to_string()))
 }
+
+#[cfg(test)]
+mod tests;

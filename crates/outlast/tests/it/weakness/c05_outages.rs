@@ -1,9 +1,10 @@
 //! C5, C11: trouble with the store delays instances. It never fails them, and it is not answered with a hot loop.
 
 use crate::support::{ALL, Fault, Kind, Node, Tap, World, activities, orchestrations, pass};
+use outlast::providers::Entropy;
 use outlast::{ActivityContext, OrchestrationContext};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 fn family() -> Node {
@@ -52,8 +53,67 @@ async fn c05_a_commit_that_is_refused_for_ten_minutes_fails_no_instance() {
 
 #[tokio::test(start_paused = true)]
 async fn c05_an_outcome_that_cannot_be_stored_is_stored_later() {
-    outage(Kind::Memory, &["ack_work_item"], || Fault::Transient).await;
+    let tap = outage(Kind::Memory, &["ack_work_item"], || Fault::Transient).await;
+    let tries = tap.count("ack_work_item");
+    // One in 0.75 s to 1 s.
+    assert!((600..900).contains(&tries), "{tries} tries in ten minutes");
     outage(Kind::Memory, &["ack_work_item"], || Fault::Permanent).await;
+}
+
+/// The first call of a kind goes wrong; how often something was given back until the instance ended.
+async fn given_back_after(call: &'static str, fault: fn() -> Fault, give_back: &str) -> usize {
+    let world = World::paused(Kind::Memory).await;
+    let tap = Tap::new(move |name, nth| if (name, nth) == (call, 0) { fault() } else { Fault::None });
+    world.start_on(tap.around(world.store()), &family()).await;
+    assert_eq!(world.run("i", "Parent", "").await, "worked");
+    let given_back = tap.count(give_back);
+    world.end().await;
+    given_back
+}
+
+#[tokio::test(start_paused = true)]
+async fn c05_passing_trouble_is_tried_again_and_lasting_trouble_given_back() {
+    for (call, give_back) in
+        [("ack_orchestration_item", "abandon_orchestration_item"), ("ack_work_item", "abandon_work_item")]
+    {
+        assert_eq!(given_back_after(call, || Fault::Transient, give_back).await, 0, "{call}");
+        assert_eq!(given_back_after(call, || Fault::Permanent, give_back).await, 1, "{call}");
+    }
+}
+
+/// Pauses that are not made shorter at random.
+struct Whole;
+impl Entropy for Whole {
+    fn next_u128(&self) -> u128 {
+        0
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn c05_a_commit_is_tried_again_for_the_length_of_a_lease_ever_more_slowly() {
+    let world = World::paused(Kind::Memory).await;
+    let (tries, given_up) = (Arc::new(AtomicUsize::new(0)), AtomicBool::new(false));
+    let counted = Arc::clone(&tries);
+    let tap = Tap::new(move |call, _| match (call, given_up.load(SeqCst)) {
+        ("ack_orchestration_item", false) => {
+            counted.fetch_add(1, SeqCst);
+            Fault::Transient
+        }
+        ("abandon_orchestration_item", false) => {
+            given_up.store(true, SeqCst);
+            Fault::None
+        }
+        _ => Fault::None,
+    });
+    // Tries after 0, 10, 30, 70, 150, 310, 630 and 1,270 ms.
+    let node = family().with(|options| {
+        options.entropy = Arc::new(Whole);
+        options.orchestrator_lock_timeout = Duration::from_millis(1_270);
+    });
+    world.start_on(tap.around(world.store()), &node).await;
+    assert_eq!(world.run("i", "Parent", "").await, "worked");
+    assert_eq!(tries.load(SeqCst), 8);
+    world.end().await;
 }
 
 /// Histories that cannot be loaded: neither does that count against the instance.

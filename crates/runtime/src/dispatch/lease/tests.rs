@@ -2,47 +2,9 @@
 
 use super::*;
 use crate::captured::Captured;
-use crate::observability::MetricsProvider;
-use crate::options::RuntimeOptions;
-use crate::registry::{ActivityRegistry, OrchestrationRegistry};
-use outlast_engine::{Code, Execution, Opening, OrchestrationContext, Setup, new_stamp};
-use outlast_memory::MemoryProvider;
-use outlast_provider::{Clock, Entropy};
+use crate::dispatch::fixture::{busy, core};
 
 const SECOND: Duration = Duration::from_secs(1);
-
-struct Stopped;
-impl Clock for Stopped {
-    fn now_ms(&self) -> u64 {
-        1_000_000
-    }
-}
-
-struct Zero;
-impl Entropy for Zero {
-    fn next_u128(&self) -> u128 {
-        0
-    }
-}
-
-/// Activities have leases of 32 s, which are renewed after 16 s; turns of 8 s, renewed after 4 s.
-fn core() -> Core {
-    let options = RuntimeOptions {
-        worker_lock_timeout: 32 * SECOND,
-        worker_lock_renewal_buffer: SECOND,
-        orchestrator_lock_timeout: 8 * SECOND,
-        clock: Arc::new(Stopped),
-        entropy: Arc::new(Zero),
-        ..RuntimeOptions::default()
-    };
-    Core::new(
-        Arc::new(MemoryProvider::new()),
-        ActivityRegistry::builder().build(),
-        OrchestrationRegistry::builder().build(),
-        options,
-        Arc::new(MetricsProvider::default()),
-    )
-}
 
 fn hold(core: &Core, kind: Kind, token: &str) -> Lease {
     core.leases.hold(core, kind, token.to_string(), "i".into())
@@ -198,31 +160,6 @@ async fn what_was_given_back_is_not_given_back_again() {
     let core = core();
     hold(&core, Kind::Turn, "t").give_back(&core, None, true).await;
     assert_eq!(core.leases.dropped(), []);
-}
-
-/// An execution whose code has asked for an activity.
-pub(in crate::dispatch) fn busy() -> Execution {
-    let opening = Opening {
-        name: "O".to_string(),
-        version: None,
-        input: String::new(),
-        parent: None,
-        carried: Vec::new(),
-        custom_status: None,
-    };
-    let setup = Setup {
-        instance: "i".to_string(),
-        execution_id: 1,
-        opening,
-        stamp: new_stamp(false),
-        kv: BTreeMap::new(),
-        limits: Arc::default(),
-    };
-    let call = |context: OrchestrationContext, _| -> Code {
-        drop(context.schedule_activity("A", ""));
-        Box::pin(std::future::pending())
-    };
-    Execution::new(setup, call).unwrap()
 }
 
 /// A turn that is so long that its lease must be renewed blocks a thread; for an activity it is the usual thing.

@@ -1,0 +1,75 @@
+//! What follows from a commit, and how refusals are counted.
+
+use super::*;
+use crate::dispatch::fixture::{busy, core, start, started, store};
+
+fn completed(parent: &str, parent_execution_id: u64) -> WorkItem {
+    WorkItem::SubOrchCompleted {
+        parent_instance: parent.to_string(),
+        parent_execution_id,
+        parent_id: 2,
+        result: String::new(),
+    }
+}
+
+#[test]
+fn who_is_woken_is_who_got_something() {
+    let told = |commit: &Commit| {
+        let summary = Summary::of(commit);
+        (summary.has_work, summary.has_messages)
+    };
+    let activity = WorkItem::ActivityExecute {
+        instance: "i".to_string(),
+        execution_id: 1,
+        id: 2,
+        name: "A".to_string(),
+        input: String::new(),
+        session_id: None,
+        tag: None,
+    };
+    let work = Commit { worker_items: vec![activity], ..Commit::default() };
+    let message = Commit { orchestrator_items: vec![start("child")], ..Commit::default() };
+    assert_eq!(told(&work), (true, false));
+    assert_eq!(told(&message), (false, true));
+}
+
+#[test]
+fn an_execution_that_is_over_is_not_kept() {
+    let kept_after = |ending: Option<&'static str>| {
+        let ending = ending.map(|status| (status, String::new()));
+        kept(Box::new(busy()), &Summary::of(&Commit { ending, ..Commit::default() }))
+    };
+    assert!(matches!(kept_after(None), Kept::Suspended(_)));
+    assert!(matches!(kept_after(Some("ContinuedAsNew")), Kept::Continued(_)));
+    assert!(matches!(kept_after(Some("Completed")), Kept::Ended));
+    assert!(matches!(kept_after(Some("Failed")), Kept::Ended));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parent_is_looked_up_if_its_execution_is_not_known() {
+    let core = core();
+    store(&core, "parent", 3, vec![started()]).await;
+    let mut items = [
+        completed("parent", UNKNOWN_EXECUTION),
+        completed("parent", 2),
+        completed("gone", UNKNOWN_EXECUTION),
+    ];
+    find_parents(&core, &mut items).await.unwrap();
+    assert_eq!(items, [completed("parent", 3), completed("parent", 2), completed("gone", 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_are_counted_until_a_commit_is_taken() {
+    let core = core();
+    let refusals = || core.refused.lock().unwrap().clone();
+    let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
+    let error = ProviderError::permanent("commit", "no");
+    for instance in [&one, &other, &one] {
+        let lease =
+            core.leases.hold(&core, crate::dispatch::lease::Kind::Turn, "t".into(), Arc::clone(instance));
+        refuse(&core, instance, lease, &error).await;
+    }
+    assert_eq!(refusals(), [(Arc::clone(&one), 2), (Arc::clone(&other), 1)].into());
+    forgive(&core, &one);
+    assert_eq!(refusals(), [(other, 1)].into());
+}

@@ -1,0 +1,126 @@
+//! What the tests of the dispatchers are written with: a runtime that runs nothing, and what it finds in its store.
+
+use crate::core::Core;
+use crate::observability::MetricsProvider;
+use crate::options::RuntimeOptions;
+use crate::registry::{ActivityRegistry, OrchestrationRegistry};
+use outlast_engine::{Code, Execution, Opening, OrchestrationContext, Setup, new_stamp};
+use outlast_memory::MemoryProvider;
+use outlast_model::{Event, EventKind, WorkItem};
+use outlast_provider::{Clock, Entropy, ExecutionMetadata};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+struct Stopped;
+impl Clock for Stopped {
+    fn now_ms(&self) -> u64 {
+        1_000_000
+    }
+}
+
+struct Zero;
+impl Entropy for Zero {
+    fn next_u128(&self) -> u128 {
+        0
+    }
+}
+
+/// Activities have leases of 32 s, which are renewed after 16 s; turns of 8 s, renewed after 4 s.
+pub(super) fn core() -> Core {
+    let options = RuntimeOptions {
+        worker_lock_timeout: 32 * SECOND,
+        worker_lock_renewal_buffer: SECOND,
+        orchestrator_lock_timeout: 8 * SECOND,
+        clock: Arc::new(Stopped),
+        entropy: Arc::new(Zero),
+        ..RuntimeOptions::default()
+    };
+    Core::new(
+        Arc::new(MemoryProvider::new()),
+        ActivityRegistry::builder().build(),
+        OrchestrationRegistry::builder().build(),
+        options,
+        Arc::new(MetricsProvider::default()),
+    )
+}
+
+/// An execution whose code has asked for an activity and waits for it.
+pub(super) fn busy() -> Execution {
+    let opening = Opening {
+        name: "O".to_string(),
+        version: None,
+        input: String::new(),
+        parent: None,
+        carried: Vec::new(),
+        custom_status: None,
+    };
+    let setup = Setup {
+        instance: "i".to_string(),
+        execution_id: 1,
+        opening,
+        stamp: new_stamp(false),
+        kv: BTreeMap::new(),
+        limits: Arc::default(),
+    };
+    let call = |context: OrchestrationContext, _| -> Code {
+        let activity = context.schedule_activity("A", "");
+        Box::pin(activity)
+    };
+    Execution::new(setup, call).unwrap()
+}
+
+/// The start of an instance of orchestration O.
+pub(super) fn start(instance: &str) -> WorkItem {
+    WorkItem::StartOrchestration {
+        instance: instance.to_string(),
+        orchestration: "O".to_string(),
+        input: "first".to_string(),
+        version: None,
+        parent_instance: None,
+        parent_id: None,
+        parent_execution_id: None,
+        execution_id: 1,
+    }
+}
+
+/// How orchestration O begins, as it is stored.
+pub(super) fn started() -> EventKind {
+    EventKind::OrchestrationStarted {
+        name: "O".to_string(),
+        version: "1.2.3".to_string(),
+        input: "first".to_string(),
+        parent_instance: None,
+        parent_id: None,
+        parent_execution_id: None,
+        carry_forward_events: Some(vec![("queue".to_string(), "unread".to_string())]),
+        initial_custom_status: None,
+    }
+}
+
+/// Events of an execution, counted from 1.
+pub(super) fn events(instance: &str, execution_id: u64, kinds: Vec<EventKind>) -> Vec<Event> {
+    let event = |(kind, id)| Event::at(0, id, instance, execution_id, None, kind);
+    kinds.into_iter().zip(1..).map(event).collect()
+}
+
+/// Makes an instance of orchestration O whose current execution has these events.
+pub(super) async fn store(core: &Core, instance: &str, execution_id: u64, kinds: Vec<EventKind>) {
+    core.store.enqueue_for_orchestrator(start(instance), None).await.unwrap();
+    let fetched = core.store.fetch_orchestration_item(SECOND, Duration::ZERO, None).await.unwrap();
+    let (item, token, _) = fetched.expect("it was started");
+    assert_eq!(item.instance, instance);
+    let metadata = ExecutionMetadata {
+        orchestration_name: Some("O".to_string()),
+        orchestration_version: Some("1.2.3".to_string()),
+        ..ExecutionMetadata::default()
+    };
+    let history = events(instance, execution_id, kinds);
+    let written = core
+        .store
+        .ack_orchestration_item(&token, execution_id, history, vec![], vec![], metadata, vec![])
+        .await;
+    written.unwrap();
+}
