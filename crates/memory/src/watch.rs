@@ -33,6 +33,7 @@ impl Watches {
             let _watching = watching;
             // Whether it was resolved or its store is gone: the caller looks again.
             let _ = resolved.await;
+            None
         })
     }
 

@@ -254,6 +254,185 @@ BEGIN
     FROM unnest(p_member, p_kind, p_instance) AS m (member, kind, instance_id);
 END $$;
 
+-- The same for a batch of one, without what it takes to handle many: most of the time of a lone commit would go to that. What it
+-- does and in which order is what commit_1 does.
+CREATE FUNCTION {schema}.commit_alone_1(
+    p_member integer[], p_kind integer[], p_instance text[], p_secret bytea[], p_work_id bigint[], p_messages integer[],
+    p_completion text[], p_after bigint[], p_ran_at bigint[],
+    p_execution bigint[], p_name text[], p_version text[], p_parent text[], p_raises boolean[],
+    p_status text[], p_output text[], p_ended boolean[], p_last_event bigint[], p_terminal bigint[], p_pin text[], p_pin_key text[],
+    p_sets_status boolean[], p_custom_status text[], p_clears boolean[],
+    h_member integer[], h_event bigint[], h_type text[], h_data text[],
+    w_member integer[], w_item text[], w_instance text[], w_execution bigint[], w_activity bigint[], w_session text[], w_tag text[],
+    c_member integer[], c_instance text[], c_execution bigint[], c_activity bigint[],
+    m_member integer[], m_instance text[], m_item text[], m_not_before bigint[], m_begins boolean[],
+    k_member integer[], k_key text[], k_value text[], k_at bigint[]
+, OUT o_member integer, OUT o_answer integer, OUT o_at bigint, OUT o_more boolean
+) LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off
+AS $$
+DECLARE
+    v_now       bigint := {schema}.now_ms();
+    v_kind      integer := p_kind[1];
+    v_instance  text := p_instance[1];
+    v_secret    bytea := p_secret[1];
+    v_execution bigint := p_execution[1];
+    v_status    text := p_status[1];
+    v_name      text := p_name[1];
+    v_version   text := p_version[1];
+    v_ended     boolean := p_ended[1];
+    v_turn      boolean := false;
+    v_session   text;
+    v_stands    record;
+    v_count     integer;
+BEGIN
+    o_member := 1;
+    o_answer := 0;
+    IF v_kind > 0 THEN
+        DELETE FROM {schema}.worker_queue AS q
+        WHERE q.id = p_work_id[1] AND q.lock_token = v_secret AND q.locked_until > {schema}.now_ms()
+        RETURNING q.session_id INTO v_session;
+        IF FOUND THEN
+            o_answer := 1;
+            IF v_session IS NOT NULL THEN
+                UPDATE {schema}.sessions AS s SET last_activity_at = v_now
+                WHERE s.session_id = v_session AND s.locked_until > v_now;
+            END IF;
+        END IF;
+        IF v_kind = 2 AND o_answer = 1 THEN
+            -- The lock keeps fetches of the instance out, which lock the same row after they have taken their lease; what
+            -- follows sees theirs.
+            SELECT e.status, e.last_event_id INTO v_stands FROM {schema}.executions AS e
+            WHERE e.instance_id = v_instance AND e.execution_id = v_execution FOR UPDATE;
+            v_turn := FOUND AND v_stands.status = 'Running' AND v_stands.last_event_id = p_after[1];
+            v_now := {schema}.now_ms();
+            v_turn := v_turn AND p_ran_at[1] BETWEEN v_now - 60000 AND v_now
+                AND EXISTS (SELECT 1 FROM {schema}.instances AS i
+                            WHERE i.instance_id = v_instance AND i.current_execution_id = v_execution)
+                AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = v_instance)
+                AND NOT EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
+                                WHERE q.instance_id = v_instance AND q.visible_at <= v_now);
+            IF NOT v_turn THEN
+                o_answer := 2;
+            END IF;
+        END IF;
+    ELSE
+        DELETE FROM {schema}.instance_locks AS l
+        WHERE l.instance_id = v_instance AND l.lock_token = v_secret AND l.locked_until > {schema}.now_ms();
+        IF FOUND THEN
+            o_answer := 1;
+            v_turn := true;
+            DELETE FROM {schema}.orchestrator_queue AS q WHERE q.instance_id = v_instance AND q.lock_token = v_secret;
+            GET DIAGNOSTICS v_count = ROW_COUNT;
+            IF v_count <> p_messages[1] THEN
+                RAISE EXCEPTION 'consuming messages: % instead of the % that were fetched', v_count, p_messages[1]
+                USING ERRCODE = 'OL001';
+            END IF;
+        END IF;
+    END IF;
+
+    IF v_turn THEN
+        IF v_name IS NOT NULL AND v_version IS NOT NULL THEN
+            INSERT INTO {schema}.instances AS i
+                (instance_id, orchestration_name, orchestration_version, current_execution_id, parent_instance_id, created_at, updated_at)
+            VALUES (v_instance, v_name, v_version, v_execution, p_parent[1], v_now, v_now)
+            ON CONFLICT (instance_id) DO UPDATE
+            SET orchestration_name = excluded.orchestration_name, orchestration_version = excluded.orchestration_version,
+                current_execution_id = greatest(i.current_execution_id, excluded.current_execution_id),
+                updated_at = excluded.updated_at;
+        END IF;
+        IF p_raises[1] THEN
+            UPDATE {schema}.instances AS i SET current_execution_id = v_execution, updated_at = v_now
+            WHERE i.instance_id = v_instance AND i.current_execution_id < v_execution;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION 'raising executions missed 1 rows' USING ERRCODE = 'OL001';
+            END IF;
+        END IF;
+        UPDATE {schema}.executions AS e
+        SET status = coalesce(v_status, e.status),
+            output = CASE WHEN v_status IS NULL THEN e.output ELSE p_output[1] END,
+            completed_at = CASE WHEN v_status IS NULL THEN e.completed_at WHEN v_ended THEN v_now END,
+            updated_at = v_now,
+            last_event_id = greatest(e.last_event_id, p_last_event[1]),
+            terminal_event_id = coalesce(e.terminal_event_id, p_terminal[1]),
+            pinned_version = coalesce(p_pin[1], e.pinned_version),
+            pinned_key = coalesce(p_pin_key[1], e.pinned_key)
+        WHERE e.instance_id = v_instance AND e.execution_id = v_execution;
+        IF NOT FOUND THEN
+            INSERT INTO {schema}.executions
+                (instance_id, execution_id, status, output, started_at, completed_at, updated_at, last_event_id, terminal_event_id,
+                 pinned_version, pinned_key)
+            VALUES (v_instance, v_execution, coalesce(v_status, 'Running'), CASE WHEN v_status IS NOT NULL THEN p_output[1] END,
+                    v_now, CASE WHEN v_ended THEN v_now END, v_now,
+                    greatest(p_last_event[1], (SELECT max(h.event_id) FROM {schema}.history AS h
+                                               WHERE h.instance_id = v_instance AND h.execution_id = v_execution)),
+                    p_terminal[1], p_pin[1], p_pin_key[1]);
+        END IF;
+        IF cardinality(h_event) > 0 THEN
+            INSERT INTO {schema}.history (instance_id, execution_id, event_id, event_type, event_data)
+            SELECT v_instance, v_execution, h.event_id, h.event_type, h.event_data
+            FROM unnest(h_event, h_type, h_data) AS h (event_id, event_type, event_data);
+        END IF;
+        IF p_sets_status[1] THEN
+            UPDATE {schema}.instances AS i
+            SET custom_status = p_custom_status[1], custom_status_version = i.custom_status_version + 1
+            WHERE i.instance_id = v_instance;
+        END IF;
+        IF p_clears[1] THEN
+            UPDATE {schema}.kv_delta AS d SET value = NULL, last_updated_at_ms = v_now WHERE d.instance_id = v_instance;
+            INSERT INTO {schema}.kv_delta (instance_id, key, value, last_updated_at_ms)
+            SELECT s.instance_id, s.key, NULL, v_now FROM {schema}.kv_store AS s WHERE s.instance_id = v_instance
+            ON CONFLICT (instance_id, key) DO NOTHING;
+        END IF;
+        IF cardinality(k_key) > 0 THEN
+            INSERT INTO {schema}.kv_delta (instance_id, key, value, last_updated_at_ms)
+            SELECT v_instance, k.key, k.value, coalesce(k.at, v_now) FROM unnest(k_key, k_value, k_at) AS k (key, value, at)
+            ON CONFLICT (instance_id, key) DO UPDATE
+            SET value = excluded.value, last_updated_at_ms = excluded.last_updated_at_ms;
+        END IF;
+        IF v_ended AND EXISTS (SELECT 1 FROM {schema}.kv_delta AS d WHERE d.instance_id = v_instance) THEN
+            INSERT INTO {schema}.kv_store (instance_id, key, value, last_updated_at_ms)
+            SELECT d.instance_id, d.key, d.value, d.last_updated_at_ms FROM {schema}.kv_delta AS d
+            WHERE d.instance_id = v_instance AND d.value IS NOT NULL
+            ON CONFLICT (instance_id, key) DO UPDATE
+            SET value = excluded.value, last_updated_at_ms = excluded.last_updated_at_ms;
+            DELETE FROM {schema}.kv_store AS s USING {schema}.kv_delta AS d
+            WHERE d.instance_id = v_instance AND d.value IS NULL AND s.instance_id = d.instance_id AND s.key = d.key;
+            DELETE FROM {schema}.kv_delta AS d WHERE d.instance_id = v_instance;
+        END IF;
+        IF cardinality(w_item) = 1 THEN
+            INSERT INTO {schema}.worker_queue (work_item, visible_at, instance_id, execution_id, activity_id, session_id, tag)
+            VALUES (w_item[1], v_now, w_instance[1], w_execution[1], w_activity[1], w_session[1], w_tag[1]);
+        ELSIF cardinality(w_item) > 0 THEN
+            INSERT INTO {schema}.worker_queue (work_item, visible_at, instance_id, execution_id, activity_id, session_id, tag)
+            SELECT w.item, v_now, w.instance_id, w.execution_id, w.activity_id, w.session_id, w.tag
+            FROM unnest(w_item, w_instance, w_execution, w_activity, w_session, w_tag) WITH ORDINALITY
+                AS w (item, instance_id, execution_id, activity_id, session_id, tag, n)
+            ORDER BY w.n;
+        END IF;
+        IF cardinality(c_activity) > 0 THEN
+            DELETE FROM {schema}.worker_queue AS q
+            USING unnest(c_instance, c_execution, c_activity) AS c (instance_id, execution_id, activity_id)
+            WHERE q.instance_id = c.instance_id AND q.execution_id = c.execution_id AND q.activity_id = c.activity_id;
+        END IF;
+        IF cardinality(m_item) > 0 THEN
+            INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
+            SELECT m.instance_id, m.item, greatest(m.not_before, v_now), greatest(m.not_before, v_now), m.begins
+            FROM unnest(m_instance, m_item, m_not_before, m_begins) WITH ORDINALITY
+                AS m (instance_id, item, not_before, begins, n)
+            ORDER BY m.n;
+        END IF;
+    ELSIF o_answer > 0 AND p_completion[1] IS NOT NULL THEN
+        -- An outcome that no turn has taken.
+        INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
+        VALUES (v_instance, p_completion[1], v_now, v_now, false);
+    END IF;
+    o_at := v_now;
+    o_more := EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
+                      WHERE q.instance_id = v_instance AND q.visible_at <= v_now);
+END $$;
+
 -- Takes leases of up to as many instances as there are secrets, longest waiting first, and covers their visible messages.
 -- Versions are given as ranges of keys; NULL admits all. A last row without an instance is there if there were fewer than
 -- wanted, and says when to look again, if that is asked for.
@@ -284,50 +463,83 @@ DECLARE
 BEGIN
     FOR v_round IN 1..6 LOOP
         v_now := {schema}.now_ms();
-        WITH ready AS MATERIALIZED (
-            SELECT q.instance_id, q.visible_at, q.id
-            FROM {schema}.orchestrator_queue AS q
-            LEFT JOIN {schema}.instances AS i ON i.instance_id = q.instance_id
-            LEFT JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-            WHERE q.lock_token IS NULL AND q.visible_at <= v_now
-                AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l
-                                WHERE l.instance_id = q.instance_id AND l.locked_until > v_now)
-                AND (p_lowest IS NULL OR e.pinned_key IS NULL OR EXISTS (
-                    SELECT 1 FROM unnest(p_lowest, p_highest) AS r (lowest, highest)
-                    WHERE e.pinned_key BETWEEN r.lowest AND r.highest))
-            ORDER BY q.visible_at, q.id LIMIT v_window
-        ), over AS MATERIALIZED (
-            SELECT l.instance_id, m.visible_at, m.id
-            FROM {schema}.instance_locks AS l
-            CROSS JOIN LATERAL (SELECT q.visible_at, q.id FROM {schema}.orchestrator_queue AS q
-                                WHERE q.instance_id = l.instance_id AND q.visible_at <= v_now
-                                ORDER BY q.visible_at, q.id LIMIT 1) AS m
-            LEFT JOIN {schema}.instances AS i ON i.instance_id = l.instance_id
-            LEFT JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-            WHERE l.locked_until <= v_now
-                AND (p_lowest IS NULL OR e.pinned_key IS NULL OR EXISTS (
-                    SELECT 1 FROM unnest(p_lowest, p_highest) AS r (lowest, highest)
-                    WHERE e.pinned_key BETWEEN r.lowest AND r.highest))
-            ORDER BY l.locked_until LIMIT v_window
-        ), line AS MATERIALIZED (
-            SELECT a.instance_id, min(a.visible_at) AS visible_at, min(a.id) AS id
-            FROM (SELECT r.* FROM ready AS r UNION ALL SELECT o.* FROM over AS o) AS a
-            GROUP BY a.instance_id ORDER BY 2, 3
-        ), free AS MATERIALIZED (
-            SELECT n.instance_id FROM line AS n
-            WHERE pg_try_advisory_xact_lock(hashtextextended(n.instance_id, {seed}))
-            LIMIT v_wanted - v_used
-        ), leased AS (
-            INSERT INTO {schema}.instance_locks AS l (instance_id, lock_token, locked_until, locked_at)
-            SELECT f.instance_id, p_secrets[v_used + (row_number() OVER ())::integer], v_now + p_lock_ms, v_now FROM free AS f
-            ON CONFLICT (instance_id) DO UPDATE
-            SET lock_token = excluded.lock_token, locked_until = excluded.locked_until, locked_at = excluded.locked_at
-            WHERE l.locked_until <= {schema}.now_ms()
-            RETURNING l.instance_id
-        )
-        SELECT (SELECT count(*) FROM ready), (SELECT count(*) FROM over), (SELECT count(*) FROM free),
-               (SELECT array_agg(t.instance_id ORDER BY t.instance_id) FROM leased AS t)
-        INTO v_ready, v_over, v_tried, v_taken;
+        IF EXISTS (SELECT 1 FROM {schema}.instance_locks AS l WHERE l.locked_until <= v_now) THEN
+            WITH ready AS MATERIALIZED (
+                SELECT q.instance_id, q.visible_at, q.id
+                FROM {schema}.orchestrator_queue AS q
+                LEFT JOIN {schema}.instances AS i ON i.instance_id = q.instance_id
+                LEFT JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+                WHERE q.lock_token IS NULL AND q.visible_at <= v_now
+                    AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l
+                                    WHERE l.instance_id = q.instance_id AND l.locked_until > v_now)
+                    AND (p_lowest IS NULL OR e.pinned_key IS NULL OR EXISTS (
+                        SELECT 1 FROM unnest(p_lowest, p_highest) AS r (lowest, highest)
+                        WHERE e.pinned_key BETWEEN r.lowest AND r.highest))
+                ORDER BY q.visible_at, q.id LIMIT v_window
+            ), over AS MATERIALIZED (
+                SELECT l.instance_id, m.visible_at, m.id
+                FROM {schema}.instance_locks AS l
+                CROSS JOIN LATERAL (SELECT q.visible_at, q.id FROM {schema}.orchestrator_queue AS q
+                                    WHERE q.instance_id = l.instance_id AND q.visible_at <= v_now
+                                    ORDER BY q.visible_at, q.id LIMIT 1) AS m
+                LEFT JOIN {schema}.instances AS i ON i.instance_id = l.instance_id
+                LEFT JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+                WHERE l.locked_until <= v_now
+                    AND (p_lowest IS NULL OR e.pinned_key IS NULL OR EXISTS (
+                        SELECT 1 FROM unnest(p_lowest, p_highest) AS r (lowest, highest)
+                        WHERE e.pinned_key BETWEEN r.lowest AND r.highest))
+                ORDER BY l.locked_until LIMIT v_window
+            ), line AS MATERIALIZED (
+                SELECT a.instance_id, min(a.visible_at) AS visible_at, min(a.id) AS id
+                FROM (SELECT r.* FROM ready AS r UNION ALL SELECT o.* FROM over AS o) AS a
+                GROUP BY a.instance_id ORDER BY 2, 3
+            ), free AS MATERIALIZED (
+                SELECT n.instance_id FROM line AS n
+                WHERE pg_try_advisory_xact_lock(hashtextextended(n.instance_id, {seed}))
+                LIMIT v_wanted - v_used
+            ), leased AS (
+                INSERT INTO {schema}.instance_locks AS l (instance_id, lock_token, locked_until, locked_at)
+                SELECT f.instance_id, p_secrets[v_used + (row_number() OVER ())::integer], v_now + p_lock_ms, v_now FROM free AS f
+                ON CONFLICT (instance_id) DO UPDATE
+                SET lock_token = excluded.lock_token, locked_until = excluded.locked_until, locked_at = excluded.locked_at
+                WHERE l.locked_until <= {schema}.now_ms()
+                RETURNING l.instance_id
+            )
+            SELECT (SELECT count(*) FROM ready), (SELECT count(*) FROM over), (SELECT count(*) FROM free),
+                   (SELECT array_agg(t.instance_id ORDER BY t.instance_id) FROM leased AS t)
+            INTO v_ready, v_over, v_tried, v_taken;
+        ELSE
+            WITH ready AS MATERIALIZED (
+                SELECT q.instance_id, q.visible_at, q.id
+                FROM {schema}.orchestrator_queue AS q
+                LEFT JOIN {schema}.instances AS i ON i.instance_id = q.instance_id
+                LEFT JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+                WHERE q.lock_token IS NULL AND q.visible_at <= v_now
+                    AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l
+                                    WHERE l.instance_id = q.instance_id AND l.locked_until > v_now)
+                    AND (p_lowest IS NULL OR e.pinned_key IS NULL OR EXISTS (
+                        SELECT 1 FROM unnest(p_lowest, p_highest) AS r (lowest, highest)
+                        WHERE e.pinned_key BETWEEN r.lowest AND r.highest))
+                ORDER BY q.visible_at, q.id LIMIT v_window
+            ), line AS MATERIALIZED (
+                SELECT r.instance_id, min(r.visible_at) AS visible_at, min(r.id) AS id
+                FROM ready AS r GROUP BY r.instance_id ORDER BY 2, 3
+            ), free AS MATERIALIZED (
+                SELECT n.instance_id FROM line AS n
+                WHERE pg_try_advisory_xact_lock(hashtextextended(n.instance_id, {seed}))
+                LIMIT v_wanted - v_used
+            ), leased AS (
+                INSERT INTO {schema}.instance_locks AS l (instance_id, lock_token, locked_until, locked_at)
+                SELECT f.instance_id, p_secrets[v_used + (row_number() OVER ())::integer], v_now + p_lock_ms, v_now FROM free AS f
+                ON CONFLICT (instance_id) DO UPDATE
+                SET lock_token = excluded.lock_token, locked_until = excluded.locked_until, locked_at = excluded.locked_at
+                WHERE l.locked_until <= {schema}.now_ms()
+                RETURNING l.instance_id
+            )
+            SELECT (SELECT count(*) FROM ready), 0, (SELECT count(*) FROM free),
+                   (SELECT array_agg(t.instance_id ORDER BY t.instance_id) FROM leased AS t)
+            INTO v_ready, v_over, v_tried, v_taken;
+        END IF;
         v_used := v_used + v_tried;
         v_claimed := v_claimed || coalesce(v_taken, '{}');
         EXIT WHEN v_used >= v_wanted OR (v_ready < v_window AND v_over < v_window);
@@ -504,6 +716,15 @@ BEGIN
             v_slots := v_slots || v_slot;
             v_free := array_remove(v_free, v_slot);
         END LOOP;
+    ELSIF NOT v_over AND cardinality(v_tags) = 1 THEN
+        -- What workers ask for most of the time.
+        SELECT coalesce(array_agg(f.id), '{}') INTO v_ids FROM (
+            SELECT q.id FROM {schema}.worker_queue AS q
+            WHERE q.lock_token IS NULL AND coalesce('=' || q.tag, '') = v_tags[1] AND q.visible_at <= v_now
+                AND q.session_id IS NULL
+            ORDER BY q.id LIMIT v_wanted FOR UPDATE SKIP LOCKED
+        ) AS f;
+        v_slots := (ARRAY(SELECT generate_series(1, cardinality(v_ids))));
     ELSE
         WITH free AS MATERIALIZED (
             SELECT f.id FROM unnest(v_tags) AS t (tag)
@@ -584,7 +805,7 @@ DECLARE
     v_now     bigint;
     v_refused integer[] := '{}';
 BEGIN
-    IF EXISTS (SELECT 1 FROM unnest(p_most) AS m (most) WHERE m.most IS NOT NULL) THEN
+    IF cardinality(array_remove(p_most, NULL)) > 0 THEN
         -- Two that count at once would both find room for the last one.
         PERFORM pg_advisory_xact_lock(hashtextextended(b.instance_id, {seed} + 1)) FROM (
             SELECT DISTINCT m.instance_id FROM unnest(p_instance, p_most) AS m (instance_id, most)
@@ -599,6 +820,15 @@ BEGIN
                                   WHERE q.instance_id = b.instance_id LIMIT b.most) AS waiting);
     END IF;
     v_now := {schema}.now_ms();
+    IF cardinality(p_member) = 1 AND cardinality(v_refused) = 0 THEN
+        o_member := 1;
+        o_visible_at := greatest(v_now + p_delay[1], p_not_before[1]);
+        o_now := v_now;
+        INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
+        VALUES (p_instance[1], p_item[1], o_visible_at, o_visible_at, p_begins[1]);
+        RETURN NEXT;
+        RETURN;
+    END IF;
     INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
     SELECT m.instance_id, m.item, greatest(v_now + m.delay, m.not_before), greatest(v_now + m.delay, m.not_before), m.begins
     FROM unnest(p_member, p_instance, p_item, p_delay, p_not_before, p_begins)
@@ -755,6 +985,32 @@ BEGIN
     UPDATE {schema}.executions AS e
     SET last_event_id = greatest(e.last_event_id, (SELECT max(h.event_id) FROM unnest(p_event) AS h (event_id)))
     WHERE e.instance_id = p_instance AND e.execution_id = p_execution;
+END $$;
+
+-- How instances stand, each by its newest execution.
+-- The event that ended a failed execution is looked for only where no commit has noted it: a tool has appended it.
+CREATE FUNCTION {schema}.outcomes_1(p_instances text[]) RETURNS TABLE (
+    o_instance text, o_execution bigint, o_status text, o_output text, o_terminal text, o_custom_status text, o_custom_version bigint
+) LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT e.instance_id, e.execution_id, e.status, e.output,
+           CASE WHEN e.status = 'Failed' THEN (
+               SELECT h.event_data FROM {schema}.history AS h
+               WHERE h.instance_id = e.instance_id AND h.execution_id = e.execution_id
+                   AND h.event_id = coalesce(e.terminal_event_id, (
+                       SELECT min(t.event_id) FROM {schema}.history AS t
+                       WHERE t.instance_id = e.instance_id AND t.execution_id = e.execution_id
+                           AND t.event_type IN ('OrchestrationCompleted', 'OrchestrationFailed', 'OrchestrationContinuedAsNew')))) END,
+           i.custom_status, coalesce(i.custom_status_version, 0)
+    FROM unnest(p_instances) AS wanted (instance_id)
+    CROSS JOIN LATERAL (
+        SELECT n.* FROM {schema}.executions AS n WHERE n.instance_id = wanted.instance_id ORDER BY n.execution_id DESC LIMIT 1
+    ) AS e
+    LEFT JOIN {schema}.instances AS i ON i.instance_id = e.instance_id;
 END $$;
 
 -- Tells one process that waits for turns, one that waits for work, and all that watch instances, if there are any. One

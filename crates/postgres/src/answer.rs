@@ -3,6 +3,7 @@
 use crate::PostgresError;
 use crate::batch::{Batch, instance_of};
 use crate::db::{cell, text_option, unsigned};
+use crate::history;
 use crate::shared::Shared;
 use crate::transact::Done;
 use outlast_provider::{Completion, StartOutcome};
@@ -28,12 +29,18 @@ pub(crate) fn answer(shared: &Shared, batch: Batch, done: &Done) -> bool {
             *place = Some((answer, at));
         }
     }
+    // If they cannot be read, whoever waits for them is told when it looks.
+    let outcomes = history::outcomes_of(&done.outcomes).unwrap_or_default();
     for (commit, answered) in batch.commits.into_iter().zip(answers) {
         let ended = commit.plan.as_ref().is_some_and(CommitPlan::ends_instance);
         match answered {
             Some((1, at_ms)) => {
                 if commit.plan.is_some() && shared.watches.is_watched() {
-                    shared.watches.committed(instance_of(&commit), ended);
+                    let instance = instance_of(&commit);
+                    match outcomes.get(instance).filter(|_| ended) {
+                        Some(outcome) => shared.watches.ended_with(instance, outcome),
+                        None => shared.watches.committed(instance, ended),
+                    }
                 }
                 let is_turn = commit.plan.is_some();
                 commit.reply.send(Ok(if is_turn {

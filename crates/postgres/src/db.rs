@@ -4,16 +4,16 @@ use crate::counters::Counters;
 use crate::names::SchemaName;
 use crate::sql::Statements;
 use crate::{PostgresError, ProviderConfig, options, tls, url};
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
 use std::sync::Arc;
 use tokio_postgres::types::{FromSql, ToSql, Type};
-use tokio_postgres::{Config, Row};
+use tokio_postgres::{Config, Row, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub(crate) type Result<T> = std::result::Result<T, PostgresError>;
 
-/// A parameter with its type: with it a statement needs no round trip to be prepared, and nothing that a pool between us and
-/// the server could lose.
+/// A parameter with its type: with it a read needs no round trip to be prepared, and nothing that a pool between us and the
+/// server could lose.
 pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// The way to the server.
@@ -23,6 +23,8 @@ pub(crate) struct Db {
     /// For lanes: they must not wait behind reads, which wait for what lanes do.
     lanes: Pool,
     pub(crate) statements: Statements,
+    /// Whether connections keep statements.
+    pub(crate) prepares: bool,
     pub(crate) schema: SchemaName,
     pub(crate) counters: Arc<Counters>,
     /// For connections beside the pool.
@@ -53,6 +55,8 @@ impl Db {
             let manager = Manager::from_config(server.clone(), tls.clone(), recycling);
             let pool = Pool::builder(manager)
                 .max_size(size)
+                // The one that was used last: its server process has everything at hand.
+                .queue_mode(QueueMode::Lifo)
                 .runtime(Runtime::Tokio1)
                 .wait_timeout(Some(config.acquire_timeout))
                 .create_timeout(Some(config.acquire_timeout))
@@ -65,7 +69,8 @@ impl Db {
         let lanes = config.lanes_in_force();
         let (pool, lanes) = (pool(config.connections() - lanes)?, pool(lanes)?);
         let statements = Statements::of(&schema);
-        Ok(Self { pool, lanes, statements, schema, counters, config: server, tls })
+        let prepares = config.prepare;
+        Ok(Self { pool, lanes, statements, prepares, schema, counters, config: server, tls })
     }
 
     pub(crate) async fn connection(&self) -> Result<Object> {
@@ -91,10 +96,51 @@ impl Db {
         }
     }
 
+    /// The rows of a read that is made all the time: each connection prepares it once.
+    pub(crate) async fn all_prepared(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
+        if !self.prepares {
+            return self.all(sql, params).await;
+        }
+        let client = self.connection().await?;
+        self.counters.round_trips.add(1);
+        match ask_prepared(&client, sql, params).await {
+            Err(error) if error.as_db_error().is_none() && client.is_closed() => {
+                drop(client);
+                self.all(sql, params).await
+            }
+            read => Ok(read?),
+        }
+    }
+
     /// The first row of a read.
     pub(crate) async fn one(&self, sql: &str, params: &[Param<'_>]) -> Result<Option<Row>> {
         Ok(self.all(sql, params).await?.into_iter().next())
     }
+}
+
+/// Asks with a statement that the connection keeps.
+async fn ask_prepared(
+    client: &Object,
+    sql: &str,
+    params: &[Param<'_>],
+) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+    let statement = prepared(client, sql, params).await?;
+    client.query(&statement, &values(params)).await
+}
+
+/// A statement that the connection keeps.
+pub(crate) async fn prepared(
+    client: &Object,
+    sql: &str,
+    params: &[Param<'_>],
+) -> std::result::Result<Statement, tokio_postgres::Error> {
+    let types: Vec<Type> = params.iter().map(|(_, ty)| ty.clone()).collect();
+    client.prepare_typed_cached(sql, &types).await
+}
+
+/// Parameters of a statement that knows their types.
+pub(crate) fn values<'a>(params: &[Param<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    params.iter().map(|(value, _)| *value).collect()
 }
 
 /// A cell. One of another type than expected is damage, not a panic.

@@ -189,7 +189,11 @@ pub(crate) async fn append(db: &Db, instance: &str, execution_id: u64, events: &
 /// How instances stand, without their histories; those of which nothing is stored are missing.
 pub(crate) async fn outcomes(db: &Db, instances: &[&str]) -> Result<HashMap<String, InstanceOutcome>> {
     let instances: Vec<String> = instances.iter().map(|instance| owned(instance)).collect();
-    let rows = db.all(&db.statements.outcomes, &[(&instances, Type::TEXT_ARRAY)]).await?;
+    outcomes_of(&db.all_prepared(&db.statements.outcomes, &[(&instances, Type::TEXT_ARRAY)]).await?)
+}
+
+/// The answer of `outcomes_1`.
+pub(crate) fn outcomes_of(rows: &[Row]) -> Result<HashMap<String, InstanceOutcome>> {
     let outcome = |row: &Row| {
         let terminal: Option<&str> = cell(row, 4)?;
         let outcome = InstanceOutcome {

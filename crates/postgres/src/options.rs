@@ -61,6 +61,9 @@ pub struct ProviderConfig {
     pub application_name: String,
     /// The server gives up statements that take longer. `None` leaves it to the server.
     pub statement_timeout: Option<Duration>,
+    /// Whether each connection prepares the statements of its transactions once. A PgBouncer that pools transactions needs
+    /// version 1.21 and `max_prepared_statements` for that.
+    pub prepare: bool,
     /// How long to wait for a connection of the pool, and for the server to accept one.
     pub acquire_timeout: Duration,
     /// Whether a connection of its own listens for what other processes commit. Behind a PgBouncer that pools transactions
@@ -72,6 +75,9 @@ pub struct ProviderConfig {
     pub idle_poll_interval: Duration,
     /// How long a control message for an instance that never starts is kept.
     pub orphan_life: Duration,
+    /// Uses what is made for many requests at once for a single one too, so that tests can compare them.
+    #[doc(hidden)]
+    pub batches_only: bool,
     /// Where the store takes its lock tokens from.
     pub entropy: Arc<dyn Entropy>,
 }
@@ -87,11 +93,13 @@ impl ProviderConfig {
             lanes: 2,
             application_name: "outlast".to_string(),
             statement_timeout: None,
+            prepare: true,
             acquire_timeout: Duration::from_secs(30),
             listen: true,
             poll_interval: Duration::from_millis(50),
             idle_poll_interval: Duration::from_secs(1),
             orphan_life: Duration::from_millis(DEFAULT_LIFE_MS),
+            batches_only: false,
             entropy: Arc::new(OsEntropy),
         }
     }
@@ -132,6 +140,12 @@ impl ProviderConfig {
         self
     }
 
+    /// With or without prepared statements.
+    pub fn prepare(mut self, prepare: bool) -> Self {
+        self.prepare = prepare;
+        self
+    }
+
     /// With or without a listening connection.
     pub fn listen(mut self, listen: bool) -> Self {
         self.listen = listen;
@@ -165,6 +179,7 @@ impl fmt::Debug for ProviderConfig {
             .field("lanes", &self.lanes)
             .field("application_name", &self.application_name)
             .field("statement_timeout", &self.statement_timeout)
+            .field("prepare", &self.prepare)
             .field("acquire_timeout", &self.acquire_timeout)
             .field("listen", &self.listen)
             .field("poll_interval", &self.poll_interval)

@@ -24,6 +24,7 @@ statements!(
     bury_work,
     cleanup_sessions,
     commit,
+    commit_alone,
     create_ledger,
     create_schema,
     custom_status,

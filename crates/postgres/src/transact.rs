@@ -5,13 +5,15 @@ use crate::batch::{
     AbandonColumns, CommitColumns, MessageColumns, RenewColumns, StartColumns, TurnColumns, WorkAskColumns,
     WorkColumns,
 };
-use crate::db::Param;
+use crate::db::{Param, prepared, values};
 use crate::shared::{Job, Others, Shared};
+use crate::text::owned;
 use crate::waiting::{Ask, Waiter, WorkAsk};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
+use std::iter::once;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Row};
+use tokio_postgres::{Client, Row, Statement};
 
 /// How a transaction failed.
 pub(crate) enum Failed {
@@ -32,6 +34,8 @@ impl Failed {
 #[derive(Default)]
 pub(crate) struct Done {
     pub(crate) commits: Vec<Row>,
+    /// How instances have ended.
+    pub(crate) outcomes: Vec<Row>,
     pub(crate) messages: Vec<Row>,
     pub(crate) starts: Vec<Row>,
     pub(crate) renewals: Vec<Row>,
@@ -67,19 +71,27 @@ pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<Done, Failed>
             WorkAskColumns::of(&group[0].ask, &slots, secrets, job.asks_next)
         })
         .collect();
-    let ended = if job.others.watches { bounded(job.batch.ends()) } else { Vec::new() };
+    let ended = job.batch.ends();
+    // Whoever waits for them here is told what they would ask next.
+    let watched: Vec<String> = match shared.watches.is_watched() {
+        true => ended.iter().map(|instance| owned(instance)).collect(),
+        false => Vec::new(),
+    };
+    let ended = if job.others.watches { bounded(ended) } else { Vec::new() };
     let Others { turns: tells_turns, work: tells_work, .. } = job.others;
     let (channel, sender) = (db.schema.channel(), &shared.id);
 
     let client = db.lane().await.map_err(undone)?;
-    db.counters.round_trips.add(1);
-    let mut calls: Vec<(Slot, Call<'_>)> = Vec::new();
-    let client: &Client = &client;
-    let mut call = |slot, sql, params| calls.push((slot, ask(client, sql, params)));
-    call(Slot::Nothing, BEGIN, Vec::new());
+    let mut calls: Vec<Call<'_>> = Vec::new();
+    let mut call = |slot, sql, params| calls.push(Call { slot, sql, params, statement: None });
     let sql = &db.statements;
-    if !job.batch.commits.is_empty() {
-        call(Slot::Commits, &sql.commit, commits.params());
+    match job.batch.commits.len() {
+        0 => {}
+        1 if !shared.config.batches_only => call(Slot::Commits, &sql.commit_alone, commits.params()),
+        _ => call(Slot::Commits, &sql.commit, commits.params()),
+    }
+    if !watched.is_empty() {
+        call(Slot::Outcomes, &sql.outcomes, vec![(&watched as _, Type::TEXT_ARRAY)]);
     }
     if !job.batch.messages.is_empty() {
         call(Slot::Messages, &sql.enqueue_messages, messages.params());
@@ -112,12 +124,22 @@ pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<Done, Failed>
         ];
         call(Slot::Nothing, &sql.tell, params);
     }
-    call(Slot::Nothing, COMMIT, Vec::new());
-    let (places, calls): (Vec<Slot>, Vec<_>) = calls.into_iter().unzip();
+    if db.prepares {
+        // Before the transaction: a call that waits for its statement would be overtaken by the commit.
+        for call in &mut calls {
+            let statement = prepared(&client, call.sql, &call.params).await;
+            call.statement = Some(statement.map_err(|error| undone(error.into()))?);
+        }
+    }
+    db.counters.round_trips.add(1);
+    let client: &Client = &client;
+    let sent = calls.iter().map(|call| ask(client, call).boxed());
     // Each is sent when it is polled first, and they are polled in this order.
-    let answers = join_all(calls).await;
+    let answers =
+        join_all(once(control(client, BEGIN)).chain(sent).chain(once(control(client, COMMIT)))).await;
     let mut done = Done::default();
-    for (slot, rows) in places.into_iter().zip(answers) {
+    let slots = calls.iter().map(|call| call.slot);
+    for (slot, rows) in once(Slot::Nothing).chain(slots).chain(once(Slot::Nothing)).zip(answers) {
         let rows = rows.map_err(|error| match error.as_db_error() {
             Some(_) => Failed::Undone(error.into()),
             None => Failed::Unknown(error.into()),
@@ -125,6 +147,7 @@ pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<Done, Failed>
         match slot {
             Slot::Nothing => {}
             Slot::Commits => done.commits = rows,
+            Slot::Outcomes => done.outcomes = rows,
             Slot::Messages => done.messages = rows,
             Slot::Starts => done.starts = rows,
             Slot::Renewals => done.renewals = rows,
@@ -138,9 +161,11 @@ pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<Done, Failed>
 }
 
 /// Where the rows of a call belong.
+#[derive(Clone, Copy)]
 enum Slot {
     Nothing,
     Commits,
+    Outcomes,
     Messages,
     Starts,
     Renewals,
@@ -153,11 +178,27 @@ enum Slot {
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 const COMMIT: &str = "COMMIT";
 
-/// A call that is sent when it is polled first.
-type Call<'a> = BoxFuture<'a, Result<Vec<Row>, tokio_postgres::Error>>;
+/// One function with its arguments.
+struct Call<'a> {
+    slot: Slot,
+    sql: &'a str,
+    params: Vec<Param<'a>>,
+    /// What the connection knows it as, if it was prepared.
+    statement: Option<Statement>,
+}
 
-fn ask<'a>(client: &'a Client, sql: &'a str, params: Vec<Param<'a>>) -> Call<'a> {
-    async move { client.query_typed(sql, &params).await }.boxed()
+/// Is sent when it is polled first.
+type Asked<'a> = BoxFuture<'a, Result<Vec<Row>, tokio_postgres::Error>>;
+
+async fn ask(client: &Client, call: &Call<'_>) -> Result<Vec<Row>, tokio_postgres::Error> {
+    match &call.statement {
+        Some(statement) => client.query(statement, &values(&call.params)).await,
+        None => client.query_typed(call.sql, &call.params).await,
+    }
+}
+
+fn control<'a>(client: &'a Client, sql: &'a str) -> Asked<'a> {
+    async move { client.batch_execute(sql).await.map(|()| Vec::new()) }.boxed()
 }
 
 /// Instances that are named in a notification, which is bounded; more than it can hold are told as all.

@@ -1,6 +1,6 @@
 //! Who watches which instance.
 
-use outlast_provider::{InstanceWatch, Interest};
+use outlast_provider::{InstanceOutcome, InstanceWatch, Interest};
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -25,7 +25,7 @@ struct Table {
 
 struct Entry {
     interest: Interest,
-    resolve: oneshot::Sender<()>,
+    resolve: oneshot::Sender<Option<InstanceOutcome>>,
 }
 
 impl Watches {
@@ -57,6 +57,15 @@ impl Watches {
 
     /// Resolves the watches that a commit concerns; `ended` says whether it ended or deleted the instance.
     pub fn committed(&self, instance: &str, ended: bool) {
+        self.resolve(instance, ended, None);
+    }
+
+    /// The same for a commit of which it is known how it has ended the instance.
+    pub fn ended_with(&self, instance: &str, outcome: &InstanceOutcome) {
+        self.resolve(instance, true, Some(outcome));
+    }
+
+    fn resolve(&self, instance: &str, ended: bool, outcome: Option<&InstanceOutcome>) {
         if !self.is_watched() {
             return;
         }
@@ -73,7 +82,7 @@ impl Watches {
         };
         // Without the lock: what is woken may drop its watch at once.
         for entry in met {
-            let _ = entry.resolve.send(());
+            let _ = entry.resolve.send(outcome.cloned());
         }
     }
 
@@ -87,7 +96,7 @@ impl Watches {
             all
         };
         for entry in all {
-            let _ = entry.resolve.send(());
+            let _ = entry.resolve.send(None);
         }
     }
 
@@ -110,17 +119,17 @@ impl Watches {
 
 /// One watch. It resolves as well when its store is gone.
 struct Watch {
-    resolved: oneshot::Receiver<()>,
+    resolved: oneshot::Receiver<Option<InstanceOutcome>>,
     id: u64,
     instance: String,
     watches: Weak<Watches>,
 }
 
 impl Future for Watch {
-    type Output = ();
+    type Output = Option<InstanceOutcome>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        Pin::new(&mut self.resolved).poll(cx).map(drop)
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<InstanceOutcome>> {
+        Pin::new(&mut self.resolved).poll(cx).map(|told| told.ok().flatten())
     }
 }
 
@@ -176,6 +185,29 @@ mod tests {
         watches.committed("i", true);
         assert!(is_resolved(&mut second) && is_resolved(&mut third));
         assert!(watches.table().by_instance.is_empty());
+    }
+
+    #[test]
+    fn how_an_instance_has_ended_can_be_told() {
+        let outcome = InstanceOutcome {
+            execution_id: 2,
+            status: "Completed".to_string(),
+            output: Some("out".to_string()),
+            failure: None,
+            custom_status: None,
+            custom_status_version: 0,
+        };
+        let watches = Arc::new(Watches::default());
+        let (mut any, mut ended) = (watches.watch("i", Any), watches.watch("i", Ended));
+        watches.ended_with("i", &outcome);
+        for watch in [&mut any, &mut ended] {
+            let told = watch.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            assert_eq!(told, Poll::Ready(Some(outcome.clone())));
+        }
+        let mut watch = watches.watch("i", Ended);
+        watches.committed("i", true);
+        let told = watch.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert_eq!(told, Poll::Ready(None), "nobody says how");
     }
 
     #[test]

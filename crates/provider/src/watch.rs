@@ -1,5 +1,6 @@
 //! Being told that something was committed for an instance.
 
+use crate::InstanceOutcome;
 use std::pin::Pin;
 
 /// What a caller of [`Provider::watch_instance`](crate::Provider::watch_instance) waits for.
@@ -18,5 +19,6 @@ impl Interest {
     }
 }
 
-/// Resolves after the next commit that concerns a watched instance, and perhaps without one. Dropping it ends the watch.
-pub type InstanceWatch = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Resolves after the next commit that concerns a watched instance, and perhaps without one; a store that knows how that commit
+/// has ended the instance says so, which spares a look. Dropping it ends the watch.
+pub type InstanceWatch = Pin<Box<dyn Future<Output = Option<InstanceOutcome>> + Send>>;

@@ -50,7 +50,7 @@ impl Client {
         key: &str,
         timeout: Duration,
     ) -> Result<String, ClientError> {
-        let look = || self.get_kv_value(instance, key);
+        let look = |_| self.get_kv_value(instance, key);
         self.wait_until(instance, Interest::Any, Rhythm::Growing, timeout, look).await
     }
 

@@ -31,8 +31,11 @@ impl Client {
         instance: &str,
         timeout: Duration,
     ) -> Result<OrchestrationStatus, ClientError> {
-        let look = || async {
-            let status = self.get_orchestration_status(instance).await?;
+        let look = |told: Option<InstanceOutcome>| async {
+            let status = match told {
+                Some(outcome) => OrchestrationStatus::of(Some(outcome)),
+                None => self.get_orchestration_status(instance).await?,
+            };
             Ok(Some(status).filter(OrchestrationStatus::is_terminal))
         };
         self.wait_until(instance, Interest::Ended, Rhythm::Growing, timeout, look).await
@@ -85,21 +88,25 @@ impl Client {
             outcome.custom_status_version > last_seen_version
                 || matches!(outcome.status.as_str(), "Completed" | "Failed")
         };
-        let look = || async {
-            let outcome = self.store.read_outcome(instance).await?.filter(is_news);
-            Ok(outcome.map(|outcome| OrchestrationStatus::of(Some(outcome))))
+        let look = |told: Option<InstanceOutcome>| async {
+            let outcome = match told {
+                Some(outcome) => Some(outcome),
+                None => self.store.read_outcome(instance).await?,
+            };
+            Ok(outcome.filter(is_news).map(|outcome| OrchestrationStatus::of(Some(outcome))))
         };
         self.wait_until(instance, Interest::Any, Rhythm::Every(poll_interval), timeout, look).await
     }
 
-    /// Looks until there is something to see or the time is over; the last look is at the deadline.
+    /// Looks until there is something to see or the time is over; the last look is at the deadline. A look may have been told
+    /// what it would see.
     pub(super) async fn wait_until<T, Look>(
         &self,
         instance: &str,
         interest: Interest,
         rhythm: Rhythm,
         timeout: Duration,
-        look: impl Fn() -> Look,
+        look: impl Fn(Option<InstanceOutcome>) -> Look,
     ) -> Result<T, ClientError>
     where
         Look: Future<Output = Result<Option<T>, ClientError>>,
@@ -108,10 +115,11 @@ impl Client {
         let mut deadline = pin!(tokio::time::sleep(timeout));
         let mut is_over = timeout.is_zero();
         let mut looks = 0_u32;
+        let mut told = None;
         loop {
             // The watch comes first, so that no commit falls between the look and the wait.
             let watch = if is_over { None } else { self.store.watch_instance(instance, interest) };
-            if let Some(seen) = look().await? {
+            if let Some(seen) = look(told.take()).await? {
                 return Ok(seen);
             }
             if is_over {
@@ -122,7 +130,7 @@ impl Client {
             tokio::select! {
                 biased;
                 () = deadline.as_mut() => is_over = true,
-                () = watch.unwrap_or_else(|| Box::pin(std::future::pending())) => {}
+                outcome = watch.unwrap_or_else(|| Box::pin(std::future::pending())) => told = outcome,
                 () = pause => {}
             }
         }

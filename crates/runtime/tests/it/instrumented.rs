@@ -235,7 +235,7 @@ impl Provider for Witness {
 
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
         self.note(format!("watch_instance {instance} {interest:?}"));
-        Some(Box::pin(std::future::ready(())))
+        Some(Box::pin(std::future::ready(None)))
     }
 }
 
