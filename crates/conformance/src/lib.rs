@@ -7,7 +7,8 @@
 //! A store need not have a management interface. Rules about management, deletion, pruning and listing fail without
 //! it; all others then check what can be seen otherwise.
 //!
-//! The feature `runtime` adds what needs an engine: the category `race_replay`, and the runs in [`stress`].
+//! The feature `runtime` adds what needs an engine: the category `race_replay`, and the runs in [`stress`]. The feature `model`
+//! adds the comparison of a store with the specification by random sequences of calls.
 //!
 //! ```
 //! use outlast_conformance::ProviderFactory;
@@ -63,6 +64,8 @@ mod lock_expiration;
 pub mod long_polling;
 mod management;
 pub mod message_order;
+#[cfg(feature = "model")]
+pub mod model;
 mod multi_execution;
 pub mod orphans;
 pub mod outcome;

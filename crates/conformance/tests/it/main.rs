@@ -5,6 +5,8 @@
 mod defects;
 mod edges;
 mod factory;
+#[cfg(feature = "model")]
+mod model;
 mod null_store;
 #[cfg(feature = "runtime")]
 mod race_replay;

@@ -25,8 +25,9 @@ const TABLE: &[(&str, May)] = &[
     ("sqlite", Know(&["model", "provider", "provider-kit"])),
     ("postgres", Know(&["model", "provider", "provider-kit"])),
     ("cosmos", Know(&["model", "provider", "provider-kit"])),
-    // The engine too: `race_replay` runs its turns one by one, which no runtime lets it do.
-    ("conformance", Know(&["model", "provider", "engine", "runtime"])),
+    // The engine too: `race_replay` runs its turns one by one, which no runtime lets it do. And the specification: other
+    // stores are compared with it.
+    ("conformance", Know(&["model", "provider", "engine", "memory", "runtime"])),
     ("runtime", Know(&["model", "engine", "provider", "memory"])),
     ("macros", Know(&[])),
     ("testing", Know(&["model", "engine", "provider", "memory", "runtime"])),

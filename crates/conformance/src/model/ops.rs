@@ -22,7 +22,7 @@ pub(super) enum Op {
     Advance(u64),
     /// Somebody sets the clock back. Not in random sequences: what `updated_at` is then, either store decides.
     SetBack(u64),
-    /// The SQLite store is closed and opened again.
+    /// The store is closed and opened again.
     Reopen,
     /// Stored texts of an instance become unreadable.
     Damage(Damage, Id),
@@ -151,10 +151,14 @@ pub(super) enum Read {
     DeadLetters(usize),
 }
 
+/// Which stored texts of an instance become unreadable.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Damage {
+pub enum Damage {
+    /// Its events, of every execution.
     History,
+    /// Its messages, leased or not.
     Messages,
+    /// Its activities, leased or not.
     Work,
 }
 

@@ -1,7 +1,8 @@
 //! From the values of a sequence to the values of the contract.
 
 use super::ops::*;
-use outlast_model::{AppErrorKind, ErrorDetails, Event, EventKind, WorkItem};
+use super::subject::Stored;
+use outlast_provider::model::{AppErrorKind, ErrorDetails, Event, EventKind, WorkItem};
 use outlast_provider::{
     DispatcherCapabilityFilter, ExecutionMetadata, InstanceFilter, InstanceQuery, PruneOptions,
     ScheduledActivityIdentifier, SemverRange, TagFilter,
@@ -14,13 +15,6 @@ pub(super) struct Moment {
     pub(super) now: u64,
     /// Position in the sequence: makes payloads differ.
     pub(super) step: usize,
-}
-
-/// What an execution has in its history.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Known {
-    pub(super) last_event: u64,
-    pub(super) is_over: bool,
 }
 
 pub(super) fn duration(ms: u64) -> Duration {
@@ -145,20 +139,20 @@ impl Moment {
         events: &[(EventId, Happened)],
         instance: &str,
         execution: u64,
-        mut known: Known,
+        mut stored: Stored,
     ) -> Vec<Event> {
         let mut built = Vec::new();
         for (nth, (id, happened)) in events.iter().enumerate() {
             let event_id = match id {
-                EventId::Next => known.last_event + 1,
-                EventId::Skip => known.last_event + 7,
-                EventId::Repeat => known.last_event,
+                EventId::Next => stored.last_event + 1,
+                EventId::Skip => stored.last_event + 7,
+                EventId::Repeat => stored.last_event,
                 EventId::Zero => 0,
             };
-            known.last_event = known.last_event.max(event_id);
-            let kind = self.kind(happened, nth, known.is_over);
+            stored.last_event = stored.last_event.max(event_id);
+            let kind = self.kind(happened, nth, stored.is_over);
             let event = Event::at(self.now, event_id, instance, execution, None, kind);
-            known.is_over |= event.is_terminal();
+            stored.is_over |= event.is_terminal();
             built.push(event);
         }
         built

@@ -1,8 +1,9 @@
 //! Making one call on one store, and what it answers, without what two stores may differ in.
 
-use super::build::{Known, Moment, duration, supported};
+use super::build::{Moment, duration, supported};
 use super::ops::*;
-use outlast_model::{Event, WorkItem};
+use super::subject::Stored;
+use outlast_provider::model::{Event, WorkItem};
 use outlast_provider::{
     FetchedTurn, FetchedWork, InstanceTree, KvEntry, OrchestrationItem, Provider, ProviderAdmin,
     ProviderError, SessionFetchConfig, StartPolicy, StartRequest, TurnAhead, TurnCommit, TurnRequest,
@@ -19,7 +20,7 @@ pub(super) struct Target {
     pub(super) token: String,
     pub(super) instance: String,
     pub(super) execution: u64,
-    pub(super) known: Known,
+    pub(super) stored: Stored,
     pub(super) work: Option<WorkItem>,
 }
 
@@ -61,7 +62,7 @@ pub(super) async fn apply(op: &Op, at: Moment, target: &Target, store: &dyn Prov
             fetch_turn(*lease, supported.as_deref(), *how, store).await
         }
         Op::AckTurn { turn, .. } => {
-            let events = at.events(&turn.events, &target.instance, target.execution, target.known);
+            let events = at.events(&turn.events, &target.instance, target.execution, target.stored);
             let (work, messages) = (at.items(&turn.work), at.items(&turn.messages));
             let (metadata, cancelled) = (turn.metadata(), turn.cancelled());
             let acked = store.ack_orchestration_item(
@@ -82,7 +83,7 @@ pub(super) async fn apply(op: &Op, at: Moment, target: &Target, store: &dyn Prov
             store.renew_orchestration_item_lock(token, duration(*extend)).await.map(shown)
         }
         Op::Append { to, execution, events } => {
-            let events = at.events(events, to, *execution, target.known);
+            let events = at.events(events, to, *execution, target.stored);
             store.append_with_execution(to, *execution, events).await.map(shown)
         }
         Op::EnqueueWork(activity) => store.enqueue_for_worker(at.item(activity, 0)).await.map(shown),
@@ -95,13 +96,13 @@ pub(super) async fn apply(op: &Op, at: Moment, target: &Target, store: &dyn Prov
             let completion = at.completion(completion, target.work.as_ref());
             let commit = TurnCommit {
                 execution_id: target.execution,
-                history_delta: at.events(&turn.events, &target.instance, target.execution, target.known),
+                history_delta: at.events(&turn.events, &target.instance, target.execution, target.stored),
                 worker_items: at.items(&turn.work),
                 orchestrator_items: at.items(&turn.messages),
                 metadata: turn.metadata(),
                 cancelled_activities: turn.cancelled(),
             };
-            let (after_event_id, ran_at_ms) = (target.known.last_event + late_by, at.now);
+            let (after_event_id, ran_at_ms) = (target.stored.last_event + late_by, at.now);
             let turn = TurnAhead { after_event_id, ran_at_ms, commit };
             store.complete_with_turn(token, completion, turn).await.map(shown)
         }

@@ -1,13 +1,11 @@
 //! Leases around the millisecond in which they end, and what renewals leave behind.
 
 use super::ops::*;
+use super::sequence::Run;
+use super::stories::agree;
 
 /// Just before a lease ends, when it ends, and just after.
 const AROUND_THE_END: [u64; 3] = [LEASE - 1, LEASE, LEASE + 1];
-
-fn agree(ops: Vec<Op>) {
-    super::run(&ops).unwrap_or_else(|difference| panic!("the stores differ at {difference}"));
-}
 
 fn enqueue(message: Message) -> Op {
     Op::Enqueue { message, delay: None }
@@ -34,8 +32,7 @@ fn two_turns() -> Vec<Op> {
     starts.into_iter().chain(fetches).collect()
 }
 
-#[test]
-fn turns_end_in_the_same_millisecond() {
+pub(super) fn turns_end_in_the_same_millisecond(run: Run<'_>) {
     let token = Token::Turn(1);
     let settlements = [
         Op::RenewTurn { token, extend: LEASE },
@@ -53,25 +50,23 @@ fn turns_end_in_the_same_millisecond() {
             let mut ops = two_turns();
             ops.extend([Op::Advance(passed), settlement.clone(), Op::Read(Read::Depths)]);
             ops.extend([fetch_turn(), fetch_turn(), settlement.clone()]);
-            agree(ops);
+            agree(run, [ops]);
         }
     }
 }
 
-#[test]
-fn a_renewal_lengthens_one_lease_with_its_messages_and_never_shortens_it() {
+pub(super) fn a_renewal_lengthens_one_lease_with_its_messages_and_never_shortens_it(run: Run<'_>) {
     let token = Token::Turn(1);
     for passed in [2 * LEASE - 1, 2 * LEASE, 2 * LEASE + 1] {
         let mut ops = two_turns();
         ops.extend([Op::Advance(LEASE - 1), Op::RenewTurn { token, extend: LEASE + 1 }]);
         ops.extend([Op::RenewTurn { token, extend: 1 }, Op::Advance(passed - LEASE + 1)]);
         ops.extend([Op::Read(Read::Depths), fetch_turn(), fetch_turn(), fetch_turn()]);
-        agree(ops);
+        agree(run, [ops]);
     }
 }
 
-#[test]
-fn activities_and_sessions_end_in_the_same_millisecond() {
+pub(super) fn activities_and_sessions_end_in_the_same_millisecond(run: Run<'_>) {
     let token = Token::Work(1);
     let settlements = [
         Op::RenewWork { token, extend: LEASE },
@@ -92,7 +87,7 @@ fn activities_and_sessions_end_in_the_same_millisecond() {
                 ops.extend([Op::Advance(passed), settlement.clone(), Op::Read(Read::Depths)]);
                 ops.extend(["two", "two", "one"].map(|owner| fetch_work(owner, lease)));
                 ops.push(settlement.clone());
-                agree(ops);
+                agree(run, [ops]);
             }
         }
     }

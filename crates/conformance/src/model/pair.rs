@@ -1,0 +1,166 @@
+//! The same sequence on the specification and on another store, compared after every call.
+
+use super::apply::{Answer, Target, apply};
+use super::build::Moment;
+use super::compare::{comparable, same, verdict};
+use super::ops::*;
+use super::subject::{Hand, Subject};
+use outlast_memory::MemoryProvider;
+use outlast_provider::model::WorkItem;
+use outlast_provider::{Clock, Provider};
+use std::sync::Arc;
+
+/// A lease that both stores gave out: the tokens of the specification and of the subject.
+struct Lease {
+    tokens: [String; 2],
+    instance: String,
+    execution: u64,
+    work: Option<WorkItem>,
+    is_done: bool,
+}
+
+/// Both stores, and the leases that they gave out.
+pub(super) struct Pair<'a> {
+    clock: Arc<Hand>,
+    memory: MemoryProvider,
+    subject: &'a mut dyn Subject,
+    turns: Vec<Lease>,
+    work: Vec<Lease>,
+}
+
+impl<'a> Pair<'a> {
+    /// With a store that is empty.
+    pub(super) async fn new(subject: &'a mut dyn Subject) -> Self {
+        let clock = Arc::new(Hand::default());
+        let memory = MemoryProvider::with_clock(Arc::clone(&clock) as Arc<dyn Clock>);
+        let mut pair = Self { clock, memory, subject, turns: Vec::new(), work: Vec::new() };
+        pair.set_time(1_000_000).await;
+        pair
+    }
+
+    async fn set_time(&mut self, now: u64) {
+        self.clock.set(now);
+        self.subject.set_time(now).await;
+    }
+
+    /// Runs a sequence and the closing reads. The error says where the stores part.
+    pub(super) async fn run(&mut self, ops: &[Op]) -> Result<(), String> {
+        for (step, op) in ops.iter().chain(&sweep()).enumerate() {
+            let compared = self.step(step + 1, op).await;
+            compared.map_err(|difference| format!("call {}, {op:?}\n{difference}", step + 1))?;
+        }
+        Ok(())
+    }
+
+    async fn step(&mut self, step: usize, op: &Op) -> Result<(), String> {
+        self.around(op).await;
+        let at = Moment { now: self.clock.now_ms(), step };
+        let [by_memory, by_subject] = self.targets(op).await;
+        let provider = self.subject.provider();
+        let expected = apply(op, at, &by_memory, &self.memory as &dyn Provider).await;
+        let found = apply(op, at, &by_subject, provider).await;
+        same(provider.name(), &verdict(op, &expected), &verdict(op, &found))?;
+        if let (Ok(expected), Ok(found)) = (expected, found) {
+            self.remember(op, &by_memory.token, expected, found);
+        }
+        if let Op::Read(_) = op {
+            return Ok(());
+        }
+        let stored = self.subject.dump().await;
+        same(self.subject.provider().name(), &comparable(self.memory.dump()), &comparable(stored))
+    }
+
+    /// What is not a call.
+    async fn around(&mut self, op: &Op) {
+        match op {
+            Op::Advance(ms) => self.set_time(self.clock.now_ms() + ms).await,
+            Op::SetBack(ms) => self.set_time(self.clock.now_ms().saturating_sub(*ms).max(1)).await,
+            Op::Reopen => self.subject.reopen().await,
+            Op::Damage(what, id) => {
+                self.subject.damage(*what, id).await;
+                match what {
+                    Damage::History => self.memory.corrupt_history(id),
+                    Damage::Messages => self.memory.corrupt_messages(id),
+                    Damage::Work => self.memory.corrupt_work(id),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What a call is about, for either store.
+    async fn targets(&self, op: &Op) -> [Target; 2] {
+        let (token, execution) = match op {
+            Op::AckTurn { token, execution, .. } | Op::AckAhead { token, execution, .. } => {
+                (*token, *execution)
+            }
+            Op::AbandonTurn { token, .. }
+            | Op::RenewTurn { token, .. }
+            | Op::AckWork { token, .. }
+            | Op::AbandonWork { token, .. }
+            | Op::RenewWork { token, .. } => (*token, Execution::Fetched),
+            Op::Append { to, execution, .. } => {
+                let stored = self.subject.stored(to, *execution).await;
+                let target = Target { stored, ..Target::default() };
+                return [target.clone(), target];
+            }
+            _ => return Default::default(),
+        };
+        let lease = self.lease(token);
+        let bogus = if let Token::Bogus(text) = token { text } else { "none yet" };
+        let tokens =
+            lease.map_or_else(|| [bogus.to_string(), bogus.to_string()], |lease| lease.tokens.clone());
+        let instance = lease.map_or_else(|| "a".to_string(), |lease| lease.instance.clone());
+        let fetched = lease.map_or(1, |lease| lease.execution);
+        let execution = match execution {
+            Execution::Fetched => fetched,
+            Execution::Next => fetched + 1,
+            Execution::Number(number) => number,
+        };
+        let stored = self.subject.stored(&instance, execution).await;
+        let work = lease.and_then(|lease| lease.work.clone());
+        tokens.map(|token| Target {
+            token,
+            instance: instance.clone(),
+            execution,
+            stored,
+            work: work.clone(),
+        })
+    }
+
+    fn lease(&self, token: Token) -> Option<&Lease> {
+        let (leases, wanted, age) = match token {
+            Token::Turn(age) => (&self.turns, false, age),
+            Token::Work(age) => (&self.work, false, age),
+            Token::DoneTurn(age) => (&self.turns, true, age),
+            Token::DoneWork(age) => (&self.work, true, age),
+            Token::Bogus(_) => return None,
+        };
+        leases.iter().rev().filter(|lease| lease.is_done == wanted).nth(age)
+    }
+
+    fn remember(&mut self, op: &Op, token: &str, expected: Answer, found: Answer) {
+        if let Op::AckTurn { .. }
+        | Op::AbandonTurn { .. }
+        | Op::AckWork { .. }
+        | Op::AckAhead { .. }
+        | Op::AbandonWork { .. } = op
+        {
+            let given_back =
+                self.turns.iter_mut().chain(&mut self.work).find(|lease| lease.tokens[0] == token);
+            given_back.into_iter().for_each(|lease| lease.is_done = true);
+        }
+        if let (Some((memory, instance, execution)), Some((subject, ..))) = (expected.turn, found.turn) {
+            let taken_over = self.turns.iter_mut().filter(|lease| lease.instance == instance);
+            taken_over.for_each(|lease| lease.is_done = true);
+            let tokens = [memory, subject];
+            self.turns.push(Lease { tokens, instance, execution, work: None, is_done: false });
+        }
+        for ((memory, item), (subject, _)) in expected.work.into_iter().zip(found.work) {
+            let taken_over = self.work.iter_mut().filter(|lease| lease.work.as_ref() == Some(&item));
+            taken_over.for_each(|lease| lease.is_done = true);
+            let (tokens, instance) = ([memory, subject], item.target_instance().to_string());
+            self.work.push(Lease { tokens, instance, execution: 1, work: Some(item), is_done: false });
+        }
+    }
+}

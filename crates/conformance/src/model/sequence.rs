@@ -1,0 +1,65 @@
+//! Sequences, and the search for one that tells two stores apart.
+
+use super::generate;
+use super::ops::Op;
+use super::pair::Pair;
+use super::subject::Subject;
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
+use std::str::FromStr;
+
+/// Calls that are made one after the other.
+#[derive(Debug, Clone)]
+pub struct Sequence(pub(super) Vec<Op>);
+
+impl Sequence {
+    /// Makes the calls on the specification and on a store that is empty, and every read at the end. The error says where
+    /// they part.
+    pub async fn run(&self, store: &mut dyn Subject) -> Result<(), String> {
+        Pair::new(store).await.run(&self.0).await
+    }
+
+    /// What is left when every call is taken out that the difference does not need: shrinking keeps calls together that
+    /// were generated together.
+    fn without_needless(mut self, run: Run<'_>) -> Self {
+        for at in (0..self.0.len()).rev() {
+            let op = self.0.remove(at);
+            if run(&self).is_ok() {
+                self.0.insert(at, op);
+            }
+        }
+        self
+    }
+}
+
+/// Runs a sequence on a new store: opens it, and hands it to [`Sequence::run`].
+pub type Run<'a> = &'a dyn Fn(&Sequence) -> Result<(), String>;
+
+fn setting<T: FromStr>(name: &str, default: T) -> T {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Runs random sequences, this many unless `OUTLAST_MODEL_CASES` says otherwise, and panics with the shortest one found
+/// that tells the store from the specification.
+pub fn agrees_with_the_specification(cases: u32, run: Run<'_>) {
+    let shrinks = setting("OUTLAST_MODEL_SHRINKS", 20_000);
+    let mut runner = TestRunner::new(Config {
+        cases: setting("OUTLAST_MODEL_CASES", cases),
+        rng_seed: RngSeed::Fixed(setting("OUTLAST_MODEL_SEED", 1)),
+        failure_persistence: None,
+        max_shrink_iters: shrinks,
+        max_shrink_time: 120_000,
+        ..Config::default()
+    });
+    let outcome = runner.run(&generate::sequence(), |ops| run(&Sequence(ops)).map_err(TestCaseError::fail));
+    match outcome {
+        Ok(()) => {}
+        Err(TestError::Fail(_, ops)) => {
+            let found = Sequence(ops);
+            let found = if shrinks > 0 { found.without_needless(run) } else { found };
+            let difference = run(&found).expect_err("it failed before");
+            let ops: Vec<String> = found.0.iter().map(|op| format!("    {op:?},\n")).collect();
+            panic!("the stores differ at {difference}\nafter the sequence\n{}", ops.concat());
+        }
+        Err(TestError::Abort(reason)) => panic!("no sequence could be made: {reason}"),
+    }
+}

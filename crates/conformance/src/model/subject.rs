@@ -1,0 +1,59 @@
+//! The store that is compared, and the ways around its front door.
+
+use super::ops::Damage;
+use async_trait::async_trait;
+use outlast_provider::{Clock, Provider};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A store under comparison. It begins empty, and all its time is what [`Subject::set_time`] says.
+#[async_trait(?Send)]
+pub trait Subject {
+    /// The store, with a management interface.
+    fn provider(&self) -> &dyn Provider;
+
+    /// It is so late now, by the clock of the store: later than before, or, if somebody has set it back, earlier.
+    async fn set_time(&mut self, now_ms: u64);
+
+    /// Closes the store and opens it again.
+    async fn reopen(&mut self);
+
+    /// Everything that is stored, in the lines of `MemoryProvider::dump`, in any order; and a line of its own for each
+    /// contradiction between rows.
+    async fn dump(&self) -> Vec<String>;
+
+    /// Replaces stored texts of an instance by [`DAMAGED`].
+    async fn damage(&self, what: Damage, instance: &str);
+
+    /// What is stored of an execution, readable or not.
+    async fn stored(&self, instance: &str, execution: u64) -> Stored;
+}
+
+/// A text that nothing decodes.
+pub const DAMAGED: &str = "NOT_VALID_JSON{{{";
+
+/// What an execution has in its history.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Stored {
+    /// The highest event id, 0 without events.
+    pub last_event: u64,
+    /// Whether there is an event of the kind `OrchestrationCompleted`, `OrchestrationFailed` or
+    /// `OrchestrationContinuedAsNew`.
+    pub is_over: bool,
+}
+
+/// A clock that is set by hand, for stores that take their time from a [`Clock`].
+#[derive(Debug, Default)]
+pub struct Hand(AtomicU64);
+
+impl Hand {
+    /// Sets it.
+    pub fn set(&self, now_ms: u64) {
+        self.0.store(now_ms, Ordering::Relaxed);
+    }
+}
+
+impl Clock for Hand {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

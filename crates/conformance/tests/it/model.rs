@@ -1,0 +1,100 @@
+//! The comparison with the specification, compared with itself: it agrees, and it does not agree with what is wrong.
+
+use async_trait::async_trait;
+use outlast_conformance::model::{self, Damage, Hand, Sequence, Stored, Subject};
+use outlast_memory::{Defect, MemoryProvider, Rules};
+use outlast_provider::{Clock, OsEntropy, Provider};
+use std::cell::Cell;
+use std::sync::Arc;
+
+outlast_conformance::model_tests!(20, run);
+
+fn run(sequence: &Sequence) -> Result<(), String> {
+    run_under(Rules::default(), sequence)
+}
+
+fn run_under(rules: Rules, sequence: &Sequence) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(sequence.run(&mut Memory::new(rules)))
+}
+
+/// One of each kind: fences, order, leases, sessions, key-value tiers, orphans, activities and deletion.
+const DEFECTS: [Defect; 12] = [
+    Defect::AheadOvertakesMessages,
+    Defect::AckIgnoresExpiry,
+    Defect::HalfABatchCommitted,
+    Defect::InsertionOrder,
+    Defect::RenewShortens,
+    Defect::AbandonTouchesAllRows,
+    Defect::SessionStolen,
+    Defect::ClearAllForgetsStore,
+    Defect::OrphanControlMessagesDropped,
+    Defect::WorkRenewRevives,
+    Defect::BulkDeleteForcesChildren,
+    Defect::DeleteKeepsWork,
+];
+
+#[test]
+fn defects_are_noticed() {
+    let is_unnoticed = |defect: &Defect| {
+        let noticed = Cell::new(false);
+        model::agrees_with_the_specification(100, &|sequence| {
+            noticed.set(noticed.get() || run_under(Rules::with(*defect), sequence).is_err());
+            Ok(())
+        });
+        !noticed.get()
+    };
+    let unnoticed: Vec<Defect> = DEFECTS.into_iter().filter(is_unnoticed).collect();
+    assert_eq!(unnoticed, []);
+}
+
+/// The memory store as any other. Closing it would lose everything, so it stays open.
+struct Memory {
+    clock: Arc<Hand>,
+    store: MemoryProvider,
+}
+
+impl Memory {
+    fn new(rules: Rules) -> Self {
+        let clock = Arc::new(Hand::default());
+        let shown = Arc::clone(&clock) as Arc<dyn Clock>;
+        Self { clock, store: MemoryProvider::with_parts(shown, Arc::new(OsEntropy), rules) }
+    }
+}
+
+#[async_trait(?Send)]
+impl Subject for Memory {
+    fn provider(&self) -> &dyn Provider {
+        &self.store
+    }
+
+    async fn set_time(&mut self, now_ms: u64) {
+        self.clock.set(now_ms);
+    }
+
+    async fn reopen(&mut self) {}
+
+    async fn dump(&self) -> Vec<String> {
+        self.store.dump()
+    }
+
+    async fn damage(&self, what: Damage, instance: &str) {
+        match what {
+            Damage::History => self.store.corrupt_history(instance),
+            Damage::Messages => self.store.corrupt_messages(instance),
+            Damage::Work => self.store.corrupt_work(instance),
+        }
+    }
+
+    async fn stored(&self, instance: &str, execution: u64) -> Stored {
+        let mut stored = Stored::default();
+        for line in self.store.dump() {
+            let event = line.strip_prefix(&format!("history {instance} {execution} "));
+            let Some((id, text)) = event.and_then(|event| event.split_once(' ')) else { continue };
+            stored.last_event = stored.last_event.max(id.parse().unwrap());
+            let ends = ["Completed", "Failed", "ContinuedAsNew"];
+            stored.is_over |= ends.iter().any(|end| text.contains(&format!("\"Orchestration{end}\"")));
+        }
+        stored
+    }
+}
