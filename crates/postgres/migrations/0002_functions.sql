@@ -9,6 +9,10 @@
 CREATE FUNCTION {schema}.now_ms() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
 AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 
+-- Whether a text can be a message or an activity. One that cannot be counts for nothing until it is set aside.
+CREATE FUNCTION {schema}.is_item_1(p_text text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT p_text LIKE '{"%}}' $$;
+
 -- Commits turns and completes activities.
 --
 -- A member is one of: 0, a turn under its lease; 1, an activity with or without its outcome; 2, an activity with the turn that
@@ -490,9 +494,9 @@ BEGIN
                         WHERE e.pinned_key BETWEEN r.lowest AND r.highest))
                 ORDER BY l.locked_until LIMIT v_window
             ), line AS MATERIALIZED (
-                SELECT a.instance_id, min(a.visible_at) AS visible_at, min(a.id) AS id
+                SELECT a.instance_id, min(ARRAY[a.visible_at, a.id]) AS place
                 FROM (SELECT r.* FROM ready AS r UNION ALL SELECT o.* FROM over AS o) AS a
-                GROUP BY a.instance_id ORDER BY 2, 3
+                GROUP BY a.instance_id ORDER BY 2
             ), free AS MATERIALIZED (
                 SELECT n.instance_id FROM line AS n
                 WHERE pg_try_advisory_xact_lock(hashtextextended(n.instance_id, {seed}))
@@ -522,8 +526,8 @@ BEGIN
                         WHERE e.pinned_key BETWEEN r.lowest AND r.highest))
                 ORDER BY q.visible_at, q.id LIMIT v_window
             ), line AS MATERIALIZED (
-                SELECT r.instance_id, min(r.visible_at) AS visible_at, min(r.id) AS id
-                FROM ready AS r GROUP BY r.instance_id ORDER BY 2, 3
+                SELECT r.instance_id, min(ARRAY[r.visible_at, r.id]) AS place
+                FROM ready AS r GROUP BY r.instance_id ORDER BY 2
             ), free AS MATERIALIZED (
                 SELECT n.instance_id FROM line AS n
                 WHERE pg_try_advisory_xact_lock(hashtextextended(n.instance_id, {seed}))
@@ -576,7 +580,7 @@ BEGIN
                i.instance_id IS NULL AND EXISTS (SELECT 1 FROM {schema}.history AS h WHERE h.instance_id = b.instance_id),
                CASE WHEN i.instance_id IS NULL THEN (
                    SELECT min(q.visible_at) FROM {schema}.orchestrator_queue AS q
-                   WHERE q.instance_id = b.instance_id AND q.begins AND q.visible_at > v_now) END,
+                   WHERE q.instance_id = b.instance_id AND q.begins AND q.visible_at > v_now AND {schema}.is_item_1(q.work_item)) END,
                v_now, b.ids, b.items, b.available, b.attempts, NULL::bigint
         FROM batch AS b
         LEFT JOIN {schema}.instances AS i ON i.instance_id = b.instance_id
@@ -605,7 +609,7 @@ BEGIN
 END $$;
 
 -- Puts aside, drops, or puts off messages of a turn that its fetch could not hand out as they were. Actions: 0, a dead letter
--- for the reason; 1, dropped; 2, given back, not to be seen before. Says whether the lease was still there.
+-- for the reason, in the order given; 1, dropped; 2, given back, not to be seen before. Says whether the lease was still there.
 CREATE FUNCTION {schema}.settle_turn_1(
     p_instance text, p_secret bytea, p_ids bigint[], p_actions integer[], p_reasons text[], p_visible_at bigint, p_release boolean
 ) RETURNS boolean LANGUAGE plpgsql VOLATILE
@@ -619,13 +623,14 @@ BEGIN
         RETURN false;
     END IF;
     WITH gone AS (
-        DELETE FROM {schema}.orchestrator_queue AS q USING unnest(p_ids, p_actions, p_reasons) AS m (id, action, reason)
+        DELETE FROM {schema}.orchestrator_queue AS q
+        USING unnest(p_ids, p_actions, p_reasons) WITH ORDINALITY AS m (id, action, reason, n)
         WHERE m.action < 2 AND q.id = m.id AND q.lock_token = p_secret
-        RETURNING q.id, q.instance_id, q.work_item, q.attempt_count, m.action, m.reason
+        RETURNING q.instance_id, q.work_item, q.attempt_count, m.action, m.reason, m.n
     ), dead AS (
         INSERT INTO {schema}.dead_letters (queue, instance_id, work_item, reason, attempt_count, dead_at)
         SELECT 'orchestrator', g.instance_id, g.work_item, g.reason, g.attempt_count - 1, {schema}.now_ms()
-        FROM gone AS g WHERE g.action = 0 ORDER BY g.id
+        FROM gone AS g WHERE g.action = 0 ORDER BY g.n
     ), back AS (
         UPDATE {schema}.orchestrator_queue AS q
         SET lock_token = NULL, attempt_count = q.attempt_count - 1, visible_at = p_visible_at
@@ -689,7 +694,8 @@ BEGIN
         -- Who may have which activity depends on who holds its session: one by one, oldest first.
         SELECT array_agg(s.n ORDER BY s.n) INTO v_free FROM generate_series(1, v_wanted) AS s (n);
         FOR v_row IN
-            SELECT q.id, q.session_id, CASE WHEN s.locked_until > v_now THEN s.worker_id END AS holder
+            SELECT q.id, q.session_id, CASE WHEN s.locked_until > v_now THEN s.worker_id END AS holder,
+                   q.session_id IS NOT NULL AND {schema}.is_item_1(q.work_item) AS claims
             FROM {schema}.worker_queue AS q
             LEFT JOIN {schema}.sessions AS s ON s.session_id = q.session_id
             WHERE (q.lock_token IS NULL OR q.locked_until <= v_now) AND q.visible_at <= v_now
@@ -703,7 +709,7 @@ BEGIN
                 OR (p_owners[f.n] IS NOT NULL AND (v_row.holder IS NULL OR v_row.holder = p_owners[f.n]))
             ORDER BY f.place LIMIT 1;
             CONTINUE WHEN NOT FOUND;
-            IF v_row.session_id IS NOT NULL THEN
+            IF v_row.claims THEN
                 INSERT INTO {schema}.sessions AS s (session_id, worker_id, locked_until, last_activity_at)
                 VALUES (v_row.session_id, p_owners[v_slot], v_now + p_session_ms[v_slot], v_now)
                 ON CONFLICT (session_id) DO UPDATE
@@ -873,7 +879,8 @@ BEGIN
         OR EXISTS (SELECT 1 FROM {schema}.instances AS i WHERE i.instance_id = b.instance_id)
         OR EXISTS (SELECT 1 FROM {schema}.executions AS e WHERE e.instance_id = b.instance_id)
         OR EXISTS (SELECT 1 FROM {schema}.history AS h WHERE h.instance_id = b.instance_id AND h.execution_id = 1)
-        OR EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q WHERE q.instance_id = b.instance_id AND q.begins);
+        OR EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
+                   WHERE q.instance_id = b.instance_id AND q.begins AND {schema}.is_item_1(q.work_item));
     FOREACH v_one IN ARRAY coalesce(v_found, '{}') LOOP v_taken[v_one] := true; END LOOP;
     v_now := {schema}.now_ms();
     INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)

@@ -229,3 +229,34 @@ pub(super) fn a_clock_that_is_set_back_lengthens_leases(run: Run<'_>) {
         ]],
     );
 }
+
+pub(super) fn an_instance_is_as_far_in_line_as_its_first_message(run: Run<'_>) {
+    // The orphan's newer message has been visible for longer than its older one, and not as long as that of the other.
+    let sends = |messages| Turn { messages, ..named(None, None) };
+    agree(
+        run,
+        [
+            turn("a", Execution::Fetched, sends(vec![Message::Completed("a1", 1)])),
+            turn("b", Execution::Fetched, sends(vec![Message::ChildCompleted("b"), Message::Queue("a1")])),
+            vec![Op::Advance(1_000), fetch()],
+        ],
+    );
+}
+
+pub(super) fn an_unreadable_start_is_not_waited_for(run: Run<'_>) {
+    let delayed = Op::Enqueue { message: Message::Start("b"), delay: Some(1) };
+    let start = Op::Start { to: "b", delay: None, use_existing: false, along: vec![] };
+    let queue = vec![enqueue(Message::Queue("b")), fetch()];
+    agree(run, [vec![delayed.clone(), Op::Damage(Damage::Messages, "b")], queue.clone()]);
+    agree(run, [vec![delayed, Op::Damage(Damage::Messages, "b"), start], queue]);
+}
+
+pub(super) fn an_unreadable_activity_claims_no_session(run: Run<'_>) {
+    let activity =
+        |id| Op::EnqueueWork(Message::Activity { of: "a", execution: 1, id, session: Some("s1"), tag: None });
+    let fetch =
+        |owner| Op::FetchWork { lease: LEASE, max: None, session: Some((owner, LEASE)), tags: Tags::Default };
+    let damaged = vec![activity(1), Op::Damage(Damage::Work, "a")];
+    agree(run, [damaged.clone(), vec![fetch("o1"), activity(2), fetch("o2")]]);
+    agree(run, [damaged, vec![activity(2), fetch("o1"), fetch("o2")]]);
+}

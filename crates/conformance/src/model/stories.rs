@@ -30,6 +30,9 @@ macro_rules! __each_story {
                 a_page_position_is_taken_only_as_it_was_given_out,
                 a_clock_that_is_set_back_changes_no_order,
                 a_clock_that_is_set_back_lengthens_leases,
+                an_instance_is_as_far_in_line_as_its_first_message,
+                an_unreadable_start_is_not_waited_for,
+                an_unreadable_activity_claims_no_session,
             ],
         }
     };
