@@ -1,0 +1,3 @@
+TRUNCATE {schema}.instances, {schema}.executions, {schema}.history, {schema}.orchestrator_queue, {schema}.instance_locks,
+    {schema}.worker_queue, {schema}.sessions, {schema}.kv_store, {schema}.kv_delta, {schema}.dead_letters, {schema}.listeners
+    RESTART IDENTITY

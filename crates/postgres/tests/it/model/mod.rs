@@ -1,0 +1,125 @@
+//! The PostgreSQL store against the specification, by sequences of every call: 60 random ones in a test run.
+
+use crate::factory::{fresh_name, raw};
+use crate::support::url_with;
+use async_trait::async_trait;
+use outlast_conformance::model::{DAMAGED, Damage, Sequence, Stored, Subject};
+use outlast_postgres::{PostgresProvider, ProviderConfig};
+use outlast_provider::Provider;
+use std::sync::Mutex;
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::{Client, Statement};
+
+outlast_conformance::model_tests!(60, run);
+
+/// Schemas that no sequence is in. Making one takes longer than emptying it.
+static IDLE: Mutex<Vec<Place>> = Mutex::new(Vec::new());
+
+/// Runs a sequence in an empty schema.
+fn run(sequence: &Sequence) -> Result<(), String> {
+    let idle = IDLE.lock().unwrap().pop();
+    let place = idle.unwrap_or_else(Place::new);
+    let outcome = place.runtime.block_on(async { sequence.run(&mut InSchema::open(&place).await).await });
+    IDLE.lock().unwrap().push(place);
+    outcome
+}
+
+/// A schema whose time is set by hand, and a connection to look at it and to meddle with it.
+struct Place {
+    runtime: Runtime,
+    schema: String,
+    client: Client,
+    statements: Statements,
+}
+
+struct Statements {
+    clear: Statement,
+    set_time: Statement,
+    dump: Statement,
+    stored: Statement,
+}
+
+impl Place {
+    fn new() -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let schema = fresh_name("model");
+        let (client, statements) = runtime.block_on(async {
+            drop(open(&schema).await);
+            let client = raw().await;
+            let within = |sql: &str| sql.replace("{schema}", &schema);
+            client.batch_execute(&within(include_str!("prepare.sql"))).await.unwrap();
+            let prepare = async |sql: &str| client.prepare(&within(sql)).await.unwrap();
+            let statements = Statements {
+                clear: prepare(include_str!("clear.sql")).await,
+                set_time: prepare(include_str!("set_time.sql")).await,
+                dump: prepare(include_str!("dump.sql")).await,
+                stored: prepare(include_str!("stored.sql")).await,
+            };
+            (client, statements)
+        });
+        Self { runtime, schema, client, statements }
+    }
+}
+
+/// Nobody pulls the plug here, and nobody waits.
+async fn open(schema: &str) -> PostgresProvider {
+    let url = url_with("sslmode=disable&options=-csynchronous_commit%3Doff");
+    let config = ProviderConfig::url(url).schema(schema).pool_size(2).listen(false);
+    PostgresProvider::new_with_config(config).await.unwrap()
+}
+
+/// A store in a place.
+struct InSchema<'a> {
+    place: &'a Place,
+    /// The latest time that the clock has shown.
+    latest: i64,
+    store: PostgresProvider,
+}
+
+impl<'a> InSchema<'a> {
+    async fn open(place: &'a Place) -> Self {
+        place.client.execute(&place.statements.clear, &[]).await.unwrap();
+        Self { place, latest: 0, store: open(&place.schema).await }
+    }
+}
+
+#[async_trait(?Send)]
+impl Subject for InSchema<'_> {
+    fn provider(&self) -> &dyn Provider {
+        &self.store
+    }
+
+    async fn set_time(&mut self, now_ms: u64) {
+        let now = i64::try_from(now_ms).unwrap();
+        self.place.client.execute(&self.place.statements.set_time, &[&now]).await.unwrap();
+        self.latest = self.latest.max(now);
+    }
+
+    async fn reopen(&mut self) {
+        self.store = open(&self.place.schema).await;
+    }
+
+    async fn dump(&self) -> Vec<String> {
+        let rows = self.place.client.query(&self.place.statements.dump, &[&self.latest]).await.unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    }
+
+    async fn damage(&self, what: Damage, instance: &str) {
+        let sql = match what {
+            Damage::History => "UPDATE {schema}.history SET event_data = $2 WHERE instance_id = $1",
+            Damage::Messages => {
+                "UPDATE {schema}.orchestrator_queue SET work_item = $2 WHERE instance_id = $1"
+            }
+            Damage::Work => "UPDATE {schema}.worker_queue SET work_item = $2 WHERE instance_id = $1",
+        };
+        let sql = sql.replace("{schema}", &self.place.schema);
+        self.place.client.execute(&sql, &[&instance, &DAMAGED]).await.unwrap();
+    }
+
+    async fn stored(&self, instance: &str, execution: u64) -> Stored {
+        let execution = i64::try_from(execution).unwrap();
+        let statement = &self.place.statements.stored;
+        let row = self.place.client.query_one(statement, &[&instance, &execution]).await.unwrap();
+        Stored { last_event: u64::try_from(row.get::<_, i64>(0)).unwrap(), is_over: row.get(1) }
+    }
+}

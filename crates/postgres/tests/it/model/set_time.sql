@@ -1,0 +1,1 @@
+SELECT setval('{schema}.hand', $1)
