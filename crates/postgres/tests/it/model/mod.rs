@@ -1,4 +1,4 @@
-//! The PostgreSQL store against the specification, by sequences of every call: 60 random ones in a test run.
+//! The PostgreSQL store against the specification, by sequences of every call: 100 random ones in a test run.
 
 use crate::factory::{fresh_name, raw};
 use crate::support::url_with;
@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, Statement};
 
-outlast_conformance::model_tests!(60, run);
+outlast_conformance::model_tests!(100, run);
 
 /// Schemas that no sequence is in. Making one takes longer than emptying it.
 static IDLE: Mutex<Vec<Place>> = Mutex::new(Vec::new());
