@@ -127,11 +127,16 @@ CREATE TABLE {schema}.dead_letters (
     dead_at       bigint  NOT NULL
 );
 
--- Processes that wait for something, and for what: nobody is told of work while nobody waits.
+-- Processes that wait for something, and for what: nobody is told of work while nobody waits. What they may have is what their
+-- fetches ask for: ranges of pinned versions and tags as keys, of which NULL stands for all, and the owners of sessions.
 CREATE TABLE {schema}.listeners (
     id         text COLLATE "C" NOT NULL PRIMARY KEY,
     turns      boolean NOT NULL,
     work       boolean NOT NULL,
     watches    boolean NOT NULL,
+    lowest     text[] COLLATE "C",
+    highest    text[] COLLATE "C",
+    tags       text[] COLLATE "C",
+    owners     text[] COLLATE "C" NOT NULL,
     expires_at bigint  NOT NULL
 ) WITH (fillfactor = 50);

@@ -1045,22 +1045,81 @@ BEGIN
         v_ended := p_ended;
     END IF;
     IF v_turns IS NOT NULL OR v_work IS NOT NULL OR cardinality(v_ended) > 0 THEN
-        PERFORM pg_notify(p_channel, jsonb_build_array(p_sender, v_turns, v_work, to_jsonb(v_ended))::text);
+        PERFORM pg_notify(p_channel, jsonb_build_array(p_sender, v_turns, v_work, to_jsonb(v_ended), 0)::text);
     END IF;
 END $$;
 
--- Enters what a process waits for, and tells the others.
-CREATE FUNCTION {schema}.listen_1(p_channel text, p_id text, p_turns boolean, p_work boolean, p_watches boolean, p_for bigint)
+-- Tells one process for which there is something, after the sender was told of it and did not need it, or may not have it.
+-- p_hops: how many have looked in vain, one after the other. What waits is looked at from its beginning, and not to its end.
+CREATE FUNCTION {schema}.pass_on_1(p_channel text, p_sender text, p_turns boolean, p_work boolean, p_hops integer)
 RETURNS void LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off
+AS $$
+DECLARE
+    v_now   bigint := {schema}.now_ms();
+    v_pins  text[];
+    v_turns text;
+    v_work  text;
+BEGIN
+    IF p_turns THEN
+        -- The empty pin, of what begins, is for everybody.
+        SELECT array_agg(DISTINCT coalesce(r.pinned_key, '')) INTO v_pins FROM (
+            SELECT e.pinned_key FROM {schema}.orchestrator_queue AS q
+            LEFT JOIN {schema}.instances AS i ON i.instance_id = q.instance_id
+            LEFT JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+            WHERE q.lock_token IS NULL AND q.visible_at <= v_now
+                AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l
+                                WHERE l.instance_id = q.instance_id AND l.locked_until > v_now)
+            ORDER BY q.visible_at, q.id LIMIT 256) AS r;
+        SELECT l.id INTO v_turns FROM {schema}.listeners AS l
+        WHERE l.turns AND l.id <> p_sender AND l.expires_at > v_now AND EXISTS (
+            SELECT 1 FROM unnest(v_pins) AS p (pin)
+            WHERE p.pin = '' OR l.lowest IS NULL OR EXISTS (
+                SELECT 1 FROM unnest(l.lowest, l.highest) AS r (lowest, highest)
+                WHERE p.pin COLLATE "C" BETWEEN r.lowest AND r.highest))
+        ORDER BY random() LIMIT 1;
+    END IF;
+    IF p_work THEN
+        SELECT l.id INTO v_work FROM {schema}.listeners AS l
+        WHERE l.work AND l.id <> p_sender AND l.expires_at > v_now AND EXISTS (
+            SELECT 1 FROM (
+                SELECT f.session_id FROM unnest(l.tags) AS t (tag)
+                CROSS JOIN LATERAL (
+                    SELECT q.session_id FROM {schema}.worker_queue AS q
+                    WHERE q.lock_token IS NULL AND coalesce('=' || q.tag, '') = t.tag AND q.visible_at <= v_now
+                    ORDER BY q.id LIMIT 256) AS f
+                UNION ALL
+                SELECT a.session_id FROM (
+                    SELECT q.session_id FROM {schema}.worker_queue AS q
+                    WHERE l.tags IS NULL AND q.lock_token IS NULL AND q.visible_at <= v_now
+                    ORDER BY coalesce('=' || q.tag, ''), q.id LIMIT 256) AS a
+            ) AS w
+            LEFT JOIN {schema}.sessions AS s ON s.session_id = w.session_id
+            WHERE w.session_id IS NULL
+                OR (cardinality(l.owners) > 0 AND (s.session_id IS NULL OR s.locked_until <= v_now OR s.worker_id = ANY (l.owners))))
+        ORDER BY random() LIMIT 1;
+    END IF;
+    IF v_turns IS NOT NULL OR v_work IS NOT NULL THEN
+        PERFORM pg_notify(p_channel, jsonb_build_array(p_sender, v_turns, v_work, '[]'::jsonb, p_hops)::text);
+    END IF;
+END $$;
+
+-- Enters what a process waits for and may have, and tells the others.
+CREATE FUNCTION {schema}.listen_1(
+    p_channel text, p_id text, p_turns boolean, p_work boolean, p_watches boolean,
+    p_lowest text[], p_highest text[], p_tags text[], p_owners text[], p_for bigint
+) RETURNS void LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     v_now bigint := {schema}.now_ms();
 BEGIN
     DELETE FROM {schema}.listeners AS l WHERE l.expires_at < v_now - 60000;
-    INSERT INTO {schema}.listeners AS l (id, turns, work, watches, expires_at)
-    VALUES (p_id, p_turns, p_work, p_watches, v_now + p_for)
+    INSERT INTO {schema}.listeners AS l (id, turns, work, watches, lowest, highest, tags, owners, expires_at)
+    VALUES (p_id, p_turns, p_work, p_watches, p_lowest, p_highest, p_tags, p_owners, v_now + p_for)
     ON CONFLICT (id) DO UPDATE
-    SET turns = excluded.turns, work = excluded.work, watches = excluded.watches, expires_at = excluded.expires_at;
+    SET turns = excluded.turns, work = excluded.work, watches = excluded.watches, lowest = excluded.lowest,
+        highest = excluded.highest, tags = excluded.tags, owners = excluded.owners, expires_at = excluded.expires_at;
     PERFORM pg_notify(p_channel, jsonb_build_array(p_id, p_turns, p_work, p_watches, p_for)::text);
 END $$;

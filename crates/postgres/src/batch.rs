@@ -1,15 +1,15 @@
 //! Everything that one transaction does, as parameters of the server's functions: each kind of request is one call, whatever
 //! the number of its members.
 
-use crate::PostgresError;
 use crate::db::{Param, column, id_column, key_column, span};
 use crate::request::{Abandon, Commit, Lease, Message, Renew, Request, Start, Work};
 use crate::text::{owned, owned_option};
 use crate::waiting::{TurnAsk, WorkAsk};
-use outlast_provider::{StartPolicy, TagFilter, saturating_ms};
+use crate::{PostgresError, admission};
+use outlast_provider::{StartPolicy, saturating_ms};
 use outlast_provider_kit::pin::{PinColumns, sort_key};
 use outlast_provider_kit::{CommitPlan, KvChange};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use tokio_postgres::types::Type;
 
 /// The requests of one transaction.
@@ -447,14 +447,8 @@ pub(crate) struct TurnColumns {
 
 impl TurnColumns {
     pub(crate) fn of(ask: &TurnAsk, secrets: Vec<Vec<u8>>, asks_next: bool) -> Self {
-        let ranges = ask.filter.as_ref().map(|filter| &filter.supported_duroxide_versions);
-        Self {
-            secrets,
-            lock_ms: span(ask.lock_ms),
-            lowest: ranges.map(|ranges| ranges.iter().map(|range| sort_key(&range.min)).collect()),
-            highest: ranges.map(|ranges| ranges.iter().map(|range| sort_key(&range.max)).collect()),
-            asks_next,
-        }
+        let (lowest, highest) = admission::unzipped(admission::ranges(ask.filter.as_ref()));
+        Self { secrets, lock_ms: span(ask.lock_ms), lowest, highest, asks_next }
     }
 
     pub(crate) fn params(&self) -> Vec<Param<'_>> {
@@ -466,11 +460,6 @@ impl TurnColumns {
             (&self.asks_next as _, Type::BOOL),
         ]
     }
-}
-
-/// Tags as the ready index has them.
-fn keys(tags: &HashSet<String>) -> Vec<String> {
-    tags.iter().map(|tag| format!("={}", owned(tag))).collect()
 }
 
 /// `fetch_work_1`, for fetches that ask for the same tags.
@@ -486,23 +475,15 @@ pub(crate) struct WorkAskColumns {
 impl WorkAskColumns {
     /// A slot for each activity that is asked for.
     pub(crate) fn of(ask: &WorkAsk, slots: &[&WorkAsk], secrets: Vec<Vec<u8>>, asks_next: bool) -> Self {
-        let tags = match &ask.tags {
-            TagFilter::DefaultOnly => Some(vec![String::new()]),
-            TagFilter::Tags(tags) => Some(keys(tags)),
-            TagFilter::DefaultAnd(tags) => Some([keys(tags), vec![String::new()]].concat()),
-            TagFilter::Any => None,
-            TagFilter::None => Some(Vec::new()),
-        };
-        let owner = |ask: &&WorkAsk| ask.session.as_ref().map(|session| owned(&session.owner_id));
         let session_ms = |ask: &&WorkAsk| {
             ask.session.as_ref().map_or(0, |session| span(saturating_ms(session.lock_timeout)))
         };
         Self {
             secrets,
-            owners: slots.iter().map(owner).collect(),
+            owners: slots.iter().map(|ask| admission::owner(ask)).collect(),
             session_ms: slots.iter().map(session_ms).collect(),
             lock_ms: span(ask.lock_ms),
-            tags,
+            tags: admission::tags(&ask.tags),
             asks_next,
         }
     }

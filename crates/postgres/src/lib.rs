@@ -6,6 +6,7 @@
 //! nothing.
 
 mod admin;
+mod admission;
 mod answer;
 mod batch;
 mod counters;

@@ -8,8 +8,9 @@
 //! An entry is told to the others by a notification, so that a commit need not look whether there are any.
 
 use crate::PostgresError;
+use crate::admission::{Admission, Columns};
 use crate::db::{Param, cell};
-use crate::shared::{Others, Shared};
+use crate::shared::{Others, PassOn, Shared};
 use futures::StreamExt;
 use futures::future::{Either, select};
 use std::collections::HashMap;
@@ -94,10 +95,13 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
         pass_on(shared, &client).await?;
         let now = Instant::now();
         let (wanted, look_again) = wants(shared, &entered, now);
-        if wanted != entered.wants || (wanted != Others::default() && now >= entered.at + LIFE / 2) {
-            enter(shared, &client, wanted).await?;
+        let is_old = wanted != Others::default() && now >= entered.at + LIFE / 2;
+        let admitted = admitted(shared, &entered, wanted, is_old);
+        if wanted != entered.wants || is_old || admitted.is_some() {
+            let admission = admitted.unwrap_or_else(|| entered.admission.clone());
+            enter(shared, &client, wanted, &admission).await?;
             let more = (wanted.turns && !entered.wants.turns, wanted.work && !entered.wants.work);
-            entered = Entered { wants: wanted, at: now };
+            entered = Entered { wants: wanted, admission, at: now };
             // What was committed before the others knew.
             shared.tell(more.0, more.1);
         }
@@ -124,12 +128,14 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
 /// What the others believe that this process waits for.
 struct Entered {
     wants: Others,
+    /// What it may have, and perhaps more.
+    admission: Admission,
     at: Instant,
 }
 
 impl Default for Entered {
     fn default() -> Self {
-        Self { wants: Others::default(), at: Instant::now() }
+        Self { wants: Others::default(), admission: Admission::default(), at: Instant::now() }
     }
 }
 
@@ -157,38 +163,59 @@ fn wants(shared: &Shared, entered: &Entered, now: Instant) -> (Others, Duration)
     (Others { turns, work, watches }, next)
 }
 
-async fn enter(shared: &Shared, client: &Client, wants: Others) -> Result<(), PostgresError> {
+/// What this process may have, if that is more than was entered. Fetches come and go, so what was entered stays until the entry
+/// is made anew.
+fn admitted(shared: &Shared, entered: &Entered, wants: Others, anew: bool) -> Option<Admission> {
+    if !(wants.turns || wants.work) {
+        return None;
+    }
+    let now = shared.state().admission();
+    let all = if anew { now } else { now.or(entered.admission.clone()) };
+    (all != entered.admission).then_some(all)
+}
+
+async fn enter(
+    shared: &Shared,
+    client: &Client,
+    wants: Others,
+    admission: &Admission,
+) -> Result<(), PostgresError> {
     let db = &shared.db;
     let channel = db.schema.channel();
     let life = i64::try_from(LIFE.as_millis()).unwrap_or(i64::MAX);
-    let entry: [Param<'_>; 6] = [
+    let Columns { lowest, highest, tags, owners } = admission.columns();
+    let entry: [Param<'_>; 10] = [
         (&channel, Type::TEXT),
         (&shared.id, Type::TEXT),
         (&wants.turns, Type::BOOL),
         (&wants.work, Type::BOOL),
         (&wants.watches, Type::BOOL),
+        (&lowest, Type::TEXT_ARRAY),
+        (&highest, Type::TEXT_ARRAY),
+        (&tags, Type::TEXT_ARRAY),
+        (&owners, Type::TEXT_ARRAY),
         (&life, Type::INT8),
     ];
     client.query_typed(&db.statements.listen, &entry).await?;
     Ok(())
 }
 
-/// Tells somebody else what this process was told of and needs no more of. One is told of each thing, and if it was served
-/// meanwhile, or there is more than it can take, the others would not hear of it.
+/// Tells somebody else what this process was told of and needs no more of, or may not have. One is told of each thing: if it
+/// was served meanwhile, or there is more than it can take, the others would not hear of it.
 async fn pass_on(shared: &Shared, client: &Client) -> Result<(), PostgresError> {
-    let Others { turns, work, .. } = std::mem::take(&mut shared.state().pass_on);
+    let PassOn { turns, work, hops } = std::mem::take(&mut shared.state().pass_on);
     if !(turns || work) {
         return Ok(());
     }
-    let (channel, nobody) = (shared.db.schema.channel(), Vec::<String>::new());
+    let (channel, hops) = (shared.db.schema.channel(), hops.cast_signed());
     let news: [Param<'_>; 5] = [
         (&channel, Type::TEXT),
         (&shared.id, Type::TEXT),
         (&turns, Type::BOOL),
         (&work, Type::BOOL),
-        (&nobody, Type::TEXT_ARRAY),
+        (&hops, Type::INT4),
     ];
-    client.query_typed(&shared.db.statements.tell, &news).await?;
+    client.query_typed(&shared.db.statements.pass_on, &news).await?;
     Ok(())
 }
 
@@ -196,17 +223,18 @@ async fn pass_on(shared: &Shared, client: &Client) -> Result<(), PostgresError> 
 fn hear(shared: &Shared, payload: &str, entries: &mut Entries) {
     let Ok(serde_json::Value::Array(parts)) = serde_json::from_str(payload) else { return };
     let text = |index: usize| parts.get(index).and_then(serde_json::Value::as_str);
-    let flag = |index: usize| parts.get(index).and_then(serde_json::Value::as_bool).unwrap_or(false);
+    let flag = |index: usize| parts.get(index).and_then(serde_json::Value::as_bool);
+    let number = parts.get(4).and_then(serde_json::Value::as_u64).unwrap_or(0);
     let Some(sender) = text(0).filter(|sender| *sender != shared.id) else { return };
-    if let Some(life) = parts.get(4).and_then(serde_json::Value::as_u64) {
-        let wants = Others { turns: flag(1), work: flag(2), watches: flag(3) };
-        entries.insert(sender.to_string(), (wants, Instant::now() + Duration::from_millis(life)));
+    if let (Some(turns), Some(work), Some(watches)) = (flag(1), flag(2), flag(3)) {
+        let until = Instant::now() + Duration::from_millis(number);
+        entries.insert(sender.to_string(), (Others { turns, work, watches }, until));
         return;
     }
     let (turns, work) = (text(1) == Some(&shared.id), text(2) == Some(&shared.id));
     if turns || work {
         shared.db.counters.heard.add(1);
-        shared.hear(turns, work);
+        shared.hear(turns, work, u32::try_from(number).unwrap_or(u32::MAX));
     }
     for ended in parts.get(3).and_then(serde_json::Value::as_array).into_iter().flatten() {
         match ended.as_str() {

@@ -32,7 +32,8 @@ pub(crate) fn serve_turns(
             }
         }
         shared.db.counters.fetched.add(leased.len());
-        if !leased.is_empty() {
+        let is_served = !leased.is_empty();
+        if is_served {
             shared.state().turns.served_at = Some(Instant::now());
         }
         let mut leased = leased.into_iter();
@@ -43,9 +44,8 @@ pub(crate) fn serve_turns(
                 None => unserved.push(waiter),
             }
         }
-        if shared.state().turns.passes_on(unserved.is_empty(), news) {
-            shared.pass_on(true, false);
-        }
+        let hops = shared.state().turns.passes_on(is_served, !unserved.is_empty(), news);
+        shared.pass_on(hops, None);
         // Its lease may end.
         shared.look_within(lock_ms);
         park(shared, unserved, Next { due_ms, asked }, |state| &mut state.turns, news, true);
@@ -84,10 +84,11 @@ pub(crate) fn serve_work(
                 }
             }
         }
+        let is_served = leased.iter().any(|work| !work.is_empty());
         {
             let mut state = shared.state();
             state.work.sessionless = sessionless;
-            if leased.iter().any(|work| !work.is_empty()) {
+            if is_served {
                 state.work.served_at = Some(Instant::now());
             }
         }
@@ -98,9 +99,8 @@ pub(crate) fn serve_work(
                 true => unserved.push(waiter),
             }
         }
-        if shared.state().work.passes_on(unserved.is_empty(), news) {
-            shared.pass_on(false, true);
-        }
+        let hops = shared.state().work.passes_on(is_served, !unserved.is_empty(), news);
+        shared.pass_on(None, hops);
         shared.look_within(lock_ms);
         park(shared, unserved, Next { due_ms, asked }, |state| &mut state.work, news, false);
     }

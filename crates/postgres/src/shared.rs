@@ -1,10 +1,11 @@
 //! What callers and lanes share: the requests that wait, and the fetches.
 
+use crate::admission::Admission;
 use crate::batch::Batch;
 use crate::db::Db;
 use crate::outcomes::Outcomes;
 use crate::request::Request;
-use crate::waiting::{Parked, TurnAsk, Waiter, WorkAsk};
+use crate::waiting::{Ask, Parked, TurnAsk, Waiter, WorkAsk};
 use crate::{PostgresError, ProviderConfig};
 use outlast_provider_kit::Watches;
 use std::collections::VecDeque;
@@ -51,8 +52,8 @@ pub(crate) struct State {
     resting_until: Option<Instant>,
     /// What others wait for, as far as the listener knows; `None`: nothing can be heard.
     pub(crate) others: Option<Others>,
-    /// What the listener is to tell others: this process was told of it, and needs no more of it.
-    pub(crate) pass_on: Others,
+    /// What the listener is to tell others.
+    pub(crate) pass_on: PassOn,
     closed: bool,
 }
 
@@ -62,6 +63,29 @@ pub(crate) struct Others {
     pub(crate) turns: bool,
     pub(crate) work: bool,
     pub(crate) watches: bool,
+}
+
+/// What this process was told of, and needs no more of or may not have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PassOn {
+    pub(crate) turns: bool,
+    pub(crate) work: bool,
+    /// How many processes have looked in vain, one after the other.
+    pub(crate) hops: u32,
+}
+
+impl PassOn {
+    /// So many in vain, and nobody else is told: something that a process says it may have, and cannot get, would go round
+    /// among them for ever.
+    const MOST_HOPS: u32 = 32;
+
+    fn add(&mut self, turns: Option<u32>, work: Option<u32>) {
+        let [turns, work] = [turns, work].map(|hops| hops.filter(|hops| *hops <= Self::MOST_HOPS));
+        let known = (self.turns || self.work).then_some(self.hops);
+        self.hops = [known, turns, work].into_iter().flatten().min().unwrap_or(0);
+        self.turns |= turns.is_some();
+        self.work |= work.is_some();
+    }
 }
 
 /// What a lane takes on.
@@ -127,21 +151,21 @@ impl Shared {
     }
 
     /// Another process tells this one, and no other, of something.
-    pub(crate) fn hear(&self, turns: bool, work: bool) {
+    pub(crate) fn hear(&self, turns: bool, work: bool, hops: u32) {
         let mut state = self.state();
-        state.pass_on.turns |= turns && state.turns.hear();
-        state.pass_on.work |= work && state.work.hear();
+        let turns = if turns { state.turns.hear(hops) } else { None };
+        let work = if work { state.work.hear(hops) } else { None };
+        state.pass_on.add(turns, work);
         drop(state);
         self.wake.notify_one();
     }
 
-    /// Has the listener tell somebody else.
-    pub(crate) fn pass_on(&self, turns: bool, work: bool) {
-        let mut state = self.state();
-        state.pass_on.turns |= turns;
-        state.pass_on.work |= work;
-        drop(state);
-        self.changed.notify_one();
+    /// Has the listener tell somebody else, if so many looked in vain.
+    pub(crate) fn pass_on(&self, turns: Option<u32>, work: Option<u32>) {
+        if turns.is_some() || work.is_some() {
+            self.state().pass_on.add(turns, work);
+            self.changed.notify_one();
+        }
     }
 
     /// A transaction of this process has made something available.
@@ -257,7 +281,7 @@ impl Shared {
     }
 }
 
-fn fail_fresh<A: crate::waiting::Ask>(parked: &mut Parked<A>, fault: &PostgresError, operation: &str) {
+fn fail_fresh<A: Ask>(parked: &mut Parked<A>, fault: &PostgresError, operation: &str) {
     for waiter in std::mem::take(&mut parked.waiters) {
         match waiter.fresh {
             true => drop(waiter.reply.send(Err(fault.during(operation)))),
@@ -314,6 +338,20 @@ impl State {
             work_news: self.work.news,
             others,
         })
+    }
+
+    /// What the fetches that wait may have.
+    pub(crate) fn admission(&self) -> Admission {
+        let mut all = Admission::default();
+        let mut before: Option<&TurnAsk> = None;
+        for Waiter { ask, .. } in &self.turns.waiters {
+            // Mostly they all ask for the same.
+            if before.replace(ask).is_none_or(|before| !before.is_like(ask)) {
+                all.admit_turns(ask);
+            }
+        }
+        self.work.waiters.iter().for_each(|waiter| all.admit_work(&waiter.ask));
+        all
     }
 
     fn wake_at(&self) -> Option<Instant> {

@@ -66,6 +66,7 @@ statements!(
     orphan_of,
     outcomes,
     parent_of,
+    pass_on,
     prune,
     prune_candidates,
     queue_depths,

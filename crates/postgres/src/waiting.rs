@@ -130,8 +130,8 @@ pub(crate) struct Parked<A: Ask> {
     pub(crate) look: bool,
     /// Counts what may have become available, so that a look that was on its way meanwhile is repeated.
     pub(crate) news: u64,
-    /// Whether another process has told of something that has not been looked for yet.
-    told: bool,
+    /// Another process has told of something that has not been looked for yet, after so many had looked in vain.
+    told: Option<u32>,
     /// How many lanes are looking just now.
     pub(crate) looking: usize,
     /// Whether the last look that found too little found no work with a session.
@@ -146,7 +146,7 @@ impl<A: Ask> Default for Parked<A> {
             waiters: VecDeque::new(),
             look: false,
             news: 0,
-            told: false,
+            told: None,
             looking: 0,
             sessionless: false,
             served_at: None,
@@ -212,22 +212,27 @@ impl<A: Ask> Parked<A> {
         self.look = !self.waiters.is_empty();
     }
 
-    /// Another process tells of something. Says whether somebody else is to be told instead, since nobody waits here.
-    pub(crate) fn hear(&mut self) -> bool {
+    /// Another process tells of something that `hops` others have looked for in vain. Gives how many have if somebody else is
+    /// to be told instead, since nobody waits here.
+    pub(crate) fn hear(&mut self, hops: u32) -> Option<u32> {
         self.waiters.retain(|waiter| !waiter.reply.is_closed());
         self.tell();
-        self.told = !self.waiters.is_empty() || self.looking > 0;
-        !self.told
+        if self.waiters.is_empty() && self.looking == 0 {
+            return Some(hops.saturating_add(1));
+        }
+        self.told = Some(self.told.map_or(hops, |told| told.min(hops)));
+        None
     }
 
-    /// A look is over; `news` is the count when it began. Says whether somebody else is to be told of what this process was
-    /// told of: all who waited here were served, and there may be more.
-    pub(crate) fn passes_on(&mut self, all_served: bool, news: u64) -> bool {
-        let passes_on = self.told && all_served;
-        if all_served || self.news == news {
-            self.told = false;
+    /// A look is over; `news` is the count when it began. Gives how many have looked in vain if somebody else is to be told of
+    /// what this process was told of: there may be more than was needed here, or what nobody here may have.
+    pub(crate) fn passes_on(&mut self, is_served: bool, is_unserved: bool, news: u64) -> Option<u32> {
+        if is_unserved && self.news != news {
+            // It was told of after the look, and there is another one.
+            return None;
         }
-        passes_on
+        let hops = self.told.take()?;
+        Some(if is_served { 0 } else { hops.saturating_add(1) })
     }
 
     /// A fetch that found nothing: it stays if it wants to. `news`: the count when it was taken.

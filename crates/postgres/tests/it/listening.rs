@@ -9,14 +9,26 @@ use std::time::Duration;
 use tokio::task::{JoinHandle, yield_now};
 
 /// Polls so seldom that only what is heard can be fast.
-fn deaf_to_time(name: &str) -> ProviderConfig {
+pub(crate) fn deaf_to_time(name: &str) -> ProviderConfig {
     let mut config = fresh_config().application_name(name);
     config.idle_poll_interval = Duration::from_secs(600);
     config
 }
 
-async fn open(config: &ProviderConfig) -> Arc<PostgresProvider> {
+pub(crate) async fn open(config: &ProviderConfig) -> Arc<PostgresProvider> {
     Arc::new(PostgresProvider::new_with_config(config.clone()).await.unwrap())
+}
+
+/// Waits until nobody has looked for a while; gives how often somebody had.
+pub(crate) async fn quiet(looks: impl Fn() -> u64) -> u64 {
+    let client = raw().await;
+    loop {
+        let before = looks();
+        until(&client, "SELECT pg_sleep(0.3) IS NOT NULL").await;
+        if looks() == before {
+            return before;
+        }
+    }
 }
 
 /// A fetch that waits, and that other processes know of.
@@ -87,13 +99,8 @@ async fn one_of_many_idle_processes_is_told() {
     until(&raw().await, &all).await;
     let looks = || herd.iter().map(|(store, _)| store.stats().looks).sum::<u64>();
     let heard = || herd.iter().map(|(store, _)| store.stats().heard).sum::<u64>();
-    // The looks that entering caused are over when nobody looks any more for a while.
-    let mut before = looks();
-    until(&raw().await, "SELECT pg_sleep(0.3) IS NOT NULL").await;
-    while looks() != before {
-        before = looks();
-        until(&raw().await, "SELECT pg_sleep(0.3) IS NOT NULL").await;
-    }
+    // The looks that entering caused are over.
+    let before = quiet(looks).await;
     // One by one, then many in one transaction, of which one process is told.
     for n in 0..3 {
         enqueue(&*here, &format!("i{n}")).await;

@@ -8,6 +8,7 @@ mod interleaving;
 mod listening;
 mod model;
 mod opening;
+mod passing_on;
 mod support;
 
 /// Every validation on a real server, each in a schema of its own.

@@ -1,0 +1,143 @@
+//! What fetches may have, in the form in which the functions of the store compare it.
+
+use crate::text::owned;
+use crate::waiting::{TurnAsk, WorkAsk};
+use outlast_provider::{DispatcherCapabilityFilter, TagFilter};
+use outlast_provider_kit::pin::sort_key;
+use std::collections::{BTreeSet, HashSet};
+
+/// Lowest and highest pinned version of each range; `None` for all.
+pub(crate) fn ranges(filter: Option<&DispatcherCapabilityFilter>) -> Option<Vec<(String, String)>> {
+    let ranges = &filter?.supported_duroxide_versions;
+    Some(ranges.iter().map(|range| (sort_key(&range.min), sort_key(&range.max))).collect())
+}
+
+/// Tags as the ready index has them; `None` for all.
+pub(crate) fn tags(filter: &TagFilter) -> Option<Vec<String>> {
+    let keys = |tags: &HashSet<String>| -> Vec<String> {
+        tags.iter().map(|tag| format!("={}", owned(tag))).collect()
+    };
+    match filter {
+        TagFilter::DefaultOnly => Some(vec![String::new()]),
+        TagFilter::Tags(tags) => Some(keys(tags)),
+        TagFilter::DefaultAnd(tags) => Some([keys(tags), vec![String::new()]].concat()),
+        TagFilter::Any => None,
+        TagFilter::None => Some(Vec::new()),
+    }
+}
+
+/// Who it is that asks for work with sessions.
+pub(crate) fn owner(ask: &WorkAsk) -> Option<String> {
+    ask.session.as_ref().map(|session| owned(&session.owner_id))
+}
+
+/// What all fetches of a process together may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Admission {
+    /// `None` for all.
+    ranges: Option<BTreeSet<(String, String)>>,
+    /// `None` for all.
+    tags: Option<BTreeSet<String>>,
+    owners: BTreeSet<String>,
+}
+
+impl Default for Admission {
+    /// Nothing.
+    fn default() -> Self {
+        Self { ranges: Some(BTreeSet::new()), tags: Some(BTreeSet::new()), owners: BTreeSet::new() }
+    }
+}
+
+impl Admission {
+    pub(crate) fn admit_turns(&mut self, ask: &TurnAsk) {
+        widen(&mut self.ranges, ranges(ask.filter.as_ref()));
+    }
+
+    pub(crate) fn admit_work(&mut self, ask: &WorkAsk) {
+        widen(&mut self.tags, tags(&ask.tags));
+        self.owners.extend(owner(ask));
+    }
+
+    /// What either of them may have.
+    pub(crate) fn or(mut self, other: Self) -> Self {
+        widen(&mut self.ranges, other.ranges);
+        widen(&mut self.tags, other.tags);
+        self.owners.extend(other.owners);
+        self
+    }
+
+    pub(crate) fn columns(&self) -> Columns {
+        let (lowest, highest) = unzipped(self.ranges.clone());
+        Columns {
+            lowest,
+            highest,
+            tags: self.tags.clone().map(Vec::from_iter),
+            owners: self.owners.iter().cloned().collect(),
+        }
+    }
+}
+
+/// The same as columns of a row.
+pub(crate) struct Columns {
+    pub(crate) lowest: Option<Vec<String>>,
+    pub(crate) highest: Option<Vec<String>>,
+    pub(crate) tags: Option<Vec<String>>,
+    pub(crate) owners: Vec<String>,
+}
+
+/// Lowest and highest versions of ranges apart from each other.
+pub(crate) fn unzipped(
+    ranges: Option<impl IntoIterator<Item = (String, String)>>,
+) -> (Option<Vec<String>>, Option<Vec<String>>) {
+    ranges.map(|ranges| ranges.into_iter().unzip()).unzip()
+}
+
+/// `None` stands for all.
+fn widen<T: Ord>(known: &mut Option<BTreeSet<T>>, more: Option<impl IntoIterator<Item = T>>) {
+    match (known.as_mut(), more) {
+        (Some(known), Some(more)) => known.extend(more),
+        _ => *known = None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use outlast_provider::{SemverRange, SessionFetchConfig};
+    use semver::Version;
+    use std::time::Duration;
+
+    fn turns(filter: Option<SemverRange>) -> TurnAsk {
+        let filter =
+            filter.map(|range| DispatcherCapabilityFilter { supported_duroxide_versions: vec![range] });
+        TurnAsk { lock_ms: 1, filter }
+    }
+
+    fn work(tags: TagFilter, owner: Option<&str>) -> WorkAsk {
+        let session = owner.map(|owner| SessionFetchConfig {
+            owner_id: owner.to_string(),
+            lock_timeout: Duration::from_secs(1),
+        });
+        WorkAsk { max_items: 1, lock_ms: 1, session, tags }
+    }
+
+    #[test]
+    fn fetches_add_up_to_what_a_process_may_have() {
+        let mut some = Admission::default();
+        some.admit_turns(&turns(Some(SemverRange::new(Version::new(1, 0, 0), Version::new(2, 0, 0)))));
+        some.admit_work(&work(TagFilter::DefaultOnly, Some("one")));
+        some.admit_work(&work(TagFilter::tags(["gpu"]), Some("two")));
+        let columns = some.columns();
+        assert_eq!((columns.lowest.unwrap().len(), columns.highest.unwrap().len()), (1, 1));
+        assert_eq!(columns.tags.unwrap(), ["", "=gpu"]);
+        assert_eq!(columns.owners, ["one", "two"]);
+
+        let mut all = some.clone();
+        all.admit_turns(&turns(None));
+        all.admit_work(&work(TagFilter::Any, None));
+        let columns = all.columns();
+        assert_eq!((columns.lowest, columns.tags, columns.owners.len()), (None, None, 2));
+        assert_eq!(some.clone().or(all.clone()), all);
+        assert_eq!(all.clone().or(some), all, "what holds less adds nothing");
+    }
+}

@@ -1,0 +1,169 @@
+//! Processes that may have different things, played by store objects on one schema: who is told of what it may not have tells
+//! one that may, and nobody else.
+
+use crate::factory::raw;
+use crate::listening::{deaf_to_time, open, quiet};
+use crate::support::*;
+use outlast_model::WorkItem;
+use outlast_postgres::PostgresProvider;
+use outlast_provider::{
+    DispatcherCapabilityFilter, ExecutionMetadata, Provider, SemverRange, SessionFetchConfig, TagFilter,
+};
+use semver::Version;
+use std::sync::Arc;
+use tokio::task::{JoinHandle, spawn};
+use tokio::time::timeout;
+
+/// Who gives, who may have it, and who may not.
+struct Three {
+    here: Arc<PostgresProvider>,
+    there: Arc<PostgresProvider>,
+    elsewhere: Arc<PostgresProvider>,
+    schema: String,
+}
+
+impl Three {
+    async fn new() -> Self {
+        let config = deaf_to_time("three");
+        let schema = config.schema_name.clone().unwrap();
+        let [here, there, elsewhere] = [open(&config).await, open(&config).await, open(&config).await];
+        Self { here, there, elsewhere, schema }
+    }
+
+    /// Gives something again and again, until the wrong one was told of it first three times: it arrives each time.
+    async fn arrives(&self, column: &str, take: impl Fn() -> JoinHandle<()>, give: impl AsyncFn(u64)) {
+        let both_wait = format!("SELECT count(*) FILTER (WHERE {column}) = 2 FROM {}.listeners", self.schema);
+        for n in 0..100 {
+            let taken = take();
+            until(&raw().await, &both_wait).await;
+            // Nobody looks unless told.
+            quiet(|| self.there.stats().looks).await;
+            give(n).await;
+            timeout(PATIENCE, taken).await.expect("it is passed on").unwrap();
+            if self.elsewhere.stats().heard >= 3 {
+                return;
+            }
+        }
+        panic!("told {} times in 100", self.elsewhere.stats().heard);
+    }
+}
+
+fn with_tag(n: u64, of: &str) -> WorkItem {
+    match activity("i", n) {
+        WorkItem::ActivityExecute { instance, execution_id, id, name, input, session_id, .. } => {
+            let tag = Some(of.to_string());
+            WorkItem::ActivityExecute { instance, execution_id, id, name, input, session_id, tag }
+        }
+        other => other,
+    }
+}
+
+fn in_session(n: u64, of: &str) -> WorkItem {
+    match activity("i", n) {
+        WorkItem::ActivityExecute { instance, execution_id, id, name, input, tag, .. } => {
+            let session_id = Some(of.to_string());
+            WorkItem::ActivityExecute { instance, execution_id, id, name, input, session_id, tag }
+        }
+        other => other,
+    }
+}
+
+/// A fetch of work that takes one piece for good.
+fn takes(store: &Arc<PostgresProvider>, owner: Option<&str>, tags: TagFilter) -> JoinHandle<()> {
+    let store = Arc::clone(store);
+    let session = owner.map(|owner| SessionFetchConfig { owner_id: owner.to_string(), lock_timeout: LONG });
+    spawn(async move {
+        let fetched = store.fetch_work_item(LONG, LONG, session.as_ref(), &tags).await;
+        let (_, token, _) = fetched.unwrap().expect("work");
+        store.ack_work_item(&token, None).await.unwrap();
+    })
+}
+
+#[tokio::test]
+async fn work_with_a_tag() {
+    let three = Three::new().await;
+    let plain = takes(&three.elsewhere, None, TagFilter::DefaultOnly);
+    let take = || takes(&three.there, None, TagFilter::tags(["gpu"]));
+    let give = async |n| three.here.enqueue_for_worker(with_tag(n, "gpu")).await.unwrap();
+    three.arrives("work", take, give).await;
+    plain.abort();
+}
+
+#[tokio::test]
+async fn work_with_a_session() {
+    let three = Three::new().await;
+    let mine = takes(&three.there, Some("there"), TagFilter::DefaultOnly);
+    three.here.enqueue_for_worker(in_session(0, "s")).await.unwrap();
+    mine.await.unwrap();
+    let other = takes(&three.elsewhere, Some("elsewhere"), TagFilter::DefaultOnly);
+    let take = || takes(&three.there, Some("there"), TagFilter::DefaultOnly);
+    let give = async |n| three.here.enqueue_for_worker(in_session(n + 1, "s")).await.unwrap();
+    three.arrives("work", take, give).await;
+    other.abort();
+}
+
+/// Turns of an execution that is pinned to 1.0.0.
+#[tokio::test]
+async fn turns_of_an_older_version() {
+    let three = Three::new().await;
+    enqueue(&*three.here, "i").await;
+    let (_, token, _) = turn(&*three.here).await;
+    let pinned = ExecutionMetadata { pinned_duroxide_version: Some(Version::new(1, 0, 0)), ..named() };
+    three
+        .here
+        .ack_orchestration_item(&token, 1, vec![started("i")], vec![], vec![], pinned, vec![])
+        .await
+        .unwrap();
+
+    let takes = |store: &Arc<PostgresProvider>, major: u64| -> JoinHandle<()> {
+        let store = Arc::clone(store);
+        let range = SemverRange::new(Version::new(major, 0, 0), Version::new(major, 9, 9));
+        let filter = DispatcherCapabilityFilter { supported_duroxide_versions: vec![range] };
+        spawn(async move {
+            let fetched = store.fetch_orchestration_item(LONG, LONG, Some(&filter)).await;
+            let (item, token, attempts) = fetched.unwrap().expect("a turn");
+            assert_eq!((item.instance.as_str(), attempts), ("i", 1));
+            let nothing = ExecutionMetadata::default();
+            store.ack_orchestration_item(&token, 1, vec![], vec![], vec![], nothing, vec![]).await.unwrap();
+        })
+    };
+    let newer = takes(&three.elsewhere, 2);
+    let give = async |n| {
+        let message =
+            WorkItem::QueueMessage { instance: "i".to_string(), name: "q".to_string(), data: format!("{n}") };
+        three.here.enqueue_for_orchestrator(message, None).await.unwrap();
+    };
+    three.arrives("turns", || takes(&three.there, 1), give).await;
+    newer.abort();
+}
+
+/// What nobody may have is told to one process and stays: others would look for it in vain as well.
+#[tokio::test]
+async fn what_nobody_may_have_does_not_go_round() {
+    const GIVEN: u64 = 10;
+    let config = deaf_to_time("nobody").pool_size(2);
+    let schema = config.schema_name.clone().unwrap();
+    let here = open(&config).await;
+    let mut all = Vec::new();
+    for _ in 0..4 {
+        let store = open(&config).await;
+        let fetch = takes(&store, None, TagFilter::DefaultOnly);
+        all.push((store, fetch));
+    }
+    until(&raw().await, &format!("SELECT count(*) FILTER (WHERE work) = 4 FROM {schema}.listeners")).await;
+    let looks = || all.iter().map(|(store, _)| store.stats().looks).sum::<u64>();
+    let heard = || all.iter().map(|(store, _)| store.stats().heard).sum::<u64>();
+    quiet(looks).await;
+    for n in 0..GIVEN {
+        here.enqueue_for_worker(with_tag(n, "gpu")).await.unwrap();
+    }
+    quiet(looks).await;
+    assert!((1..=GIVEN).contains(&heard()), "told {} times of {GIVEN}", heard());
+    // It is in nobody's way.
+    for n in 0..4 {
+        here.enqueue_for_worker(activity("i", GIVEN + n)).await.unwrap();
+    }
+    for (_, fetch) in all {
+        timeout(PATIENCE, fetch).await.expect("each is told of one").unwrap();
+    }
+}
