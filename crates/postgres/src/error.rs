@@ -28,17 +28,26 @@ pub enum PostgresError {
         reason: String,
     },
     /// Certificates for TLS cannot be used.
-    #[error("cannot set up TLS: {reason}")]
+    #[error(
+        "cannot set up TLS: {reason}; check sslmode and sslrootcert of the URL, and the server's certificate"
+    )]
     Tls {
         /// What is wrong.
         reason: String,
     },
     /// The server refused the user or the password, or has no such database.
-    #[error("the server refused the login ({code}): {details}")]
+    #[error("the server refused the login ({code}): {details}; check user, password and database of the URL")]
     Login {
         /// The SQLSTATE.
         code: String,
         /// What the server said.
+        details: String,
+    },
+    /// The server and this client do not get on: it offers no TLS where that is required, or asks for a password where there
+    /// is none.
+    #[error("cannot connect: {details}; check sslmode and password of the URL")]
+    Unsuited {
+        /// What the driver says.
         details: String,
     },
     /// The role may not do this.
@@ -74,7 +83,7 @@ pub enum PostgresError {
         details: String,
     },
     /// The server cannot be reached, or a connection was lost. Whether the last commit is stored is unknown.
-    #[error("no connection to the server: {details}")]
+    #[error("no connection to the server: {details}; it may be away, or the URL names another host or port")]
     Disconnected {
         /// What happened.
         details: String,
@@ -159,6 +168,9 @@ impl PostgresError {
     }
 }
 
+/// Stands for a code where it is not the server that complains.
+const DRIVER: &str = "driver";
+
 impl From<tokio_postgres::Error> for PostgresError {
     fn from(error: tokio_postgres::Error) -> Self {
         if let Some(reported) = error.as_db_error() {
@@ -169,7 +181,7 @@ impl From<tokio_postgres::Error> for PostgresError {
         match error.source().map(|cause| cause.downcast_ref::<io::Error>()) {
             Some(Some(cause)) if is_about_tls(cause) => Self::Tls { reason: details },
             // Neither the network nor the server: values that cannot be sent, a server without TLS.
-            Some(None) if !error.is_closed() => Self::Other { code: "client".to_string(), details },
+            Some(None) if !error.is_closed() => Self::Other { code: DRIVER.to_string(), details },
             _ => Self::Disconnected { details },
         }
     }
@@ -182,7 +194,10 @@ fn is_about_tls(error: &io::Error) -> bool {
 impl From<PoolError> for PostgresError {
     fn from(error: PoolError) -> Self {
         match error {
-            PoolError::Backend(error) => error.into(),
+            PoolError::Backend(error) => match error.into() {
+                Self::Other { code, details } if code == DRIVER => Self::Unsuited { details },
+                error => error,
+            },
             PoolError::Timeout(TimeoutType::Wait) => Self::Busy {
                 code: "pool".to_string(),
                 details: "no connection of the pool became free: raise the size of the pool".to_string(),

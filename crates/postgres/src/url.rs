@@ -19,12 +19,12 @@ pub(crate) struct Target {
 pub(crate) fn parse(url: &str) -> Result<Target, PostgresError> {
     let refuse = |reason: String| PostgresError::InvalidUrl { url: shown_pairs(url), reason };
     let (mut mode, mut root_file) = (Mode::Prefer, None);
-    let mut unknown = None;
+    let mut is_unknown = false;
     let mut keep = |pair: &str| match pair.split_once('=') {
         Some(("sslmode", value)) => {
             match Mode::parse(value) {
                 Some(known) => mode = known,
-                None => unknown = Some(value.to_string()),
+                None => is_unknown = true,
             }
             false
         }
@@ -45,13 +45,11 @@ pub(crate) fn parse(url: &str) -> Result<Target, PostgresError> {
         _ if url.contains("://") => url.to_string(),
         _ => url.split_whitespace().filter(|pair| keep(pair)).collect::<Vec<_>>().join(" "),
     };
-    if let Some(value) = unknown {
+    if is_unknown {
         let modes = "disable, prefer, require, verify-ca or verify-full";
-        return Err(refuse(format!("sslmode '{value}' is unknown: use {modes}")));
+        return Err(refuse(format!("its sslmode is unknown: use {modes}")));
     }
-    let mut config: Config = rest.parse().map_err(|error: tokio_postgres::Error| {
-        refuse(error.source().map_or_else(|| error.to_string(), ToString::to_string))
-    })?;
+    let mut config: Config = rest.parse().map_err(|error| refuse(told(&error)))?;
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         return Err(refuse("it names no host: write postgres://user:password@host/database".to_string()));
     }
@@ -62,6 +60,34 @@ pub(crate) fn parse(url: &str) -> Result<Target, PostgresError> {
     });
     Ok(Target { config, mode, root_file })
 }
+
+/// What the driver says about a URL, if it is about the value of an option. It also quotes what it does not know, which may be
+/// a part of a password that should have been written with `%`.
+fn told(error: &tokio_postgres::Error) -> String {
+    let said = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+    match said.split('`').nth(1).is_some_and(|word| OPTIONS.contains(&word)) {
+        true => said,
+        false => "write postgres://user:password@host/database?option=value, letters with a meaning in URLs as %XX, \
+                  and only options that are known"
+            .to_string(),
+    }
+}
+
+/// Options that the driver names when their value is wrong.
+const OPTIONS: [&str; 12] = [
+    "port",
+    "connect_timeout",
+    "tcp_user_timeout",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_retries",
+    "target_session_attrs",
+    "channel_binding",
+    "load_balance_hosts",
+    "sslnegotiation",
+    "hostaddr",
+];
 
 #[cfg(test)]
 mod tests {
@@ -91,10 +117,17 @@ mod tests {
             "host=h password=s3cret port=none",
             "password=s3cret",
             "mysql://me:s3cret@h/d",
+            "postgres://h/d?sslmode=s3cret",
+            "host=h password=a s3cret=b",
+            "host=h password=a s3cret",
             "",
         ] {
             let refusal = parse(url).err().unwrap().to_string();
             assert!(!refusal.contains("s3cret"), "{refusal}");
+            let advice = ["write postgres://user:password@", "use disable, prefer,", "option `port`"];
+            assert!(advice.iter().any(|advice| refusal.contains(advice)), "{refusal}");
         }
+        let refusal = parse("postgres://h/d?port=many").err().unwrap().to_string();
+        assert!(refusal.contains("invalid value for option `port`"), "{refusal}");
     }
 }

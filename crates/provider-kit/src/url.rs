@@ -9,6 +9,12 @@ pub fn shown(url: &str) -> String {
         _ => without_user(place),
     };
     if let Some(query) = query {
+        if query.contains('@') {
+            // Perhaps not options at all, but a password with a '?' that should have been escaped.
+            return place
+                .split_once("://")
+                .map_or("...".to_string(), |(scheme, _)| format!("{scheme}://..."));
+        }
         let names = query.split('&').map(|option| match option.split_once('=') {
             Some((name, _)) => format!("{name}=..."),
             None => "...".to_string(),
@@ -37,6 +43,9 @@ mod tests {
             ("postgres://me:s3cret@host:5432/db?sslmode=require", "postgres://...@host:5432/db?sslmode=..."),
             ("postgres://me:s3@cret@host/db", "postgres://...@host/db"),
             ("postgres://host/db?user=me&password=s3cret", "postgres://host/db?user=...&password=..."),
+            ("postgres://me:s3?cret@host/db", "postgres://..."),
+            ("postgres://me:s3?cret=@host/db", "postgres://..."),
+            ("me:s3?cret@host", "..."),
             ("postgres://@host/db", "postgres://...@host/db"),
             ("me:s3cret@host", "...@host"),
             ("me:s3cret@host://db", "...@host://db"),

@@ -6,6 +6,8 @@ use outlast_postgres::{PostgresError, PostgresProvider, ProviderConfig};
 use outlast_provider::{Provider, ProviderAdmin};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 async fn refusal(url: &str) -> PostgresError {
     let mut config = ProviderConfig::url(url).schema(fresh_name("t"));
@@ -16,7 +18,9 @@ async fn refusal(url: &str) -> PostgresError {
 /// What must not show up anywhere.
 const SECRET: &str = "s3cret-of-nobody";
 
-fn tells_no_secret(error: &PostgresError) {
+/// It says what to do, and no secret.
+fn helps(error: &PostgresError, advice: &str) {
+    assert!(error.to_string().contains(advice), "'{advice}' is not in: {error}");
     let shown = format!("{error} {error:?}");
     assert!(!shown.contains(SECRET), "{shown}");
 }
@@ -32,7 +36,7 @@ async fn a_login_that_is_refused_says_so_and_is_not_tried_again() {
     for (error, code) in [(wrong_password, "28P01"), (unknown_user, "28P01"), (no_database, "3D000")] {
         assert!(matches!(&error, PostgresError::Login { code: found, .. } if found == code), "{error}");
         assert!(!error.is_retryable());
-        tells_no_secret(&error);
+        helps(&error, "check user, password and database of the URL");
     }
 }
 
@@ -44,8 +48,60 @@ async fn a_server_that_is_not_there_may_come_back() {
     ] {
         let error = refusal(&url).await;
         assert!(matches!(error, PostgresError::Disconnected { .. }) && error.is_retryable(), "{error}");
-        tells_no_secret(&error);
+        helps(&error, "it may be away, or the URL names another host or port");
     }
+}
+
+/// A server that says no to everything.
+async fn without_tls() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            let mut asked = [0; 8];
+            if connection.read_exact(&mut asked).await.is_ok() {
+                // Who is gone does not want to know.
+                let _ = connection.write_all(b"N").await;
+            }
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn tls_that_the_server_does_not_have_is_not_gone_without() {
+    let port = without_tls().await;
+    for mode in ["require", "verify-full"] {
+        let error = refusal(&format!("postgres://u:{SECRET}@127.0.0.1:{port}/d?sslmode={mode}")).await;
+        assert!(matches!(error, PostgresError::Unsuited { .. }) && !error.is_retryable(), "{error:?}");
+        helps(&error, "does not support TLS; check sslmode");
+    }
+}
+
+/// The server takes nothing but TLS from this role.
+#[tokio::test]
+async fn tls_that_the_server_requires_is_asked_for() {
+    let role = fresh_name("tls");
+    execute(&format!("CREATE ROLE {role} LOGIN PASSWORD '{SECRET}'")).await;
+    let rules = raw().await.query_one("SHOW hba_file", &[]).await.unwrap().get::<_, String>(0);
+    let before = std::fs::read_to_string(&rules).unwrap();
+    std::fs::write(&rules, format!("hostnossl all {role} all reject\n{before}")).unwrap();
+    execute("SELECT pg_reload_conf()").await;
+    let plain = url_as(&role, SECRET) + "?sslmode=disable";
+    // The server reads its rules when it comes to it.
+    let error = loop {
+        let error = refusal(&plain).await;
+        if matches!(error, PostgresError::Login { .. }) {
+            break error;
+        }
+    };
+    assert!(matches!(&error, PostgresError::Login { code, .. } if code == "28000"), "{error}");
+    helps(&error, "no encryption");
+    let encrypted = refusal(&(url_as(&role, SECRET) + "?sslmode=require")).await;
+    assert!(
+        matches!(encrypted, PostgresError::Denied { .. }),
+        "it is let in, and may not create: {encrypted}"
+    );
 }
 
 #[tokio::test]
@@ -75,6 +131,7 @@ async fn tls_is_as_strict_as_asked_for() {
         let error = opened(&option).await.unwrap_err();
         assert!(matches!(error, PostgresError::Tls { .. }), "{option}: {error}");
         assert!(!error.is_retryable());
+        helps(&error, "check sslmode and sslrootcert of the URL");
     }
 }
 
