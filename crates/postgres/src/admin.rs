@@ -13,7 +13,7 @@ use outlast_provider::{
 };
 use outlast_provider_kit::DEFAULT_BULK_LIMIT;
 
-/// Instances that a bulk operation looks up at a time.
+/// Instances that a bulk operation takes at a time.
 const BULK_PAGE: usize = 100;
 
 /// Says in which operation something went wrong.
@@ -34,6 +34,32 @@ impl PostgresProvider {
         }
         self.shared.tell(true, true);
         Ok(deleted)
+    }
+
+    /// Removes these roots with all below them, in one transaction, or each in its own if that is not possible: one of them may
+    /// be running again. Gives how many roots are gone.
+    async fn remove_finished(
+        &self,
+        operation: &str,
+        roots: &[String],
+        completed_before: Option<u64>,
+        total: &mut DeleteInstanceResult,
+    ) -> Answer<u32> {
+        let together = Doomed::Finished { roots, completed_before };
+        if let Some(deleted) = self.remove(operation, together).await? {
+            delete::add(total, &deleted.counts);
+            return Ok(roots.len() as u32);
+        }
+        let mut gone = 0;
+        // One that did not go alone does not go again.
+        for root in roots.iter().filter(|_| roots.len() > 1) {
+            let alone = Doomed::Finished { roots: std::slice::from_ref(root), completed_before };
+            if let Some(deleted) = self.remove(operation, alone).await? {
+                delete::add(total, &deleted.counts);
+                gone += 1;
+            }
+        }
+        Ok(gone)
     }
 
     /// The next instances that a bulk operation may take.
@@ -131,13 +157,8 @@ impl ProviderAdmin for PostgresProvider {
             let page = self.bulk_page(BULK, after, &filter, true, left as usize).await?;
             let Some((last, _)) = page.last() else { break };
             after = *last;
-            for (_, root) in &page {
-                let doomed = Doomed::Finished { root, completed_before: filter.completed_before };
-                if let Some(deleted) = self.remove(BULK, doomed).await? {
-                    delete::add(&mut total, &deleted.counts);
-                    left -= 1;
-                }
-            }
+            let roots: Vec<String> = page.into_iter().map(|(_, root)| root).collect();
+            left -= self.remove_finished(BULK, &roots, filter.completed_before, &mut total).await?;
         }
         Ok(total)
     }

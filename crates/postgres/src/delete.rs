@@ -1,4 +1,4 @@
-//! Removing instances and old executions, each in a transaction of its own.
+//! Removing instances and old executions, some at a time, so that no transaction is long and no lock is held for long.
 
 use crate::PostgresError;
 use crate::db::{Db, Param, Result, cell, column, text, unsigned};
@@ -21,9 +21,15 @@ pub(crate) enum Doomed<'a> {
     Listed { ids: &'a [String], force: bool },
     /// A root and its descendants.
     Tree { root: &'a str, force: bool },
-    /// The same, if the root still matches and nothing of it runs; else nothing.
-    Finished { root: &'a str, completed_before: Option<u64> },
+    /// Several of them, if all roots still match, nothing of them runs, and they are not too many for one transaction; else
+    /// nothing.
+    Finished { roots: &'a [String], completed_before: Option<u64> },
 }
+
+/// Most instances that a transaction removes, unless they are one tree, which goes as a whole.
+const MOST_INSTANCES: usize = 1_000;
+/// Most executions of an instance that a transaction removes.
+const MOST_EXECUTIONS: usize = 200;
 
 /// How often a removal is done again that other transactions were in the way of.
 const TRIES: u32 = 5;
@@ -50,16 +56,18 @@ async fn remove_once(db: &Db, doomed: Doomed<'_>) -> Result<Option<Deleted>> {
     let (ids, force) = match doomed {
         Doomed::Listed { ids, force } => (ids.to_vec(), force),
         Doomed::Tree { root, force } => (rooted(db, &transaction, root).await?, force),
-        Doomed::Finished { root, completed_before } => {
+        Doomed::Finished { roots, completed_before } => {
             let filter = InstanceFilter {
-                instance_ids: Some(vec![root.to_string()]),
+                instance_ids: Some(roots.to_vec()),
                 completed_before,
                 ..InstanceFilter::default()
             };
-            if candidates(db, &transaction, i64::MIN, &filter, true, 1).await?.is_empty() {
+            let found = candidates(db, &transaction, i64::MIN, &filter, true, roots.len()).await?;
+            let ids = trees(db, &transaction, roots).await?;
+            if found.len() < roots.len() || (roots.len() > 1 && ids.len() > MOST_INSTANCES) {
                 return Ok(None);
             }
-            (tree(db, &transaction, root).await?, false)
+            (ids, false)
         }
     };
     let keys: Vec<String> = ids.iter().map(|id| owned(id)).collect();
@@ -75,6 +83,9 @@ async fn remove_once(db: &Db, doomed: Doomed<'_>) -> Result<Option<Deleted>> {
         return Err(PostgresError::Refused(message));
     }
     if let Some(row) = transaction.query_typed_opt(&db.statements.orphan_of, &wanted).await? {
+        if matches!(doomed, Doomed::Finished { roots, .. } if roots.len() > 1) {
+            return Ok(None);
+        }
         let (child, id) = (text(&row, 0)?, text(&row, 1)?);
         let message = format!("child '{child}' of '{id}' would be orphaned: delete the whole tree");
         return Err(PostgresError::Refused(message));
@@ -99,13 +110,14 @@ async fn rooted(db: &Db, transaction: &Transaction<'_>, root: &str) -> Result<Ve
         Some(Some(parent)) => Err(PostgresError::Refused(format!(
             "instance '{root}' is a sub-orchestration of '{parent}': delete its root instance instead"
         ))),
-        Some(None) => tree(db, transaction, root).await,
+        Some(None) => trees(db, transaction, &[root.to_string()]).await,
     }
 }
 
-async fn tree(db: &Db, transaction: &Transaction<'_>, root: &str) -> Result<Vec<String>> {
-    let key = owned(root);
-    let rows = transaction.query_typed(&db.statements.instance_tree, &[(&key, Type::TEXT)]).await?;
+/// Roots with their descendants.
+async fn trees(db: &Db, transaction: &Transaction<'_>, roots: &[String]) -> Result<Vec<String>> {
+    let keys: Vec<String> = roots.iter().map(|root| owned(root)).collect();
+    let rows = transaction.query_typed(&db.statements.instance_tree, &[(&keys, Type::TEXT_ARRAY)]).await?;
     rows.iter().map(|row| text(row, 0)).collect()
 }
 
@@ -116,10 +128,27 @@ pub(crate) fn add(total: &mut DeleteInstanceResult, more: &DeleteInstanceResult)
     total.queue_messages_deleted += more.queue_messages_deleted;
 }
 
-/// Removes old executions of an instance; `None` for an unknown one.
+/// Removes old executions of an instance; `None` for an unknown one. Its turns wait for a transaction, so there are several if
+/// there is much to remove.
 pub(crate) async fn prune(db: &Db, instance: &str, options: &PruneOptions) -> Result<Option<PruneResult>> {
+    let mut result = PruneResult { instances_processed: 1, ..PruneResult::default() };
+    loop {
+        let Some((executions, events)) = prune_some(db, instance, options).await? else {
+            // Unknown, or deleted meanwhile.
+            return Ok((result.executions_deleted > 0).then_some(result));
+        };
+        result.executions_deleted += executions;
+        result.events_deleted += events;
+        if executions < MOST_EXECUTIONS as u64 {
+            return Ok(Some(result));
+        }
+    }
+}
+
+/// The oldest of them; gives how many executions and events there were.
+async fn prune_some(db: &Db, instance: &str, options: &PruneOptions) -> Result<Option<(u64, u64)>> {
     let (id, keep) = (owned(instance), i64::from(options.keep_last.unwrap_or(0)));
-    let before = options.completed_before.map(column);
+    let (before, most) = (options.completed_before.map(column), column(MOST_EXECUTIONS as u64));
     let mut connection = db.connection().await?;
     let client: &mut Client = &mut connection;
     let transaction = client.transaction().await?;
@@ -128,18 +157,18 @@ pub(crate) async fn prune(db: &Db, instance: &str, options: &PruneOptions) -> Re
     if locked.is_empty() {
         return Ok(None);
     }
-    let wanted: [Param<'_>; 3] = [(&id, Type::TEXT), (&keep, Type::INT8), (&before, Type::INT8)];
+    let wanted: [Param<'_>; 4] =
+        [(&id, Type::TEXT), (&keep, Type::INT8), (&before, Type::INT8), (&most, Type::INT8)];
     let doomed = transaction.query_typed(&db.statements.prune_candidates, &wanted).await?;
-    let mut result = PruneResult { instances_processed: 1, ..PruneResult::default() };
     let doomed = doomed.iter().map(|row| cell::<i64>(row, 0)).collect::<Result<Vec<_>>>()?;
-    if !doomed.is_empty() {
-        let pruned: [Param<'_>; 2] = [(&id, Type::TEXT), (&doomed, Type::INT8_ARRAY)];
-        let row = transaction.query_typed_one(&db.statements.prune, &pruned).await?;
-        result.executions_deleted = unsigned(&row, 0)?;
-        result.events_deleted = unsigned(&row, 1)?;
+    if doomed.is_empty() {
+        return Ok(Some((0, 0)));
     }
+    let pruned: [Param<'_>; 2] = [(&id, Type::TEXT), (&doomed, Type::INT8_ARRAY)];
+    let row = transaction.query_typed_one(&db.statements.prune, &pruned).await?;
+    let counts = (unsigned(&row, 0)?, unsigned(&row, 1)?);
     transaction.commit().await?;
-    Ok(Some(result))
+    Ok(Some(counts))
 }
 
 /// The next instances, in order of creation, that a bulk filter selects after a position.

@@ -157,8 +157,8 @@ pub(crate) async fn parent(db: &Db, instance: &str) -> Result<Option<Option<Stri
 
 /// The instance and its descendants, root first.
 pub(crate) async fn tree(db: &Db, root: &str) -> Result<Vec<String>> {
-    let root = owned(root);
-    let rows = db.all(&db.statements.instance_tree, &[(&root, Type::TEXT)]).await?;
+    let roots = vec![owned(root)];
+    let rows = db.all(&db.statements.instance_tree, &[(&roots, Type::TEXT_ARRAY)]).await?;
     rows.iter().map(|row| text(row, 0)).collect()
 }
 

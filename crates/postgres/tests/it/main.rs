@@ -9,6 +9,7 @@ mod listening;
 mod model;
 mod opening;
 mod passing_on;
+mod retention;
 mod support;
 
 /// Every validation on a real server, each in a schema of its own.
