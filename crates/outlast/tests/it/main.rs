@@ -5,6 +5,7 @@
 mod bad_input;
 mod canary;
 mod messages;
+mod needs_postgres;
 mod processes;
 mod readme;
 mod scenario;

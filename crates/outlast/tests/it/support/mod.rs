@@ -3,6 +3,7 @@
 mod crash;
 mod hooked;
 mod ledger;
+pub(crate) mod postgres;
 mod scenario;
 mod store;
 mod tap;

@@ -60,6 +60,15 @@ macro_rules! on_every_store {
                 works(Kind::SqliteFile, |world| Box::pin(super::$name(world))).await;
             }
 
+            mod needs_postgres {
+                use crate::support::{Kind, works};
+
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn on_postgres() {
+                    works(Kind::Postgres, |world| Box::pin(super::super::$name(world))).await;
+                }
+            }
+
             #[tokio::test(start_paused = true)]
             async fn crashes_on_memory() {
                 survives_crashes(Kind::Memory, |world| Box::pin(super::$name(world)), $at_most).await;

@@ -1,5 +1,6 @@
-//! The three stores, as shipped and under paused time.
+//! The stores, as shipped and, but for PostgreSQL, under paused time.
 
+use super::postgres;
 use outlast::provider_validations::TokioClock;
 use outlast::providers::memory::MemoryProvider;
 use outlast::providers::sqlite::{SqliteOptions, SqliteProvider, Synchronous};
@@ -13,8 +14,11 @@ pub(crate) enum Kind {
     Memory,
     SqliteMemory,
     SqliteFile,
+    /// A schema of the server that `cargo xtask` starts; only for tests in modules `needs_postgres`.
+    Postgres,
 }
 
+/// Those that need nothing but this machine.
 pub(crate) const ALL: [Kind; 3] = [Kind::Memory, Kind::SqliteMemory, Kind::SqliteFile];
 
 /// Where the data of one test is kept.
@@ -23,6 +27,7 @@ pub(crate) struct Place {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) is_paused: bool,
     folder: Option<TempDir>,
+    pub(crate) schema: Option<String>,
 }
 
 impl Place {
@@ -37,7 +42,7 @@ impl Place {
     }
 
     pub(crate) async fn open(kind: Kind, clock: Arc<dyn Clock>, is_paused: bool) -> Self {
-        let mut folder = None;
+        let (mut folder, mut schema) = (None, None);
         let options = options(&clock, is_paused);
         let store: Arc<dyn Provider> = match kind {
             Kind::Memory => Arc::new(MemoryProvider::with_clock(Arc::clone(&clock))),
@@ -48,18 +53,23 @@ impl Place {
                 let url = url(folder.insert(tempfile::tempdir().unwrap()));
                 Arc::new(SqliteProvider::new(&url, Some(options)).await.unwrap())
             }
+            Kind::Postgres => {
+                assert!(!is_paused, "a server has its own time");
+                postgres::open(schema.insert(postgres::fresh_schema())).await
+            }
         };
-        Self { store, clock, is_paused, folder }
+        Self { store, clock, is_paused, folder, schema }
     }
 
-    /// The store as the next process finds it: a file is opened once more.
+    /// The store as the next process finds it: a file is opened once more, and so is a schema.
     pub(crate) async fn reopened(&self) -> Arc<dyn Provider> {
-        match &self.folder {
-            None => Arc::clone(&self.store),
-            Some(folder) => {
+        match (&self.folder, &self.schema) {
+            (Some(folder), _) => {
                 let options = options(&self.clock, self.is_paused);
                 Arc::new(SqliteProvider::new(&url(folder), Some(options)).await.unwrap())
             }
+            (None, Some(schema)) => postgres::open(schema).await,
+            (None, None) => Arc::clone(&self.store),
         }
     }
 }

@@ -93,6 +93,16 @@ impl World {
         Arc::clone(&self.place.store)
     }
 
+    /// The same data through a store object of its own, as another process would have it.
+    pub(crate) async fn other_process(&self) -> Arc<dyn Provider> {
+        self.place.reopened().await
+    }
+
+    /// The schema, on PostgreSQL.
+    pub(crate) fn schema(&self) -> &str {
+        self.place.schema.as_deref().expect("a world on PostgreSQL")
+    }
+
     pub(crate) fn options(&self) -> RuntimeOptions {
         let mut options =
             RuntimeOptions { clock: Arc::clone(&self.place.clock), ..RuntimeOptions::default() };
