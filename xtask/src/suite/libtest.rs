@@ -7,8 +7,13 @@ use crate::postgres::{self, Cluster};
 use crate::process;
 
 pub(super) fn tests() -> Result<Outcome, String> {
+    with_postgres(all_but_special)
+}
+
+/// Runs tests with a private server, or those that need none: the arguments follow from whether there is one.
+pub(super) fn with_postgres(args: impl FnOnce(bool) -> Vec<&'static str>) -> Result<Outcome, String> {
     let cluster = Cluster::start(&postgres::Options::default());
-    let mut command = process::cargo(&test_args(&all_but_special(cluster.is_ok())));
+    let mut command = process::cargo(&test_args(&args(cluster.is_ok())));
     if let Ok(cluster) = &cluster {
         command.envs(cluster.variables());
     }
@@ -22,6 +27,15 @@ pub(super) fn tests() -> Result<Outcome, String> {
     Ok(Outcome::Ran(tally))
 }
 
+/// Arguments that select tests, without those that need a server if there is none.
+pub(super) fn without_postgres(args: &[&'static str], has_postgres: bool) -> Vec<&'static str> {
+    let mut args = args.to_vec();
+    if !has_postgres {
+        args.extend(["--skip", NEEDS_POSTGRES]);
+    }
+    args
+}
+
 /// All tests that do not need a suite of their own.
 fn all_but_special(has_postgres: bool) -> Vec<&'static str> {
     let mut args = ALL_TESTS.to_vec();
@@ -30,10 +44,7 @@ fn all_but_special(has_postgres: bool) -> Vec<&'static str> {
     }
     // Tests wait for real time more than they compute, so they get more threads than there are cores.
     args.extend(["--", "--test-threads", "8", "--skip", NEEDS_ROOT, "--skip", super::canary::TESTS]);
-    if !has_postgres {
-        args.extend(["--skip", NEEDS_POSTGRES]);
-    }
-    args
+    without_postgres(&args, has_postgres)
 }
 
 /// Tests that mount a file system of their own.
@@ -46,13 +57,6 @@ pub(super) fn root_tests() -> Result<Outcome, String> {
     let mut tally = cargo_test(&[ALL_TESTS, &["--", NEEDS_ROOT]].concat())?;
     refuse_none(&mut tally);
     Ok(Outcome::Ran(tally))
-}
-
-/// Tests of one name, of which there must be some.
-pub(super) fn some(selection: &[&str], name: &str) -> Result<Tally, String> {
-    let mut tally = cargo_test(&[selection, &["--", name]].concat())?;
-    refuse_none(&mut tally);
-    Ok(tally)
 }
 
 /// The same selection for both, so that nothing is built twice.

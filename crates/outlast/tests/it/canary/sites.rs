@@ -11,10 +11,10 @@ pub(super) const UNREACHED: &[&str] = &[
 
 /// Where it is, and the longest part of its text without values in it. Texts that are values altogether are left out: they
 /// are the author's, or those of warnings, which are looked for by name.
-pub(super) fn all() -> Vec<(String, String)> {
+pub(super) fn of(libraries: &[&str]) -> Vec<(String, String)> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
-    for library in ["model", "engine", "provider", "provider-kit", "memory", "sqlite", "runtime"] {
+    for library in libraries {
         collect(&crates.join(library).join("src"), &mut files);
     }
     let mut sites = Vec::new();

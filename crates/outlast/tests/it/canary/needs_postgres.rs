@@ -1,0 +1,158 @@
+//! The same on PostgreSQL. The password of its URL is a secret too, and what the driver logs is read as well.
+
+use super::{CANARY, bad, child, forbid, good, reach, secret};
+use crate::support::{Kind, PATIENCE, postgres};
+use outlast::providers::postgres::{PostgresProvider, ProviderConfig};
+use outlast::providers::{Provider, ProviderError, TagFilter, WorkItem};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_postgres::{Config, NoTls};
+
+const TEST: &str = "canary::needs_postgres::no_password_is_logged";
+
+/// Those that the process cannot be brought to: they say that a column has another type than the schema.
+const UNREACHED: &[&str] = &["a turn cannot be read", "an activity cannot be read"];
+
+#[test]
+fn no_password_is_logged() {
+    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    if let Ok(mode) = std::env::var(super::MODE) {
+        return tokio.block_on(everything(mode == "telling"));
+    }
+    let url = tokio.block_on(role());
+    let written = |mode: &str| child(TEST, mode, &[(postgres::URL, &url)]);
+    let text = written("quiet");
+    forbid(&text);
+    reach(&text, &["postgres"], UNREACHED);
+    // The driver was heard too.
+    assert!(text.contains("tokio_postgres"), "the driver has logged nothing");
+    assert!(written("telling").contains(CANARY));
+}
+
+/// The URL of a role that has the canary for its password.
+async fn role() -> String {
+    let (url, name) = (postgres::server_url(), postgres::fresh_schema());
+    let password = secret("password");
+    let made = format!("CREATE ROLE {name} LOGIN SUPERUSER PASSWORD '{password}'");
+    postgres::raw().await.batch_execute(&made).await.unwrap();
+    let (scheme, rest) = url.split_once("://").unwrap();
+    let (_, place) = rest.rsplit_once('@').unwrap();
+    format!("{scheme}://{name}:{password}@{place}")
+}
+
+/// What the driver says, beside our own log.
+struct Driver;
+
+impl log::Log for Driver {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+    fn log(&self, record: &log::Record<'_>) {
+        println!("{} {}", record.target(), record.args());
+    }
+    fn flush(&self) {}
+}
+
+async fn everything(telling: bool) {
+    super::be_heard();
+    log::set_logger(&Driver).unwrap();
+    log::set_max_level(log::LevelFilter::Trace);
+    good::run(Kind::Postgres, telling).await;
+    bad::run(Kind::Postgres, telling).await;
+    damaged().await;
+    cut_off().await;
+    refused().await;
+}
+
+async fn open(name: &str) -> (ProviderConfig, Arc<PostgresProvider>) {
+    let config =
+        ProviderConfig::url(postgres::server_url()).schema(postgres::fresh_schema()).application_name(name);
+    println!("{config:?}");
+    (config.clone(), Arc::new(PostgresProvider::new_with_config(config).await.unwrap()))
+}
+
+/// Rows that do not decode, and messages for nobody. The driver shows statements, so the secret is put together by the server.
+async fn damaged() {
+    let (config, store) = open("damaged").await;
+    let schema = config.schema_name.clone().unwrap();
+    let damage = format!(
+        "INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
+         VALUES ('i', '{{\"7f3a' || 'canary\":1}}', 0, 0, false);
+         INSERT INTO {schema}.worker_queue (work_item, visible_at, instance_id, execution_id, activity_id)
+         VALUES ('{{\"7f3a' || 'canary\":1}}', 0, 'i', 1, 1)"
+    );
+    postgres::raw().await.batch_execute(&damage).await.unwrap();
+    let message =
+        WorkItem::QueueMessage { instance: "nobody".into(), name: "q".into(), data: secret("data") };
+    store.enqueue_for_orchestrator(message, None).await.unwrap();
+    let lease = Duration::from_secs(5);
+    let turn = store.fetch_orchestration_item(lease, Duration::from_millis(300), None);
+    assert!(turn.await.unwrap().is_none());
+    let work = store.fetch_work_item(lease, Duration::from_millis(300), None, &TagFilter::DefaultOnly);
+    assert!(work.await.unwrap().is_none());
+    assert_eq!(store.stats().dead_letters, 2);
+}
+
+/// Connections that end in the middle of something, those of a listener too.
+async fn cut_off() {
+    let (_, store) = open("victim").await;
+    let meddler = postgres::raw().await;
+    let cut =
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'victim'";
+    let until = tokio::time::Instant::now() + PATIENCE;
+    while store.stats().lost == 0 {
+        assert!(tokio::time::Instant::now() < until, "no transaction is lost");
+        let start = |n: u32| WorkItem::QueueMessage {
+            instance: format!("i{n}"),
+            name: "q".into(),
+            data: secret("data"),
+        };
+        let (cut, one, other) = tokio::join!(
+            meddler.simple_query(cut),
+            store.enqueue_for_orchestrator(start(1), None),
+            store.enqueue_for_orchestrator(start(2), None),
+        );
+        cut.unwrap();
+        for error in [one, other].into_iter().filter_map(Result::err) {
+            println!("{error} {error:?}");
+        }
+    }
+    println!("{:?}", store.stats());
+}
+
+/// Servers that cannot be reached or refuse, and URLs that are wrong.
+async fn refused() {
+    let url = postgres::server_url();
+    let config: Config = url.parse().unwrap();
+    let (host, port) = ("127.0.0.1", config.get_ports()[0]);
+    let (user, secret) = (config.get_user().unwrap(), secret("password"));
+    for url in [
+        format!("postgres://{user}:wrong-{secret}@{host}:{port}/postgres"),
+        format!("postgres://nobody:{secret}@{host}:{port}/postgres"),
+        format!("postgres://{user}:{secret}@{host}:{port}/nowhere"),
+        format!("postgres://{user}:{secret}@{host}:1/postgres"),
+        format!("postgres://{user}:{secret}@nowhere.invalid/postgres"),
+        format!("postgres://{user}:{secret}@{host}:{port}/postgres?sslmode=verify-full"),
+        format!("postgres://{user}:{secret}@{host}:{port}/postgres?sslmode=verify-ca&sslrootcert=/none"),
+        format!("postgres://{user}:{secret}@{host}:{port}/postgres?sslmode={secret}"),
+        format!("postgres://{user}:{secret}@{host}:{port}/postgres?connect_timeout={secret}"),
+        format!("postgres://{user}:a?{secret}@{host}:{port}/postgres"),
+        format!("postgres://{user}:a/{secret}@{host}:{port}/postgres"),
+        format!("postgres://{host}:{port}/nowhere?user={user}&password={secret}"),
+        format!("host={host} port={port} user={user} password={secret} dbname=nowhere"),
+        format!("host={host} port={secret} user={user} password={secret}"),
+        format!("host={host} user={user} password=a {secret}"),
+        format!("{user}:{secret}@{host}"),
+        format!("mysql://{user}:{secret}@{host}:{port}/postgres"),
+    ] {
+        let mut config = ProviderConfig::url(&url);
+        config.acquire_timeout = Duration::from_secs(5);
+        println!("{config:?}");
+        let error = PostgresProvider::new_with_config(config).await.err().unwrap();
+        println!("{error} {error:?}");
+        let error = ProviderError::from(error);
+        println!("{error} {error:?}");
+    }
+    // The login that is right works, so that the others failed for what they are.
+    drop(tokio_postgres::connect(&url, NoTls).await.unwrap());
+}
