@@ -3,3 +3,4 @@
 pub mod power;
 pub mod proxy;
 pub mod rng;
+pub mod server;

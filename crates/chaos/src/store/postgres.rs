@@ -3,19 +3,15 @@
 use outlast::providers::postgres::PostgresProvider;
 use outlast_chaos::proxy::{Cut, Proxy};
 use outlast_chaos::rng::Rng;
+use outlast_chaos::server::{Control, URL as SERVER, variable};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::process::Command;
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 /// Where workers find the server: behind the proxy.
 pub(crate) const URL: &str = "OUTLAST_CHAOS_POSTGRES_URL";
-/// The server itself, its programs and its data, as `cargo xtask` tells them.
-const SERVER: &str = "OUTLAST_TEST_POSTGRES_URL";
-const PROGRAMS: &str = "OUTLAST_TEST_POSTGRES_BIN";
-const DATA: &str = "OUTLAST_TEST_POSTGRES_DATA";
 
 const LEFTOVERS: &str = include_str!("../sql/leftovers.sql");
 const HAVE_AMCHECK: &str = include_str!("../sql/have_amcheck.sql");
@@ -87,11 +83,6 @@ fn schema_of(disk: &Path) -> String {
     name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
 }
 
-fn variable(name: &str) -> Result<String, String> {
-    std::env::var(name)
-        .map_err(|_| format!("{name} is not set: `cargo xtask chaos postgres` starts a server"))
-}
-
 /// A connection of the supervisor's own, and the task that serves it.
 struct Connected {
     client: Client,
@@ -109,8 +100,7 @@ async fn connect(url: &str) -> Result<Connected, String> {
 /// The server of a run, and what was done to it.
 pub(crate) struct Server {
     url: String,
-    programs: String,
-    data: String,
+    control: Control,
     proxy: Proxy,
     pub(crate) backend_kills: u64,
     pub(crate) crashes: u64,
@@ -124,15 +114,7 @@ impl Server {
         let port = config.get_ports().first().copied().unwrap_or(5432);
         let proxy = Proxy::start(([127, 0, 0, 1], port).into()).await;
         let proxy = proxy.map_err(|error| format!("the proxy could not be started: {error}"))?;
-        Ok(Self {
-            url,
-            programs: variable(PROGRAMS)?,
-            data: variable(DATA)?,
-            proxy,
-            backend_kills: 0,
-            crashes: 0,
-            severed: 0,
-        })
+        Ok(Self { url, control: Control::find()?, proxy, backend_kills: 0, crashes: 0, severed: 0 })
     }
 
     /// The same server, behind the proxy.
@@ -177,19 +159,8 @@ impl Server {
 
     /// The whole server ends without a word, and recovers from its log.
     async fn crash(&mut self) -> Result<(), String> {
-        // Who owns the data runs the server; root may act for it.
-        const RESTART: &str = r#"owner=$(stat -c %U "$2"); as=; [ "$owner" = "$(id -un)" ] || as="runuser -u $owner --"
-            cd / && exec $as "$1/pg_ctl" restart --mode immediate --wait --silent --log "$2/../server.log" --pgdata "$2""#;
-        let mut restart = Command::new("sh");
-        restart.args(["-c", RESTART, "restart", &self.programs, &self.data]);
-        let done =
-            restart.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).status().await;
         self.crashes += 1;
-        match done {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(format!("the server did not start again: {status}")),
-            Err(error) => Err(format!("pg_ctl: {error}")),
-        }
+        self.control.crash().await
     }
 }
 

@@ -1,13 +1,17 @@
 //! The proxy that cuts connections, with a real server behind it.
 
 mod needs_postgres {
+    use crate::ALONE_WITH_THE_SERVER;
     use outlast_chaos::proxy::{Cut, Proxy};
+    use tokio::sync::MutexGuard;
     use tokio_postgres::{Client, Config, NoTls};
 
     /// More than any other request here.
     const LARGE: usize = 4_000;
 
     struct World {
+        /// Nobody stops the server meanwhile.
+        _alone: MutexGuard<'static, ()>,
         proxy: Proxy,
         /// How clients get to the server, through the proxy.
         config: Config,
@@ -22,6 +26,7 @@ mod needs_postgres {
                 "OUTLAST_TEST_POSTGRES_URL names no server: `cargo xtask postgres -- cargo test -p outlast-chaos` has one",
             );
             let direct: Config = url.parse().unwrap();
+            let _alone = ALONE_WITH_THE_SERVER.lock().await;
             let witness = connect(&direct).await.unwrap();
             let sql = format!("DROP TABLE IF EXISTS {table}; CREATE TABLE {table} (number int, text text)");
             witness.batch_execute(&sql).await.unwrap();
@@ -30,7 +35,7 @@ mod needs_postgres {
             let mut config = Config::new();
             config.host("127.0.0.1").port(proxy.address().port()).dbname(direct.get_dbname().unwrap());
             config.user(direct.get_user().unwrap()).password(direct.get_password().unwrap());
-            Self { proxy, config, witness }
+            Self { _alone, proxy, config, witness }
         }
 
         async fn count(&self, table: &str) -> i64 {

@@ -1,0 +1,180 @@
+//! The server is stopped for longer than any lease, and started again: work in flight ends, and no process is restarted.
+
+mod needs_postgres {
+    use crate::ALONE_WITH_THE_SERVER;
+    use outlast::providers::postgres::PostgresProvider;
+    use outlast::runtime::Runtime;
+    use outlast::runtime::registry::ActivityRegistry;
+    use outlast::{
+        ActivityContext, Client, ClientError, OrchestrationContext, OrchestrationRegistry,
+        OrchestrationStatus, RuntimeOptions,
+    };
+    use outlast_chaos::server::{Control, Stop, URL, variable};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+    use tokio::sync::Notify;
+    use tokio::time::{Instant, sleep, timeout};
+
+    const LEASE: Duration = Duration::from_millis(800);
+    /// Longer than any lease of the test.
+    const GONE: Duration = Duration::from_millis(2_500);
+    const PATIENCE: Duration = Duration::from_secs(60);
+    const CHAINS: u64 = 8;
+    const STEPS: u64 = 40;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_server_that_was_stopped_in_good_order() {
+        whatever_happens_it_is_back(Stop::Fast).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_server_that_ended_without_a_word() {
+        whatever_happens_it_is_back(Stop::Immediate).await;
+    }
+
+    /// Other tests need the server.
+    async fn whatever_happens_it_is_back(how: Stop) {
+        let _alone = ALONE_WITH_THE_SERVER.lock().await;
+        let control = Control::find().unwrap();
+        let tested = tokio::spawn(outage(control.clone(), how)).await;
+        if tested.is_err() {
+            // It may be running after all.
+            let _ = control.start().await;
+        }
+        tested.unwrap();
+    }
+
+    /// What the activities have done.
+    #[derive(Default)]
+    struct Done {
+        steps: AtomicU64,
+        has_begun: Notify,
+    }
+
+    fn activities(done: &Arc<Done>) -> ActivityRegistry {
+        let (steps, long) = (Arc::clone(done), Arc::clone(done));
+        ActivityRegistry::builder()
+            .register("Step", move |_: ActivityContext, step: String| {
+                steps.steps.fetch_add(1, Ordering::Relaxed);
+                async move { Ok(step) }
+            })
+            // Its first run is under way when the server goes, and does not end before its lease does.
+            .register("Long", move |ctx: ActivityContext, _: String| {
+                let done = Arc::clone(&long);
+                async move {
+                    if ctx.attempt() == 1 {
+                        done.has_begun.notify_one();
+                        std::future::pending::<()>().await;
+                    }
+                    Ok("delivered again".to_string())
+                }
+            })
+            .build()
+    }
+
+    fn orchestrations() -> OrchestrationRegistry {
+        let chain = |ctx: OrchestrationContext, _: String| async move {
+            let mut sum = 0;
+            for step in 0..STEPS {
+                let made = ctx.schedule_activity("Step", step.to_string()).await?;
+                sum += made.parse::<u64>().map_err(|error| error.to_string())?;
+                if step % 10 == 9 {
+                    ctx.schedule_timer(Duration::from_millis(5)).await;
+                }
+            }
+            Ok(sum.to_string())
+        };
+        let long =
+            |ctx: OrchestrationContext, _: String| async move { ctx.schedule_activity("Long", "").await };
+        OrchestrationRegistry::builder().register("Chain", chain).register("Long", long).build()
+    }
+
+    /// The words of an error: retryable, and without the password.
+    fn judge(error: &ClientError, password: &str) {
+        let shown = format!("{error} {error:?}");
+        assert!(error.is_retryable(), "{shown}");
+        assert!(!shown.contains(password), "a password is shown");
+    }
+
+    /// Waits as clients do who know that servers come back.
+    async fn output(client: &Client, instance: &str, password: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            assert!(Instant::now() < until, "{instance} does not end");
+            match client.wait_for_orchestration(instance, Duration::from_secs(5)).await {
+                Ok(OrchestrationStatus::Completed { output, .. }) => return output,
+                Ok(other) => panic!("{instance}: {other:?}"),
+                Err(ClientError::Timeout) => {}
+                Err(error) => {
+                    judge(&error, password);
+                    sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+    }
+
+    async fn outage(control: Control, how: Stop) {
+        let url = variable(URL).unwrap();
+        let config: tokio_postgres::Config = url.parse().unwrap();
+        let password = String::from_utf8(config.get_password().unwrap().to_vec()).unwrap();
+        let schema = format!("outage_{how:?}_{}", std::process::id()).to_lowercase();
+        let store = Arc::new(PostgresProvider::new_with_schema(&url, Some(&schema)).await.unwrap());
+        let options = RuntimeOptions {
+            orchestrator_lock_timeout: LEASE,
+            worker_lock_timeout: LEASE,
+            worker_lock_renewal_buffer: LEASE / 4,
+            ..RuntimeOptions::default()
+        };
+        let done = Arc::new(Done::default());
+        let runtime =
+            Runtime::start_with_options(store.clone(), activities(&done), orchestrations(), options).await;
+        let client = Client::new(store.clone());
+        client.start_orchestration("long", "Long", "").await.unwrap();
+        timeout(PATIENCE, done.has_begun.notified()).await.expect("it begins");
+        for n in 0..CHAINS {
+            client.start_orchestration(format!("chain-{n}"), "Chain", "").await.unwrap();
+        }
+        // A client that waits all the time.
+        let waiting = tokio::spawn({
+            let (client, password) = (client.clone(), password.clone());
+            async move { output(&client, "long", &password).await }
+        });
+        while done.steps.load(Ordering::Relaxed) < CHAINS * STEPS / 4 {
+            sleep(Duration::from_millis(1)).await;
+        }
+
+        control.stop(how).await.unwrap();
+        let steps_before = done.steps.load(Ordering::Relaxed);
+        assert!(steps_before < CHAINS * STEPS, "the server went too late");
+        let since = Instant::now();
+        let mut refused = 0;
+        while since.elapsed() < GONE {
+            judge(&client.start_orchestration("late", "Chain", "").await.unwrap_err(), &password);
+            judge(&client.get_orchestration_status("long").await.unwrap_err(), &password);
+            let refusal = PostgresProvider::new_with_schema(&url, Some(&schema)).await.unwrap_err();
+            assert!(refusal.is_retryable(), "{refusal}");
+            assert!(!format!("{refusal} {refusal:?}").contains(&password), "a password is shown");
+            refused += 1;
+            sleep(Duration::from_millis(50)).await;
+        }
+        assert!(refused > 5, "only {refused} tries in {GONE:?}");
+
+        control.start().await.unwrap();
+        let since = Instant::now();
+        while let Err(error) = client.start_orchestration("late", "Chain", "").await {
+            judge(&error, &password);
+            assert!(since.elapsed() < PATIENCE, "the store does not recover: {error}");
+            sleep(Duration::from_millis(10)).await;
+        }
+        let sum = (0..STEPS).sum::<u64>().to_string();
+        for instance in (0..CHAINS).map(|n| format!("chain-{n}")).chain(["late".to_string()]) {
+            assert_eq!(output(&client, &instance, &password).await, sum, "{instance}");
+        }
+        assert_eq!(waiting.await.unwrap(), "delivered again");
+        println!("{how:?}: all was done {:?} after the server was back", since.elapsed());
+        let metrics = client.get_system_metrics().await.unwrap();
+        assert_eq!((metrics.failed_instances, metrics.completed_instances), (0, CHAINS + 2));
+        runtime.shutdown(None).await;
+    }
+}
