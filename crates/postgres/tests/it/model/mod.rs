@@ -15,11 +15,16 @@ outlast_conformance::model_tests!(100, run);
 /// Schemas that no sequence is in. Making one takes longer than emptying it.
 static IDLE: Mutex<Vec<Place>> = Mutex::new(Vec::new());
 
-/// Runs a sequence in an empty schema.
+/// Runs a sequence in an empty schema: with what is made for single requests, and with what is made for many.
 fn run(sequence: &Sequence) -> Result<(), String> {
     let idle = IDLE.lock().unwrap().pop();
     let place = idle.unwrap_or_else(Place::new);
-    let outcome = place.runtime.block_on(async { sequence.run(&mut InSchema::open(&place).await).await });
+    let outcome = place.runtime.block_on(async {
+        for batches_only in [false, true] {
+            sequence.run(&mut InSchema::open(&place, batches_only).await).await?;
+        }
+        Ok(())
+    });
     IDLE.lock().unwrap().push(place);
     outcome
 }
@@ -44,7 +49,7 @@ impl Place {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let schema = fresh_name("model");
         let (client, statements) = runtime.block_on(async {
-            drop(open(&schema).await);
+            drop(open(&schema, false).await);
             let client = raw().await;
             let within = |sql: &str| sql.replace("{schema}", &schema);
             client.batch_execute(&within(include_str!("prepare.sql"))).await.unwrap();
@@ -62,9 +67,10 @@ impl Place {
 }
 
 /// Nobody pulls the plug here, and nobody waits.
-async fn open(schema: &str) -> PostgresProvider {
+async fn open(schema: &str, batches_only: bool) -> PostgresProvider {
     let url = url_with("sslmode=disable&options=-csynchronous_commit%3Doff");
-    let config = ProviderConfig::url(url).schema(schema).pool_size(2).listen(false);
+    let mut config = ProviderConfig::url(url).schema(schema).pool_size(2).listen(false);
+    config.batches_only = batches_only;
     PostgresProvider::new_with_config(config).await.unwrap()
 }
 
@@ -73,13 +79,14 @@ struct InSchema<'a> {
     place: &'a Place,
     /// The latest time that the clock has shown.
     latest: i64,
+    batches_only: bool,
     store: PostgresProvider,
 }
 
 impl<'a> InSchema<'a> {
-    async fn open(place: &'a Place) -> Self {
+    async fn open(place: &'a Place, batches_only: bool) -> Self {
         place.client.execute(&place.statements.clear, &[]).await.unwrap();
-        Self { place, latest: 0, store: open(&place.schema).await }
+        Self { place, latest: 0, batches_only, store: open(&place.schema, batches_only).await }
     }
 }
 
@@ -96,7 +103,7 @@ impl Subject for InSchema<'_> {
     }
 
     async fn reopen(&mut self) {
-        self.store = open(&self.place.schema).await;
+        self.store = open(&self.place.schema, self.batches_only).await;
     }
 
     async fn dump(&self) -> Vec<String> {
