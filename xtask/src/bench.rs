@@ -22,6 +22,11 @@ const BENCHES: &[Bench] = &[
         run: |args| of_the_package("provider", args),
     },
     Bench { name: "engine", about: "instructions of the engine's hot paths", run: engine::run },
+    Bench {
+        name: "sizes",
+        about: "tables and indexes of PostgreSQL, before and after deletions",
+        run: sizes,
+    },
     Bench { name: "compare", about: "whole orchestrations, next to peers and to floors", run: compare::run },
 ];
 
@@ -39,11 +44,27 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
     (bench.run)(rest)
 }
 
+/// What orchestrations leave in a private PostgreSQL.
+fn sizes(args: &[String]) -> Result<ExitCode, String> {
+    let server = compare::Server::start().map_err(|reason| format!("there is no PostgreSQL: {reason}"))?;
+    let database = server.database()?;
+    with_variables("sizes", args, database.variables())
+}
+
 /// Runs a subcommand of `outlast-bench`.
 fn of_the_package(name: &str, args: &[String]) -> Result<ExitCode, String> {
+    with_variables(name, args, Vec::new())
+}
+
+fn with_variables(
+    name: &str,
+    args: &[String],
+    variables: Vec<(&'static str, String)>,
+) -> Result<ExitCode, String> {
     let mut command = process::cargo(&call(name, args));
     let status = command
         .stdin(Stdio::inherit())
+        .envs(variables)
         .status()
         .map_err(|error| format!("`{}` could not be run: {error}", process::display(&command)))?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -3,6 +3,7 @@
 mod certificates;
 mod cluster;
 mod keeper;
+mod pooler;
 mod programs;
 mod server_user;
 
@@ -16,6 +17,7 @@ use crate::process;
 pub(crate) fn details() -> String {
     let options = listing([
         ("--no-tls", "the server offers no TLS"),
+        ("--pgbouncer", "the URL is that of a PgBouncer which pools transactions"),
         ("-- COMMAND ..", "run this, then stop; without it, the server runs until Enter is pressed"),
     ]);
     let variables = listing(cluster::VARIABLES.iter().copied());
@@ -24,7 +26,7 @@ pub(crate) fn details() -> String {
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
     let call = Call::parse(args)?;
-    let cluster = Cluster::start(&Options { tls: call.tls, ..Options::default() })
+    let cluster = Cluster::start(&Options { tls: call.tls, pooled: call.pooled, ..Options::default() })
         .map_err(|reason| format!("there is no PostgreSQL: {reason}"))?;
     match call.command.split_first() {
         Some((program, args)) => {
@@ -53,16 +55,18 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
 #[derive(Debug, PartialEq)]
 struct Call {
     tls: bool,
+    pooled: bool,
     command: Vec<String>,
 }
 
 impl Call {
     fn parse(args: &[String]) -> Result<Self, String> {
-        let mut call = Self { tls: true, command: Vec::new() };
+        let mut call = Self { tls: true, pooled: false, command: Vec::new() };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             match arg.as_str() {
                 "--no-tls" => call.tls = false,
+                "--pgbouncer" => call.pooled = true,
                 "--" => call.command = args.by_ref().cloned().collect(),
                 _ => return Err(format!("postgres: unknown argument `{arg}`\n\n{}", details())),
             }
@@ -83,10 +87,10 @@ mod tests {
     #[test]
     fn what_follows_the_dashes_is_the_command() {
         let command = ["cargo", "test", "--", "--no-tls"].map(str::to_string).to_vec();
-        assert_eq!(parse("-- cargo test -- --no-tls"), Ok(Call { tls: true, command }));
+        assert_eq!(parse("-- cargo test -- --no-tls"), Ok(Call { tls: true, pooled: false, command }));
         let command = vec!["psql".to_string()];
-        assert_eq!(parse("--no-tls -- psql"), Ok(Call { tls: false, command }));
-        assert_eq!(parse(""), Ok(Call { tls: true, command: Vec::new() }));
+        assert_eq!(parse("--no-tls --pgbouncer -- psql"), Ok(Call { tls: false, pooled: true, command }));
+        assert_eq!(parse(""), Ok(Call { tls: true, pooled: false, command: Vec::new() }));
     }
 
     #[test]

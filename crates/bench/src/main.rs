@@ -15,6 +15,7 @@ mod report;
 #[path = "../../../bench/peers/cases/mod.rs"]
 mod shared;
 mod side;
+mod sizes;
 
 use std::process::ExitCode;
 
@@ -32,6 +33,11 @@ outlast-bench compare SCENARIO [OPTIONS]
 outlast-bench floor hello|hello-postgres|fsync [OPTIONS]
 
 Run one scenario, or one floor, for `cargo xtask bench compare`, and print one line of JSON.
+
+outlast-bench sizes [--count N]
+
+Runs N orchestrations of one activity on PostgreSQL (default: 100,000), deletes them, and does
+both again; prints the sizes of tables and indexes. `cargo xtask bench sizes` has the server.
 
 outlast-bench engine replay|warm-turns|join [--setup-only]
 
@@ -54,20 +60,25 @@ fn main() -> ExitCode {
         Some("floor") => compare::main(args),
         Some("engine") => {
             let case = args.next().unwrap_or_default();
-            match engine::run(&case, args.next().as_deref() != Some("--setup-only")) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(message) => {
-                    eprintln!("{message}\n\n{HELP}");
-                    ExitCode::from(2)
-                }
-            }
+            ended(engine::run(&case, args.next().as_deref() != Some("--setup-only")))
         }
+        Some("sizes") => ended(sizes::main(args)),
         Some("help" | "--help" | "-h") => {
             println!("{HELP}");
             ExitCode::SUCCESS
         }
         other => {
             eprintln!("unknown benchmark {:?}\n\n{HELP}", other.unwrap_or(""));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn ended(outcome: Result<(), String>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}\n\n{HELP}");
             ExitCode::from(2)
         }
     }

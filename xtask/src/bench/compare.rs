@@ -21,7 +21,7 @@ use self::contestant::{Contestants, Scratch};
 use self::plan::{HELP, Plan};
 use self::row::{Row, Sample, digits};
 use self::scenario::{Backend, Entry, Scenario, Tries};
-use self::server::Server;
+pub(in crate::bench) use self::server::Server;
 use crate::process;
 use crate::stopwatch::Stopwatch;
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::keeper::Keeper;
+use super::pooler::Pooler;
 use super::server_user::ServerUser;
 use super::{certificates, programs};
 
@@ -17,6 +18,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     (OTHER_CA, "an authority that did not sign it"),
     (PROGRAMS, "the folder of pg_ctl and the like"),
     (DATA, "the folder of its data; who owns it runs the server"),
+    (POOLED, "set if a PgBouncer is in between, through which nothing can be heard"),
 ];
 
 const URL: &str = "OUTLAST_TEST_POSTGRES_URL";
@@ -24,9 +26,10 @@ const CA: &str = "OUTLAST_TEST_POSTGRES_CA";
 const OTHER_CA: &str = "OUTLAST_TEST_POSTGRES_OTHER_CA";
 const PROGRAMS: &str = "OUTLAST_TEST_POSTGRES_BIN";
 const DATA: &str = "OUTLAST_TEST_POSTGRES_DATA";
+const POOLED: &str = "OUTLAST_TEST_POSTGRES_POOLED";
 
-const USER: &str = "postgres";
-const HOST: &str = "127.0.0.1";
+pub(super) const USER: &str = "postgres";
+pub(super) const HOST: &str = "127.0.0.1";
 
 /// Another process may take the port that was free a moment ago.
 const TRIES: usize = 5;
@@ -34,6 +37,8 @@ const TRIES: usize = 5;
 pub(crate) struct Options {
     /// A certificate is made, and clients may ask for TLS.
     pub(crate) tls: bool,
+    /// Clients are sent to a PgBouncer in front of it.
+    pub(crate) pooled: bool,
     /// Where the data may be: the first of these that the server's user can reach.
     pub(crate) within: Vec<PathBuf>,
 }
@@ -42,7 +47,7 @@ impl Default for Options {
     fn default() -> Self {
         // A folder of the caller's may be closed to the server; these are open to everybody.
         let within = [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into()];
-        Self { tls: true, within: within.to_vec() }
+        Self { tls: true, pooled: false, within: within.to_vec() }
     }
 }
 
@@ -53,6 +58,7 @@ pub(crate) struct Cluster {
     programs: PathBuf,
     folder: PathBuf,
     tls: bool,
+    pooler: Option<Pooler>,
     _keeper: Keeper,
 }
 
@@ -70,12 +76,17 @@ impl Cluster {
             certificates::write(user, &folder)?;
         }
         let port = start(user, &programs, &folder, options)?;
-        Ok(Self { port, password, programs, folder, tls: options.tls, _keeper: keeper })
+        let pooler = match options.pooled {
+            true => Some(Pooler::start(user, &folder, port, &password)?),
+            false => None,
+        };
+        Ok(Self { port, password, programs, folder, tls: options.tls, pooler, _keeper: keeper })
     }
 
     /// A database as a superuser reaches it.
     pub(crate) fn url(&self, database: &str) -> String {
-        format!("postgres://{USER}:{}@{HOST}:{}/{database}", self.password, self.port)
+        let port = self.pooler.as_ref().map_or(self.port, |pooler| pooler.port);
+        format!("postgres://{USER}:{}@{HOST}:{port}/{database}", self.password)
     }
 
     /// The first process of the server, whose children do its work.
@@ -102,6 +113,9 @@ impl Cluster {
             (PROGRAMS, self.programs.display().to_string()),
             (DATA, file("data")),
         ];
+        if self.pooler.is_some() {
+            variables.push((POOLED, "1".to_string()));
+        }
         if self.tls {
             variables.extend([(CA, file("ca.crt")), (OTHER_CA, file("other-ca.crt"))]);
         }
@@ -162,7 +176,7 @@ fn configuration(port: u16, folder: &Path, tls: bool) -> String {
     lines.join("\n") + "\n"
 }
 
-fn free_port() -> std::io::Result<u16> {
+pub(super) fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind((HOST, 0))?.local_addr()?.port())
 }
 

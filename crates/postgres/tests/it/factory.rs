@@ -19,9 +19,10 @@ pub(crate) fn fresh_name(kind: &str) -> String {
     format!("{kind}_{:032x}", OsEntropy.next_u128())
 }
 
-/// A store in a schema of its own. Encryption has tests of its own.
+/// A store in a schema of its own. Encryption has tests of its own. Behind a PgBouncer it does not listen.
 pub(crate) fn fresh_config() -> ProviderConfig {
-    ProviderConfig::url(url_with("sslmode=disable")).schema(fresh_name("t"))
+    let is_pooled = std::env::var_os("OUTLAST_TEST_POSTGRES_POOLED").is_some();
+    ProviderConfig::url(url_with("sslmode=disable")).schema(fresh_name("t")).listen(!is_pooled)
 }
 
 /// A connection of our own, to look and to meddle.

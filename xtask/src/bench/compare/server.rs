@@ -11,17 +11,17 @@ use crate::postgres::{Cluster, Options};
 /// How often the server is asked whether all have left.
 const PATIENCE: usize = 200;
 
-pub(super) struct Server(Cluster);
+pub(in crate::bench) struct Server(Cluster);
 
 impl Server {
-    pub(super) fn start() -> Result<Self, String> {
+    pub(in crate::bench) fn start() -> Result<Self, String> {
         // Not in memory, where a sync costs nothing; and without TLS, which not all clients would choose.
         let within = vec![contestant::base(), PathBuf::from("/var/tmp")];
-        Cluster::start(&Options { tls: false, within }).map(Self)
+        Cluster::start(&Options { tls: false, pooled: false, within }).map(Self)
     }
 
     /// A fresh database for one run.
-    pub(super) fn database(&self) -> Result<Database<'_>, String> {
+    pub(in crate::bench) fn database(&self) -> Result<Database<'_>, String> {
         static NEXT: AtomicUsize = AtomicUsize::new(1);
         let name = format!("run_{}", NEXT.fetch_add(1, Ordering::Relaxed));
         self.0.tool("createdb", &[&name], "postgres")?;
@@ -30,21 +30,21 @@ impl Server {
 }
 
 /// Removed at the end.
-pub(super) struct Database<'a> {
+pub(in crate::bench) struct Database<'a> {
     server: &'a Cluster,
     name: String,
 }
 
 impl Database<'_> {
     /// Where a program finds it, and whose processor time it counts.
-    pub(super) fn variables(&self) -> Vec<(&'static str, String)> {
+    pub(in crate::bench) fn variables(&self) -> Vec<(&'static str, String)> {
         let mut variables = vec![("OUTLAST_BENCH_POSTGRES_URL", self.server.url(&self.name))];
         variables.extend(self.server.process().map(|id| ("OUTLAST_BENCH_POSTGRES_PID", id.to_string())));
         variables
     }
 
     /// Adds what the server has counted to the figures of a run that has ended.
-    pub(super) fn count(&self, answer: &mut Value) -> Result<(), String> {
+    pub(in crate::bench) fn count(&self, answer: &mut Value) -> Result<(), String> {
         let sql = include_str!("sql/activity_of_the_run.sql");
         for _ in 0..PATIENCE {
             let said = self.server.tool("psql", &["-AtqX", "-c", sql], &self.name)?;

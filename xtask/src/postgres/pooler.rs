@@ -1,0 +1,94 @@
+//! A PgBouncer in front of the server, which pools by transaction: what a store does there must not need a session.
+
+use std::net::TcpStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use super::cluster::{HOST, USER, free_port};
+use super::server_user::ServerUser;
+
+/// Ends with its input, however the process ends that holds the other end.
+const RUN: &str = r#"pgbouncer --quiet "$1" & trap '' HUP INT TERM; cat > /dev/null; kill "$!"; wait "$!""#;
+
+/// How often it is asked whether it listens, and how long the pauses are.
+const TRIES: usize = 500;
+const PAUSE: Duration = Duration::from_millis(20);
+
+pub(super) struct Pooler {
+    pub(super) port: u16,
+    process: Child,
+}
+
+impl Pooler {
+    /// Starts one for the server on this port. Fewer connections than clients: a client gets another one for each transaction.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "it does not say when it listens, so it is asked with pauses"
+    )]
+    pub(super) fn start(
+        user: ServerUser,
+        folder: &Path,
+        server: u16,
+        password: &str,
+    ) -> Result<Self, String> {
+        let port = free_port().map_err(|error| format!("no port of the loopback is free: {error}"))?;
+        let file = folder.join("pgbouncer.ini");
+        user.write(&file, &configuration(port, server, password, folder))?;
+        let mut shell = user.command("sh");
+        shell.args(["-c", RUN, "pooler"]).arg(&file).process_group(0);
+        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = shell.spawn().map_err(|error| format!("`sh` could not be run: {error}"))?;
+        let pooler = Self { port, process };
+        for _ in 0..TRIES {
+            if TcpStream::connect((HOST, port)).is_ok() {
+                return Ok(pooler);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        let said = std::fs::read_to_string(folder.join("pgbouncer.log")).unwrap_or_default();
+        let advice = "install the package `pgbouncer`, so that it is in the path";
+        Err(format!("PgBouncer does not start: {advice}\n{}", said.trim_end()))
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        if let Err(error) = self.process.wait() {
+            eprintln!("PgBouncer may still be there: {error}");
+        }
+    }
+}
+
+fn configuration(port: u16, server: u16, password: &str, folder: &Path) -> String {
+    let log = folder.join("pgbouncer.log");
+    format!(
+        "[databases]\n\
+         * = host={HOST} port={server} user={USER} password={password}\n\
+         [pgbouncer]\n\
+         listen_addr = {HOST}\n\
+         listen_port = {port}\n\
+         unix_socket_dir =\n\
+         auth_type = any\n\
+         pool_mode = transaction\n\
+         max_client_conn = 1000\n\
+         default_pool_size = 8\n\
+         logfile = {}\n",
+        log.display()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transactions_are_pooled() {
+        let text = configuration(6432, 5433, "s", Path::new("/x"));
+        for line in ["* = host=127.0.0.1 port=5433 user=postgres password=s", "pool_mode = transaction"] {
+            assert!(text.lines().any(|found| found == line), "{line} in {text}");
+        }
+    }
+}
