@@ -467,12 +467,16 @@ DECLARE
 BEGIN
     FOR v_round IN 1..6 LOOP
         v_now := {schema}.now_ms();
+        -- Rows of other tables are looked up one by one, which LIMIT makes sure of: a plan that was made while they were empty would
+        -- join with all of them, until somebody analyzes them again.
         IF EXISTS (SELECT 1 FROM {schema}.instance_locks AS l WHERE l.locked_until <= v_now) THEN
             WITH ready AS MATERIALIZED (
                 SELECT q.instance_id, q.visible_at, q.id
                 FROM {schema}.orchestrator_queue AS q
-                LEFT JOIN {schema}.instances AS i ON i.instance_id = q.instance_id
-                LEFT JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+                LEFT JOIN LATERAL (SELECT i.current_execution_id FROM {schema}.instances AS i
+                                   WHERE i.instance_id = q.instance_id LIMIT 1) AS i ON true
+                LEFT JOIN LATERAL (SELECT e.pinned_key FROM {schema}.executions AS e
+                                   WHERE e.instance_id = q.instance_id AND e.execution_id = i.current_execution_id LIMIT 1) AS e ON true
                 WHERE q.lock_token IS NULL AND q.visible_at <= v_now
                     AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l
                                     WHERE l.instance_id = q.instance_id AND l.locked_until > v_now)
@@ -486,8 +490,10 @@ BEGIN
                 CROSS JOIN LATERAL (SELECT q.visible_at, q.id FROM {schema}.orchestrator_queue AS q
                                     WHERE q.instance_id = l.instance_id AND q.visible_at <= v_now
                                     ORDER BY q.visible_at, q.id LIMIT 1) AS m
-                LEFT JOIN {schema}.instances AS i ON i.instance_id = l.instance_id
-                LEFT JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+                LEFT JOIN LATERAL (SELECT i.current_execution_id FROM {schema}.instances AS i
+                                   WHERE i.instance_id = l.instance_id LIMIT 1) AS i ON true
+                LEFT JOIN LATERAL (SELECT e.pinned_key FROM {schema}.executions AS e
+                                   WHERE e.instance_id = l.instance_id AND e.execution_id = i.current_execution_id LIMIT 1) AS e ON true
                 WHERE l.locked_until <= v_now
                     AND (p_lowest IS NULL OR e.pinned_key IS NULL OR EXISTS (
                         SELECT 1 FROM unnest(p_lowest, p_highest) AS r (lowest, highest)
@@ -516,8 +522,10 @@ BEGIN
             WITH ready AS MATERIALIZED (
                 SELECT q.instance_id, q.visible_at, q.id
                 FROM {schema}.orchestrator_queue AS q
-                LEFT JOIN {schema}.instances AS i ON i.instance_id = q.instance_id
-                LEFT JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+                LEFT JOIN LATERAL (SELECT i.current_execution_id FROM {schema}.instances AS i
+                                   WHERE i.instance_id = q.instance_id LIMIT 1) AS i ON true
+                LEFT JOIN LATERAL (SELECT e.pinned_key FROM {schema}.executions AS e
+                                   WHERE e.instance_id = q.instance_id AND e.execution_id = i.current_execution_id LIMIT 1) AS e ON true
                 WHERE q.lock_token IS NULL AND q.visible_at <= v_now
                     AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l
                                     WHERE l.instance_id = q.instance_id AND l.locked_until > v_now)
@@ -1066,8 +1074,10 @@ BEGIN
         -- The empty pin, of what begins, is for everybody.
         SELECT array_agg(DISTINCT coalesce(r.pinned_key, '')) INTO v_pins FROM (
             SELECT e.pinned_key FROM {schema}.orchestrator_queue AS q
-            LEFT JOIN {schema}.instances AS i ON i.instance_id = q.instance_id
-            LEFT JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+            LEFT JOIN LATERAL (SELECT i.current_execution_id FROM {schema}.instances AS i
+                               WHERE i.instance_id = q.instance_id LIMIT 1) AS i ON true
+            LEFT JOIN LATERAL (SELECT e.pinned_key FROM {schema}.executions AS e
+                               WHERE e.instance_id = q.instance_id AND e.execution_id = i.current_execution_id LIMIT 1) AS e ON true
             WHERE q.lock_token IS NULL AND q.visible_at <= v_now
                 AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l
                                 WHERE l.instance_id = q.instance_id AND l.locked_until > v_now)
