@@ -24,6 +24,6 @@ mod subject;
 mod turn;
 
 pub use ops::Damage;
-pub use sequence::{Run, Sequence, agrees_with_the_specification};
+pub use sequence::{Run, Sequence, agrees_with_the_specification, sequences};
 pub use stories::check_story;
 pub use subject::{DAMAGED, Hand, Stored, Subject};

@@ -4,6 +4,7 @@ use super::generate;
 use super::ops::Op;
 use super::pair::Pair;
 use super::subject::Subject;
+use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
 use std::str::FromStr;
 
@@ -36,6 +37,14 @@ pub type Run<'a> = &'a dyn Fn(&Sequence) -> Result<(), String>;
 
 fn setting<T: FromStr>(name: &str, default: T) -> T {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Random sequences without end, whatever the settings say: the same ones for the same seed.
+pub fn sequences(seed: u64) -> impl Iterator<Item = Sequence> {
+    let config = Config { rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new(config);
+    let strategy = generate::sequence();
+    std::iter::from_fn(move || Some(Sequence(strategy.new_tree(&mut runner).ok()?.current())))
 }
 
 /// Runs random sequences, this many unless `OUTLAST_MODEL_CASES` says otherwise, and panics with the shortest one found
