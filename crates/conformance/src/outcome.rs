@@ -3,7 +3,7 @@
 use crate::ProviderFactory;
 use crate::support::*;
 use outlast_provider::model::{AppErrorKind, ErrorDetails, EventKind};
-use outlast_provider::{ExecutionMetadata, InstanceOutcome, Provider};
+use outlast_provider::{ExecutionMetadata, InstanceOutcome, Interest, Provider};
 
 fn outcome(execution_id: u64, status: &str, output: Option<&str>) -> InstanceOutcome {
     InstanceOutcome {
@@ -20,7 +20,8 @@ async fn read(provider: &dyn Provider, instance: &str) -> Option<InstanceOutcome
     provider.read_outcome(instance).await.expect("read_outcome succeeds")
 }
 
-/// Commits the turn that ends an execution, with the event and the metadata that a runtime sends.
+/// Commits the turn that ends an execution, with the event and the metadata that a runtime sends. Whoever watches the instance
+/// is told of its end, and if also how it ended, then that is true.
 async fn end(
     provider: &dyn Provider,
     instance: &str,
@@ -30,12 +31,19 @@ async fn end(
     output: &str,
 ) {
     let token = next_turn(provider, instance).await;
+    let watch = provider.watch_instance(instance, Interest::Ended);
     Turn::new(&token)
         .execution(execution_id)
         .event(event_in(instance, execution_id, 50, kind))
         .metadata(status(state, output))
         .commit(provider)
         .await;
+    if let Some(watch) = watch.filter(|_| state != "ContinuedAsNew") {
+        let told = tokio::time::timeout(LONG, watch).await.expect("whoever watches is told");
+        if told.is_some() {
+            assert_eq!(told, read(provider, instance).await, "{instance} has ended otherwise");
+        }
+    }
 }
 
 /// Nothing is known of an unknown instance, nor of one whose start still waits.

@@ -5,9 +5,13 @@ use crate::names::SchemaName;
 use crate::sql::Statements;
 use crate::{PostgresError, ProviderConfig, options, tls, url};
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
+use futures::TryStreamExt;
+use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
-use tokio_postgres::types::{FromSql, ToSql, Type};
-use tokio_postgres::{Config, Row, Statement};
+use tokio_postgres::types::private::BytesMut;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
+use tokio_postgres::{Client, Config, Row, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub(crate) type Result<T> = std::result::Result<T, PostgresError>;
@@ -125,8 +129,43 @@ async fn ask_prepared(
     params: &[Param<'_>],
 ) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
     let statement = prepared(client, sql, params).await?;
-    client.query(&statement, &values(params)).await
+    ask(client, &statement, params).await
 }
+
+/// The rows of a prepared statement.
+pub(crate) async fn ask(
+    client: &Client,
+    statement: &Statement,
+    params: &[Param<'_>],
+) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+    let values = params.iter().map(|(value, _)| Unlogged(*value));
+    client.query_raw(statement, values).await?.try_collect().await
+}
+
+/// A parameter of a prepared statement. The driver logs those, and payloads are nobody's business.
+struct Unlogged<'a>(&'a (dyn ToSql + Sync));
+
+impl fmt::Debug for Unlogged<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("..")
+    }
+}
+
+impl ToSql for Unlogged<'_> {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Encoded {
+        self.0.to_sql_checked(ty, out)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    fn to_sql_checked(&self, ty: &Type, out: &mut BytesMut) -> Encoded {
+        self.0.to_sql_checked(ty, out)
+    }
+}
+
+type Encoded = std::result::Result<IsNull, Box<dyn Error + Sync + Send>>;
 
 /// A statement that the connection keeps.
 pub(crate) async fn prepared(
@@ -136,11 +175,6 @@ pub(crate) async fn prepared(
 ) -> std::result::Result<Statement, tokio_postgres::Error> {
     let types: Vec<Type> = params.iter().map(|(_, ty)| ty.clone()).collect();
     client.prepare_typed_cached(sql, &types).await
-}
-
-/// Parameters of a statement that knows their types.
-pub(crate) fn values<'a>(params: &[Param<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
-    params.iter().map(|(value, _)| *value).collect()
 }
 
 /// A cell. One of another type than expected is damage, not a panic.

@@ -5,7 +5,7 @@ use crate::batch::{
     AbandonColumns, CommitColumns, MessageColumns, RenewColumns, StartColumns, TurnColumns, WorkAskColumns,
     WorkColumns,
 };
-use crate::db::{Param, prepared, values};
+use crate::db::{self, Param, prepared};
 use crate::shared::{Job, Others, Shared};
 use crate::text::owned;
 use crate::waiting::{Ask, Waiter, WorkAsk};
@@ -192,7 +192,7 @@ type Asked<'a> = BoxFuture<'a, Result<Vec<Row>, tokio_postgres::Error>>;
 
 async fn ask(client: &Client, call: &Call<'_>) -> Result<Vec<Row>, tokio_postgres::Error> {
     match &call.statement {
-        Some(statement) => client.query(statement, &values(&call.params)).await,
+        Some(statement) => db::ask(client, statement, &call.params).await,
         None => client.query_typed(call.sql, &call.params).await,
     }
 }
