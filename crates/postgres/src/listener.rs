@@ -15,13 +15,15 @@ use futures::StreamExt;
 use futures::future::{Either, select};
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client};
 
+/// How long it may take until the others have heard of an entry.
+const UNHEARD: Duration = Duration::from_millis(100);
 /// How long an entry stays unless it is made again.
 const LIFE: Duration = Duration::from_secs(60);
 /// Fetches that have not been served for this long are idle.
@@ -102,8 +104,11 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
             enter(shared, &client, wanted, &admission).await?;
             let more = (wanted.turns && !entered.wants.turns, wanted.work && !entered.wants.work);
             entered = Entered { wants: wanted, admission, at: now };
-            // What was committed before the others knew.
+            // What was committed before the others knew: those who have not heard of the entry yet tell nobody.
             shared.tell(more.0, more.1);
+            if more.0 || more.1 {
+                tokio::spawn(look_later(Arc::downgrade(shared), more));
+            }
         }
         let pause = pin!(tokio::time::sleep(look_again.min(LIFE / 2)));
         let changed = pin!(shared.changed.notified());
@@ -122,6 +127,14 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
             client.query_typed(&db.statements.forget_listener, &id).await?;
             return Ok(());
         }
+    }
+}
+
+/// Looks once more when all have heard of an entry.
+async fn look_later(shared: Weak<Shared>, (turns, work): (bool, bool)) {
+    tokio::time::sleep(UNHEARD).await;
+    if let Some(shared) = shared.upgrade() {
+        shared.tell(turns, work);
     }
 }
 
