@@ -39,7 +39,7 @@ const SQLITE_FLAGS: &[&str] =
 /// Without those that start processes, look at files that are no stores, or need a machine that has nothing else to do:
 /// what fails because it had to wait has noticed nothing.
 const SQLITE_ROUNDS: &[&[&str]] = &[
-    &["store::tests::", "log::tests::", "answers::", "plans::", "model::", "tokens::"],
+    &["store::tests::", "log::tests::", "answers::", "model::", "tokens::"],
     &["inline::"],
     &["waiting::", "bad_input::", "damage::", "mailbox::"],
 ];
