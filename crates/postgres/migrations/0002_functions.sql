@@ -460,6 +460,10 @@ DECLARE
     v_window  integer := v_wanted * 2 + 8;
     v_ready   integer;
     v_over    integer;
+    -- Instances whose lease is over, if there are any: nearly always there are none.
+    v_ended    text[];
+    v_ended_at bigint[];
+    v_ended_id bigint[];
     v_tried   integer;
     v_taken   text[];
     v_claimed text[] := '{}';
@@ -469,22 +473,14 @@ BEGIN
         v_now := {schema}.now_ms();
         -- Rows of other tables are looked up one by one, which LIMIT makes sure of: a plan that was made while they were empty would
         -- join with all of them, until somebody analyzes them again.
+        v_over := 0;
+        v_ended := NULL;
+        v_ended_at := NULL;
+        v_ended_id := NULL;
         IF EXISTS (SELECT 1 FROM {schema}.instance_locks AS l WHERE l.locked_until <= v_now) THEN
-            WITH ready AS MATERIALIZED (
-                SELECT q.instance_id, q.visible_at, q.id
-                FROM {schema}.orchestrator_queue AS q
-                LEFT JOIN LATERAL (SELECT i.current_execution_id FROM {schema}.instances AS i
-                                   WHERE i.instance_id = q.instance_id LIMIT 1) AS i ON true
-                LEFT JOIN LATERAL (SELECT e.pinned_key FROM {schema}.executions AS e
-                                   WHERE e.instance_id = q.instance_id AND e.execution_id = i.current_execution_id LIMIT 1) AS e ON true
-                WHERE q.lock_token IS NULL AND q.visible_at <= v_now
-                    AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l
-                                    WHERE l.instance_id = q.instance_id AND l.locked_until > v_now)
-                    AND (p_lowest IS NULL OR e.pinned_key IS NULL OR EXISTS (
-                        SELECT 1 FROM unnest(p_lowest, p_highest) AS r (lowest, highest)
-                        WHERE e.pinned_key BETWEEN r.lowest AND r.highest))
-                ORDER BY q.visible_at, q.id LIMIT v_window
-            ), over AS MATERIALIZED (
+            SELECT count(*), array_agg(o.instance_id), array_agg(o.visible_at), array_agg(o.id)
+            INTO v_over, v_ended, v_ended_at, v_ended_id
+            FROM (
                 SELECT l.instance_id, m.visible_at, m.id
                 FROM {schema}.instance_locks AS l
                 CROSS JOIN LATERAL (SELECT q.visible_at, q.id FROM {schema}.orchestrator_queue AS q
@@ -499,59 +495,41 @@ BEGIN
                         SELECT 1 FROM unnest(p_lowest, p_highest) AS r (lowest, highest)
                         WHERE e.pinned_key BETWEEN r.lowest AND r.highest))
                 ORDER BY l.locked_until LIMIT v_window
-            ), line AS MATERIALIZED (
-                SELECT a.instance_id, min(ARRAY[a.visible_at, a.id]) AS place
-                FROM (SELECT r.* FROM ready AS r UNION ALL SELECT o.* FROM over AS o) AS a
-                GROUP BY a.instance_id ORDER BY 2
-            ), free AS MATERIALIZED (
-                SELECT n.instance_id FROM line AS n
-                WHERE pg_try_advisory_xact_lock(hashtextextended(n.instance_id, {seed}))
-                LIMIT v_wanted - v_used
-            ), leased AS (
-                INSERT INTO {schema}.instance_locks AS l (instance_id, lock_token, locked_until, locked_at)
-                SELECT f.instance_id, p_secrets[v_used + (row_number() OVER ())::integer], v_now + p_lock_ms, v_now FROM free AS f
-                ON CONFLICT (instance_id) DO UPDATE
-                SET lock_token = excluded.lock_token, locked_until = excluded.locked_until, locked_at = excluded.locked_at
-                WHERE l.locked_until <= {schema}.now_ms()
-                RETURNING l.instance_id
-            )
-            SELECT (SELECT count(*) FROM ready), (SELECT count(*) FROM over), (SELECT count(*) FROM free),
-                   (SELECT array_agg(t.instance_id ORDER BY t.instance_id) FROM leased AS t)
-            INTO v_ready, v_over, v_tried, v_taken;
-        ELSE
-            WITH ready AS MATERIALIZED (
-                SELECT q.instance_id, q.visible_at, q.id
-                FROM {schema}.orchestrator_queue AS q
-                LEFT JOIN LATERAL (SELECT i.current_execution_id FROM {schema}.instances AS i
-                                   WHERE i.instance_id = q.instance_id LIMIT 1) AS i ON true
-                LEFT JOIN LATERAL (SELECT e.pinned_key FROM {schema}.executions AS e
-                                   WHERE e.instance_id = q.instance_id AND e.execution_id = i.current_execution_id LIMIT 1) AS e ON true
-                WHERE q.lock_token IS NULL AND q.visible_at <= v_now
-                    AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l
-                                    WHERE l.instance_id = q.instance_id AND l.locked_until > v_now)
-                    AND (p_lowest IS NULL OR e.pinned_key IS NULL OR EXISTS (
-                        SELECT 1 FROM unnest(p_lowest, p_highest) AS r (lowest, highest)
-                        WHERE e.pinned_key BETWEEN r.lowest AND r.highest))
-                ORDER BY q.visible_at, q.id LIMIT v_window
-            ), line AS MATERIALIZED (
-                SELECT r.instance_id, min(ARRAY[r.visible_at, r.id]) AS place
-                FROM ready AS r GROUP BY r.instance_id ORDER BY 2
-            ), free AS MATERIALIZED (
-                SELECT n.instance_id FROM line AS n
-                WHERE pg_try_advisory_xact_lock(hashtextextended(n.instance_id, {seed}))
-                LIMIT v_wanted - v_used
-            ), leased AS (
-                INSERT INTO {schema}.instance_locks AS l (instance_id, lock_token, locked_until, locked_at)
-                SELECT f.instance_id, p_secrets[v_used + (row_number() OVER ())::integer], v_now + p_lock_ms, v_now FROM free AS f
-                ON CONFLICT (instance_id) DO UPDATE
-                SET lock_token = excluded.lock_token, locked_until = excluded.locked_until, locked_at = excluded.locked_at
-                WHERE l.locked_until <= {schema}.now_ms()
-                RETURNING l.instance_id
-            )
-            SELECT (SELECT count(*) FROM ready), 0, (SELECT count(*) FROM free),
-                   (SELECT array_agg(t.instance_id ORDER BY t.instance_id) FROM leased AS t)
-            INTO v_ready, v_over, v_tried, v_taken;
+            ) AS o;
         END IF;
+        WITH ready AS MATERIALIZED (
+            SELECT q.instance_id, q.visible_at, q.id
+            FROM {schema}.orchestrator_queue AS q
+            LEFT JOIN LATERAL (SELECT i.current_execution_id FROM {schema}.instances AS i
+                               WHERE i.instance_id = q.instance_id LIMIT 1) AS i ON true
+            LEFT JOIN LATERAL (SELECT e.pinned_key FROM {schema}.executions AS e
+                               WHERE e.instance_id = q.instance_id AND e.execution_id = i.current_execution_id LIMIT 1) AS e ON true
+            WHERE q.lock_token IS NULL AND q.visible_at <= v_now
+                AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l
+                                WHERE l.instance_id = q.instance_id AND l.locked_until > v_now)
+                AND (p_lowest IS NULL OR e.pinned_key IS NULL OR EXISTS (
+                    SELECT 1 FROM unnest(p_lowest, p_highest) AS r (lowest, highest)
+                    WHERE e.pinned_key BETWEEN r.lowest AND r.highest))
+            ORDER BY q.visible_at, q.id LIMIT v_window
+        ), line AS MATERIALIZED (
+            SELECT a.instance_id, min(ARRAY[a.visible_at, a.id]) AS place
+            FROM (SELECT r.* FROM ready AS r UNION ALL SELECT o.* FROM unnest(v_ended, v_ended_at, v_ended_id) AS o) AS a
+            GROUP BY a.instance_id ORDER BY 2
+        ), free AS MATERIALIZED (
+            SELECT n.instance_id FROM line AS n
+            WHERE pg_try_advisory_xact_lock(hashtextextended(n.instance_id, {seed}))
+            LIMIT v_wanted - v_used
+        ), leased AS (
+            INSERT INTO {schema}.instance_locks AS l (instance_id, lock_token, locked_until, locked_at)
+            SELECT f.instance_id, p_secrets[v_used + (row_number() OVER ())::integer], v_now + p_lock_ms, v_now FROM free AS f
+            ON CONFLICT (instance_id) DO UPDATE
+            SET lock_token = excluded.lock_token, locked_until = excluded.locked_until, locked_at = excluded.locked_at
+            WHERE l.locked_until <= {schema}.now_ms()
+            RETURNING l.instance_id
+        )
+        SELECT (SELECT count(*) FROM ready), (SELECT count(*) FROM free),
+               (SELECT array_agg(t.instance_id ORDER BY t.instance_id) FROM leased AS t)
+        INTO v_ready, v_tried, v_taken;
         v_used := v_used + v_tried;
         v_claimed := v_claimed || coalesce(v_taken, '{}');
         EXIT WHEN v_used >= v_wanted OR (v_ready < v_window AND v_over < v_window);
