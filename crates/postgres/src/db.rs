@@ -4,17 +4,19 @@ use crate::counters::Counters;
 use crate::names::SchemaName;
 use crate::sql::Statements;
 use crate::{PostgresError, ProviderConfig, options, tls, url};
+use bytes::BytesMut;
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
 use futures::TryStreamExt;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
-use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 use tokio_postgres::{Client, Config, Row, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub(crate) type Result<T> = std::result::Result<T, PostgresError>;
+/// What the driver answers.
+pub(crate) type Asked = std::result::Result<Vec<Row>, tokio_postgres::Error>;
 
 /// A parameter with its type: with it a read needs no round trip to be prepared, and nothing that a pool between us and the
 /// server could lose.
@@ -85,34 +87,34 @@ impl Db {
         Ok(self.lanes.get().await?)
     }
 
-    /// All rows of a read. One that was lost with its connection is tried once more.
+    /// All rows of a read.
     pub(crate) async fn all(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
+        self.read(sql, params, false).await
+    }
+
+    /// The rows of a read that is made all the time: each connection prepares it once.
+    pub(crate) async fn all_prepared(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
+        self.read(sql, params, self.prepares).await
+    }
+
+    /// A read that was lost with its connection is tried once more.
+    async fn read(&self, sql: &str, params: &[Param<'_>], prepares: bool) -> Result<Vec<Row>> {
         let client = self.connection().await?;
-        self.counters.round_trips.add(1);
-        match client.query_typed(sql, params).await {
+        match self.read_on(&client, sql, params, prepares).await {
             Err(error) if error.as_db_error().is_none() && client.is_closed() => {
                 drop(client);
                 let client = self.connection().await?;
-                self.counters.round_trips.add(1);
-                Ok(client.query_typed(sql, params).await?)
+                Ok(self.read_on(&client, sql, params, prepares).await?)
             }
             read => Ok(read?),
         }
     }
 
-    /// The rows of a read that is made all the time: each connection prepares it once.
-    pub(crate) async fn all_prepared(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
-        if !self.prepares {
-            return self.all(sql, params).await;
-        }
-        let client = self.connection().await?;
+    async fn read_on(&self, client: &Object, sql: &str, params: &[Param<'_>], prepares: bool) -> Asked {
         self.counters.round_trips.add(1);
-        match ask_prepared(&client, sql, params).await {
-            Err(error) if error.as_db_error().is_none() && client.is_closed() => {
-                drop(client);
-                self.all(sql, params).await
-            }
-            read => Ok(read?),
+        match prepares {
+            true => ask(client, &prepared(client, sql, params).await?, params).await,
+            false => client.query_typed(sql, params).await,
         }
     }
 
@@ -122,22 +124,8 @@ impl Db {
     }
 }
 
-/// Asks with a statement that the connection keeps.
-async fn ask_prepared(
-    client: &Object,
-    sql: &str,
-    params: &[Param<'_>],
-) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
-    let statement = prepared(client, sql, params).await?;
-    ask(client, &statement, params).await
-}
-
 /// The rows of a prepared statement.
-pub(crate) async fn ask(
-    client: &Client,
-    statement: &Statement,
-    params: &[Param<'_>],
-) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+pub(crate) async fn ask(client: &Client, statement: &Statement, params: &[Param<'_>]) -> Asked {
     let values = params.iter().map(|(value, _)| Unlogged(*value));
     client.query_raw(statement, values).await?.try_collect().await
 }
