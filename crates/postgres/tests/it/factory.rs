@@ -19,10 +19,12 @@ pub(crate) fn fresh_name(kind: &str) -> String {
     format!("{kind}_{:032x}", OsEntropy.next_u128())
 }
 
-/// A store in a schema of its own. Encryption has tests of its own. Behind a PgBouncer it does not listen.
+/// A store in a schema of its own. Encryption has tests of its own. Behind a PgBouncer it neither listens nor
+/// prepares statements, which old ones lose.
 pub(crate) fn fresh_config() -> ProviderConfig {
     let is_pooled = std::env::var_os("OUTLAST_TEST_POSTGRES_POOLED").is_some();
-    ProviderConfig::url(url_with("sslmode=disable")).schema(fresh_name("t")).listen(!is_pooled)
+    let config = ProviderConfig::url(url_with("sslmode=disable")).schema(fresh_name("t"));
+    config.listen(!is_pooled).prepare(!is_pooled)
 }
 
 /// A connection of our own, to look and to meddle.
