@@ -306,7 +306,7 @@ pub trait Provider: Any + Send + Sync {
 
     /// Watches an instance, from this call on: the future resolves after the next commit through this very store object
     /// that meets the interest, once that commit is durable. It may also resolve without a reason, so the caller looks
-    /// again. To miss nothing: watch first, then read, then wait.
+    /// again, unless it was told how the instance has ended. To miss nothing: watch first, then read, then wait.
     ///
     /// Commits that go another way, of another process or another object on the same data, need not be noticed, so a
     /// caller looks now and then all the same. `None`, the default, says that it has to poll.
