@@ -105,11 +105,43 @@ fn leases_that_are_over_are_offered_with_what_is_known_of_their_instances() {
 #[test]
 fn only_a_lease_can_be_over() {
     let db = with(
-        "INSERT INTO worker_queue (id, work_item, visible_at, lock_token, locked_until, instance_id, execution_id, activity_id)
-         VALUES (1, '', 1, x'01', 100, 'i', 1, 1), (2, '', 1, x'01', 101, 'i', 1, 2), (3, '', 1, NULL, 50, 'i', 1, 3);",
+        "INSERT INTO sessions (session_id, worker_id, locked_until, last_activity_at)
+         VALUES ('theirs', 'other', 101, 1), ('free', 'other', 100, 1), ('mine', 'me', 101, 1);
+         INSERT INTO worker_queue
+             (id, work_item, visible_at, lock_token, locked_until, instance_id, execution_id, activity_id, session_id)
+         VALUES (1, '', 1, x'01', 100, 'i', 1, 1, NULL), (2, '', 1, x'01', 101, 'i', 1, 2, NULL),
+                (3, '', 1, NULL, 50, 'i', 1, 3, NULL), (4, '', 100, x'01', 99, 'i', 1, 4, NULL),
+                (5, '', 101, x'01', 99, 'i', 1, 5, NULL), (6, '', 1, x'01', 99, 'i', 1, 6, 'theirs'),
+                (7, '', 1, x'01', 99, 'i', 1, 7, 'free'), (8, '', 1, x'01', 99, 'i', 1, 8, 'mine'),
+                (9, '', 1, x'01', 99, 'i', 1, 9, 'nobody''s');",
     );
-    let found = db.all(sql::EXPIRED_WORK, (100, None::<&str>), |row| row.get::<_, i64>(0));
-    assert_eq!(found.unwrap(), [1]);
+    let over = |owner: Option<&str>| {
+        let mut over = db.all(sql::EXPIRED_WORK, (100, owner), |row| row.get::<_, i64>(0)).unwrap();
+        over.sort_unstable();
+        over
+    };
+    assert_eq!(over(None), [1, 4], "who has no session gets none");
+    assert_eq!(over(Some("me")), [1, 4, 7, 8, 9]);
+}
+
+#[test]
+fn a_file_is_known_by_what_others_made_first() {
+    let first = |made: &str| {
+        let conn = rusqlite::Connection::open_in_memory().unwrap();
+        conn.execute_batch(made).unwrap();
+        let name = conn.query_row(sql::FIRST_SCHEMA_NAME, [], |row| row.get::<_, String>(0));
+        rusqlite::OptionalExtension::optional(name).unwrap()
+    };
+    assert_eq!(first(""), None);
+    // A table of SQLite stays when all others are gone.
+    assert_eq!(first("CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT); DROP TABLE t"), None);
+    assert_eq!(first("CREATE TABLE b (x); CREATE TABLE a (x)").as_deref(), Some("b"));
+    assert_eq!(first("CREATE TABLE b (x); CREATE TABLE instances (x)").as_deref(), Some("instances"));
+    assert_eq!(
+        first("CREATE TABLE b (x); CREATE TABLE _sqlx_migrations (x)").as_deref(),
+        Some("_sqlx_migrations")
+    );
+    assert_eq!(first("CREATE TABLE sqlite (x)").as_deref(), Some("sqlite"));
 }
 
 #[test]
