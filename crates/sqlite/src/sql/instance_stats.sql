@@ -1,4 +1,4 @@
-SELECT count(h.event_id), ifnull(sum(octet_length(h.event_data)), 0), min(h.event_id)
+SELECT count(h.event_id), ifnull(sum(octet_length(h.event_data)), 0)
 FROM instances AS i
 LEFT JOIN history AS h ON h.instance_id = i.instance_id AND h.execution_id = i.current_execution_id
 WHERE i.instance_id = ?1
