@@ -4,6 +4,11 @@
 const EQUIVALENT: &[(&str, &str, &str)] = &[
     ("abandon_messages", "replace instance_id = ?1 with true", FENCED),
     ("delete_tagged_messages", "replace instance_id = ?1 with true", FENCED),
+    (
+        "queue_depths",
+        "replace q.lock_token IS NULL with false",
+        "no lease has the token of a message without one; knowing that spares the look for it",
+    ),
     ("renew_messages", "replace instance_id = ?1 with true", FENCED),
     (
         "renew_messages",

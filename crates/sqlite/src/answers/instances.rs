@@ -1,0 +1,104 @@
+//! Instances and their executions.
+
+use super::{answer, with};
+use crate::delete::candidates_after;
+use crate::sql;
+use outlast_provider::InstanceFilter;
+
+#[test]
+fn bulk_work_is_offered_what_the_filter_wants_and_nothing_else() {
+    let db = with(
+        "INSERT INTO instances (instance_id, orchestration_name, current_execution_id, parent_instance_id, created_at, updated_at)
+         VALUES ('completed', 'O', 2, NULL, 1, 1), ('failed', 'O', 1, NULL, 1, 1), ('running', 'O', 1, NULL, 1, 1),
+                ('child', 'O', 1, 'completed', 1, 1);
+         INSERT INTO executions (instance_id, execution_id, status, started_at, completed_at, updated_at)
+         VALUES ('completed', 1, 'ContinuedAsNew', 1, 10, 1), ('completed', 2, 'Completed', 1, 20, 1),
+                ('failed', 1, 'Failed', 1, 20, 1), ('running', 1, 'Running', 1, NULL, 1),
+                ('child', 1, 'Completed', 1, 20, 1);",
+    );
+    let all = ["completed", "failed", "running", "child"];
+    let offered = |after, completed_before, finished_roots, limit| {
+        let ids = Some(all.map(String::from).to_vec());
+        let [named, unnamed] = [ids, None].map(|instance_ids| {
+            let filter = InstanceFilter { instance_ids, completed_before, limit: None };
+            let offered = candidates_after(&db, after, &filter, finished_roots, limit).unwrap();
+            offered.into_iter().map(|(_, id)| id).collect::<Vec<_>>()
+        });
+        assert_eq!(named, unnamed, "by their ids, or in their order");
+        named
+    };
+    assert_eq!(offered(0, None, false, 9), all);
+    assert_eq!(offered(0, None, true, 9), ["completed", "failed"]);
+    assert_eq!(offered(1, None, true, 9), ["failed"]);
+    assert_eq!(offered(0, None, true, 1), ["completed"]);
+    // The end of the current execution counts, and it must lie before.
+    assert_eq!(offered(0, Some(20), true, 9), [""; 0]);
+    assert_eq!(offered(0, Some(20), false, 9), [""; 0]);
+    assert_eq!(offered(0, Some(21), true, 9), ["completed", "failed"]);
+    assert_eq!(offered(0, Some(21), false, 9), ["completed", "failed", "child"]);
+}
+
+/// Two that went on to a second execution, one that is in its first, and one without executions.
+const INSTANCES: &str = "
+    INSERT INTO instances (instance_id, orchestration_name, current_execution_id, created_at, updated_at)
+    VALUES ('ended', 'O', 2, 1, 5), ('running', 'O', 2, 1, 15), ('first', 'O', 1, 1, 5), ('new', 'O', 1, 1, 5);
+    INSERT INTO executions (instance_id, execution_id, status, started_at, updated_at)
+    VALUES ('ended', 1, 'Running', 1, 9), ('ended', 2, 'Completed', 1, 7),
+           ('running', 1, 'Completed', 1, 9), ('running', 2, 'Running', 1, 14), ('first', 1, 'Running', 1, 20);";
+
+#[test]
+fn an_instance_is_what_its_current_execution_is() {
+    let db = with(INSTANCES);
+    let running = |instance: &str| answer(&db, sql::IS_RUNNING, [instance], &[0]).len();
+    assert_eq!(["ended", "running", "first", "new", "nobody"].map(running), [0, 1, 1, 0, 0]);
+    let listed = |before: i64, status: Option<&str>, limit| {
+        answer(&db, sql::LIST_INSTANCE_IDS, (before, status, limit), &[0, 1])
+    };
+    assert_eq!(listed(i64::MAX, None, 9), ["4 new", "3 first", "2 running", "1 ended"]);
+    assert_eq!(listed(3, None, 9), ["2 running", "1 ended"]);
+    assert_eq!(listed(i64::MAX, Some("Running"), 9), ["3 first", "2 running"]);
+    assert_eq!(listed(3, Some("Running"), 9), ["2 running"]);
+    assert_eq!(listed(i64::MAX, Some("Completed"), 9), ["1 ended"]);
+    assert_eq!(listed(i64::MAX, None, 1), ["4 new"]);
+}
+
+#[test]
+fn an_instance_keeps_the_latest_of_its_own_times() {
+    let db = with(INSTANCES);
+    let kept = |instance: &str| {
+        assert_eq!(db.run(sql::PRUNE_UPDATED_AT, [instance]).unwrap(), 1);
+        let all = "SELECT updated_at FROM instances ORDER BY rowid";
+        answer(&db, all, [], &[0]).join(" ")
+    };
+    assert_eq!(kept("ended"), "9 15 5 5", "of an execution before");
+    assert_eq!(kept("running"), "9 15 5 5", "its own");
+    assert_eq!(kept("first"), "9 15 20 5", "of its execution");
+    assert_eq!(kept("new"), "9 15 20 5", "its own, the only one");
+}
+
+#[test]
+fn an_execution_is_only_raised() {
+    let db = with(INSTANCES);
+    let raised = |to: i64| {
+        let changed = db.run(sql::RAISE_EXECUTION, ("ended", to, 50)).unwrap();
+        let all = "SELECT current_execution_id, updated_at FROM instances ORDER BY rowid";
+        (changed, answer(&db, all, [], &[0, 1]).join(", "))
+    };
+    assert_eq!(raised(1), (0, "2 5, 2 15, 1 5, 1 5".to_string()));
+    assert_eq!(raised(2), (0, "2 5, 2 15, 1 5, 1 5".to_string()));
+    assert_eq!(raised(3), (1, "3 50, 2 15, 1 5, 1 5".to_string()));
+}
+
+#[test]
+fn an_id_is_taken_by_whatever_a_first_execution_would_meet() {
+    let db = with(
+        "INSERT INTO instances (instance_id, orchestration_name, current_execution_id, created_at, updated_at)
+         VALUES ('row', 'O', 1, 1, 1);
+         INSERT INTO executions (instance_id, execution_id, started_at, updated_at) VALUES ('execution', 2, 1, 1);
+         INSERT INTO history (instance_id, execution_id, event_id, event_type, event_data)
+         VALUES ('history', 1, 1, '', ''), ('later history', 2, 1, '', '');",
+    );
+    let taken = |instance: &str| answer(&db, sql::IS_TAKEN, [instance], &[0]).concat();
+    assert_eq!(["row", "execution", "history"].map(taken), ["1"; 3]);
+    assert_eq!(["later history", "nobody"].map(taken), ["0"; 2]);
+}

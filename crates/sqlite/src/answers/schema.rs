@@ -1,0 +1,24 @@
+//! Whose file it is.
+
+use crate::plans::db;
+use crate::sql;
+
+#[test]
+fn a_file_is_known_by_what_others_made_first() {
+    let first = |made: &str| {
+        let mut db = db();
+        db.conn = rusqlite::Connection::open_in_memory().unwrap();
+        db.conn.execute_batch(made).unwrap();
+        db.one(sql::FIRST_SCHEMA_NAME, [], |row| row.get::<_, String>(0)).unwrap()
+    };
+    assert_eq!(first(""), None);
+    // A table of SQLite stays when all others are gone.
+    assert_eq!(first("CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT); DROP TABLE t"), None);
+    assert_eq!(first("CREATE TABLE b (x); CREATE TABLE a (x)").as_deref(), Some("b"));
+    assert_eq!(first("CREATE TABLE b (x); CREATE TABLE instances (x)").as_deref(), Some("instances"));
+    assert_eq!(
+        first("CREATE TABLE b (x); CREATE TABLE _sqlx_migrations (x)").as_deref(),
+        Some("_sqlx_migrations")
+    );
+    assert_eq!(first("CREATE TABLE sqlite (x)").as_deref(), Some("sqlite"));
+}

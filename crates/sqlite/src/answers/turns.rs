@@ -1,0 +1,74 @@
+//! Turns: those that are offered, and those that may go on by themselves.
+
+use super::{answer, with};
+use crate::sql;
+
+/// Messages and leases at time 100: free ones, and those whose lease ends then.
+const TURNS: &str = "
+    INSERT INTO instances (instance_id, orchestration_name, current_execution_id, created_at, updated_at)
+    VALUES ('known', 'O', 1, 1, 1), ('over', 'O', 1, 1, 1);
+    INSERT INTO executions (instance_id, execution_id, started_at, updated_at)
+    VALUES ('known', 1, 1, 1), ('over', 1, 1, 1);
+    INSERT INTO history (instance_id, execution_id, event_id, event_type, event_data)
+    VALUES ('known', 1, 1, '', ''), ('rowless', 1, 1, '', ''), ('over and rowless', 1, 1, '', '');
+    INSERT INTO kv_delta (instance_id, key) VALUES ('known', 'k'), ('over and rowless', 'k');
+    INSERT INTO instance_locks (instance_id, lock_token, locked_until, locked_at)
+    VALUES ('leased', x'01', 101, 1), ('over', x'02', 100, 1), ('over and rowless', x'03', 99, 1), ('over and new', x'04', 99, 1);
+    INSERT INTO orchestrator_queue (id, instance_id, work_item, visible_at, available_at, lock_token)
+    VALUES (1, 'known', '', 50, 50, NULL), (2, 'rowless', '', 40, 40, NULL), (3, 'rowless', '', 60, 60, NULL),
+           (4, 'leased', '', 10, 10, NULL), (5, 'leased', '', 10, 10, x'01'),
+           (6, 'over', '', 30, 30, NULL), (7, 'over', '', 20, 20, x'02'), (8, 'over', '', 15, 15, x'02'),
+           (9, 'over and rowless', '', 25, 25, x'03'), (10, 'over and new', '', 26, 26, x'04'),
+           (11, 'late', '', 101, 101, NULL), (12, 'due', '', 100, 100, NULL);";
+
+#[test]
+fn free_messages_are_offered_with_what_is_known_of_their_instances() {
+    // Instance, place in line, message; how many there are, a history without a row, changed keys.
+    let offered = answer(&with(TURNS), sql::CANDIDATE_TURNS, [100], &[0, 1, 2, 14, 15, 16]);
+    let expected = [
+        "over 30 6 3 0 0",
+        "rowless 40 2 2 1 0",
+        "known 50 1 1 0 1",
+        "rowless 60 3 2 1 0",
+        "due 100 12 1 0 0",
+    ];
+    assert_eq!(offered, expected);
+}
+
+#[test]
+fn leases_that_are_over_are_offered_with_what_is_known_of_their_instances() {
+    let offered = answer(&with(TURNS), sql::EXPIRED_TURNS, [100], &[0, 1, 2, 14, 15, 16]);
+    let expected = ["over 15 8 3 0 0", "over and rowless 25 9 1 1 1", "over and new 26 10 1 0 0"];
+    assert_eq!(offered, expected);
+}
+
+#[test]
+fn an_execution_goes_on_by_itself_while_nothing_else_happens_to_its_instance() {
+    let db = with(
+        "INSERT INTO instances (instance_id, orchestration_name, current_execution_id, created_at, updated_at)
+         SELECT value, 'O', 2, 1, 1
+         FROM json_each('[\"quiet\", \"changed\", \"leased\", \"due\", \"later\", \"ended\", \"raised\"]');
+         INSERT INTO executions (instance_id, execution_id, status, last_event_id, started_at, updated_at)
+         SELECT instance_id, 2, iif(instance_id = 'ended', 'Completed', 'Running'), 5, 1, 1 FROM instances;
+         INSERT INTO executions (instance_id, execution_id, last_event_id, started_at, updated_at)
+         SELECT instance_id, 1, 5, 1, 1 FROM instances;
+         UPDATE instances SET current_execution_id = 3 WHERE instance_id = 'raised';
+         INSERT INTO kv_delta (instance_id, key) VALUES ('changed', 'k');
+         INSERT INTO instance_locks (instance_id, lock_token, locked_until, locked_at) VALUES ('leased', x'01', 1, 1);
+         INSERT INTO orchestrator_queue (instance_id, work_item, visible_at, available_at)
+         VALUES ('due', '', 100, 1), ('later', '', 101, 1);",
+    );
+    // The answer is whether it changed keys.
+    let undisturbed = |instance: &str, execution, last| {
+        answer(&db, sql::UNDISTURBED, (instance, execution, last, 100), &[0])
+    };
+    assert_eq!(undisturbed("quiet", 2, 5), ["0"]);
+    assert_eq!(undisturbed("later", 2, 5), ["0"]);
+    assert_eq!(undisturbed("changed", 2, 5), ["1"]);
+    for disturbed in ["leased", "due", "ended", "raised", "nobody"] {
+        assert_eq!(undisturbed(disturbed, 2, 5), [""; 0], "{disturbed}");
+    }
+    for (execution, last) in [(1, 5), (2, 4), (2, 6)] {
+        assert_eq!(undisturbed("quiet", execution, last), [""; 0], "{execution} {last}");
+    }
+}
