@@ -13,6 +13,8 @@ const HISTORIES: &str = "
     INSERT INTO history (instance_id, execution_id, event_id, event_type, event_data)
     SELECT other.column1, other.column2, id.value, 'OrchestrationCompleted', 'another''s'
     FROM (VALUES ('i', 1), ('i', 3), ('another', 2)) AS other, json_each('[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]') AS id;
+    INSERT INTO instances (instance_id, orchestration_name, current_execution_id, created_at, updated_at)
+    VALUES ('i', 'O', 2, 1, 1), ('another', 'O', 2, 1, 1), ('new', 'O', 1, 1, 1);
     INSERT INTO executions (instance_id, execution_id, status, started_at, updated_at, last_event_id)
     VALUES ('i', 1, 'ContinuedAsNew', 1, 1, 6), ('i', 2, 'Failed', 1, 1, 6), ('another', 2, 'Failed', 1, 1, 6);";
 
@@ -37,6 +39,8 @@ fn a_history_is_measured_without_its_neighbours() {
     let key = |execution: i64| ("i", execution);
     assert_eq!(answer(&db, sql::HISTORY_SIZE, key(2), &[0, 1]), ["8 53"]);
     assert_eq!(answer(&db, sql::HISTORY_SIZE, key(4), &[0, 1]), ["0 0"]);
+    let stats = |instance: &str| answer(&db, sql::INSTANCE_STATS, [instance], &[0, 1]);
+    assert_eq!(["i", "new", "nobody"].map(stats), [vec!["8 53"], vec!["0 0"], vec![]]);
     assert_eq!(answer(&db, sql::LAST_EVENT, key(2), &[0]), ["9"]);
     assert_eq!(answer(&db, sql::LAST_EVENT, key(4), &[0]), ["-"]);
 }
