@@ -1,13 +1,17 @@
 -- What a batch does, one function per kind of request, each for any number of members. Plans are kept by the server, so that
--- no statement has to be prepared by the client. The settings hold the plans to the indexes: a plan that was made when a table
--- was empty is kept when it is not.
+-- no statement has to be prepared by the client.
+--
+-- A plan that was made when a table was known to be empty is kept when it is not, and it would read all of a table for a few
+-- rows. So every statement leaves one way only: seq scans are off; rows are looked up by a list of keys (= ANY), one by one in a
+-- LATERAL with a LIMIT, or in a subquery with an OFFSET, which is not made a join. A member of a batch is found by its secret,
+-- which no two leases share.
 --
 -- The number in a name is the version of the function. A released one is never changed: two releases share one database while
 -- one replaces the other.
 
 -- The time of the store.
 CREATE FUNCTION {schema}.now_ms() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
-AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+AS $$ SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint $$;
 
 -- Whether a text can be a message or an activity. One that cannot be counts for nothing until it is set aside.
 CREATE FUNCTION {schema}.is_item_1(p_text text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -50,9 +54,9 @@ BEGIN
     IF 1 = ANY (p_kind) OR 2 = ANY (p_kind) THEN
         WITH done AS (
             DELETE FROM {schema}.worker_queue AS q
-            USING unnest(p_member, p_kind, p_work_id, p_secret) AS m (member, kind, id, secret)
-            WHERE m.kind > 0 AND q.id = m.id AND q.lock_token = m.secret AND q.locked_until > {schema}.now_ms()
-            RETURNING m.member, q.session_id
+            WHERE q.id = ANY (p_work_id) AND q.id = p_work_id[array_position(p_secret, q.lock_token)]
+                AND q.locked_until > {schema}.now_ms()
+            RETURNING array_position(p_secret, q.lock_token) AS member, q.session_id
         )
         SELECT array_agg(d.member), array_agg(d.session_id) FILTER (WHERE d.session_id IS NOT NULL)
         INTO v_members, v_sessions FROM done AS d;
@@ -61,31 +65,33 @@ BEGIN
             UPDATE {schema}.sessions AS s SET last_activity_at = v_now
             FROM (SELECT l.session_id FROM {schema}.sessions AS l
                   WHERE l.session_id = ANY (v_sessions) ORDER BY l.session_id FOR UPDATE) AS l
-            WHERE s.session_id = l.session_id AND s.locked_until > v_now;
+            WHERE s.session_id = ANY (v_sessions) AND s.session_id = l.session_id AND s.locked_until > v_now;
         END IF;
     END IF;
     -- Turns that were run ahead: taken if nothing else happens to the instance. The lock keeps fetches of it out, which lock
     -- the same row after they have taken their lease; what follows sees theirs.
     IF 2 = ANY (p_kind) THEN
-        PERFORM 1 FROM {schema}.executions AS e
-        JOIN unnest(p_member, p_kind, p_instance, p_execution) AS m (member, kind, instance_id, execution_id)
-            ON m.kind = 2 AND e.instance_id = m.instance_id AND e.execution_id = m.execution_id
-        WHERE v_passed[m.member]
-        ORDER BY e.instance_id FOR UPDATE OF e;
+        PERFORM 1 FROM (
+            SELECT m.instance_id, m.execution_id
+            FROM unnest(p_member, p_kind, p_instance, p_execution) AS m (member, kind, instance_id, execution_id)
+            WHERE m.kind = 2 AND v_passed[m.member] ORDER BY m.instance_id COLLATE "C"
+        ) AS m
+        CROSS JOIN LATERAL (SELECT 1 FROM {schema}.executions AS e
+                            WHERE e.instance_id = m.instance_id AND e.execution_id = m.execution_id LIMIT 1 FOR UPDATE) AS e;
         v_now := {schema}.now_ms();
         SELECT array_agg(u.member) INTO v_members FROM (
             SELECT DISTINCT ON (m.instance_id) m.member
             FROM unnest(p_member, p_kind, p_instance, p_execution, p_after, p_ran_at)
                 AS m (member, kind, instance_id, execution_id, after, ran_at)
-            JOIN {schema}.instances AS i
-                ON i.instance_id = m.instance_id AND i.current_execution_id = m.execution_id
-            JOIN {schema}.executions AS e ON e.instance_id = m.instance_id AND e.execution_id = m.execution_id
-            WHERE m.kind = 2 AND v_passed[m.member]
-                AND e.status = 'Running' AND e.last_event_id = m.after
-                AND m.ran_at BETWEEN v_now - 60000 AND v_now
-                AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = m.instance_id)
+            CROSS JOIN LATERAL (SELECT 1 FROM {schema}.instances AS i
+                                WHERE i.instance_id = m.instance_id AND i.current_execution_id = m.execution_id LIMIT 1) AS i
+            CROSS JOIN LATERAL (SELECT 1 FROM {schema}.executions AS e
+                                WHERE e.instance_id = m.instance_id AND e.execution_id = m.execution_id
+                                    AND e.status = 'Running' AND e.last_event_id = m.after LIMIT 1) AS e
+            WHERE m.kind = 2 AND v_passed[m.member] AND m.ran_at BETWEEN v_now - 60000 AND v_now
+                AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = m.instance_id OFFSET 0)
                 AND NOT EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
-                                WHERE q.instance_id = m.instance_id AND q.visible_at <= v_now)
+                                WHERE q.instance_id = m.instance_id AND q.visible_at <= v_now OFFSET 0)
             ORDER BY m.instance_id, m.member
         ) AS u;
         FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP v_turn[v_one] := true; END LOOP;
@@ -94,28 +100,25 @@ BEGIN
     IF 0 = ANY (p_kind) THEN
         WITH freed AS (
             DELETE FROM {schema}.instance_locks AS l
-            USING unnest(p_member, p_kind, p_instance, p_secret) AS m (member, kind, instance_id, secret)
-            WHERE m.kind = 0 AND l.instance_id = m.instance_id AND l.lock_token = m.secret
+            WHERE l.instance_id = ANY (p_instance) AND l.instance_id = p_instance[array_position(p_secret, l.lock_token)]
                 AND l.locked_until > {schema}.now_ms()
-            RETURNING m.member
+            RETURNING array_position(p_secret, l.lock_token) AS member, l.instance_id
         )
-        SELECT array_agg(f.member) INTO v_members FROM freed AS f;
+        SELECT array_agg(f.member), array_agg(f.instance_id) INTO v_members, v_names FROM freed AS f;
+        v_wanted := 0;
         FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP
             v_passed[v_one] := true;
             v_turn[v_one] := true;
+            v_wanted := v_wanted + (p_messages[v_one] > 0)::integer;
         END LOOP;
         WITH consumed AS (
             DELETE FROM {schema}.orchestrator_queue AS q
-            USING unnest(p_member, p_kind, p_instance, p_secret) AS m (member, kind, instance_id, secret)
-            WHERE m.kind = 0 AND v_turn[m.member] AND q.instance_id = m.instance_id AND q.lock_token = m.secret
-            RETURNING m.member
+            WHERE q.instance_id = ANY (v_names) AND q.instance_id = p_instance[array_position(p_secret, q.lock_token)]
+            RETURNING array_position(p_secret, q.lock_token) AS member
         )
-        SELECT count(*) INTO v_count FROM (
-            SELECT m.member FROM unnest(p_member, p_kind, p_messages) AS m (member, kind, messages)
-            LEFT JOIN consumed AS c ON c.member = m.member
-            WHERE m.kind = 0 AND v_turn[m.member]
-            GROUP BY m.member, m.messages HAVING count(c.member) <> m.messages
-        ) AS wrong;
+        SELECT v_wanted - count(*) INTO v_count FROM (
+            SELECT c.member FROM consumed AS c GROUP BY c.member HAVING count(*) = p_messages[c.member]
+        ) AS right_ones;
         IF v_count <> 0 THEN
             RAISE EXCEPTION 'consuming messages: % turns have others than they fetched', v_count USING ERRCODE = 'OL001';
         END IF;
@@ -138,7 +141,8 @@ BEGIN
         IF true = ANY (p_raises) THEN
             UPDATE {schema}.instances AS i SET current_execution_id = m.execution_id, updated_at = v_now
             FROM unnest(p_member, p_instance, p_execution, p_raises) AS m (member, instance_id, execution_id, raises)
-            WHERE v_turn[m.member] AND m.raises AND i.instance_id = m.instance_id AND i.current_execution_id < m.execution_id;
+            WHERE v_turn[m.member] AND m.raises AND i.instance_id = ANY (p_instance) AND i.instance_id = m.instance_id
+                AND i.current_execution_id < m.execution_id;
             GET DIAGNOSTICS v_count = ROW_COUNT;
             SELECT count(*) - v_count INTO v_count FROM unnest(p_member, p_raises) AS m (member, raises)
             WHERE v_turn[m.member] AND m.raises;
@@ -159,7 +163,8 @@ BEGIN
                 pinned_key = coalesce(m.pin_key, e.pinned_key)
             FROM unnest(p_member, p_instance, p_execution, p_status, p_output, p_ended, p_last_event, p_terminal, p_pin, p_pin_key)
                 AS m (member, instance_id, execution_id, status, output, ended, last_event, terminal, pin, pin_key)
-            WHERE v_turn[m.member] AND e.instance_id = m.instance_id AND e.execution_id = m.execution_id
+            WHERE v_turn[m.member] AND e.instance_id = ANY (p_instance)
+                AND e.instance_id = m.instance_id AND e.execution_id = m.execution_id
             RETURNING m.member
         )
         SELECT coalesce(array_agg(c.member), '{}') INTO v_members FROM changed AS c;
@@ -186,7 +191,7 @@ BEGIN
             UPDATE {schema}.instances AS i
             SET custom_status = m.custom_status, custom_status_version = i.custom_status_version + 1
             FROM unnest(p_member, p_instance, p_sets_status, p_custom_status) AS m (member, instance_id, sets, custom_status)
-            WHERE v_turn[m.member] AND m.sets AND i.instance_id = m.instance_id;
+            WHERE v_turn[m.member] AND m.sets AND i.instance_id = ANY (p_instance) AND i.instance_id = m.instance_id;
         END IF;
         IF true = ANY (p_clears) THEN
             SELECT array_agg(m.instance_id) INTO v_names
@@ -208,7 +213,7 @@ BEGIN
             SELECT array_agg(m.instance_id) INTO v_names
             FROM unnest(p_member, p_instance, p_ended) AS m (member, instance_id, ended)
             WHERE v_turn[m.member] AND m.ended
-                AND EXISTS (SELECT 1 FROM {schema}.kv_delta AS d WHERE d.instance_id = m.instance_id);
+                AND EXISTS (SELECT 1 FROM {schema}.kv_delta AS d WHERE d.instance_id = m.instance_id OFFSET 0);
             IF v_names IS NOT NULL THEN
                 INSERT INTO {schema}.kv_store (instance_id, key, value, last_updated_at_ms)
                 SELECT d.instance_id, d.key, d.value, d.last_updated_at_ms FROM {schema}.kv_delta AS d
@@ -216,7 +221,8 @@ BEGIN
                 ON CONFLICT (instance_id, key) DO UPDATE
                 SET value = excluded.value, last_updated_at_ms = excluded.last_updated_at_ms;
                 DELETE FROM {schema}.kv_store AS s USING {schema}.kv_delta AS d
-                WHERE d.instance_id = ANY (v_names) AND d.value IS NULL AND s.instance_id = d.instance_id AND s.key = d.key;
+                WHERE s.instance_id = ANY (v_names) AND d.instance_id = ANY (v_names) AND d.value IS NULL
+                    AND s.instance_id = d.instance_id AND s.key = d.key;
                 DELETE FROM {schema}.kv_delta AS d WHERE d.instance_id = ANY (v_names);
             END IF;
         END IF;
@@ -230,8 +236,8 @@ BEGIN
         IF cardinality(c_member) > 0 THEN
             DELETE FROM {schema}.worker_queue AS q
             USING unnest(c_member, c_instance, c_execution, c_activity) AS c (member, instance_id, execution_id, activity_id)
-            WHERE v_turn[c.member] AND q.instance_id = c.instance_id AND q.execution_id = c.execution_id
-                AND q.activity_id = c.activity_id;
+            WHERE v_turn[c.member] AND q.instance_id = ANY (c_instance) AND q.instance_id = c.instance_id
+                AND q.execution_id = c.execution_id AND q.activity_id = c.activity_id;
         END IF;
         IF cardinality(m_member) > 0 THEN
             INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
@@ -254,7 +260,7 @@ BEGIN
     RETURN QUERY SELECT m.member,
         CASE WHEN NOT v_passed[m.member] THEN 0 WHEN m.kind = 2 AND NOT v_turn[m.member] THEN 2 ELSE 1 END, v_now,
         EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
-                WHERE q.instance_id = m.instance_id AND q.visible_at <= v_now)
+                WHERE q.instance_id = m.instance_id AND q.visible_at <= v_now OFFSET 0)
     FROM unnest(p_member, p_kind, p_instance) AS m (member, kind, instance_id);
 END $$;
 
@@ -402,7 +408,7 @@ BEGIN
             ON CONFLICT (instance_id, key) DO UPDATE
             SET value = excluded.value, last_updated_at_ms = excluded.last_updated_at_ms;
             DELETE FROM {schema}.kv_store AS s USING {schema}.kv_delta AS d
-            WHERE d.instance_id = v_instance AND d.value IS NULL AND s.instance_id = d.instance_id AND s.key = d.key;
+            WHERE s.instance_id = v_instance AND d.instance_id = v_instance AND d.value IS NULL AND s.key = d.key;
             DELETE FROM {schema}.kv_delta AS d WHERE d.instance_id = v_instance;
         END IF;
         IF cardinality(w_item) = 1 THEN
@@ -418,7 +424,8 @@ BEGIN
         IF cardinality(c_activity) > 0 THEN
             DELETE FROM {schema}.worker_queue AS q
             USING unnest(c_instance, c_execution, c_activity) AS c (instance_id, execution_id, activity_id)
-            WHERE q.instance_id = c.instance_id AND q.execution_id = c.execution_id AND q.activity_id = c.activity_id;
+            WHERE q.instance_id = ANY (c_instance) AND q.instance_id = c.instance_id AND q.execution_id = c.execution_id
+                AND q.activity_id = c.activity_id;
         END IF;
         IF cardinality(m_item) > 0 THEN
             INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
@@ -505,8 +512,7 @@ BEGIN
             LEFT JOIN LATERAL (SELECT e.pinned_key FROM {schema}.executions AS e
                                WHERE e.instance_id = q.instance_id AND e.execution_id = i.current_execution_id LIMIT 1) AS e ON true
             WHERE q.lock_token IS NULL AND q.visible_at <= v_now
-                AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l
-                                WHERE l.instance_id = q.instance_id AND l.locked_until > v_now)
+                AND coalesce((SELECT l.locked_until FROM {schema}.instance_locks AS l WHERE l.instance_id = q.instance_id), 0) <= v_now
                 AND (p_lowest IS NULL OR e.pinned_key IS NULL OR EXISTS (
                     SELECT 1 FROM unnest(p_lowest, p_highest) AS r (lowest, highest)
                     WHERE e.pinned_key BETWEEN r.lowest AND r.highest))
@@ -540,7 +546,7 @@ BEGIN
         -- Waits for a turn that is being written ahead, see commit_1; what follows sees it.
         PERFORM 1 FROM {schema}.instances AS i
         JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-        WHERE i.instance_id = ANY (v_claimed) ORDER BY e.instance_id FOR SHARE OF e;
+        WHERE i.instance_id = ANY (v_claimed) AND e.instance_id = ANY (v_claimed) ORDER BY e.instance_id FOR SHARE OF e;
         v_now := {schema}.now_ms();
         -- A lease begins when it is taken, and somebody may have had to be waited for.
         IF v_now - v_begun > 50 THEN
@@ -551,7 +557,8 @@ BEGIN
         WITH covered AS (
             UPDATE {schema}.orchestrator_queue AS q SET lock_token = l.lock_token, attempt_count = q.attempt_count + 1
             FROM {schema}.instance_locks AS l
-            WHERE l.instance_id = ANY (v_claimed) AND q.instance_id = l.instance_id AND q.visible_at <= v_now
+            WHERE l.instance_id = ANY (v_claimed) AND q.instance_id = ANY (v_claimed) AND q.instance_id = l.instance_id
+                AND q.visible_at <= v_now
             RETURNING q.instance_id, l.lock_token, q.id, q.work_item, q.available_at, q.attempt_count
         ), batch AS (
             SELECT c.instance_id, c.lock_token,
@@ -563,14 +570,16 @@ BEGIN
         )
         SELECT b.lock_token, b.instance_id, i.orchestration_name, i.orchestration_version, i.current_execution_id,
                e.last_event_id, i.created_at, e.status IN ('Completed', 'Failed'),
-               i.instance_id IS NULL AND EXISTS (SELECT 1 FROM {schema}.history AS h WHERE h.instance_id = b.instance_id),
+               i.instance_id IS NULL AND EXISTS (
+                   SELECT 1 FROM {schema}.history AS h WHERE h.instance_id = b.instance_id OFFSET 0),
                CASE WHEN i.instance_id IS NULL THEN (
                    SELECT min(q.visible_at) FROM {schema}.orchestrator_queue AS q
                    WHERE q.instance_id = b.instance_id AND q.begins AND q.visible_at > v_now AND {schema}.is_item_1(q.work_item)) END,
                v_now, b.ids, b.items, b.available, b.attempts, NULL::bigint
         FROM batch AS b
-        LEFT JOIN {schema}.instances AS i ON i.instance_id = b.instance_id
-        LEFT JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+        LEFT JOIN {schema}.instances AS i ON i.instance_id = ANY (v_claimed) AND i.instance_id = b.instance_id
+        LEFT JOIN {schema}.executions AS e
+            ON e.instance_id = ANY (v_claimed) AND e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
         ORDER BY b.available[1], b.ids[1];
         GET DIAGNOSTICS v_count = ROW_COUNT;
         IF v_count < cardinality(v_claimed) THEN
@@ -578,7 +587,7 @@ BEGIN
             DELETE FROM {schema}.instance_locks AS l
             WHERE l.instance_id = ANY (v_claimed) AND NOT EXISTS (
                 SELECT 1 FROM {schema}.orchestrator_queue AS q
-                WHERE q.instance_id = l.instance_id AND q.lock_token = l.lock_token);
+                WHERE q.instance_id = l.instance_id AND q.lock_token = l.lock_token OFFSET 0);
         END IF;
     END IF;
 
@@ -611,7 +620,7 @@ BEGIN
     WITH gone AS (
         DELETE FROM {schema}.orchestrator_queue AS q
         USING unnest(p_ids, p_actions, p_reasons) WITH ORDINALITY AS m (id, action, reason, n)
-        WHERE m.action < 2 AND q.id = m.id AND q.lock_token = p_secret
+        WHERE m.action < 2 AND q.id = ANY (p_ids) AND q.id = m.id AND q.lock_token = p_secret
         RETURNING q.instance_id, q.work_item, q.attempt_count, m.action, m.reason, m.n
     ), dead AS (
         INSERT INTO {schema}.dead_letters (queue, instance_id, work_item, reason, attempt_count, dead_at)
@@ -621,7 +630,7 @@ BEGIN
         UPDATE {schema}.orchestrator_queue AS q
         SET lock_token = NULL, attempt_count = q.attempt_count - 1, visible_at = p_visible_at
         FROM unnest(p_ids, p_actions) AS m (id, action)
-        WHERE m.action = 2 AND q.id = m.id AND q.lock_token = p_secret
+        WHERE m.action = 2 AND q.id = ANY (p_ids) AND q.id = m.id AND q.lock_token = p_secret
         RETURNING 1
     )
     SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM back) INTO v_count;
@@ -683,7 +692,7 @@ BEGIN
             SELECT q.id, q.session_id, CASE WHEN s.locked_until > v_now THEN s.worker_id END AS holder,
                    q.session_id IS NOT NULL AND {schema}.is_item_1(q.work_item) AS claims
             FROM {schema}.worker_queue AS q
-            LEFT JOIN {schema}.sessions AS s ON s.session_id = q.session_id
+            LEFT JOIN LATERAL (SELECT s.* FROM {schema}.sessions AS s WHERE s.session_id = q.session_id LIMIT 1) AS s ON true
             WHERE (q.lock_token IS NULL OR q.locked_until <= v_now) AND q.visible_at <= v_now
                 AND (p_tags IS NULL OR coalesce('=' || q.tag, '') = ANY (p_tags))
                 AND (q.session_id IS NULL OR s.session_id IS NULL OR s.locked_until <= v_now OR s.worker_id = ANY (p_owners))
@@ -746,12 +755,14 @@ BEGIN
             UPDATE {schema}.worker_queue AS q
             SET lock_token = p_secrets[t.slot], locked_until = v_now + p_lock_ms, attempt_count = q.attempt_count + 1,
                 delayed = false
-            FROM unnest(v_ids, v_slots) AS t (id, slot) WHERE q.id = t.id
+            FROM unnest(v_ids, v_slots) AS t (id, slot) WHERE q.id = ANY (v_ids) AND q.id = t.id
             RETURNING t.slot, q.id, q.work_item, q.instance_id, q.session_id, q.attempt_count
         )
         SELECT l.slot, l.id, l.work_item, l.instance_id::text, l.session_id::text, l.attempt_count,
                i.orchestration_name, coalesce(i.orchestration_version, 'unknown'), v_now, NULL::bigint, p_secrets[l.slot], NULL::boolean
-        FROM leased AS l LEFT JOIN {schema}.instances AS i ON i.instance_id = l.instance_id
+        FROM leased AS l
+        LEFT JOIN LATERAL (SELECT i.orchestration_name, i.orchestration_version FROM {schema}.instances AS i
+                           WHERE i.instance_id = l.instance_id LIMIT 1) AS i ON true
         ORDER BY l.id;
     END IF;
     IF cardinality(v_ids) < v_wanted THEN
@@ -777,7 +788,7 @@ DECLARE
 BEGIN
     WITH gone AS (
         DELETE FROM {schema}.worker_queue AS q USING unnest(p_ids, p_secrets, p_reasons) AS m (id, secret, reason)
-        WHERE q.id = m.id AND q.lock_token = m.secret
+        WHERE q.id = ANY (p_ids) AND q.id = m.id AND q.lock_token = m.secret
         RETURNING q.id, q.instance_id, q.work_item, q.attempt_count, m.reason
     )
     INSERT INTO {schema}.dead_letters (queue, instance_id, work_item, reason, attempt_count, dead_at)
@@ -862,11 +873,11 @@ BEGIN
         FROM unnest(p_member, p_instance) AS m (member, instance_id)
     ) AS b
     WHERE b.n > 1
-        OR EXISTS (SELECT 1 FROM {schema}.instances AS i WHERE i.instance_id = b.instance_id)
-        OR EXISTS (SELECT 1 FROM {schema}.executions AS e WHERE e.instance_id = b.instance_id)
-        OR EXISTS (SELECT 1 FROM {schema}.history AS h WHERE h.instance_id = b.instance_id AND h.execution_id = 1)
+        OR EXISTS (SELECT 1 FROM {schema}.instances AS i WHERE i.instance_id = b.instance_id OFFSET 0)
+        OR EXISTS (SELECT 1 FROM {schema}.executions AS e WHERE e.instance_id = b.instance_id OFFSET 0)
+        OR EXISTS (SELECT 1 FROM {schema}.history AS h WHERE h.instance_id = b.instance_id AND h.execution_id = 1 OFFSET 0)
         OR EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
-                   WHERE q.instance_id = b.instance_id AND q.begins AND {schema}.is_item_1(q.work_item));
+                   WHERE q.instance_id = b.instance_id AND q.begins AND {schema}.is_item_1(q.work_item) OFFSET 0);
     FOREACH v_one IN ARRAY coalesce(v_found, '{}') LOOP v_taken[v_one] := true; END LOOP;
     v_now := {schema}.now_ms();
     INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
@@ -896,35 +907,39 @@ SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
     v_now      bigint;
-    v_members  integer[];
+    v_renewed  bytea[];
     v_sessions text[];
 BEGIN
     IF 0 = ANY (p_kind) THEN
-        RETURN QUERY UPDATE {schema}.instance_locks AS l
-        SET locked_until = greatest(l.locked_until, {schema}.now_ms() + m.extend)
-        FROM unnest(p_member, p_kind, p_instance, p_secret, p_extend) AS m (member, kind, instance_id, secret, extend)
-        WHERE m.kind = 0 AND l.instance_id = m.instance_id AND l.lock_token = m.secret AND l.locked_until > {schema}.now_ms()
-        RETURNING m.member;
+        WITH renewed AS (
+            UPDATE {schema}.instance_locks AS l
+            SET locked_until = greatest(l.locked_until, {schema}.now_ms() + p_extend[array_position(p_secret, l.lock_token)])
+            WHERE l.instance_id = ANY (p_instance) AND l.instance_id = p_instance[array_position(p_secret, l.lock_token)]
+                AND l.locked_until > {schema}.now_ms()
+            RETURNING l.lock_token
+        )
+        SELECT array_agg(r.lock_token) INTO v_renewed FROM renewed AS r;
     END IF;
     IF 1 = ANY (p_kind) THEN
         WITH renewed AS (
             UPDATE {schema}.worker_queue AS q
-            SET locked_until = greatest(q.locked_until, {schema}.now_ms() + m.extend)
-            FROM unnest(p_member, p_kind, p_work_id, p_secret, p_extend) AS m (member, kind, id, secret, extend)
-            WHERE m.kind = 1 AND q.id = m.id AND q.lock_token = m.secret AND q.locked_until > {schema}.now_ms()
-            RETURNING m.member, q.session_id
+            SET locked_until = greatest(q.locked_until, {schema}.now_ms() + p_extend[array_position(p_secret, q.lock_token)])
+            WHERE q.id = ANY (p_work_id) AND q.id = p_work_id[array_position(p_secret, q.lock_token)]
+                AND q.locked_until > {schema}.now_ms()
+            RETURNING q.lock_token, q.session_id
         )
-        SELECT array_agg(r.member), array_agg(r.session_id) FILTER (WHERE r.session_id IS NOT NULL)
-        INTO v_members, v_sessions FROM renewed AS r;
+        SELECT v_renewed || array_agg(r.lock_token), array_agg(r.session_id) FILTER (WHERE r.session_id IS NOT NULL)
+        INTO v_renewed, v_sessions FROM renewed AS r;
         IF v_sessions IS NOT NULL THEN
             v_now := {schema}.now_ms();
             UPDATE {schema}.sessions AS s SET last_activity_at = v_now
             FROM (SELECT l.session_id FROM {schema}.sessions AS l
                   WHERE l.session_id = ANY (v_sessions) ORDER BY l.session_id FOR UPDATE) AS l
-            WHERE s.session_id = l.session_id AND s.locked_until > v_now;
+            WHERE s.session_id = ANY (v_sessions) AND s.session_id = l.session_id AND s.locked_until > v_now;
         END IF;
-        RETURN QUERY SELECT a.member FROM unnest(v_members) AS a (member);
     END IF;
+    -- Whoever renews twice at once has renewed twice.
+    RETURN QUERY SELECT m.member FROM unnest(p_member, p_secret) AS m (member, secret) WHERE m.secret = ANY (v_renewed);
 END $$;
 
 -- Gives turns (kind 0) and activities (kind 1) back. A token whose lease is over but that nobody replaced is good for this.
@@ -942,9 +957,8 @@ BEGIN
     IF 0 = ANY (p_kind) THEN
         WITH freed AS (
             DELETE FROM {schema}.instance_locks AS l
-            USING unnest(p_member, p_kind, p_instance, p_secret) AS m (member, kind, instance_id, secret)
-            WHERE m.kind = 0 AND l.instance_id = m.instance_id AND l.lock_token = m.secret
-            RETURNING m.member
+            WHERE l.instance_id = ANY (p_instance) AND l.instance_id = p_instance[array_position(p_secret, l.lock_token)]
+            RETURNING array_position(p_secret, l.lock_token) AS member
         )
         SELECT array_agg(f.member) INTO v_members FROM freed AS f;
         v_now := {schema}.now_ms();
@@ -952,7 +966,8 @@ BEGIN
         SET lock_token = NULL, visible_at = coalesce(v_now + m.delay, q.visible_at),
             attempt_count = greatest(q.attempt_count - m.ignore::integer, 0)
         FROM unnest(p_member, p_instance, p_secret, p_delay, p_ignore) AS m (member, instance_id, secret, delay, ignore)
-        WHERE m.member = ANY (v_members) AND q.instance_id = m.instance_id AND q.lock_token = m.secret;
+        WHERE m.member = ANY (v_members) AND q.instance_id = ANY (p_instance) AND q.instance_id = m.instance_id
+            AND q.lock_token = m.secret;
         RETURN QUERY SELECT a.member FROM unnest(v_members) AS a (member);
     END IF;
     IF 1 = ANY (p_kind) THEN
@@ -961,7 +976,7 @@ BEGIN
         SET lock_token = NULL, locked_until = NULL, visible_at = v_now + coalesce(m.delay, 0),
             delayed = coalesce(m.delay, 0) > 0, attempt_count = greatest(q.attempt_count - m.ignore::integer, 0)
         FROM unnest(p_member, p_kind, p_work_id, p_secret, p_delay, p_ignore) AS m (member, kind, id, secret, delay, ignore)
-        WHERE m.kind = 1 AND q.id = m.id AND q.lock_token = m.secret
+        WHERE m.kind = 1 AND q.id = ANY (p_work_id) AND q.id = m.id AND q.lock_token = m.secret
         RETURNING m.member;
     END IF;
 END $$;
@@ -1003,7 +1018,8 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT n.* FROM {schema}.executions AS n WHERE n.instance_id = wanted.instance_id ORDER BY n.execution_id DESC LIMIT 1
     ) AS e
-    LEFT JOIN {schema}.instances AS i ON i.instance_id = e.instance_id;
+    LEFT JOIN LATERAL (SELECT i.custom_status, i.custom_status_version FROM {schema}.instances AS i
+                       WHERE i.instance_id = e.instance_id LIMIT 1) AS i ON true;
 END $$;
 
 -- Tells one process that waits for turns, one that waits for work, and all that watch instances, if there are any. One
@@ -1057,8 +1073,7 @@ BEGIN
             LEFT JOIN LATERAL (SELECT e.pinned_key FROM {schema}.executions AS e
                                WHERE e.instance_id = q.instance_id AND e.execution_id = i.current_execution_id LIMIT 1) AS e ON true
             WHERE q.lock_token IS NULL AND q.visible_at <= v_now
-                AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l
-                                WHERE l.instance_id = q.instance_id AND l.locked_until > v_now)
+                AND coalesce((SELECT l.locked_until FROM {schema}.instance_locks AS l WHERE l.instance_id = q.instance_id), 0) <= v_now
             ORDER BY q.visible_at, q.id LIMIT 256) AS r;
         SELECT l.id INTO v_turns FROM {schema}.listeners AS l
         WHERE l.turns AND l.id <> p_sender AND l.expires_at > v_now AND EXISTS (
@@ -1083,7 +1098,7 @@ BEGIN
                     WHERE l.tags IS NULL AND q.lock_token IS NULL AND q.visible_at <= v_now
                     ORDER BY coalesce('=' || q.tag, ''), q.id LIMIT 256) AS a
             ) AS w
-            LEFT JOIN {schema}.sessions AS s ON s.session_id = w.session_id
+            LEFT JOIN LATERAL (SELECT s.* FROM {schema}.sessions AS s WHERE s.session_id = w.session_id LIMIT 1) AS s ON true
             WHERE w.session_id IS NULL
                 OR (cardinality(l.owners) > 0 AND (s.session_id IS NULL OR s.locked_until <= v_now OR s.worker_id = ANY (l.owners))))
         ORDER BY random() LIMIT 1;

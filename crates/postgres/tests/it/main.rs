@@ -6,6 +6,7 @@ mod factory;
 mod failing;
 mod interleaving;
 mod listening;
+mod lookups;
 mod model;
 mod opening;
 mod passing_on;
