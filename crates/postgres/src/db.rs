@@ -72,7 +72,7 @@ impl Db {
                 details: error.to_string(),
             })
         };
-        let lanes = config.lanes_in_force();
+        let lanes = config.lanes_in_force() + usize::from(config.has_lane_for_arrivals());
         let (pool, lanes) = (pool(config.connections() - lanes)?, pool(lanes)?);
         let statements = Statements::of(&schema);
         let prepares = config.prepare;

@@ -22,11 +22,23 @@ pub(crate) fn start(shared: &Arc<Shared>) {
     for _ in 0..shared.config.lanes_in_force() {
         tokio::spawn(run(Arc::clone(shared)));
     }
+    if shared.config.has_lane_for_arrivals() {
+        tokio::spawn(run_arrivals(Arc::clone(shared)));
+    }
     tokio::spawn(crate::outcomes::run(Arc::clone(shared)));
 }
 
 async fn run(shared: Arc<Shared>) {
     while let Some(job) = shared.next().await {
+        let load = job.load;
+        process(&shared, job).await;
+        shared.is_back(load);
+    }
+}
+
+/// Clients do not wait for a lane that is on its way: what they bring is done at once, and the lanes have more to share.
+async fn run_arrivals(shared: Arc<Shared>) {
+    while let Some(job) = shared.next_arrivals().await {
         process(&shared, job).await;
     }
 }
@@ -146,7 +158,7 @@ async fn alone_after(shared: &Arc<Shared>, mut batch: Batch, mut cause: Postgres
 
 fn without_fetches(batch: Batch) -> Job {
     let others = Others { turns: batch.frees_turns(), work: batch.frees_work(), watches: true };
-    Job { batch, turns: Vec::new(), work: Vec::new(), turns_news: 0, work_news: 0, others, asks_next: false }
+    Job::without_fetches(batch, others)
 }
 
 /// A turn with an event that exists is told which.

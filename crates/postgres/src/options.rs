@@ -163,6 +163,11 @@ impl ProviderConfig {
         asked.max(2)
     }
 
+    /// Whether there is a connection for what arrives while all lanes are on their way.
+    pub(crate) fn has_lane_for_arrivals(&self) -> bool {
+        self.connections() > self.lanes_in_force() + 1
+    }
+
     /// The number of lanes in force.
     pub(crate) fn lanes_in_force(&self) -> usize {
         self.lanes.clamp(1, self.connections() - 1)

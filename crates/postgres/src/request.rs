@@ -155,6 +155,13 @@ pub(crate) enum Request {
     Abandon(Abandon),
 }
 
+impl Request {
+    /// Whether it comes from outside, and not from the holder of a lease.
+    pub(crate) fn arrives(&self) -> bool {
+        matches!(self, Self::Message(_) | Self::Work(_) | Self::Start(_))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

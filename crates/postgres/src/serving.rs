@@ -127,12 +127,12 @@ fn park<A: Ask>(
     news: u64,
     turns: bool,
 ) {
-    if unserved.is_empty() {
-        return;
-    }
     {
         let mut state = shared.state();
         let queue = queue(&mut state);
+        if unserved.is_empty() {
+            return queue.all_served();
+        }
         if let Some(waiter) = unserved.first() {
             queue.learn(&waiter.ask);
         }

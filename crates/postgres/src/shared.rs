@@ -20,6 +20,13 @@ const MOST_REQUESTS: usize = 256;
 /// Most leases that one transaction hands out of each kind.
 const MOST_LEASES: usize = 64;
 
+/// A transaction with so many requests does little else: another one is on its way beside it at once.
+const LIGHT: usize = 2;
+/// With so many requests a transaction costs hardly more than they do: it need not wait for more.
+const FULL: usize = 64;
+/// How long a transaction waits for more requests while others are on their way.
+const PATIENCE: Duration = Duration::from_millis(10);
+
 /// How often fetches that find nothing ask what comes next. In between they look again that soon.
 const ASK_NEXT_EVERY: Duration = Duration::from_millis(50);
 
@@ -32,6 +39,8 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// A lane is wanted.
     wake: Notify,
+    /// The lane for arrivals is wanted.
+    arrived: Notify,
     /// Reads that share round trips.
     pub(crate) outcomes: Outcomes,
     /// The listener is to look at what is waited for.
@@ -40,7 +49,15 @@ pub(crate) struct Shared {
 
 #[derive(Default)]
 pub(crate) struct State {
+    /// What holders of leases ask for.
     requests: VecDeque<Request>,
+    /// What comes from outside: messages, activities and starts.
+    arrivals: VecDeque<Request>,
+    /// How many lanes are on their way, not counting the one for arrivals, and what they have taken on.
+    busy: usize,
+    load: usize,
+    /// When the last of them left.
+    left_at: Option<Instant>,
     pub(crate) turns: Parked<TurnAsk>,
     pub(crate) work: Parked<WorkAsk>,
     /// When parked fetches look again, whatever happens.
@@ -100,6 +117,23 @@ pub(crate) struct Job {
     pub(crate) others: Others,
     /// Whether fetches that find nothing ask when to look again. It costs as much as the look.
     pub(crate) asks_next: bool,
+    /// How many have asked for this.
+    pub(crate) load: usize,
+}
+
+impl Job {
+    pub(crate) fn without_fetches(batch: Batch, others: Others) -> Self {
+        Self {
+            batch,
+            turns: Vec::new(),
+            work: Vec::new(),
+            turns_news: 0,
+            work_news: 0,
+            others,
+            asks_next: false,
+            load: 0,
+        }
+    }
 }
 
 impl Shared {
@@ -112,6 +146,7 @@ impl Shared {
             id,
             state: Mutex::default(),
             wake: Notify::new(),
+            arrived: Notify::new(),
             outcomes: Outcomes::default(),
             changed: Notify::new(),
         })
@@ -123,8 +158,19 @@ impl Shared {
     }
 
     pub(crate) fn submit(&self, request: Request) {
-        self.state().requests.push_back(request);
-        self.wake.notify_one();
+        let mut state = self.state();
+        if !request.arrives() {
+            state.requests.push_back(request);
+            drop(state);
+            return self.wake.notify_one();
+        }
+        state.arrivals.push_back(request);
+        let goes_ahead = !self.has_free_lane(&state) && self.config.has_lane_for_arrivals();
+        drop(state);
+        match goes_ahead {
+            true => self.arrived.notify_one(),
+            false => self.wake.notify_one(),
+        }
     }
 
     pub(crate) fn fetch_turn(&self, waiter: Waiter<TurnAsk>) {
@@ -187,6 +233,7 @@ impl Shared {
         self.state().closed = true;
         self.wake.notify_waiters();
         self.wake.notify_one();
+        self.arrived.notify_one();
         self.changed.notify_one();
         self.outcomes.wake();
     }
@@ -195,13 +242,53 @@ impl Shared {
         self.state().closed
     }
 
+    /// Waits for something that came from outside while all lanes were on their way; `None` when the store is closed.
+    pub(crate) async fn next_arrivals(&self) -> Option<Job> {
+        loop {
+            {
+                let mut state = self.state();
+                if state.closed {
+                    // Other lanes do what is left.
+                    return None;
+                }
+                if !self.has_free_lane(&state)
+                    && let Some(job) = state.take_arrivals()
+                {
+                    return Some(job);
+                }
+            }
+            self.arrived.notified().await;
+            // As below.
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Whether there is a lane that would leave now.
+    fn has_free_lane(&self, state: &State) -> bool {
+        state.busy < self.config.lanes_in_force() && state.is_worth_a_lane(Instant::now())
+    }
+
+    /// A lane is back with so many.
+    pub(crate) fn is_back(&self, load: usize) {
+        let mut state = self.state();
+        state.busy -= 1;
+        state.load -= load;
+    }
+
     /// Waits for something to do; `None` when the store is closed and nothing is left.
     pub(crate) async fn next(&self) -> Option<Job> {
         loop {
             let wake_at = {
                 let mut state = self.state();
-                if let Some(job) = state.take(Instant::now()) {
-                    let more = !state.requests.is_empty() || state.turns.look || state.work.look;
+                let now = Instant::now();
+                let leaves = state.closed || state.is_worth_a_lane(now);
+                if leaves && let Some(job) = state.take(now) {
+                    let more = !(state.requests.is_empty() && state.arrivals.is_empty())
+                        || state.turns.look
+                        || state.work.look;
+                    state.busy += 1;
+                    state.load += job.load;
+                    state.left_at = Some(now);
                     drop(state);
                     if more {
                         self.wake.notify_one();
@@ -212,7 +299,10 @@ impl Shared {
                     self.wake.notify_one();
                     return None;
                 }
-                state.wake_at()
+                match leaves {
+                    true => state.wake_at(),
+                    false => state.left_at.map(|left| left + PATIENCE),
+                }
             };
             let due = async {
                 match wake_at {
@@ -292,13 +382,26 @@ fn fail_fresh<A: Ask>(parked: &mut Parked<A>, fault: &PostgresError, operation: 
 }
 
 impl State {
+    /// A transaction has its price, whatever is in it. While those that are on their way have much to do, the next one leaves
+    /// when it is full, or when they stay away.
+    fn is_worth_a_lane(&self, now: Instant) -> bool {
+        self.load <= LIGHT * self.busy
+            || self.waiting() >= FULL
+            || self.left_at.is_none_or(|left| now >= left + PATIENCE)
+    }
+
+    /// How many wait for a lane.
+    fn waiting(&self) -> usize {
+        self.requests.len() + self.arrivals.len() + self.turns.due() + self.work.due()
+    }
+
     fn take(&mut self, now: Instant) -> Option<Job> {
+        let load = self.waiting();
         let rests = self.resting_until.is_some_and(|until| now < until);
         let mut batch = Batch::default();
-        while batch.len() < MOST_REQUESTS {
-            let Some(request) = self.requests.pop_front() else { break };
-            batch.push(request);
-        }
+        let room = MOST_REQUESTS.min(self.requests.len());
+        self.requests.drain(..room).for_each(|request| batch.push(request));
+        self.add_arrivals(&mut batch);
         for (at, look) in
             [(&mut self.turns_at, &mut self.turns.look), (&mut self.work_at, &mut self.work.look)]
         {
@@ -322,8 +425,7 @@ impl State {
         if batch.len() == 0 && turns.is_empty() && work.is_empty() {
             return None;
         }
-        let others = self.others.unwrap_or(Others { turns: true, work: true, watches: true });
-        let others = Others { turns: others.turns && turns_news, work: others.work && work_news, ..others };
+        let others = self.others_of(&batch);
         let asks_next =
             self.asked_next_at.is_none_or(|at| now.saturating_duration_since(at) >= ASK_NEXT_EVERY);
         if asks_next && !(turns.is_empty() && work.is_empty()) {
@@ -337,7 +439,31 @@ impl State {
             turns_news: self.turns.news,
             work_news: self.work.news,
             others,
+            load,
         })
+    }
+
+    fn add_arrivals(&mut self, batch: &mut Batch) {
+        let room = (MOST_REQUESTS - batch.len()).min(self.arrivals.len());
+        self.arrivals.drain(..room).for_each(|request| batch.push(request));
+    }
+
+    /// Only what came from outside, and no fetches: those who wait look when it is done.
+    fn take_arrivals(&mut self) -> Option<Job> {
+        let mut batch = Batch::default();
+        self.add_arrivals(&mut batch);
+        let others = self.others_of(&batch);
+        (batch.len() > 0).then(|| Job::without_fetches(batch, others))
+    }
+
+    /// Who else is told of a batch.
+    fn others_of(&self, batch: &Batch) -> Others {
+        let others = self.others.unwrap_or(Others { turns: true, work: true, watches: true });
+        Others {
+            turns: others.turns && batch.frees_turns(),
+            work: others.work && batch.frees_work(),
+            ..others
+        }
     }
 
     /// What the fetches that wait may have.
@@ -364,5 +490,79 @@ impl State {
             Some(until) if looks => Some(until),
             _ => next,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{Lease, Message, Renew, Reply};
+    use outlast_provider_kit::MessageRow;
+    use tokio::sync::oneshot;
+
+    fn renewal() -> Request {
+        let reply = Reply { operation: "renew", sender: oneshot::channel().0 };
+        Request::Renew(Renew { lease: Lease::Work { secret: [0; 16], id: 1 }, extend_ms: 1, reply, tries: 0 })
+    }
+
+    fn message() -> Request {
+        let row = MessageRow {
+            instance_id: "i".to_string(),
+            work_item: "{}".to_string(),
+            not_before: 0,
+            begins: false,
+        };
+        let reply = Reply { operation: "enqueue", sender: oneshot::channel().0 };
+        Request::Message(Message { row, begins: false, delay_ms: 0, most: None, reply })
+    }
+
+    #[test]
+    fn a_transaction_waits_for_company_while_a_large_one_is_on_its_way() {
+        let now = Instant::now();
+        let leaves = |busy, load, waiting, since| {
+            let mut state = State { busy, load, left_at: Some(now - since), ..State::default() };
+            state.requests.extend((0..waiting).map(|_| renewal()));
+            state.is_worth_a_lane(now)
+        };
+        let just = Duration::from_millis(1);
+        assert!(leaves(0, 0, 1, just), "nobody to wait for");
+        assert!(leaves(1, LIGHT, 1, just), "a small one does not bring many back");
+        assert!(!leaves(1, LIGHT + 1, 1, just));
+        assert!(!leaves(1, FULL, FULL - 1, just));
+        assert!(leaves(1, FULL, FULL, just), "it is full");
+        assert!(!leaves(1, FULL, 1, PATIENCE - just));
+        assert!(leaves(1, FULL, 1, PATIENCE), "the other one stays away");
+        assert!(leaves(2, 2 * LIGHT, 1, just));
+        assert!(!leaves(2, 2 * LIGHT + 1, 1, just));
+    }
+
+    #[test]
+    fn what_arrives_can_go_ahead_of_the_rest() {
+        let fill = || {
+            let mut state = State::default();
+            state.requests.push_back(renewal());
+            state.arrivals.push_back(message());
+            state
+        };
+        let mut state = fill();
+        let ahead = state.take_arrivals().unwrap();
+        assert_eq!((ahead.batch.messages.len(), ahead.batch.len(), ahead.load), (1, 1, 0));
+        assert_eq!(ahead.others, Others { turns: true, work: false, watches: true }, "others are told");
+        assert!(state.take_arrivals().is_none(), "no more");
+        let rest = state.take(Instant::now()).unwrap();
+        assert_eq!((rest.batch.renewals.len(), rest.batch.len(), rest.load), (1, 1, 1));
+        let all = fill().take(Instant::now()).unwrap();
+        assert_eq!((all.batch.renewals.len(), all.batch.messages.len(), all.load), (1, 1, 2));
+    }
+
+    #[test]
+    fn a_transaction_is_bounded() {
+        let mut state = State::default();
+        state.requests.extend((0..MOST_REQUESTS - 1).map(|_| renewal()));
+        state.arrivals.extend([message(), message()]);
+        let first = state.take(Instant::now()).unwrap();
+        assert_eq!((first.batch.len(), first.batch.messages.len()), (MOST_REQUESTS, 1));
+        assert_eq!(state.take(Instant::now()).unwrap().batch.len(), 1);
+        assert!(state.take(Instant::now()).is_none());
     }
 }

@@ -165,6 +165,11 @@ impl<A: Ask> Parked<A> {
         self.waiters.push_back(waiter);
     }
 
+    /// How many have not been tried yet.
+    pub(crate) fn due(&self) -> usize {
+        self.waiters.iter().filter(|waiter| waiter.fresh).count()
+    }
+
     /// Those who ask for no more than `most` leases together, if there is a reason to look; in groups that one call can serve.
     pub(crate) fn take(&mut self, news: bool, most: usize) -> Vec<Vec<Waiter<A>>> {
         self.waiters.retain(|waiter| !waiter.reply.is_closed());
@@ -183,13 +188,20 @@ impl<A: Ask> Parked<A> {
                 None => groups.push(vec![waiter]),
             }
             if wanted >= most {
-                // The others look next time, which is soon.
-                self.look = !self.waiters.is_empty();
+                // Who asks for something else looks next time, which is soon. The others only if all of these are served.
+                let follows =
+                    |ask: &A| groups.iter().any(|group| ask.fails_with(&group[0].ask, self.sessionless));
+                self.look = self.waiters.iter().any(|waiter| !follows(&waiter.ask));
                 break;
             }
         }
         self.looking += usize::from(!groups.is_empty());
         groups
+    }
+
+    /// A look has found something for all who asked: there may be more.
+    pub(crate) fn all_served(&mut self) {
+        self.look |= !self.waiters.is_empty();
     }
 
     /// A look has found nothing for this: nor would it have for those who came meanwhile and ask for the same.
@@ -304,5 +316,44 @@ impl<L: Leases> Drop for Guarded<L> {
                 reply,
             }));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fetches of turns with leases of so many milliseconds, which one call can serve if they are the same.
+    fn parked(asks: &[u64]) -> (Parked<TurnAsk>, Vec<impl Sized>) {
+        let mut parked = Parked::default();
+        let mut callers = Vec::new();
+        for lock_ms in asks {
+            let (reply, caller) = oneshot::channel();
+            let ask = TurnAsk { lock_ms: *lock_ms, filter: None };
+            parked.waiters.push_back(Waiter { ask, parks: true, fresh: false, reply });
+            callers.push(caller);
+        }
+        (parked, callers)
+    }
+
+    #[test]
+    fn those_who_were_left_behind_look_if_there_is_enough_or_they_ask_for_something_else() {
+        let (mut alike, _callers) = parked(&[1, 1, 1]);
+        assert!(alike.take(false, 2).is_empty(), "no news");
+        assert_eq!(lengths(&alike.take(true, 2)), [2]);
+        assert!(!alike.look, "what the first ones do not find, the last one does not find");
+        alike.all_served();
+        assert!(alike.look);
+        assert_eq!(lengths(&alike.take(false, 2)), [1]);
+        alike.all_served();
+        assert!(!alike.look, "nobody is left");
+
+        let (mut different, _callers) = parked(&[1, 1, 2]);
+        assert_eq!(lengths(&different.take(true, 2)), [2]);
+        assert!(different.look);
+    }
+
+    fn lengths(groups: &[Vec<Waiter<TurnAsk>>]) -> Vec<usize> {
+        groups.iter().map(Vec::len).collect()
     }
 }
