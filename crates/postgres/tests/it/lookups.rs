@@ -5,8 +5,9 @@ use crate::support::*;
 use futures::future::join_all;
 use outlast_model::{Event, EventKind, WorkItem};
 use outlast_postgres::PostgresProvider;
-use outlast_provider::{ExecutionMetadata, Provider, StartPolicy, StartRequest, TurnAhead, TurnCommit};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use outlast_provider::{
+    Completion, ExecutionMetadata, Provider, StartPolicy, StartRequest, TurnAhead, TurnCommit,
+};
 
 /// Rows that have nothing to do with what is asked for.
 const OTHERS: i64 = 3_000;
@@ -31,7 +32,9 @@ async fn wave(store: &PostgresProvider, name: &str) {
         };
         store.commit_turn(token, commit)
     });
-    join_all(commits).await.into_iter().for_each(|committed| drop(committed.unwrap()));
+    let times =
+        join_all(commits).await.into_iter().map(|committed| committed.unwrap().expect("it says when"));
+    let now = times.max().unwrap();
 
     let begun = kept.iter().filter(|(item, ..)| item.history.is_empty());
     let leased = join_all(begun.map(|_| work(store))).await;
@@ -43,7 +46,9 @@ async fn wave(store: &PostgresProvider, name: &str) {
         match n % 2 {
             0 => store.ack_work_item(token, Some(completed(instance, 2))).await.unwrap(),
             _ => {
-                drop(store.complete_with_turn(token, completed(instance, 2), ahead(instance)).await.unwrap())
+                let ahead = TurnAhead { after_event_id: 1, ran_at_ms: now, commit: end(instance) };
+                let taken = store.complete_with_turn(token, completed(instance, 2), ahead).await.unwrap();
+                assert!(matches!(taken, Completion::WithTurn { .. }), "{taken:?}");
             }
         }
         store.read_outcome(instance).await.unwrap().expect("it has begun");
@@ -68,12 +73,6 @@ fn end(instance: &str) -> TurnCommit {
         ExecutionMetadata { status: Some("Completed".to_string()), ..ExecutionMetadata::default() };
     let history_delta = vec![Event::at(7, 3, instance, 1, None, kind)];
     TurnCommit { history_delta, worker_items: vec![], metadata, ..begin(instance) }
-}
-
-/// The turn that ends an instance, run ahead.
-fn ahead(instance: &str) -> TurnAhead {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() - Duration::from_secs(1);
-    TurnAhead { after_event_id: 1, ran_at_ms: now.as_millis().try_into().unwrap(), commit: end(instance) }
 }
 
 /// Fills every table, as others would have by now.
