@@ -2,9 +2,9 @@
 -- no statement has to be prepared by the client.
 --
 -- A plan that was made when a table was known to be empty is kept when it is not, and it would read all of a table for a few
--- rows. So every statement leaves one way only: seq scans are off; rows are looked up by a list of keys (= ANY), one by one in a
--- LATERAL with a LIMIT, or in a subquery with an OFFSET, which is not made a join. A member of a batch is found by its secret,
--- which no two leases share.
+-- rows. So every statement leaves one way only. Sequential scans are off. A join is written as key = ANY (ARRAY[other]), for which
+-- there is nothing but a lookup of one key after the other: for =, or for an ORDER BY that key, a whole index can be read. A
+-- subquery with LIMIT or OFFSET is not made a join.
 --
 -- The number in a name is the version of the function. A released one is never changed: two releases share one database while
 -- one replaces the other.
@@ -54,9 +54,10 @@ BEGIN
     IF 1 = ANY (p_kind) OR 2 = ANY (p_kind) THEN
         WITH done AS (
             DELETE FROM {schema}.worker_queue AS q
-            WHERE q.id = ANY (p_work_id) AND q.id = p_work_id[array_position(p_secret, q.lock_token)]
+            USING unnest(p_member, p_kind, p_work_id, p_secret) AS m (member, kind, id, secret)
+            WHERE m.kind > 0 AND q.id = ANY (ARRAY[m.id]) AND q.lock_token = m.secret
                 AND q.locked_until > {schema}.now_ms()
-            RETURNING array_position(p_secret, q.lock_token) AS member, q.session_id
+            RETURNING m.member, q.session_id
         )
         SELECT array_agg(d.member), array_agg(d.session_id) FILTER (WHERE d.session_id IS NOT NULL)
         INTO v_members, v_sessions FROM done AS d;
@@ -65,30 +66,28 @@ BEGIN
             UPDATE {schema}.sessions AS s SET last_activity_at = v_now
             FROM (SELECT l.session_id FROM {schema}.sessions AS l
                   WHERE l.session_id = ANY (v_sessions) ORDER BY l.session_id FOR UPDATE) AS l
-            WHERE s.session_id = ANY (v_sessions) AND s.session_id = l.session_id AND s.locked_until > v_now;
+            WHERE s.session_id = ANY (ARRAY[l.session_id]) AND s.locked_until > v_now;
         END IF;
     END IF;
     -- Turns that were run ahead: taken if nothing else happens to the instance. The lock keeps fetches of it out, which lock
     -- the same row after they have taken their lease; what follows sees theirs.
     IF 2 = ANY (p_kind) THEN
-        PERFORM 1 FROM (
-            SELECT m.instance_id, m.execution_id
-            FROM unnest(p_member, p_kind, p_instance, p_execution) AS m (member, kind, instance_id, execution_id)
-            WHERE m.kind = 2 AND v_passed[m.member] ORDER BY m.instance_id COLLATE "C"
-        ) AS m
-        CROSS JOIN LATERAL (SELECT 1 FROM {schema}.executions AS e
-                            WHERE e.instance_id = m.instance_id AND e.execution_id = m.execution_id LIMIT 1 FOR UPDATE) AS e;
+        PERFORM 1 FROM {schema}.executions AS e
+        JOIN unnest(p_member, p_kind, p_instance, p_execution) AS m (member, kind, instance_id, execution_id)
+            ON m.kind = 2 AND e.instance_id = ANY (ARRAY[m.instance_id]) AND e.execution_id = m.execution_id
+        WHERE v_passed[m.member]
+        ORDER BY m.instance_id COLLATE "C" FOR UPDATE OF e;
         v_now := {schema}.now_ms();
         SELECT array_agg(u.member) INTO v_members FROM (
             SELECT DISTINCT ON (m.instance_id) m.member
             FROM unnest(p_member, p_kind, p_instance, p_execution, p_after, p_ran_at)
                 AS m (member, kind, instance_id, execution_id, after, ran_at)
-            CROSS JOIN LATERAL (SELECT 1 FROM {schema}.instances AS i
-                                WHERE i.instance_id = m.instance_id AND i.current_execution_id = m.execution_id LIMIT 1) AS i
-            CROSS JOIN LATERAL (SELECT 1 FROM {schema}.executions AS e
-                                WHERE e.instance_id = m.instance_id AND e.execution_id = m.execution_id
-                                    AND e.status = 'Running' AND e.last_event_id = m.after LIMIT 1) AS e
+            JOIN {schema}.instances AS i
+                ON i.instance_id = ANY (ARRAY[m.instance_id]) AND i.current_execution_id = ANY (ARRAY[m.execution_id])
+            JOIN {schema}.executions AS e
+                ON e.instance_id = ANY (ARRAY[m.instance_id]) AND e.execution_id = m.execution_id
             WHERE m.kind = 2 AND v_passed[m.member] AND m.ran_at BETWEEN v_now - 60000 AND v_now
+                AND e.status = 'Running' AND e.last_event_id = m.after
                 AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = m.instance_id OFFSET 0)
                 AND NOT EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
                                 WHERE q.instance_id = m.instance_id AND q.visible_at <= v_now OFFSET 0)
@@ -100,9 +99,10 @@ BEGIN
     IF 0 = ANY (p_kind) THEN
         WITH freed AS (
             DELETE FROM {schema}.instance_locks AS l
-            WHERE l.instance_id = ANY (p_instance) AND l.instance_id = p_instance[array_position(p_secret, l.lock_token)]
+            USING unnest(p_member, p_kind, p_instance, p_secret) AS m (member, kind, instance_id, secret)
+            WHERE m.kind = 0 AND l.instance_id = ANY (ARRAY[m.instance_id]) AND l.lock_token = m.secret
                 AND l.locked_until > {schema}.now_ms()
-            RETURNING array_position(p_secret, l.lock_token) AS member, l.instance_id
+            RETURNING m.member, l.instance_id
         )
         SELECT array_agg(f.member), array_agg(f.instance_id) INTO v_members, v_names FROM freed AS f;
         v_wanted := 0;
@@ -113,8 +113,10 @@ BEGIN
         END LOOP;
         WITH consumed AS (
             DELETE FROM {schema}.orchestrator_queue AS q
-            WHERE q.instance_id = ANY (v_names) AND q.instance_id = p_instance[array_position(p_secret, q.lock_token)]
-            RETURNING array_position(p_secret, q.lock_token) AS member
+            USING unnest(p_member, p_kind, p_instance, p_secret) AS m (member, kind, instance_id, secret)
+            WHERE m.kind = 0 AND v_turn[m.member]
+                AND q.instance_id = ANY (ARRAY[m.instance_id]) AND q.lock_token = m.secret
+            RETURNING m.member
         )
         SELECT v_wanted - count(*) INTO v_count FROM (
             SELECT c.member FROM consumed AS c GROUP BY c.member HAVING count(*) = p_messages[c.member]
@@ -141,7 +143,7 @@ BEGIN
         IF true = ANY (p_raises) THEN
             UPDATE {schema}.instances AS i SET current_execution_id = m.execution_id, updated_at = v_now
             FROM unnest(p_member, p_instance, p_execution, p_raises) AS m (member, instance_id, execution_id, raises)
-            WHERE v_turn[m.member] AND m.raises AND i.instance_id = ANY (p_instance) AND i.instance_id = m.instance_id
+            WHERE v_turn[m.member] AND m.raises AND i.instance_id = ANY (ARRAY[m.instance_id])
                 AND i.current_execution_id < m.execution_id;
             GET DIAGNOSTICS v_count = ROW_COUNT;
             SELECT count(*) - v_count INTO v_count FROM unnest(p_member, p_raises) AS m (member, raises)
@@ -163,8 +165,7 @@ BEGIN
                 pinned_key = coalesce(m.pin_key, e.pinned_key)
             FROM unnest(p_member, p_instance, p_execution, p_status, p_output, p_ended, p_last_event, p_terminal, p_pin, p_pin_key)
                 AS m (member, instance_id, execution_id, status, output, ended, last_event, terminal, pin, pin_key)
-            WHERE v_turn[m.member] AND e.instance_id = ANY (p_instance)
-                AND e.instance_id = m.instance_id AND e.execution_id = m.execution_id
+            WHERE v_turn[m.member] AND e.instance_id = ANY (ARRAY[m.instance_id]) AND e.execution_id = m.execution_id
             RETURNING m.member
         )
         SELECT coalesce(array_agg(c.member), '{}') INTO v_members FROM changed AS c;
@@ -191,7 +192,7 @@ BEGIN
             UPDATE {schema}.instances AS i
             SET custom_status = m.custom_status, custom_status_version = i.custom_status_version + 1
             FROM unnest(p_member, p_instance, p_sets_status, p_custom_status) AS m (member, instance_id, sets, custom_status)
-            WHERE v_turn[m.member] AND m.sets AND i.instance_id = ANY (p_instance) AND i.instance_id = m.instance_id;
+            WHERE v_turn[m.member] AND m.sets AND i.instance_id = ANY (ARRAY[m.instance_id]);
         END IF;
         IF true = ANY (p_clears) THEN
             SELECT array_agg(m.instance_id) INTO v_names
@@ -236,7 +237,7 @@ BEGIN
         IF cardinality(c_member) > 0 THEN
             DELETE FROM {schema}.worker_queue AS q
             USING unnest(c_member, c_instance, c_execution, c_activity) AS c (member, instance_id, execution_id, activity_id)
-            WHERE v_turn[c.member] AND q.instance_id = ANY (c_instance) AND q.instance_id = c.instance_id
+            WHERE v_turn[c.member] AND q.instance_id = ANY (ARRAY[c.instance_id])
                 AND q.execution_id = c.execution_id AND q.activity_id = c.activity_id;
         END IF;
         IF cardinality(m_member) > 0 THEN
@@ -424,7 +425,7 @@ BEGIN
         IF cardinality(c_activity) > 0 THEN
             DELETE FROM {schema}.worker_queue AS q
             USING unnest(c_instance, c_execution, c_activity) AS c (instance_id, execution_id, activity_id)
-            WHERE q.instance_id = ANY (c_instance) AND q.instance_id = c.instance_id AND q.execution_id = c.execution_id
+            WHERE q.instance_id = ANY (ARRAY[c.instance_id]) AND q.execution_id = c.execution_id
                 AND q.activity_id = c.activity_id;
         END IF;
         IF cardinality(m_item) > 0 THEN
@@ -544,9 +545,11 @@ BEGIN
 
     IF cardinality(v_claimed) > 0 THEN
         -- Waits for a turn that is being written ahead, see commit_1; what follows sees it.
-        PERFORM 1 FROM {schema}.instances AS i
-        JOIN {schema}.executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-        WHERE i.instance_id = ANY (v_claimed) AND e.instance_id = ANY (v_claimed) ORDER BY e.instance_id FOR SHARE OF e;
+        PERFORM 1 FROM unnest(v_claimed) AS c (instance_id)
+        JOIN {schema}.instances AS i ON i.instance_id = ANY (ARRAY[c.instance_id])
+        JOIN {schema}.executions AS e
+            ON e.instance_id = ANY (ARRAY[i.instance_id]) AND e.execution_id = i.current_execution_id
+        ORDER BY c.instance_id COLLATE "C" FOR SHARE OF e;
         v_now := {schema}.now_ms();
         -- A lease begins when it is taken, and somebody may have had to be waited for.
         IF v_now - v_begun > 50 THEN
@@ -557,7 +560,7 @@ BEGIN
         WITH covered AS (
             UPDATE {schema}.orchestrator_queue AS q SET lock_token = l.lock_token, attempt_count = q.attempt_count + 1
             FROM {schema}.instance_locks AS l
-            WHERE l.instance_id = ANY (v_claimed) AND q.instance_id = ANY (v_claimed) AND q.instance_id = l.instance_id
+            WHERE l.instance_id = ANY (v_claimed) AND q.instance_id = ANY (ARRAY[l.instance_id])
                 AND q.visible_at <= v_now
             RETURNING q.instance_id, l.lock_token, q.id, q.work_item, q.available_at, q.attempt_count
         ), batch AS (
@@ -577,9 +580,9 @@ BEGIN
                    WHERE q.instance_id = b.instance_id AND q.begins AND q.visible_at > v_now AND {schema}.is_item_1(q.work_item)) END,
                v_now, b.ids, b.items, b.available, b.attempts, NULL::bigint
         FROM batch AS b
-        LEFT JOIN {schema}.instances AS i ON i.instance_id = ANY (v_claimed) AND i.instance_id = b.instance_id
+        LEFT JOIN {schema}.instances AS i ON i.instance_id = ANY (ARRAY[b.instance_id])
         LEFT JOIN {schema}.executions AS e
-            ON e.instance_id = ANY (v_claimed) AND e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+            ON e.instance_id = ANY (ARRAY[i.instance_id]) AND e.execution_id = i.current_execution_id
         ORDER BY b.available[1], b.ids[1];
         GET DIAGNOSTICS v_count = ROW_COUNT;
         IF v_count < cardinality(v_claimed) THEN
@@ -620,7 +623,7 @@ BEGIN
     WITH gone AS (
         DELETE FROM {schema}.orchestrator_queue AS q
         USING unnest(p_ids, p_actions, p_reasons) WITH ORDINALITY AS m (id, action, reason, n)
-        WHERE m.action < 2 AND q.id = ANY (p_ids) AND q.id = m.id AND q.lock_token = p_secret
+        WHERE m.action < 2 AND q.id = ANY (ARRAY[m.id]) AND q.lock_token = p_secret
         RETURNING q.instance_id, q.work_item, q.attempt_count, m.action, m.reason, m.n
     ), dead AS (
         INSERT INTO {schema}.dead_letters (queue, instance_id, work_item, reason, attempt_count, dead_at)
@@ -630,7 +633,7 @@ BEGIN
         UPDATE {schema}.orchestrator_queue AS q
         SET lock_token = NULL, attempt_count = q.attempt_count - 1, visible_at = p_visible_at
         FROM unnest(p_ids, p_actions) AS m (id, action)
-        WHERE m.action = 2 AND q.id = ANY (p_ids) AND q.id = m.id AND q.lock_token = p_secret
+        WHERE m.action = 2 AND q.id = ANY (ARRAY[m.id]) AND q.lock_token = p_secret
         RETURNING 1
     )
     SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM back) INTO v_count;
@@ -755,7 +758,7 @@ BEGIN
             UPDATE {schema}.worker_queue AS q
             SET lock_token = p_secrets[t.slot], locked_until = v_now + p_lock_ms, attempt_count = q.attempt_count + 1,
                 delayed = false
-            FROM unnest(v_ids, v_slots) AS t (id, slot) WHERE q.id = ANY (v_ids) AND q.id = t.id
+            FROM unnest(v_ids, v_slots) AS t (id, slot) WHERE q.id = ANY (ARRAY[t.id])
             RETURNING t.slot, q.id, q.work_item, q.instance_id, q.session_id, q.attempt_count
         )
         SELECT l.slot, l.id, l.work_item, l.instance_id::text, l.session_id::text, l.attempt_count,
@@ -788,7 +791,7 @@ DECLARE
 BEGIN
     WITH gone AS (
         DELETE FROM {schema}.worker_queue AS q USING unnest(p_ids, p_secrets, p_reasons) AS m (id, secret, reason)
-        WHERE q.id = ANY (p_ids) AND q.id = m.id AND q.lock_token = m.secret
+        WHERE q.id = ANY (ARRAY[m.id]) AND q.lock_token = m.secret
         RETURNING q.id, q.instance_id, q.work_item, q.attempt_count, m.reason
     )
     INSERT INTO {schema}.dead_letters (queue, instance_id, work_item, reason, attempt_count, dead_at)
@@ -913,8 +916,9 @@ BEGIN
     IF 0 = ANY (p_kind) THEN
         WITH renewed AS (
             UPDATE {schema}.instance_locks AS l
-            SET locked_until = greatest(l.locked_until, {schema}.now_ms() + p_extend[array_position(p_secret, l.lock_token)])
-            WHERE l.instance_id = ANY (p_instance) AND l.instance_id = p_instance[array_position(p_secret, l.lock_token)]
+            SET locked_until = greatest(l.locked_until, {schema}.now_ms() + m.extend)
+            FROM unnest(p_kind, p_instance, p_secret, p_extend) AS m (kind, instance_id, secret, extend)
+            WHERE m.kind = 0 AND l.instance_id = ANY (ARRAY[m.instance_id]) AND l.lock_token = m.secret
                 AND l.locked_until > {schema}.now_ms()
             RETURNING l.lock_token
         )
@@ -923,8 +927,9 @@ BEGIN
     IF 1 = ANY (p_kind) THEN
         WITH renewed AS (
             UPDATE {schema}.worker_queue AS q
-            SET locked_until = greatest(q.locked_until, {schema}.now_ms() + p_extend[array_position(p_secret, q.lock_token)])
-            WHERE q.id = ANY (p_work_id) AND q.id = p_work_id[array_position(p_secret, q.lock_token)]
+            SET locked_until = greatest(q.locked_until, {schema}.now_ms() + m.extend)
+            FROM unnest(p_kind, p_work_id, p_secret, p_extend) AS m (kind, id, secret, extend)
+            WHERE m.kind = 1 AND q.id = ANY (ARRAY[m.id]) AND q.lock_token = m.secret
                 AND q.locked_until > {schema}.now_ms()
             RETURNING q.lock_token, q.session_id
         )
@@ -935,7 +940,7 @@ BEGIN
             UPDATE {schema}.sessions AS s SET last_activity_at = v_now
             FROM (SELECT l.session_id FROM {schema}.sessions AS l
                   WHERE l.session_id = ANY (v_sessions) ORDER BY l.session_id FOR UPDATE) AS l
-            WHERE s.session_id = ANY (v_sessions) AND s.session_id = l.session_id AND s.locked_until > v_now;
+            WHERE s.session_id = ANY (ARRAY[l.session_id]) AND s.locked_until > v_now;
         END IF;
     END IF;
     -- Whoever renews twice at once has renewed twice.
@@ -957,8 +962,9 @@ BEGIN
     IF 0 = ANY (p_kind) THEN
         WITH freed AS (
             DELETE FROM {schema}.instance_locks AS l
-            WHERE l.instance_id = ANY (p_instance) AND l.instance_id = p_instance[array_position(p_secret, l.lock_token)]
-            RETURNING array_position(p_secret, l.lock_token) AS member
+            USING unnest(p_member, p_kind, p_instance, p_secret) AS m (member, kind, instance_id, secret)
+            WHERE m.kind = 0 AND l.instance_id = ANY (ARRAY[m.instance_id]) AND l.lock_token = m.secret
+            RETURNING m.member
         )
         SELECT array_agg(f.member) INTO v_members FROM freed AS f;
         v_now := {schema}.now_ms();
@@ -966,7 +972,7 @@ BEGIN
         SET lock_token = NULL, visible_at = coalesce(v_now + m.delay, q.visible_at),
             attempt_count = greatest(q.attempt_count - m.ignore::integer, 0)
         FROM unnest(p_member, p_instance, p_secret, p_delay, p_ignore) AS m (member, instance_id, secret, delay, ignore)
-        WHERE m.member = ANY (v_members) AND q.instance_id = ANY (p_instance) AND q.instance_id = m.instance_id
+        WHERE m.member = ANY (v_members) AND q.instance_id = ANY (ARRAY[m.instance_id])
             AND q.lock_token = m.secret;
         RETURN QUERY SELECT a.member FROM unnest(v_members) AS a (member);
     END IF;
@@ -976,7 +982,7 @@ BEGIN
         SET lock_token = NULL, locked_until = NULL, visible_at = v_now + coalesce(m.delay, 0),
             delayed = coalesce(m.delay, 0) > 0, attempt_count = greatest(q.attempt_count - m.ignore::integer, 0)
         FROM unnest(p_member, p_kind, p_work_id, p_secret, p_delay, p_ignore) AS m (member, kind, id, secret, delay, ignore)
-        WHERE m.kind = 1 AND q.id = ANY (p_work_id) AND q.id = m.id AND q.lock_token = m.secret
+        WHERE m.kind = 1 AND q.id = ANY (ARRAY[m.id]) AND q.lock_token = m.secret
         RETURNING m.member;
     END IF;
 END $$;
