@@ -143,13 +143,19 @@ async fn connections_that_are_cut_heal() {
     for n in 0..5 {
         run(&*store, &format!("before-{n}")).await;
         let waiting = {
-            tokio::spawn({
-                let store = Arc::clone(&store);
-                async move { turn(&*store).await }
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                loop {
+                    match store.fetch_orchestration_item(LONG, PATIENCE, None).await {
+                        Ok(fetched) => return fetched.expect("a turn is ready"),
+                        Err(error) => assert!(error.is_retryable(), "{error}"),
+                    }
+                }
             })
         };
-        let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1";
-        raw().await.query_one(cut, &[&name]).await.unwrap();
+        let cut = "SELECT array_agg(pid), count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1";
+        let meddler = raw().await;
+        let cut: Vec<i32> = meddler.query_one(cut, &[&name]).await.unwrap().get(0);
         // Whoever asks just then may be told, and asks again.
         let instance = format!("after-{n}");
         while let Err(error) = store.enqueue_for_orchestrator(start(&instance), None).await {
@@ -160,6 +166,9 @@ async fn connections_that_are_cut_heal() {
         while let Err(error) = ack(&*store, &token, &instance).await {
             assert!(error.is_retryable(), "{error}");
         }
+        // A connection that nobody has used since may end later than that.
+        let ended = format!("SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = ANY (ARRAY{cut:?})");
+        until(&meddler, &ended).await;
     }
     assert_eq!(store.list_instances().await.unwrap().len(), 10);
 }
