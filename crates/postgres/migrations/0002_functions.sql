@@ -465,7 +465,7 @@ DECLARE
     v_begun   bigint := {schema}.now_ms();
     v_wanted  integer := cardinality(p_secrets);
     v_used    integer := 0;
-    v_window  integer := v_wanted * 2 + 8;
+    v_window  integer := v_wanted + 8;
     v_ready   integer;
     v_over    integer;
     -- Instances whose lease is over, if there are any: nearly always there are none.
@@ -479,8 +479,6 @@ DECLARE
 BEGIN
     FOR v_round IN 1..6 LOOP
         v_now := {schema}.now_ms();
-        -- Rows of other tables are looked up one by one, which LIMIT makes sure of: a plan that was made while they were empty would
-        -- join with all of them, until somebody analyzes them again.
         v_over := 0;
         v_ended := NULL;
         v_ended_at := NULL;
@@ -506,17 +504,23 @@ BEGIN
             ) AS o;
         END IF;
         WITH ready AS MATERIALIZED (
+            -- Each instance once, by its first message. What tells most comes first.
             SELECT q.instance_id, q.visible_at, q.id
             FROM {schema}.orchestrator_queue AS q
-            LEFT JOIN LATERAL (SELECT i.current_execution_id FROM {schema}.instances AS i
-                               WHERE i.instance_id = q.instance_id LIMIT 1) AS i ON true
-            LEFT JOIN LATERAL (SELECT e.pinned_key FROM {schema}.executions AS e
-                               WHERE e.instance_id = q.instance_id AND e.execution_id = i.current_execution_id LIMIT 1) AS e ON true
-            WHERE q.lock_token IS NULL AND q.visible_at <= v_now
-                AND coalesce((SELECT l.locked_until FROM {schema}.instance_locks AS l WHERE l.instance_id = q.instance_id), 0) <= v_now
-                AND (p_lowest IS NULL OR e.pinned_key IS NULL OR EXISTS (
-                    SELECT 1 FROM unnest(p_lowest, p_highest) AS r (lowest, highest)
-                    WHERE e.pinned_key BETWEEN r.lowest AND r.highest))
+            WHERE q.lock_token IS NULL AND q.visible_at <= v_now AND CASE
+                WHEN (SELECT l.locked_until FROM {schema}.instance_locks AS l WHERE l.instance_id = q.instance_id) > v_now THEN false
+                WHEN EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS f
+                             WHERE f.instance_id = q.instance_id AND f.visible_at <= q.visible_at
+                                 AND (f.visible_at < q.visible_at OR f.id < q.id) AND coalesce(f.lock_token, '') = '' OFFSET 0) THEN false
+                WHEN p_lowest IS NULL THEN true
+                ELSE coalesce((
+                    SELECT e.pinned_key IS NULL OR EXISTS (
+                        SELECT 1 FROM unnest(p_lowest, p_highest) AS r (lowest, highest)
+                        WHERE e.pinned_key BETWEEN r.lowest AND r.highest)
+                    FROM {schema}.instances AS i
+                    JOIN {schema}.executions AS e
+                        ON e.instance_id = ANY (ARRAY[i.instance_id]) AND e.execution_id = i.current_execution_id
+                    WHERE i.instance_id = q.instance_id), true) END
             ORDER BY q.visible_at, q.id LIMIT v_window
         ), line AS MATERIALIZED (
             SELECT a.instance_id, min(ARRAY[a.visible_at, a.id]) AS place
