@@ -61,6 +61,14 @@ const ATTEMPTS: &[Attempt] = &[
         command: "cargo xtask chaos sqlite --kills 1000 --instances 50000 --minutes 15 --pace 300 --in-flight 96 --release",
     },
     Attempt {
+        name: "chaos-postgres",
+        title: "Killed processes and servers",
+        about: "Three worker processes on one PostgreSQL, killed at random and inside commits, stopped beyond their leases; \
+                its processes ended, the server crashed, connections cut in the middle of commits; a ledger in another \
+                database proves effects.",
+        command: "cargo xtask chaos postgres --kills 500 --instances 20000 --minutes 14 --pace 400 --in-flight 96 --release",
+    },
+    Attempt {
         name: "power",
         title: "Power cuts",
         about: "A disk under SQLite that drops, reorders and tears what was not synced when the power goes.",
