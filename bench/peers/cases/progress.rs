@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
 /// Nothing ended for so long: some may have failed before their end.
 const STALLED: Duration = Duration::from_secs(5);
@@ -89,11 +90,17 @@ impl Progress {
             }
         }
         let last: Vec<usize> = self.state().order.iter().rev().take(tail).copied().collect();
+        // All at once: one after the other, the questions would take longer than what is left to do.
+        let mut questions = JoinSet::new();
         for number in last {
-            while !is_over(client, number).await && begun.elapsed() < limit {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+            let client = client.clone();
+            questions.spawn(async move {
+                while !is_over(&client, number).await && begun.elapsed() < limit {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            });
         }
+        while questions.join_next().await.is_some() {}
         begun.elapsed()
     }
 
