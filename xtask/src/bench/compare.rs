@@ -77,11 +77,15 @@ fn server_for(plan: &mut Plan) -> Result<Option<Server>, String> {
 fn paste(plan: &Plan) -> Result<ExitCode, String> {
     let read =
         |path: &Path| std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
-    let rows = row::read(&read(&plan.json)?).map_err(|error| format!("{}: {error}", plan.json.display()))?;
+    let files = plan.json.to_string_lossy();
+    let mut rows = Vec::new();
+    for file in files.split(',') {
+        rows.extend(row::read(&read(Path::new(file))?).map_err(|error| format!("{file}: {error}"))?);
+    }
     let path = process::root().join(PAGE);
     let page = paste::into_page(&read(&path)?, &rows).map_err(|error| format!("{PAGE}: {error}"))?;
     write(&path, &page)?;
-    println!("{PAGE} has the figures of {}", plan.json.display());
+    println!("{PAGE} has the figures of {files}");
     Ok(ExitCode::SUCCESS)
 }
 

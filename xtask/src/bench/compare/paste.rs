@@ -20,7 +20,7 @@ fn block(rows: &[Row]) -> String {
         .collect();
     format!(
         "Medians of {rounds} rounds, with the lowest and the highest round; `!`: not all of the work was done.\n\n{}\
-         The targets. A peer counts with its best round.\n\n{}\n\
+         The targets. A peer counts with its best round, which is more than the medians of both sides ask for.\n\n{}\n\
          Counted for Outlast at `FULL`:\n\n{}",
         measured,
         table::judged(rows).markdown(),

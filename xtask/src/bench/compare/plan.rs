@@ -7,7 +7,7 @@ use super::scenario::{self, Backend, Scenario};
 
 pub(super) const HELP: &str = "\
 cargo xtask bench compare [--quick] [--store STORE] [--only SCENARIO,..] [--rounds N] [--json FILE]
-cargo xtask bench compare --paste [--json FILE]
+cargo xtask bench compare --paste [--json FILE,..]
 
 Runs the same work with Outlast, with duroxide and with durare, next to hand-written floors. Stores go to
 target/compare, or to the folder OUTLAST_BENCH_DIR, and are removed; so does a PostgreSQL with fsync on. The rows
@@ -18,7 +18,8 @@ go to FILE, a report with plots to the same name with `.html`.
   --only LIST    only these scenarios, or all that start so: hello, fan-out, long-chain, asleep, ..
   --rounds N     how often each is measured; default: 5, with --quick 3
   --json FILE    default: target/compare.json
-  --paste        runs nothing: puts the figures of FILE into docs/performance.md";
+  --paste        runs nothing: puts the figures of FILE into docs/performance.md; with several,
+                 those of all of them: one per store";
 
 pub(super) struct Plan {
     pub(super) scenarios: Vec<&'static Scenario>,

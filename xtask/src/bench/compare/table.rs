@@ -102,18 +102,20 @@ pub(super) fn counted(rows: &[Row]) -> Table {
 
 /// Every target of the scenarios that ran.
 pub(super) fn judged(rows: &[Row]) -> Table {
-    let head = ["scenario", "figure", "of", "over", "found", "target", "met"];
+    let head = ["scenario", "figure", "of", "over", "found", "target", "met", "by medians"];
     let line = |target: &&Target| {
+        let shown = |found: Option<f64>, nothing: &str| {
+            found.map_or(nothing.to_string(), |found| format!("{} {}", digits(found), target.unit))
+        };
         vec![
             target.scenario.to_string(),
             target.of.metric.to_string(),
             target.of.show(rows, &target.of),
             target.over.as_ref().map_or(String::new(), |over| over.show(rows, &target.of)),
-            target
-                .found(rows)
-                .map_or("no figure".to_string(), |found| format!("{} {}", digits(found), target.unit)),
+            shown(target.found(rows), "no figure"),
             target.wanted(),
             if target.is_met(rows) { "yes" } else { "NO" }.to_string(),
+            shown(target.found_by_medians(rows), ""),
         ]
     };
     Table { head: head.map(str::to_string).to_vec(), lines: of_these(rows).iter().map(line).collect() }
@@ -254,8 +256,7 @@ mod tests {
     fn targets_say_what_was_found() {
         let table = judged(&rows());
         let line = table.lines.iter().find(|line| line[3].starts_with("150")).unwrap().join("|");
-        let expected =
-            "hello|throughput|6000 (outlast FULL)|150 (duroxide NORMAL, best round)|40.0 x|at least 30 x|yes";
+        let expected = "hello|throughput|6000 (outlast FULL)|150 (duroxide NORMAL, best round)|40.0 x|at least 30 x|yes|60.0 x";
         assert_eq!(line, expected);
         let missing = table.lines.iter().find(|line| line[2].contains("floor-1")).unwrap();
         assert_eq!((missing[4].as_str(), missing[6].as_str()), ("no figure", "NO"));

@@ -218,6 +218,13 @@ impl Target {
         }
     }
 
+    /// The same by the medians of both sides, where that is something else.
+    pub(super) fn found_by_medians(&self, rows: &[Row]) -> Option<f64> {
+        let over = self.over.filter(|over| (self.of.round, over.round) != (Round::Median, Round::Median))?;
+        let by_median = |figure: Figure| Figure { round: Round::Median, ..figure }.value(rows);
+        Some(by_median(self.of)? / by_median(over)?)
+    }
+
     /// A target without a figure is not met.
     pub(super) fn is_met(&self, rows: &[Row]) -> bool {
         self.found(rows).is_some_and(|found| match self.bound {
