@@ -64,8 +64,9 @@ BEGIN
         FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP v_passed[v_one] := true; END LOOP;
         IF v_sessions IS NOT NULL THEN
             UPDATE {schema}.sessions AS s SET last_activity_at = v_now
-            FROM (SELECT l.session_id FROM {schema}.sessions AS l
-                  WHERE l.session_id = ANY (v_sessions) ORDER BY l.session_id FOR UPDATE) AS l
+            FROM (SELECT l.session_id FROM unnest(v_sessions) AS n (session_id)
+                  JOIN {schema}.sessions AS l ON l.session_id = ANY (ARRAY[n.session_id])
+                  ORDER BY n.session_id COLLATE "C" FOR UPDATE OF l) AS l
             WHERE s.session_id = ANY (ARRAY[l.session_id]) AND s.locked_until > v_now;
         END IF;
     END IF;
@@ -102,9 +103,9 @@ BEGIN
             USING unnest(p_member, p_kind, p_instance, p_secret) AS m (member, kind, instance_id, secret)
             WHERE m.kind = 0 AND l.instance_id = ANY (ARRAY[m.instance_id]) AND l.lock_token = m.secret
                 AND l.locked_until > {schema}.now_ms()
-            RETURNING m.member, l.instance_id
+            RETURNING m.member
         )
-        SELECT array_agg(f.member), array_agg(f.instance_id) INTO v_members, v_names FROM freed AS f;
+        SELECT array_agg(f.member) INTO v_members FROM freed AS f;
         v_wanted := 0;
         FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP
             v_passed[v_one] := true;
@@ -118,9 +119,10 @@ BEGIN
                 AND q.instance_id = ANY (ARRAY[m.instance_id]) AND q.lock_token = m.secret
             RETURNING m.member
         )
-        SELECT v_wanted - count(*) INTO v_count FROM (
-            SELECT c.member FROM consumed AS c GROUP BY c.member HAVING count(*) = p_messages[c.member]
-        ) AS right_ones;
+        -- Turns with others than they fetched, and those with none of them.
+        SELECT count(*) FILTER (WHERE t.messages <> p_messages[t.member])
+               + v_wanted - count(*) FILTER (WHERE p_messages[t.member] > 0)
+        INTO v_count FROM (SELECT c.member, count(*) AS messages FROM consumed AS c GROUP BY c.member) AS t;
         IF v_count <> 0 THEN
             RAISE EXCEPTION 'consuming messages: % turns have others than they fetched', v_count USING ERRCODE = 'OL001';
         END IF;
@@ -942,8 +944,9 @@ BEGIN
         IF v_sessions IS NOT NULL THEN
             v_now := {schema}.now_ms();
             UPDATE {schema}.sessions AS s SET last_activity_at = v_now
-            FROM (SELECT l.session_id FROM {schema}.sessions AS l
-                  WHERE l.session_id = ANY (v_sessions) ORDER BY l.session_id FOR UPDATE) AS l
+            FROM (SELECT l.session_id FROM unnest(v_sessions) AS n (session_id)
+                  JOIN {schema}.sessions AS l ON l.session_id = ANY (ARRAY[n.session_id])
+                  ORDER BY n.session_id COLLATE "C" FOR UPDATE OF l) AS l
             WHERE s.session_id = ANY (ARRAY[l.session_id]) AND s.locked_until > v_now;
         END IF;
     END IF;
