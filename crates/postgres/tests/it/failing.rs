@@ -197,6 +197,25 @@ async fn a_renewal_survives_a_cut() {
     }
 }
 
+/// Two renewals of one lease in one transaction: an error would be taken for its end.
+#[tokio::test]
+async fn a_lease_can_be_renewed_twice_at_once() {
+    let store = PostgresProvider::new_with_config(fresh_config().lanes(1)).await.unwrap();
+    enqueue(&store, "i").await;
+    let (_, turn, _) = turn(&store).await;
+    store.enqueue_for_worker(activity("i", 2)).await.unwrap();
+    let (_, work, _) = work(&store).await;
+    let before = store.stats().transactions;
+    let renewed = futures::join!(
+        store.renew_orchestration_item_lock(&turn, LONG),
+        store.renew_orchestration_item_lock(&turn, LONG),
+        store.renew_work_item_lock(&work, LONG),
+        store.renew_work_item_lock(&work, LONG),
+    );
+    assert_eq!(renewed, (Ok(()), Ok(()), Ok(()), Ok(())));
+    assert_eq!(store.stats().transactions, before + 1);
+}
+
 #[tokio::test]
 async fn one_bad_member_hurts_no_other() {
     let store = Arc::new(PostgresProvider::new_with_config(fresh_config().lanes(1)).await.unwrap());
