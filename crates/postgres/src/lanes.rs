@@ -1,7 +1,7 @@
 //! Lanes: tasks that each take all that waits, and do it in one transaction and one round trip.
 //!
 //! While one lane waits for the server, requests gather for the next: that is how concurrent calls share a transaction. A lone
-//! call is never held back.
+//! call is held back for some milliseconds at most, and only while a large transaction is on its way.
 
 use crate::PostgresError;
 use crate::answer::answer;
