@@ -31,6 +31,10 @@ const MOST_INSTANCES: usize = 1_000;
 /// Most executions of an instance that a transaction removes.
 const MOST_EXECUTIONS: usize = 200;
 
+/// As for the functions: right after a load the server knows of no rows, and would read whole tables for each removal.
+const BY_KEYS: &str =
+    "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
+
 /// How often a removal is done again that other transactions were in the way of.
 const TRIES: u32 = 5;
 
@@ -53,6 +57,7 @@ async fn remove_once(db: &Db, doomed: Doomed<'_>) -> Result<Option<Deleted>> {
     let mut connection = db.connection().await?;
     let client: &mut Client = &mut connection;
     let transaction = client.transaction().await?;
+    transaction.batch_execute(BY_KEYS).await?;
     let (ids, force) = match doomed {
         Doomed::Listed { ids, force } => (ids.to_vec(), force),
         Doomed::Tree { root, force } => (rooted(db, &transaction, root).await?, force),
@@ -152,6 +157,7 @@ async fn prune_some(db: &Db, instance: &str, options: &PruneOptions) -> Result<O
     let mut connection = db.connection().await?;
     let client: &mut Client = &mut connection;
     let transaction = client.transaction().await?;
+    transaction.batch_execute(BY_KEYS).await?;
     let ids = vec![id.clone()];
     let locked = transaction.query_typed(&db.statements.lock_instances, &[(&ids, Type::TEXT_ARRAY)]).await?;
     if locked.is_empty() {
