@@ -2,9 +2,9 @@
 -- no statement has to be prepared by the client.
 --
 -- A plan that was made when a table was known to be empty is kept when it is not, and it would read all of a table for a few
--- rows. So every statement leaves one way only. Sequential scans are off. A join is written as key = ANY (ARRAY[other]), for which
--- there is nothing but a lookup of one key after the other: for =, or for an ORDER BY that key, a whole index can be read. A
--- subquery with LIMIT or OFFSET is not made a join.
+-- rows. So every statement leaves one way only. Sequential and bitmap scans are off: these read all before they sort. A join is
+-- written as key = ANY (ARRAY[other]), for which there is nothing but a lookup of one key after the other: for =, or for an
+-- ORDER BY that key, a whole index can be read. A subquery with LIMIT or OFFSET is not made a join.
 --
 -- The number in a name is the version of the function. A released one is never changed: two releases share one database while
 -- one replaces the other.
@@ -17,11 +17,76 @@ AS $$ SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint $$;
 CREATE FUNCTION {schema}.is_item_1(p_text text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$ SELECT p_text LIKE '{"%}}' $$;
 
+-- Takes leases of instances that begin now, for those who wait for turns: where nothing is there yet, no message and no lease. To be
+-- called before the messages are stored, those of the secrets that it says with theirs.
+--
+-- Nothing is waited for. The lock that fetches take too comes first: what follows sees every lease, and nobody else takes one.
+CREATE FUNCTION {schema}.lease_new_1(p_instance text[], p_secret bytea[], p_lock_ms bigint[]) RETURNS bytea[]
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    v_now    bigint := {schema}.now_ms();
+    v_free   integer[];
+    v_leased bytea[];
+BEGIN
+    SELECT array_agg(m.n::integer) INTO v_free FROM unnest(p_instance, p_secret) WITH ORDINALITY AS m (instance_id, secret, n)
+    WHERE m.secret IS NOT NULL AND pg_try_advisory_xact_lock(hashtextextended(m.instance_id, {seed}));
+    IF v_free IS NOT NULL THEN
+        WITH leased AS (
+            INSERT INTO {schema}.instance_locks AS l (instance_id, lock_token, locked_until, locked_at)
+            SELECT p_instance[m.n], p_secret[m.n], v_now + p_lock_ms[m.n], v_now FROM unnest(v_free) AS m (n)
+            WHERE NOT EXISTS (SELECT 1 FROM {schema}.instances AS i WHERE i.instance_id = p_instance[m.n] OFFSET 0)
+                AND NOT EXISTS (SELECT 1 FROM {schema}.history AS h WHERE h.instance_id = p_instance[m.n] OFFSET 0)
+                AND NOT EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q WHERE q.instance_id = p_instance[m.n] OFFSET 0)
+            ON CONFLICT (instance_id) DO NOTHING
+            RETURNING l.lock_token
+        )
+        SELECT array_agg(l.lock_token) INTO v_leased FROM leased AS l;
+    END IF;
+    RETURN coalesce(v_leased, '{}');
+END $$;
+
+-- Notes that sessions are used. Sessions are locked in one order by everybody.
+CREATE FUNCTION {schema}.touch_sessions_1(p_sessions text[]) RETURNS void LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    v_now bigint := {schema}.now_ms();
+BEGIN
+    UPDATE {schema}.sessions AS s SET last_activity_at = v_now
+    FROM (SELECT l.session_id FROM unnest(p_sessions) AS n (session_id)
+          JOIN {schema}.sessions AS l ON l.session_id = ANY (ARRAY[n.session_id])
+          ORDER BY n.session_id COLLATE "C" FOR UPDATE OF l) AS l
+    WHERE s.session_id = ANY (ARRAY[l.session_id]) AND s.locked_until > v_now;
+END $$;
+
+-- Sessions that free work waits for, found by skipping from one to the next, and who holds them.
+CREATE FUNCTION {schema}.waiting_sessions_1() RETURNS TABLE (o_session text, o_holder text) LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    v_now bigint := {schema}.now_ms();
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE waiting (session_id) AS (
+        (SELECT q.session_id FROM {schema}.worker_queue AS q WHERE q.lock_token IS NULL AND q.session_id IS NOT NULL
+         ORDER BY q.session_id, q.id LIMIT 1)
+        UNION ALL
+        SELECT (SELECT q.session_id FROM {schema}.worker_queue AS q
+                WHERE q.lock_token IS NULL AND q.session_id IS NOT NULL AND q.session_id > w.session_id
+                ORDER BY q.session_id, q.id LIMIT 1)
+        FROM waiting AS w WHERE w.session_id IS NOT NULL
+    )
+    SELECT w.session_id::text, CASE WHEN s.locked_until > v_now THEN s.worker_id END::text FROM waiting AS w
+    LEFT JOIN LATERAL (SELECT s.* FROM {schema}.sessions AS s WHERE s.session_id = w.session_id LIMIT 1) AS s ON true
+    WHERE w.session_id IS NOT NULL;
+END $$;
+
 -- Commits turns and completes activities.
 --
 -- A member is one of: 0, a turn under its lease; 1, an activity with or without its outcome; 2, an activity with the turn that
 -- its outcome leads to, run ahead. Its answer: 0, refused; 1, done; 2, done, but the outcome of an activity waits for a turn.
--- A refused member writes nothing. o_more: messages wait for its instance. Everything else that goes wrong is an error and undoes the batch.
+-- A refused member writes nothing. o_more: messages wait for the instance of a turn. Everything else that goes wrong is an error and undoes the batch.
+--
+-- An activity with a secret is stored as leased to somebody who waits for it: a row without a member tells its id.
 CREATE FUNCTION {schema}.commit_1(
     p_member integer[], p_kind integer[], p_instance text[], p_secret bytea[], p_work_id bigint[], p_messages integer[],
     p_completion text[], p_after bigint[], p_ran_at bigint[],
@@ -30,12 +95,15 @@ CREATE FUNCTION {schema}.commit_1(
     p_sets_status boolean[], p_custom_status text[], p_clears boolean[],
     h_member integer[], h_event bigint[], h_type text[], h_data text[],
     w_member integer[], w_item text[], w_instance text[], w_execution bigint[], w_activity bigint[], w_session text[], w_tag text[],
+    w_secret bytea[], w_lock_ms bigint[],
     c_member integer[], c_instance text[], c_execution bigint[], c_activity bigint[],
     m_member integer[], m_instance text[], m_item text[], m_not_before bigint[], m_begins boolean[],
     k_member integer[], k_key text[], k_value text[], k_at bigint[]
-) RETURNS TABLE (o_member integer, o_answer integer, o_at bigint, o_more boolean) LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan SET jit = off
+) RETURNS TABLE (
+    o_member integer, o_answer integer, o_at bigint, o_more boolean, o_id bigint, o_secret bytea, o_name text, o_version text
+) LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
     v_now      bigint := {schema}.now_ms();
@@ -63,11 +131,7 @@ BEGIN
         INTO v_members, v_sessions FROM done AS d;
         FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP v_passed[v_one] := true; END LOOP;
         IF v_sessions IS NOT NULL THEN
-            UPDATE {schema}.sessions AS s SET last_activity_at = v_now
-            FROM (SELECT l.session_id FROM unnest(v_sessions) AS n (session_id)
-                  JOIN {schema}.sessions AS l ON l.session_id = ANY (ARRAY[n.session_id])
-                  ORDER BY n.session_id COLLATE "C" FOR UPDATE OF l) AS l
-            WHERE s.session_id = ANY (ARRAY[l.session_id]) AND s.locked_until > v_now;
+            PERFORM {schema}.touch_sessions_1(v_sessions);
         END IF;
     END IF;
     -- Turns that were run ahead: taken if nothing else happens to the instance. The lock keeps fetches of it out, which lock
@@ -230,11 +294,24 @@ BEGIN
             END IF;
         END IF;
         IF cardinality(w_member) > 0 THEN
-            INSERT INTO {schema}.worker_queue (work_item, visible_at, instance_id, execution_id, activity_id, session_id, tag)
-            SELECT w.item, v_now, w.instance_id, w.execution_id, w.activity_id, w.session_id, w.tag
-            FROM unnest(w_member, w_item, w_instance, w_execution, w_activity, w_session, w_tag) WITH ORDINALITY
-                AS w (member, item, instance_id, execution_id, activity_id, session_id, tag, n)
-            WHERE v_turn[w.member] ORDER BY w.n;
+            RETURN QUERY
+            WITH stored AS (
+                INSERT INTO {schema}.worker_queue
+                    (work_item, visible_at, instance_id, execution_id, activity_id, session_id, tag, lock_token, locked_until, attempt_count)
+                SELECT w.item, v_now, w.instance_id, w.execution_id, w.activity_id, w.session_id, w.tag,
+                       w.secret, CASE WHEN w.secret IS NOT NULL THEN v_now + w.lock_ms END, (w.secret IS NOT NULL)::integer
+                FROM unnest(w_member, w_item, w_instance, w_execution, w_activity, w_session, w_tag, w_secret, w_lock_ms)
+                    WITH ORDINALITY
+                    AS w (member, item, instance_id, execution_id, activity_id, session_id, tag, secret, lock_ms, n)
+                WHERE v_turn[w.member] ORDER BY w.n
+                RETURNING worker_queue.id, worker_queue.lock_token, worker_queue.instance_id
+            )
+            SELECT NULL::integer, NULL::integer, v_now, false, s.id, s.lock_token,
+                   i.orchestration_name, coalesce(i.orchestration_version, 'unknown')
+            FROM stored AS s
+            LEFT JOIN LATERAL (SELECT i.orchestration_name, i.orchestration_version FROM {schema}.instances AS i
+                               WHERE i.instance_id = s.instance_id LIMIT 1) AS i ON true
+            WHERE s.lock_token IS NOT NULL;
         END IF;
         IF cardinality(c_member) > 0 THEN
             DELETE FROM {schema}.worker_queue AS q
@@ -262,13 +339,14 @@ BEGIN
 
     RETURN QUERY SELECT m.member,
         CASE WHEN NOT v_passed[m.member] THEN 0 WHEN m.kind = 2 AND NOT v_turn[m.member] THEN 2 ELSE 1 END, v_now,
-        EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
-                WHERE q.instance_id = m.instance_id AND q.visible_at <= v_now OFFSET 0)
+        m.kind <> 1 AND EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
+                                WHERE q.instance_id = m.instance_id AND q.visible_at <= v_now OFFSET 0),
+        NULL::bigint, NULL::bytea, NULL::text, NULL::text
     FROM unnest(p_member, p_kind, p_instance) AS m (member, kind, instance_id);
 END $$;
 
 -- The same for a batch of one, without what it takes to handle many: most of the time of a lone commit would go to that. What it
--- does and in which order is what commit_1 does.
+-- does and in which order is what commit_1 does. It leases one activity at most, and only if there is no other.
 CREATE FUNCTION {schema}.commit_alone_1(
     p_member integer[], p_kind integer[], p_instance text[], p_secret bytea[], p_work_id bigint[], p_messages integer[],
     p_completion text[], p_after bigint[], p_ran_at bigint[],
@@ -277,13 +355,15 @@ CREATE FUNCTION {schema}.commit_alone_1(
     p_sets_status boolean[], p_custom_status text[], p_clears boolean[],
     h_member integer[], h_event bigint[], h_type text[], h_data text[],
     w_member integer[], w_item text[], w_instance text[], w_execution bigint[], w_activity bigint[], w_session text[], w_tag text[],
+    w_secret bytea[], w_lock_ms bigint[],
     c_member integer[], c_instance text[], c_execution bigint[], c_activity bigint[],
     m_member integer[], m_instance text[], m_item text[], m_not_before bigint[], m_begins boolean[],
-    k_member integer[], k_key text[], k_value text[], k_at bigint[]
-, OUT o_member integer, OUT o_answer integer, OUT o_at bigint, OUT o_more boolean
+    k_member integer[], k_key text[], k_value text[], k_at bigint[],
+    OUT o_member integer, OUT o_answer integer, OUT o_at bigint, OUT o_more boolean, OUT o_id bigint, OUT o_secret bytea,
+    OUT o_name text, OUT o_version text
 ) LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan SET jit = off
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
     v_now       bigint := {schema}.now_ms();
@@ -415,8 +495,15 @@ BEGIN
             DELETE FROM {schema}.kv_delta AS d WHERE d.instance_id = v_instance;
         END IF;
         IF cardinality(w_item) = 1 THEN
-            INSERT INTO {schema}.worker_queue (work_item, visible_at, instance_id, execution_id, activity_id, session_id, tag)
-            VALUES (w_item[1], v_now, w_instance[1], w_execution[1], w_activity[1], w_session[1], w_tag[1]);
+            INSERT INTO {schema}.worker_queue
+                (work_item, visible_at, instance_id, execution_id, activity_id, session_id, tag, lock_token, locked_until, attempt_count)
+            VALUES (w_item[1], v_now, w_instance[1], w_execution[1], w_activity[1], w_session[1], w_tag[1], w_secret[1],
+                    CASE WHEN w_secret[1] IS NOT NULL THEN v_now + w_lock_ms[1] END, (w_secret[1] IS NOT NULL)::integer)
+            RETURNING id, lock_token INTO o_id, o_secret;
+            IF o_secret IS NOT NULL THEN
+                SELECT i.orchestration_name, coalesce(i.orchestration_version, 'unknown') INTO o_name, o_version
+                FROM {schema}.instances AS i WHERE i.instance_id = w_instance[1];
+            END IF;
         ELSIF cardinality(w_item) > 0 THEN
             INSERT INTO {schema}.worker_queue (work_item, visible_at, instance_id, execution_id, activity_id, session_id, tag)
             SELECT w.item, v_now, w.instance_id, w.execution_id, w.activity_id, w.session_id, w.tag
@@ -443,8 +530,8 @@ BEGIN
         VALUES (v_instance, p_completion[1], v_now, v_now, false);
     END IF;
     o_at := v_now;
-    o_more := EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
-                      WHERE q.instance_id = v_instance AND q.visible_at <= v_now);
+    o_more := v_kind <> 1 AND EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
+                                      WHERE q.instance_id = v_instance AND q.visible_at <= v_now);
 END $$;
 
 -- Takes leases of up to as many instances as there are secrets, longest waiting first, and covers their visible messages.
@@ -459,8 +546,8 @@ RETURNS TABLE (
     o_ended boolean, o_has_history boolean, o_start_due bigint, o_now bigint,
     o_ids bigint[], o_items text[], o_available bigint[], o_attempts integer[], o_next bigint
 ) LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan SET jit = off
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
     v_now     bigint;
@@ -509,7 +596,7 @@ BEGIN
             -- Each instance once, by its first message. What tells most comes first.
             SELECT q.instance_id, q.visible_at, q.id
             FROM {schema}.orchestrator_queue AS q
-            WHERE q.lock_token IS NULL AND q.visible_at <= v_now AND CASE
+            WHERE q.lock_token IS NULL AND q.visible_at + 0 <= v_now AND CASE
                 WHEN (SELECT l.locked_until FROM {schema}.instance_locks AS l WHERE l.instance_id = q.instance_id) > v_now THEN false
                 WHEN EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS f
                              WHERE f.instance_id = q.instance_id AND f.visible_at <= q.visible_at
@@ -523,11 +610,12 @@ BEGIN
                     JOIN {schema}.executions AS e
                         ON e.instance_id = ANY (ARRAY[i.instance_id]) AND e.execution_id = i.current_execution_id
                     WHERE i.instance_id = q.instance_id), true) END
-            ORDER BY q.visible_at, q.id LIMIT v_window
+            ORDER BY q.visible_at + 0, q.id LIMIT v_window
         ), line AS MATERIALIZED (
-            SELECT a.instance_id, min(ARRAY[a.visible_at, a.id]) AS place
-            FROM (SELECT r.* FROM ready AS r UNION ALL SELECT o.* FROM unnest(v_ended, v_ended_at, v_ended_id) AS o) AS a
-            GROUP BY a.instance_id ORDER BY 2
+            SELECT a.instance_id
+            FROM (SELECT r.* FROM ready AS r WHERE v_ended IS NULL OR r.instance_id <> ALL (v_ended)
+                  UNION ALL SELECT o.* FROM unnest(v_ended, v_ended_at, v_ended_id) AS o) AS a (instance_id, visible_at, id)
+            ORDER BY a.visible_at, a.id
         ), free AS MATERIALIZED (
             SELECT n.instance_id FROM line AS n
             WHERE pg_try_advisory_xact_lock(hashtextextended(n.instance_id, {seed}))
@@ -570,12 +658,11 @@ BEGIN
                 AND q.visible_at <= v_now
             RETURNING q.instance_id, l.lock_token, q.id, q.work_item, q.available_at, q.attempt_count
         ), batch AS (
-            SELECT c.instance_id, c.lock_token,
-                   array_agg(c.id ORDER BY c.available_at, c.id) AS ids,
-                   array_agg(c.work_item ORDER BY c.available_at, c.id) AS items,
-                   array_agg(c.available_at ORDER BY c.available_at, c.id) AS available,
-                   array_agg(c.attempt_count ORDER BY c.available_at, c.id) AS attempts
-            FROM covered AS c GROUP BY c.instance_id, c.lock_token
+            -- In the order in which they come: to sort them for each list again takes longer than all the rest.
+            SELECT c.instance_id, c.lock_token, array_agg(c.id) AS ids, array_agg(c.work_item) AS items,
+                   array_agg(c.available_at) AS available, array_agg(c.attempt_count) AS attempts
+            FROM (SELECT c.* FROM covered AS c ORDER BY c.instance_id, c.lock_token, c.available_at, c.id) AS c
+            GROUP BY c.instance_id, c.lock_token
         )
         SELECT b.lock_token, b.instance_id, i.orchestration_name, i.orchestration_version, i.current_execution_id,
                e.last_event_id, i.created_at, e.status IN ('Completed', 'Failed'),
@@ -604,8 +691,8 @@ BEGIN
         o_now := v_now;
         IF p_asks_next THEN
             o_next := least(
-                (SELECT min(q.visible_at) FROM {schema}.orchestrator_queue AS q
-                 WHERE q.lock_token IS NULL AND q.visible_at > v_now),
+                (SELECT q.visible_at FROM {schema}.orchestrator_queue AS q
+                 WHERE q.lock_token IS NULL AND q.visible_at + 0 > v_now ORDER BY q.visible_at + 0, q.id LIMIT 1),
                 (SELECT min(l.locked_until) FROM {schema}.instance_locks AS l WHERE l.locked_until > v_now));
         END IF;
         RETURN NEXT;
@@ -617,7 +704,8 @@ END $$;
 CREATE FUNCTION {schema}.settle_turn_1(
     p_instance text, p_secret bytea, p_ids bigint[], p_actions integer[], p_reasons text[], p_visible_at bigint, p_release boolean
 ) RETURNS boolean LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off
 AS $$
 DECLARE
     v_count integer;
@@ -661,8 +749,8 @@ CREATE FUNCTION {schema}.fetch_work_1(
     o_slot integer, o_id bigint, o_item text, o_instance text, o_session text, o_attempts integer, o_name text, o_version text,
     o_now bigint, o_next bigint, o_secret bytea, o_sessions boolean
 ) LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan SET jit = off
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
     v_now    bigint := {schema}.now_ms();
@@ -672,42 +760,69 @@ DECLARE
     v_slots  integer[] := '{}';
     v_free   integer[];
     v_slot   integer;
+    v_open   text[];
+    v_id     bigint;
     v_row    record;
     v_over   boolean;
     v_owned  boolean;
 BEGIN
     v_owned := cardinality(array_remove(p_owners, NULL)) > 0;
-    SELECT EXISTS (SELECT 1 FROM {schema}.worker_queue AS q WHERE q.lock_token IS NOT NULL AND q.locked_until <= v_now),
-           v_owned AND EXISTS (SELECT 1 FROM {schema}.worker_queue AS q
-                               WHERE q.session_id IS NOT NULL AND (q.lock_token IS NULL OR q.locked_until <= v_now))
-    INTO v_over, v_owned;
+    v_over := EXISTS (SELECT 1 FROM {schema}.worker_queue AS q WHERE q.lock_token IS NOT NULL AND q.locked_until <= v_now);
+    v_owned := v_owned AND (
+        EXISTS (SELECT 1 FROM {schema}.worker_queue AS q WHERE q.lock_token IS NULL AND q.session_id IS NOT NULL)
+        OR v_over AND EXISTS (SELECT 1 FROM {schema}.worker_queue AS q
+                              WHERE q.lock_token IS NOT NULL AND q.locked_until <= v_now AND q.session_id IS NOT NULL OFFSET 0));
     IF v_tags IS NULL THEN
         -- Every tag that free work has, found by skipping from one to the next.
         WITH RECURSIVE tags (tag) AS (
-            (SELECT coalesce('=' || q.tag, '') FROM {schema}.worker_queue AS q WHERE q.lock_token IS NULL
-             ORDER BY coalesce('=' || q.tag, ''), q.id LIMIT 1)
+            (SELECT coalesce('=' || q.tag, '') FROM {schema}.worker_queue AS q
+             WHERE q.lock_token IS NULL AND q.session_id IS NULL ORDER BY coalesce('=' || q.tag, ''), q.id LIMIT 1)
             UNION ALL
             SELECT (SELECT coalesce('=' || q.tag, '') FROM {schema}.worker_queue AS q
-                    WHERE q.lock_token IS NULL AND coalesce('=' || q.tag, '') > t.tag
+                    WHERE q.lock_token IS NULL AND q.session_id IS NULL AND coalesce('=' || q.tag, '') > t.tag
                     ORDER BY coalesce('=' || q.tag, ''), q.id LIMIT 1)
             FROM tags AS t WHERE t.tag IS NOT NULL
         )
         SELECT array_agg(t.tag) INTO v_tags FROM tags AS t WHERE t.tag IS NOT NULL;
     END IF;
     IF v_owned THEN
-        -- Who may have which activity depends on who holds its session: one by one, oldest first.
+        -- Who may have which activity depends on who holds its session: one by one, oldest first. No more of a session and of a tag
+        -- is looked at than could be taken.
         SELECT array_agg(s.n ORDER BY s.n) INTO v_free FROM generate_series(1, v_wanted) AS s (n);
-        FOR v_row IN
-            SELECT q.id, q.session_id, CASE WHEN s.locked_until > v_now THEN s.worker_id END AS holder,
-                   q.session_id IS NOT NULL AND {schema}.is_item_1(q.work_item) AS claims
-            FROM {schema}.worker_queue AS q
-            LEFT JOIN LATERAL (SELECT s.* FROM {schema}.sessions AS s WHERE s.session_id = q.session_id LIMIT 1) AS s ON true
-            WHERE (q.lock_token IS NULL OR q.locked_until <= v_now) AND q.visible_at <= v_now
-                AND (p_tags IS NULL OR coalesce('=' || q.tag, '') = ANY (p_tags))
-                AND (q.session_id IS NULL OR s.session_id IS NULL OR s.locked_until <= v_now OR s.worker_id = ANY (p_owners))
-            ORDER BY q.id FOR UPDATE OF q SKIP LOCKED
+        SELECT array_agg(w.o_session) INTO v_open FROM {schema}.waiting_sessions_1() AS w
+        WHERE w.o_holder IS NULL OR w.o_holder = ANY (p_owners);
+        FOR v_id IN
+            SELECT a.id FROM (
+                SELECT f.id FROM unnest(v_open) AS o (session_id)
+                CROSS JOIN LATERAL (
+                    SELECT q.id FROM {schema}.worker_queue AS q
+                    WHERE q.lock_token IS NULL AND q.session_id = o.session_id AND q.visible_at <= v_now
+                        AND (p_tags IS NULL OR coalesce('=' || q.tag, '') = ANY (p_tags))
+                    ORDER BY q.id LIMIT v_wanted
+                ) AS f
+                UNION ALL
+                SELECT f.id FROM unnest(v_tags) AS t (tag)
+                CROSS JOIN LATERAL (
+                    SELECT q.id FROM {schema}.worker_queue AS q
+                    WHERE q.lock_token IS NULL AND q.session_id IS NULL AND coalesce('=' || q.tag, '') = t.tag AND q.visible_at <= v_now
+                    ORDER BY q.id LIMIT v_wanted FOR UPDATE SKIP LOCKED
+                ) AS f
+                UNION ALL
+                SELECT q.id FROM {schema}.worker_queue AS q
+                LEFT JOIN LATERAL (SELECT s.* FROM {schema}.sessions AS s WHERE s.session_id = q.session_id LIMIT 1) AS s ON true
+                WHERE v_over AND q.lock_token IS NOT NULL AND q.locked_until <= v_now AND q.visible_at <= v_now
+                    AND (p_tags IS NULL OR coalesce('=' || q.tag, '') = ANY (p_tags))
+                    AND (s.session_id IS NULL OR s.locked_until <= v_now OR s.worker_id = ANY (p_owners))
+            ) AS a ORDER BY a.id
         LOOP
             EXIT WHEN cardinality(v_free) = 0;
+            SELECT q.id, q.session_id, CASE WHEN s.locked_until > v_now THEN s.worker_id END AS holder,
+                   q.session_id IS NOT NULL AND {schema}.is_item_1(q.work_item) AS claims
+            INTO v_row FROM {schema}.worker_queue AS q
+            LEFT JOIN LATERAL (SELECT s.* FROM {schema}.sessions AS s WHERE s.session_id = q.session_id LIMIT 1) AS s ON true
+            WHERE q.id = v_id AND (q.lock_token IS NULL OR q.locked_until <= v_now) AND q.visible_at <= v_now
+            FOR UPDATE OF q SKIP LOCKED;
+            CONTINUE WHEN NOT FOUND;
             SELECT f.n INTO v_slot FROM unnest(v_free) WITH ORDINALITY AS f (n, place)
             WHERE v_row.session_id IS NULL
                 OR (p_owners[f.n] IS NOT NULL AND (v_row.holder IS NULL OR v_row.holder = p_owners[f.n]))
@@ -807,15 +922,19 @@ BEGIN
 END $$;
 
 -- Enqueues messages. One with a bound is refused if as many wait for its instance. Says when each may be seen; NULL if refused.
+-- One with a secret is stored as leased to somebody who waits for it, if it can be: a row with the secret tells its id. It has no
+-- bound.
 CREATE FUNCTION {schema}.enqueue_messages_1(
-    p_member integer[], p_instance text[], p_item text[], p_delay bigint[], p_not_before bigint[], p_begins boolean[], p_most bigint[]
-) RETURNS TABLE (o_member integer, o_visible_at bigint, o_now bigint) LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan SET jit = off
+    p_member integer[], p_instance text[], p_item text[], p_delay bigint[], p_not_before bigint[], p_begins boolean[], p_most bigint[],
+    p_secret bytea[], p_lock_ms bigint[]
+) RETURNS TABLE (o_member integer, o_visible_at bigint, o_now bigint, o_id bigint, o_secret bytea) LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
     v_now     bigint;
     v_refused integer[] := '{}';
+    v_leased  bytea[] := '{}';
 BEGIN
     IF cardinality(array_remove(p_most, NULL)) > 0 THEN
         -- Two that count at once would both find room for the last one.
@@ -831,22 +950,36 @@ BEGIN
             SELECT count(*) FROM (SELECT 1 FROM {schema}.orchestrator_queue AS q
                                   WHERE q.instance_id = b.instance_id LIMIT b.most) AS waiting);
     END IF;
+    IF cardinality(array_remove(p_secret, NULL)) > 0 THEN
+        v_leased := {schema}.lease_new_1(p_instance, p_secret, p_lock_ms);
+    END IF;
     v_now := {schema}.now_ms();
     IF cardinality(p_member) = 1 AND cardinality(v_refused) = 0 THEN
         o_member := 1;
         o_visible_at := greatest(v_now + p_delay[1], p_not_before[1]);
         o_now := v_now;
-        INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
-        VALUES (p_instance[1], p_item[1], o_visible_at, o_visible_at, p_begins[1]);
+        INSERT INTO {schema}.orchestrator_queue AS q
+            (instance_id, work_item, visible_at, available_at, begins, lock_token, attempt_count)
+        VALUES (p_instance[1], p_item[1], o_visible_at, o_visible_at, p_begins[1], v_leased[1], cardinality(v_leased))
+        RETURNING q.id, q.lock_token INTO o_id, o_secret;
         RETURN NEXT;
         RETURN;
     END IF;
-    INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
-    SELECT m.instance_id, m.item, greatest(v_now + m.delay, m.not_before), greatest(v_now + m.delay, m.not_before), m.begins
-    FROM unnest(p_member, p_instance, p_item, p_delay, p_not_before, p_begins)
-        AS m (member, instance_id, item, delay, not_before, begins)
-    WHERE m.member <> ALL (v_refused) ORDER BY m.member;
-    RETURN QUERY SELECT m.member, CASE WHEN m.member <> ALL (v_refused) THEN greatest(v_now + m.delay, m.not_before) END, v_now
+    RETURN QUERY
+    WITH stored AS (
+        INSERT INTO {schema}.orchestrator_queue AS q
+            (instance_id, work_item, visible_at, available_at, begins, lock_token, attempt_count)
+        SELECT m.instance_id, m.item, greatest(v_now + m.delay, m.not_before), greatest(v_now + m.delay, m.not_before), m.begins,
+               m.secret, (m.secret IS NOT NULL)::integer
+        FROM (SELECT m.*, CASE WHEN m.wanted = ANY (v_leased) THEN m.wanted END AS secret
+              FROM unnest(p_member, p_instance, p_item, p_delay, p_not_before, p_begins, p_secret)
+                  AS m (member, instance_id, item, delay, not_before, begins, wanted)) AS m
+        WHERE m.member <> ALL (v_refused) ORDER BY m.member
+        RETURNING q.id, q.lock_token
+    )
+    SELECT NULL::integer, NULL::bigint, v_now, s.id, s.lock_token FROM stored AS s WHERE s.lock_token IS NOT NULL;
+    RETURN QUERY SELECT m.member, CASE WHEN m.member <> ALL (v_refused) THEN greatest(v_now + m.delay, m.not_before) END, v_now,
+        NULL::bigint, NULL::bytea
     FROM unnest(p_member, p_delay, p_not_before) AS m (member, delay, not_before);
 END $$;
 
@@ -862,18 +995,20 @@ AS $$
 $$;
 
 -- Starts instances whose id is not taken. Messages go with a start, or, if so wanted, to the instance that is there.
+-- A start with a secret is stored as leased to somebody who waits for it, if it can be: a row without a member tells its id.
 CREATE FUNCTION {schema}.start_1(
     p_member integer[], p_instance text[], p_item text[], p_delay bigint[], p_use_existing boolean[],
-    m_member integer[], m_item text[]
-) RETURNS TABLE (o_member integer, o_taken boolean, o_status text, o_now bigint) LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan SET jit = off
+    p_secret bytea[], p_lock_ms bigint[], m_member integer[], m_item text[]
+) RETURNS TABLE (o_member integer, o_taken boolean, o_status text, o_now bigint, o_id bigint, o_secret bytea) LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
-    v_now   bigint;
-    v_taken boolean[] := array_fill(false, ARRAY[cardinality(p_member)]);
-    v_found integer[];
-    v_one   integer;
+    v_now    bigint;
+    v_taken  boolean[] := array_fill(false, ARRAY[cardinality(p_member)]);
+    v_found  integer[];
+    v_leased bytea[] := '{}';
+    v_one    integer;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(b.instance_id, {seed} + 1))
     FROM (SELECT DISTINCT m.instance_id FROM unnest(p_instance) AS m (instance_id) ORDER BY m.instance_id) AS b;
@@ -887,23 +1022,38 @@ BEGIN
         OR EXISTS (SELECT 1 FROM {schema}.history AS h WHERE h.instance_id = b.instance_id AND h.execution_id = 1 OFFSET 0)
         OR EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
                    WHERE q.instance_id = b.instance_id AND q.begins AND {schema}.is_item_1(q.work_item) OFFSET 0);
-    FOREACH v_one IN ARRAY coalesce(v_found, '{}') LOOP v_taken[v_one] := true; END LOOP;
+    FOREACH v_one IN ARRAY coalesce(v_found, '{}') LOOP
+        v_taken[v_one] := true;
+        p_secret[v_one] := NULL;
+    END LOOP;
     v_now := {schema}.now_ms();
-    INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
-    SELECT a.instance_id, a.item, a.at, a.at, a.begins FROM (
-        SELECT m.instance_id, m.item, v_now + m.delay AS at, true AS begins, m.member, 0::bigint AS n
-        FROM unnest(p_member, p_instance, p_item, p_delay) AS m (member, instance_id, item, delay)
-        WHERE NOT v_taken[m.member]
-        UNION ALL
-        SELECT p_instance[m.member], m.item, CASE WHEN v_taken[m.member] THEN v_now ELSE v_now + p_delay[m.member] END,
-               false, m.member, m.n
-        FROM unnest(m_member, m_item) WITH ORDINALITY AS m (member, item, n)
-        WHERE NOT v_taken[m.member] OR p_use_existing[m.member]
-    ) AS a ORDER BY a.member, a.n;
+    IF cardinality(array_remove(p_secret, NULL)) > 0 THEN
+        v_leased := {schema}.lease_new_1(p_instance, p_secret, p_lock_ms);
+        v_now := {schema}.now_ms();
+    END IF;
+    RETURN QUERY
+    WITH stored AS (
+        INSERT INTO {schema}.orchestrator_queue AS q
+            (instance_id, work_item, visible_at, available_at, begins, lock_token, attempt_count)
+        SELECT a.instance_id, a.item, a.at, a.at, a.begins, a.secret, (a.secret IS NOT NULL)::integer FROM (
+            SELECT m.instance_id, m.item, v_now + m.delay AS at, true AS begins,
+                   CASE WHEN m.secret = ANY (v_leased) THEN m.secret END AS secret, m.member, 0::bigint AS n
+            FROM unnest(p_member, p_instance, p_item, p_delay, p_secret) AS m (member, instance_id, item, delay, secret)
+            WHERE NOT v_taken[m.member]
+            UNION ALL
+            SELECT p_instance[m.member], m.item, CASE WHEN v_taken[m.member] THEN v_now ELSE v_now + p_delay[m.member] END,
+                   false, NULL, m.member, m.n
+            FROM unnest(m_member, m_item) WITH ORDINALITY AS m (member, item, n)
+            WHERE NOT v_taken[m.member] OR p_use_existing[m.member]
+        ) AS a ORDER BY a.member, a.n
+        RETURNING q.id, q.lock_token
+    )
+    SELECT NULL::integer, NULL::boolean, NULL::text, v_now, s.id, s.lock_token
+    FROM stored AS s WHERE s.lock_token IS NOT NULL;
     RETURN QUERY SELECT m.member, v_taken[m.member],
         CASE WHEN v_taken[m.member] THEN (
             SELECT e.status FROM {schema}.executions AS e WHERE e.instance_id = m.instance_id
-            ORDER BY e.execution_id DESC LIMIT 1) END, v_now
+            ORDER BY e.execution_id DESC LIMIT 1) END, v_now, NULL::bigint, NULL::bytea
     FROM unnest(p_member, p_instance) AS m (member, instance_id);
 END $$;
 
@@ -911,8 +1061,8 @@ END $$;
 CREATE FUNCTION {schema}.renew_1(
     p_member integer[], p_kind integer[], p_instance text[], p_work_id bigint[], p_secret bytea[], p_extend bigint[]
 ) RETURNS SETOF integer LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan SET jit = off
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
     v_now      bigint;
@@ -942,12 +1092,7 @@ BEGIN
         SELECT v_renewed || array_agg(r.lock_token), array_agg(r.session_id) FILTER (WHERE r.session_id IS NOT NULL)
         INTO v_renewed, v_sessions FROM renewed AS r;
         IF v_sessions IS NOT NULL THEN
-            v_now := {schema}.now_ms();
-            UPDATE {schema}.sessions AS s SET last_activity_at = v_now
-            FROM (SELECT l.session_id FROM unnest(v_sessions) AS n (session_id)
-                  JOIN {schema}.sessions AS l ON l.session_id = ANY (ARRAY[n.session_id])
-                  ORDER BY n.session_id COLLATE "C" FOR UPDATE OF l) AS l
-            WHERE s.session_id = ANY (ARRAY[l.session_id]) AND s.locked_until > v_now;
+            PERFORM {schema}.touch_sessions_1(v_sessions);
         END IF;
     END IF;
     -- Whoever renews twice at once has renewed twice.
@@ -959,8 +1104,8 @@ END $$;
 CREATE FUNCTION {schema}.abandon_1(
     p_member integer[], p_kind integer[], p_instance text[], p_work_id bigint[], p_secret bytea[], p_delay bigint[], p_ignore boolean[]
 ) RETURNS SETOF integer LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan SET jit = off
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
     v_now     bigint;
@@ -1013,8 +1158,8 @@ END $$;
 CREATE FUNCTION {schema}.outcomes_1(p_instances text[]) RETURNS TABLE (
     o_instance text, o_execution bigint, o_status text, o_output text, o_terminal text, o_custom_status text, o_custom_version bigint
 ) LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan SET jit = off
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 BEGIN
     RETURN QUERY
@@ -1065,17 +1210,19 @@ BEGIN
 END $$;
 
 -- Tells one process for which there is something, after the sender was told of it and did not need it, or may not have it.
--- p_hops: how many have looked in vain, one after the other. What waits is looked at from its beginning, and not to its end.
+-- p_hops: how many have looked in vain, one after the other. Of the turns that wait only the first are looked at.
 CREATE FUNCTION {schema}.pass_on_1(p_channel text, p_sender text, p_turns boolean, p_work boolean, p_hops integer)
 RETURNS void LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan SET jit = off
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
-    v_now   bigint := {schema}.now_ms();
-    v_pins  text[];
-    v_turns text;
-    v_work  text;
+    v_now      bigint := {schema}.now_ms();
+    v_pins     text[];
+    v_turns    text;
+    v_work     text;
+    v_sessions text[];
+    v_holders  text[];
 BEGIN
     IF p_turns THEN
         -- The empty pin, of what begins, is for everybody.
@@ -1085,9 +1232,9 @@ BEGIN
                                WHERE i.instance_id = q.instance_id LIMIT 1) AS i ON true
             LEFT JOIN LATERAL (SELECT e.pinned_key FROM {schema}.executions AS e
                                WHERE e.instance_id = q.instance_id AND e.execution_id = i.current_execution_id LIMIT 1) AS e ON true
-            WHERE q.lock_token IS NULL AND q.visible_at <= v_now
+            WHERE q.lock_token IS NULL AND q.visible_at + 0 <= v_now
                 AND coalesce((SELECT l.locked_until FROM {schema}.instance_locks AS l WHERE l.instance_id = q.instance_id), 0) <= v_now
-            ORDER BY q.visible_at, q.id LIMIT 256) AS r;
+            ORDER BY q.visible_at + 0, q.id LIMIT 256) AS r;
         SELECT l.id INTO v_turns FROM {schema}.listeners AS l
         WHERE l.turns AND l.id <> p_sender AND l.expires_at > v_now AND EXISTS (
             SELECT 1 FROM unnest(v_pins) AS p (pin)
@@ -1097,23 +1244,21 @@ BEGIN
         ORDER BY random() LIMIT 1;
     END IF;
     IF p_work THEN
+        SELECT array_agg(w.o_session), array_agg(w.o_holder) INTO v_sessions, v_holders FROM {schema}.waiting_sessions_1() AS w;
         SELECT l.id INTO v_work FROM {schema}.listeners AS l
-        WHERE l.work AND l.id <> p_sender AND l.expires_at > v_now AND EXISTS (
-            SELECT 1 FROM (
-                SELECT f.session_id FROM unnest(l.tags) AS t (tag)
-                CROSS JOIN LATERAL (
-                    SELECT q.session_id FROM {schema}.worker_queue AS q
-                    WHERE q.lock_token IS NULL AND coalesce('=' || q.tag, '') = t.tag AND q.visible_at <= v_now
-                    ORDER BY q.id LIMIT 256) AS f
-                UNION ALL
-                SELECT a.session_id FROM (
-                    SELECT q.session_id FROM {schema}.worker_queue AS q
-                    WHERE l.tags IS NULL AND q.lock_token IS NULL AND q.visible_at <= v_now
-                    ORDER BY coalesce('=' || q.tag, ''), q.id LIMIT 256) AS a
-            ) AS w
-            LEFT JOIN LATERAL (SELECT s.* FROM {schema}.sessions AS s WHERE s.session_id = w.session_id LIMIT 1) AS s ON true
-            WHERE w.session_id IS NULL
-                OR (cardinality(l.owners) > 0 AND (s.session_id IS NULL OR s.locked_until <= v_now OR s.worker_id = ANY (l.owners))))
+        WHERE l.work AND l.id <> p_sender AND l.expires_at > v_now AND (
+            EXISTS (SELECT 1 FROM unnest(l.tags) AS t (tag) WHERE EXISTS (
+                SELECT 1 FROM {schema}.worker_queue AS q
+                WHERE q.lock_token IS NULL AND q.session_id IS NULL AND coalesce('=' || q.tag, '') = t.tag AND q.visible_at <= v_now OFFSET 0))
+            OR l.tags IS NULL AND EXISTS (
+                SELECT 1 FROM {schema}.worker_queue AS q
+                WHERE q.lock_token IS NULL AND q.session_id IS NULL AND coalesce('=' || q.tag, '') >= '' AND q.visible_at <= v_now OFFSET 0)
+            OR cardinality(l.owners) > 0 AND EXISTS (
+                SELECT 1 FROM unnest(v_sessions, v_holders) AS s (session_id, holder)
+                WHERE (s.holder IS NULL OR s.holder = ANY (l.owners)) AND EXISTS (
+                    SELECT 1 FROM {schema}.worker_queue AS q
+                    WHERE q.lock_token IS NULL AND q.session_id = s.session_id AND q.visible_at <= v_now
+                        AND (l.tags IS NULL OR coalesce('=' || q.tag, '') = ANY (l.tags)) OFFSET 0)))
         ORDER BY random() LIMIT 1;
     END IF;
     IF v_turns IS NOT NULL OR v_work IS NOT NULL THEN

@@ -1,16 +1,8 @@
-//! Everything that one transaction does, as parameters of the server's functions: each kind of request is one call, whatever
-//! the number of its members.
+//! Everything that one transaction does.
 
-use crate::db::{Param, column, id_column, key_column, span};
 use crate::request::{Abandon, Commit, Lease, Message, Renew, Request, Start, Work};
-use crate::text::{owned, owned_option};
-use crate::waiting::{TurnAsk, WorkAsk};
-use crate::{PostgresError, admission};
-use outlast_provider::{StartPolicy, saturating_ms};
-use outlast_provider_kit::pin::{PinColumns, sort_key};
-use outlast_provider_kit::{CommitPlan, KvChange};
-use std::collections::BTreeMap;
-use tokio_postgres::types::Type;
+use outlast_provider_kit::{CommitPlan, MessageRow, WorkRow};
+use std::collections::HashSet;
 
 /// The requests of one transaction.
 #[derive(Default)]
@@ -72,25 +64,51 @@ impl Batch {
         self.abandons.sort_by_cached_key(|abandon| key(&abandon.lease));
     }
 
-    /// Whether a turn can be fetched when this is done that could not before. Messages that came while a turn was leased are
-    /// told with the answer.
-    pub(crate) fn frees_turns(&self) -> bool {
+    /// Whether a turn can be fetched when this is done that could not before, if so many beginnings are taken. Messages that came
+    /// while a turn was leased are told with the answer.
+    pub(crate) fn frees_turns(&self, taken: usize) -> bool {
         let queues = |commit: &Commit| match &commit.plan {
             Some(plan) => plan.messages.iter().any(|row| row.not_before == 0),
             None => commit.completion.is_some(),
         };
-        self.commits.iter().any(queues)
-            || self.messages.iter().any(|message| message.delay_ms == 0)
-            || self.starts.iter().any(|start| start.delay_ms == 0)
+        let messages = self.messages.iter().filter(|message| message.delay_ms == 0).count();
+        let starts = self.starts.iter().filter(|start| start.delay_ms == 0).count();
+        messages + starts > taken
+            || self.commits.iter().any(queues)
             || self.abandons.iter().any(|abandon| matches!(abandon.lease, Lease::Turn { .. }))
     }
 
-    /// The same for activities.
-    pub(crate) fn frees_work(&self) -> bool {
-        let schedules = |commit: &Commit| commit.plan.as_ref().is_some_and(|plan| !plan.work.is_empty());
+    /// Whether leases of turns end with this.
+    pub(crate) fn ends_turns(&self) -> bool {
+        let is_turn = |lease: &Lease| matches!(lease, Lease::Turn { .. });
+        self.commits.iter().any(|commit| is_turn(&commit.lease))
+            || self.abandons.iter().any(|abandon| is_turn(&abandon.lease))
+    }
+
+    /// The same as [`Batch::frees_turns`] for activities, if so many of those that turns schedule are taken.
+    pub(crate) fn frees_work(&self, taken: usize) -> bool {
         !self.work.is_empty()
-            || self.commits.iter().any(schedules)
+            || self.scheduled().nth(taken).is_some()
             || self.abandons.iter().any(|abandon| matches!(abandon.lease, Lease::Work { .. }))
+    }
+
+    /// Of all messages and then all starts, those that begin an instance at once, whatever is there; each instance once.
+    pub(crate) fn beginnings(&self) -> Vec<Option<&MessageRow>> {
+        let mut known = HashSet::new();
+        let messages = self.messages.iter().map(|message| {
+            let begins = message.begins && message.delay_ms == 0 && message.most.is_none();
+            begins.then_some(&message.row)
+        });
+        let starts = self.starts.iter().map(|start| {
+            // With messages it may only bring these, to an instance that is there.
+            (start.delay_ms == 0 && start.messages.is_empty()).then_some(&start.start)
+        });
+        messages.chain(starts).map(|row| row.filter(|row| known.insert(&row.instance_id))).collect()
+    }
+
+    /// The activities that turns schedule, in the order in which they are stored.
+    pub(crate) fn scheduled(&self) -> impl Iterator<Item = &WorkRow> {
+        self.commits.iter().filter_map(|commit| commit.plan.as_ref()).flat_map(|plan| &plan.work)
     }
 
     /// Instances that end with this, if all of it is taken.
@@ -120,382 +138,5 @@ pub(crate) fn instance_of(commit: &Commit) -> &str {
         (Lease::Turn { seen, .. }, _) => &seen.instance,
         (Lease::Work { .. }, Some(row)) => &row.instance_id,
         (Lease::Work { .. }, None) => "",
-    }
-}
-
-macro_rules! columns {
-    ($(#[$doc:meta])* $name:ident { $($column:ident: $element:ty => $type:ident,)+ }) => {
-        $(#[$doc])*
-        #[derive(Default)]
-        pub(crate) struct $name {
-            $($column: Vec<$element>,)+
-        }
-
-        impl $name {
-            /// In the order of the function's parameters.
-            pub(crate) fn params(&self) -> Vec<Param<'_>> {
-                vec![$((&self.$column as _, Type::$type),)+]
-            }
-        }
-    };
-}
-
-columns!(
-    /// `commit_1`.
-    CommitColumns {
-        member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, secret: Vec<u8> => BYTEA_ARRAY,
-        work_id: i64 => INT8_ARRAY, messages: i32 => INT4_ARRAY,
-        completion: Option<String> => TEXT_ARRAY, after: i64 => INT8_ARRAY, ran_at: i64 => INT8_ARRAY,
-        execution: i64 => INT8_ARRAY, name: Option<String> => TEXT_ARRAY, version: Option<String> => TEXT_ARRAY,
-        parent: Option<String> => TEXT_ARRAY, raises: bool => BOOL_ARRAY,
-        status: Option<String> => TEXT_ARRAY, output: Option<String> => TEXT_ARRAY, ended: bool => BOOL_ARRAY,
-        last_event: i64 => INT8_ARRAY, terminal: Option<i64> => INT8_ARRAY,
-        pin: Option<String> => TEXT_ARRAY, pin_key: Option<String> => TEXT_ARRAY,
-        sets_status: bool => BOOL_ARRAY, custom_status: Option<String> => TEXT_ARRAY, clears: bool => BOOL_ARRAY,
-        h_member: i32 => INT4_ARRAY, h_event: i64 => INT8_ARRAY, h_type: &'static str => TEXT_ARRAY, h_data: String => TEXT_ARRAY,
-        w_member: i32 => INT4_ARRAY, w_item: String => TEXT_ARRAY, w_instance: String => TEXT_ARRAY,
-        w_execution: i64 => INT8_ARRAY, w_activity: i64 => INT8_ARRAY, w_session: Option<String> => TEXT_ARRAY,
-        w_tag: Option<String> => TEXT_ARRAY,
-        c_member: i32 => INT4_ARRAY, c_instance: String => TEXT_ARRAY, c_execution: i64 => INT8_ARRAY,
-        c_activity: i64 => INT8_ARRAY,
-        m_member: i32 => INT4_ARRAY, m_instance: String => TEXT_ARRAY, m_item: String => TEXT_ARRAY,
-        m_not_before: i64 => INT8_ARRAY, m_begins: bool => BOOL_ARRAY,
-        k_member: i32 => INT4_ARRAY, k_key: String => TEXT_ARRAY, k_value: Option<String> => TEXT_ARRAY,
-        k_at: Option<i64> => INT8_ARRAY,
-    }
-);
-
-/// Kinds of members of `commit_1`.
-const TURN: i32 = 0;
-const ACTIVITY: i32 = 1;
-const AHEAD: i32 = 2;
-
-impl CommitColumns {
-    pub(crate) fn of(commits: &[Commit]) -> Result<Self, PostgresError> {
-        let mut all = Self::default();
-        for (member, commit) in (1..).zip(commits) {
-            all.add(member, commit)?;
-        }
-        Ok(all)
-    }
-
-    fn add(&mut self, member: i32, commit: &Commit) -> Result<(), PostgresError> {
-        self.member.push(member);
-        self.instance.push(owned(instance_of(commit)));
-        self.secret.push(commit.lease.secret().to_vec());
-        let (work_id, messages, current) = match &commit.lease {
-            Lease::Turn { seen, .. } => (0, seen.messages, seen.current_execution),
-            // A turn ahead is taken only if its execution is the current one.
-            Lease::Work { id, .. } => (*id, 0, commit.plan.as_ref().map_or(0, |plan| plan.execution_id)),
-        };
-        self.work_id.push(work_id);
-        self.messages.push(messages);
-        self.kind.push(match (&commit.lease, &commit.ahead) {
-            (Lease::Turn { .. }, _) => TURN,
-            (Lease::Work { .. }, None) => ACTIVITY,
-            (Lease::Work { .. }, Some(_)) => AHEAD,
-        });
-        self.completion.push(commit.completion.as_ref().map(|row| row.work_item.clone()));
-        let (after, ran_at) = commit.ahead.unwrap_or_default();
-        self.after.push(id_column("event id", after)?);
-        self.ran_at.push(column(ran_at));
-        match &commit.plan {
-            Some(plan) => self.add_turn(member, plan, current),
-            None => {
-                self.add_nothing();
-                Ok(())
-            }
-        }
-    }
-
-    /// An activity without a turn.
-    fn add_nothing(&mut self) {
-        self.execution.push(0);
-        for texts in [
-            &mut self.name,
-            &mut self.version,
-            &mut self.parent,
-            &mut self.status,
-            &mut self.output,
-            &mut self.pin,
-            &mut self.pin_key,
-            &mut self.custom_status,
-        ] {
-            texts.push(None);
-        }
-        for flags in [&mut self.raises, &mut self.ended, &mut self.sets_status, &mut self.clears] {
-            flags.push(false);
-        }
-        self.last_event.push(0);
-        self.terminal.push(None);
-    }
-
-    fn add_turn(&mut self, member: i32, plan: &CommitPlan, current: u64) -> Result<(), PostgresError> {
-        let metadata = &plan.metadata;
-        let is_named = metadata.orchestration_name.is_some() && metadata.orchestration_version.is_some();
-        self.execution.push(id_column("execution id", plan.execution_id)?);
-        self.name.push(owned_option(metadata.orchestration_name.as_ref()));
-        self.version.push(owned_option(metadata.orchestration_version.as_ref()));
-        self.parent.push(owned_option(metadata.parent_instance_id.as_ref()));
-        self.raises.push(!is_named && (1..plan.execution_id).contains(&current));
-        self.status.push(owned_option(metadata.status.as_ref()));
-        self.output.push(owned_option(metadata.output.as_ref()));
-        self.ended.push(plan.ends_execution());
-        self.last_event.push(id_column("event id", plan.last_event_id().unwrap_or(0))?);
-        self.terminal.push(plan.terminal_event_id.map(column));
-        let pin = metadata.pinned_duroxide_version.as_ref().map(|version| PinColumns::of(version).version());
-        self.pin_key.push(pin.as_ref().map(sort_key));
-        self.pin.push(pin.map(|version| version.to_string()));
-        self.sets_status.push(plan.custom_status.is_some());
-        self.custom_status.push(owned_option(plan.custom_status.as_ref().and_then(Option::as_ref)));
-        for row in &plan.history {
-            self.h_member.push(member);
-            self.h_event.push(id_column("event id", row.event_id)?);
-            self.h_type.push(row.event_type);
-            self.h_data.push(row.event_data.clone());
-        }
-        for row in &plan.work {
-            self.w_member.push(member);
-            self.w_item.push(row.work_item.clone());
-            self.w_instance.push(owned(&row.instance_id));
-            self.w_execution.push(id_column("execution id", row.execution_id)?);
-            self.w_activity.push(key_column(row.activity_id));
-            self.w_session.push(owned_option(row.session_id.as_ref()));
-            self.w_tag.push(owned_option(row.tag.as_ref()));
-        }
-        for activity in &plan.cancelled {
-            self.c_member.push(member);
-            self.c_instance.push(owned(&activity.instance));
-            self.c_execution.push(id_column("execution id", activity.execution_id)?);
-            self.c_activity.push(key_column(activity.activity_id));
-        }
-        for row in &plan.messages {
-            self.m_member.push(member);
-            self.m_instance.push(owned(&row.instance_id));
-            self.m_item.push(row.work_item.clone());
-            self.m_not_before.push(column(row.not_before));
-            self.m_begins.push(row.begins);
-        }
-        self.add_keys(member, &plan.kv);
-        Ok(())
-    }
-
-    /// What a turn's changes come to: whether all keys were cleared, and the last word on each that it names.
-    fn add_keys(&mut self, member: i32, changes: &[KvChange]) {
-        let mut clears = false;
-        let mut keys: BTreeMap<&str, (Option<&String>, Option<u64>)> = BTreeMap::new();
-        for change in changes {
-            match change {
-                KvChange::Set { key, value, last_updated_at_ms } => {
-                    keys.insert(key, (Some(value), Some(*last_updated_at_ms)));
-                }
-                KvChange::Clear { key } => drop(keys.insert(key, (None, None))),
-                KvChange::ClearAll => {
-                    clears = true;
-                    keys.values_mut().for_each(|value| *value = (None, None));
-                }
-            }
-        }
-        self.clears.push(clears);
-        for (key, (value, at)) in keys {
-            self.k_member.push(member);
-            self.k_key.push(owned(key));
-            self.k_value.push(owned_option(value));
-            self.k_at.push(at.map(column));
-        }
-    }
-}
-
-columns!(
-    /// `enqueue_messages_1`.
-    MessageColumns {
-        member: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, item: String => TEXT_ARRAY, delay: i64 => INT8_ARRAY,
-        not_before: i64 => INT8_ARRAY, begins: bool => BOOL_ARRAY, most: Option<i64> => INT8_ARRAY,
-    }
-);
-
-impl MessageColumns {
-    pub(crate) fn of(messages: &[Message]) -> Self {
-        let mut all = Self::default();
-        for (member, message) in (1..).zip(messages) {
-            all.member.push(member);
-            all.instance.push(owned(&message.row.instance_id));
-            all.item.push(message.row.work_item.clone());
-            all.delay.push(span(message.delay_ms));
-            all.not_before.push(column(message.row.not_before));
-            all.begins.push(message.begins);
-            all.most.push(message.most.map(|most| column(most as u64)));
-        }
-        all
-    }
-}
-
-columns!(
-    /// `enqueue_work_1`.
-    WorkColumns {
-        item: String => TEXT_ARRAY, instance: String => TEXT_ARRAY, execution: i64 => INT8_ARRAY, activity: i64 => INT8_ARRAY,
-        session: Option<String> => TEXT_ARRAY, tag: Option<String> => TEXT_ARRAY,
-    }
-);
-
-impl WorkColumns {
-    pub(crate) fn of(work: &[Work]) -> Result<Self, PostgresError> {
-        let mut all = Self::default();
-        for Work { row, .. } in work {
-            all.item.push(row.work_item.clone());
-            all.instance.push(owned(&row.instance_id));
-            all.execution.push(id_column("execution id", row.execution_id)?);
-            all.activity.push(key_column(row.activity_id));
-            all.session.push(owned_option(row.session_id.as_ref()));
-            all.tag.push(owned_option(row.tag.as_ref()));
-        }
-        Ok(all)
-    }
-}
-
-columns!(
-    /// `start_1`.
-    StartColumns {
-        member: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, item: String => TEXT_ARRAY, delay: i64 => INT8_ARRAY,
-        use_existing: bool => BOOL_ARRAY, m_member: i32 => INT4_ARRAY, m_item: String => TEXT_ARRAY,
-    }
-);
-
-impl StartColumns {
-    pub(crate) fn of(starts: &[Start]) -> Self {
-        let mut all = Self::default();
-        for (member, start) in (1..).zip(starts) {
-            all.member.push(member);
-            all.instance.push(owned(&start.start.instance_id));
-            all.item.push(start.start.work_item.clone());
-            all.delay.push(span(start.delay_ms));
-            all.use_existing.push(start.policy == StartPolicy::UseExisting);
-            for message in &start.messages {
-                all.m_member.push(member);
-                all.m_item.push(message.work_item.clone());
-            }
-        }
-        all
-    }
-}
-
-columns!(
-    /// `renew_1`.
-    RenewColumns {
-        member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, work_id: i64 => INT8_ARRAY,
-        secret: Vec<u8> => BYTEA_ARRAY, extend: i64 => INT8_ARRAY,
-    }
-);
-
-impl RenewColumns {
-    pub(crate) fn of(renewals: &[Renew]) -> Self {
-        let mut all = Self::default();
-        for (member, renew) in (1..).zip(renewals) {
-            let (kind, instance, work_id) = place(&renew.lease);
-            all.member.push(member);
-            all.kind.push(kind);
-            all.instance.push(instance);
-            all.work_id.push(work_id);
-            all.secret.push(renew.lease.secret().to_vec());
-            all.extend.push(span(renew.extend_ms));
-        }
-        all
-    }
-}
-
-columns!(
-    /// `abandon_1`.
-    AbandonColumns {
-        member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, work_id: i64 => INT8_ARRAY,
-        secret: Vec<u8> => BYTEA_ARRAY, delay: Option<i64> => INT8_ARRAY, ignore: bool => BOOL_ARRAY,
-    }
-);
-
-impl AbandonColumns {
-    pub(crate) fn of(abandons: &[Abandon]) -> Self {
-        let mut all = Self::default();
-        for (member, abandon) in (1..).zip(abandons) {
-            let (kind, instance, work_id) = place(&abandon.lease);
-            all.member.push(member);
-            all.kind.push(kind);
-            all.instance.push(instance);
-            all.work_id.push(work_id);
-            all.secret.push(abandon.lease.secret().to_vec());
-            all.delay.push(abandon.delay_ms.map(span));
-            all.ignore.push(abandon.ignore_attempt);
-        }
-        all
-    }
-}
-
-/// The kind of a lease, and its key: an instance or a row.
-fn place(lease: &Lease) -> (i32, String, i64) {
-    match lease {
-        Lease::Turn { seen, .. } => (TURN, owned(&seen.instance), 0),
-        Lease::Work { id, .. } => (ACTIVITY, String::new(), *id),
-    }
-}
-
-/// `fetch_turns_1`, for fetches that ask for the same.
-pub(crate) struct TurnColumns {
-    secrets: Vec<Vec<u8>>,
-    lock_ms: i64,
-    lowest: Option<Vec<String>>,
-    highest: Option<Vec<String>>,
-    asks_next: bool,
-}
-
-impl TurnColumns {
-    pub(crate) fn of(ask: &TurnAsk, secrets: Vec<Vec<u8>>, asks_next: bool) -> Self {
-        let (lowest, highest) = admission::unzipped(admission::ranges(ask.filter.as_ref()));
-        Self { secrets, lock_ms: span(ask.lock_ms), lowest, highest, asks_next }
-    }
-
-    pub(crate) fn params(&self) -> Vec<Param<'_>> {
-        vec![
-            (&self.secrets as _, Type::BYTEA_ARRAY),
-            (&self.lock_ms as _, Type::INT8),
-            (&self.lowest as _, Type::TEXT_ARRAY),
-            (&self.highest as _, Type::TEXT_ARRAY),
-            (&self.asks_next as _, Type::BOOL),
-        ]
-    }
-}
-
-/// `fetch_work_1`, for fetches that ask for the same tags.
-pub(crate) struct WorkAskColumns {
-    secrets: Vec<Vec<u8>>,
-    owners: Vec<Option<String>>,
-    session_ms: Vec<i64>,
-    lock_ms: i64,
-    tags: Option<Vec<String>>,
-    asks_next: bool,
-}
-
-impl WorkAskColumns {
-    /// A slot for each activity that is asked for.
-    pub(crate) fn of(ask: &WorkAsk, slots: &[&WorkAsk], secrets: Vec<Vec<u8>>, asks_next: bool) -> Self {
-        let session_ms = |ask: &&WorkAsk| {
-            ask.session.as_ref().map_or(0, |session| span(saturating_ms(session.lock_timeout)))
-        };
-        Self {
-            secrets,
-            owners: slots.iter().map(|ask| admission::owner(ask)).collect(),
-            session_ms: slots.iter().map(session_ms).collect(),
-            lock_ms: span(ask.lock_ms),
-            tags: admission::tags(&ask.tags),
-            asks_next,
-        }
-    }
-
-    pub(crate) fn params(&self) -> Vec<Param<'_>> {
-        vec![
-            (&self.secrets as _, Type::BYTEA_ARRAY),
-            (&self.owners as _, Type::TEXT_ARRAY),
-            (&self.session_ms as _, Type::INT8_ARRAY),
-            (&self.lock_ms as _, Type::INT8),
-            (&self.tags as _, Type::TEXT_ARRAY),
-            (&self.asks_next as _, Type::BOOL),
-        ]
     }
 }

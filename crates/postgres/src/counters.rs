@@ -22,6 +22,7 @@ pub(crate) struct Counters {
     pub(crate) calls: Counter,
     pub(crate) looks: Counter,
     pub(crate) fetched: Counter,
+    pub(crate) handed_over: Counter,
     pub(crate) alone: Counter,
     pub(crate) conflicts: Counter,
     pub(crate) lost: Counter,
@@ -45,6 +46,8 @@ pub struct PostgresStats {
     pub looks: u64,
     /// Turns and activities that were handed out.
     pub fetched: u64,
+    /// Those of them that nobody had to look for: they were leased in the transaction that brought them.
+    pub handed_over: u64,
     /// Calls that were done alone because their batch had failed.
     pub alone: u64,
     /// Transactions that the server gave up: deadlocks, serialization failures, time-outs.
@@ -69,6 +72,7 @@ impl Counters {
             calls: self.calls.read(),
             looks: self.looks.read(),
             fetched: self.fetched.read(),
+            handed_over: self.handed_over.read(),
             alone: self.alone.read(),
             conflicts: self.conflicts.read(),
             lost: self.lost.read(),

@@ -7,9 +7,11 @@ use crate::PostgresError;
 use crate::answer::answer;
 use crate::batch::{Batch, instance_of};
 use crate::db::Result;
+use crate::handover;
+use crate::job::{Job, Others};
 use crate::request::{Renew, Request};
 use crate::serving::{serve_turns, serve_work};
-use crate::shared::{Job, Others, Shared};
+use crate::shared::Shared;
 use crate::transact::{Failed, transact};
 use outlast_provider_kit::CommitPlan;
 use outlast_provider_kit::plan::duplicate_event;
@@ -43,9 +45,7 @@ async fn run_arrivals(shared: Arc<Shared>) {
     }
 }
 
-async fn process(shared: &Arc<Shared>, mut job: Job) {
-    job.batch.sort();
-    let frees = (job.batch.frees_turns(), job.batch.frees_work());
+async fn process(shared: &Arc<Shared>, job: Job) {
     let outcome = transact(shared, &job).await;
     {
         let mut state = shared.state();
@@ -56,16 +56,40 @@ async fn process(shared: &Arc<Shared>, mut job: Job) {
         Ok(done) => {
             let counters = &shared.db.counters;
             counters.calls.add(job.batch.len());
-            let Job { batch, turns, work, turns_news, work_news, asks_next, .. } = job;
+            let Job {
+                batch,
+                turns,
+                work,
+                handed_turns,
+                handed_work,
+                frees,
+                turns_news,
+                work_news,
+                asks_next,
+                ..
+            } = job;
+            let ends_leases = batch.ends_turns();
+            let [commits, messages, starts] = done.told();
+            let given_turns = handover::given_turns(&handed_turns, &batch, [messages, starts]);
+            let given_work = handover::given_work(&handed_work, &batch, commits);
             let more = answer(shared, batch, &done);
             // What was freed may have been missed by a look that was on its way in another lane; not by our own.
             shared.freed(frees.0, frees.1);
+            if handover::serve(shared, handed_turns.waiters, given_turns, |state| &mut state.turns) {
+                // Nobody was told of it: it may be for a version that runs elsewhere.
+                shared.pass_on(Some(0), None);
+            }
+            handover::serve(shared, handed_work.waiters, given_work, |state| &mut state.work);
             serve_turns(shared, turns, turns_news + u64::from(frees.0), asks_next, done.turns);
             serve_work(shared, work, work_news + u64::from(frees.1), asks_next, done.work);
             shared.wake();
             if more && !frees.0 {
                 // Messages came while a turn was leased, or an outcome found no turn: nobody has looked for them.
                 shared.tell(true, false);
+            }
+            if ends_leases {
+                // What came while this was on its way found a lease, and may have come too late to be seen by it.
+                shared.look_after(turns_news + u64::from(frees.0));
             }
         }
         Err(failed) => fail(shared, job, failed).await,
@@ -82,7 +106,7 @@ async fn fail(shared: &Arc<Shared>, job: Job, failed: Failed) {
     }
     let cause = failed.cause();
     tracing::debug!(target: "duroxide::providers::postgres", error = %cause, "a transaction failed");
-    let Job { batch, turns, work, .. } = job;
+    let Job { batch, turns, work, handed_turns, handed_work, .. } = job;
     let had_fetches = !turns.is_empty() || !work.is_empty();
     let is_lost = matches!(
         cause,
@@ -91,10 +115,10 @@ async fn fail(shared: &Arc<Shared>, job: Job, failed: Failed) {
     {
         let mut state = shared.state();
         // They have not been tried. If they cannot be, they are told.
-        for waiter in turns.into_iter().flatten().rev() {
+        for waiter in handed_turns.waiters.into_iter().chain(turns.into_iter().flatten()).rev() {
             state.turns.waiters.push_front(waiter);
         }
-        for waiter in work.into_iter().flatten().rev() {
+        for waiter in handed_work.waiters.into_iter().chain(work.into_iter().flatten()).rev() {
             state.work.waiters.push_front(waiter);
         }
         state.turns.look = true;
@@ -125,9 +149,8 @@ async fn alone_until_done(shared: &Arc<Shared>, batch: Batch) {
     let job = without_fetches(batch);
     match transact(shared, &job).await {
         Ok(done) => {
-            let frees_work = job.batch.frees_work();
             answer(shared, job.batch, &done);
-            shared.tell(true, frees_work);
+            shared.tell(true, job.frees.1);
         }
         Err(Failed::Undone(cause)) => alone_after(shared, job.batch, cause).await,
         Err(Failed::Unknown(cause)) => give_up(shared, job.batch, &cause),
@@ -144,9 +167,8 @@ async fn alone_after(shared: &Arc<Shared>, mut batch: Batch, mut cause: Postgres
         let job = without_fetches(batch);
         match transact(shared, &job).await {
             Ok(done) => {
-                let frees_work = job.batch.frees_work();
                 answer(shared, job.batch, &done);
-                return shared.tell(true, frees_work);
+                return shared.tell(true, job.frees.1);
             }
             Err(Failed::Undone(again)) => (batch, cause) = (job.batch, again),
             Err(Failed::Unknown(again)) => return give_up(shared, job.batch, &again),
@@ -157,8 +179,9 @@ async fn alone_after(shared: &Arc<Shared>, mut batch: Batch, mut cause: Postgres
 }
 
 fn without_fetches(batch: Batch) -> Job {
-    let others = Others { turns: batch.frees_turns(), work: batch.frees_work(), watches: true };
-    Job::without_fetches(batch, others)
+    let job = Job::without_fetches(batch, Others::default());
+    let (turns, work) = job.frees;
+    Job { others: Others { turns, work, watches: true }, ..job }
 }
 
 /// A turn with an event that exists is told which.

@@ -10,7 +10,8 @@
 use crate::PostgresError;
 use crate::admission::{Admission, Columns};
 use crate::db::{Param, cell};
-use crate::shared::{Others, PassOn, Shared};
+use crate::job::Others;
+use crate::shared::{PassOn, Shared};
 use futures::StreamExt;
 use futures::future::{Either, select};
 use std::collections::HashMap;

@@ -3,10 +3,12 @@
 use crate::admission::Admission;
 use crate::batch::Batch;
 use crate::db::Db;
+use crate::job::{Job, Others};
 use crate::outcomes::Outcomes;
 use crate::request::Request;
 use crate::waiting::{Ask, Parked, TurnAsk, Waiter, WorkAsk};
 use crate::{PostgresError, ProviderConfig};
+use outlast_provider::Entropy;
 use outlast_provider_kit::Watches;
 use std::collections::VecDeque;
 use std::future::pending;
@@ -74,14 +76,6 @@ pub(crate) struct State {
     closed: bool,
 }
 
-/// What other processes wait for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Others {
-    pub(crate) turns: bool,
-    pub(crate) work: bool,
-    pub(crate) watches: bool,
-}
-
 /// What this process was told of, and needs no more of or may not have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PassOn {
@@ -102,37 +96,6 @@ impl PassOn {
         self.hops = [known, turns, work].into_iter().flatten().min().unwrap_or(0);
         self.turns |= turns.is_some();
         self.work |= work.is_some();
-    }
-}
-
-/// What a lane takes on.
-pub(crate) struct Job {
-    pub(crate) batch: Batch,
-    pub(crate) turns: Vec<Vec<Waiter<TurnAsk>>>,
-    pub(crate) work: Vec<Vec<Waiter<WorkAsk>>>,
-    /// The counts of news when the fetches were taken.
-    pub(crate) turns_news: u64,
-    pub(crate) work_news: u64,
-    /// What others are told of this, should they wait for it.
-    pub(crate) others: Others,
-    /// Whether fetches that find nothing ask when to look again. It costs as much as the look.
-    pub(crate) asks_next: bool,
-    /// How many have asked for this.
-    pub(crate) load: usize,
-}
-
-impl Job {
-    pub(crate) fn without_fetches(batch: Batch, others: Others) -> Self {
-        Self {
-            batch,
-            turns: Vec::new(),
-            work: Vec::new(),
-            turns_news: 0,
-            work_news: 0,
-            others,
-            asks_next: false,
-            load: 0,
-        }
     }
 }
 
@@ -225,6 +188,19 @@ impl Shared {
         }
     }
 
+    /// Has fetches of turns look soon if something may have become available since this was the count of news. Not at once: it is
+    /// seldom what they wait for, and who looks is handed nothing.
+    pub(crate) fn look_after(&self, news: u64) {
+        const SOON: Duration = Duration::from_millis(20);
+        let mut state = self.state();
+        if state.turns.news != news {
+            let at = Instant::now() + SOON;
+            state.turns_at = Some(state.turns_at.map_or(at, |known| known.min(at)));
+            drop(state);
+            self.wake.notify_one();
+        }
+    }
+
     pub(crate) fn wake(&self) {
         self.wake.notify_one();
     }
@@ -252,7 +228,7 @@ impl Shared {
                     return None;
                 }
                 if !self.has_free_lane(&state)
-                    && let Some(job) = state.take_arrivals()
+                    && let Some(job) = state.take_arrivals(&*self.config.entropy)
                 {
                     return Some(job);
                 }
@@ -282,7 +258,7 @@ impl Shared {
                 let mut state = self.state();
                 let now = Instant::now();
                 let leaves = state.closed || state.is_worth_a_lane(now);
-                if leaves && let Some(job) = state.take(now) {
+                if leaves && let Some(job) = state.take(now, &*self.config.entropy) {
                     let more = !(state.requests.is_empty() && state.arrivals.is_empty())
                         || state.turns.look
                         || state.work.look;
@@ -395,13 +371,14 @@ impl State {
         self.requests.len() + self.arrivals.len() + self.turns.due() + self.work.due()
     }
 
-    fn take(&mut self, now: Instant) -> Option<Job> {
+    fn take(&mut self, now: Instant, entropy: &dyn Entropy) -> Option<Job> {
         let load = self.waiting();
         let rests = self.resting_until.is_some_and(|until| now < until);
         let mut batch = Batch::default();
         let room = MOST_REQUESTS.min(self.requests.len());
         self.requests.drain(..room).for_each(|request| batch.push(request));
         self.add_arrivals(&mut batch);
+        batch.sort();
         for (at, look) in
             [(&mut self.turns_at, &mut self.turns.look), (&mut self.work_at, &mut self.work.look)]
         {
@@ -410,7 +387,10 @@ impl State {
                 *look = true;
             }
         }
-        let (turns_news, work_news) = (batch.frees_turns(), batch.frees_work());
+        let handed_turns = self.hand_over_turns(&batch, entropy);
+        let handed_work = self.hand_over_work(&batch, entropy);
+        let turns_news = batch.frees_turns(handed_turns.gifts.len());
+        let work_news = batch.frees_work(handed_work.gifts.len());
         let (turns, work) = match rests && batch.len() == 0 {
             // New ones are tried all the same: somebody has to find out that the server is back.
             true if self.turns.waiters.iter().any(|waiter| waiter.fresh) => {
@@ -425,7 +405,8 @@ impl State {
         if batch.len() == 0 && turns.is_empty() && work.is_empty() {
             return None;
         }
-        let others = self.others_of(&batch);
+        let frees = (turns_news, work_news);
+        let others = self.others_of(frees);
         let asks_next =
             self.asked_next_at.is_none_or(|at| now.saturating_duration_since(at) >= ASK_NEXT_EVERY);
         if asks_next && !(turns.is_empty() && work.is_empty()) {
@@ -436,6 +417,9 @@ impl State {
             batch,
             turns,
             work,
+            handed_turns,
+            handed_work,
+            frees,
             turns_news: self.turns.news,
             work_news: self.work.news,
             others,
@@ -449,21 +433,23 @@ impl State {
     }
 
     /// Only what came from outside, and no fetches: those who wait look when it is done.
-    fn take_arrivals(&mut self) -> Option<Job> {
+    fn take_arrivals(&mut self, entropy: &dyn Entropy) -> Option<Job> {
         let mut batch = Batch::default();
         self.add_arrivals(&mut batch);
-        let others = self.others_of(&batch);
-        (batch.len() > 0).then(|| Job::without_fetches(batch, others))
+        if batch.len() == 0 {
+            return None;
+        }
+        let handed_turns = self.hand_over_turns(&batch, entropy);
+        let frees_turns = batch.frees_turns(handed_turns.gifts.len());
+        let frees = (frees_turns, batch.frees_work(0));
+        let others = self.others_of(frees);
+        Some(Job { handed_turns, frees, ..Job::without_fetches(batch, others) })
     }
 
-    /// Who else is told of a batch.
-    fn others_of(&self, batch: &Batch) -> Others {
+    /// Who else is told of a batch that frees turns or activities.
+    fn others_of(&self, (turns, work): (bool, bool)) -> Others {
         let others = self.others.unwrap_or(Others { turns: true, work: true, watches: true });
-        Others {
-            turns: others.turns && batch.frees_turns(),
-            work: others.work && batch.frees_work(),
-            ..others
-        }
+        Others { turns: others.turns && turns, work: others.work && work, ..others }
     }
 
     /// What the fetches that wait may have.
@@ -497,6 +483,7 @@ impl State {
 mod tests {
     use super::*;
     use crate::request::{Lease, Message, Renew, Reply};
+    use outlast_provider::OsEntropy;
     use outlast_provider_kit::MessageRow;
     use tokio::sync::oneshot;
 
@@ -545,13 +532,13 @@ mod tests {
             state
         };
         let mut state = fill();
-        let ahead = state.take_arrivals().unwrap();
+        let ahead = state.take_arrivals(&OsEntropy).unwrap();
         assert_eq!((ahead.batch.messages.len(), ahead.batch.len(), ahead.load), (1, 1, 0));
         assert_eq!(ahead.others, Others { turns: true, work: false, watches: true }, "others are told");
-        assert!(state.take_arrivals().is_none(), "no more");
-        let rest = state.take(Instant::now()).unwrap();
+        assert!(state.take_arrivals(&OsEntropy).is_none(), "no more");
+        let rest = state.take(Instant::now(), &OsEntropy).unwrap();
         assert_eq!((rest.batch.renewals.len(), rest.batch.len(), rest.load), (1, 1, 1));
-        let all = fill().take(Instant::now()).unwrap();
+        let all = fill().take(Instant::now(), &OsEntropy).unwrap();
         assert_eq!((all.batch.renewals.len(), all.batch.messages.len(), all.load), (1, 1, 2));
     }
 
@@ -560,9 +547,9 @@ mod tests {
         let mut state = State::default();
         state.requests.extend((0..MOST_REQUESTS - 1).map(|_| renewal()));
         state.arrivals.extend([message(), message()]);
-        let first = state.take(Instant::now()).unwrap();
+        let first = state.take(Instant::now(), &OsEntropy).unwrap();
         assert_eq!((first.batch.len(), first.batch.messages.len()), (MOST_REQUESTS, 1));
-        assert_eq!(state.take(Instant::now()).unwrap().batch.len(), 1);
-        assert!(state.take(Instant::now()).is_none());
+        assert_eq!(state.take(Instant::now(), &OsEntropy).unwrap().batch.len(), 1);
+        assert!(state.take(Instant::now(), &OsEntropy).is_none());
     }
 }

@@ -1,12 +1,14 @@
 //! One transaction in one round trip.
 
 use crate::PostgresError;
-use crate::batch::{
+use crate::columns::{
     AbandonColumns, CommitColumns, MessageColumns, RenewColumns, StartColumns, TurnColumns, WorkAskColumns,
     WorkColumns,
 };
 use crate::db::{self, Param, prepared};
-use crate::shared::{Job, Others, Shared};
+use crate::handover::Told;
+use crate::job::{Job, Others};
+use crate::shared::Shared;
 use crate::text::owned;
 use crate::waiting::{Ask, Waiter, WorkAsk};
 use futures::FutureExt;
@@ -44,14 +46,25 @@ pub(crate) struct Done {
     pub(crate) work: Vec<Vec<Row>>,
 }
 
+impl Done {
+    /// Where commits, messages and starts tell of leases.
+    pub(crate) fn told(&self) -> [Told<'_>; 3] {
+        [
+            Told { rows: &self.commits, at: 2, id: 4 },
+            Told { rows: &self.messages, at: 2, id: 3 },
+            Told { rows: &self.starts, at: 3, id: 4 },
+        ]
+    }
+}
+
 /// One transaction, sent at once: whatever it does, it takes one round trip.
 pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<Done, Failed> {
     let db = &shared.db;
     let undone = Failed::Undone;
-    let commits = CommitColumns::of(&job.batch.commits).map_err(undone)?;
-    let messages = MessageColumns::of(&job.batch.messages);
+    let commits = CommitColumns::of(&job.batch.commits, &job.handed_work).map_err(undone)?;
+    let messages = MessageColumns::of(&job.batch.messages, &job.handed_turns);
     let work = WorkColumns::of(&job.batch.work).map_err(undone)?;
-    let starts = StartColumns::of(&job.batch.starts);
+    let starts = StartColumns::of(&job.batch.starts, job.batch.messages.len(), &job.handed_turns);
     let renewals = RenewColumns::of(&job.batch.renewals);
     let abandons = AbandonColumns::of(&job.batch.abandons);
     let secrets = |count: usize| -> Vec<Vec<u8>> {
@@ -81,14 +94,17 @@ pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<Done, Failed>
     let Others { turns: tells_turns, work: tells_work, .. } = job.others;
     let (channel, sender) = (db.schema.channel(), &shared.id);
 
+    let leases_one = job.handed_work.gifts.is_empty() || job.batch.scheduled().count() == 1;
+    let is_alone = job.batch.commits.len() == 1 && leases_one;
+
     let client = db.lane().await.map_err(undone)?;
     let mut calls: Vec<Call<'_>> = Vec::new();
     let mut call = |slot, sql, params| calls.push(Call { slot, sql, params, statement: None });
     let sql = &db.statements;
-    match job.batch.commits.len() {
-        0 => {}
-        1 if !shared.config.batches_only => call(Slot::Commits, &sql.commit_alone, commits.params()),
-        _ => call(Slot::Commits, &sql.commit, commits.params()),
+    if !job.batch.commits.is_empty() {
+        let alone = is_alone && !shared.config.batches_only;
+        let commit = if alone { &sql.commit_alone } else { &sql.commit };
+        call(Slot::Commits, commit, commits.params());
     }
     if !watched.is_empty() {
         call(Slot::Outcomes, &sql.outcomes, vec![(&watched as _, Type::TEXT_ARRAY)]);

@@ -70,6 +70,8 @@ pub(crate) trait Ask: Clone + Send {
     fn is_like(&self, other: &Self) -> bool;
     /// How many leases it asks for.
     fn wants(&self) -> usize;
+    /// For how long.
+    fn lock_ms(&self) -> u64;
     /// Whether a look that found nothing for the other, and no work with a session if `sessionless`, would find nothing for it.
     fn fails_with(&self, other: &Self, sessionless: bool) -> bool;
 }
@@ -91,6 +93,10 @@ impl Ask for TurnAsk {
         1
     }
 
+    fn lock_ms(&self) -> u64 {
+        self.lock_ms
+    }
+
     fn fails_with(&self, other: &Self, _sessionless: bool) -> bool {
         self.is_like(other)
     }
@@ -105,6 +111,10 @@ impl Ask for WorkAsk {
 
     fn wants(&self) -> usize {
         self.max_items
+    }
+
+    fn lock_ms(&self) -> u64 {
+        self.lock_ms
     }
 
     fn fails_with(&self, other: &Self, sessionless: bool) -> bool {

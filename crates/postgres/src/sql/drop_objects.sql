@@ -6,7 +6,7 @@ BEGIN
     FOR v_one IN SELECT p.oid::regprocedure AS name FROM pg_catalog.pg_proc AS p
         JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
         WHERE quote_ident(n.nspname) = quote_ident(trim(BOTH '"' FROM '{schema}'))
-            AND (p.proname = 'now_ms' OR p.proname ~ '^(is_item|commit|commit_alone|outcomes|fetch_turns|settle_turn|fetch_work|bury_work|enqueue_messages|enqueue_work|start|renew|abandon|append|tell|pass_on|listen)_[0-9]+$')
+            AND (p.proname = 'now_ms' OR p.proname ~ '^(is_item|commit|commit_alone|outcomes|fetch_turns|settle_turn|fetch_work|bury_work|enqueue_messages|enqueue_work|start|lease_new|touch_sessions|waiting_sessions|renew|abandon|append|tell|pass_on|listen)_[0-9]+$')
     LOOP
         EXECUTE format('DROP FUNCTION %s CASCADE', v_one.name);
     END LOOP;

@@ -4,7 +4,9 @@
 //! The stop is a trigger in the schema of the test, which waits for a lock that the test holds: the shipped code is what runs.
 
 use crate::factory::{fresh_config, raw};
+use crate::listening::quiet;
 use crate::support::*;
+use outlast_model::WorkItem;
 use outlast_postgres::PostgresProvider;
 use outlast_provider::{Provider, ProviderError, TagFilter};
 use std::sync::Arc;
@@ -202,4 +204,35 @@ async fn all_pairs_at_an_activity() {
             interleave(Kind::Work, first, second).await;
         }
     }
+}
+
+/// The commit has looked for messages before this one came, and this one has found the lease.
+#[tokio::test]
+async fn a_message_that_comes_while_its_instance_is_committed_is_found() {
+    let mut config = fresh_config().lanes(2);
+    config.idle_poll_interval = LONG;
+    let schema = config.schema_name.clone().unwrap();
+    let store = Arc::new(PostgresProvider::new_with_config(config).await.unwrap());
+    enqueue(&*store, "i").await;
+    let (_, token, _) = turn(&*store).await;
+    let own = Arc::clone(&store);
+    let waiting = tokio::spawn(async move { turn(&*own).await });
+    quiet(|| store.stats().looks).await;
+
+    // When all has been written and looked at.
+    let stop = StopInCommit::of(&schema, "history").await;
+    let (own, first) = (Arc::clone(&store), begin("i", vec![]));
+    let committed = tokio::spawn(async move { own.commit_turn(&token, first).await });
+    stop.reached().await;
+    let event = WorkItem::ExternalRaised {
+        instance: "i".to_string(),
+        name: "late".to_string(),
+        data: "{}".to_string(),
+    };
+    store.enqueue_for_orchestrator(event, None).await.unwrap();
+    quiet(|| store.stats().looks).await;
+    stop.end().await;
+    committed.await.unwrap().unwrap();
+    let (item, ..) = waiting.await.unwrap();
+    assert_eq!((item.instance.as_str(), item.messages.len()), ("i", 1));
 }

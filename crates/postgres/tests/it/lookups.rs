@@ -6,7 +6,8 @@ use futures::future::join_all;
 use outlast_model::{Event, EventKind, WorkItem};
 use outlast_postgres::PostgresProvider;
 use outlast_provider::{
-    Completion, ExecutionMetadata, Provider, StartPolicy, StartRequest, TurnAhead, TurnCommit,
+    Completion, ExecutionMetadata, InstanceFilter, Provider, ProviderAdmin, SessionFetchConfig, StartPolicy,
+    StartRequest, TagFilter, TurnAhead, TurnCommit,
 };
 
 /// Rows that have nothing to do with what is asked for.
@@ -27,7 +28,7 @@ async fn wave(store: &PostgresProvider, name: &str) {
     store.abandon_orchestration_item(&returned.1, Some(LONG), false).await.unwrap();
     let commits = kept.iter().map(|(item, token, _)| {
         let commit = match item.history.is_empty() {
-            true => begin(&item.instance),
+            true => begin(&item.instance, vec![activity(&item.instance, 2)]),
             false => end(&item.instance),
         };
         store.commit_turn(token, commit)
@@ -56,23 +57,12 @@ async fn wave(store: &PostgresProvider, name: &str) {
     join_all(completions).await;
 }
 
-fn begin(instance: &str) -> TurnCommit {
-    TurnCommit {
-        execution_id: 1,
-        history_delta: vec![started(instance)],
-        worker_items: vec![activity(instance, 2)],
-        orchestrator_items: vec![],
-        metadata: named(),
-        cancelled_activities: vec![],
-    }
-}
-
 fn end(instance: &str) -> TurnCommit {
     let kind = EventKind::OrchestrationCompleted { output: "out".to_string() };
     let metadata =
         ExecutionMetadata { status: Some("Completed".to_string()), ..ExecutionMetadata::default() };
     let history_delta = vec![Event::at(7, 3, instance, 1, None, kind)];
-    TurnCommit { history_delta, worker_items: vec![], metadata, ..begin(instance) }
+    TurnCommit { history_delta, metadata, ..begin(instance, vec![]) }
 }
 
 /// Fills every table, as others would have by now.
@@ -99,40 +89,94 @@ async fn fill(schema: &str) {
     .await;
 }
 
+/// A store with tables that are known to be empty, and nobody learns when they are not; with its schema.
+async fn known_to_be_empty(batches_only: bool) -> (PostgresProvider, String) {
+    let mut config = fresh_config().application_name("looks up").lanes(1);
+    config.batches_only = batches_only;
+    let schema = config.schema_name.clone().unwrap();
+    let store = PostgresProvider::new_with_config(config).await.unwrap();
+    let tables = "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = $1";
+    for table in raw().await.query(tables, &[&schema]).await.unwrap() {
+        let table: String = table.get(0);
+        execute(&format!("ALTER TABLE {table} SET (autovacuum_enabled = off); ANALYZE {table}")).await;
+    }
+    (store, schema)
+}
+
+/// Fails if somebody has read as much as others have there.
+async fn nothing_was_read_as_a_whole(store: PostgresProvider, schema: &str) {
+    drop(store);
+    let client = raw().await;
+    // A connection tells what it has read when it ends.
+    let ended = "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'looks up'";
+    until(&client, ended).await;
+    let read = "SELECT indexrelname::text, idx_tup_read FROM pg_stat_user_indexes WHERE schemaname = $1 AND idx_tup_read >= $2
+                UNION ALL SELECT relname::text, seq_tup_read FROM pg_stat_user_tables
+                          WHERE schemaname = $1 AND seq_tup_read >= $2 AND relname <> 'orchestrator_queue'";
+    let read = client.query(read, &[&schema, &OTHERS]).await.unwrap();
+    let read: Vec<(String, i64)> = read.iter().map(|row| (row.get(0), row.get(1))).collect();
+    assert!(read.is_empty(), "read as a whole: {read:?}");
+}
+
 #[tokio::test]
 async fn what_is_stored_beside_it_costs_a_batch_nothing() {
     for batches_only in [true, false] {
-        let mut config = fresh_config().application_name("looks up").lanes(1);
-        config.batches_only = batches_only;
-        let schema = config.schema_name.clone().unwrap();
-        let store = PostgresProvider::new_with_config(config).await.unwrap();
-        let client = raw().await;
-        for table in client
-            .query(
-                "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = $1",
-                &[&schema],
-            )
-            .await
-            .unwrap()
-        {
-            // Now they are known to be empty, and nobody learns that they are not.
-            let table: String = table.get(0);
-            execute(&format!("ALTER TABLE {table} SET (autovacuum_enabled = off); ANALYZE {table}")).await;
-        }
+        let (store, schema) = known_to_be_empty(batches_only).await;
         wave(&store, "first").await;
         // One that nobody fetches is what the backlog is made of.
         store.enqueue_for_orchestrator(start("pattern"), None).await.unwrap();
         fill(&schema).await;
         wave(&store, "second").await;
-        drop(store);
-        // A connection tells what it has read when it ends.
-        let ended = "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'looks up'";
-        until(&client, ended).await;
-        let read = "SELECT indexrelname::text, idx_tup_read FROM pg_stat_user_indexes WHERE schemaname = $1 AND idx_tup_read >= $2
-                    UNION ALL SELECT relname::text, seq_tup_read FROM pg_stat_user_tables
-                              WHERE schemaname = $1 AND seq_tup_read >= $2 AND relname <> 'orchestrator_queue'";
-        let read = client.query(read, &[&schema, &OTHERS]).await.unwrap();
-        let read: Vec<(String, i64)> = read.iter().map(|row| (row.get(0), row.get(1))).collect();
-        assert!(read.is_empty(), "read as a whole: {read:?}");
+        nothing_was_read_as_a_whole(store, &schema).await;
     }
+}
+
+/// Activities of a session and of none, fetched one by one by who may have both.
+async fn sessions(store: &PostgresProvider, tags: &TagFilter) {
+    let owner = SessionFetchConfig { owner_id: "me".to_string(), lock_timeout: LONG };
+    for n in 0..WAVE as u64 {
+        let item = activity_with("i", n, (n % 2 == 0).then_some("mine"), None);
+        store.enqueue_for_worker(item).await.unwrap();
+    }
+    for n in 0..WAVE as u64 {
+        let (item, token, _) =
+            store.fetch_work_item(LONG, PATIENCE, Some(&owner), tags).await.unwrap().expect("there is work");
+        assert!(matches!(item, WorkItem::ActivityExecute { id, .. } if id == n), "oldest first: {item:?}");
+        store.renew_work_item_lock(&token, LONG).await.unwrap();
+        store.ack_work_item(&token, None).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_others_have_or_wait_for_costs_a_fetch_nothing() {
+    for tags in [TagFilter::DefaultOnly, TagFilter::default_and(["mine"])] {
+        let (store, schema) = known_to_be_empty(false).await;
+        sessions(&store, &tags).await;
+        let all = format!("generate_series(1, {OTHERS}) AS n");
+        let columns = "work_item, visible_at, instance_id, execution_id, activity_id, session_id, tag, lock_token, locked_until";
+        // Of sessions that somebody else holds, of another tag, and what others are at, with and without a session.
+        execute(&format!(
+            "INSERT INTO {schema}.sessions (session_id, worker_id, locked_until, last_activity_at)
+             SELECT 's-' || n, 'other', 99999999999999, 1 FROM generate_series(0, 9) AS n;
+             INSERT INTO {schema}.worker_queue ({columns})
+             SELECT '{{\"\":{{}}}}', 1, 'old', 1, n, 's-' || n % 10, NULL, NULL::bytea, NULL::bigint FROM {all} UNION ALL
+             SELECT '{{\"\":{{}}}}', 1, 'old', 1, n, NULL, 'other', NULL, NULL FROM {all} UNION ALL
+             SELECT '{{\"\":{{}}}}', 1, 'old', 1, n, NULL, NULL, int8send(n), 99999999999999 FROM {all} UNION ALL
+             SELECT '{{\"\":{{}}}}', 1, 'old', 1, n, 's-' || n % 10, NULL, int8send(n), 99999999999999 FROM {all}"
+        ))
+        .await;
+        sessions(&store, &tags).await;
+        nothing_was_read_as_a_whole(store, &schema).await;
+    }
+}
+
+#[tokio::test]
+async fn what_stays_costs_a_deletion_nothing() {
+    let (store, schema) = known_to_be_empty(false).await;
+    fill(&schema).await;
+    let ids: Vec<String> = (1..=10).map(|n| format!("old-{n}")).collect();
+    let filter = InstanceFilter { instance_ids: Some(ids), ..InstanceFilter::default() };
+    let deleted = store.delete_instance_bulk(filter).await.unwrap();
+    assert_eq!(deleted.instances_deleted, 10);
+    nothing_was_read_as_a_whole(store, &schema).await;
 }

@@ -49,23 +49,11 @@ impl Three {
 }
 
 fn with_tag(n: u64, of: &str) -> WorkItem {
-    match activity("i", n) {
-        WorkItem::ActivityExecute { instance, execution_id, id, name, input, session_id, .. } => {
-            let tag = Some(of.to_string());
-            WorkItem::ActivityExecute { instance, execution_id, id, name, input, session_id, tag }
-        }
-        other => other,
-    }
+    activity_with("i", n, None, Some(of))
 }
 
 fn in_session(n: u64, of: &str) -> WorkItem {
-    match activity("i", n) {
-        WorkItem::ActivityExecute { instance, execution_id, id, name, input, tag, .. } => {
-            let session_id = Some(of.to_string());
-            WorkItem::ActivityExecute { instance, execution_id, id, name, input, session_id, tag }
-        }
-        other => other,
-    }
+    activity_with("i", n, Some(of), None)
 }
 
 /// A fetch of work that takes one piece for good.

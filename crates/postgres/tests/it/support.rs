@@ -2,7 +2,9 @@
 
 use crate::factory::{raw, server_url};
 use outlast_model::{Event, EventKind, WorkItem};
-use outlast_provider::{ExecutionMetadata, OrchestrationItem, Provider, ProviderError, TagFilter};
+use outlast_provider::{
+    ExecutionMetadata, OrchestrationItem, Provider, ProviderError, TagFilter, TurnCommit,
+};
 use std::time::Duration;
 use tokio_postgres::Client;
 
@@ -37,6 +39,47 @@ pub(crate) async fn until(client: &Client, question: &str) {
     tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("never: {question}"));
 }
 
+/// A stop for transactions that bring rows of one table: in COMMIT, when all has been written.
+pub(crate) struct StopInCommit {
+    client: Client,
+    schema: String,
+}
+
+impl StopInCommit {
+    pub(crate) async fn of(schema: &str, table: &str) -> Self {
+        let client = raw().await;
+        let stop = format!(
+            "CREATE FUNCTION {schema}.stop() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN
+                 PERFORM pg_advisory_xact_lock_shared(hashtext('{schema}'));
+                 RETURN NULL;
+             END $$;
+             CREATE CONSTRAINT TRIGGER stop AFTER INSERT ON {schema}.{table} DEFERRABLE INITIALLY DEFERRED
+             FOR EACH ROW EXECUTE FUNCTION {schema}.stop();
+             SELECT pg_advisory_lock(hashtext('{schema}'))"
+        );
+        client.batch_execute(&stop).await.unwrap();
+        Self { client, schema: schema.to_string() }
+    }
+
+    /// Waits until a transaction is there.
+    pub(crate) async fn reached(&self) {
+        let waits = format!(
+            "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+             AND objid = (hashtext('{}')::bigint & 4294967295)::oid",
+            self.schema
+        );
+        until(&self.client, &waits).await;
+    }
+
+    /// Lets it go on.
+    pub(crate) async fn end(self) {
+        let Self { client, schema } = self;
+        let end = format!("SELECT pg_advisory_unlock(hashtext('{schema}'))");
+        client.batch_execute(&end).await.unwrap();
+    }
+}
+
 pub(crate) async fn execute(sql: &str) {
     raw().await.batch_execute(sql).await.unwrap();
 }
@@ -55,14 +98,19 @@ pub(crate) fn start(instance: &str) -> WorkItem {
 }
 
 pub(crate) fn activity(instance: &str, id: u64) -> WorkItem {
+    activity_with(instance, id, None, None)
+}
+
+/// An activity of a session or with a tag.
+pub(crate) fn activity_with(instance: &str, id: u64, session: Option<&str>, tag: Option<&str>) -> WorkItem {
     WorkItem::ActivityExecute {
         instance: instance.to_string(),
         execution_id: 1,
         id,
         name: "Activity".to_string(),
         input: "input".to_string(),
-        session_id: None,
-        tag: None,
+        session_id: session.map(ToString::to_string),
+        tag: tag.map(ToString::to_string),
     }
 }
 
@@ -95,6 +143,18 @@ pub(crate) fn named() -> ExecutionMetadata {
         orchestration_name: Some("Orch".to_string()),
         orchestration_version: Some("1.0.0".to_string()),
         ..ExecutionMetadata::default()
+    }
+}
+
+/// A first turn that schedules these activities.
+pub(crate) fn begin(instance: &str, worker_items: Vec<WorkItem>) -> TurnCommit {
+    TurnCommit {
+        execution_id: 1,
+        history_delta: vec![started(instance)],
+        worker_items,
+        orchestrator_items: vec![],
+        metadata: named(),
+        cancelled_activities: vec![],
     }
 }
 
