@@ -36,7 +36,7 @@ pub enum PostgresError {
         reason: String,
     },
     /// The server refused the user or the password, or has no such database.
-    #[error("the server refused the login ({code}): {details}; check user, password and database of the URL")]
+    #[error("the server refused the login ({code}): {details}; {}", after_refusal(code))]
     Login {
         /// The SQLSTATE.
         code: String,
@@ -165,6 +165,17 @@ impl PostgresError {
             (_, "OL") => Self::Damaged { details },
             _ => Self::Other { code, details },
         }
+    }
+}
+
+/// What to do about a refused login.
+fn after_refusal(code: &str) -> &'static str {
+    match code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION.code() {
+        // Not the password: the rules of the server speak of user, address and encryption.
+        true => {
+            "its pg_hba.conf lets nobody in this way: if it asks for TLS, set sslmode=require in the URL or stricter"
+        }
+        false => "check user, password and database of the URL",
     }
 }
 

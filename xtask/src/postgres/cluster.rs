@@ -18,7 +18,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     (OTHER_CA, "an authority that did not sign it"),
     (PROGRAMS, "the folder of pg_ctl and the like"),
     (DATA, "the folder of its data; who owns it runs the server"),
-    (POOLED, "set if a PgBouncer is in between, through which nothing can be heard"),
+    (POOLED, "what a PgBouncer in between does with prepared statements: `keeps` or `forgets`"),
 ];
 
 const URL: &str = "OUTLAST_TEST_POSTGRES_URL";
@@ -113,8 +113,9 @@ impl Cluster {
             (PROGRAMS, self.programs.display().to_string()),
             (DATA, file("data")),
         ];
-        if self.pooler.is_some() {
-            variables.push((POOLED, "1".to_string()));
+        if let Some(pooler) = &self.pooler {
+            let does = if pooler.keeps_statements { "keeps" } else { "forgets" };
+            variables.push((POOLED, does.to_string()));
         }
         if self.tls {
             variables.extend([(CA, file("ca.crt")), (OTHER_CA, file("other-ca.crt"))]);

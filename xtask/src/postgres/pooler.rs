@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::cluster::{HOST, USER, free_port};
@@ -16,8 +16,13 @@ const RUN: &str = r#"pgbouncer --quiet "$1" & trap '' HUP INT TERM; cat > /dev/n
 const TRIES: usize = 500;
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// The first version that keeps prepared statements.
+const KEEPS_STATEMENTS: (u32, u32) = (1, 21);
+
 pub(super) struct Pooler {
     pub(super) port: u16,
+    /// Clients may prepare statements, and use them in later transactions.
+    pub(super) keeps_statements: bool,
     process: Child,
 }
 
@@ -35,12 +40,17 @@ impl Pooler {
     ) -> Result<Self, String> {
         let port = free_port().map_err(|error| format!("no port of the loopback is free: {error}"))?;
         let file = folder.join("pgbouncer.ini");
-        user.write(&file, &configuration(port, server, password, folder))?;
+        let keeps_statements = version().is_some_and(|version| version >= KEEPS_STATEMENTS);
+        let mut text = configuration(port, server, password, folder);
+        if keeps_statements {
+            text.push_str("max_prepared_statements = 200\n");
+        }
+        user.write(&file, &text)?;
         let mut shell = user.command("sh");
         shell.args(["-c", RUN, "pooler"]).arg(&file).process_group(0);
         shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let process = shell.spawn().map_err(|error| format!("`sh` could not be run: {error}"))?;
-        let pooler = Self { port, process };
+        let pooler = Self { port, keeps_statements, process };
         for _ in 0..TRIES {
             if TcpStream::connect((HOST, port)).is_ok() {
                 return Ok(pooler);
@@ -60,6 +70,17 @@ impl Drop for Pooler {
             eprintln!("PgBouncer may still be there: {error}");
         }
     }
+}
+
+fn version() -> Option<(u32, u32)> {
+    let said = Command::new("pgbouncer").arg("--version").output().ok()?;
+    read_version(&String::from_utf8_lossy(&said.stdout))
+}
+
+/// Of "PgBouncer 1.24.1" and what follows.
+fn read_version(said: &str) -> Option<(u32, u32)> {
+    let mut numbers = said.lines().next()?.split(' ').nth(1)?.split('.').map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
 }
 
 fn configuration(port: u16, server: u16, password: &str, folder: &Path) -> String {
@@ -83,6 +104,13 @@ fn configuration(port: u16, server: u16, password: &str, folder: &Path) -> Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_version_is_two_numbers() {
+        assert_eq!(read_version("PgBouncer 1.24.1\nlibevent 2.1.12-stable\n"), Some((1, 24)));
+        assert_eq!(read_version("sh: pgbouncer: not found"), None);
+        assert_eq!(read_version(""), None);
+    }
 
     #[test]
     fn transactions_are_pooled() {

@@ -19,12 +19,12 @@ pub(crate) fn fresh_name(kind: &str) -> String {
     format!("{kind}_{:032x}", OsEntropy.next_u128())
 }
 
-/// A store in a schema of its own. Encryption has tests of its own. Behind a PgBouncer it neither listens nor
-/// prepares statements, which old ones lose.
+/// A store in a schema of its own. Encryption has tests of its own. Behind a PgBouncer it does not listen, nor
+/// prepare statements if that forgets them.
 pub(crate) fn fresh_config() -> ProviderConfig {
-    let is_pooled = std::env::var_os("OUTLAST_TEST_POSTGRES_POOLED").is_some();
+    let pooled = std::env::var("OUTLAST_TEST_POSTGRES_POOLED").ok();
     let config = ProviderConfig::url(url_with("sslmode=disable")).schema(fresh_name("t"));
-    config.listen(!is_pooled).prepare(!is_pooled)
+    config.listen(pooled.is_none()).prepare(pooled.as_deref() != Some("forgets"))
 }
 
 /// A connection of our own, to look and to meddle.

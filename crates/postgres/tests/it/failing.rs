@@ -96,7 +96,7 @@ async fn tls_that_the_server_requires_is_asked_for() {
         }
     };
     assert!(matches!(&error, PostgresError::Login { code, .. } if code == "28000"), "{error}");
-    helps(&error, "no encryption");
+    helps(&error, "if it asks for TLS, set sslmode=require");
     let encrypted = refusal(&(url_as(&role, SECRET) + "?sslmode=require")).await;
     assert!(
         matches!(encrypted, PostgresError::Denied { .. }),
