@@ -335,7 +335,7 @@ fn place(lease: &Lease) -> (i32, String, i64) {
 
 /// `fetch_turns_1`, for fetches that ask for the same.
 pub(crate) struct TurnColumns {
-    secrets: Vec<Vec<u8>>,
+    pub(crate) secrets: Vec<Vec<u8>>,
     lock_ms: i64,
     lowest: Option<Vec<String>>,
     highest: Option<Vec<String>>,
@@ -361,7 +361,7 @@ impl TurnColumns {
 
 /// `fetch_work_1`, for fetches that ask for the same tags.
 pub(crate) struct WorkAskColumns {
-    secrets: Vec<Vec<u8>>,
+    pub(crate) secrets: Vec<Vec<u8>>,
     owners: Vec<Option<String>>,
     session_ms: Vec<i64>,
     lock_ms: i64,

@@ -30,6 +30,12 @@ pub(crate) struct Gift {
     secret: Secret,
 }
 
+impl Gift {
+    pub(crate) fn secret(&self) -> Vec<u8> {
+        self.secret.to_vec()
+    }
+}
+
 impl<A: Ask> Default for Handover<A> {
     fn default() -> Self {
         Self { waiters: Vec::new(), gifts: Vec::new() }
@@ -42,7 +48,7 @@ impl<A: Ask> Handover<A> {
         let (mut secrets, mut lock_ms) = (vec![None; places.len()], vec![0; places.len()]);
         for gift in self.gifts.iter().filter(|gift| places.contains(&gift.what)) {
             let place = gift.what - places.start;
-            secrets[place] = Some(gift.secret.to_vec());
+            secrets[place] = Some(gift.secret());
             lock_ms[place] = span(self.waiters[gift.who].ask.lock_ms());
         }
         (secrets, lock_ms)

@@ -2,7 +2,7 @@
 
 use crate::batch::Batch;
 use crate::handover::Handover;
-use crate::waiting::{TurnAsk, Waiter, WorkAsk};
+use crate::waiting::{Ask, TurnAsk, Waiter, WorkAsk};
 
 /// Requests, and the fetches that are served with them.
 pub(crate) struct Job {
@@ -40,6 +40,15 @@ impl Job {
             asks_next: false,
             load: 0,
         }
+    }
+
+    /// How long the leases last that it asks for.
+    pub(crate) fn asks_for_ms(&self) -> impl Iterator<Item = u64> + '_ {
+        let turns =
+            self.turns.iter().flatten().chain(&self.handed_turns.waiters).map(|waiter| waiter.ask.lock_ms());
+        let work =
+            self.work.iter().flatten().chain(&self.handed_work.waiters).map(|waiter| waiter.ask.lock_ms());
+        turns.chain(work)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::PostgresError;
 use crate::answer::answer;
 use crate::batch::{Batch, instance_of};
 use crate::db::Result;
+use crate::forsaken::give_back;
 use crate::handover;
 use crate::job::{Job, Others};
 use crate::request::{Renew, Request};
@@ -101,7 +102,7 @@ async fn fail(shared: &Arc<Shared>, job: Job, failed: Failed) {
     let counters = &shared.db.counters;
     match &failed {
         Failed::Undone(PostgresError::Conflict { .. }) => counters.conflicts.add(1),
-        Failed::Unknown(_) | Failed::Undone(PostgresError::Disconnected { .. }) => counters.lost.add(1),
+        Failed::Unknown(..) | Failed::Undone(PostgresError::Disconnected { .. }) => counters.lost.add(1),
         Failed::Undone(_) => {}
     }
     let cause = failed.cause();
@@ -133,10 +134,16 @@ async fn fail(shared: &Arc<Shared>, job: Job, failed: Failed) {
             }
         }
         Failed::Undone(cause) if !is_lost && batch.len() == 1 => alone_after(shared, batch, cause).await,
-        failed => {
-            let cause = failed.cause();
-            give_up(shared, batch, cause);
-            shared.rest(cause);
+        Failed::Undone(cause) => {
+            give_up(shared, batch, &cause);
+            shared.rest(&cause);
+        }
+        Failed::Unknown(cause, forsaken) => {
+            give_up(shared, batch, &cause);
+            shared.rest(&cause);
+            if !forsaken.secrets.is_empty() {
+                tokio::spawn(give_back(Arc::clone(shared), forsaken));
+            }
         }
     }
     shared.wake();
@@ -153,7 +160,7 @@ async fn alone_until_done(shared: &Arc<Shared>, batch: Batch) {
             shared.tell(true, job.frees.1);
         }
         Err(Failed::Undone(cause)) => alone_after(shared, job.batch, cause).await,
-        Err(Failed::Unknown(cause)) => give_up(shared, job.batch, &cause),
+        Err(Failed::Unknown(cause, _)) => give_up(shared, job.batch, &cause),
     }
 }
 
@@ -171,7 +178,7 @@ async fn alone_after(shared: &Arc<Shared>, mut batch: Batch, mut cause: Postgres
                 return shared.tell(true, job.frees.1);
             }
             Err(Failed::Undone(again)) => (batch, cause) = (job.batch, again),
-            Err(Failed::Unknown(again)) => return give_up(shared, job.batch, &again),
+            Err(Failed::Unknown(again, _)) => return give_up(shared, job.batch, &again),
         }
     }
     let cause = explained(shared, &batch, cause).await;

@@ -15,6 +15,7 @@ mod db;
 mod delete;
 mod error;
 mod fetch;
+mod forsaken;
 mod handover;
 mod history;
 mod job;

@@ -38,6 +38,7 @@ statements!(
     fetch_turns,
     fetch_work,
     foreign_name,
+    forsaken_leases,
     forget_listener,
     hear,
     history_outline,

@@ -6,7 +6,8 @@ use crate::columns::{
     WorkColumns,
 };
 use crate::db::{self, Param, prepared};
-use crate::handover::Told;
+use crate::forsaken::Forsaken;
+use crate::handover::{Gift, Told};
 use crate::job::{Job, Others};
 use crate::shared::Shared;
 use crate::text::owned;
@@ -14,6 +15,7 @@ use crate::waiting::{Ask, Waiter, WorkAsk};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use std::iter::once;
+use std::time::Duration;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row, Statement};
 
@@ -22,12 +24,12 @@ pub(crate) enum Failed {
     /// Nothing of it is stored.
     Undone(PostgresError),
     /// Its connection was lost, and nobody knows.
-    Unknown(PostgresError),
+    Unknown(PostgresError, Forsaken),
 }
 
 impl Failed {
     pub(crate) fn cause(&self) -> &PostgresError {
-        let (Self::Undone(cause) | Self::Unknown(cause)) = self;
+        let (Self::Undone(cause) | Self::Unknown(cause, _)) = self;
         cause
     }
 }
@@ -158,7 +160,7 @@ pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<Done, Failed>
     for (slot, rows) in once(Slot::Nothing).chain(slots).chain(once(Slot::Nothing)).zip(answers) {
         let rows = rows.map_err(|error| match error.as_db_error() {
             Some(_) => Failed::Undone(error.into()),
-            None => Failed::Unknown(error.into()),
+            None => Failed::Unknown(error.into(), forsaken(job, &turns, &work_asks)),
         })?;
         match slot {
             Slot::Nothing => {}
@@ -174,6 +176,18 @@ pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<Done, Failed>
     }
     db.counters.transactions.add(1);
     Ok(done)
+}
+
+/// All that a transaction asks to be leased.
+fn forsaken(job: &Job, turns: &[TurnColumns], work: &[WorkAskColumns]) -> Forsaken {
+    let fetched =
+        turns.iter().map(|columns| &columns.secrets).chain(work.iter().map(|columns| &columns.secrets));
+    let given = job.handed_turns.gifts.iter().chain(&job.handed_work.gifts).map(Gift::secret);
+    let longest = job.asks_for_ms().max().unwrap_or(0);
+    Forsaken {
+        secrets: fetched.flatten().cloned().chain(given).collect(),
+        lasts: Duration::from_millis(longest),
+    }
 }
 
 /// Where the rows of a call belong.

@@ -1,6 +1,7 @@
 //! Fetches on their way to a lease.
 
-use crate::request::{Abandon, Lease, Reply, Request, Seen};
+use crate::forsaken::release;
+use crate::request::{Lease, Seen};
 use crate::shared::Shared;
 use outlast_provider::{DispatcherCapabilityFilter, ProviderError, SessionFetchConfig, TagFilter};
 use outlast_provider_kit::token::Secret;
@@ -317,14 +318,7 @@ impl<L: Leases> Guarded<L> {
 impl<L: Leases> Drop for Guarded<L> {
     fn drop(&mut self) {
         for lease in self.leases.take().iter().flat_map(Leases::leases) {
-            let (sender, _) = oneshot::channel();
-            let reply = Reply { operation: "release", sender };
-            self.owner.submit(Request::Abandon(Abandon {
-                lease,
-                delay_ms: None,
-                ignore_attempt: true,
-                reply,
-            }));
+            release(&self.owner, lease);
         }
     }
 }

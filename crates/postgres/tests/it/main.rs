@@ -4,6 +4,7 @@
 
 mod factory;
 mod failing;
+mod forsaken;
 mod handing_over;
 mod interleaving;
 mod listening;

@@ -1,0 +1,64 @@
+//! Leases that nobody has: a transaction took them, and its connection was lost before anybody was told.
+
+use crate::db::{Db, Result, cell, text};
+use crate::request::{Abandon, Lease, Reply, Request, Seen};
+use crate::shared::Shared;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+/// How often they are looked for: the server may still be about to commit what has lost its client.
+const LOOKS: u32 = 5;
+/// The first pause; each is twice as long as the one before, within a bound.
+const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// What a transaction may have leased of which nobody knows whether it was committed.
+#[derive(Debug, Default)]
+pub(crate) struct Forsaken {
+    /// The secrets of the leases. Nobody was given them, so there is nobody to take them from.
+    pub(crate) secrets: Vec<Vec<u8>>,
+    /// The time after which they are over by themselves.
+    pub(crate) lasts: Duration,
+}
+
+/// Gives them back as soon as the server can be reached, without counting a delivery: others need not wait until they end.
+pub(crate) async fn give_back(shared: Arc<Shared>, forsaken: Forsaken) {
+    let begun = Instant::now();
+    let (mut looks, mut pause) = (0, PAUSE);
+    while looks < LOOKS && begun.elapsed() < forsaken.lasts && !shared.is_closed() {
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+        // Otherwise the server is not back.
+        if let Ok(leases) = find(&shared.db, &forsaken.secrets).await {
+            looks += 1;
+            leases.into_iter().for_each(|lease| release(&shared, lease));
+        }
+    }
+}
+
+/// Gives a lease back as if it had never been taken.
+pub(crate) fn release(shared: &Shared, lease: Lease) {
+    let (sender, _) = oneshot::channel();
+    let reply = Reply { operation: "release", sender };
+    shared.submit(Request::Abandon(Abandon { lease, delay_ms: None, ignore_attempt: true, reply }));
+}
+
+async fn find(db: &Db, secrets: &Vec<Vec<u8>>) -> Result<Vec<Lease>> {
+    let rows = db.all(&db.statements.forsaken_leases, &[(secrets as _, Type::BYTEA_ARRAY)]).await?;
+    rows.iter().map(lease).collect()
+}
+
+fn lease(row: &Row) -> Result<Lease> {
+    let secret = cell::<&[u8]>(row, 0)?.try_into().unwrap_or_default();
+    Ok(match cell::<Option<i64>>(row, 2)? {
+        Some(id) => Lease::Work { secret, id },
+        None => {
+            let seen = Seen { current_execution: 0, messages: 0, instance: text(row, 1)? };
+            Lease::Turn { secret, seen }
+        }
+    })
+}

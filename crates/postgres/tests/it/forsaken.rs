@@ -1,0 +1,119 @@
+//! Leases of a transaction that was committed after its connection was lost: nobody was told of them.
+
+use crate::factory::{fresh_config, server_url};
+use crate::listening::quiet;
+use crate::support::*;
+use outlast_postgres::{ConnectionConfig, PostgresProvider};
+use outlast_provider::{Provider, TagFilter};
+use std::sync::Arc;
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// Stands between a store and the server, and can cut all connections.
+struct Line {
+    url: String,
+    cut: watch::Sender<()>,
+}
+
+impl Line {
+    async fn open() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (before, place) =
+            server_url().rsplit_once('@').map(|(a, b)| (a.to_string(), b.to_string())).unwrap();
+        let (server, database) = place.split_once('/').map(|(a, b)| (a.to_string(), b.to_string())).unwrap();
+        let cut = watch::Sender::new(());
+        let cuts = cut.clone();
+        tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                let (server, mut is_cut) = (server.clone(), cuts.subscribe());
+                tokio::spawn(async move {
+                    let mut server = TcpStream::connect(server).await.unwrap();
+                    tokio::select! {
+                        _ = copy_bidirectional(&mut client, &mut server) => {}
+                        _ = is_cut.changed() => {}
+                    }
+                });
+            }
+        });
+        Self { url: format!("{before}@127.0.0.1:{port}/{database}?sslmode=disable"), cut }
+    }
+
+    fn cut(&self) {
+        self.cut.send_replace(());
+    }
+}
+
+/// A store behind a line that looks only when there is a reason, and its schema.
+async fn open(line: &Line) -> (Arc<PostgresProvider>, String) {
+    let mut config = fresh_config();
+    config.connection = ConnectionConfig::Url(line.url.clone());
+    config.idle_poll_interval = LONG;
+    let schema = config.schema_name.clone().unwrap();
+    (Arc::new(PostgresProvider::new_with_config(config).await.unwrap()), schema)
+}
+
+/// Cuts the line while a transaction is in COMMIT, which the server then ends.
+async fn lose(line: &Line, stop: StopInCommit) {
+    stop.reached().await;
+    line.cut();
+    stop.end().await;
+}
+
+#[tokio::test]
+async fn a_turn_that_was_handed_over_is_given_back() {
+    let line = Line::open().await;
+    let (store, schema) = open(&line).await;
+    let own = Arc::clone(&store);
+    let waiting = tokio::spawn(async move { turn(&*own).await });
+    quiet(|| store.stats().looks).await;
+    let stop = StopInCommit::of(&schema, "orchestrator_queue").await;
+    let (started, ()) = tokio::join!(store.enqueue_for_orchestrator(start("i"), None), lose(&line, stop));
+    assert!(started.unwrap_err().is_retryable(), "nobody knows");
+    let (item, _, attempts) = waiting.await.unwrap();
+    assert_eq!((item.instance.as_str(), attempts), ("i", 1), "no delivery is counted");
+}
+
+#[tokio::test]
+async fn a_turn_that_was_fetched_is_given_back() {
+    let line = Line::open().await;
+    let (store, schema) = open(&line).await;
+    enqueue(&*store, "i").await;
+    let stop = StopInCommit::of(&schema, "instance_locks").await;
+    let (fetched, ()) = tokio::join!(store.fetch_orchestration_item(LONG, PATIENCE, None), lose(&line, stop));
+    let (item, _, attempts) = match fetched {
+        Ok(turn) => turn.expect("a turn is ready"),
+        Err(error) => {
+            assert!(error.is_retryable(), "{error}");
+            turn(&*store).await
+        }
+    };
+    assert_eq!((item.instance.as_str(), attempts), ("i", 1));
+}
+
+#[tokio::test]
+async fn activities_are_given_back() {
+    let line = Line::open().await;
+    let (store, schema) = open(&line).await;
+    enqueue(&*store, "i").await;
+    let (_, token, _) = turn(&*store).await;
+    let own = Arc::clone(&store);
+    let waiting = tokio::spawn(async move {
+        loop {
+            let fetched = own.fetch_work_item(LONG, PATIENCE, None, &TagFilter::DefaultOnly).await;
+            match fetched {
+                Ok(work) => return work.expect("work is ready"),
+                Err(error) => assert!(error.is_retryable(), "{error}"),
+            }
+        }
+    });
+    quiet(|| store.stats().looks).await;
+    let stop = StopInCommit::of(&schema, "worker_queue").await;
+    let commit = store.commit_turn(&token, begin("i", vec![activity("i", 2)]));
+    let (committed, ()) = tokio::join!(commit, lose(&line, stop));
+    assert!(committed.unwrap_err().is_retryable(), "nobody knows");
+    let (_, token, attempts) = waiting.await.unwrap();
+    assert_eq!(attempts, 1);
+    store.ack_work_item(&token, None).await.unwrap();
+}
