@@ -86,7 +86,8 @@ END $$;
 -- its outcome leads to, run ahead. Its answer: 0, refused; 1, done; 2, done, but the outcome of an activity waits for a turn.
 -- A refused member writes nothing. o_more: messages wait for the instance of a turn. Everything else that goes wrong is an error and undoes the batch.
 --
--- An activity with a secret is stored as leased to somebody who waits for it: a row without a member tells its id.
+-- An activity with a secret is stored as leased to somebody who waits for it: a row without a member tells its id. Its lease begins
+-- when it is stored, since somebody may have had to be waited for.
 CREATE FUNCTION {schema}.commit_1(
     p_member integer[], p_kind integer[], p_instance text[], p_secret bytea[], p_work_id bigint[], p_messages integer[],
     p_completion text[], p_after bigint[], p_ran_at bigint[],
@@ -107,6 +108,7 @@ SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = of
 AS $$
 DECLARE
     v_now      bigint := {schema}.now_ms();
+    v_seen     bigint;
     v_none     boolean[] := array_fill(false, ARRAY[cardinality(p_member)]);
     v_passed   boolean[] := v_none;
     -- Whose turn is written.
@@ -299,7 +301,7 @@ BEGIN
                 INSERT INTO {schema}.worker_queue
                     (work_item, visible_at, instance_id, execution_id, activity_id, session_id, tag, lock_token, locked_until, attempt_count)
                 SELECT w.item, v_now, w.instance_id, w.execution_id, w.activity_id, w.session_id, w.tag,
-                       w.secret, CASE WHEN w.secret IS NOT NULL THEN v_now + w.lock_ms END, (w.secret IS NOT NULL)::integer
+                       w.secret, CASE WHEN w.secret IS NOT NULL THEN {schema}.now_ms() + w.lock_ms END, (w.secret IS NOT NULL)::integer
                 FROM unnest(w_member, w_item, w_instance, w_execution, w_activity, w_session, w_tag, w_secret, w_lock_ms)
                     WITH ORDINALITY
                     AS w (member, item, instance_id, execution_id, activity_id, session_id, tag, secret, lock_ms, n)
@@ -337,10 +339,12 @@ BEGIN
         ORDER BY m.member;
     END IF;
 
+    -- What has come meanwhile counts.
+    v_seen := greatest(v_now, {schema}.now_ms());
     RETURN QUERY SELECT m.member,
         CASE WHEN NOT v_passed[m.member] THEN 0 WHEN m.kind = 2 AND NOT v_turn[m.member] THEN 2 ELSE 1 END, v_now,
         m.kind <> 1 AND EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
-                                WHERE q.instance_id = m.instance_id AND q.visible_at <= v_now OFFSET 0),
+                                WHERE q.instance_id = m.instance_id AND q.visible_at <= v_seen OFFSET 0),
         NULL::bigint, NULL::bytea, NULL::text, NULL::text
     FROM unnest(p_member, p_kind, p_instance) AS m (member, kind, instance_id);
 END $$;
@@ -498,7 +502,7 @@ BEGIN
             INSERT INTO {schema}.worker_queue
                 (work_item, visible_at, instance_id, execution_id, activity_id, session_id, tag, lock_token, locked_until, attempt_count)
             VALUES (w_item[1], v_now, w_instance[1], w_execution[1], w_activity[1], w_session[1], w_tag[1], w_secret[1],
-                    CASE WHEN w_secret[1] IS NOT NULL THEN v_now + w_lock_ms[1] END, (w_secret[1] IS NOT NULL)::integer)
+                    CASE WHEN w_secret[1] IS NOT NULL THEN {schema}.now_ms() + w_lock_ms[1] END, (w_secret[1] IS NOT NULL)::integer)
             RETURNING id, lock_token INTO o_id, o_secret;
             IF o_secret IS NOT NULL THEN
                 SELECT i.orchestration_name, coalesce(i.orchestration_version, 'unknown') INTO o_name, o_version
@@ -530,6 +534,8 @@ BEGIN
         VALUES (v_instance, p_completion[1], v_now, v_now, false);
     END IF;
     o_at := v_now;
+    -- What has come meanwhile counts.
+    v_now := greatest(v_now, {schema}.now_ms());
     o_more := v_kind <> 1 AND EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
                                       WHERE q.instance_id = v_instance AND q.visible_at <= v_now);
 END $$;

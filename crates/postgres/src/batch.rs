@@ -1,6 +1,7 @@
 //! Everything that one transaction does.
 
 use crate::request::{Abandon, Commit, Lease, Message, Renew, Request, Start, Work};
+use outlast_provider::ScheduledActivityIdentifier;
 use outlast_provider_kit::{CommitPlan, MessageRow, WorkRow};
 use std::collections::HashSet;
 
@@ -104,6 +105,17 @@ impl Batch {
             (start.delay_ms == 0 && start.messages.is_empty()).then_some(&start.start)
         });
         messages.chain(starts).map(|row| row.filter(|row| known.insert(&row.instance_id))).collect()
+    }
+
+    /// Whether a turn cancels this activity.
+    pub(crate) fn cancels(&self, row: &WorkRow) -> bool {
+        let is_it = |cancelled: &ScheduledActivityIdentifier| {
+            cancelled.instance == row.instance_id
+                && cancelled.execution_id == row.execution_id
+                && cancelled.activity_id == row.activity_id
+        };
+        let plans = self.commits.iter().filter_map(|commit| commit.plan.as_ref());
+        plans.flat_map(|plan| &plan.cancelled).any(is_it)
     }
 
     /// The activities that turns schedule, in the order in which they are stored.

@@ -98,10 +98,11 @@ impl State {
         self.turns.hand_over(batch.beginnings().into_iter(), |_, row| row.is_some(), entropy)
     }
 
-    /// Activities that turns schedule. Who may have one with a session is for the server to say.
+    /// Activities that turns schedule, and do not cancel at once. Who may have one with a session is for the server to say.
     pub(crate) fn hand_over_work(&mut self, batch: &Batch, entropy: &dyn Entropy) -> Handover<WorkAsk> {
-        let may_have =
-            |ask: &WorkAsk, row: &&WorkRow| row.session_id.is_none() && ask.tags.matches(row.tag.as_deref());
+        let may_have = |ask: &WorkAsk, row: &&WorkRow| {
+            row.session_id.is_none() && ask.tags.matches(row.tag.as_deref()) && !batch.cancels(row)
+        };
         self.work.hand_over(batch.scheduled(), may_have, entropy)
     }
 }
@@ -217,7 +218,11 @@ pub(crate) fn serve<A: Ask>(
             queue.tell();
             continue;
         };
-        queue(&mut state).served_at = Some(Instant::now());
+        let queue = queue(&mut state);
+        if queue.waiters.is_empty() {
+            // Otherwise there are fetches for what others bring: they are to hear of it.
+            queue.served_at = Some(Instant::now());
+        }
         drop(state);
         let count = leases.leases().len();
         shared.db.counters.fetched.add(count);

@@ -44,6 +44,8 @@ async fn run_arrivals(shared: Arc<Shared>) {
     while let Some(job) = shared.next_arrivals().await {
         process(&shared, job).await;
     }
+    // It may be the last one that is there, and what it handed over may have come back.
+    run(shared).await;
 }
 
 async fn process(shared: &Arc<Shared>, job: Job) {

@@ -46,8 +46,10 @@ pub(crate) fn serve_turns(
         }
         let hops = shared.state().turns.passes_on(is_served, !unserved.is_empty(), news);
         shared.pass_on(hops, None);
-        // Its lease may end.
-        shared.look_within(lock_ms);
+        if is_served {
+            // Its lease may end.
+            shared.look_within(lock_ms);
+        }
         park(shared, unserved, Next { due_ms, asked }, |state| &mut state.turns, news, true);
     }
 }
@@ -101,7 +103,9 @@ pub(crate) fn serve_work(
         }
         let hops = shared.state().work.passes_on(is_served, !unserved.is_empty(), news);
         shared.pass_on(None, hops);
-        shared.look_within(lock_ms);
+        if is_served {
+            shared.look_within(lock_ms);
+        }
         park(shared, unserved, Next { due_ms, asked }, |state| &mut state.work, news, false);
     }
 }

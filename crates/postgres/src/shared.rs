@@ -194,8 +194,7 @@ impl Shared {
         const SOON: Duration = Duration::from_millis(20);
         let mut state = self.state();
         if state.turns.news != news {
-            let at = Instant::now() + SOON;
-            state.turns_at = Some(state.turns_at.map_or(at, |known| known.min(at)));
+            state.look_by(Some(Instant::now() + SOON), None);
             drop(state);
             self.wake.notify_one();
         }
@@ -313,14 +312,9 @@ impl Shared {
         let at = |due_ms: Option<u64>| {
             // A millisecond more than said, since times are whole milliseconds, and not all processes at the same moment.
             let due = due_ms.map_or(patience, |ms| Duration::from_millis(ms.saturating_add(1)));
-            Some(now + due.min(patience))
+            now + due.min(patience)
         };
-        if let Some(due_ms) = turns_in {
-            state.turns_at = at(due_ms);
-        }
-        if let Some(due_ms) = work_in {
-            state.work_at = at(due_ms);
-        }
+        state.look_by(turns_in.map(at), work_in.map(at));
         drop(state);
         self.wake.notify_one();
     }
@@ -329,9 +323,7 @@ impl Shared {
     pub(crate) fn look_within(&self, ms: u64) {
         let mut state = self.state();
         let at = Instant::now() + Duration::from_millis(ms.min(60_000).saturating_add(1));
-        let sooner = |known: Option<Instant>| Some(known.map_or(at, |known| known.min(at)));
-        state.turns_at = sooner(state.turns_at);
-        state.work_at = sooner(state.work_at);
+        state.look_by(Some(at), Some(at));
         drop(state);
         self.wake.notify_one();
     }
@@ -405,6 +397,13 @@ impl State {
         if batch.len() == 0 && turns.is_empty() && work.is_empty() {
             return None;
         }
+        // What is said from now on about the next look is not known to this one.
+        if !turns.is_empty() {
+            self.turns_at = None;
+        }
+        if !work.is_empty() {
+            self.work_at = None;
+        }
         let frees = (turns_news, work_news);
         let others = self.others_of(frees);
         let asks_next =
@@ -450,6 +449,13 @@ impl State {
     fn others_of(&self, (turns, work): (bool, bool)) -> Others {
         let others = self.others.unwrap_or(Others { turns: true, work: true, watches: true });
         Others { turns: others.turns && turns, work: others.work && work, ..others }
+    }
+
+    /// Has parked fetches look no later than then.
+    fn look_by(&mut self, turns: Option<Instant>, work: Option<Instant>) {
+        for (known, at) in [(&mut self.turns_at, turns), (&mut self.work_at, work)] {
+            *known = [*known, at].into_iter().flatten().min();
+        }
     }
 
     /// What the fetches that wait may have.
@@ -521,6 +527,24 @@ mod tests {
         assert!(leaves(1, FULL, 1, PATIENCE), "the other one stays away");
         assert!(leaves(2, 2 * LIGHT, 1, just));
         assert!(!leaves(2, 2 * LIGHT + 1, 1, just));
+    }
+
+    #[test]
+    fn a_look_leaves_what_was_said_since_about_the_next_one() {
+        let now = Instant::now();
+        let [soon, later] = [20, 1_000].map(|ms| now + Duration::from_millis(ms));
+        let mut state = State::default();
+        let (reply, _caller) = oneshot::channel();
+        let ask = TurnAsk { lock_ms: 1, filter: None };
+        state.turns.push(Waiter { ask, parks: true, fresh: true, reply });
+        state.look_by(Some(later), Some(later));
+        let looks = state.take(now, &OsEntropy).unwrap();
+        assert_eq!((state.turns_at, state.work_at), (None, Some(later)), "it is looking");
+        state.look_by(Some(soon), None);
+        // It has found nothing, and knows of nothing.
+        state.look_by(Some(later), None);
+        assert_eq!(state.turns_at, Some(soon));
+        drop(looks);
     }
 
     #[test]

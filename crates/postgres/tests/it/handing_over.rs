@@ -7,8 +7,8 @@ use futures::future::join_all;
 use outlast_model::WorkItem;
 use outlast_postgres::PostgresProvider;
 use outlast_provider::{
-    FetchedWork, OrchestrationItem, Provider, SessionFetchConfig, StartOutcome, StartPolicy, StartRequest,
-    TagFilter, TurnCommit, WorkRequest,
+    FetchedWork, OrchestrationItem, Provider, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
+    StartPolicy, StartRequest, TagFilter, TurnCommit, WorkRequest,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -335,4 +335,47 @@ async fn what_was_handed_to_a_fetch_that_gave_up_is_there_for_others() {
         store.ack_work_item(&token, None).await.unwrap();
     }
     assert_eq!(store.stats().handed_over, 2);
+}
+
+/// An activity that its turn cancels as well reaches nobody.
+#[tokio::test]
+async fn what_is_cancelled_at_once_is_handed_to_nobody() {
+    for batches_only in [true, false] {
+        let (store, _) = open(batches_only).await;
+        enqueue(&*store, "i").await;
+        let (_, token, _) = turn(&*store).await;
+        let waiting = waiting_for_work(&store, 1, TagFilter::DefaultOnly, None).await;
+        let cancelled =
+            ScheduledActivityIdentifier { instance: "i".to_string(), execution_id: 1, activity_id: 2 };
+        let commit =
+            TurnCommit { cancelled_activities: vec![cancelled], ..begin("i", vec![activity("i", 2)]) };
+        store.commit_turn(&token, commit).await.unwrap();
+        store.enqueue_for_worker(activity("i", 3)).await.unwrap();
+        assert_eq!(ids(&waiting.await.unwrap()), [3]);
+        assert_eq!(store.stats().handed_over, 0);
+    }
+}
+
+/// The transaction may have waited for somebody before it stores the activity.
+#[tokio::test]
+async fn a_lease_begins_when_it_is_stored() {
+    const WAITED_MS: i64 = 300;
+    for batches_only in [true, false] {
+        let (store, schema) = open(batches_only).await;
+        enqueue(&*store, "i").await;
+        let (_, token, _) = turn(&*store).await;
+        let waiting = waiting_for_work(&store, 1, TagFilter::DefaultOnly, None).await;
+        execute(&format!(
+            "CREATE FUNCTION {schema}.dawdle() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN PERFORM pg_sleep({WAITED_MS} / 1000.0); RETURN NULL; END $$;
+             CREATE TRIGGER dawdle AFTER INSERT ON {schema}.history FOR EACH STATEMENT EXECUTE FUNCTION {schema}.dawdle()"
+        ))
+        .await;
+        store.commit_turn(&token, begin("i", vec![activity("i", 2)])).await.unwrap();
+        assert_eq!(ids(&waiting.await.unwrap()), [2]);
+        assert_eq!(store.stats().handed_over, 1);
+        let lease = format!("SELECT locked_until - visible_at FROM {schema}.worker_queue");
+        let lease: i64 = raw().await.query_one(&lease, &[]).await.unwrap().get(0);
+        assert!(lease >= LONG.as_millis() as i64 + WAITED_MS, "{lease} ms since the commit began");
+    }
 }

@@ -236,3 +236,39 @@ async fn a_message_that_comes_while_its_instance_is_committed_is_found() {
     let (item, ..) = waiting.await.unwrap();
     assert_eq!((item.instance.as_str(), item.messages.len()), ("i", 1));
 }
+
+/// It comes while the commit is being written, from a process that tells nobody.
+#[tokio::test]
+async fn a_message_that_comes_while_its_turn_is_written_is_found() {
+    for batches_only in [true, false] {
+        let mut config = fresh_config().application_name("first");
+        config.idle_poll_interval = LONG;
+        config.batches_only = batches_only;
+        let schema = config.schema_name.clone().unwrap();
+        let store = Arc::new(PostgresProvider::new_with_config(config).await.unwrap());
+        enqueue(&*store, "i").await;
+        let (_, token, _) = turn(&*store).await;
+        let own = Arc::clone(&store);
+        let waiting = tokio::spawn(async move { turn(&*own).await });
+        quiet(|| store.stats().looks).await;
+
+        let client = raw().await;
+        execute(&stop(&schema, "history")).await;
+        client.batch_execute(&format!("SELECT pg_advisory_lock(hashtext('{schema}'))")).await.unwrap();
+        let (own, first) = (Arc::clone(&store), begin("i", vec![]));
+        let committed = tokio::spawn(async move { own.commit_turn(&token, first).await });
+        until(&client, &waits_for(&schema)).await;
+        // Surely later than when the commit began, in whole milliseconds.
+        let message = format!(
+            "SELECT pg_sleep(0.005);
+             INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
+             SELECT 'i', '{}', n.now, n.now, false FROM {schema}.now_ms() AS n (now)",
+            serde_json::to_string(&completed("i", 2)).unwrap()
+        );
+        client.batch_execute(&message).await.unwrap();
+        client.batch_execute(&format!("SELECT pg_advisory_unlock(hashtext('{schema}'))")).await.unwrap();
+        committed.await.unwrap().unwrap();
+        let (item, ..) = waiting.await.unwrap();
+        assert_eq!((item.instance.as_str(), item.messages.len()), ("i", 1));
+    }
+}

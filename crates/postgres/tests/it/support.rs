@@ -64,12 +64,7 @@ impl StopInCommit {
 
     /// Waits until a transaction is there.
     pub(crate) async fn reached(&self) {
-        let waits = format!(
-            "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
-             AND objid = (hashtext('{}')::bigint & 4294967295)::oid",
-            self.schema
-        );
-        until(&self.client, &waits).await;
+        until(&self.client, &waits_for(&self.schema)).await;
     }
 
     /// Lets it go on.
@@ -78,6 +73,14 @@ impl StopInCommit {
         let end = format!("SELECT pg_advisory_unlock(hashtext('{schema}'))");
         client.batch_execute(&end).await.unwrap();
     }
+}
+
+/// Asks whether somebody waits for the advisory lock of a schema's name.
+pub(crate) fn waits_for(schema: &str) -> String {
+    format!(
+        "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+         AND objid = (hashtext('{schema}')::bigint & 4294967295)::oid"
+    )
 }
 
 pub(crate) async fn execute(sql: &str) {
