@@ -55,7 +55,7 @@ async fn open(line: &Line) -> (Arc<PostgresProvider>, String) {
 }
 
 /// Cuts the line while a transaction is in COMMIT, which the server then ends.
-async fn lose(line: &Line, stop: StopInCommit) {
+async fn lose(line: &Line, stop: Stop) {
     stop.reached().await;
     line.cut();
     stop.end().await;
@@ -68,7 +68,7 @@ async fn a_turn_that_was_handed_over_is_given_back() {
     let own = Arc::clone(&store);
     let waiting = tokio::spawn(async move { turn(&*own).await });
     quiet(|| store.stats().looks).await;
-    let stop = StopInCommit::of(&schema, "orchestrator_queue").await;
+    let stop = Stop::in_commit(&schema, "orchestrator_queue").await;
     let (started, ()) = tokio::join!(store.enqueue_for_orchestrator(start("i"), None), lose(&line, stop));
     assert!(started.unwrap_err().is_retryable(), "nobody knows");
     let (item, _, attempts) = waiting.await.unwrap();
@@ -80,7 +80,7 @@ async fn a_turn_that_was_fetched_is_given_back() {
     let line = Line::open().await;
     let (store, schema) = open(&line).await;
     enqueue(&*store, "i").await;
-    let stop = StopInCommit::of(&schema, "instance_locks").await;
+    let stop = Stop::in_commit(&schema, "instance_locks").await;
     let (fetched, ()) = tokio::join!(store.fetch_orchestration_item(LONG, PATIENCE, None), lose(&line, stop));
     let (item, _, attempts) = match fetched {
         Ok(turn) => turn.expect("a turn is ready"),
@@ -109,7 +109,7 @@ async fn activities_are_given_back() {
         }
     });
     quiet(|| store.stats().looks).await;
-    let stop = StopInCommit::of(&schema, "worker_queue").await;
+    let stop = Stop::in_commit(&schema, "worker_queue").await;
     let commit = store.commit_turn(&token, begin("i", vec![activity("i", 2)]));
     let (committed, ()) = tokio::join!(commit, lose(&line, stop));
     assert!(committed.unwrap_err().is_retryable(), "nobody knows");

@@ -304,7 +304,7 @@ async fn a_refused_turn_gives_nothing() {
 async fn what_was_handed_to_a_fetch_that_gave_up_is_there_for_others() {
     let (store, schema) = open(false).await;
     let waiting = waiting_for_turn(&store).await;
-    let stop = StopInCommit::of(&schema, "orchestrator_queue").await;
+    let stop = Stop::in_commit(&schema, "orchestrator_queue").await;
     let own = Arc::clone(&store);
     let started = tokio::spawn(async move { enqueue(&*own, "i").await });
     stop.reached().await;
@@ -320,7 +320,7 @@ async fn what_was_handed_to_a_fetch_that_gave_up_is_there_for_others() {
     enqueue(&*store, "i").await;
     let (_, token, _) = turn(&*store).await;
     let waiting = waiting_for_work(&store, 2, TagFilter::DefaultOnly, None).await;
-    let stop = StopInCommit::of(&schema, "worker_queue").await;
+    let stop = Stop::in_commit(&schema, "worker_queue").await;
     let own = Arc::clone(&store);
     let first = begin("i", vec![activity("i", 2), activity("i", 3)]);
     let committed = tokio::spawn(async move { own.commit_turn(&token, first).await });

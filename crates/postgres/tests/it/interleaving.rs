@@ -6,9 +6,8 @@
 use crate::factory::{fresh_config, raw};
 use crate::listening::quiet;
 use crate::support::*;
-use outlast_model::WorkItem;
 use outlast_postgres::PostgresProvider;
-use outlast_provider::{Provider, ProviderError, TagFilter};
+use outlast_provider::{OrchestrationItem, Provider, ProviderError, TagFilter};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -206,42 +205,17 @@ async fn all_pairs_at_an_activity() {
     }
 }
 
-/// The commit has looked for messages before this one came, and this one has found the lease.
-#[tokio::test]
-async fn a_message_that_comes_while_its_instance_is_committed_is_found() {
-    let mut config = fresh_config().lanes(2);
-    config.idle_poll_interval = LONG;
-    let schema = config.schema_name.clone().unwrap();
-    let store = Arc::new(PostgresProvider::new_with_config(config).await.unwrap());
-    enqueue(&*store, "i").await;
-    let (_, token, _) = turn(&*store).await;
-    let own = Arc::clone(&store);
-    let waiting = tokio::spawn(async move { turn(&*own).await });
-    quiet(|| store.stats().looks).await;
-
-    // When all has been written and looked at.
-    let stop = StopInCommit::of(&schema, "history").await;
-    let (own, first) = (Arc::clone(&store), begin("i", vec![]));
-    let committed = tokio::spawn(async move { own.commit_turn(&token, first).await });
-    stop.reached().await;
-    let event = WorkItem::ExternalRaised {
-        instance: "i".to_string(),
-        name: "late".to_string(),
-        data: "{}".to_string(),
-    };
-    store.enqueue_for_orchestrator(event, None).await.unwrap();
-    quiet(|| store.stats().looks).await;
-    stop.end().await;
-    committed.await.unwrap().unwrap();
-    let (item, ..) = waiting.await.unwrap();
-    assert_eq!((item.instance.as_str(), item.messages.len()), ("i", 1));
+/// A store that looks only when there is a reason, with a turn of "i" under a token and a fetch that waits for the next one.
+struct Waiting {
+    store: Arc<PostgresProvider>,
+    schema: String,
+    token: String,
+    next: JoinHandle<(OrchestrationItem, String, u32)>,
 }
 
-/// It comes while the commit is being written, from a process that tells nobody.
-#[tokio::test]
-async fn a_message_that_comes_while_its_turn_is_written_is_found() {
-    for batches_only in [true, false] {
-        let mut config = fresh_config().application_name("first");
+impl Waiting {
+    async fn open(batches_only: bool) -> Self {
+        let mut config = fresh_config();
         config.idle_poll_interval = LONG;
         config.batches_only = batches_only;
         let schema = config.schema_name.clone().unwrap();
@@ -249,15 +223,44 @@ async fn a_message_that_comes_while_its_turn_is_written_is_found() {
         enqueue(&*store, "i").await;
         let (_, token, _) = turn(&*store).await;
         let own = Arc::clone(&store);
-        let waiting = tokio::spawn(async move { turn(&*own).await });
+        let next = tokio::spawn(async move { turn(&*own).await });
         quiet(|| store.stats().looks).await;
+        Self { store, schema, token, next }
+    }
 
-        let client = raw().await;
-        execute(&stop(&schema, "history")).await;
-        client.batch_execute(&format!("SELECT pg_advisory_lock(hashtext('{schema}'))")).await.unwrap();
-        let (own, first) = (Arc::clone(&store), begin("i", vec![]));
-        let committed = tokio::spawn(async move { own.commit_turn(&token, first).await });
-        until(&client, &waits_for(&schema)).await;
+    /// Commits the turn up to a stop; then something is brought, and it goes on. The fetch has to get that.
+    async fn finds(self, stop: Stop, brought: impl AsyncFnOnce(&PostgresProvider)) {
+        let Self { store, token, next, .. } = self;
+        let own = Arc::clone(&store);
+        let committed = tokio::spawn(async move { own.commit_turn(&token, begin("i", vec![])).await });
+        stop.reached().await;
+        brought(&store).await;
+        stop.end().await;
+        committed.await.unwrap().unwrap();
+        let (item, ..) = next.await.unwrap();
+        assert_eq!((item.instance.as_str(), item.messages.len()), ("i", 1));
+    }
+}
+
+/// The commit has looked for messages before this one came, and this one has found the lease.
+#[tokio::test]
+async fn a_message_that_comes_while_its_instance_is_committed_is_found() {
+    let waiting = Waiting::open(false).await;
+    let stop = Stop::in_commit(&waiting.schema, "history").await;
+    let late = async |store: &PostgresProvider| {
+        store.enqueue_for_orchestrator(completed("i", 2), None).await.unwrap();
+        quiet(|| store.stats().looks).await;
+    };
+    waiting.finds(stop, late).await;
+}
+
+/// It comes while the commit is being written, from a process that tells nobody.
+#[tokio::test]
+async fn a_message_that_comes_while_its_turn_is_written_is_found() {
+    for batches_only in [true, false] {
+        let waiting = Waiting::open(batches_only).await;
+        let schema = waiting.schema.clone();
+        let stop = Stop::after_insert(&schema, "history").await;
         // Surely later than when the commit began, in whole milliseconds.
         let message = format!(
             "SELECT pg_sleep(0.005);
@@ -265,10 +268,6 @@ async fn a_message_that_comes_while_its_turn_is_written_is_found() {
              SELECT 'i', '{}', n.now, n.now, false FROM {schema}.now_ms() AS n (now)",
             serde_json::to_string(&completed("i", 2)).unwrap()
         );
-        client.batch_execute(&message).await.unwrap();
-        client.batch_execute(&format!("SELECT pg_advisory_unlock(hashtext('{schema}'))")).await.unwrap();
-        committed.await.unwrap().unwrap();
-        let (item, ..) = waiting.await.unwrap();
-        assert_eq!((item.instance.as_str(), item.messages.len()), ("i", 1));
+        waiting.finds(stop, async |_: &PostgresProvider| execute(&message).await).await;
     }
 }

@@ -39,14 +39,29 @@ pub(crate) async fn until(client: &Client, question: &str) {
     tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("never: {question}"));
 }
 
-/// A stop for transactions that bring rows of one table: in COMMIT, when all has been written.
-pub(crate) struct StopInCommit {
+/// A stop for transactions that bring rows of one table.
+pub(crate) struct Stop {
     client: Client,
     schema: String,
 }
 
-impl StopInCommit {
-    pub(crate) async fn of(schema: &str, table: &str) -> Self {
+impl Stop {
+    /// In COMMIT, when all has been written.
+    pub(crate) async fn in_commit(schema: &str, table: &str) -> Self {
+        let trigger = format!(
+            "CREATE CONSTRAINT TRIGGER stop AFTER INSERT ON {schema}.{table} DEFERRABLE INITIALLY DEFERRED
+             FOR EACH ROW"
+        );
+        Self::by(schema, &trigger).await
+    }
+
+    /// When these rows have been written, and others may follow.
+    pub(crate) async fn after_insert(schema: &str, table: &str) -> Self {
+        Self::by(schema, &format!("CREATE TRIGGER stop AFTER INSERT ON {schema}.{table} FOR EACH STATEMENT"))
+            .await
+    }
+
+    async fn by(schema: &str, trigger: &str) -> Self {
         let client = raw().await;
         let stop = format!(
             "CREATE FUNCTION {schema}.stop() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -54,8 +69,7 @@ impl StopInCommit {
                  PERFORM pg_advisory_xact_lock_shared(hashtext('{schema}'));
                  RETURN NULL;
              END $$;
-             CREATE CONSTRAINT TRIGGER stop AFTER INSERT ON {schema}.{table} DEFERRABLE INITIALLY DEFERRED
-             FOR EACH ROW EXECUTE FUNCTION {schema}.stop();
+             {trigger} EXECUTE FUNCTION {schema}.stop();
              SELECT pg_advisory_lock(hashtext('{schema}'))"
         );
         client.batch_execute(&stop).await.unwrap();
@@ -64,7 +78,12 @@ impl StopInCommit {
 
     /// Waits until a transaction is there.
     pub(crate) async fn reached(&self) {
-        until(&self.client, &waits_for(&self.schema)).await;
+        let waits = format!(
+            "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+             AND objid = (hashtext('{}')::bigint & 4294967295)::oid",
+            self.schema
+        );
+        until(&self.client, &waits).await;
     }
 
     /// Lets it go on.
@@ -73,14 +92,6 @@ impl StopInCommit {
         let end = format!("SELECT pg_advisory_unlock(hashtext('{schema}'))");
         client.batch_execute(&end).await.unwrap();
     }
-}
-
-/// Asks whether somebody waits for the advisory lock of a schema's name.
-pub(crate) fn waits_for(schema: &str) -> String {
-    format!(
-        "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
-         AND objid = (hashtext('{schema}')::bigint & 4294967295)::oid"
-    )
 }
 
 pub(crate) async fn execute(sql: &str) {
