@@ -35,6 +35,7 @@ const RULES: &[Rule] = &[
     Rule { name: "ambient", about: "clocks, randomness and tasks have owners", check: rule::ambient::check },
     Rule { name: "sql", about: "SQL lives in .sql files", check: rule::sql::check },
     Rule { name: "links", about: "links in Markdown lead somewhere", check: rule::links::check },
+    Rule { name: "counts", about: "counts in documents are those of the source", check: rule::counts::check },
     Rule { name: "root", about: "the root holds what a visitor needs", check: rule::root::check },
     Rule { name: "sleep", about: "tests wait for events, not for time", check: rule::sleep::check },
     Rule { name: "lints", about: "every package inherits the lints", check: rule::lints::check },

@@ -1,6 +1,7 @@
 //! The rules, one file each: what it asks, why, and tests that show it failing.
 
 pub(super) mod ambient;
+pub(super) mod counts;
 pub(super) mod dependencies;
 pub(super) mod edges;
 pub(super) mod forbidden;
