@@ -22,7 +22,7 @@ pub(super) fn docs() -> Result<Outcome, String> {
 
 pub(super) fn tidy() -> Result<Outcome, String> {
     if !answers(Command::new("git").arg("--version")) {
-        return Ok(Outcome::Skipped("git is not installed, and it knows which files are ours".to_string()));
+        return Ok(Outcome::Lacking("git is not installed, and it knows which files are ours".to_string()));
     }
     let findings = tidy::check()?;
     let mut tally = Tally::default();
@@ -43,7 +43,10 @@ fn with_component(name: &str, run: impl FnOnce() -> Result<Outcome, String>) -> 
     if answers(&mut process::cargo(&[name, "--version"])) {
         return run();
     }
-    Ok(Outcome::Skipped(format!("`cargo {name}` is not installed and rustup did not install it")))
+    Ok(Outcome::Lacking(format!(
+        "`cargo {name}` is not installed and rustup did not install it: run `rustup component add {}`",
+        if name == "fmt" { "rustfmt" } else { name }
+    )))
 }
 
 /// Whether a tool is there and works.
@@ -59,7 +62,7 @@ mod tests {
     #[test]
     fn a_component_that_is_missing_skips_its_suite() {
         let outcome = with_component("no-such-component", || Err("must not run".to_string())).unwrap();
-        assert!(matches!(outcome, Outcome::Skipped(reason) if reason.contains("no-such-component")));
+        assert!(matches!(outcome, Outcome::Lacking(reason) if reason.contains("no-such-component")));
     }
 
     #[test]

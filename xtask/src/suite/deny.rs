@@ -1,13 +1,13 @@
 //! What may become part of the program: licences, sources and duplicates, as deny.toml says.
 //!
-//! `cargo deny` reads that file where it is installed; building it takes minutes, so nobody is made to. The same questions
-//! are asked here in every run, of what `cargo metadata` knows.
+//! These questions are asked here in every run, of what `cargo metadata` knows. [`advisories`] asks `cargo deny` for known
+//! vulnerabilities, where its database can be had.
 
+mod advisories;
 mod config;
 mod licence;
 
 use std::collections::BTreeMap;
-use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -42,18 +42,8 @@ pub(super) fn run() -> Result<Outcome, String> {
         }
         tally.check(format!("{question}: {}", findings.join("; ")), findings.is_empty());
     }
-    if is_installed() {
-        let call = process::cargo(&["deny", "check", "licenses", "sources", "bans"]);
-        tally.check("cargo deny check", process::stream(call, |_| {})?.success());
-    } else {
-        println!("cargo-deny is not installed (`cargo install cargo-deny --version ^0.20 --locked`)");
-    }
+    advisories::check(&mut tally)?;
     Ok(Outcome::Ran(tally))
-}
-
-fn is_installed() -> bool {
-    let mut call = process::cargo(&["deny", "--version"]);
-    call.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
 /// Everything that any feature on any platform could bring in.

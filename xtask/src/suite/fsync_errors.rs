@@ -10,8 +10,15 @@ use crate::{installed, process};
 const WHEN: &str = "5+7";
 
 pub(super) fn run() -> Result<Outcome, String> {
-    if let Err(reason) = find_strace() {
-        return Ok(Outcome::Skipped(reason));
+    let again = "`cargo xtask test --only fsync-errors`";
+    if let Err(reason) = installed::find("strace", again) {
+        return Ok(Outcome::Lacking(reason));
+    }
+    if !installed::succeeds("strace", &["-f", "-o", "/dev/null", "true"]) {
+        return Ok(Outcome::Skipped(format!(
+            "strace may not trace here: run `strace true` to see why (a container needs `--cap-add SYS_PTRACE`), \
+             then {again}"
+        )));
     }
     let folder = Folder::create()?;
     let mut tally = Tally::default();
@@ -62,18 +69,6 @@ fn failed_syncs(log: &str) -> usize {
 /// A number of the example's last line.
 fn number(summary: &str, name: &str) -> Option<usize> {
     summary.split(' ').find_map(|part| part.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
-}
-
-/// A working `strace`, installed if that is allowed; otherwise what to do about it.
-fn find_strace() -> Result<(), String> {
-    let again = "`cargo xtask test --only fsync-errors`";
-    installed::find("strace", again)?;
-    match installed::succeeds("strace", &["-f", "-o", "/dev/null", "true"]) {
-        true => Ok(()),
-        false => Err(format!(
-            "strace may not trace here: run `strace true` to see why (a container needs `--cap-add SYS_PTRACE`), then {again}"
-        )),
-    }
 }
 
 /// A folder for the store, removed at the end.

@@ -21,7 +21,7 @@ pub(super) fn with_postgres(args: impl FnOnce(bool) -> Vec<&'static str>) -> Res
     if let Err(reason) = cluster {
         println!("tests with PostgreSQL were skipped: {reason}");
         let first = reason.lines().next().unwrap_or_default();
-        tally.skip(1, &format!("set of tests that needs PostgreSQL: {first}"));
+        tally.lack(format!("tests that need PostgreSQL: {first}"));
     }
     refuse_none(&mut tally);
     Ok(Outcome::Ran(tally))

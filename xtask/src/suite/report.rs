@@ -28,6 +28,10 @@ impl Report {
         counts.fold((0, 0, 0), |(p, f, s), (passed, failed, skipped)| (p + passed, f + failed, s + skipped))
     }
 
+    fn runs(&self) -> u64 {
+        self.lines.iter().map(|line| line.outcome.runs()).sum()
+    }
+
     fn failures(&self) -> Vec<String> {
         let mut list = Vec::new();
         for line in &self.lines {
@@ -46,8 +50,11 @@ impl Report {
                     list.extend(
                         tally.skipped.iter().map(|(reason, count)| format!("{suite}: {count} {reason}")),
                     );
+                    list.extend(tally.lacking.iter().map(|reason| format!("{suite}: {reason}")));
                 }
-                Outcome::Skipped(reason) => list.push(format!("{suite}: the whole suite: {reason}")),
+                Outcome::Skipped(reason) | Outcome::Lacking(reason) => {
+                    list.push(format!("{suite}: the whole suite: {reason}"))
+                }
             }
         }
         list
@@ -58,22 +65,34 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (passed, failed, skipped) = self.totals();
         writeln!(f, "\n=== summary ===")?;
-        writeln!(f, "{:<12} {:>7} {:>7} {:>7} {:>9}", "suite", "passed", "failed", "skipped", "seconds")?;
+        let runs = self.runs();
+        writeln!(
+            f,
+            "{:<12} {:>7} {:>7} {:>7} {:>9} {:>9}",
+            "suite", "passed", "failed", "skipped", "simulated", "seconds"
+        )?;
         for line in &self.lines {
-            row(f, line.suite, line.outcome.counts(), line.time)?;
+            row(f, line.suite, line.outcome.counts(), line.outcome.runs(), line.time)?;
         }
-        row(f, "total", (passed, failed, skipped), self.wall)?;
+        row(f, "total", (passed, failed, skipped), runs, self.wall)?;
         section(f, "failed", &self.failures())?;
         section(f, "skipped", &self.skips())?;
-        let suites = self.lines.iter().filter(|line| matches!(line.outcome, Outcome::Skipped(_))).count();
+        let suites = self.lines.iter().filter(|line| !matches!(line.outcome, Outcome::Ran(_))).count();
         writeln!(f, "\n{suites} suite(s) skipped; wall time {:.1} s", self.wall.as_secs_f64())?;
+        writeln!(f, "{runs} simulated runs ended as they must, beside the tests:")?;
         writeln!(f, "{passed} passed, {failed} failed, {skipped} skipped")
     }
 }
 
-fn row(f: &mut fmt::Formatter<'_>, name: &str, counts: (u64, u64, u64), time: Duration) -> fmt::Result {
+fn row(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    counts: (u64, u64, u64),
+    runs: u64,
+    time: Duration,
+) -> fmt::Result {
     let (passed, failed, skipped) = counts;
-    writeln!(f, "{name:<12} {passed:>7} {failed:>7} {skipped:>7} {:>9.1}", time.as_secs_f64())
+    writeln!(f, "{name:<12} {passed:>7} {failed:>7} {skipped:>7} {runs:>9} {:>9.1}", time.as_secs_f64())
 }
 
 fn section(f: &mut fmt::Formatter<'_>, title: &str, items: &[String]) -> fmt::Result {
@@ -101,9 +120,15 @@ mod tests {
         tests.fail("-p outlast --lib: a");
         tests.skip(2, "ignored in source");
         let skipped = Outcome::Skipped("no PostgreSQL here".to_string());
-        let report = report(vec![("tests", Outcome::Ran(tests)), ("postgres", skipped)]);
+        let sim = Tally { passed: 1, runs: 2000, ..Tally::default() };
+        let report =
+            report(vec![("tests", Outcome::Ran(tests)), ("sim", Outcome::Ran(sim)), ("postgres", skipped)]);
         let text = report.to_string();
-        assert!(text.ends_with("\n41 passed, 1 failed, 3 skipped\n"), "{text}");
+        assert!(
+            text.contains("\n2000 simulated runs ended as they must, beside the tests:\n42 passed"),
+            "{text}"
+        );
+        assert!(text.ends_with("\n42 passed, 1 failed, 3 skipped\n"), "{text}");
         assert!(text.contains("\n  tests: -p outlast --lib: a\n"), "{text}");
         assert!(text.contains("\n  tests: 2 ignored in source\n"), "{text}");
         assert!(text.contains("\n  postgres: the whole suite: no PostgreSQL here\n"), "{text}");

@@ -1,4 +1,4 @@
-//! Worlds of the simulator: each seed is a check, and so is each known defect that it must find.
+//! Worlds of the simulator. Each call is one check; the seeds, known defects and sweeps that it runs are counted apart.
 
 use super::{Outcome, Tally};
 use crate::{process, sim};
@@ -44,7 +44,7 @@ impl Output {
         {
             self.tally.fail(command);
         } else if let Some(passed) = line.strip_prefix("sim: ").and_then(passed) {
-            self.tally.passed += passed;
+            self.tally.runs += passed;
             self.has_ended = true;
         }
     }
@@ -52,6 +52,9 @@ impl Output {
     fn finish(mut self, call: &str, success: bool) -> Tally {
         if !self.has_ended || (!success && self.tally.failed == 0) {
             self.tally.fail(call);
+        }
+        if self.tally.failed == 0 {
+            self.tally.pass();
         }
         self.tally
     }
@@ -73,7 +76,8 @@ mod tests {
         let mut output = Output::default();
         text.lines().for_each(|line| output.line(line));
         let tally = output.finish("call", success);
-        (tally.passed, tally.failed, tally.failures)
+        assert_eq!(tally.passed, u64::from(tally.failed == 0), "a call is one check");
+        (tally.runs, tally.failed, tally.failures)
     }
 
     #[test]

@@ -8,6 +8,8 @@ pub(crate) enum Outcome {
     Ran(Tally),
     /// It could not run on this machine, and why.
     Skipped(String),
+    /// It did not run for want of a tool that this machine could install, and how to install it.
+    Lacking(String),
 }
 
 /// Counted checks. They add up: over test binaries, over suites.
@@ -15,8 +17,12 @@ pub(crate) enum Outcome {
 pub(crate) struct Tally {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
+    /// Simulated runs that ended as they must. They are no tests: a thousand seeds are one test, run a thousand times.
+    pub(crate) runs: u64,
     /// How many were not run, by reason.
     pub(crate) skipped: BTreeMap<String, u64>,
+    /// Checks that were not run for want of a tool that this machine could install.
+    pub(crate) lacking: Vec<String>,
     /// What failed, by name.
     pub(crate) failures: Vec<String>,
 }
@@ -24,8 +30,30 @@ pub(crate) struct Tally {
 impl Outcome {
     pub(crate) fn counts(&self) -> (u64, u64, u64) {
         match self {
-            Self::Ran(tally) => (tally.passed, tally.failed, tally.skipped.values().sum()),
-            Self::Skipped(_) => (0, 0, 1),
+            Self::Ran(tally) => {
+                let lacking = tally.lacking.len() as u64;
+                (tally.passed, tally.failed, tally.skipped.values().sum::<u64>() + lacking)
+            }
+            Self::Skipped(_) | Self::Lacking(_) => (0, 0, 1),
+        }
+    }
+
+    pub(crate) fn runs(&self) -> u64 {
+        if let Self::Ran(tally) = self { tally.runs } else { 0 }
+    }
+
+    /// The outcome in CI: a check that was skipped for want of an installable tool has failed. On the machine of a
+    /// contributor, who may not be allowed to install tools, it stays a skip.
+    pub(crate) fn in_ci(self) -> Self {
+        match self {
+            Self::Ran(mut tally) => {
+                for reason in std::mem::take(&mut tally.lacking) {
+                    tally.fail(reason);
+                }
+                Self::Ran(tally)
+            }
+            Self::Lacking(reason) => Self::Ran(Tally::failure(reason)),
+            Self::Skipped(_) => self,
         }
     }
 }
@@ -52,9 +80,16 @@ impl Tally {
         }
     }
 
+    /// A check that was not run for want of a tool that this machine could install.
+    pub(crate) fn lack(&mut self, reason: impl Into<String>) {
+        self.lacking.push(reason.into());
+    }
+
     /// Both together.
     pub(crate) fn add(&mut self, other: Self) {
         self.passed += other.passed;
+        self.runs += other.runs;
+        self.lacking.extend(other.lacking);
         self.failed += other.failed;
         self.failures.extend(other.failures);
         other.skipped.iter().for_each(|(reason, count)| self.skip(*count, reason));
@@ -63,5 +98,25 @@ impl Tally {
     /// One check that is a command: it passes when the command does.
     pub(crate) fn check(&mut self, name: impl Into<String>, passed: bool) {
         if passed { self.pass() } else { self.fail(name) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lacking_tool_is_a_skip_here_and_a_failure_in_ci() {
+        let mut tally = Tally { passed: 2, ..Tally::default() };
+        tally.skip(1, "needs root");
+        tally.lack("PostgreSQL");
+        let here = Outcome::Ran(tally);
+        assert_eq!(here.counts(), (2, 0, 2));
+        let Outcome::Ran(ci) = here.in_ci() else { panic!("it ran") };
+        assert_eq!((ci.passed, ci.failed, ci.failures), (2, 1, vec!["PostgreSQL".to_string()]));
+        assert_eq!(ci.skipped["needs root"], 1, "no tool would help");
+        assert_eq!(Outcome::Lacking("strace".to_string()).counts(), (0, 0, 1));
+        assert_eq!(Outcome::Lacking("strace".to_string()).in_ci().counts(), (0, 1, 0));
+        assert_eq!(Outcome::Skipped("needs root".to_string()).in_ci().counts(), (0, 0, 1));
     }
 }
