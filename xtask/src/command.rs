@@ -133,6 +133,20 @@ fn usage(command: &Command) -> String {
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_commands_that_workflows_call_exist() {
+        let folder = crate::process::root().join(".github/workflows");
+        let mut calls = 0;
+        for file in std::fs::read_dir(folder).unwrap() {
+            let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            for name in text.split("cargo xtask ").skip(1).filter_map(|rest| rest.split_whitespace().next()) {
+                assert!(COMMANDS.iter().any(|command| command.name == name), "cargo xtask {name}");
+                calls += 1;
+            }
+        }
+        assert!(calls > 0);
+    }
+
     fn args(line: &str) -> Vec<String> {
         line.split_whitespace().map(str::to_string).collect()
     }

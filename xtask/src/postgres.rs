@@ -1,16 +1,27 @@
 //! `cargo xtask postgres`: a private PostgreSQL for one command, or for as long as somebody looks at it.
 
+#[cfg(unix)]
 mod certificates;
+#[cfg(unix)]
 mod cluster;
+#[cfg(any(not(unix), test))]
+mod elsewhere;
+#[cfg(unix)]
 mod keeper;
+#[cfg(unix)]
 mod pooler;
+#[cfg(unix)]
 mod programs;
+#[cfg(unix)]
 mod server_user;
 
 use std::io::{BufRead as _, stdin};
 use std::process::{Command, ExitCode};
 
-pub(crate) use self::cluster::{Cluster, Options};
+#[cfg(unix)]
+pub(crate) use self::cluster::{Cluster, Options, VARIABLES};
+#[cfg(not(unix))]
+pub(crate) use self::elsewhere::{Cluster, Options, VARIABLES};
 use crate::command::listing;
 use crate::process;
 
@@ -20,7 +31,7 @@ pub(crate) fn details() -> String {
         ("--pgbouncer", "the URL is that of a PgBouncer which pools transactions"),
         ("-- COMMAND ..", "run this, then stop; without it, the server runs until Enter is pressed"),
     ]);
-    let variables = listing(cluster::VARIABLES.iter().copied());
+    let variables = listing(VARIABLES.iter().copied());
     format!("{options}\nvariables that the command finds:\n{variables}")
 }
 

@@ -22,6 +22,13 @@ pub(crate) struct Suite {
     pub(crate) run: fn() -> Result<Outcome, String>,
 }
 
+/// Suites that run only when they are named.
+pub(crate) const ON_REQUEST: &[Suite] = &[Suite {
+    name: "portable",
+    about: "the tests that need neither Unix nor a service, for platforms that are not Linux",
+    run: libtest::portable,
+}];
+
 /// Cheap ones first: a contributor should learn about a missing comma before the tests are linked.
 pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "fmt", about: "formatting", run: check::fmt },

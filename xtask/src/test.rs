@@ -5,12 +5,13 @@ use std::process::ExitCode;
 use crate::command::listing;
 use crate::stopwatch::Stopwatch;
 use crate::suite::report::{Line, Report};
-use crate::suite::{Outcome, SUITES, Suite, Tally};
+use crate::suite::{ON_REQUEST, Outcome, SUITES, Suite, Tally};
 
 pub(crate) fn details() -> String {
     let suites = listing(SUITES.iter().map(|suite| (suite.name, suite.about)));
     let options = listing([("--only SUITE,..", "run these suites only"), ("--list", "print the suites")]);
-    format!("{options}\nsuites, in the order they run:\n{suites}")
+    let requested = listing(ON_REQUEST.iter().map(|suite| (suite.name, suite.about)));
+    format!("{options}\nsuites, in the order they run:\n{suites}\nonly when they are named:\n{requested}")
 }
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
@@ -62,14 +63,16 @@ impl Plan {
             }
         }
         // The table decides the order: a later suite is worth nothing when an earlier one fails.
-        let suites = SUITES.iter().filter(|s| only.is_empty() || only.iter().any(|name| name == s.name));
-        Ok(Self { suites: suites.collect(), list })
+        let is_named = |suite: &&Suite| only.iter().any(|name| name == suite.name);
+        let suites = SUITES.iter().filter(|suite| only.is_empty() || is_named(suite));
+        Ok(Self { suites: suites.chain(ON_REQUEST.iter().filter(is_named)).collect(), list })
     }
 }
 
 fn names(value: &str) -> Result<Vec<String>, String> {
     let names: Vec<String> = value.split(',').map(str::trim).map(str::to_string).collect();
-    match names.iter().find(|name| !SUITES.iter().any(|suite| suite.name == **name)) {
+    let is_known = |name: &str| SUITES.iter().chain(ON_REQUEST).any(|suite| suite.name == name);
+    match names.iter().find(|name| !is_known(name)) {
         Some(unknown) => Err(format!("test: there is no suite `{unknown}`\n\n{}", details())),
         None => Ok(names),
     }
@@ -105,6 +108,19 @@ mod tests {
         assert_eq!(plan("").unwrap(), all);
         assert_eq!(plan("--only tidy,fmt").unwrap(), ["fmt", "tidy"]);
         assert_eq!(plan("--only=docs --only fmt").unwrap(), ["fmt", "docs"]);
+        assert_eq!(plan("--only portable,fmt").unwrap(), ["fmt", "portable"]);
+    }
+
+    #[test]
+    fn the_suites_that_workflows_name_exist() {
+        let folder = crate::process::root().join(".github/workflows");
+        let text = std::fs::read_to_string(folder.join("test.yml")).unwrap();
+        let calls: Vec<&str> =
+            text.lines().filter_map(|line| Some(line.split_once("cargo xtask test ")?.1)).collect();
+        assert!(!calls.is_empty(), "{text}");
+        for call in calls {
+            assert!(plan(call).is_ok_and(|suites| !suites.is_empty()), "{call}");
+        }
     }
 
     #[test]

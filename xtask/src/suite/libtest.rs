@@ -47,6 +47,32 @@ fn all_but_special(has_postgres: bool) -> Vec<&'static str> {
     without_postgres(&args, has_postgres)
 }
 
+/// Tests of what is published, without a server, a small disk or a killed process.
+pub(super) fn portable() -> Result<Outcome, String> {
+    let mut args = vec!["--all-features", "--lib", "--bins", "--tests"];
+    for package in PORTABLE {
+        args.extend(["-p", package]);
+    }
+    args.extend(["--", "--skip", NEEDS_ROOT, "--skip", NEEDS_POSTGRES]);
+    let mut tally = cargo_test(&args)?;
+    refuse_none(&mut tally);
+    Ok(Outcome::Ran(tally))
+}
+
+/// Packages whose tests need nothing but Rust and a C compiler.
+const PORTABLE: &[&str] = &[
+    "outlast-model",
+    "outlast-engine",
+    "outlast-provider",
+    "outlast-provider-kit",
+    "outlast-memory",
+    "outlast-sqlite",
+    "outlast-runtime",
+    "outlast-conformance",
+    "outlast",
+    "outlast-cli",
+];
+
 /// Tests that mount a file system of their own.
 pub(super) fn root_tests() -> Result<Outcome, String> {
     if !process::is_root() {

@@ -5,6 +5,7 @@ use crate::refusing::untouched;
 use crate::support::*;
 use outlast_provider::Provider;
 use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider};
+#[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -104,6 +105,7 @@ async fn stores_in_memory_are_private() {
     assert!(!Path::new("x").exists());
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn only_the_owner_may_read_the_files() {
     const TEST: &str = "opening::only_the_owner_may_read_the_files";
@@ -133,6 +135,7 @@ async fn only_the_owner_may_read_the_files() {
 }
 
 /// Whoever gave a file its mode had a reason.
+#[cfg(unix)]
 #[tokio::test]
 async fn an_existing_file_keeps_its_mode() {
     let (_folder, path) = fresh();

@@ -5,6 +5,7 @@ use crate::tidy::repo::{Finding, Repo};
 const ALLOWED: &[&str] = &[
     ".cargo",
     ".ci",
+    ".github",
     ".gitignore",
     "ARCHITECTURE.md",
     "CHANGELOG.md",

@@ -3,7 +3,10 @@
 
 mod clocks;
 mod data;
+// Both read the memory of their process from /proc.
+#[cfg(target_os = "linux")]
 mod flood;
+#[cfg(target_os = "linux")]
 mod giant_history;
 mod ids;
 mod late;
