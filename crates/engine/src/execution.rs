@@ -66,6 +66,8 @@ pub struct Execution {
     pub(crate) applied: u64,
     /// That event is stored, so what the code does because of it was done before.
     pub(crate) after_stored: bool,
+    /// How many futures the code had dropped before the poll that ended it.
+    pub(crate) dropped_before_end: usize,
     /// Stored notes of dropped futures that this run has not dropped (yet), with their kind.
     pub(crate) undropped: BTreeMap<u64, &'static str>,
     pub(crate) turns: u64,
@@ -112,6 +114,7 @@ impl Execution {
             due: true,
             applied: 0,
             after_stored: false,
+            dropped_before_end: 0,
             undropped: BTreeMap::new(),
             turns: 0,
             warned_parked: false,
@@ -225,33 +228,24 @@ impl Execution {
 
     fn poll(&mut self) -> Result<(), Stop> {
         let Some(code) = &mut self.code else { return Ok(()) };
-        self.context.lock().replaying = self.after_stored;
+        {
+            let mut state = self.context.lock();
+            state.replaying = self.after_stored;
+            if state.successor.is_none() {
+                self.dropped_before_end = state.dropped.len();
+            }
+        }
         let mut cx = Context::from_waker(self.alarm.waker());
         let polled = catch_unwind(AssertUnwindSafe(|| code.as_mut().poll(&mut cx)));
         match polled {
-            Ok(Poll::Pending) => {}
+            Ok(Poll::Pending) => Ok(()),
             Ok(Poll::Ready(result)) => {
                 self.returned = Some(result);
-                self.drop_code().map_err(Stop::Panicked)?;
+                self.drop_code().map_err(Stop::Panicked)
             }
-            Err(payload) if payload.is::<Runaway>() => return Err(Stop::Limit),
-            Err(payload) => return Err(Stop::Panicked(last_words(payload))),
+            Err(payload) if payload.is::<Runaway>() => Err(Stop::Limit),
+            Err(payload) => Err(Stop::Panicked(last_words(payload))),
         }
-        match self.after_stored {
-            true => self.check_goes_on(),
-            false => Ok(()),
-        }
-    }
-
-    /// Code that ends because of something that is stored should have ended then.
-    fn check_goes_on(&self) -> Result<(), Stop> {
-        let state = self.context.lock();
-        let ended = match (&self.returned, &state.successor) {
-            (Some(_), _) => "returned",
-            (None, Some(_)) => "continued as new",
-            (None, None) => return Ok(()),
-        };
-        Err(Stop::Mismatch(Mismatch::ended_early(self.who(), self.applied, ended, state.last_call)))
     }
 
     /// Its locals go with it, and a destructor of the author's may panic.

@@ -19,6 +19,9 @@ impl Execution {
     /// Applies the next event of the history, stored or new.
     pub(crate) fn apply(&mut self, event: Event, stored: bool) -> Result<(), Stop> {
         self.poll_if_due()?;
+        if stored {
+            self.check_consumes(&event)?;
+        }
         (self.applied, self.after_stored) = (event.event_id, stored);
         if op::is_decision(&event.kind) {
             return self.bind(&event);
@@ -65,6 +68,58 @@ impl Execution {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses a stored event that code which has ended leaves unused: the code went further when the event was stored (R4).
+    fn check_consumes(&self, event: &Event) -> Result<(), Stop> {
+        let state = self.context.lock();
+        let ended = match (&self.returned, &state.successor) {
+            (Some(_), _) => "returned",
+            (None, Some(_)) => "continued as new",
+            (None, None) => return Ok(()),
+        };
+        let is_consumed = match (&event.kind, event.source_event_id) {
+            // With decisions left, `bind` compares the next one.
+            (kind, _) if op::is_decision(kind) => !state.emitted.is_empty(),
+            (EventKind::ExternalEvent { name, .. }, _) => {
+                !self.had_open(&state, |what| matches!(what, What::Signal { name: of } if of == name))
+            }
+            #[cfg(feature = "replay-version-test")]
+            (EventKind::ExternalEvent2 { name, topic, .. }, _) => {
+                let lane = op::topic::lane(name, topic);
+                !self.had_open(&state, |what| matches!(what, What::Signal { name: of } if *of == lane))
+            }
+            (EventKind::QueueEventDelivered { name, .. }, _) => {
+                !self.had_open(&state, |what| matches!(what, What::Queue { name: of } if of == name))
+            }
+            (
+                EventKind::ActivityCompleted { .. }
+                | EventKind::ActivityFailed { .. }
+                | EventKind::SubOrchestrationCompleted { .. }
+                | EventKind::SubOrchestrationFailed { .. }
+                | EventKind::TimerFired { .. },
+                Some(source),
+            ) => self.token(source).is_none_or(|token| self.was_dropped_before_end(&state, token)),
+            // The start, and notes of dropped futures, which are checked after the last event.
+            _ => true,
+        };
+        if is_consumed {
+            return Ok(());
+        }
+        Err(Stop::Mismatch(Mismatch::ended_early(self.who(), self.applied, ended, state.last_call)))
+    }
+
+    /// Whether the code had such a wait without an outcome when it ended.
+    fn had_open(&self, state: &State, is_such: impl Fn(&What) -> bool) -> bool {
+        state.slots.iter().zip(1..).any(|(slot, token)| {
+            is_such(&slot.what)
+                && matches!(slot.stage, Stage::Open | Stage::Dropped)
+                && !self.was_dropped_before_end(state, token)
+        })
+    }
+
+    fn was_dropped_before_end(&self, state: &State, token: u64) -> bool {
+        state.dropped.iter().take(self.dropped_before_end).any(|dropped| *dropped == token)
     }
 
     /// Gives a decision its event. The event is new, or the stored one must be what the code decided.

@@ -416,17 +416,155 @@ fn r4_code_that_returns_early() {
         - activity 4
         = Failed
     "#);
-    // The last stored event is the one that makes it return.
-    let one_is_enough = |ctx: OrchestrationContext, _| async move {
-        ctx.race([ctx.schedule_activity("A", ""), ctx.schedule_activity("B", "")]).await
-    };
-    let mut world =
-        replay(one_is_enough, vec![started("in"), activity("A", ""), activity("B", ""), completed(2, "")]);
-    world.turn([done(3, "")], r#"
-        5 ActivityCompleted <-3 ""
-        6 OrchestrationFailed configuration: nondeterministic: code ended before its history: replaying event 4 of instance 'i' execution 1, the code returned, where it went on before; its last durable call was schedule_activity at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
+}
+
+/// Two activities, of which the changed code awaits one.
+async fn one_is_enough(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    ctx.race([ctx.schedule_activity("A", ""), ctx.schedule_activity("B", "")]).await
+}
+
+#[test]
+fn code_that_returns_at_the_end_of_its_history_completes() {
+    let mut world = replay(|_, _| async move { Ok("new".to_string()) }, vec![started("in")]);
+    world.turn(
+        [raise("s", "x")],
+        r#"
+        2 ExternalEvent s "x"
+        3 OrchestrationCompleted "new"
+        = Completed
+    "#,
+    );
+    let mut world = replay(|_, _| async move { Err("new".to_string()) }, vec![started("in")]);
+    world.turn(
+        [enqueue("q", "x")],
+        r#"
+        2 ExternalEventPersistent q "x"
+        3 OrchestrationFailed application: new
         = Failed
-    "#);
+    "#,
+    );
+    let next = |ctx: OrchestrationContext, _| async move { ctx.continue_as_new("2").await };
+    let mut world = replay(next, vec![started("in")]);
+    world.turn(
+        [enqueue("q", "x")],
+        r#"
+        2 ExternalEventPersistent q "x"
+        3 OrchestrationContinuedAsNew "2"
+        > next "2" carried=[("q", "x")]
+        = ContinuedAsNew
+    "#,
+    );
+    // The last stored event makes the code return.
+    let stored = vec![started("in"), activity("A", ""), activity("B", ""), completed(2, "a")];
+    let mut world = replay(one_is_enough, stored);
+    world.turn(
+        [raise("s", "x")],
+        r#"
+        5 ExternalEvent s "x"
+        6 ActivityCancelRequested <-3 "dropped_future"
+        7 OrchestrationCompleted "a"
+        - activity 3
+        = Completed
+    "#,
+    );
+    // A cancellation in the batch still wins.
+    let mut world = replay(|_, _| async move { Ok("new".to_string()) }, vec![started("in")]);
+    world.turn(
+        [cancel("no")],
+        r#"
+        2 OrchestrationCancelRequested "no"
+        3 OrchestrationFailed cancelled: canceled: no
+        = Failed
+    "#,
+    );
+}
+
+#[test]
+fn decisions_before_a_return_at_the_end_of_the_history_are_matched_or_made() {
+    let decides = |ctx: OrchestrationContext, _| async move {
+        ctx.set_custom_status("packed");
+        ctx.schedule_orchestration("D", "d", "");
+        Ok(String::new())
+    };
+    let expected = r#"
+        3 OrchestrationChained D d ""
+        4 OrchestrationCompleted ""
+        > detached D d ""
+        = Completed
+    "#;
+    replay(decides, vec![started("in"), status("packed")]).turn([], expected);
+    let stored = vec![started("in"), status("packed"), chained("D", "d", "")];
+    replay(decides, stored).turn(
+        [],
+        r#"
+        4 OrchestrationCompleted ""
+        = Completed
+    "#,
+    );
+    // The code returned, and asks for something else than the history holds.
+    let mut world = replay(decides, vec![started("in"), activity("A", "x")]);
+    world.give([]);
+    assert!(world.error().contains("schedule mismatch: event 2"), "{}", world.error());
+}
+
+#[test]
+fn notes_and_outcomes_of_futures_that_the_code_dropped_are_consumed() {
+    // Event 5 notes what the code does before it returns.
+    let stored =
+        || vec![started("in"), activity("A", ""), activity("B", ""), completed(2, "a"), activity_dropped(3)];
+    let expected = |first: u64| format!("{first} OrchestrationCompleted \"a\"\n= Completed");
+    replay(one_is_enough, stored()).turn([], &expected(6));
+    // A message that the code never asked for belongs to no decision.
+    let mut unread = stored();
+    unread.push(raised("s", "x"));
+    replay(one_is_enough, unread).turn([], &expected(7));
+    // The outcome of a future that the code dropped before it ended.
+    let drops_first = |ctx: OrchestrationContext, _| async move {
+        drop(ctx.schedule_activity("A", ""));
+        ctx.schedule_activity("B", "").await
+    };
+    let stored = vec![
+        started("in"),
+        activity("A", ""),
+        activity("B", ""),
+        activity_dropped(2),
+        completed(3, "a"),
+        completed(2, "late"),
+    ];
+    replay(drops_first, stored).turn([], &expected(7));
+}
+
+#[test]
+fn r4_outcomes_and_messages_that_the_code_had_asked_for_and_did_not_take() {
+    let skips = |ctx: OrchestrationContext, _| async move {
+        let _never_awaited = ctx.schedule_activity("A", "");
+        Ok(String::new())
+    };
+    let waits = |ctx: OrchestrationContext, _| async move {
+        let _never_awaited = ctx.schedule_wait("s");
+        Ok(String::new())
+    };
+    let dequeues = |ctx: OrchestrationContext, _| async move {
+        let _never_awaited = ctx.dequeue_event("q");
+        ctx.continue_as_new("").await
+    };
+    let queued = EventKind::QueueEventDelivered { name: "q".to_string(), data: String::new() };
+    for mut world in [
+        replay(skips, vec![started("in"), activity("A", ""), completed(2, "")]),
+        replay(waits, vec![started("in"), subscribed("s"), raised("s", "")]),
+        replay(dequeues, vec![started("in"), dequeued("q"), plain(queued)]),
+    ] {
+        world.give([]);
+        assert!(
+            world.error().contains("code ended before its history: replaying event 2"),
+            "{}",
+            world.error()
+        );
+    }
+    // Notes too: the history says that the code got that far.
+    let mut world = replay(|_, _| async move { Ok(String::new()) }, vec![started("in"), status("packed")]);
+    world.give([]);
+    assert!(world.error().contains("code ended before its history"), "{}", world.error());
 }
 
 #[test]
