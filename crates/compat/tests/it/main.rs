@@ -10,6 +10,7 @@ mod first_provider;
 mod glob;
 mod literals;
 mod matches;
+mod missing_successor;
 mod paths;
 mod programs;
 mod signatures;

@@ -18,11 +18,17 @@ use std::time::Duration;
 pub(crate) struct Counting {
     inner: Arc<dyn Provider>,
     calls: Mutex<Vec<&'static str>>,
+    /// A damaged store: starts of successors are not stored.
+    loses_successors: bool,
 }
 
 impl Counting {
     pub(crate) fn around(inner: impl Provider) -> Self {
-        Self { inner: Arc::new(inner), calls: Mutex::default() }
+        Self { inner: Arc::new(inner), calls: Mutex::default(), loses_successors: false }
+    }
+
+    pub(crate) fn losing_successors(self) -> Self {
+        Self { loses_successors: true, ..self }
     }
 
     fn count(&self, call: &'static str) -> &dyn Provider {
@@ -62,10 +68,12 @@ impl Provider for Counting {
         execution_id: u64,
         history_delta: Vec<Event>,
         worker_items: Vec<WorkItem>,
-        orchestrator_items: Vec<WorkItem>,
+        mut orchestrator_items: Vec<WorkItem>,
         metadata: ExecutionMetadata,
         cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Result<(), ProviderError> {
+        orchestrator_items
+            .retain(|item| !(self.loses_successors && matches!(item, WorkItem::ContinueAsNew { .. })));
         let inner = self.count("ack_orchestration_item");
         inner
             .ack_orchestration_item(

@@ -134,7 +134,7 @@ impl Turn {
             (Admission::SuccessorMissing(_), None) => self.unregistered_delay(attempts),
             (Admission::SuccessorMissing(notices), Some(batch)) => {
                 // Who waits for the instance is not kept in memory once an execution is over.
-                let Some(history) = self.stored_history(current).await else {
+                let Some(history) = self.stored_history(known.history, fetched, current).await else {
                     return Verdict::GiveBack { delay: UNTOUCHABLE, ignore_attempt: true };
                 };
                 let details = self.poisoned(current + 1, attempts, batch);
@@ -143,14 +143,14 @@ impl Turn {
             }
             (Admission::Run(admitted), Some(batch)) => {
                 let details = self.poisoned(admitted.execution_id, attempts, batch);
-                self.poison(known, *admitted, details, now_ms).await
+                self.poison(known, fetched, *admitted, details, now_ms).await
             }
             (Admission::Run(admitted), None) => match known.oversized.clone().filter(|_| !admitted.is_new) {
                 None => self.run(lease, known, *admitted, attempts, now_ms),
                 Some(message) => {
                     let kind = AppErrorKind::OrchestrationFailed;
                     let details = ErrorDetails::Application { kind, message, retryable: false };
-                    match self.poison(known, *admitted, details, now_ms).await {
+                    match self.poison(known, fetched, *admitted, details, now_ms).await {
                         Verdict::Commit { mut output, keep } => {
                             output.report.broke_limit = true;
                             Verdict::Commit { output, keep }
@@ -299,12 +299,17 @@ impl Turn {
         ErrorDetails::Poison { attempt_count, max_attempts, message_type, message }
     }
 
-    async fn poison(&self, known: Known, admitted: Admitted, details: ErrorDetails, now_ms: u64) -> Verdict {
-        let history = match (admitted.is_new, known.warm) {
-            (true, _) => Vec::new(),
-            (false, None) => known.history,
-            // Rare enough to read what a warm execution does not carry with it.
-            (false, Some(_)) => match self.stored_history(admitted.execution_id).await {
+    async fn poison(
+        &self,
+        known: Known,
+        fetched: &mut FetchedTurn,
+        admitted: Admitted,
+        details: ErrorDetails,
+        now_ms: u64,
+    ) -> Verdict {
+        let history = match admitted.is_new {
+            true => Vec::new(),
+            false => match self.stored_history(known.history, fetched, admitted.execution_id).await {
                 Some(history) => history,
                 // Without the warm copy the next delivery finds out what is wrong with it.
                 None => return Verdict::GiveBack { delay: UNTOUCHABLE, ignore_attempt: true },
@@ -314,8 +319,20 @@ impl Turn {
         self.end_without_code(known.kv, execution_id, opening, history, details, notices, now_ms)
     }
 
-    /// The stored events of an execution, if they can be read now.
-    async fn stored_history(&self, execution_id: u64) -> Option<Vec<Event>> {
+    /// The stored events of an execution, if they can be read now: as they are known, as they came with the turn, or from
+    /// the store, which is asked only if it does not deliver them with turns.
+    async fn stored_history(
+        &self,
+        known: Vec<Event>,
+        fetched: &mut FetchedTurn,
+        execution_id: u64,
+    ) -> Option<Vec<Event>> {
+        if !known.is_empty() {
+            return Some(known);
+        }
+        if fetched.history_loaded {
+            return Some(std::mem::take(&mut fetched.item.history));
+        }
         match self.core.store.load_turn(&self.instance, execution_id).await {
             Ok(LoadedTurn { history, history_error: None, .. }) => Some(history),
             Ok(_) | Err(_) => None,
