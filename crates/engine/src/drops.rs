@@ -5,14 +5,18 @@ use crate::execution::{Execution, Stop};
 use crate::mismatch::Mismatch;
 use crate::state::{Site, Stage, What};
 use outlast_model::EventKind;
+use std::collections::BTreeMap;
+
+/// Instances of children, by scheduling event.
+pub(crate) type Children = BTreeMap<u64, String>;
 
 /// The reason that is noted when the code dropped a future.
 pub(crate) const DROPPED: &str = "dropped_future";
 
 impl Execution {
     /// Notes which futures the code dropped, once each: activities, children, waits, dequeues, each by ascending event.
-    /// Returns children to be cancelled.
-    pub(crate) fn note_drops(&mut self, draft: &mut Draft) -> Result<Vec<String>, Stop> {
+    /// Returns the children to be cancelled, by scheduling event.
+    pub(crate) fn note_drops(&mut self, draft: &mut Draft) -> Result<Children, Stop> {
         let mut groups: [Vec<u64>; 4] = Default::default();
         {
             let mut state = self.context.lock();
@@ -35,20 +39,29 @@ impl Execution {
             EventKind::ExternalSubscribedCancelled { reason: reason() },
             EventKind::QueueSubscriptionCancelled { reason: reason() },
         ];
-        let mut children = Vec::new();
+        let mut children = Children::new();
         for (mut events, note) in groups.into_iter().zip(note) {
             events.sort_unstable();
             for event_id in events {
                 if !draft.is_new(event_id) {
                     let activity = self.ledger.open_activities.get(&event_id);
                     draft.commit.cancelled_activities.extend(activity);
-                    children.extend(self.ledger.open_children.get(&event_id).cloned());
                 }
+                let child = self.ledger.open_children.get(&event_id);
+                children.extend(child.map(|child| (event_id, child.clone())));
                 let event = self.record(draft, Some(event_id), note.clone());
                 self.apply(event, false)?;
             }
         }
         Ok(children)
+    }
+
+    /// Open children whose future the code dropped, where no note of the drop is written.
+    pub(crate) fn dropped_children(&self) -> Children {
+        let state = self.context.lock();
+        let events = state.dropped.iter().filter_map(|token| state.slot(*token).event_id);
+        let child = |event_id| Some((event_id, self.ledger.open_children.get(&event_id)?.clone()));
+        events.filter_map(child).collect()
     }
 
     /// Whether the code gave the future of a decision up.

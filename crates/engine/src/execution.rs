@@ -92,8 +92,8 @@ impl Execution {
         Ok(execution)
     }
 
-    /// One that will never run.
-    pub(crate) fn without_code(setup: Setup) -> Self {
+    /// An execution whose code is not called: for an instance that ends before its first turn.
+    pub fn without_code(setup: Setup) -> Self {
         let (rules, _) = Rules::of_stamp(&setup.stamp);
         let state = State::new(rules, setup.limits, setup.kv, setup.opening.custom_status.clone());
         let identity = Identity {

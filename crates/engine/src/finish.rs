@@ -3,6 +3,7 @@
 
 use crate::context::Identity;
 use crate::draft::{Draft, Ending, Recorded};
+use crate::drops::Children;
 use crate::ledger::Ledger;
 use crate::opening::Opening;
 use outlast_model::{Action, AppErrorKind, ErrorDetails, EventKind, INITIAL_EXECUTION_ID, WorkItem};
@@ -18,7 +19,7 @@ pub enum ParentClosePolicy {
     /// All children are cancelled, however the parent ends.
     Cancel,
     /// No child is cancelled in the turn that ends its parent: neither those that the code still held, nor those that it
-    /// dropped in that same turn.
+    /// dropped in that same turn. A child that was scheduled in that turn is not started.
     Abandon,
 }
 
@@ -39,7 +40,7 @@ pub(crate) struct Closing<'a> {
     pub(crate) open_signals: Vec<u64>,
     pub(crate) open_queues: Vec<u64>,
     /// Children that the code dropped in this turn.
-    pub(crate) dropped_children: Vec<String>,
+    pub(crate) dropped_children: Children,
     /// For the successor.
     pub(crate) unread: Vec<(String, String)>,
     pub(crate) custom_status: Option<String>,
@@ -55,7 +56,8 @@ pub(crate) fn finish(mut closing: Closing<'_>, draft: &mut Draft, close: Close) 
     closing.record(draft, None, kind);
     closing.cancel_activities(draft, reason);
     detached_starts(draft);
-    closing.cancel_children(draft, children);
+    closing.start_new_children(draft, &children);
+    cancel_children(draft, children);
     closing.tell(draft, &close);
     draft.commit.ending = Some((status, output));
     draft.report.age_ms = draft.now_ms.saturating_sub(closing.ledger.started_at_ms);
@@ -124,28 +126,37 @@ impl Closing<'_> {
         }
     }
 
-    /// Only children whose start was committed before: those of this turn are never started.
-    fn children_to_cancel(&self, draft: &Draft, close: &Close) -> Vec<(String, &'static str)> {
-        let open = || {
-            let open = self.ledger.open_children.iter().filter(|(event_id, _)| !draft.is_new(**event_id));
-            open.map(|(_, child)| child.clone())
-        };
-        let dropped = self.dropped_children.iter().map(|child| (child.clone(), DROPPED_CHILD));
+    /// Children that the code dropped, children that a cancelled parent still has, and with the policy all others whose
+    /// start was committed before.
+    fn children_to_cancel(&self, draft: &Draft, close: &Close) -> Vec<Cancelled> {
+        let of = |reason| move |(event_id, child): (&u64, &String)| (*event_id, child.clone(), reason);
+        let open = self.ledger.open_children.iter();
+        let dropped = self.dropped_children.iter().map(of(DROPPED_CHILD));
         match (self.policy, close) {
             (ParentClosePolicy::Abandon, _) => Vec::new(),
-            (_, Close::Cancelled(_)) => {
-                dropped.chain(open().map(|child| (child, "parent canceled"))).collect()
-            }
+            // The child records the first reason.
+            (_, Close::Cancelled(_)) => open.map(of("parent canceled")).chain(dropped).collect(),
             (ParentClosePolicy::Contract, _) => dropped.collect(),
             (ParentClosePolicy::Cancel, _) => {
-                dropped.chain(open().map(|child| (child, "parent closed"))).collect()
+                let sent = open.filter(|(event_id, _)| !draft.is_new(**event_id));
+                dropped.chain(sent.map(of("parent closed"))).collect()
             }
         }
     }
 
-    fn cancel_children(&self, draft: &mut Draft, children: Vec<(String, &'static str)>) {
-        let cancel = children.into_iter().map(|(instance, reason)| cancel_child(instance, reason));
-        draft.commit.orchestrator_items.extend(cancel);
+    /// A child of this turn that is cancelled is started by the same commit: it exists, and ends as cancelled. Without
+    /// the start the cancellation would wait for an instance that never comes (C2).
+    fn start_new_children(&self, draft: &mut Draft, cancelled: &[Cancelled]) {
+        let children: BTreeMap<u64, &String> =
+            cancelled.iter().map(|(event_id, child, _)| (*event_id, child)).collect();
+        for Recorded { event_id, action, .. } in &draft.recorded {
+            let child = children.get(event_id).copied();
+            if let (Some(child), Action::StartSubOrchestration { name, .. }) = (child, action) {
+                draft.report.children_started.push(name.clone());
+                let start = work(self.who, *event_id, action.clone(), Some(child));
+                draft.commit.orchestrator_items.extend(start);
+            }
+        }
     }
 
     /// The parent learns how it ended; a successor is started instead.
@@ -186,35 +197,45 @@ impl Closing<'_> {
     }
 }
 
+/// A child to be cancelled: its scheduling event, its instance, the reason.
+type Cancelled = (u64, String, &'static str);
+
+fn cancel_children(draft: &mut Draft, children: Vec<Cancelled>) {
+    let cancel = children.into_iter().map(|(_, instance, reason)| cancel_child(instance, reason));
+    draft.commit.orchestrator_items.extend(cancel);
+}
+
 const DROPPED_CHILD: &str = "parent dropped sub-orchestration future";
 
 fn cancel_child(instance: String, reason: &str) -> WorkItem {
     WorkItem::CancelInstance { instance, reason: reason.to_string() }
 }
 
-/// A turn after which the code goes on waiting: everything that it asked for is sent, except what it dropped again.
+/// A turn after which the code goes on waiting: everything that it asked for is sent, except what it dropped again. A
+/// child that it dropped again is started and cancelled.
 pub(crate) fn go_on(
     who: &Identity,
     draft: &mut Draft,
-    children: &BTreeMap<u64, String>,
-    dropped_children: Vec<String>,
+    children: &Children,
+    dropped_children: &Children,
     is_dropped: impl Fn(Option<u64>) -> bool,
 ) {
     for Recorded { event_id, token, action } in std::mem::take(&mut draft.recorded) {
-        if is_dropped(token) {
+        let child = children.get(&event_id).or_else(|| dropped_children.get(&event_id));
+        if is_dropped(token) && child.is_none() {
             continue;
         }
         if let Action::StartSubOrchestration { name, .. } = &action {
             draft.report.children_started.push(name.clone());
         }
-        let item = work(who, event_id, action, children);
+        let item = work(who, event_id, action, child);
         match item {
             Some(item @ WorkItem::ActivityExecute { .. }) => draft.commit.worker_items.push(item),
             Some(item) => draft.commit.orchestrator_items.push(item),
             None => {}
         }
     }
-    let cancel = dropped_children.into_iter().map(|child| cancel_child(child, DROPPED_CHILD));
+    let cancel = dropped_children.values().map(|child| cancel_child(child.clone(), DROPPED_CHILD));
     draft.commit.orchestrator_items.extend(cancel);
 }
 
@@ -240,8 +261,8 @@ fn detached(name: &str, version: &Option<String>, instance: &str, input: &str) -
     }
 }
 
-/// What a decision puts into a queue.
-fn work(who: &Identity, event_id: u64, action: Action, children: &BTreeMap<u64, String>) -> Option<WorkItem> {
+/// What a decision puts into a queue. `child` is the instance of a child.
+fn work(who: &Identity, event_id: u64, action: Action, child: Option<&String>) -> Option<WorkItem> {
     let instance = who.instance.clone();
     let execution_id = who.execution_id;
     match action {
@@ -258,7 +279,7 @@ fn work(who: &Identity, event_id: u64, action: Action, children: &BTreeMap<u64, 
             Some(WorkItem::TimerFired { instance, execution_id, id: event_id, fire_at_ms })
         }
         Action::StartSubOrchestration { name, version, input, .. } => Some(WorkItem::StartOrchestration {
-            instance: children.get(&event_id)?.clone(),
+            instance: child?.clone(),
             orchestration: name,
             input,
             version,

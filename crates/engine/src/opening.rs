@@ -204,6 +204,13 @@ pub struct Admitted {
     pub ignored_starts: usize,
 }
 
+impl Admitted {
+    /// Whether the execution begins with the batch that cancels it.
+    pub fn is_cancelled_at_start(&self) -> bool {
+        self.is_new && self.messages.iter().any(|message| matches!(message, WorkItem::CancelInstance { .. }))
+    }
+}
+
 /// Sorts a batch. `current` is the execution that the store named with it.
 pub fn admit(instance: &str, current: u64, past: &Past, messages: Vec<WorkItem>) -> Admission {
     let (mut starts, mut rest) = (Vec::new(), Vec::new());

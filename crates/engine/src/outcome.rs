@@ -1,6 +1,7 @@
 //! How a turn ends, and step 5: what the limits say to that.
 
 use crate::draft::Draft;
+use crate::drops::Children;
 use crate::execution::{Execution, Stop};
 use crate::finish::Close;
 use crate::limits::too_large;
@@ -9,13 +10,13 @@ use outlast_model::{AppErrorKind, ErrorDetails};
 
 /// How the code stands at the end of a turn.
 pub(crate) enum Outcome {
-    GoesOn { dropped_children: Vec<String> },
-    Ends { close: Close, dropped_children: Vec<String> },
+    GoesOn { dropped_children: Children },
+    Ends { close: Close, dropped_children: Children },
 }
 
 impl From<Close> for Outcome {
     fn from(close: Close) -> Self {
-        Self::Ends { close, dropped_children: Vec::new() }
+        Self::Ends { close, dropped_children: Children::new() }
     }
 }
 
@@ -35,7 +36,8 @@ impl Execution {
             return Close::Failed(self.failure(stop)).into();
         }
         if let Some(reason) = self.ledger.cancel_reason.clone() {
-            return Close::Cancelled(reason).into();
+            let dropped_children = self.dropped_children();
+            return Outcome::Ends { close: Close::Cancelled(reason), dropped_children };
         }
         let successor = self.context.lock().successor.take();
         if let Some(successor) = successor {

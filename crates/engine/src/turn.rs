@@ -184,7 +184,7 @@ impl Execution {
             Outcome::GoesOn { dropped_children } => {
                 let this = &*self;
                 let children = &this.ledger.open_children;
-                finish::go_on(this.who(), draft, children, dropped_children, |token| this.is_dropped(token));
+                finish::go_on(this.who(), draft, children, &dropped_children, |token| this.is_dropped(token));
             }
             Outcome::Ends { close, dropped_children } => {
                 let state = self.context.lock();

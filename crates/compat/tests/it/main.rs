@@ -6,6 +6,7 @@
 
 mod admin_wrapper;
 mod derives;
+mod dropped_child;
 mod first_provider;
 mod glob;
 mod literals;

@@ -97,7 +97,7 @@ fn cancel_closes_everything_that_is_open() {
             ctx.dequeue_event("q"),
         );
         ctx.schedule_timer(Duration::from_secs(1)).await;
-        let _new = ctx.schedule_sub_orchestration("never started", "");
+        let _new = ctx.schedule_sub_orchestration("cancelled at once", "");
         ctx.schedule_activity("never sent", "").await
     })
     .with_parent();
@@ -108,14 +108,16 @@ fn cancel_closes_everything_that_is_open() {
         8 SubOrchestrationCompleted <-4 "c"
         9 TimerFired <-7
         10 OrchestrationCancelRequested "no"
-        11 SubOrchestrationScheduled never started sub::11 ""
+        11 SubOrchestrationScheduled cancelled at once sub::11 ""
         12 ActivityScheduled never sent ""
         13 ExternalSubscribedCancelled <-5 "orchestration_terminal"
         14 ExternalSubscribedPersistentCancelled <-6 "orchestration_terminal"
         15 OrchestrationFailed cancelled: canceled: no
         16 ActivityCancelRequested <-2 "orchestration_terminal_failed"
         17 ActivityCancelRequested <-12 "orchestration_terminal_failed"
+        > child 11 of 1: cancelled at once i::sub::11 ""
         > cancel i::sub::3 "parent canceled"
+        > cancel i::sub::11 "parent canceled"
         > tell boss/2#7 cancelled: canceled: no
         - activity 2
         = Failed
@@ -124,10 +126,12 @@ fn cancel_closes_everything_that_is_open() {
 }
 
 #[test]
-fn c2_children_that_never_start_are_not_cancelled() {
-    // Returned, cancelled, went on: the child of this very turn is never started.
+fn c2_children_of_this_turn_are_started_before_they_are_cancelled() {
+    // The code returns: with a generated id and with an explicit one.
     let mut world = World::new(|ctx, _| async move {
         drop(ctx.schedule_sub_orchestration("C", ""));
+        let _held =
+            ctx.schedule_sub_orchestration_versioned_with_id("C", Some("2.0.0".to_string()), "mine", "x");
         Ok("done".to_string())
     });
     world.turn(
@@ -135,11 +139,18 @@ fn c2_children_that_never_start_are_not_cancelled() {
         r#"
         1 OrchestrationStarted Main "in"
         2 SubOrchestrationScheduled C sub::2 ""
-        3 SubOrchestrationCancelRequested <-2 "dropped_future"
-        4 OrchestrationCompleted "done"
+        3 SubOrchestrationScheduled C mine "x"
+        4 SubOrchestrationCancelRequested <-2 "dropped_future"
+        5 SubOrchestrationCancelRequested <-3 "dropped_future"
+        6 OrchestrationCompleted "done"
+        > child 2 of 1: C i::sub::2 ""
+        > child 3 of 1: C v2.0.0 mine "x"
+        > cancel i::sub::2 "parent dropped sub-orchestration future"
+        > cancel mine "parent dropped sub-orchestration future"
         = Completed
     "#,
     );
+    // The parent is cancelled in the turn that schedules the child.
     let mut world = World::new(|ctx, _| async move { ctx.schedule_sub_orchestration("C", "").await });
     world.turn(
         [cancel("no")],
@@ -148,9 +159,12 @@ fn c2_children_that_never_start_are_not_cancelled() {
         2 OrchestrationCancelRequested "no"
         3 SubOrchestrationScheduled C sub::3 ""
         4 OrchestrationFailed cancelled: canceled: no
+        > child 3 of 1: C i::sub::3 ""
+        > cancel i::sub::3 "parent canceled"
         = Failed
     "#,
     );
+    // The parent goes on.
     let mut world = World::new(|ctx, _| async move {
         let child = ctx.schedule_sub_orchestration("C", "");
         drop(child);
@@ -164,17 +178,77 @@ fn c2_children_that_never_start_are_not_cancelled() {
         2 SubOrchestrationScheduled C sub::2 ""
         3 ExternalSubscribed s
         4 SubOrchestrationCancelRequested <-2 "dropped_future"
+        > child 2 of 1: C i::sub::2 ""
+        > cancel i::sub::2 "parent dropped sub-orchestration future"
     "#,
     );
+    // The child reports its end, and is not cancelled again.
     world.turn(
-        [cancel("no")],
+        [child_fails(2, "canceled: parent dropped sub-orchestration future"), cancel("no")],
         r#"
-        5 OrchestrationCancelRequested "no"
-        6 ExternalSubscribedCancelled <-3 "orchestration_terminal"
-        7 OrchestrationFailed cancelled: canceled: no
+        5 SubOrchestrationFailed <-2 application: canceled: parent dropped sub-orchestration future
+        6 OrchestrationCancelRequested "no"
+        7 ExternalSubscribedCancelled <-3 "orchestration_terminal"
+        8 OrchestrationFailed cancelled: canceled: no
         = Failed
     "#,
     );
+}
+
+#[test]
+fn a_child_that_is_dropped_in_the_turn_that_cancels_its_parent_gets_both_reasons() {
+    let code = |ctx: OrchestrationContext, _| async move {
+        let old = ctx.schedule_sub_orchestration_with_id("C", "old", "");
+        let _held = ctx.schedule_sub_orchestration_with_id("C", "held", "");
+        ctx.schedule_wait("s").await;
+        drop((old, ctx.schedule_sub_orchestration_with_id("C", "new", "")));
+        ctx.schedule_wait("t").await;
+        Ok(String::new())
+    };
+    let mut world = World::new(code);
+    world.give([]);
+    world.turn(
+        [raise("s", ""), cancel("no")],
+        r#"
+        5 ExternalEvent s ""
+        6 OrchestrationCancelRequested "no"
+        7 SubOrchestrationScheduled C new ""
+        8 ExternalSubscribed t
+        9 ExternalSubscribedCancelled <-8 "orchestration_terminal"
+        10 OrchestrationFailed cancelled: canceled: no
+        > child 7 of 1: C new ""
+        > cancel old "parent canceled"
+        > cancel held "parent canceled"
+        > cancel new "parent canceled"
+        > cancel old "parent dropped sub-orchestration future"
+        > cancel new "parent dropped sub-orchestration future"
+        = Failed
+    "#,
+    );
+}
+
+#[test]
+fn children_of_a_turn_that_continues_as_new_panics_or_abandons_are_not_started() {
+    let code = |ctx: OrchestrationContext, input: String| async move {
+        drop(ctx.schedule_sub_orchestration("C", ""));
+        match input.as_str() {
+            "next" => ctx.continue_as_new("").await,
+            "panic" => panic!("no"),
+            _ => Ok(String::new()),
+        }
+    };
+    for (input, policy) in [
+        ("next", ParentClosePolicy::Contract),
+        ("panic", ParentClosePolicy::Contract),
+        ("next", ParentClosePolicy::Cancel),
+        ("panic", ParentClosePolicy::Cancel),
+        ("return", ParentClosePolicy::Abandon),
+    ] {
+        let mut world = World::new(code).closing(policy);
+        world.opening.input = input.to_string();
+        let text = output_text(&world.give([]));
+        assert!(!text.contains("> child") && !text.contains("> cancel"), "{input} {policy:?}: {text}");
+    }
 }
 
 #[test]
@@ -430,20 +504,25 @@ fn c20_children_and_the_end_of_their_parent() {
     use ParentClosePolicy::{Abandon, Cancel, Contract};
     // The contract: what the code dropped, and everything when the parent is cancelled.
     for input in ["return", "fail"] {
-        assert_eq!(cancelled(Contract, input), [dropped("dropped"), dropped("held")], "{input}");
+        let expected = ["dropped", "held", "new"].map(dropped);
+        assert_eq!(cancelled(Contract, input), expected, "{input}");
     }
     assert_eq!(cancelled(Contract, "park"), [dropped("dropped")]);
+    let of_cancelled_parent =
+        [["dropped", "held", "forgotten", "new"].map(of_cancelled).as_slice(), &[dropped("dropped")]]
+            .concat();
+    assert_eq!(cancelled(Contract, "cancel"), of_cancelled_parent);
+    // Their starts were committed before.
     let all = ["dropped", "held", "forgotten"];
-    assert_eq!(cancelled(Contract, "cancel"), all.map(of_cancelled));
     for input in ["next", "panic", "limit", "break"] {
         assert_eq!(cancelled(Contract, input), [], "{input}");
     }
     // Cancel: nobody outlives it.
     for input in ["return", "fail"] {
-        let expected = [dropped("dropped"), dropped("held"), of_closed("forgotten")];
+        let expected = [dropped("dropped"), dropped("held"), dropped("new"), of_closed("forgotten")];
         assert_eq!(cancelled(Cancel, input), expected, "{input}");
     }
-    assert_eq!(cancelled(Cancel, "cancel"), all.map(of_cancelled));
+    assert_eq!(cancelled(Cancel, "cancel"), of_cancelled_parent);
     for input in ["next", "panic", "limit", "break"] {
         assert_eq!(cancelled(Cancel, input), all.map(of_closed), "{input}");
     }

@@ -400,7 +400,7 @@ fn the_commit_of_an_ending_is_in_order() {
 }
 
 #[test]
-fn work_that_is_dropped_in_the_turn_that_asks_for_it_is_never_sent() {
+fn work_that_is_dropped_in_its_own_turn_is_not_sent_and_a_child_is_cancelled() {
     let mut world = World::new(|ctx, _| async move {
         drop(ctx.schedule_activity("A", ""));
         drop(ctx.schedule_sub_orchestration("C", ""));
@@ -424,6 +424,8 @@ fn work_that_is_dropped_in_the_turn_that_asks_for_it_is_never_sent() {
         10 ExternalSubscribedCancelled <-5 "dropped_future"
         11 ExternalSubscribedPersistentCancelled <-6 "dropped_future"
         > activity 7 B ""
+        > child 3 of 1: C i::sub::3 ""
+        > cancel i::sub::3 "parent dropped sub-orchestration future"
     "#,
     );
     // The drops are repeated without effect.

@@ -198,6 +198,13 @@ impl Turn {
         let Known { warm, history, kv, .. } = known;
         let mut execution = match warm.filter(|_| !admitted.is_new) {
             Some(execution) => execution,
+            None if self.ends_before_it_runs(&admitted) => {
+                let version = self.look_up(&admitted.opening).map(|(version, _)| version.to_string());
+                let mut opening = admitted.opening.clone();
+                opening.version = version.or(opening.version);
+                let stamp = self.stamp(&history, admitted.is_new);
+                Box::new(Execution::without_code(self.setup(admitted.execution_id, opening, stamp, kv)))
+            }
             None => {
                 let Some((version, handler)) = self.find_handler(&admitted.opening) else {
                     self.core.turns_aside.after(self.core.options.unregistered_backoff.delay(attempts));
@@ -270,15 +277,26 @@ impl Turn {
         stored.unwrap_or_else(|| outlast_engine::new_stamp(self.core.options.buffer_early_signals))
     }
 
+    /// Whether a batch cancels an execution that has not begun and whose code must not or cannot run: a child that its
+    /// parent dropped in the turn that scheduled it, or an orchestration that is not registered here.
+    fn ends_before_it_runs(&self, admitted: &Admitted) -> bool {
+        admitted.is_cancelled_at_start()
+            && (admitted.opening.parent.is_some() || self.look_up(&admitted.opening).is_none())
+    }
+
     /// The version that was asked for or is stored, or what the policy says.
-    fn find_handler(&self, opening: &Opening) -> Option<(Version, Arc<dyn OrchestrationHandler>)> {
+    fn look_up(&self, opening: &Opening) -> Option<(Version, Arc<dyn OrchestrationHandler>)> {
         let registry = &self.core.orchestrations;
-        let found = match &opening.version {
+        match &opening.version {
             Some(text) => Version::parse(text).ok().and_then(|version| {
                 registry.resolve_handler_exact(&opening.name, &version).map(|handler| (version, handler))
             }),
             None => registry.resolve_handler(&opening.name),
-        };
+        }
+    }
+
+    fn find_handler(&self, opening: &Opening) -> Option<(Version, Arc<dyn OrchestrationHandler>)> {
+        let found = self.look_up(opening);
         if found.is_none() {
             tracing::warn!(
                 target: "duroxide::runtime",

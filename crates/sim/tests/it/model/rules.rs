@@ -177,7 +177,7 @@ const NOT_OF_STORES: &[(&str, &str)] = &[
     ("work::CancelledByAnError", "c04_passing_errors_of_renewals_are_asked_again"),
     ("child::ExecutionNotMatched", "outcomes_of_other_executions_are_dropped"),
     ("child::SecondAnswerRecorded", "c10_the_first_outcome_wins_whatever_its_kind"),
-    ("child::NeverStartedIsCancelled", "c2_children_that_never_start_are_not_cancelled"),
+    ("child::NeverStartedIsCancelled", "c2_children_of_this_turn_are_started_before_they_are_cancelled"),
     ("child::DetachedLost", "c3_detached_starts_survive_every_ending"),
     ("child::FailureNotTold", "c7_a_poisoned_instance_tells_its_parent_and_calls_its_work_off"),
     ("child::CollisionNotTold", "a_child_whose_id_is_taken_is_an_error_of_its_parent"),

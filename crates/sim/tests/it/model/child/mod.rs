@@ -7,10 +7,10 @@
 //! | the code | then |
 //! |---|---|
 //! | goes on | it may ask for a child, drop the one it has, or both in one turn |
-//! | returns | a child that it still waits for is cancelled |
+//! | returns | a child that it still waits for is cancelled; one that it asked for in this turn is started and cancelled |
 //! | fails: an error, a limit, poison | children run on, unless the policy says otherwise |
 //! | continues as new | the same; answers for the old execution are dropped by the new one |
-//! | is cancelled | children are cancelled; what it asked for in this turn is never sent, except detached starts |
+//! | is cancelled | children are cancelled; one that it asked for in this turn is started and cancelled; detached starts are sent |
 //!
 //! Both executions of the parent ask for their child under the same event id, and under the same instance id: the
 //! second time the id may be taken. A deep look adds a child with an id of its own for the second execution.
@@ -32,7 +32,7 @@ pub(super) enum Bug {
     ExecutionNotMatched,
     /// An answer is recorded although there is one (C10 of the reference).
     SecondAnswerRecorded,
-    /// Children of the turn that ends are cancelled too, though they are never started (C2).
+    /// Children of the turn that ends are cancelled, and their starts are not sent (C2).
     NeverStartedIsCancelled,
     /// Detached starts of a turn that continues as new or is cancelled are lost (C3).
     DetachedLost,

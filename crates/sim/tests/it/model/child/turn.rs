@@ -182,7 +182,12 @@ impl Family {
                 state.cancel(child);
             }
         }
-        if let Some(child) = turn.asks.filter(|_| cancels && self.has(Bug::NeverStartedIsCancelled)) {
+        let drops = matches!(ends, Ends::Cancelled | Ends::Returned);
+        if let Some(child) = turn.asks.filter(|_| drops) {
+            if !self.has(Bug::NeverStartedIsCancelled) {
+                state.send(child, Message::Start { link: Some(execution) });
+            }
+            state.must_end[child] = true;
             state.cancel(child);
         }
         state.call = Call::None;
@@ -223,11 +228,16 @@ impl Family {
     }
 }
 
-/// Everything that the code asked for is sent, except what it dropped again.
+/// Everything that the code asked for is sent. A child that it dropped again is started and cancelled.
 fn go_on(state: &mut State, execution: u8, turn: Turn, waits_for: Option<usize>) {
     state.lives[PARENT] = Life::Runs { execution, link: None };
     match (turn.asks, waits_for) {
-        (Some(_), _) if turn.drops => state.call = Call::Dropped,
+        (Some(child), _) if turn.drops => {
+            state.call = Call::Dropped;
+            state.send(child, Message::Start { link: Some(execution) });
+            state.must_end[child] = true;
+            state.cancel(child);
+        }
         (Some(child), _) => {
             state.call = Call::Waits(child);
             state.send(child, Message::Start { link: Some(execution) });
