@@ -10,11 +10,11 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootC
 use std::sync::Arc;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// How sure a client wants to be of whom it speaks to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a connection is protected, from the weakest to the strictest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mode {
     Disable,
-    /// Encrypted if the server can.
+    /// Encrypted if the server says that it can. Anyone between client and server can say that it cannot.
     Prefer,
     /// Encrypted, whoever it is.
     Require,
@@ -22,19 +22,6 @@ pub(crate) enum Mode {
     VerifyCa,
     /// Such a certificate, and for this host.
     VerifyFull,
-}
-
-impl Mode {
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        Some(match text {
-            "disable" => Self::Disable,
-            "prefer" => Self::Prefer,
-            "require" => Self::Require,
-            "verify-ca" => Self::VerifyCa,
-            "verify-full" => Self::VerifyFull,
-            _ => return None,
-        })
-    }
 }
 
 /// A connector for a mode. Authorities come from a file in PEM, or from the operating system.

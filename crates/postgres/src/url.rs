@@ -1,133 +1,268 @@
-//! What a database URL says, beyond what the driver reads.
+//! Reads connection strings: where the server is, and how well the connection to it is protected.
+//!
+//! The driver has a parser of its own. It does not know the modes that check certificates, so this one builds the driver's
+//! configuration value by value instead of handing it a text that two parsers could read differently.
+
+mod names;
+mod syntax;
+#[cfg(test)]
+mod tests;
 
 use crate::PostgresError;
-use crate::options::shown_pairs;
 use crate::tls::Mode;
-use std::error::Error as _;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
 use tokio_postgres::Config;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{ChannelBinding, LoadBalanceHosts, SslMode, SslNegotiation, TargetSessionAttrs};
 
 /// Where the server is, and how to speak to it.
 pub(crate) struct Target {
     pub(crate) config: Config,
     pub(crate) mode: Mode,
+    /// A file with the authorities to trust. Without one, those of the operating system count.
     pub(crate) root_file: Option<String>,
 }
 
-/// Reads a URL or a list of `key=value` pairs. The driver does not know the modes that check certificates, so they are taken
-/// out first.
-pub(crate) fn parse(url: &str) -> Result<Target, PostgresError> {
-    let refuse = |reason: String| PostgresError::InvalidUrl { url: shown_pairs(url), reason };
-    let (mut mode, mut root_file) = (Mode::Prefer, None);
-    let mut is_unknown = false;
-    let mut keep = |pair: &str| match pair.split_once('=') {
-        Some(("sslmode", value)) => {
-            match Mode::parse(value) {
-                Some(known) => mode = known,
-                None => is_unknown = true,
-            }
-            false
-        }
-        Some(("sslrootcert", value)) => {
-            root_file = Some(value.to_string());
-            false
-        }
-        _ => true,
+/// Reads a URL or a list of `key=value` pairs.
+///
+/// **Invariant:** the mode is at least as strict as the one that libpq takes from the same text, or the text is refused.
+pub(crate) fn parse(text: &str) -> Result<Target, PostgresError> {
+    let form = match syntax::is_url(text) {
+        true => "postgres://...",
+        false => "key=value pairs",
     };
-    let rest = match url.split_once('?') {
-        Some((place, query)) if url.contains("://") => {
-            let kept: Vec<&str> = query.split('&').filter(|pair| keep(pair)).collect();
-            match kept.is_empty() {
-                true => place.to_string(),
-                false => format!("{place}?{}", kept.join("&")),
-            }
-        }
-        _ if url.contains("://") => url.to_string(),
-        _ => url.split_whitespace().filter(|pair| keep(pair)).collect::<Vec<_>>().join(" "),
+    let refusal = |url: String| move |reason: String| PostgresError::InvalidUrl { url, reason };
+    // A text that is not understood may have its password anywhere.
+    let params = syntax::read(text).map_err(refusal(form.to_string()))?;
+    let url = match syntax::is_url(text) {
+        true => syntax::shown_place(text),
+        false => form.to_string(),
     };
-    if is_unknown {
-        let modes = "disable, prefer, require, verify-ca or verify-full";
-        return Err(refuse(format!("its sslmode is unknown: use {modes}")));
-    }
-    let mut config: Config = rest.parse().map_err(|error| refuse(told(&error)))?;
-    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-        return Err(refuse("it names no host: write postgres://user:password@host/database".to_string()));
-    }
-    config.ssl_mode(match mode {
-        Mode::Disable => SslMode::Disable,
-        Mode::Prefer => SslMode::Prefer,
-        Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
-    });
-    Ok(Target { config, mode, root_file })
+    Values::collect(params).and_then(|values| values.target()).map_err(refusal(url))
 }
 
-/// What the driver says about a URL, if it is about the value of an option. It also quotes what it does not know, which may be
-/// a part of a password that should have been written with `%`.
-fn told(error: &tokio_postgres::Error) -> String {
-    let said = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-    match said.split('`').nth(1).is_some_and(|word| OPTIONS.contains(&word)) {
-        true => said,
-        false => "write postgres://user:password@host/database?option=value, letters with a meaning in URLs as %XX, \
-                  and only options that are known"
-            .to_string(),
+/// Parameters that decide on the protection of a connection.
+const PROTECTION: [&str; 4] = ["channel_binding", "sslmode", "sslnegotiation", "sslrootcert"];
+
+/// Parameters for which libpq takes an empty value as none.
+const MAY_BE_EMPTY: [&str; 9] =
+    ["application_name", "dbname", "host", "hostaddr", "options", "password", "port", "sslrootcert", "user"];
+
+/// The parameters of a connection string. Of several values of a name the last one counts.
+struct Values(BTreeMap<&'static str, Vec<u8>>);
+
+impl Values {
+    fn collect(params: Vec<syntax::Param>) -> Result<Self, String> {
+        let mut values = BTreeMap::new();
+        for syntax::Param { name, value } in params {
+            let before = values.insert(name, value);
+            if PROTECTION.contains(&name) && before.is_some_and(|before| before != values[name]) {
+                return Err(format!("its parameter {name} has two values: keep one"));
+            }
+        }
+        values.retain(|name, value: &mut Vec<u8>| !value.is_empty() || !MAY_BE_EMPTY.contains(name));
+        Ok(Self(values))
     }
-}
 
-/// Options that the driver names when their value is wrong.
-const OPTIONS: [&str; 12] = [
-    "port",
-    "connect_timeout",
-    "tcp_user_timeout",
-    "keepalives",
-    "keepalives_idle",
-    "keepalives_interval",
-    "keepalives_retries",
-    "target_session_attrs",
-    "channel_binding",
-    "load_balance_hosts",
-    "sslnegotiation",
-    "hostaddr",
-];
+    /// The text of a parameter, if it is given.
+    fn text(&self, name: &str) -> Result<Option<&str>, String> {
+        let text = self.0.get(name).map(|value| std::str::from_utf8(value)).transpose();
+        text.map_err(|_| format!("its parameter {name} is not UTF-8"))
+    }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    /// The whole number that a parameter holds.
+    fn number(&self, name: &str) -> Result<Option<i64>, String> {
+        let number = self.text(name)?.map(|text| text.trim_ascii().parse::<i32>().map(i64::from)).transpose();
+        number.map_err(|_| format!("its parameter {name} is no whole number"))
+    }
 
-    #[test]
-    fn modes_are_read_from_both_forms() {
-        let cases = [
-            ("postgres://u:p@h/d", Mode::Prefer),
-            ("postgres://u:p@h/d?sslmode=verify-full&application_name=x", Mode::VerifyFull),
-            ("postgres://u:p@h/d?application_name=x&sslmode=disable", Mode::Disable),
-            ("host=h sslmode=verify-ca user=u", Mode::VerifyCa),
-            ("host=h sslmode=require", Mode::Require),
+    /// The meaning of a parameter with few values.
+    fn one_of<T: Copy>(&self, name: &str, all: &[(&str, T)]) -> Result<Option<T>, String> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        let meant = all.iter().find(|(word, _)| *word == text);
+        let words = || all.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+        meant
+            .map(|(_, value)| Some(*value))
+            .ok_or_else(|| format!("the value of its parameter {name} is unknown: use one of {}", words()))
+    }
+
+    fn target(&self) -> Result<Target, String> {
+        let mut config = Config::new();
+        self.set_names(&mut config)?;
+        self.set_servers(&mut config)?;
+        self.set_waits(&mut config)?;
+        let (mode, root_file) = self.protection()?;
+        self.set_protection(&mut config, mode)?;
+        Ok(Target { config, mode, root_file })
+    }
+
+    fn set_names(&self, config: &mut Config) -> Result<(), String> {
+        if let Some(user) = self.text("user")? {
+            config.user(user);
+        }
+        if let Some(password) = self.0.get("password") {
+            config.password(password);
+        }
+        if let Some(dbname) = self.text("dbname")? {
+            // psql takes the parameters of such a name, its sslmode too.
+            if syntax::is_url(dbname) {
+                return Err("its parameter dbname is a URL: give that URL instead".to_string());
+            }
+            config.dbname(dbname);
+        }
+        if let Some(options) = self.text("options")? {
+            config.options(options);
+        }
+        if let Some(name) = self.text("application_name")? {
+            config.application_name(name);
+        }
+        Ok(())
+    }
+
+    fn set_servers(&self, config: &mut Config) -> Result<(), String> {
+        let hosts: Vec<&str> = self.text("host")?.map_or(Vec::new(), |hosts| hosts.split(',').collect());
+        let addresses = self.text("hostaddr")?.map_or(Vec::new(), |list| list.split(',').collect());
+        let addresses: Vec<IpAddr> = addresses
+            .into_iter()
+            .map(|address| address.parse().map_err(|_| "its parameter hostaddr is no IP address".to_string()))
+            .collect::<Result<_, _>>()?;
+        let servers = hosts.len().max(addresses.len());
+        if servers == 0 {
+            return Err("it names no host: write postgres://user:password@host/database".to_string());
+        }
+        if hosts.iter().any(|host| host.is_empty() || host.contains('@')) {
+            return Err("its parameter host is empty or holds an @: name each host".to_string());
+        }
+        if !hosts.is_empty() && !addresses.is_empty() && hosts.len() != addresses.len() {
+            return Err("its parameters host and hostaddr differ in length".to_string());
+        }
+        let ports = self.ports()?;
+        if ports.len() > 1 && ports.len() != servers {
+            return Err("its parameter port needs one port, or one for each host".to_string());
+        }
+        // Without a host the address is what a certificate is for.
+        let names = match hosts.is_empty() {
+            true => addresses.iter().map(IpAddr::to_string).collect(),
+            false => hosts.into_iter().map(str::to_string).collect::<Vec<_>>(),
+        };
+        for name in names {
+            config.host(name);
+        }
+        for address in addresses {
+            config.hostaddr(address);
+        }
+        for port in ports {
+            config.port(port);
+        }
+        Ok(())
+    }
+
+    fn ports(&self) -> Result<Vec<u16>, String> {
+        let Some(ports) = self.text("port")? else { return Ok(Vec::new()) };
+        let port = |text: &str| match text.trim_ascii() {
+            "" => Some(5432),
+            text => text.parse::<u16>().ok().filter(|port| *port > 0),
+        };
+        ports
+            .split(',')
+            .map(|text| port(text).ok_or_else(|| "its parameter port is no port from 1 to 65535".to_string()))
+            .collect()
+    }
+
+    /// Times and counts. A value of zero or below leaves them to the store or to the operating system.
+    fn set_waits(&self, config: &mut Config) -> Result<(), String> {
+        let positive =
+            |name| Ok::<_, String>(self.number(name)?.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0));
+        let seconds = |name| Ok::<_, String>(positive(name)?.map(|n| Duration::from_secs(n.into())));
+        if let Some(timeout) = seconds("connect_timeout")? {
+            config.connect_timeout(timeout);
+        }
+        if let Some(timeout) = positive("tcp_user_timeout")? {
+            config.tcp_user_timeout(Duration::from_millis(timeout.into()));
+        }
+        if let Some(keepalives) = self.number("keepalives")? {
+            config.keepalives(keepalives != 0);
+        }
+        if let Some(idle) = seconds("keepalives_idle")? {
+            config.keepalives_idle(idle);
+        }
+        if let Some(interval) = seconds("keepalives_interval")? {
+            config.keepalives_interval(interval);
+        }
+        for name in ["keepalives_retries", "keepalives_count"] {
+            if let Some(count) = positive(name)? {
+                config.keepalives_retries(count);
+            }
+        }
+        let attributes = [
+            ("any", TargetSessionAttrs::Any),
+            ("read-write", TargetSessionAttrs::ReadWrite),
+            ("read-only", TargetSessionAttrs::ReadOnly),
         ];
-        for (url, expected) in cases {
-            assert_eq!(parse(url).ok().unwrap().mode, expected, "{url}");
+        if let Some(attributes) = self.one_of("target_session_attrs", &attributes)? {
+            config.target_session_attrs(attributes);
         }
-        let target = parse("postgres://h/d?sslmode=verify-ca&sslrootcert=/a/b.pem").ok().unwrap();
-        assert_eq!(target.root_file.as_deref(), Some("/a/b.pem"));
+        let orders = [("disable", LoadBalanceHosts::Disable), ("random", LoadBalanceHosts::Random)];
+        if let Some(order) = self.one_of("load_balance_hosts", &orders)? {
+            config.load_balance_hosts(order);
+        }
+        Ok(())
     }
 
-    #[test]
-    fn what_is_refused_is_told_without_secrets() {
-        for url in [
-            "postgres://me:s3cret@h/d?sslmode=perhaps",
-            "postgres://me:s3cret@/d?port=x",
-            "host=h password=s3cret port=none",
-            "password=s3cret",
-            "mysql://me:s3cret@h/d",
-            "postgres://h/d?sslmode=s3cret",
-            "host=h password=a s3cret=b",
-            "host=h password=a s3cret",
-            "",
-        ] {
-            let refusal = parse(url).err().unwrap().to_string();
-            assert!(!refusal.contains("s3cret"), "{refusal}");
-            let advice = ["write postgres://user:password@", "use disable, prefer,", "option `port`"];
-            assert!(advice.iter().any(|advice| refusal.contains(advice)), "{refusal}");
+    /// The mode in force, and the file with the authorities.
+    fn protection(&self) -> Result<(Mode, Option<String>), String> {
+        let modes = [
+            ("disable", Mode::Disable),
+            // libpq begins such a connection without TLS. This store has no use for that.
+            ("allow", Mode::Prefer),
+            ("prefer", Mode::Prefer),
+            ("require", Mode::Require),
+            ("verify-ca", Mode::VerifyCa),
+            ("verify-full", Mode::VerifyFull),
+        ];
+        let asked = self.one_of("sslmode", &modes)?;
+        let root_file = self.text("sslrootcert")?.map(str::to_string);
+        match (asked, root_file.as_deref()) {
+            (None | Some(Mode::VerifyFull), Some("system")) => Ok((Mode::VerifyFull, None)),
+            (Some(_), Some("system")) => Err("its sslrootcert=system needs sslmode=verify-full".to_string()),
+            (None | Some(Mode::Prefer), Some(_)) => {
+                Err("its sslrootcert needs sslmode=verify-ca or sslmode=verify-full".to_string())
+            }
+            // As libpq does.
+            (Some(Mode::Require), Some(_)) => Ok((Mode::VerifyCa, root_file)),
+            // The authorities of an operating system sign for the owner of any name.
+            (Some(Mode::VerifyCa), None) => Ok((Mode::VerifyFull, None)),
+            (asked, _) => Ok((asked.unwrap_or(Mode::Prefer), root_file)),
         }
-        let refusal = parse("postgres://h/d?port=many").err().unwrap().to_string();
-        assert!(refusal.contains("invalid value for option `port`"), "{refusal}");
+    }
+
+    fn set_protection(&self, config: &mut Config, mode: Mode) -> Result<(), String> {
+        config.ssl_mode(match mode {
+            Mode::Disable => SslMode::Disable,
+            Mode::Prefer => SslMode::Prefer,
+            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
+        });
+        if mode == Mode::VerifyFull && self.text("host")?.is_none() {
+            return Err("its sslmode=verify-full needs the parameter host beside hostaddr".to_string());
+        }
+        let bindings = [
+            ("disable", ChannelBinding::Disable),
+            ("prefer", ChannelBinding::Prefer),
+            ("require", ChannelBinding::Require),
+        ];
+        if let Some(binding) = self.one_of("channel_binding", &bindings)? {
+            config.channel_binding(binding);
+        }
+        let negotiations = [("postgres", SslNegotiation::Postgres), ("direct", SslNegotiation::Direct)];
+        if let Some(negotiation) = self.one_of("sslnegotiation", &negotiations)? {
+            if negotiation == SslNegotiation::Direct && matches!(mode, Mode::Disable | Mode::Prefer) {
+                return Err("its sslnegotiation=direct needs sslmode=require or stricter".to_string());
+            }
+            config.ssl_negotiation(negotiation);
+        }
+        // The driver knows no GSSAPI. `require` would ask for an encryption that it cannot give.
+        self.one_of("gssencmode", &[("disable", ()), ("prefer", ())])?;
+        Ok(())
     }
 }

@@ -3,6 +3,13 @@
 /// A URL as a message may show it. User and password are left out, and so are the values of options: `?password=..` is as
 /// common as `user:password@`.
 pub fn shown(url: &str) -> String {
+    if url
+        .split_once("://")
+        .is_some_and(|(scheme, _)| scheme.contains(|c: char| c == '=' || c.is_whitespace()))
+    {
+        // A list of key=value pairs, with `://` in one of its values.
+        return "...".to_string();
+    }
     let (place, query) = url.split_once('?').map_or((url, None), |(place, query)| (place, Some(query)));
     let mut shown = match place.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('@') => format!("{scheme}://{}", without_user(rest)),
@@ -50,6 +57,8 @@ mod tests {
             ("me:s3cret@host", "...@host"),
             ("me:s3cret@host://db", "...@host://db"),
             ("sqlite:a.db?s3cret", "sqlite:a.db?..."),
+            ("password=s3cret://x host=h", "..."),
+            ("host=h password=a s3cret://x", "..."),
             ("", ""),
         ] {
             assert_eq!(shown(url), expected);

@@ -71,9 +71,19 @@ async fn without_tls() -> u16 {
 #[tokio::test]
 async fn tls_that_the_server_does_not_have_is_not_gone_without() {
     let port = without_tls().await;
-    for mode in ["require", "verify-full"] {
-        let error = refusal(&format!("postgres://u:{SECRET}@127.0.0.1:{port}/d?sslmode={mode}")).await;
-        assert!(matches!(error, PostgresError::Unsuited { .. }) && !error.is_retryable(), "{error:?}");
+    for text in [
+        format!("postgres://u:{SECRET}@127.0.0.1:{port}/d?sslmode=require"),
+        format!("postgres://u:{SECRET}@127.0.0.1:{port}/d?sslmode=verify-full"),
+        format!("postgres://u:{SECRET}?@127.0.0.1:{port}/d?sslmode=require"),
+        format!("postgres://u:{SECRET}@127.0.0.1:{port}/d?ssl=true"),
+        format!("host=127.0.0.1 port={port} user=u password={SECRET} sslmode = require"),
+        format!("host=127.0.0.1 port={port} user=u password='{SECRET} sslmode=disable' sslmode='require'"),
+    ] {
+        let error = refusal(&text).await;
+        assert!(
+            matches!(error, PostgresError::Unsuited { .. }) && !error.is_retryable(),
+            "{text}: {error:?}"
+        );
         helps(&error, "does not support TLS; check sslmode");
     }
 }
