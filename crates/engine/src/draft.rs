@@ -61,8 +61,21 @@ pub struct Report {
     pub turns: u64,
     /// Child orchestrations that were started, by name.
     pub children_started: Vec<String>,
+    /// Child orchestrations whose call ended.
+    pub children_ended: Vec<ChildEnded>,
     /// The code waits for nothing that can happen, except cancellation.
     pub is_parked: bool,
+}
+
+/// How the call of a child orchestration ended, seen from its parent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildEnded {
+    /// Name of the child's orchestration.
+    pub name: String,
+    /// `completed`, `failed` or `cancelled` as the child's message says; `abandoned` if the parent ended before the child.
+    pub outcome: &'static str,
+    /// From the turn that scheduled the child to the turn in which the call ended.
+    pub took_ms: u64,
 }
 
 /// How an execution ended, for logs and metrics.

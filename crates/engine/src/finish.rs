@@ -53,6 +53,8 @@ pub(crate) fn finish(mut closing: Closing<'_>, draft: &mut Draft, close: Close) 
     let (kind, status, output, reason) = closing.terminal_event(&close);
     // Before the terminal event makes them closed.
     let children = closing.children_to_cancel(draft, &close);
+    let abandoned = closing.ledger.abandoned_children(draft.now_ms, |event_id| !draft.is_new(event_id));
+    draft.report.children_ended.extend(abandoned);
     closing.record(draft, None, kind);
     closing.cancel_activities(draft, reason);
     detached_starts(draft);

@@ -1,8 +1,9 @@
 //! What the events of an execution add up to, whatever its code does: which operations were asked for, which were
 //! answered, which are open. Kept up to date event by event, so that no turn looks at the whole history.
 
+use crate::draft::ChildEnded;
 use crate::opening::Ended;
-use outlast_model::{Event, EventKind, build_child_instance_id};
+use outlast_model::{AppErrorKind, ErrorDetails, Event, EventKind, build_child_instance_id};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kind of a scheduled operation, as messages name it.
@@ -32,6 +33,20 @@ struct Schedule {
     answered: bool,
 }
 
+/// A child as its parent scheduled it.
+#[derive(Debug)]
+struct Child {
+    name: String,
+    scheduled_at_ms: u64,
+}
+
+impl Child {
+    fn ended(&self, outcome: &'static str, now_ms: u64) -> ChildEnded {
+        let took_ms = now_ms.saturating_sub(self.scheduled_at_ms);
+        ChildEnded { name: self.name.clone(), outcome, took_ms }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     pub(crate) last_event_id: u64,
@@ -45,6 +60,8 @@ pub(crate) struct Ledger {
     pub(crate) open_activities: BTreeSet<u64>,
     /// The same for children, with the instance of each.
     pub(crate) open_children: BTreeMap<u64, String>,
+    /// Children whose outcome is not recorded, also those that were given up, for metrics.
+    unanswered_children: BTreeMap<u64, Child>,
     pub(crate) cancel_reason: Option<String>,
     pub(crate) ended: Option<Ended>,
 }
@@ -84,9 +101,11 @@ impl Ledger {
                 self.open_activities.insert(event.event_id);
                 Kind::Activity
             }
-            EventKind::SubOrchestrationScheduled { instance, .. } => {
+            EventKind::SubOrchestrationScheduled { name, instance, .. } => {
                 let child = build_child_instance_id(&event.instance_id, instance);
                 self.open_children.insert(event.event_id, child);
+                let child = Child { name: name.clone(), scheduled_at_ms: event.timestamp_ms };
+                self.unanswered_children.insert(event.event_id, child);
                 Kind::Child
             }
             EventKind::TimerCreated { .. } => Kind::Timer,
@@ -111,7 +130,36 @@ impl Ledger {
         );
         if let Some(place) = self.place(source).filter(|_| answered) {
             self.schedules[place].answered = true;
+            self.unanswered_children.remove(&source);
         }
+    }
+
+    /// How the call of a child ends with this outcome; `None` for anything else. Asked before the outcome is noted.
+    pub(crate) fn child_ended(
+        &self,
+        source: Option<u64>,
+        kind: &EventKind,
+        now_ms: u64,
+    ) -> Option<ChildEnded> {
+        let outcome = match kind {
+            EventKind::SubOrchestrationCompleted { .. } => "completed",
+            EventKind::SubOrchestrationFailed {
+                details: ErrorDetails::Application { kind: AppErrorKind::Cancelled { .. }, .. },
+            } => "cancelled",
+            EventKind::SubOrchestrationFailed { .. } => "failed",
+            _ => return None,
+        };
+        Some(self.unanswered_children.get(&source?)?.ended(outcome, now_ms))
+    }
+
+    /// The calls of children that end without an outcome because the parent ends first, if `was_started`.
+    pub(crate) fn abandoned_children(
+        &self,
+        now_ms: u64,
+        was_started: impl Fn(u64) -> bool,
+    ) -> Vec<ChildEnded> {
+        let started = self.unanswered_children.iter().filter(|(event_id, _)| was_started(**event_id));
+        started.map(|(_, child)| child.ended("abandoned", now_ms)).collect()
     }
 
     fn place(&self, event_id: u64) -> Option<usize> {

@@ -130,6 +130,7 @@ impl Execution {
                 Verdict::Record { source, kind } => {
                     let failure = admit::system_failure(&kind).cloned();
                     batch.abort = batch.abort.or(failure);
+                    draft.report.children_ended.extend(self.ledger.child_ended(source, &kind, draft.now_ms));
                     batch.events.push(self.record(draft, source, kind));
                 }
             }

@@ -12,6 +12,10 @@ pub(crate) fn turn(core: &Core, instance: &str, worker: &str, report: &Report) {
     for child in &report.children_started {
         core.metrics.record_suborchestration_call(name, child, "started");
     }
+    for child in &report.children_ended {
+        let seconds = Duration::from_millis(child.took_ms).as_secs_f64();
+        core.metrics.suborchestration_ended(name, &child.name, child.outcome, seconds);
+    }
     if let Some(initiated_by) = report.started {
         core.metrics.record_orchestration_start(name, version, initiated_by);
         if initiated_by == "client" {

@@ -6,6 +6,7 @@ mod bad_input;
 mod canary;
 mod messages;
 mod needs_postgres;
+mod observability;
 mod processes;
 mod readme;
 mod scenario;

@@ -134,13 +134,25 @@ impl MetricsProvider {
         outcome: &str,
     ) {
         self.counters.suborchestration_calls.bump();
-        counter!(
-            "duroxide_suborchestration_calls_total",
-            "parent_orchestration" => owned(parent_orchestration),
-            "child_orchestration" => owned(child_orchestration),
-            "outcome" => owned(outcome),
-        )
-        .increment(1);
+        count_suborchestration(parent_orchestration, child_orchestration, outcome);
+    }
+
+    /// The call of a sub-orchestration ended as `completed`, `failed`, `cancelled` or `abandoned`. The snapshot counts
+    /// calls when they start, so it is not counted there again.
+    pub(crate) fn suborchestration_ended(
+        &self,
+        parent_orchestration: &str,
+        child_orchestration: &str,
+        outcome: &'static str,
+        duration_seconds: f64,
+    ) {
+        count_suborchestration(parent_orchestration, child_orchestration, outcome);
+        self.record_suborchestration_duration(
+            parent_orchestration,
+            child_orchestration,
+            duration_seconds,
+            outcome,
+        );
     }
 
     /// How long a call of a sub-orchestration took.
@@ -159,6 +171,16 @@ impl MetricsProvider {
         )
         .record(duration_seconds);
     }
+}
+
+fn count_suborchestration(parent_orchestration: &str, child_orchestration: &str, outcome: &str) {
+    counter!(
+        "duroxide_suborchestration_calls_total",
+        "parent_orchestration" => owned(parent_orchestration),
+        "child_orchestration" => owned(child_orchestration),
+        "outcome" => owned(outcome),
+    )
+    .increment(1);
 }
 
 /// Turn counts in few classes, so that they can be a label.
