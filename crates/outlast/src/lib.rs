@@ -126,14 +126,14 @@ pub type ProviderRef = std::sync::Arc<dyn providers::Provider>;
 /// ```
 pub mod providers {
     pub use outlast_provider::{
-        BoundedTurn, Clock, Completion, DeadLetter, DeadLetterQueue, DeleteInstanceResult,
-        DispatcherCapabilityFilter, Entropy, ExecutionInfo, ExecutionMetadata, FetchedTurn, FetchedWork,
-        HistoryBound, InstanceFilter, InstanceInfo, InstanceOutcome, InstancePage, InstanceQuery,
-        InstanceTree, InstanceWatch, Interest, KvEntry, LoadedTurn, MAX_WORKER_TAGS, ManagementProvider,
-        OrchestrationItem, OsEntropy, OversizedTurn, Provider, ProviderAdmin, ProviderError, PruneOptions,
-        PruneResult, QueueDepths, ScheduledActivityIdentifier, SemverRange, SessionFetchConfig, StartOutcome,
-        StartPolicy, StartRequest, SystemClock, SystemMetrics, TagFilter, TurnAhead, TurnCommit, TurnRequest,
-        WorkItem, WorkRequest, current_build_version, saturating_ms,
+        BoundedTurn, ClassifiedError, Clock, Completion, DeadLetter, DeadLetterQueue, DeleteInstanceResult,
+        DispatcherCapabilityFilter, Entropy, ErrorClass, ExecutionInfo, ExecutionMetadata, FetchedTurn,
+        FetchedWork, HistoryBound, InstanceFilter, InstanceInfo, InstanceOutcome, InstancePage,
+        InstanceQuery, InstanceTree, InstanceWatch, Interest, KvEntry, LoadedTurn, MAX_WORKER_TAGS,
+        ManagementProvider, OrchestrationItem, OsEntropy, OversizedTurn, Provider, ProviderAdmin,
+        ProviderError, PruneOptions, PruneResult, QueueDepths, ScheduledActivityIdentifier, SemverRange,
+        SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, SystemClock, SystemMetrics, TagFilter,
+        TurnAhead, TurnCommit, TurnRequest, WorkItem, WorkRequest, current_build_version, saturating_ms,
     };
     pub use outlast_provider::{error, management};
 

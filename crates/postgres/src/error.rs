@@ -1,7 +1,7 @@
 //! What can go wrong with a PostgreSQL store. Classes come from codes, never from texts.
 
 use deadpool_postgres::{PoolError, TimeoutType};
-use outlast_provider::ProviderError;
+use outlast_provider::{ClassifiedError, ErrorClass, ProviderError};
 use outlast_provider_kit::migrations::MigrationRefusal;
 use std::error::Error as _;
 use std::io;
@@ -139,12 +139,33 @@ impl PostgresError {
         )
     }
 
-    /// The same error as the contract expresses it.
+    /// The class that metrics and logs show.
+    pub(crate) fn class(&self) -> ErrorClass {
+        match self {
+            Self::Conflict { code, .. } => class_of_conflict(code),
+            Self::Disconnected { .. } | Self::Unsuited { .. } | Self::Tls { .. } => ErrorClass::Connection,
+            Self::Busy { .. } => ErrorClass::Exhausted,
+            Self::ReadOnly { .. } => ErrorClass::ReadOnly,
+            Self::Login { .. } | Self::Denied { .. } => ErrorClass::Denied,
+            Self::Damaged { .. } | Self::Foreign { .. } => ErrorClass::Damaged,
+            Self::Closed => ErrorClass::Closed,
+            Self::Refused(_) | Self::InvalidUrl { .. } | Self::InvalidSchema { .. } => ErrorClass::Refused,
+            Self::Schema { .. } | Self::Other { .. } => ErrorClass::Internal,
+        }
+    }
+
+    /// The same error as the contract expresses it, for a call that returns it now.
     pub(crate) fn during(&self, operation: &str) -> ProviderError {
-        match self.is_retryable() {
+        self.classified(operation).into()
+    }
+
+    /// The same error as the contract expresses it, with its class, for a caller that waits elsewhere.
+    pub(crate) fn classified(&self, operation: &str) -> ClassifiedError {
+        let error = match self.is_retryable() {
             true => ProviderError::retryable(operation, self.to_string()),
             false => ProviderError::permanent(operation, self.to_string()),
-        }
+        };
+        ClassifiedError { class: self.class(), error }
     }
 
     /// The class of an error that the server reports, from its SQLSTATE.
@@ -165,6 +186,17 @@ impl PostgresError {
             (_, "OL") => Self::Damaged { details },
             _ => Self::Other { code, details },
         }
+    }
+}
+
+/// The class of a transaction that the server gave up, from its SQLSTATE.
+fn class_of_conflict(code: &str) -> ErrorClass {
+    match SqlState::from_code(code) {
+        SqlState::T_R_DEADLOCK_DETECTED => ErrorClass::Deadlock,
+        SqlState::LOCK_NOT_AVAILABLE => ErrorClass::LockTimeout,
+        SqlState::QUERY_CANCELED => ErrorClass::Timeout,
+        SqlState::FEATURE_NOT_SUPPORTED => ErrorClass::Internal,
+        _ => ErrorClass::Serialization,
     }
 }
 
@@ -231,6 +263,34 @@ impl From<PostgresError> for ProviderError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn class_of_metrics_follows_the_code_whatever_the_text_says() {
+        let rows = [
+            ("40P01", "deadlock", "deadlock"),
+            ("40001", "serialization", "serialization_error"),
+            ("40002", "serialization", "serialization_error"),
+            ("55P03", "timeout", "lock_timeout"),
+            ("57014", "timeout", "transaction_failed"),
+            ("57P01", "connection", "transaction_failed"),
+            ("08006", "connection", "transaction_failed"),
+            ("53300", "exhausted", "transaction_failed"),
+            ("25006", "read_only", "transaction_failed"),
+            ("42501", "denied", "transaction_failed"),
+            ("28P01", "denied", "transaction_failed"),
+            ("OL001", "damaged", "transaction_failed"),
+            ("XX000", "internal", "transaction_failed"),
+        ];
+        for (code, label, infrastructure) in rows {
+            let details = "deadlock timeout connection".to_string();
+            let error = PostgresError::reported(&SqlState::from_code(code), details).during("test");
+            let class = ErrorClass::of(&error);
+            assert_eq!((class.label(), class.infrastructure_label()), (label, infrastructure), "{code}");
+            assert!(class.is_infrastructure(&error), "{code}");
+        }
+        let refused = PostgresError::Refused("deadlock".to_string()).during("test");
+        assert_eq!(ErrorClass::of(&refused), ErrorClass::Refused);
+    }
 
     #[test]
     fn classes_follow_the_code() {

@@ -7,7 +7,7 @@ use crate::request::{Answer, Lease, Seen};
 use crate::text::owned;
 use crate::waiting::{Guarded, RawTurn, TurnAsk, Waiter};
 use crate::{PostgresError, history, kv};
-use outlast_provider::{FetchedTurn, OrchestrationItem, TurnRequest, saturating_ms};
+use outlast_provider::{ClassifiedError, FetchedTurn, OrchestrationItem, TurnRequest, saturating_ms};
 use outlast_provider_kit::{Context, orphans, resolve, rows};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -212,7 +212,7 @@ impl PostgresProvider {
 
 /// Waits for what a fetch is given. A fetch that gives up while its answer is on the way hands it back.
 pub(crate) async fn wait<L: crate::waiting::Leases>(
-    answer: oneshot::Receiver<Answer<Option<Guarded<L>>>>,
+    answer: oneshot::Receiver<std::result::Result<Option<Guarded<L>>, ClassifiedError>>,
     patience: Duration,
     operation: &'static str,
 ) -> Answer<Option<Guarded<L>>> {
@@ -222,7 +222,7 @@ pub(crate) async fn wait<L: crate::waiting::Leases>(
     };
     match answered {
         None => Ok(None),
-        Some(Ok(given)) => given,
+        Some(Ok(given)) => Ok(given?),
         Some(Err(_)) => Err(PostgresError::Closed.during(operation)),
     }
 }

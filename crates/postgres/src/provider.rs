@@ -97,7 +97,7 @@ impl PostgresProvider {
     async fn ask<T>(&self, operation: &'static str, request: impl FnOnce(Reply<T>) -> Request) -> Answer<T> {
         let (sender, answer) = oneshot::channel();
         self.shared.submit(request(Reply { operation, sender }));
-        answer.await.unwrap_or_else(|_| Err(PostgresError::Closed.during(operation)))
+        Ok(answer.await.unwrap_or_else(|_| Err(PostgresError::Closed.classified(operation)))?)
     }
 
     async fn commit(
@@ -381,7 +381,7 @@ impl Provider for PostgresProvider {
         const READ: &str = "read_outcome";
         let (sender, answer) = oneshot::channel();
         self.shared.outcomes.ask(instance, Reply { operation: READ, sender });
-        answer.await.unwrap_or_else(|_| Err(PostgresError::Closed.during(READ)))
+        Ok(answer.await.unwrap_or_else(|_| Err(PostgresError::Closed.classified(READ)))?)
     }
 
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Answer<bool> {

@@ -1,7 +1,7 @@
 //! What callers ask the lanes for.
 
 use crate::PostgresError;
-use outlast_provider::{Completion, ProviderError, StartOutcome, StartPolicy};
+use outlast_provider::{ClassifiedError, Completion, ErrorClass, ProviderError, StartOutcome, StartPolicy};
 use outlast_provider_kit::token::{self, Secret};
 use outlast_provider_kit::{CommitPlan, MessageRow, WorkRow, invalid_token};
 use std::fmt;
@@ -12,13 +12,13 @@ pub(crate) type Answer<T> = Result<T, ProviderError>;
 /// Where an answer goes, and under which name its errors.
 pub(crate) struct Reply<T> {
     pub(crate) operation: &'static str,
-    pub(crate) sender: oneshot::Sender<Answer<T>>,
+    pub(crate) sender: oneshot::Sender<Result<T, ClassifiedError>>,
 }
 
 impl<T> Reply<T> {
     /// A caller that went away does not want to know.
     pub(crate) fn send(self, answer: Result<T, &PostgresError>) {
-        let _ = self.sender.send(answer.map_err(|error| error.during(self.operation)));
+        let _ = self.sender.send(answer.map_err(|error| error.classified(self.operation)));
     }
 
     pub(crate) fn refuse(self, message: String) {
@@ -65,7 +65,7 @@ impl Lease {
             };
             Some(Self::Turn { secret, seen })
         };
-        parsed().ok_or_else(|| ProviderError::permanent(operation, invalid_token(text)))
+        parsed().ok_or_else(|| refused_token(operation, text))
     }
 
     /// The lease of an activity; refused for a text that is no token of ours.
@@ -74,7 +74,7 @@ impl Lease {
             let (secret, id) = token::parse(text)?;
             Some(Self::Work { secret, id: id.parse().ok()? })
         };
-        parsed().ok_or_else(|| ProviderError::permanent(operation, invalid_token(text)))
+        parsed().ok_or_else(|| refused_token(operation, text))
     }
 
     pub(crate) fn secret(&self) -> &Secret {
@@ -90,6 +90,10 @@ impl Lease {
             Self::Work { id, .. } => format!("lock_{random:032x}.{id}"),
         }
     }
+}
+
+fn refused_token(operation: &str, text: &str) -> ProviderError {
+    ProviderError::permanent(operation, invalid_token(text)).of_class(ErrorClass::Refused)
 }
 
 /// A turn to be committed, an activity to be completed, or both.

@@ -342,7 +342,7 @@ impl Shared {
 fn fail_fresh<A: Ask>(parked: &mut Parked<A>, fault: &PostgresError, operation: &str) {
     for waiter in std::mem::take(&mut parked.waiters) {
         match waiter.fresh {
-            true => drop(waiter.reply.send(Err(fault.during(operation)))),
+            true => drop(waiter.reply.send(Err(fault.classified(operation)))),
             false => parked.waiters.push_back(waiter),
         }
     }

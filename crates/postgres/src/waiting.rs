@@ -3,7 +3,7 @@
 use crate::forsaken::release;
 use crate::request::{Lease, Seen};
 use crate::shared::Shared;
-use outlast_provider::{DispatcherCapabilityFilter, ProviderError, SessionFetchConfig, TagFilter};
+use outlast_provider::{ClassifiedError, DispatcherCapabilityFilter, SessionFetchConfig, TagFilter};
 use outlast_provider_kit::token::Secret;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -131,7 +131,7 @@ pub(crate) struct Waiter<A: Ask> {
     pub(crate) parks: bool,
     /// Whether it has not been tried yet.
     pub(crate) fresh: bool,
-    pub(crate) reply: oneshot::Sender<Result<Option<Guarded<A::Leases>>, ProviderError>>,
+    pub(crate) reply: oneshot::Sender<Result<Option<Guarded<A::Leases>>, ClassifiedError>>,
 }
 
 /// The fetches of one queue that nobody is looking for.

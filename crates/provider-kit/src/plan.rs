@@ -3,7 +3,7 @@
 
 use outlast_model::{Event, EventKind, WorkItem, check_instance_id, json};
 use outlast_provider::{
-    ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit, saturating_ms,
+    ErrorClass, ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit, saturating_ms,
 };
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -245,11 +245,11 @@ fn kv_changes(delta: &[Event]) -> Vec<KvChange> {
 }
 
 fn encoded(operation: &str, text: Result<String, json::JsonError>) -> Result<String, ProviderError> {
-    text.map_err(|error| ProviderError::permanent(operation, error.to_string()))
+    text.map_err(|error| ProviderError::permanent(operation, error.to_string()).of_class(ErrorClass::Refused))
 }
 
 fn refuse<T>(operation: &str, message: impl Into<String>) -> Result<T, ProviderError> {
-    Err(ProviderError::permanent(operation, message))
+    Err(ProviderError::permanent(operation, message).of_class(ErrorClass::Refused))
 }
 
 #[cfg(test)]

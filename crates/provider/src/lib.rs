@@ -8,6 +8,7 @@
 mod admin;
 mod ahead;
 mod bound;
+mod class;
 mod clock;
 mod dead_letter;
 mod entropy;
@@ -27,6 +28,7 @@ mod work;
 pub use admin::ProviderAdmin;
 pub use ahead::{Completion, TurnAhead};
 pub use bound::{BoundedTurn, HistoryBound, OversizedTurn};
+pub use class::{ClassifiedError, ErrorClass};
 pub use clock::{Clock, SystemClock, saturating_ms};
 pub use dead_letter::{DeadLetter, DeadLetterQueue};
 pub use entropy::{Entropy, OsEntropy};

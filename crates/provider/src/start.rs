@@ -1,6 +1,6 @@
 //! Starting an instance with a say in what happens if the id is taken.
 
-use crate::ProviderError;
+use crate::{ErrorClass, ProviderError};
 use outlast_model::WorkItem;
 use std::time::Duration;
 
@@ -41,7 +41,9 @@ pub enum StartOutcome {
 impl StartRequest {
     /// The instance to start, or a permanent error that says what is wrong with the request.
     pub fn checked_instance(&self) -> Result<&str, ProviderError> {
-        let refuse = |message: String| Err(ProviderError::permanent("start_orchestration", message));
+        let refuse = |message: String| {
+            Err(ProviderError::permanent("start_orchestration", message).of_class(ErrorClass::Refused))
+        };
         let WorkItem::StartOrchestration { instance, .. } = &self.start else {
             return refuse(format!(
                 "{} cannot start an instance: pass a StartOrchestration",

@@ -3,7 +3,7 @@
 use crate::SqliteError;
 use crate::db::{Db, Result};
 use crate::waiting::{LeaseKind, TurnAsk, Waiter, WorkAsk};
-use outlast_provider::{Entropy, ProviderError};
+use outlast_provider::{ClassifiedError, Entropy};
 use tokio::sync::oneshot;
 
 /// One request to the writer.
@@ -86,7 +86,7 @@ pub(crate) struct Body<T, F, N> {
     /// Runs on the writer when the call is durable, also if the caller went away.
     pub(crate) then: N,
     pub(crate) outcome: Option<Result<T>>,
-    pub(crate) reply: oneshot::Sender<std::result::Result<T, ProviderError>>,
+    pub(crate) reply: oneshot::Sender<std::result::Result<T, ClassifiedError>>,
 }
 
 impl<T, F, N> Call for Body<T, F, N>
@@ -109,14 +109,14 @@ where
     fn answer(self: Box<Self>, fault: Option<&SqliteError>) {
         let answer = match (self.outcome, fault) {
             // What it was refused for was perhaps not committed either.
-            (Some(Err(SqliteError::Refused(_))), Some(fault)) => Err(fault.during(self.operation)),
-            (Some(Err(own)), _) => Err(own.during(self.operation)),
-            (_, Some(fault)) => Err(fault.during(self.operation)),
+            (Some(Err(SqliteError::Refused(_))), Some(fault)) => Err(fault.classified(self.operation)),
+            (Some(Err(own)), _) => Err(own.classified(self.operation)),
+            (_, Some(fault)) => Err(fault.classified(self.operation)),
             (Some(Ok(value)), None) => {
                 (self.then)(&value);
                 Ok(value)
             }
-            (None, None) => Err(SqliteError::Closed.during(self.operation)),
+            (None, None) => Err(SqliteError::Closed.classified(self.operation)),
         };
         // A caller that went away does not want to know.
         let _ = self.reply.send(answer);
@@ -126,6 +126,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use outlast_provider::ProviderError;
 
     /// The answer to a call with this outcome whose transaction ended like that.
     fn answer(outcome: Result<()>, fault: Option<&SqliteError>) -> std::result::Result<(), ProviderError> {
@@ -136,7 +137,7 @@ mod tests {
         Box::new(Body { operation: "test", body, then, outcome: Some(outcome), reply }).answer(fault);
         let answer = answer.try_recv().unwrap();
         assert_eq!(ran, answer.is_ok(), "what follows a call follows its commit");
-        answer
+        answer.map_err(ProviderError::from)
     }
 
     #[test]

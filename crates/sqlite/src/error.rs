@@ -1,6 +1,6 @@
 //! What can go wrong with a SQLite store.
 
-use outlast_provider::ProviderError;
+use outlast_provider::{ClassifiedError, ErrorClass, ProviderError};
 use outlast_provider_kit::migrations::MigrationRefusal;
 use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
@@ -97,12 +97,32 @@ impl SqliteError {
         matches!(self, Self::DiskFull | Self::Busy { .. } | Self::Io { .. } | Self::Closed)
     }
 
-    /// The same error as the contract expresses it.
+    /// The class that metrics and logs show.
+    pub(crate) fn class(&self) -> ErrorClass {
+        match self {
+            Self::Busy { .. } => ErrorClass::LockTimeout,
+            Self::DiskFull => ErrorClass::Exhausted,
+            Self::Io { .. } | Self::CannotOpen { .. } => ErrorClass::Io,
+            Self::ReadOnly { .. } => ErrorClass::ReadOnly,
+            Self::Damaged { .. } | Self::Foreign { .. } => ErrorClass::Damaged,
+            Self::Closed => ErrorClass::Closed,
+            Self::Refused(_) | Self::InvalidUrl { .. } => ErrorClass::Refused,
+            Self::Schema { .. } | Self::Pragma { .. } | Self::Other(_) => ErrorClass::Internal,
+        }
+    }
+
+    /// The same error as the contract expresses it, for a call that returns it now.
     pub(crate) fn during(&self, operation: &str) -> ProviderError {
-        match self.is_retryable() {
+        self.classified(operation).into()
+    }
+
+    /// The same error as the contract expresses it, with its class, for a caller that waits elsewhere.
+    pub(crate) fn classified(&self, operation: &str) -> ClassifiedError {
+        let error = match self.is_retryable() {
             true => ProviderError::retryable(operation, self.to_string()),
             false => ProviderError::permanent(operation, self.to_string()),
-        }
+        };
+        ClassifiedError { class: self.class(), error }
     }
 
     /// The same error with the file that it is about, where it does not say so itself.
@@ -162,5 +182,35 @@ fn is_no_space(error: &rusqlite::Error) -> bool {
 impl From<SqliteError> for ProviderError {
     fn from(error: SqliteError) -> Self {
         error.during("sqlite")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::ffi;
+
+    #[test]
+    fn class_of_metrics_follows_the_code_whatever_the_text_says() {
+        let rows = [
+            (ffi::SQLITE_BUSY, "timeout", "lock_timeout"),
+            (ffi::SQLITE_LOCKED, "timeout", "lock_timeout"),
+            (ffi::SQLITE_FULL, "exhausted", "transaction_failed"),
+            (ffi::SQLITE_IOERR, "io", "transaction_failed"),
+            (ffi::SQLITE_CANTOPEN, "io", "transaction_failed"),
+            (ffi::SQLITE_READONLY, "read_only", "transaction_failed"),
+            (ffi::SQLITE_CORRUPT, "damaged", "transaction_failed"),
+            (ffi::SQLITE_CONSTRAINT, "internal", "transaction_failed"),
+        ];
+        for (code, label, infrastructure) in rows {
+            let text = Some("deadlock timeout connection".to_string());
+            let reported = rusqlite::Error::SqliteFailure(ffi::Error::new(code), text);
+            let error = SqliteError::from(reported).during("test");
+            let class = ErrorClass::of(&error);
+            assert_eq!((class.label(), class.infrastructure_label()), (label, infrastructure), "{code}");
+            assert!(class.is_infrastructure(&error), "{code}");
+        }
+        let refused = SqliteError::Refused("deadlock".to_string()).during("test");
+        assert_eq!(ErrorClass::of(&refused), ErrorClass::Refused);
     }
 }

@@ -13,9 +13,9 @@ use crate::{SqliteError, SqliteOptions, history, kv, session, sql, start, work, 
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
-    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
+    BoundedTurn, ClassifiedError, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn,
+    FetchedWork, HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem,
+    Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
     StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
 use outlast_provider_kit::plan::{checked_id, completion_row, history_rows, message_row, work_row};
@@ -129,7 +129,7 @@ impl SqliteProvider {
     ) -> Answer<T> {
         let (reply, answer) = oneshot::channel();
         self.submit(Command::Call(Box::new(Body { operation, body, then, outcome: None, reply })));
-        answer.await.unwrap_or_else(|_| Err(SqliteError::Closed.during(operation)))
+        Ok(answer.await.unwrap_or_else(|_| Err(SqliteError::Closed.classified(operation)))?)
     }
 
     /// Runs a read on a connection of its own, where there is one.
@@ -180,7 +180,7 @@ impl SqliteProvider {
     /// Waits for what a fetch is given. A fetch that gives up while its answer is on the way hands it back.
     async fn wait<L: Leases>(
         &self,
-        mut answer: oneshot::Receiver<Answer<Option<Guarded<L>>>>,
+        mut answer: oneshot::Receiver<std::result::Result<Option<Guarded<L>>, ClassifiedError>>,
         patience: Duration,
         operation: &'static str,
     ) -> Answer<Option<L>> {

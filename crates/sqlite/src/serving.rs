@@ -110,14 +110,15 @@ impl<A: Ask> Waiters<A> {
     /// Nothing was committed: tells the served and the new. Parked ones go on waiting.
     pub(crate) fn fail(&mut self, fault: &SqliteError) {
         for Served { waiter, given } in mem::take(&mut self.served) {
-            let error =
-                given.err().map_or_else(|| fault.during(A::OPERATION), |own| own.during(A::OPERATION));
+            let error = given
+                .err()
+                .map_or_else(|| fault.classified(A::OPERATION), |own| own.classified(A::OPERATION));
             // A caller that went away does not want to know.
             let _ = waiter.reply.send(Err(error));
         }
         for waiter in mem::take(&mut self.waiting) {
             match waiter.fresh {
-                true => drop(waiter.reply.send(Err(fault.during(A::OPERATION)))),
+                true => drop(waiter.reply.send(Err(fault.classified(A::OPERATION)))),
                 false => self.waiting.push_back(waiter),
             }
         }
@@ -128,7 +129,7 @@ impl<A: Ask> Waiters<A> {
 fn send<A: Ask>(served: Served<A>, handle: &Handle) -> Vec<Command> {
     let answer = match served.given {
         Ok(leases) => Ok(leases.map(|leases| Guarded::new(leases, handle.clone()))),
-        Err(error) => Err(error.during(A::OPERATION)),
+        Err(error) => Err(error.classified(A::OPERATION)),
     };
     match served.waiter.reply.send(answer) {
         Ok(()) | Err(Ok(None) | Err(_)) => Vec::new(),

@@ -7,7 +7,7 @@ use crate::handle::Handle;
 use crate::work;
 use outlast_model::WorkItem;
 use outlast_provider::{
-    DispatcherCapabilityFilter, FetchedWork, KvEntry, ProviderError, SessionFetchConfig, TagFilter,
+    ClassifiedError, DispatcherCapabilityFilter, FetchedWork, KvEntry, SessionFetchConfig, TagFilter,
 };
 use std::collections::HashMap;
 use tokio::sync::oneshot;
@@ -138,7 +138,7 @@ pub(crate) struct Waiter<A: Ask> {
     pub(crate) parks: bool,
     /// Whether it has not been tried yet.
     pub(crate) fresh: bool,
-    pub(crate) reply: oneshot::Sender<std::result::Result<Option<Guarded<A::Leases>>, ProviderError>>,
+    pub(crate) reply: oneshot::Sender<std::result::Result<Option<Guarded<A::Leases>>, ClassifiedError>>,
 }
 
 impl<A: Ask> Waiter<A> {

@@ -6,7 +6,9 @@ use crate::url::Access;
 use crate::waiting::{Ask, Guarded, RawTurn, Waiter};
 use crate::{StatementFault, StatementFaults};
 use outlast_model::WorkItem;
-use outlast_provider::{DispatcherCapabilityFilter, FetchedWork, ProviderError, SemverRange, TagFilter};
+use outlast_provider::{
+    ClassifiedError, DispatcherCapabilityFilter, FetchedWork, ProviderError, SemverRange, TagFilter,
+};
 use outlast_provider_kit::plan::{message_row, work_row};
 use std::path::Path;
 use std::sync::{Mutex, mpsc};
@@ -49,7 +51,7 @@ struct Hand {
     folder: tempfile::TempDir,
 }
 
-type Answer<T> = oneshot::Receiver<std::result::Result<T, ProviderError>>;
+type Answer<T> = oneshot::Receiver<std::result::Result<T, ClassifiedError>>;
 type Fetched<L> = Answer<Option<Guarded<L>>>;
 type Turn = Fetched<RawTurn>;
 type Activities = Fetched<Vec<FetchedWork>>;
@@ -84,7 +86,7 @@ impl Hand {
     ) -> std::result::Result<T, ProviderError> {
         let (command, mut answer) = call(body);
         self.process(vec![command]);
-        answer.try_recv().unwrap()
+        Ok(answer.try_recv().unwrap()?)
     }
 
     fn count(&mut self, sql: &'static str) -> i64 {
@@ -217,6 +219,7 @@ fn what_was_not_committed_is_told_to_those_who_asked() {
         for error in told {
             let expected =
                 if fault == StatementFault::DiskFull { "no space left" } else { "injected by a test" };
+            let ClassifiedError { error, .. } = error;
             assert!(error.message.contains(expected) && error.is_retryable(), "{error:?}");
         }
         assert!(parked_turn.try_recv().unwrap().is_err(), "it was served, too");
