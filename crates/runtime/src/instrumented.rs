@@ -1,58 +1,152 @@
-//! A store whose calls are timed and whose errors are counted.
+//! A store whose operations are timed, counted and shown as spans.
 
-use crate::observability::{MetricsProvider, Stopwatch};
+mod subject;
+
+use crate::observability::{MetricsProvider, Operation, Stopwatch};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
-    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, ErrorClass, ExecutionMetadata, FetchedTurn,
+    FetchedWork, HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem,
+    Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
     StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
+use std::any::Any;
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use subject::{Found, Subject};
+use tracing::Span;
+use tracing::field::Empty;
 
-/// Wraps a store and records each of its calls in the metrics. Every method is forwarded to its namesake, the additive
-/// ones too: their defaults would hide what the store can do better.
+/// Wraps a store and records each of its operations in the metrics, and in a span at DEBUG. Every method is forwarded to its
+/// namesake, the additive ones too: their defaults would hide what the store can do better.
 pub struct InstrumentedProvider {
     inner: Arc<dyn Provider>,
     metrics: Option<Arc<MetricsProvider>>,
+    /// Whether the store inside records its operations itself. This wrapper then only counts errors for its snapshot.
+    is_recorded_inside: bool,
+}
+
+/// The span of an operation. Without a subscriber that wants it, nothing but a flag is looked at.
+macro_rules! span {
+    ($self:ident, $operation:ident) => {
+        span!($self, $operation, Subject::default())
+    };
+    ($self:ident, $operation:ident, $subject:expr) => {
+        match $self.metrics.is_some() && !$self.is_recorded_inside {
+            true => {
+                let subject: Subject<'_> = $subject;
+                tracing::debug_span!(
+                    target: "duroxide::providers",
+                    Operation::$operation.name(),
+                    store = $self.inner.name(),
+                    instance_id = subject.instance,
+                    execution_id = subject.execution,
+                    activity_id = subject.activity,
+                    events = subject.events,
+                    messages = subject.messages,
+                    activities = subject.activities,
+                    attempt = subject.attempt,
+                    outcome = Empty,
+                    error_type = Empty
+                )
+            }
+            false => Span::none(),
+        }
+    };
 }
 
 impl InstrumentedProvider {
     /// Wraps a store; without metrics calls are only forwarded.
     pub fn new(inner: Arc<dyn Provider>, metrics: Option<Arc<MetricsProvider>>) -> Self {
-        Self { inner, metrics }
+        let is_recorded_inside = is_recorded(&*inner);
+        Self { inner, metrics, is_recorded_inside }
     }
 
-    async fn timed<T>(
+    /// The store itself if its operations are recorded already, else the store in a wrapper.
+    pub(crate) fn around(store: Arc<dyn Provider>) -> Arc<dyn Provider> {
+        match is_recorded(&*store) {
+            true => store,
+            false => Arc::new(Self::new(store, Some(Arc::default()))),
+        }
+    }
+
+    async fn observed<T: Found>(
         &self,
-        operation: &'static str,
+        operation: Operation,
+        span: Span,
         call: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, ProviderError> {
         let Some(metrics) = &self.metrics else { return call.await };
         let stopwatch = Stopwatch::start();
-        let result = call.await;
-        let status = if result.is_ok() { "success" } else { "error" };
-        metrics.provider_operation(operation, stopwatch.seconds(), status);
-        if let Err(error) = &result {
-            metrics.provider_error(operation, error_type(error));
+        let mut call = pin!(call);
+        let result = poll_fn(|cx| {
+            ErrorClass::forget();
+            let _inside = span.enter();
+            call.as_mut().poll(cx)
+        })
+        .await;
+        // Of this poll: nothing else ran on this thread since.
+        let class = result.as_ref().err().map(ErrorClass::of);
+        if let Some(class) = class {
+            metrics.store_error(class.label(), operation, self.is_recorded_inside);
+        }
+        if !self.is_recorded_inside {
+            let seconds = stopwatch.seconds();
+            operation.record(seconds, class.is_none());
+            if let (Some(class), Err(error)) = (class, &result) {
+                operation.failed(class, error);
+            }
+            ended(operation, &span, seconds, class, &result);
         }
         result
     }
 }
 
-/// A coarse class for dashboards (api 9.2). Nothing decides by it, which is why it may look at the text.
-fn error_type(error: &ProviderError) -> &'static str {
-    ["deadlock", "timeout", "connection"]
-        .into_iter()
-        .find(|kind| error.message.contains(kind))
-        .unwrap_or("other")
+fn is_recorded(store: &dyn Provider) -> bool {
+    let store: &dyn Any = store;
+    store.downcast_ref::<InstrumentedProvider>().is_some_and(|wrapper| wrapper.metrics.is_some())
 }
 
-/// Names of operations are those of api 9.2 where it has one: a turn fetched for a warm execution is still a
-/// `fetch_orchestration_item`, and a batch of activities is still a `fetch_work_item`.
+/// Fills the span with what became of the operation, and says so: subscribers that print show no spans by themselves.
+fn ended<T: Found>(
+    operation: Operation,
+    span: &Span,
+    seconds: f64,
+    class: Option<ErrorClass>,
+    result: &Result<T, ProviderError>,
+) {
+    let (operation, duration_ms) = (operation.name(), seconds * 1000.0);
+    let _inside = span.enter();
+    match (result, class) {
+        (Ok(found), _) if !span.is_disabled() => {
+            found.subject().record(span);
+            span.record("outcome", "success");
+            tracing::debug!(target: "duroxide::providers", operation, duration_ms, "store operation ended");
+        }
+        (Err(error), Some(class)) => {
+            let error_type = class.label();
+            span.record("outcome", "error");
+            span.record("error_type", error_type);
+            // The caller decides about an error that may go away or that is about the call. Others need a person.
+            match class.is_infrastructure(error) && !error.retryable {
+                true => tracing::error!(
+                    target: "duroxide::providers",
+                    operation, duration_ms, error_type, %error, "store operation failed for good"
+                ),
+                false => tracing::debug!(
+                    target: "duroxide::providers",
+                    operation, duration_ms, error_type, %error, "store operation failed"
+                ),
+            }
+        }
+        _ => {}
+    }
+}
+
 #[async_trait]
 impl Provider for InstrumentedProvider {
     fn name(&self) -> &str {
@@ -69,8 +163,9 @@ impl Provider for InstrumentedProvider {
         poll_timeout: Duration,
         filter: Option<&DispatcherCapabilityFilter>,
     ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
+        let span = span!(self, FetchOrchestrationItem);
         let call = self.inner.fetch_orchestration_item(lock_timeout, poll_timeout, filter);
-        self.timed("fetch_orchestration_item", call).await
+        self.observed(Operation::FetchOrchestrationItem, span, call).await
     }
 
     async fn ack_orchestration_item(
@@ -83,6 +178,11 @@ impl Provider for InstrumentedProvider {
         metadata: ExecutionMetadata,
         cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Result<(), ProviderError> {
+        let span = span!(
+            self,
+            AckOrchestrationItem,
+            Subject::commit(execution_id, &history_delta, &worker_items, orchestrator_items.len())
+        );
         let call = self.inner.ack_orchestration_item(
             lock_token,
             execution_id,
@@ -92,7 +192,7 @@ impl Provider for InstrumentedProvider {
             metadata,
             cancelled_activities,
         );
-        self.timed("ack_orchestration_item", call).await
+        self.observed(Operation::AckOrchestrationItem, span, call).await
     }
 
     async fn abandon_orchestration_item(
@@ -101,12 +201,14 @@ impl Provider for InstrumentedProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
+        let span = span!(self, AbandonOrchestrationItem);
         let call = self.inner.abandon_orchestration_item(lock_token, delay, ignore_attempt);
-        self.timed("abandon_orchestration_item", call).await
+        self.observed(Operation::AbandonOrchestrationItem, span, call).await
     }
 
     async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
-        self.timed("read", self.inner.read(instance)).await
+        let span = span!(self, Read, Subject::instance(instance));
+        self.observed(Operation::Read, span, self.inner.read(instance)).await
     }
 
     async fn read_with_execution(
@@ -114,7 +216,13 @@ impl Provider for InstrumentedProvider {
         instance: &str,
         execution_id: u64,
     ) -> Result<Vec<Event>, ProviderError> {
-        self.timed("read_with_execution", self.inner.read_with_execution(instance, execution_id)).await
+        let span = span!(self, ReadWithExecution, Subject::execution(instance, execution_id));
+        self.observed(
+            Operation::ReadWithExecution,
+            span,
+            self.inner.read_with_execution(instance, execution_id),
+        )
+        .await
     }
 
     async fn append_with_execution(
@@ -123,12 +231,18 @@ impl Provider for InstrumentedProvider {
         execution_id: u64,
         new_events: Vec<Event>,
     ) -> Result<(), ProviderError> {
+        let span = span!(
+            self,
+            AppendWithExecution,
+            Subject { events: Some(new_events.len()), ..Subject::execution(instance, execution_id) }
+        );
         let call = self.inner.append_with_execution(instance, execution_id, new_events);
-        self.timed("append_with_execution", call).await
+        self.observed(Operation::AppendWithExecution, span, call).await
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
-        self.timed("enqueue_worker", self.inner.enqueue_for_worker(item)).await
+        let span = span!(self, EnqueueWorker, Subject::message(&item));
+        self.observed(Operation::EnqueueWorker, span, self.inner.enqueue_for_worker(item)).await
     }
 
     async fn fetch_work_item(
@@ -138,16 +252,20 @@ impl Provider for InstrumentedProvider {
         session: Option<&SessionFetchConfig>,
         tag_filter: &TagFilter,
     ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
+        let span = span!(self, FetchWorkItem);
         let call = self.inner.fetch_work_item(lock_timeout, poll_timeout, session, tag_filter);
-        self.timed("fetch_work_item", call).await
+        self.observed(Operation::FetchWorkItem, span, call).await
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {
-        self.timed("ack_work_item", self.inner.ack_work_item(token, completion)).await
+        let span = span!(self, AckWorkItem, completion.as_ref().map(Subject::message).unwrap_or_default());
+        self.observed(Operation::AckWorkItem, span, self.inner.ack_work_item(token, completion)).await
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
-        self.timed("renew_work_item_lock", self.inner.renew_work_item_lock(token, extend_for)).await
+        let span = span!(self, RenewWorkItemLock);
+        self.observed(Operation::RenewWorkItemLock, span, self.inner.renew_work_item_lock(token, extend_for))
+            .await
     }
 
     async fn renew_session_lock(
@@ -156,12 +274,19 @@ impl Provider for InstrumentedProvider {
         extend_for: Duration,
         idle_timeout: Duration,
     ) -> Result<usize, ProviderError> {
+        let span = span!(self, RenewSessionLock);
         let call = self.inner.renew_session_lock(owner_ids, extend_for, idle_timeout);
-        self.timed("renew_session_lock", call).await
+        self.observed(Operation::RenewSessionLock, span, call).await
     }
 
     async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Result<usize, ProviderError> {
-        self.timed("cleanup_orphaned_sessions", self.inner.cleanup_orphaned_sessions(idle_timeout)).await
+        let span = span!(self, CleanupOrphanedSessions);
+        self.observed(
+            Operation::CleanupOrphanedSessions,
+            span,
+            self.inner.cleanup_orphaned_sessions(idle_timeout),
+        )
+        .await
     }
 
     async fn abandon_work_item(
@@ -170,7 +295,13 @@ impl Provider for InstrumentedProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        self.timed("abandon_work_item", self.inner.abandon_work_item(token, delay, ignore_attempt)).await
+        let span = span!(self, AbandonWorkItem);
+        self.observed(
+            Operation::AbandonWorkItem,
+            span,
+            self.inner.abandon_work_item(token, delay, ignore_attempt),
+        )
+        .await
     }
 
     async fn renew_orchestration_item_lock(
@@ -178,8 +309,9 @@ impl Provider for InstrumentedProvider {
         token: &str,
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
+        let span = span!(self, RenewOrchestrationItemLock);
         let call = self.inner.renew_orchestration_item_lock(token, extend_for);
-        self.timed("renew_orchestration_item_lock", call).await
+        self.observed(Operation::RenewOrchestrationItemLock, span, call).await
     }
 
     async fn enqueue_for_orchestrator(
@@ -187,7 +319,9 @@ impl Provider for InstrumentedProvider {
         item: WorkItem,
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
-        self.timed("enqueue_orchestrator", self.inner.enqueue_for_orchestrator(item, delay)).await
+        let span = span!(self, EnqueueOrchestrator, Subject::message(&item));
+        self.observed(Operation::EnqueueOrchestrator, span, self.inner.enqueue_for_orchestrator(item, delay))
+            .await
     }
 
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
@@ -199,27 +333,38 @@ impl Provider for InstrumentedProvider {
         instance: &str,
         last_seen_version: u64,
     ) -> Result<Option<(Option<String>, u64)>, ProviderError> {
-        self.timed("get_custom_status", self.inner.get_custom_status(instance, last_seen_version)).await
+        let span = span!(self, GetCustomStatus, Subject::instance(instance));
+        self.observed(
+            Operation::GetCustomStatus,
+            span,
+            self.inner.get_custom_status(instance, last_seen_version),
+        )
+        .await
     }
 
     async fn get_kv_value(&self, instance: &str, key: &str) -> Result<Option<String>, ProviderError> {
-        self.timed("get_kv_value", self.inner.get_kv_value(instance, key)).await
+        let span = span!(self, GetKvValue, Subject::instance(instance));
+        self.observed(Operation::GetKvValue, span, self.inner.get_kv_value(instance, key)).await
     }
 
     async fn get_kv_all_values(&self, instance: &str) -> Result<HashMap<String, String>, ProviderError> {
-        self.timed("get_kv_all_values", self.inner.get_kv_all_values(instance)).await
+        let span = span!(self, GetKvAllValues, Subject::instance(instance));
+        self.observed(Operation::GetKvAllValues, span, self.inner.get_kv_all_values(instance)).await
     }
 
     async fn get_instance_stats(&self, instance: &str) -> Result<Option<SystemStats>, ProviderError> {
-        self.timed("get_instance_stats", self.inner.get_instance_stats(instance)).await
+        let span = span!(self, GetInstanceStats, Subject::instance(instance));
+        self.observed(Operation::GetInstanceStats, span, self.inner.get_instance_stats(instance)).await
     }
 
     async fn fetch_turn(&self, request: TurnRequest<'_>) -> Result<Option<FetchedTurn>, ProviderError> {
-        self.timed("fetch_orchestration_item", self.inner.fetch_turn(request)).await
+        let span = span!(self, FetchOrchestrationItem);
+        self.observed(Operation::FetchOrchestrationItem, span, self.inner.fetch_turn(request)).await
     }
 
     async fn load_turn(&self, instance: &str, execution_id: u64) -> Result<LoadedTurn, ProviderError> {
-        self.timed("load_turn", self.inner.load_turn(instance, execution_id)).await
+        let span = span!(self, LoadTurn, Subject::execution(instance, execution_id));
+        self.observed(Operation::LoadTurn, span, self.inner.load_turn(instance, execution_id)).await
     }
 
     async fn load_turn_within(
@@ -228,15 +373,19 @@ impl Provider for InstrumentedProvider {
         execution_id: u64,
         bound: HistoryBound,
     ) -> Result<BoundedTurn, ProviderError> {
-        self.timed("load_turn", self.inner.load_turn_within(instance, execution_id, bound)).await
+        let span = span!(self, LoadTurn, Subject::execution(instance, execution_id));
+        self.observed(Operation::LoadTurn, span, self.inner.load_turn_within(instance, execution_id, bound))
+            .await
     }
 
     async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Result<Option<u64>, ProviderError> {
-        self.timed("ack_orchestration_item", self.inner.commit_turn(lock_token, commit)).await
+        let span = span!(self, AckOrchestrationItem, Subject::turn(&commit));
+        self.observed(Operation::AckOrchestrationItem, span, self.inner.commit_turn(lock_token, commit)).await
     }
 
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Result<Vec<FetchedWork>, ProviderError> {
-        self.timed("fetch_work_item", self.inner.fetch_work_items(request)).await
+        let span = span!(self, FetchWorkItem);
+        self.observed(Operation::FetchWorkItem, span, self.inner.fetch_work_items(request)).await
     }
 
     async fn complete_with_turn(
@@ -245,19 +394,33 @@ impl Provider for InstrumentedProvider {
         completion: WorkItem,
         turn: TurnAhead,
     ) -> Result<Completion, ProviderError> {
-        self.timed("ack_work_item", self.inner.complete_with_turn(token, completion, turn)).await
+        let span = span!(
+            self,
+            AckWorkItem,
+            Subject { activity: Subject::message(&completion).activity, ..Subject::turn(&turn.commit) }
+        );
+        self.observed(Operation::AckWorkItem, span, self.inner.complete_with_turn(token, completion, turn))
+            .await
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<Option<InstanceOutcome>, ProviderError> {
-        self.timed("read_outcome", self.inner.read_outcome(instance)).await
+        let span = span!(self, ReadOutcome, Subject::instance(instance));
+        self.observed(Operation::ReadOutcome, span, self.inner.read_outcome(instance)).await
     }
 
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Result<bool, ProviderError> {
-        self.timed("enqueue_orchestrator", self.inner.enqueue_within(item, most_waiting)).await
+        let span = span!(self, EnqueueOrchestrator, Subject::message(&item));
+        self.observed(Operation::EnqueueOrchestrator, span, self.inner.enqueue_within(item, most_waiting))
+            .await
     }
 
     async fn start_orchestration(&self, request: StartRequest) -> Result<StartOutcome, ProviderError> {
-        self.timed("start_orchestration", self.inner.start_orchestration(request)).await
+        let span = span!(
+            self,
+            StartOrchestration,
+            Subject { messages: Some(request.messages.len()), ..Subject::message(&request.start) }
+        );
+        self.observed(Operation::StartOrchestration, span, self.inner.start_orchestration(request)).await
     }
 
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {

@@ -12,6 +12,7 @@ mod wait;
 pub use error::ClientError;
 pub use start_builder::{AlreadyExists, Conflict, StartBuilder, StartReceipt};
 
+use crate::instrumented::InstrumentedProvider;
 use outlast_model::codec::Codec;
 use outlast_model::limits::Limits;
 use outlast_provider::Provider;
@@ -35,6 +36,7 @@ pub struct Client {
 impl Client {
     /// A client of this store.
     pub fn new(store: Arc<dyn Provider>) -> Self {
+        let store = InstrumentedProvider::around(store);
         Self { store, limits: Arc::default(), codec: Codec::default() }
     }
 

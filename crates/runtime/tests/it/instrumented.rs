@@ -5,10 +5,10 @@ use async_trait::async_trait;
 use outlast_memory::MemoryProvider;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Clock, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
-    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartPolicy,
-    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
+    BoundedTurn, Clock, Completion, DispatcherCapabilityFilter, ErrorClass, ExecutionMetadata, FetchedTurn,
+    FetchedWork, HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem,
+    Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
+    StartPolicy, StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
 use outlast_runtime::InstrumentedProvider;
 use outlast_runtime::observability::MetricsProvider;
@@ -20,9 +20,12 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Notes which method was called with what, and fails.
 #[derive(Default)]
-struct Witness {
-    calls: Mutex<Vec<String>>,
-    message: &'static str,
+pub(crate) struct Witness {
+    pub(crate) calls: Mutex<Vec<String>>,
+    pub(crate) message: &'static str,
+    pub(crate) is_retryable: bool,
+    /// Noted with each error.
+    pub(crate) class: Option<ErrorClass>,
 }
 
 impl Witness {
@@ -32,7 +35,11 @@ impl Witness {
 
     fn fail<T>(&self, call: String) -> Result<T, ProviderError> {
         self.note(call);
-        Err(ProviderError::permanent("witness", self.message))
+        if let Some(class) = self.class {
+            class.note();
+        }
+        let (operation, message) = ("witness".to_string(), self.message.to_string());
+        Err(ProviderError { operation, message, retryable: self.is_retryable })
     }
 }
 
@@ -351,7 +358,12 @@ async fn every_call_reaches_its_namesake_with_its_arguments() {
     for metrics in [None, Some(Arc::new(MetricsProvider::default()))] {
         let wrapped = Arc::new(Witness::default());
         call_everything(&InstrumentedProvider::new(wrapped.clone(), metrics)).await;
-        assert_eq!(*wrapped.calls.lock().unwrap(), *direct.calls.lock().unwrap());
+        // A span asks for the name of the store, if another test has made the process want spans.
+        let calls = |witness: &Witness| -> Vec<String> {
+            let calls = witness.calls.lock().unwrap().clone();
+            calls.into_iter().filter(|call| call != "name").collect()
+        };
+        assert_eq!(calls(&wrapped), calls(&direct));
     }
     let contract = methods(include_str!("../../../provider/src/provider.rs"), "pub trait Provider");
     let calls = direct.calls.lock().unwrap().clone();
@@ -409,19 +421,115 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
             "duroxide_provider_operation_duration_seconds{{operation={operation}, status=error}} = {values:?}"
         )
     });
-    assert_eq!(lines, [counted, timed].concat());
+    // Under the names of api 9.2.
+    let contract: Vec<&String> = lines.iter().filter(|line| line.starts_with("duroxide_")).collect();
+    let expected = [counted, timed].concat();
+    assert_eq!(contract, expected.iter().collect::<Vec<_>>());
+    // Under the names of seed 004 7.5, where all retrieving, committing and enqueuing operations have one.
+    let zeros = |count: usize| format!("{:?}", vec![0.0; count]);
+    let of_seed = [
+        format!("provider.ack_orchestration_item_duration_ms{{}} = {}", zeros(2)),
+        format!("provider.ack_worker_duration_ms{{}} = {}", zeros(2)),
+        format!("provider.dequeue_worker_duration_ms{{}} = {}", zeros(2)),
+        format!("provider.enqueue_orchestrator_duration_ms{{}} = {}", zeros(3)),
+        format!("provider.fetch_orchestration_item_duration_ms{{}} = {}", zeros(2)),
+    ];
+    let groups = [
+        ("abandon_orchestration_item", 1),
+        ("abandon_work_item", 1),
+        ("ack_orch", 2),
+        ("ack_worker", 2),
+        ("append_with_execution", 1),
+        ("cleanup_orphaned_sessions", 1),
+        ("enqueue", 4),
+        ("fetch", 4),
+        ("get_custom_status", 1),
+        ("get_instance_stats", 1),
+        ("get_kv_all_values", 1),
+        ("get_kv_value", 1),
+        ("load_turn", 2),
+        ("read", 1),
+        ("read_outcome", 1),
+        ("read_with_execution", 1),
+        ("renew_orchestration_item_lock", 1),
+        ("renew_session_lock", 1),
+        ("renew_work_item_lock", 1),
+    ];
+    let failed = groups.map(|(operation, n)| {
+        format!(
+            "provider.infrastructure_errors{{operation={operation}, error_type=transaction_failed}} = {n}"
+        )
+    });
+    let seed: Vec<String> = lines.iter().filter(|line| line.starts_with("provider.")).cloned().collect();
+    assert_eq!(seed, [of_seed.to_vec(), failed.to_vec()].concat());
+    assert_eq!(lines.len(), contract.len() + seed.len(), "nothing else is recorded: {lines:#?}");
     assert_eq!(metrics.snapshot().provider_errors, 28);
 }
 
+/// The error types of the contract's and of the seed's counter for one failed call.
+fn error_types(lines: &[String]) -> (String, Option<String>) {
+    let error_type = |name: &str| {
+        let line = lines.iter().find(|line| line.starts_with(name))?;
+        Some(line.split_once("error_type=").unwrap().1.trim_end_matches("} = 1").to_string())
+    };
+    (error_type("duroxide_provider_errors_total").unwrap(), error_type("provider.infrastructure_errors"))
+}
+
 #[test]
-fn errors_are_classified_by_the_first_word_that_fits() {
+fn noted_class_of_an_error_decides_whatever_its_text_says() {
+    let rows = [
+        (ErrorClass::Deadlock, "deadlock", Some("deadlock")),
+        (ErrorClass::Serialization, "serialization", Some("serialization_error")),
+        (ErrorClass::LockTimeout, "timeout", Some("lock_timeout")),
+        (ErrorClass::Timeout, "timeout", Some("transaction_failed")),
+        (ErrorClass::Connection, "connection", Some("transaction_failed")),
+        (ErrorClass::Refused, "refused", None),
+        (ErrorClass::Other, "other", None),
+    ];
+    for (class, contract, seed) in rows {
+        let lines = recorded_async(async move {
+            let message = "a connection met a timeout in a deadlock";
+            let witness = Arc::new(Witness { message, class: Some(class), ..Default::default() });
+            // The wrapper around the wrapper sees the class too, and does not record it a second time.
+            let inside = Arc::new(InstrumentedProvider::new(witness, Some(Arc::default())));
+            let metrics = Arc::new(MetricsProvider::default());
+            let store = InstrumentedProvider::new(inside, Some(metrics.clone()));
+            assert!(store.read("i").await.is_err());
+            assert_eq!(metrics.snapshot().provider_errors, 1);
+        });
+        assert_eq!(error_types(&lines), (contract.to_string(), seed.map(str::to_string)), "{class:?}");
+    }
+}
+
+#[test]
+fn class_of_one_error_is_not_that_of_the_next() {
+    let lines = recorded_async(async {
+        let classified = Witness { class: Some(ErrorClass::Deadlock), ..Default::default() };
+        let classified = InstrumentedProvider::new(Arc::new(classified), Some(Arc::default()));
+        assert!(classified.read("i").await.is_err());
+        let silent = InstrumentedProvider::new(Arc::new(Witness::default()), Some(Arc::default()));
+        assert!(silent.read_outcome("i").await.is_err());
+    });
+    let errors: Vec<&String> =
+        lines.iter().filter(|line| line.starts_with("duroxide_provider_errors_total")).collect();
+    assert_eq!(
+        errors,
+        [
+            "duroxide_provider_errors_total{operation=read, error_type=deadlock} = 1",
+            "duroxide_provider_errors_total{operation=read_outcome, error_type=other} = 1",
+        ]
+    );
+}
+
+#[test]
+fn errors_without_a_class_are_classified_by_the_first_word_that_fits() {
     let class = |message| {
         let lines = recorded_async(async move {
             let witness = Arc::new(Witness { message, ..Default::default() });
             let store = InstrumentedProvider::new(witness, Some(Arc::default()));
             assert!(store.read("i").await.is_err());
         });
-        lines[0].split_once("error_type=").unwrap().1.trim_end_matches("} = 1").to_string()
+        error_types(&lines).0
     };
     let rows = [
         ("a connection met a timeout in a deadlock", "deadlock"),
@@ -457,5 +565,6 @@ fn a_call_is_timed_by_the_clock_and_its_success_is_no_error() {
     let operation = "duroxide_provider_operation_duration_seconds{operation=fetch_work_item, status=success}";
     let waited = lines[0].strip_prefix(operation).unwrap_or_else(|| panic!("{lines:?}"));
     assert!(waited.starts_with(" = [3.0"), "three seconds of paused time: {waited}");
-    assert_eq!((lines.len(), metrics.snapshot().provider_errors), (1, 0));
+    assert!(lines[1].starts_with("provider.dequeue_worker_duration_ms{} = [300"), "in ms: {lines:?}");
+    assert_eq!((lines.len(), metrics.snapshot().provider_errors), (2, 0));
 }

@@ -11,5 +11,6 @@ mod logging;
 mod metrics;
 mod options;
 mod registry;
+mod store_spans;
 mod successor;
 mod undecodable;

@@ -1,9 +1,12 @@
 //! The contract's metrics (api 9.2): each event is counted once here and once through the `metrics` facade.
 
 mod activities;
+mod operation;
 mod orchestrations;
 mod outlast;
 mod store;
+
+pub(crate) use operation::Operation;
 
 use super::snapshot::{Counters, OutlastCounters};
 use super::{MetricsSnapshot, ObservabilityConfig};

@@ -51,6 +51,9 @@ impl MetricsProvider {
     pub fn record_commit_retry(&self, kind: &'static str) {
         self.outlast.commit_retries.bump();
         counter!("outlast_commit_retries_total", "kind" => kind).increment(1);
+        if kind == "turn" {
+            counter!("provider.ack_orchestration_retries").increment(1);
+        }
     }
 
     /// Messages were dropped without effect, for this reason.

@@ -1,47 +1,34 @@
 //! The store, the dispatchers, and what waits.
 
 use super::{MetricsProvider, owned};
-use metrics::{SharedString, counter, gauge, histogram};
+use crate::observability::Operation;
+use metrics::{counter, gauge, histogram};
 use std::sync::atomic::Ordering;
 
 const ACTIVE: &str = "duroxide_active_orchestrations";
+const OPERATIONS: &str = "duroxide_provider_operation_duration_seconds";
+const ERRORS: &str = "duroxide_provider_errors_total";
 
 /// The store and the dispatchers.
 impl MetricsProvider {
     /// A call of the store ended with `success` or `error`.
     pub fn record_provider_operation(&self, operation: &str, duration_seconds: f64, status: &str) {
-        self.provider_operation(owned(operation), duration_seconds, owned(status));
+        histogram!(OPERATIONS, "operation" => owned(operation), "status" => owned(status))
+            .record(duration_seconds);
     }
 
-    /// A call of the store failed with an error of the type `deadlock`, `timeout`, `connection` or `other`.
+    /// A call of the store failed with an error of this type, one of the labels of `ErrorClass`.
     pub fn record_provider_error(&self, operation: &str, error_type: &str) {
-        self.provider_error(owned(operation), owned(error_type));
-    }
-
-    /// [`Self::record_provider_operation`] without copies where the labels are constants.
-    pub(crate) fn provider_operation(
-        &self,
-        operation: impl Into<SharedString>,
-        duration_seconds: f64,
-        status: impl Into<SharedString>,
-    ) {
-        histogram!(
-            "duroxide_provider_operation_duration_seconds",
-            "operation" => operation,
-            "status" => status,
-        )
-        .record(duration_seconds);
-    }
-
-    /// [`Self::record_provider_error`] without copies where the labels are constants.
-    pub(crate) fn provider_error(
-        &self,
-        operation: impl Into<SharedString>,
-        error_type: impl Into<SharedString>,
-    ) {
         self.counters.provider_errors.bump();
-        counter!("duroxide_provider_errors_total", "operation" => operation, "error_type" => error_type)
-            .increment(1);
+        counter!(ERRORS, "operation" => owned(operation), "error_type" => owned(error_type)).increment(1);
+    }
+
+    /// An operation of the store failed; `is_recorded` says that the error is exported elsewhere.
+    pub(crate) fn store_error(&self, error_type: &'static str, operation: Operation, is_recorded: bool) {
+        self.counters.provider_errors.bump();
+        if !is_recorded {
+            counter!(ERRORS, "operation" => operation.name(), "error_type" => error_type).increment(1);
+        }
     }
 
     /// Turns were fetched.
