@@ -37,6 +37,17 @@ impl Batch {
             + self.abandons.len()
     }
 
+    /// The operations that asked for it, one per request.
+    pub(crate) fn operations(&self) -> impl Iterator<Item = &'static str> + '_ {
+        let commits = self.commits.iter().map(|commit| commit.reply.operation);
+        let messages = self.messages.iter().map(|message| message.reply.operation);
+        let work = self.work.iter().map(|work| work.reply.operation);
+        let starts = self.starts.iter().map(|start| start.reply.operation);
+        let renewals = self.renewals.iter().map(|renew| renew.reply.operation);
+        let abandons = self.abandons.iter().map(|abandon| abandon.reply.operation);
+        commits.chain(messages).chain(work).chain(starts).chain(renewals).chain(abandons)
+    }
+
     /// Each request in a batch of its own.
     pub(crate) fn split(self) -> Vec<Self> {
         let mut alone = Vec::with_capacity(self.len());

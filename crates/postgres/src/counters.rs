@@ -1,5 +1,7 @@
 //! What a store has done.
 
+use crate::batch::Batch;
+use metrics::counter;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Debug, Default)]
@@ -25,6 +27,7 @@ pub(crate) struct Counters {
     pub(crate) handed_over: Counter,
     pub(crate) alone: Counter,
     pub(crate) conflicts: Counter,
+    retries: Counter,
     pub(crate) lost: Counter,
     pub(crate) dead_letters: Counter,
     pub(crate) history_rows_read: Counter,
@@ -52,6 +55,8 @@ pub struct PostgresStats {
     pub alone: u64,
     /// Transactions that the server gave up: deadlocks, serialization failures, time-outs.
     pub conflicts: u64,
+    /// Requests that were done again because their transaction was given up.
+    pub retries: u64,
     /// Transactions whose connection was lost.
     pub lost: u64,
     /// Messages and activities that were set aside.
@@ -65,6 +70,17 @@ pub struct PostgresStats {
 }
 
 impl Counters {
+    /// The requests of a batch are done again.
+    pub(crate) fn retried(&self, batch: &Batch) {
+        self.retries.add(batch.len());
+        for operation in batch.operations() {
+            counter!("outlast_store_retries_total", "operation" => operation).increment(1);
+            if operation == "ack_orchestration_item" {
+                counter!("provider.ack_orchestration_retries").increment(1);
+            }
+        }
+    }
+
     pub(crate) fn read(&self) -> PostgresStats {
         PostgresStats {
             transactions: self.transactions.read(),
@@ -75,6 +91,7 @@ impl Counters {
             handed_over: self.handed_over.read(),
             alone: self.alone.read(),
             conflicts: self.conflicts.read(),
+            retries: self.retries.read(),
             lost: self.lost.read(),
             dead_letters: self.dead_letters.read(),
             history_rows_read: self.history_rows_read.read(),

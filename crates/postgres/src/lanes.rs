@@ -131,6 +131,7 @@ async fn fail(shared: &Arc<Shared>, job: Job, failed: Failed) {
         Failed::Undone(cause) if !is_lost && (batch.len() > 1 || (batch.len() == 1 && had_fetches)) => {
             drop(cause);
             counters.alone.add(batch.len());
+            counters.retried(&batch);
             for alone in batch.split() {
                 alone_until_done(shared, alone).await;
             }
@@ -173,6 +174,7 @@ async fn alone_after(shared: &Arc<Shared>, mut batch: Batch, mut cause: Postgres
             break;
         }
         tokio::time::sleep(Duration::from_millis(u64::from(tries) * 5)).await;
+        shared.db.counters.retried(&batch);
         let job = without_fetches(batch);
         match transact(shared, &job).await {
             Ok(done) => {
