@@ -11,6 +11,7 @@ use crate::instrumented::InstrumentedProvider;
 use crate::observability::MetricsProvider;
 use crate::options::RuntimeOptions;
 use crate::registry::{ActivityRegistry, OrchestrationRegistry};
+use crate::uncounted::{StoreId, Uncounted};
 use outlast_model::limits::Limits;
 use outlast_provider::{DispatcherCapabilityFilter, Provider, saturating_ms};
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ pub(crate) struct Core {
     pub(crate) leases: Arc<Leases>,
     pub(crate) warm: Warm,
     pub(crate) crowded: Crowded,
+    /// Turns that the store may show and that are not counted yet.
+    pub(crate) uncounted: Arc<Uncounted>,
     /// Permits for commits that are on their way.
     pub(crate) commits: Arc<Semaphore>,
     pub(crate) running: Running,
@@ -73,6 +76,7 @@ impl Core {
             Some(range) => DispatcherCapabilityFilter { supported_duroxide_versions: vec![range.clone()] },
             None => DispatcherCapabilityFilter::default_for_current_build(),
         };
+        let uncounted = Uncounted::of_runtime_on(StoreId::of(&store));
         Self {
             store: Arc::new(InstrumentedProvider::new(store, Some(Arc::clone(&metrics)))),
             activities: activities
@@ -84,6 +88,7 @@ impl Core {
             runtime_id: format!("{:032x}", options.entropy.next_u128()),
             leases: Arc::new(Leases::default()),
             crowded: Crowded::default(),
+            uncounted,
             commits: Arc::new(Semaphore::new(MOST_COMMITS)),
             warm: Warm::new(options.warm_executions, options.warm_bytes),
             running: Running::default(),

@@ -23,6 +23,7 @@ mod runtime;
 mod status;
 #[cfg(feature = "test-hooks")]
 pub mod test_hooks;
+mod uncounted;
 
 pub use activity_context::ActivityContext;
 pub use builder::{RuntimeBuilder, StartError};

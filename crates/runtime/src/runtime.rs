@@ -171,8 +171,8 @@ impl Runtime {
         drop(self.lock().take());
     }
 
-    /// The counters. `None` never happens. A turn counts when the runtime has the store's answer, which a client that waits
-    /// may be a moment ahead of.
+    /// The counters. `None` never happens. A turn is counted when the runtime has the store's answer. Waits of clients in this
+    /// process that share the store object with the runtime return after that, so what a wait has seen is counted.
     pub fn metrics_snapshot(&self) -> Option<MetricsSnapshot> {
         Some(self.observability.metrics_snapshot())
     }

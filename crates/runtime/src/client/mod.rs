@@ -13,6 +13,7 @@ pub use error::ClientError;
 pub use start_builder::{AlreadyExists, Conflict, StartBuilder, StartReceipt};
 
 use crate::instrumented::InstrumentedProvider;
+use crate::uncounted::StoreId;
 use outlast_model::codec::Codec;
 use outlast_model::limits::Limits;
 use outlast_provider::Provider;
@@ -29,6 +30,8 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Client {
     store: Arc<dyn Provider>,
+    /// Which object the store is, to find the runtimes that share it.
+    store_id: StoreId,
     limits: Arc<Limits>,
     codec: Codec,
 }
@@ -36,8 +39,9 @@ pub struct Client {
 impl Client {
     /// A client of this store.
     pub fn new(store: Arc<dyn Provider>) -> Self {
+        let store_id = StoreId::of(&store);
         let store = InstrumentedProvider::around(store);
-        Self { store, limits: Arc::default(), codec: Codec::default() }
+        Self { store, store_id, limits: Arc::default(), codec: Codec::default() }
     }
 
     /// The same client with other limits for what it sends: [`Limits::payload_bytes`] and [`Limits::name_bytes`]. The

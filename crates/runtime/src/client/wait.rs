@@ -2,6 +2,7 @@
 
 use super::{Client, ClientError};
 use crate::OrchestrationStatus;
+use crate::uncounted::counted;
 use outlast_provider::{InstanceOutcome, Interest};
 use serde::de::DeserializeOwned;
 use std::pin::pin;
@@ -120,6 +121,14 @@ impl Client {
             // The watch comes first, so that no commit falls between the look and the wait.
             let watch = if is_over { None } else { self.store.watch_instance(instance, interest) };
             if let Some(seen) = look(told.take()).await? {
+                if !is_over {
+                    tokio::select! {
+                        biased;
+                        () = counted(self.store_id, instance) => {}
+                        () = deadline.as_mut() => {}
+                        () = tokio::time::sleep(LONGEST_COUNT) => {}
+                    }
+                }
                 return Ok(seen);
             }
             if is_over {
@@ -145,6 +154,10 @@ pub(super) enum Rhythm {
     /// As the caller says.
     Every(Duration),
 }
+
+/// How long to wait at most for a runtime of this process to count what was seen. It only takes the answer to a commit that the
+/// store has made; where that answer is lost, nobody waits for it for long.
+const LONGEST_COUNT: Duration = Duration::from_secs(1);
 
 /// How often to look all the same, since another process may have committed.
 const WATCHED_PAUSE: Duration = Duration::from_millis(250);

@@ -10,6 +10,7 @@ use super::lease::Lease;
 use super::warm::{Announced, Position};
 use crate::core::Core;
 use crate::observe;
+use crate::uncounted::Counting;
 use outlast_engine::{Execution, Report, TurnInput, TurnOutput};
 use outlast_model::WorkItem;
 use outlast_provider::TurnAhead;
@@ -26,6 +27,8 @@ pub(super) struct Ahead<'a> {
     report: Report,
     worker_id: String,
     turn: TurnAhead,
+    /// Dropped when the turn is counted, or known not to be committed.
+    _counting: Counting,
 }
 
 /// Runs the turn that follows from an activity's outcome, if it can be run ahead.
@@ -80,6 +83,7 @@ pub(super) async fn run<'a>(
         summary: Summary::of(&commit),
         report,
         worker_id,
+        _counting: core.uncounted.enter(instance),
         turn: TurnAhead { after_event_id, ran_at_ms: now_ms, commit: for_store(instance, commit) },
         execution,
     })

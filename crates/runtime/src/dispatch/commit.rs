@@ -2,7 +2,7 @@
 //!
 //! | the store answers | then |
 //! |---|---|
-//! | ok | the execution is warm, whoever waits is woken, the report is published |
+//! | ok | the execution is warm, whoever waits is woken, the report is published; clients in this process that wait return after that |
 //! | a passing error | again, for the length of a lease |
 //! | a lasting error | the turn never happened: it is given back, and redelivery decides |
 //!
@@ -51,6 +51,7 @@ impl Committing<'_> {
         };
         let announced = position.map(|position| core.warm.announce(instance, position, self.created_at_ms));
         let summary = Summary::of(&commit);
+        let counting = core.uncounted.enter(instance);
         let written = self.write(commit).await;
         let Committing { lease, .. } = self;
         match written {
@@ -63,8 +64,10 @@ impl Committing<'_> {
                     core.metrics.record_warm_evictions(evicted as u64);
                 }
                 observe::turn(core, instance, self.worker_id, &report);
+                drop(counting);
             }
             Err(error) => {
+                drop(counting);
                 // The copy in memory has decided things that were not written: it goes with the announcement.
                 drop(announced);
                 drop(keep);

@@ -116,9 +116,11 @@ impl Call {
         if self.attempt_count > core.options.max_attempts {
             let details = self.poisoned();
             tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, activity_name = %self.name, attempts = self.attempt_count, "activity is poisoned");
+            let counting = core.uncounted.enter(&self.instance);
             if self.acknowledge(lease, Err(details)).await {
                 core.metrics.record_activity_poison();
             }
+            drop(counting);
             return;
         }
         let Some((_, handler)) = core.activities.resolve_handler(&self.name) else {

@@ -21,6 +21,11 @@ pub(crate) trait Hook: Send + Sync + 'static {
 
     /// After the store has answered.
     async fn after(&self, _call: &'static str) {}
+
+    /// Whether the store tells of its commits.
+    fn watches(&self) -> bool {
+        true
+    }
 }
 
 pub(crate) struct Hooked<H> {
@@ -240,6 +245,6 @@ impl<H: Hook> Provider for Hooked<H> {
     }
 
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
-        self.inner.watch_instance(instance, interest)
+        self.inner.watch_instance(instance, interest).filter(|_| self.hook.watches())
     }
 }

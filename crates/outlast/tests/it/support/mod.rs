@@ -9,6 +9,7 @@ mod store;
 mod tap;
 mod world;
 
+pub(crate) use hooked::{Hook, Hooked};
 pub(crate) use ledger::Ledger;
 pub(crate) use scenario::{on_every_store, survives_crashes, works};
 pub(crate) use store::{ALL, Kind, Place};

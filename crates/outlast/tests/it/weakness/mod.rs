@@ -7,4 +7,5 @@ mod c16_identity;
 mod c17_panics;
 mod o01_cancellation;
 mod o04_metrics;
+mod o04_waits;
 mod performance;

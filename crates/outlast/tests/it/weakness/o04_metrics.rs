@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Counters and gauges by name and labels. Emptied by reading.
-fn read(snapshotter: &Snapshotter) -> BTreeMap<String, u64> {
+pub(super) fn read(snapshotter: &Snapshotter) -> BTreeMap<String, u64> {
     let rows = snapshotter.snapshot().into_vec().into_iter().filter_map(|(key, _, _, value)| {
         let labels: Vec<_> =
             key.key().labels().map(|label| format!("{}={}", label.key(), label.value())).collect();
