@@ -3,7 +3,7 @@
 use crate::ProviderFactory;
 use crate::support::*;
 use outlast_provider::model::{Event, EventKind, SystemStats};
-use outlast_provider::{ExecutionInfo, ExecutionMetadata, InstanceInfo, Provider};
+use outlast_provider::{ExecutionInfo, ExecutionMetadata, InstanceInfo, Provider, QueueBacklog};
 
 async fn info(provider: &dyn Provider, instance: &str) -> InstanceInfo {
     admin(provider).get_instance_info(instance).await.expect("the instance is known")
@@ -165,6 +165,8 @@ pub async fn test_get_system_metrics<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let totals = async || {
         let metrics = admin(provider).get_system_metrics().await.unwrap();
+        let gauges = admin(provider).get_gauges().await.unwrap();
+        assert_eq!(gauges.running_instances, metrics.running_instances, "the gauge is the total");
         let by_status = [metrics.running_instances, metrics.completed_instances, metrics.failed_instances];
         (metrics.total_instances, by_status, metrics.total_executions, metrics.total_events)
     };
@@ -183,27 +185,41 @@ pub async fn test_get_system_metrics<F: ProviderFactory>(factory: &F) {
 /// Depths count what waits, delayed messages included, and leave out what is under a live lease.
 pub async fn test_get_queue_depths<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
-    let depths = async || {
+    let depths = async |delayed: u64| {
         let depths = admin(provider).get_queue_depths().await.unwrap();
+        let gauges = admin(provider).get_gauges().await.unwrap();
+        let (messages, work) = (depths.orchestrator_queue as u64, depths.worker_queue as u64);
+        assert_eq!(
+            (gauges.orchestrator_queue, gauges.worker_queue),
+            (messages, work),
+            "gauges are the depths"
+        );
+        // A store need not count them apart.
+        if let Some(backlog) = gauges.orchestrator_backlog {
+            assert_eq!(backlog, QueueBacklog::of(messages, delayed), "due and delayed messages");
+        }
+        if let Some(backlog) = gauges.worker_backlog {
+            assert_eq!(backlog, QueueBacklog { due: work, delayed: 0 }, "due and delayed activities");
+        }
         (depths.orchestrator_queue, depths.worker_queue, depths.timer_queue)
     };
-    assert_eq!(depths().await, (0, 0, 0));
+    assert_eq!(depths(0).await, (0, 0, 0));
     enqueue(provider, start_item("a")).await;
     poke(provider, "a").await;
     enqueue(provider, start_item("b")).await;
-    assert_eq!(depths().await, (3, 0, 0));
+    assert_eq!(depths(0).await, (3, 0, 0));
     provider.enqueue_for_orchestrator(start_item("delayed"), Some(LONG)).await.unwrap();
     for id in [2, 3] {
         enqueue_work(provider, activity("a", id)).await;
     }
-    assert_eq!(depths().await, (4, 2, 0), "a delayed message waits too");
+    assert_eq!(depths(1).await, (4, 2, 0), "a delayed message waits too");
 
     let (item, _, _) = must_fetch(provider, factory.lock_timeout()).await;
     assert_eq!(item.messages.len(), 2, "both messages of the oldest instance are leased");
     must_fetch_work(provider, factory.lock_timeout()).await;
-    assert_eq!(depths().await, (2, 1, 0), "leased messages do not wait");
+    assert_eq!(depths(1).await, (2, 1, 0), "leased messages do not wait");
     outlive(factory.lock_timeout()).await;
-    assert_eq!(depths().await, (4, 2, 0), "what an expired lease held waits again");
+    assert_eq!(depths(1).await, (4, 2, 0), "what an expired lease held waits again");
 }
 
 /// An instance that does not exist has no figures, a queued start included.

@@ -1,14 +1,15 @@
 //! Management: lists, figures, deletion, pruning.
 
 use crate::MemoryProvider;
+use crate::queue::{Message, Work};
 use crate::rules::{Defect, Rules};
 use crate::state::{State, refuse};
 use async_trait::async_trait;
 use outlast_provider::model::Event;
 use outlast_provider::{
     DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    SystemMetrics,
+    InstanceQuery, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog,
+    QueueDepths, StoreGauges, SystemMetrics,
 };
 use std::collections::BTreeSet;
 
@@ -92,13 +93,27 @@ impl ProviderAdmin for MemoryProvider {
 
     async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
         self.change(|state, now, _| {
-            let covered = |instance: &str, token: &Option<String>| {
-                token.is_some() && state.live_lease(instance, now).map(|lease| &lease.token) == token.as_ref()
-            };
             Ok(QueueDepths {
-                orchestrator_queue: state.messages.iter().filter(|m| !covered(&m.instance, &m.token)).count(),
-                worker_queue: state.work.rows.values().filter(|work| !work.is_leased(now)).count(),
+                orchestrator_queue: state.waiting_messages(now).count(),
+                worker_queue: state.waiting_work(now).count(),
                 timer_queue: 0,
+            })
+        })
+    }
+
+    async fn get_gauges(&self) -> Result<StoreGauges, ProviderError> {
+        let running_instances = self.get_system_metrics().await?.running_instances;
+        self.change(|state, now, _| {
+            let messages = state.waiting_messages(now).count() as u64;
+            let later = state.waiting_messages(now).filter(|message| message.visible_at > now).count() as u64;
+            let work = state.waiting_work(now).count() as u64;
+            let later_work = state.waiting_work(now).filter(|work| work.visible_at > now).count() as u64;
+            Ok(StoreGauges {
+                running_instances,
+                orchestrator_queue: messages,
+                worker_queue: work,
+                orchestrator_backlog: Some(QueueBacklog::of(messages, later)),
+                worker_backlog: Some(QueueBacklog::of(work, later_work)),
             })
         })
     }
@@ -220,6 +235,19 @@ impl ProviderAdmin for MemoryProvider {
 }
 
 impl State {
+    /// Messages for orchestrations that no live lease covers.
+    fn waiting_messages(&self, now: u64) -> impl Iterator<Item = &Message> {
+        self.messages.iter().filter(move |message| {
+            let lease = self.live_lease(&message.instance, now).map(|lease| &lease.token);
+            message.token.is_none() || lease != message.token.as_ref()
+        })
+    }
+
+    /// Activities that no live lease covers.
+    fn waiting_work(&self, now: u64) -> impl Iterator<Item = &Work> {
+        self.work.rows.values().filter(move |work| !work.is_leased(now))
+    }
+
     fn newest_first(&self, wanted: impl Fn(&str) -> bool) -> Vec<String> {
         let mut ids: Vec<_> = self.instances.iter().filter(|(id, _)| wanted(id)).collect();
         // By the order of creation, whatever the clock did meanwhile.

@@ -131,9 +131,10 @@ pub mod providers {
         FetchedWork, HistoryBound, InstanceFilter, InstanceInfo, InstanceOutcome, InstancePage,
         InstanceQuery, InstanceTree, InstanceWatch, Interest, KvEntry, LoadedTurn, MAX_WORKER_TAGS,
         ManagementProvider, OrchestrationItem, OsEntropy, OversizedTurn, Provider, ProviderAdmin,
-        ProviderError, PruneOptions, PruneResult, QueueDepths, ScheduledActivityIdentifier, SemverRange,
-        SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, SystemClock, SystemMetrics, TagFilter,
-        TurnAhead, TurnCommit, TurnRequest, WorkItem, WorkRequest, current_build_version, saturating_ms,
+        ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, ScheduledActivityIdentifier,
+        SemverRange, SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, StoreGauges, SystemClock,
+        SystemMetrics, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkItem, WorkRequest,
+        current_build_version, saturating_ms,
     };
     pub use outlast_provider::{error, management};
 

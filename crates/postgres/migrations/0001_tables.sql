@@ -17,7 +17,8 @@ CREATE TABLE {schema}.instances (
 CREATE UNIQUE INDEX instances_by_creation ON {schema}.instances (created_as);
 CREATE INDEX instances_by_parent ON {schema}.instances (parent_instance_id) WHERE parent_instance_id IS NOT NULL;
 
--- One row per execution; exists independently of the instance row. No column that a turn changes is indexed.
+-- One row per execution; exists independently of the instance row. Of the columns that turns change only the status is in an
+-- index: turns in between leave all indexes alone, the last one moves its row out of that index.
 CREATE TABLE {schema}.executions (
     instance_id       text COLLATE "C" NOT NULL,
     execution_id      bigint NOT NULL,
@@ -33,6 +34,8 @@ CREATE TABLE {schema}.executions (
     terminal_event_id bigint,
     PRIMARY KEY (instance_id, execution_id)
 ) WITH (fillfactor = 70);
+-- Executions that run or failed, which are few next to those that completed: gauges and lists look for them.
+CREATE INDEX executions_attention ON {schema}.executions (status, started_at) WHERE status IN ('Running', 'Failed');
 
 -- Append-only.
 CREATE TABLE {schema}.history (

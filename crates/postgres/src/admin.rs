@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
     DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceTree, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+    InstanceQuery, InstanceTree, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, StoreGauges,
+    SystemMetrics,
 };
 use outlast_provider_kit::DEFAULT_BULK_LIMIT;
 
@@ -119,6 +120,10 @@ impl ProviderAdmin for PostgresProvider {
 
     async fn get_queue_depths(&self) -> Answer<QueueDepths> {
         during("get_queue_depths", list::depths(&self.shared.db).await)
+    }
+
+    async fn get_gauges(&self) -> Answer<StoreGauges> {
+        during("get_gauges", list::gauges(&self.shared.db).await)
     }
 
     async fn list_children(&self, instance_id: &str) -> Answer<Vec<String>> {

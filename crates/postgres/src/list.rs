@@ -4,36 +4,71 @@ use crate::PostgresError;
 use crate::db::{Db, Param, Result, cell, column, text, text_option, unsigned};
 use crate::text::{owned, owned_option};
 use outlast_provider::{
-    DeadLetter, DeadLetterQueue, ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, QueueDepths,
-    SystemMetrics,
+    DeadLetter, DeadLetterQueue, ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, QueueBacklog,
+    QueueDepths, StoreGauges, SystemMetrics,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-/// Rows read at a time where a list may be long.
-const PAGE: i64 = 1_000;
+/// Instances that one statement looks at where a list may be long.
+const WINDOW: i64 = 1_000;
+/// Instances that are looked at for one page. Listing goes on where it ended.
+const BUDGET: i64 = 20_000;
 
-/// Ids of instances, newest first, read page by page.
+/// Ids of instances, newest first, read window by window.
 pub(crate) async fn ids(db: &Db, status: Option<&str>) -> Result<Vec<String>> {
-    let status = status.map(owned);
+    let wanted = status.map(owned);
+    if let Some(status) = status.filter(|status| needs_attention(status))
+        && are_few(db, status).await?
+    {
+        let found = db.all(&db.statements.list_attention_ids, &[(&wanted, Type::TEXT)]).await?;
+        return found.iter().map(|row| text(row, 0)).collect();
+    }
     let mut all = Vec::new();
     let mut before = i64::MAX;
     loop {
-        let wanted: [Param<'_>; 3] = [(&before, Type::INT8), (&status, Type::TEXT), (&PAGE, Type::INT8)];
-        let page = db.all(&db.statements.list_instance_ids, &wanted).await?;
-        for row in &page {
-            before = cell(row, 0)?;
-            all.push(text(row, 1)?);
+        let end = window_end(db, before, WINDOW).await?;
+        let after = end.unwrap_or(0);
+        let window: [Param<'_>; 3] = [(&before, Type::INT8), (&after, Type::INT8), (&wanted, Type::TEXT)];
+        for row in &db.all(&db.statements.list_instance_ids, &window).await? {
+            all.push(text(row, 0)?);
         }
-        if page.len() < usize::try_from(PAGE).unwrap_or(usize::MAX) {
-            return Ok(all);
+        match end {
+            Some(end) => before = end + 1,
+            None => return Ok(all),
         }
     }
 }
 
-/// One page of instances. The position is that of the last row seen, so that pages neither repeat nor skip.
+/// Whether the partial index `executions_attention` holds executions of this status.
+fn needs_attention(status: &str) -> bool {
+    matches!(status, "Running" | "Failed")
+}
+
+/// Whether there are so few executions of this status, which the partial index holds, that all of them can be looked at for one
+/// page. Where there are many, the newest instances are looked at first.
+async fn are_few(db: &Db, status: &str) -> Result<bool> {
+    let (status, most) = (owned(status), BUDGET + 1);
+    let wanted: [Param<'_>; 2] = [(&status, Type::TEXT), (&most, Type::INT8)];
+    match db.one(&db.statements.count_attention, &wanted).await? {
+        Some(row) => Ok(cell::<i64>(&row, 0)? <= BUDGET),
+        None => Ok(true),
+    }
+}
+
+/// The first instance after a window; `None` if the window reaches to the oldest one.
+async fn window_end(db: &Db, before: i64, instances: i64) -> Result<Option<i64>> {
+    let wanted: [Param<'_>; 2] = [(&before, Type::INT8), (&instances, Type::INT8)];
+    match db.one(&db.statements.window_end, &wanted).await? {
+        Some(row) => Ok(Some(cell(&row, 0)?)),
+        None => Ok(None),
+    }
+}
+
+/// One page of instances. A position is that of the last row seen, so that pages neither repeat nor skip. A page that matches few
+/// instances may be short: it ends where the budget does.
 pub(crate) async fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage> {
-    let before = match &query.after {
+    let mut before = match &query.after {
         None => i64::MAX,
         Some(after) => position(after).ok_or_else(|| {
             PostgresError::Refused(format!(
@@ -42,13 +77,61 @@ pub(crate) async fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage>
         })?,
     };
     let size = query.page_size();
+    let attention = match query.status.as_deref().filter(|status| needs_attention(status)) {
+        Some(status) => are_few(db, status).await?,
+        None => false,
+    };
+    // One more than asked for tells whether there is a next page.
+    let mut rows = Vec::new();
+    let mut rest = None;
+    if attention {
+        rows = matching(db, &db.statements.list_attention, query, before, 0, size + 1).await?;
+    } else if !is_filtered(query) {
+        rows = matching(db, &db.statements.list_instances, query, before, 0, size + 1).await?;
+    } else {
+        // Where many match, the first window fills the page.
+        for window in [WINDOW, BUDGET - WINDOW] {
+            let end = window_end(db, before, window).await?;
+            let (after, wanted) = (end.unwrap_or(0), size + 1 - rows.len());
+            rows.extend(matching(db, &db.statements.list_instances, query, before, after, wanted).await?);
+            rest = end.map(|end| end + 1);
+            match rest {
+                Some(rest) if rows.len() <= size => before = rest,
+                _ => break,
+            }
+        }
+    }
+    if rows.len() > size {
+        rows.truncate(size);
+        rest = rows.last().map(|row| cell(row, 0)).transpose()?;
+    }
+    let next = rest.map(|position: i64| position.to_string());
+    Ok(InstancePage { instances: rows.iter().map(info_of).collect::<Result<_>>()?, next })
+}
+
+/// Whether a query may pass instances over.
+fn is_filtered(query: &InstanceQuery) -> bool {
+    let InstanceQuery { status, orchestration_name, id_prefix, parent_instance_id, .. } = query;
+    [status, orchestration_name, id_prefix, parent_instance_id].into_iter().any(Option::is_some)
+        || query.created_from.is_some()
+        || query.created_before.is_some()
+}
+
+/// The newest instances between two positions that match.
+async fn matching(
+    db: &Db,
+    sql: &str,
+    query: &InstanceQuery,
+    before: i64,
+    after: i64,
+    limit: usize,
+) -> Result<Vec<Row>> {
     let [status, name, prefix, parent] =
         [&query.status, &query.orchestration_name, &query.id_prefix, &query.parent_instance_id]
             .map(|text| owned_option(text.as_ref()));
     let [from, to] = [query.created_from, query.created_before].map(|at| at.map(column));
-    // One more than asked for tells whether there is a next page.
-    let limit = column(size as u64 + 1);
-    let wanted: [Param<'_>; 8] = [
+    let limit = column(limit as u64);
+    let wanted: [Param<'_>; 9] = [
         (&before, Type::INT8),
         (&status, Type::TEXT),
         (&name, Type::TEXT),
@@ -57,14 +140,9 @@ pub(crate) async fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage>
         (&from, Type::INT8),
         (&to, Type::INT8),
         (&limit, Type::INT8),
+        (&after, Type::INT8),
     ];
-    let rows = db.all(&db.statements.list_instances, &wanted).await?;
-    let shown = &rows[..rows.len().min(size)];
-    let next = match (rows.len() > size, shown.last()) {
-        (true, Some(last)) => Some(cell::<i64>(last, 0)?.to_string()),
-        _ => None,
-    };
-    Ok(InstancePage { instances: shown.iter().map(info_of).collect::<Result<_>>()?, next })
+    db.all(sql, &wanted).await
 }
 
 /// A page position, in exactly the form in which we give one out.
@@ -138,6 +216,18 @@ pub(crate) async fn depths(db: &Db) -> Result<QueueDepths> {
     let count =
         |index| Ok::<usize, PostgresError>(usize::try_from(unsigned(&row, index)?).unwrap_or(usize::MAX));
     Ok(QueueDepths { orchestrator_queue: count(0)?, worker_queue: count(1)?, timer_queue: 0 })
+}
+
+pub(crate) async fn gauges(db: &Db) -> Result<StoreGauges> {
+    let Some(row) = db.one(&db.statements.gauges, &[]).await? else { return Ok(StoreGauges::default()) };
+    let (messages, work) = (unsigned(&row, 1)?, unsigned(&row, 3)?);
+    Ok(StoreGauges {
+        running_instances: unsigned(&row, 0)?,
+        orchestrator_queue: messages,
+        worker_queue: work,
+        orchestrator_backlog: Some(QueueBacklog::of(messages, unsigned(&row, 2)?)),
+        worker_backlog: Some(QueueBacklog::of(work, unsigned(&row, 4)?)),
+    })
 }
 
 pub(crate) async fn children(db: &Db, instance: &str) -> Result<Vec<String>> {

@@ -2,7 +2,8 @@
 
 use crate::{
     DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceTree, ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+    InstanceQuery, InstanceTree, ProviderError, PruneOptions, PruneResult, QueueDepths, StoreGauges,
+    SystemMetrics,
 };
 use outlast_model::Event;
 use std::any::Any;
@@ -46,7 +47,7 @@ pub trait ProviderAdmin: Any + Send + Sync {
         execution_id: u64,
     ) -> Result<ExecutionInfo, ProviderError>;
 
-    /// Totals. Polled for gauges, so it must be cheap.
+    /// Exact totals. They may cost a pass over whole tables: a runtime polls [`ProviderAdmin::get_gauges`] instead.
     async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError>;
 
     /// Waiting messages.
@@ -123,6 +124,9 @@ pub trait ProviderAdmin: Any + Send + Sync {
 
     /// One page of instances, newest first.
     ///
+    /// A store may bound how many instances it looks at for one page. The page then has fewer instances than asked for, or
+    /// none, and still an [`InstancePage::next`]: only a page without that is the last one.
+    ///
     /// The default walks [`ProviderAdmin::list_instances`]; a store with an index overrides it.
     async fn query_instances(&self, query: &InstanceQuery) -> Result<InstancePage, ProviderError> {
         let ids = self.list_instances().await?;
@@ -156,6 +160,23 @@ pub trait ProviderAdmin: Any + Send + Sync {
             }
         }
         Ok(page)
+    }
+
+    /// The figures that a runtime shows as gauges. Every runtime asks for them at start and every
+    /// `ObservabilityConfig::gauge_poll_interval`, so a store overrides this with a query whose cost does not grow with the
+    /// number of finished instances.
+    ///
+    /// The default asks for the totals, and does not know how many messages are delayed.
+    async fn get_gauges(&self) -> Result<StoreGauges, ProviderError> {
+        let metrics = self.get_system_metrics().await?;
+        let depths = self.get_queue_depths().await?;
+        Ok(StoreGauges {
+            running_instances: metrics.running_instances,
+            orchestrator_queue: depths.orchestrator_queue as u64,
+            worker_queue: depths.worker_queue as u64,
+            orchestrator_backlog: None,
+            worker_backlog: None,
+        })
     }
 
     /// The newest messages that were set aside, at most `limit`. The default is for stores that set none aside.

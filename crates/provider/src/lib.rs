@@ -14,6 +14,7 @@ mod dead_letter;
 mod entropy;
 pub mod error;
 mod filter;
+mod gauges;
 mod item;
 mod listing;
 pub mod management;
@@ -34,6 +35,7 @@ pub use dead_letter::{DeadLetter, DeadLetterQueue};
 pub use entropy::{Entropy, OsEntropy};
 pub use error::ProviderError;
 pub use filter::{DispatcherCapabilityFilter, SemverRange};
+pub use gauges::{QueueBacklog, StoreGauges};
 pub use item::{
     ExecutionMetadata, KvEntry, OrchestrationItem, ScheduledActivityIdentifier, SessionFetchConfig,
 };

@@ -46,7 +46,8 @@ impl InstanceQuery {
 /// One page.
 #[derive(Debug, Clone, Default)]
 pub struct InstancePage {
-    /// The instances, newest first.
+    /// The instances, newest first. There may be fewer than asked for, or none, before the last page: a store looks at a bounded
+    /// number of instances for each page.
     pub instances: Vec<InstanceInfo>,
     /// Pass it as [`InstanceQuery::after`] to go on; `None` at the end.
     pub next: Option<String>,

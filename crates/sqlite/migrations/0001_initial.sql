@@ -29,6 +29,8 @@ CREATE TABLE executions (
     terminal_event_id      INTEGER,
     PRIMARY KEY (instance_id, execution_id)
 ) WITHOUT ROWID;
+-- Executions that run or failed, which are few next to those that completed: gauges and lists look for them.
+CREATE INDEX executions_attention ON executions (status, started_at) WHERE status IN ('Running', 'Failed');
 
 -- Append-only. Rows lie in the order of their commits, so that the events of many instances that one transaction
 -- writes share pages; clustering them by instance would touch a page per instance.

@@ -8,7 +8,7 @@ use outlast_model::Event;
 use outlast_provider::{
     DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
     InstanceQuery, InstanceTree, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    SystemMetrics,
+    StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, Watches};
 use std::sync::Arc;
@@ -92,6 +92,11 @@ impl ProviderAdmin for SqliteProvider {
     async fn get_queue_depths(&self) -> Answer<QueueDepths> {
         let now = self.options.clock.now_ms();
         self.read_with("get_queue_depths", move |db| list::depths(db, now)).await
+    }
+
+    async fn get_gauges(&self) -> Answer<StoreGauges> {
+        let now = self.options.clock.now_ms();
+        self.read_with("get_gauges", move |db| list::gauges(db, now)).await
     }
 
     async fn list_children(&self, instance_id: &str) -> Answer<Vec<String>> {

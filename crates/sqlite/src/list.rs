@@ -4,35 +4,56 @@ use crate::SqliteError;
 use crate::db::{Db, Result, attempts, column, unsigned};
 use crate::sql;
 use outlast_provider::{
-    DeadLetter, DeadLetterQueue, ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, QueueDepths,
-    SystemMetrics,
+    DeadLetter, DeadLetterQueue, ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, QueueBacklog,
+    QueueDepths, StoreGauges, SystemMetrics,
 };
 use rusqlite::Row;
 
-/// Rows read at a time where a list may be long.
-const PAGE: usize = 1_000;
+/// Instances that one statement looks at where a list may be long.
+const WINDOW: u64 = 1_000;
+/// Instances that are looked at for one page. Listing goes on where it ended.
+const BUDGET: u64 = 20_000;
 
-/// Ids of instances, newest first, read page by page.
+/// Ids of instances, newest first, read window by window.
 pub(crate) fn ids(db: &Db, status: Option<&str>) -> Result<Vec<String>> {
+    if let Some(status) = status.filter(|status| needs_attention(status))
+        && are_few(db, status)?
+    {
+        return db.all(sql::LIST_ATTENTION_IDS, [status], |row| row.get(0));
+    }
     let mut all = Vec::new();
     let mut before = i64::MAX;
     loop {
-        let page: Vec<(i64, String)> =
-            db.all(sql::LIST_INSTANCE_IDS, (before, status, column(PAGE as u64)), |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })?;
-        let full = page.len() == PAGE;
-        before = page.last().map_or(before, |(position, _)| *position);
-        all.extend(page.into_iter().map(|(_, id)| id));
-        if !full {
-            return Ok(all);
+        let end = window_end(db, before, WINDOW)?;
+        all.extend(db.all(sql::LIST_INSTANCE_IDS, (before, end.unwrap_or(0), status), |row| row.get(0))?);
+        match end {
+            Some(end) => before = end + 1,
+            None => return Ok(all),
         }
     }
 }
 
-/// One page of instances. The position is that of the last row seen, so that pages neither repeat nor skip.
+/// Whether the partial index `executions_attention` holds executions of this status.
+fn needs_attention(status: &str) -> bool {
+    matches!(status, "Running" | "Failed")
+}
+
+/// Whether there are so few executions of this status, which the partial index holds, that all of them can be looked at for one
+/// page. Where there are many, the newest instances are looked at first.
+fn are_few(db: &Db, status: &str) -> Result<bool> {
+    let found = db.one(sql::COUNT_ATTENTION, (status, column(BUDGET + 1)), |row| unsigned(row, 0))?;
+    Ok(found.unwrap_or(0) <= BUDGET)
+}
+
+/// The first instance after a window; `None` if the window reaches to the oldest one.
+fn window_end(db: &Db, before: i64, instances: u64) -> Result<Option<i64>> {
+    db.one(sql::WINDOW_END, (before, column(instances)), |row| row.get(0))
+}
+
+/// One page of instances. A position is that of the last row seen, so that pages neither repeat nor skip. A page that matches few
+/// instances may be short: it ends where the budget does.
 pub(crate) fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage> {
-    let before = match &query.after {
+    let mut before = match &query.after {
         None => i64::MAX,
         Some(after) => position(after).ok_or_else(|| {
             SqliteError::Refused(format!(
@@ -41,6 +62,55 @@ pub(crate) fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage> {
         })?,
     };
     let size = query.page_size();
+    let attention = match query.status.as_deref().filter(|status| needs_attention(status)) {
+        Some(status) => are_few(db, status)?,
+        None => false,
+    };
+    // One more than asked for tells whether there is a next page.
+    let mut rows = Vec::new();
+    let mut rest = None;
+    if attention {
+        rows = matching(db, sql::LIST_ATTENTION, query, before, 0, size + 1)?;
+    } else if !is_filtered(query) {
+        rows = matching(db, sql::LIST_INSTANCES, query, before, 0, size + 1)?;
+    } else {
+        // Where many match, the first window fills the page.
+        for window in [WINDOW, BUDGET - WINDOW] {
+            let end = window_end(db, before, window)?;
+            let wanted = size + 1 - rows.len();
+            rows.extend(matching(db, sql::LIST_INSTANCES, query, before, end.unwrap_or(0), wanted)?);
+            rest = end.map(|end| end + 1);
+            match rest {
+                Some(rest) if rows.len() <= size => before = rest,
+                _ => break,
+            }
+        }
+    }
+    if rows.len() > size {
+        rows.truncate(size);
+        rest = rows.last().map(|(position, _)| *position);
+    }
+    let next = rest.map(|position| position.to_string());
+    Ok(InstancePage { instances: rows.into_iter().map(|(_, info)| info).collect(), next })
+}
+
+/// Whether a query may pass instances over.
+fn is_filtered(query: &InstanceQuery) -> bool {
+    let InstanceQuery { status, orchestration_name, id_prefix, parent_instance_id, .. } = query;
+    [status, orchestration_name, id_prefix, parent_instance_id].into_iter().any(Option::is_some)
+        || query.created_from.is_some()
+        || query.created_before.is_some()
+}
+
+/// The newest instances between two positions that match, with their positions.
+fn matching(
+    db: &Db,
+    sql: &str,
+    query: &InstanceQuery,
+    before: i64,
+    after: i64,
+    limit: usize,
+) -> Result<Vec<(i64, InstanceInfo)>> {
     let wanted = (
         before,
         &query.status,
@@ -49,15 +119,10 @@ pub(crate) fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage> {
         &query.parent_instance_id,
         query.created_from.map(column),
         query.created_before.map(column),
-        // One more than asked for tells whether there is a next page.
-        column(size as u64 + 1),
+        column(limit as u64),
+        after,
     );
-    let mut rows: Vec<(i64, InstanceInfo)> =
-        db.all(sql::LIST_INSTANCES, wanted, |row| Ok((row.get(0)?, info_of(row)?)))?;
-    let more = rows.len() > size;
-    rows.truncate(size);
-    let next = rows.last().filter(|_| more).map(|(position, _)| position.to_string());
-    Ok(InstancePage { instances: rows.into_iter().map(|(_, info)| info).collect(), next })
+    db.all(sql, wanted, |row| Ok((row.get(0)?, info_of(row)?)))
 }
 
 /// A page position, in exactly the form in which we give one out.
@@ -128,6 +193,24 @@ pub(crate) fn depths(db: &Db, now: u64) -> Result<QueueDepths> {
     Ok(QueueDepths { orchestrator_queue: messages as usize, worker_queue: work as usize, timer_queue: 0 })
 }
 
+pub(crate) fn gauges(db: &Db, now: u64) -> Result<StoreGauges> {
+    let running_instances = db.one(sql::COUNT_RUNNING, [], |row| unsigned(row, 0))?.unwrap_or(0);
+    let counts = db.one(sql::QUEUE_BACKLOGS, [column(now)], |row| {
+        let depth = |all: u64, leased: u64| all.saturating_sub(leased);
+        let messages = (depth(unsigned(row, 0)?, unsigned(row, 1)?), unsigned(row, 2)?);
+        let work = (depth(unsigned(row, 3)?, unsigned(row, 4)?), unsigned(row, 5)?);
+        Ok((messages, work))
+    })?;
+    let ((messages, later), (work, later_work)) = counts.unwrap_or_default();
+    Ok(StoreGauges {
+        running_instances,
+        orchestrator_queue: messages,
+        worker_queue: work,
+        orchestrator_backlog: Some(QueueBacklog::of(messages, later)),
+        worker_backlog: Some(QueueBacklog::of(work, later_work)),
+    })
+}
+
 pub(crate) fn children(db: &Db, instance: &str) -> Result<Vec<String>> {
     db.all(sql::LIST_CHILDREN, [instance], |row| row.get(0))
 }
@@ -158,3 +241,6 @@ pub(crate) fn dead_letters(db: &Db, limit: usize) -> Result<Vec<DeadLetter>> {
         })
     })
 }
+
+#[cfg(test)]
+mod tests;

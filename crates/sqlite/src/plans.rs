@@ -15,8 +15,11 @@ const ALLOWED: &[(&str, &str)] = &[
     ("expired_turns", "instance_locks holds one row per running turn, and the horizon spares the look"),
     ("first_schema_name", "once per opening, over the schema"),
     ("instance_tree", "management: sorts the members of one tree"),
+    ("list_attention", "management: sorts what runs or failed, where that is little"),
+    ("list_attention_ids", "management: sorts what runs or failed, where that is little"),
     ("list_dead_letters", "management: a page from the end of the table"),
     ("next_lease_end", "instance_locks holds one row per running turn"),
+    ("queue_backlogs", "gauges: counts what waits"),
     ("queue_depths", "management: counts what waits"),
     ("read_ledger", "once per opening, over the migrations"),
     ("row_counts", "management: totals"),
@@ -120,5 +123,50 @@ fn what_waits_for_later_costs_a_fetch_nothing() {
             full * 10 <= empty * 11,
             "{name}: {empty} steps without waiting timers, {full} with 10,000\n    {plan}"
         );
+    }
+}
+
+/// A store with this many instances that completed and ten that run.
+fn with_completed(instances: u64) -> Db {
+    let db = db();
+    let rows =
+        format!("WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {instances})");
+    let status = "iif(n <= 10, 'Running', 'Completed')";
+    db.conn
+        .execute_batch(&format!(
+            "INSERT INTO instances (instance_id, orchestration_name, current_execution_id, created_at, updated_at)
+             {rows} SELECT 'i-' || n, 'Orch', 1, n, n FROM n;
+             INSERT INTO executions (instance_id, execution_id, status, started_at, updated_at)
+             {rows} SELECT 'i-' || n, 1, {status}, n, n FROM n"
+        ))
+        .unwrap();
+    db
+}
+
+#[test]
+fn what_has_completed_costs_gauges_and_lists_of_what_runs_nothing() {
+    let no_text = None::<&str>;
+    let no_time = None::<i64>;
+    let page = (i64::MAX, "Running", no_text, no_text, no_text, no_time, no_time, 5, 0);
+    let costs = |db: &Db| {
+        [
+            ("count_attention", steps(db, sql::COUNT_ATTENTION, ("Running", 100))),
+            ("count_running", steps(db, sql::COUNT_RUNNING, [])),
+            ("list_attention", steps(db, sql::LIST_ATTENTION, page)),
+            ("list_attention_ids", steps(db, sql::LIST_ATTENTION_IDS, ["Running"])),
+            ("queue_backlogs", steps(db, sql::QUEUE_BACKLOGS, [1])),
+        ]
+    };
+    let (small, large) = (with_completed(20), with_completed(20_000));
+    for ((name, few), (_, many)) in costs(&small).into_iter().zip(costs(&large)) {
+        let sql = sql::ALL.iter().find(|(found, _)| *found == name).unwrap().1;
+        let plan = plan(&large, sql);
+        assert!(
+            many * 10 <= few * 11,
+            "{name}: {few} steps with 10 that completed, {many} with 20,000\n{plan:?}"
+        );
+        let by_index =
+            plan.iter().any(|step| step.contains("COVERING INDEX executions_attention (status=?)"));
+        assert_eq!(by_index, name != "queue_backlogs", "{name}: {plan:?}");
     }
 }

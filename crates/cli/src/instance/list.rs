@@ -10,7 +10,7 @@ use serde::Serialize;
 
 pub(super) async fn run(args: ListArgs) -> Result<(), Failure> {
     let client = store::open(&args.common.store, Intent::Read).await?;
-    let query = InstanceQuery {
+    let mut query = InstanceQuery {
         status: args.status.map(|status| status.stored().to_string()),
         orchestration_name: args.name,
         id_prefix: args.prefix,
@@ -18,8 +18,20 @@ pub(super) async fn run(args: ListArgs) -> Result<(), Failure> {
         after: args.after,
         ..InstanceQuery::default()
     };
-    let page = Page::from(client.list_instances_page(query).await?);
-    print(args.common.output, &page, Page::text)
+    let size = query.page_size();
+    let mut found = InstancePage::default();
+    loop {
+        let page = client.list_instances_page(query.clone()).await?;
+        found.instances.extend(page.instances);
+        found.next = page.next;
+        // A store looks at a bounded number of instances for one page.
+        if found.instances.len() >= size || found.next.is_none() {
+            break;
+        }
+        query.after = found.next.clone();
+        query.limit = u32::try_from(size - found.instances.len()).ok();
+    }
+    print(args.common.output, &Page::from(found), Page::text)
 }
 
 #[derive(Serialize)]

@@ -253,7 +253,7 @@ async fn read(read: &Read, at: Moment, store: &dyn Provider, admin: &dyn Provide
         Read::Info(id) => admin.get_instance_info(id).await.map(shown),
         Read::ExecutionInfo(id, execution) => admin.get_execution_info(id, *execution).await.map(shown),
         Read::Metrics => admin.get_system_metrics().await.map(shown),
-        Read::Depths => admin.get_queue_depths().await.map(shown),
+        Read::Depths => Ok(shown((admin.get_queue_depths().await?, admin.get_gauges().await?))),
         Read::Children(id) => {
             let mut children = admin.list_children(id).await?;
             children.sort();

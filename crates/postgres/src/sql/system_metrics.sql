@@ -1,4 +1,4 @@
--- Polled for gauges: totals of tables that only grow are counted in one pass each.
+-- Exact totals, in one pass over each table. Gauges ask for less.
 SELECT (SELECT count(*) FROM {schema}.executions), (SELECT count(*) FROM {schema}.history),
        count(*), count(*) FILTER (WHERE e.status = 'Running'), count(*) FILTER (WHERE e.status = 'Completed'),
        count(*) FILTER (WHERE e.status = 'Failed')

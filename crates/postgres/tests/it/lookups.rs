@@ -6,8 +6,8 @@ use futures::future::join_all;
 use outlast_model::{Event, EventKind, WorkItem};
 use outlast_postgres::PostgresProvider;
 use outlast_provider::{
-    Completion, ExecutionMetadata, InstanceFilter, Provider, ProviderAdmin, SessionFetchConfig, StartPolicy,
-    StartRequest, TagFilter, TurnAhead, TurnCommit,
+    Completion, ExecutionMetadata, InstanceFilter, InstanceQuery, Provider, ProviderAdmin,
+    SessionFetchConfig, StartPolicy, StartRequest, TagFilter, TurnAhead, TurnCommit,
 };
 
 /// Rows that have nothing to do with what is asked for.
@@ -179,4 +179,84 @@ async fn what_stays_costs_a_deletion_nothing() {
     let deleted = store.delete_instance_bulk(filter).await.unwrap();
     assert_eq!(deleted.instances_deleted, 10);
     nothing_was_read_as_a_whole(store, &schema).await;
+}
+
+/// So many instances, of which every `nth` has the status; the others completed.
+async fn fill_with_instances(schema: &str, instances: i64, nth: i64, status: &str) {
+    let all = format!("generate_series(1, {instances}) AS n");
+    execute(&format!(
+        "INSERT INTO {schema}.instances (instance_id, orchestration_name, current_execution_id, created_at, updated_at)
+         SELECT 'i-' || n, 'Orch', 1, n, n FROM {all};
+         INSERT INTO {schema}.executions (instance_id, execution_id, status, started_at, updated_at)
+         SELECT 'i-' || n, 1, CASE WHEN n % {nth} = 0 THEN '{status}' ELSE 'Completed' END, n, n FROM {all}"
+    ))
+    .await;
+}
+
+fn of_status(status: &str, limit: u32) -> InstanceQuery {
+    InstanceQuery { status: Some(status.to_string()), limit: Some(limit), ..InstanceQuery::default() }
+}
+
+/// The ids of all pages, and how long the pages were.
+async fn pages(store: &PostgresProvider, mut query: InstanceQuery) -> (Vec<String>, Vec<usize>) {
+    let (mut ids, mut sizes) = (Vec::new(), Vec::new());
+    loop {
+        let found = store.query_instances(&query).await.unwrap();
+        sizes.push(found.instances.len());
+        ids.extend(found.instances.into_iter().map(|info| info.instance_id));
+        query.after = found.next;
+        if query.after.is_none() {
+            return (ids, sizes);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_has_completed_costs_gauges_and_lists_of_what_runs_nothing() {
+    for status in ["Running", "Failed"] {
+        let (store, schema) = known_to_be_empty(false).await;
+        fill_with_instances(&schema, 2 * OTHERS, OTHERS / 2, status).await;
+        let all = ["i-6000", "i-4500", "i-3000", "i-1500"];
+        let running = if status == "Running" { 4 } else { 0 };
+        assert_eq!(store.get_gauges().await.unwrap().running_instances, running);
+        assert_eq!(store.list_instances_by_status(status).await.unwrap(), all);
+        let named = InstanceQuery { orchestration_name: Some("Orch".to_string()), ..of_status(status, 3) };
+        assert_eq!(pages(&store, named).await, (all.map(str::to_string).to_vec(), vec![3, 1]));
+        nothing_was_read_as_a_whole(store, &schema).await;
+    }
+}
+
+#[tokio::test]
+async fn a_page_ends_with_its_budget_and_pages_reach_every_instance() {
+    let (store, schema) = known_to_be_empty(false).await;
+    fill_with_instances(&schema, 45_000, 40_000, "ContinuedAsNew").await;
+    // 20,000 are looked at for each page: the one that matches is the 5,001st from the newest.
+    let found = pages(&store, of_status("ContinuedAsNew", 10)).await;
+    assert_eq!(found, (vec!["i-40000".to_string()], vec![1, 0, 0]));
+    assert_eq!(store.list_instances_by_status("ContinuedAsNew").await.unwrap(), ["i-40000"]);
+
+    let (ids, sizes) = pages(&store, of_status("Completed", 1_000)).await;
+    let all = (1..=45_000).rev().filter(|n| *n != 40_000).map(|n| format!("i-{n}"));
+    assert_eq!(ids, all.collect::<Vec<_>>());
+    assert!(sizes[..44].iter().all(|size| *size == 1_000), "where many match every page is full: {sizes:?}");
+    assert_eq!(store.list_instances_by_status("Completed").await.unwrap(), ids);
+}
+
+#[tokio::test]
+async fn a_page_of_few_matches_reads_no_more_than_its_budget() {
+    let (store, schema) = known_to_be_empty(false).await;
+    fill_with_instances(&schema, 60_000, 60_001, "Failed").await;
+    // What autovacuum does: the planner learns that instances lie in the order of their creation.
+    execute(&format!("ANALYZE {schema}.instances; ANALYZE {schema}.executions")).await;
+    let page = store.query_instances(&of_status("ContinuedAsNew", 10)).await.unwrap();
+    assert!(page.instances.is_empty() && page.next.is_some());
+    drop(store);
+    let client = raw().await;
+    until(&client, "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'looks up'").await;
+    let read = "SELECT relname::text, seq_tup_read FROM pg_stat_user_tables WHERE schemaname = $1 AND seq_tup_read > 0
+                UNION ALL SELECT indexrelname::text, idx_tup_read FROM pg_stat_user_indexes
+                          WHERE schemaname = $1 AND idx_tup_read > 41000";
+    let read = client.query(read, &[&schema]).await.unwrap();
+    let read: Vec<(String, i64)> = read.iter().map(|row| (row.get(0), row.get(1))).collect();
+    assert!(read.is_empty(), "read beyond the budget: {read:?}");
 }

@@ -51,15 +51,38 @@ fn an_instance_is_what_its_current_execution_is() {
     let db = with(INSTANCES);
     let running = |instance: &str| answer(&db, sql::IS_RUNNING, [instance], &[0]).len();
     assert_eq!(["ended", "running", "first", "new", "nobody"].map(running), [0, 1, 1, 0, 0]);
-    let listed = |before: i64, status: Option<&str>, limit| {
-        answer(&db, sql::LIST_INSTANCE_IDS, (before, status, limit), &[0, 1])
+    let listed = |before: i64, after: i64, status: Option<&str>| {
+        answer(&db, sql::LIST_INSTANCE_IDS, (before, after, status), &[0])
     };
-    assert_eq!(listed(i64::MAX, None, 9), ["4 new", "3 first", "2 running", "1 ended"]);
-    assert_eq!(listed(3, None, 9), ["2 running", "1 ended"]);
-    assert_eq!(listed(i64::MAX, Some("Running"), 9), ["3 first", "2 running"]);
-    assert_eq!(listed(3, Some("Running"), 9), ["2 running"]);
-    assert_eq!(listed(i64::MAX, Some("Completed"), 9), ["1 ended"]);
-    assert_eq!(listed(i64::MAX, None, 1), ["4 new"]);
+    assert_eq!(listed(i64::MAX, 0, None), ["new", "first", "running", "ended"]);
+    assert_eq!(listed(3, 0, None), ["running", "ended"]);
+    assert_eq!(listed(4, 1, None), ["first", "running"]);
+    assert_eq!(listed(i64::MAX, 0, Some("Running")), ["first", "running"]);
+    assert_eq!(listed(3, 0, Some("Running")), ["running"]);
+    assert_eq!(listed(i64::MAX, 0, Some("Completed")), ["ended"]);
+
+    // By the index, of which the execution that 'ended' has left behind is a part.
+    assert_eq!(answer(&db, sql::COUNT_ATTENTION, ("Running", 9), &[0]), ["3"]);
+    assert_eq!(answer(&db, sql::COUNT_ATTENTION, ("Running", 2), &[0]), ["2"]);
+    assert_eq!(answer(&db, sql::COUNT_RUNNING, [], &[0]), ["2"]);
+    assert_eq!(answer(&db, sql::LIST_ATTENTION_IDS, ["Running"], &[0]), ["first", "running"]);
+    assert_eq!(answer(&db, sql::LIST_ATTENTION_IDS, ["Failed"], &[0]), [""; 0]);
+    let page = |before: i64, after: i64, limit: i64| {
+        let (no_text, no_time) = (None::<&str>, None::<i64>);
+        let wanted = (before, "Running", no_text, no_text, no_text, no_time, no_time, limit, after);
+        answer(&db, sql::LIST_ATTENTION, wanted, &[0, 1, 5])
+    };
+    assert_eq!(page(i64::MAX, 0, 9), ["3 first Running", "2 running Running"]);
+    assert_eq!(page(i64::MAX, 0, 1), ["3 first Running"]);
+    assert_eq!(page(3, 0, 9), ["2 running Running"]);
+    assert_eq!(page(i64::MAX, 2, 9), ["3 first Running"]);
+
+    // Windows of instances, each up to the next older one.
+    let end = |before: i64, instances: i64| answer(&db, sql::WINDOW_END, (before, instances), &[0]);
+    assert_eq!(
+        (end(i64::MAX, 1), end(3, 1), end(i64::MAX, 4)),
+        (vec!["3".to_string()], vec!["1".to_string()], vec![])
+    );
 }
 
 #[test]

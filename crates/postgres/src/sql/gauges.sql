@@ -1,0 +1,19 @@
+-- Instances whose current execution runs, by the partial index on executions; and for each queue what waits, and what of it is
+-- not due. The scalar subquery looks instances up one by one, whatever the planner thinks of the table.
+WITH clock AS MATERIALIZED (SELECT {schema}.now_ms() AS now)
+SELECT
+    (SELECT count(*) FROM {schema}.executions AS e
+     WHERE e.status IN ('Running', 'Failed') AND e.status = 'Running' AND e.execution_id = (
+         SELECT i.current_execution_id FROM {schema}.instances AS i WHERE i.instance_id = e.instance_id)),
+    q.waiting, q.later, w.waiting, w.later
+FROM (
+    SELECT count(*) AS waiting, count(*) FILTER (WHERE q.visible_at > (SELECT now FROM clock)) AS later
+    FROM {schema}.orchestrator_queue AS q
+    WHERE q.lock_token IS NULL OR NOT EXISTS (
+        SELECT 1 FROM {schema}.instance_locks AS l
+        WHERE l.instance_id = q.instance_id AND l.lock_token = q.lock_token AND l.locked_until > (SELECT now FROM clock))
+) AS q, (
+    SELECT count(*) AS waiting, count(*) FILTER (WHERE w.visible_at > (SELECT now FROM clock)) AS later
+    FROM {schema}.worker_queue AS w
+    WHERE w.lock_token IS NULL OR w.locked_until <= (SELECT now FROM clock)
+) AS w
