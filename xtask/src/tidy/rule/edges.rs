@@ -31,6 +31,8 @@ const TABLE: &[(&str, May)] = &[
     ("runtime", Know(&["model", "engine", "provider", "memory"])),
     ("macros", Know(&[])),
     ("testing", Know(&["model", "engine", "provider", "memory", "runtime"])),
+    // What its readers may know: a store of their own has no other crates of this workspace.
+    ("tutorial", Know(&["provider", "provider-kit"])),
     ("outlast", Know(LIBRARIES)),
     ("server", Know(&["outlast"])),
     ("cli", Know(&["outlast", "server"])),

@@ -1,5 +1,5 @@
-//! The provider that the provider guide has its readers build first: every method, maps instead of tables, short
-//! polling, no management interface. It uses the paths of the contract only.
+//! A provider as programs for `duroxide` have it: the required methods only, maps instead of tables, short polling, no
+//! management interface, and the paths of the contract only. `whole_suite.rs` lists the validations that it fails.
 
 mod state;
 mod validations;

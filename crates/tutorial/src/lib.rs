@@ -1,0 +1,29 @@
+//! The store that `docs/provider-tutorial.md` builds step by step.
+//!
+//! [`FileStore`] keeps the whole store in memory and writes all of it to one JSON file after every change. It keeps every
+//! rule of the contract and passes the whole validation suite, and each file holds one verb, so that it can be read from
+//! top to bottom. Its cost grows with everything that is stored: it is for learning and for small tools.
+
+mod admin;
+mod commit_turn;
+mod delete;
+mod disk;
+mod enqueue;
+mod fetch_turn;
+mod fetch_work;
+mod finish_work;
+mod inspect;
+mod keep_turn;
+mod key_values;
+mod orphans;
+mod provider;
+mod prune;
+mod read;
+mod sessions;
+mod start;
+mod state;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use store::FileStore;
