@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use crate::{bench, chaos, fuzz, mutants, postgres, scoreboard, sim, test, tidy};
+use crate::{bench, chaos, fuzz, mutants, new_provider, pages, postgres, scoreboard, sim, test, tidy};
 
 /// One row of `cargo xtask help`.
 struct Command {
@@ -29,6 +29,20 @@ const COMMANDS: &[Command] = &[
         about: "check the rules of this repository",
         details: tidy::details,
         run: tidy::run,
+    },
+    Command {
+        name: "pages",
+        args: "",
+        about: "write the parts of pages that are taken from source files",
+        details: pages::details,
+        run: pages::run,
+    },
+    Command {
+        name: "new-provider",
+        args: "NAME [--in FOLDER]",
+        about: "write a crate to begin a store with",
+        details: new_provider::details,
+        run: new_provider::run,
     },
     Command {
         name: "sim",
@@ -169,6 +183,8 @@ mod tests {
             "-h",
             "test --help",
             "tidy --help",
+            "pages --help",
+            "new-provider --help",
             "sim --help",
             "chaos --help",
             "fuzz --help",

@@ -46,6 +46,7 @@ const RULES: &[Rule] = &[
         check: rule::machine_paths::check,
     },
     Rule { name: "scoreboard", about: "the scoreboard shows its figures", check: rule::scoreboard::check },
+    Rule { name: "pages", about: "code and tables in pages are as in the source", check: rule::pages::check },
     Rule { name: "leftovers", about: "no ignored tests, no unfinished code", check: rule::leftovers::check },
 ];
 

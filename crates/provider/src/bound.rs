@@ -7,9 +7,9 @@ use std::collections::HashMap;
 /// How much history a caller is prepared to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryBound {
-    /// Events.
+    /// The most events.
     pub events: usize,
-    /// Their text, by [`Event::text_bytes`].
+    /// The most bytes of text in all events, by [`Event::text_bytes`].
     pub bytes: usize,
 }
 
@@ -32,9 +32,9 @@ impl HistoryBound {
 /// What [`Provider::load_turn_within`](crate::Provider::load_turn_within) found.
 #[derive(Debug, Clone)]
 pub enum BoundedTurn {
-    /// Everything.
+    /// The whole history.
     Whole(LoadedTurn),
-    /// More than the caller wants to hold.
+    /// An outline of a history that is larger than the bound.
     Oversized(OversizedTurn),
 }
 

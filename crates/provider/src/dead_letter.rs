@@ -3,9 +3,9 @@
 /// Where a dead letter came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeadLetterQueue {
-    /// Messages for orchestrations.
+    /// The orchestrator queue.
     Orchestrator,
-    /// Activities.
+    /// The worker queue.
     Worker,
 }
 
@@ -22,7 +22,7 @@ impl DeadLetterQueue {
 /// A stored message that was set aside, exactly as it was, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// Where it came from.
+    /// The queue that it was removed from.
     pub queue: DeadLetterQueue,
     /// The instance it was meant for, where that is known.
     pub instance_id: Option<String>,

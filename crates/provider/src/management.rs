@@ -12,17 +12,17 @@ pub struct InstanceInfo {
     pub orchestration_name: String,
     /// Its version, `"unknown"` when nothing is stored.
     pub orchestration_version: String,
-    /// The execution that counts.
+    /// The current execution: the one with the highest id.
     pub current_execution_id: u64,
     /// Status of that execution.
     pub status: String,
-    /// Its output.
+    /// Output of that execution.
     pub output: Option<String>,
     /// When the instance was created.
     pub created_at: u64,
-    /// When it was last committed to.
+    /// When a turn of the instance was last committed.
     pub updated_at: u64,
-    /// The instance that started it as a child.
+    /// The instance that started this instance as its child.
     pub parent_instance_id: Option<String>,
 }
 
@@ -35,20 +35,20 @@ pub struct ExecutionInfo {
     pub status: String,
     /// Its output.
     pub output: Option<String>,
-    /// When it began.
+    /// When its first turn was committed.
     pub started_at: u64,
-    /// When it ended.
+    /// When it got a final status; `None` while it runs.
     pub completed_at: Option<u64>,
-    /// Stored events.
+    /// How many events are stored for it.
     pub event_count: usize,
 }
 
 /// Totals over the whole store.
 #[derive(Debug, Clone, Default)]
 pub struct SystemMetrics {
-    /// Instances.
+    /// All instances.
     pub total_instances: u64,
-    /// Executions.
+    /// All executions of all instances.
     pub total_executions: u64,
     /// Instances whose current execution runs.
     pub running_instances: u64,
@@ -56,16 +56,16 @@ pub struct SystemMetrics {
     pub completed_instances: u64,
     /// Instances whose current execution failed.
     pub failed_instances: u64,
-    /// Events.
+    /// All events of all executions.
     pub total_events: u64,
 }
 
 /// Waiting messages, delayed ones included, those under a live lease excluded.
 #[derive(Debug, Clone, Default)]
 pub struct QueueDepths {
-    /// Messages for orchestrations.
+    /// Messages that wait for instances.
     pub orchestrator_queue: usize,
-    /// Activities.
+    /// Activities that wait for workers.
     pub worker_queue: usize,
     /// Always 0: timers are delayed messages of the orchestrator queue.
     pub timer_queue: usize,
@@ -94,20 +94,20 @@ pub struct PruneOptions {
 /// What a deletion removed.
 #[derive(Debug, Clone, Default)]
 pub struct DeleteInstanceResult {
-    /// Instances, descendants included.
+    /// How many instances were removed, descendants included.
     pub instances_deleted: u64,
-    /// Executions.
+    /// How many executions were removed.
     pub executions_deleted: u64,
-    /// Events.
+    /// How many events were removed.
     pub events_deleted: u64,
-    /// Messages of both queues.
+    /// How many messages and activities were removed.
     pub queue_messages_deleted: u64,
 }
 
 /// What a pruning removed.
 #[derive(Debug, Clone, Default)]
 pub struct PruneResult {
-    /// Instances looked at.
+    /// How many instances were examined.
     pub instances_processed: u64,
     /// Executions removed.
     pub executions_deleted: u64,

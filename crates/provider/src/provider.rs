@@ -189,8 +189,8 @@ pub trait Provider: Any + Send + Sync {
         ))
     }
 
-    /// [`Provider::load_turn`] for a caller that holds no more history than this. The default reads all of it and looks
-    /// then; a store that can find out before overrides it.
+    /// Loads a turn as [`Provider::load_turn`] does, or only an outline if the history is larger than the bound. The
+    /// default reads the whole history first; a store that knows the size before it reads overrides this.
     async fn load_turn_within(
         &self,
         instance: &str,
@@ -200,8 +200,8 @@ pub trait Provider: Any + Send + Sync {
         Ok(BoundedTurn::of(self.load_turn(instance, execution_id).await?, bound))
     }
 
-    /// Commits a turn as [`Provider::ack_orchestration_item`] does, and says at what time of the store it did, if it knows:
-    /// for a turn that creates its instance that is [`FetchedTurn::created_at_ms`] from then on.
+    /// Commits a turn as [`Provider::ack_orchestration_item`] does, and returns the store's time of the commit, if it is
+    /// known. For a turn that creates its instance, this time is [`FetchedTurn::created_at_ms`] from then on.
     async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Result<Option<u64>, ProviderError> {
         self.ack_orchestration_item(
             lock_token,
@@ -216,7 +216,7 @@ pub trait Provider: Any + Send + Sync {
         Ok(None)
     }
 
-    /// Locks up to `max_items` activities. Waits for the first only.
+    /// Locks up to `max_items` activities; waits for the first only.
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Result<Vec<FetchedWork>, ProviderError> {
         let mut fetched: Vec<FetchedWork> = Vec::new();
         while fetched.len() < request.max_items {
@@ -243,11 +243,11 @@ pub trait Provider: Any + Send + Sync {
         Ok(fetched)
     }
 
-    /// Completes an activity as [`Provider::ack_work_item`] does, fenced by its token, and in the same step commits the
-    /// turn that follows from the outcome, if nothing else has happened to the instance: its current execution is that of
-    /// the turn, runs, and ends with [`TurnAhead::after_event_id`]; nobody holds or held a lease on it that was not
-    /// released; no message for it is visible; and the turn [is of now](TurnAhead::is_of_now). Otherwise the outcome is
-    /// queued, in its place after those messages.
+    /// Completes an activity as [`Provider::ack_work_item`] does and, if nothing else has happened to the instance, commits
+    /// the turn that follows from the outcome in the same step. That is so if the current execution of the instance is that
+    /// of the turn, runs, and ends with [`TurnAhead::after_event_id`]; no lease on the instance exists, not even one that is
+    /// over; no message for it is visible; and [`TurnAhead::is_of_now`] accepts the turn. Otherwise the outcome is queued,
+    /// in its place after those messages.
     ///
     /// The default always queues it.
     async fn complete_with_turn(

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct TurnRequest<'a> {
     /// How long the lease lasts.
     pub lock_timeout: Duration,
-    /// How long to wait for work.
+    /// How long to wait for a message.
     pub poll_timeout: Duration,
     /// Which pinned versions the caller can replay.
     pub filter: Option<&'a DispatcherCapabilityFilter>,
@@ -28,7 +28,7 @@ pub struct FetchedTurn {
     /// As [`Provider::fetch_orchestration_item`](crate::Provider::fetch_orchestration_item) returns it; history
     /// and snapshot are empty unless `history_loaded`.
     pub item: OrchestrationItem,
-    /// The lease.
+    /// The token of the lease.
     pub lock_token: String,
     /// Highest delivery count among the messages.
     pub attempt_count: u32,

@@ -25,6 +25,7 @@ const ALLOWED: &[&str] = &[
     "fuzz",
     "rust-toolchain.toml",
     "rustfmt.toml",
+    "skills",
     "testdata",
     "xtask",
 ];

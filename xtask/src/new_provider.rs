@@ -1,0 +1,161 @@
+//! `cargo xtask new-provider NAME`: a crate to begin a store with.
+//!
+//! The crate compiles, and the validation suite is its tests: each validation fails with the name of the first method that it
+//! needs and that is not written yet.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::process;
+
+/// The files of the crate. The names `template-store`, `TemplateStore` and `OUTLAST` in them are replaced.
+const FILES: &[(&str, &str)] = &[
+    ("Cargo.toml", include_str!("new_provider/template/Cargo.toml.in")),
+    ("src/lib.rs", include_str!("new_provider/template/src/lib.rs")),
+    ("src/provider.rs", include_str!("new_provider/template/src/provider.rs")),
+    ("src/admin.rs", include_str!("new_provider/template/src/admin.rs")),
+    ("src/tests.rs", include_str!("new_provider/template/src/tests.rs")),
+    (".github/workflows/contract.yml", include_str!("new_provider/template/contract.yml")),
+    (".gitignore", "/target\n"),
+];
+
+pub(crate) fn details() -> String {
+    "Writes the crate NAME into FOLDER, by default next to this clone. Every method of the crate answers \"not implemented\",\n\
+     and `cargo test` runs the validation suite. docs/provider-tutorial.md says in which order to write the methods.\n"
+        .to_string()
+}
+
+pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
+    let root = process::root();
+    let (name, folder) = match args {
+        [name] => (name, root.parent().unwrap_or(&root).to_path_buf()),
+        [name, flag, folder] if flag == "--in" => (name, PathBuf::from(folder)),
+        _ => {
+            return Err("new-provider: give a name, and a folder if you like: NAME [--in FOLDER]".to_string());
+        }
+    };
+    let target = create(name, &folder, &root)?;
+    println!("wrote {}", target.display());
+    println!("next: cd {} && cargo test", target.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the crate; returns its folder.
+fn create(name: &str, folder: &Path, root: &Path) -> Result<PathBuf, String> {
+    let store = type_name(name)?;
+    let target = folder.join(name);
+    if target.exists() {
+        return Err(format!("{} exists already: choose another name or folder", target.display()));
+    }
+    for (path, text) in FILES {
+        let text = text.replace("template-store", name).replace("TemplateStore", &store);
+        write(&target.join(path), &text.replace("OUTLAST", &root.display().to_string()))?;
+    }
+    // The versions that this repository is tested with.
+    let lock =
+        std::fs::read_to_string(root.join("Cargo.lock")).map_err(|error| format!("Cargo.lock: {error}"))?;
+    write(&target.join("Cargo.lock"), &lock)?;
+    Ok(target)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    let written = match path.parent() {
+        Some(folder) => std::fs::create_dir_all(folder).and_then(|()| std::fs::write(path, text)),
+        None => std::fs::write(path, text),
+    };
+    written.map_err(|error| format!("{} could not be written: {error}", path.display()))
+}
+
+/// `my-store` becomes `MyStore`.
+fn type_name(name: &str) -> Result<String, String> {
+    let is_part = |part: &str| {
+        part.starts_with(|char: char| char.is_ascii_lowercase())
+            && part.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit())
+    };
+    if !name.split('-').all(is_part) {
+        return Err(format!(
+            "`{name}` cannot be the name of a crate: use lower-case words with hyphens, as in `my-store`"
+        ));
+    }
+    let capital = |part: &str| part[..1].to_uppercase() + &part[1..];
+    Ok(name.split('-').map(capital).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::process::Command;
+
+    /// What does not apply to a store that does not wait, and to a factory that cannot damage queues.
+    const NOT_APPLICABLE: &[&str] = &[
+        "dead_letters::",
+        "waiting::",
+        "dropped_fetch::a_crowd_of_dropped_waits_takes_nothing",
+        "dropped_fetch::work_that_arrives_for_a_dropped_fetch_is_not_lost",
+        "leases::a_lease_starts_when_the_work_is_claimed",
+        "leases::a_session_lease_starts_when_the_session_is_claimed",
+        "long_polling::test_long_poll_waits_for_timeout",
+        "long_polling::test_long_poll_work_item_waits_for_timeout",
+    ];
+
+    #[test]
+    fn names_become_type_names_or_are_refused() {
+        assert_eq!(type_name("my-store").unwrap(), "MyStore");
+        assert_eq!(type_name("redis7").unwrap(), "Redis7");
+        for name in ["", "My", "a--b", "-a", "7a", "a_b", "../a", "a/b"] {
+            assert!(type_name(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_existing_folder_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("mine")).unwrap();
+        let error = create("mine", folder.path(), &process::root()).unwrap_err();
+        assert!(error.contains("exists already"), "{error}");
+        assert_eq!(std::fs::read_dir(folder.path().join("mine")).unwrap().count(), 0);
+    }
+
+    /// What each test of the crate printed, and whether it passed.
+    fn outcomes(output: &str) -> BTreeMap<String, (bool, String)> {
+        let mut outcomes = BTreeMap::new();
+        for line in output.lines() {
+            let Some((name, result)) =
+                line.strip_prefix("test tests::contract::").and_then(|l| l.split_once(" ... "))
+            else {
+                continue;
+            };
+            let head = format!("---- tests::contract::{name} stdout ----");
+            let printed =
+                output.split_once(&head).map_or("", |(_, rest)| rest.split("\n---- ").next().unwrap_or(""));
+            outcomes.insert(name.to_string(), (result == "ok", printed.to_string()));
+        }
+        outcomes
+    }
+
+    #[test]
+    fn a_new_provider_compiles_and_fails_the_suite_where_methods_are_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let created = create("my-store", folder.path(), &process::root()).unwrap();
+        let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_path_buf();
+        let output = Command::new(env!("CARGO"))
+            .args(["test", "--offline", "--lib"])
+            .current_dir(&created)
+            .env("CARGO_TARGET_DIR", target)
+            .env("RUST_BACKTRACE", "0")
+            .output()
+            .unwrap();
+        let (printed, said) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let outcomes = outcomes(&printed);
+        assert!(outcomes.len() > 300, "{said}\n{printed}");
+        assert!(!said.contains("warning: unused"), "{said}");
+        for (name, (passed, text)) in &outcomes {
+            let missing = text.contains("not implemented") || text.contains("does not implement corrupt_");
+            assert!(*passed || missing, "{name} fails for another reason: {text}");
+            let applies = !NOT_APPLICABLE.iter().any(|start| name.starts_with(start));
+            assert_eq!(*passed, !applies, "{name}: {text}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Lines of a source file, between two marks.
+
+use super::Sources;
+
+const MARK: &str = "// guide: ";
+const END: &str = "end";
+
+/// The marked lines as a block of code. `what` is `PATH#NAME`.
+pub(super) fn show(what: &str, sources: Sources<'_>) -> Result<String, String> {
+    let (path, name) = what.split_once('#').ok_or_else(|| format!("`{what}` is not `PATH#NAME`"))?;
+    let (_, text) =
+        sources.iter().find(|(source, _)| *source == path).ok_or_else(|| format!("there is no `{path}`"))?;
+    let lines = between_marks(text, name)
+        .ok_or_else(|| format!("`{path}` has no line `{MARK}{name}` with a line `{MARK}{END}` behind it"))?;
+    let indent = lines.iter().filter(|line| !line.trim().is_empty()).map(|line| indent(line)).min();
+    let cut = |line: &str| line.get(indent.unwrap_or(0)..).unwrap_or_default().to_string();
+    let lines: Vec<String> = lines.into_iter().map(cut).collect();
+    Ok(format!("```rust\n{}\n```\n", lines.join("\n").trim_matches('\n')))
+}
+
+/// The names that a file marks.
+pub(crate) fn marked(text: &str) -> Vec<(usize, &str)> {
+    let marks =
+        text.lines().zip(1..).filter_map(|(line, number)| Some((number, line.trim().strip_prefix(MARK)?)));
+    marks.filter(|(_, name)| *name != END).collect()
+}
+
+fn between_marks<'a>(text: &'a str, name: &str) -> Option<Vec<&'a str>> {
+    let mark = |line: &str| line.trim().strip_prefix(MARK).map(str::to_string);
+    let mut lines = text.lines().skip_while(|line| mark(line).as_deref() != Some(name)).skip(1);
+    let mut out = Vec::new();
+    loop {
+        let line = lines.next()?;
+        match mark(line) {
+            Some(_) => return Some(out),
+            None => out.push(line),
+        }
+    }
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marked_lines_lose_their_common_indentation() {
+        let text = "x\n  // guide: a\n  if b {\n\n    c\n  }\n  // guide: end\ny";
+        assert_eq!(show("f#a", &[("f", text)]).unwrap(), "```rust\nif b {\n\n  c\n}\n```\n");
+        assert_eq!(marked(text), [(2, "a")]);
+    }
+
+    #[test]
+    fn a_mark_that_is_missing_or_has_no_end_is_an_error() {
+        let sources = [("f", "// guide: a\nx")];
+        assert!(show("f#a", &sources).unwrap_err().contains("guide: end"));
+        assert!(show("f#b", &sources).unwrap_err().contains("guide: b"));
+        assert!(show("g#a", &sources).unwrap_err().contains("no `g`"));
+    }
+}
