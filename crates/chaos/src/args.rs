@@ -112,6 +112,9 @@ pub(crate) struct WorkerArgs {
     pub(crate) folder: PathBuf,
     #[arg(long)]
     pub(crate) name: String,
+    /// How long its work is leased
+    #[arg(long)]
+    pub(crate) lease_ms: u64,
     #[arg(long)]
     pub(crate) sabotage: Option<Sabotage>,
 }

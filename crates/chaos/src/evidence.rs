@@ -23,16 +23,17 @@ pub(crate) struct State {
     pub(crate) refused: u64,
     /// Commits whose outcome was unknown, or that did not fit.
     pub(crate) failed: u64,
+    /// Commits that were held before the store was given them.
+    pub(crate) held: u64,
 }
 
 impl State {
-    const LEN: usize = 32;
+    const LEN: usize = 40;
 
     fn bytes(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
-        for (place, number) in
-            bytes.chunks_exact_mut(8).zip([self.in_flight, self.stored, self.refused, self.failed])
-        {
+        let numbers = [self.in_flight, self.stored, self.refused, self.failed, self.held];
+        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
         }
         bytes
@@ -45,7 +46,7 @@ impl State {
             .chunks_exact(8)
             .map(|place| place.iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte)));
         let mut next = || numbers.next().unwrap_or(0);
-        Self { in_flight: next(), stored: next(), refused: next(), failed: next() }
+        Self { in_flight: next(), stored: next(), refused: next(), failed: next(), held: next() }
     }
 }
 
@@ -179,6 +180,11 @@ pub(crate) fn digest_of<'a>(events: impl Iterator<Item = &'a Event>) -> u64 {
     })
 }
 
+/// The bytes of events as they are stored.
+pub(crate) fn size_of(events: &[Event]) -> usize {
+    events.iter().map(|event| outlast_model::json::encode_event(event).map_or(0, |text| text.len())).sum()
+}
+
 fn state_path(folder: &Path, worker: &str) -> PathBuf {
     folder.join(format!("{worker}.state"))
 }
@@ -251,9 +257,9 @@ mod tests {
         let evidence = Evidence::create(folder.path(), "w1").unwrap();
         let first = evidence.begin();
         let second = evidence.begin();
-        evidence.change(|state| (state.stored, state.failed) = (1_000_000, 3));
+        evidence.change(|state| (state.stored, state.failed, state.held) = (1_000_000, 3, 7));
         drop(first);
-        let expected = State { in_flight: 1, stored: 1_000_000, refused: 0, failed: 3 };
+        let expected = State { in_flight: 1, stored: 1_000_000, refused: 0, failed: 3, held: 7 };
         assert_eq!(State::read(folder.path(), "w1"), expected);
         drop(second);
         assert_eq!(State::read(folder.path(), "w1").in_flight, 0);

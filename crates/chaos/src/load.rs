@@ -71,8 +71,22 @@ impl Load {
         load
     }
 
+    /// One more client, for one job whose start carries this many bytes.
+    pub(crate) fn add_one(&mut self, ballast: usize) {
+        let shared = Arc::clone(&self.shared);
+        self.slots.spawn(async move {
+            let job = shared.next_with_ballast();
+            shared.attend(&job, ballast).await;
+        });
+    }
+
     pub(crate) fn ended(&self) -> u64 {
         self.shared.book().ended
+    }
+
+    /// Starts that were acknowledged.
+    pub(crate) fn started(&self) -> u64 {
+        self.shared.book().jobs.len() as u64
     }
 
     pub(crate) fn repeated(&self) -> u64 {
@@ -119,28 +133,50 @@ impl Shared {
 
     async fn run(&self) {
         while !self.is_over.load(Ordering::SeqCst) {
-            let job = Job::of(self.seed, self.next.fetch_add(1, Ordering::SeqCst));
-            let done = self.see_through(&job).await;
-            let mut book = self.book();
-            match done {
-                Ok(Some(told)) => {
-                    book.jobs.insert(job.number, Some(told));
-                    book.ended += 1;
-                }
-                Ok(None) => {}
-                Err(error) => book.failures.push(format!("the client of '{}': {error}", job.instance())),
+            self.attend(&self.next(), self.ballast).await;
+        }
+    }
+
+    fn next(&self) -> Job {
+        Job::of(self.seed, self.next.fetch_add(1, Ordering::SeqCst))
+    }
+
+    /// The next job whose start can carry bytes that it does not need.
+    fn next_with_ballast(&self) -> Job {
+        loop {
+            let job = self.next();
+            if job.kind != Kind::Generations {
+                return job;
             }
         }
     }
 
+    /// Sees a job through, and writes down how it ended.
+    async fn attend(&self, job: &Job, ballast: usize) {
+        let done = self.see_through(job, ballast).await;
+        let mut book = self.book();
+        match done {
+            Ok(Some(told)) => {
+                book.jobs.insert(job.number, Some(told));
+                book.ended += 1;
+            }
+            Ok(None) => {}
+            Err(error) => book.failures.push(format!("the client of '{}': {error}", job.instance())),
+        }
+    }
+
     /// One job, from its start to its end.
-    async fn see_through(&self, job: &Job) -> Result<Option<OrchestrationStatus>, ClientError> {
+    async fn see_through(
+        &self,
+        job: &Job,
+        ballast: usize,
+    ) -> Result<Option<OrchestrationStatus>, ClientError> {
         let id = job.instance();
         if self.sabotage.is_some_and(|sabotage| sabotage.strikes(Sabotage::ForgetStart, &id)) {
             self.book().jobs.insert(job.number, None);
             return Ok(None);
         }
-        self.again(|| self.begin(job, &id)).await?;
+        self.again(|| self.begin(job, &id, ballast)).await?;
         self.book().jobs.insert(job.number, None);
         match job.kind {
             Kind::Signal => {
@@ -166,10 +202,10 @@ impl Shared {
     }
 
     /// A start whose answer was lost may have been stored: its id tells.
-    async fn begin(&self, job: &Job, id: &str) -> Result<StartOutcome, ClientError> {
+    async fn begin(&self, job: &Job, id: &str, ballast: usize) -> Result<StartOutcome, ClientError> {
         let input = match job.kind {
             Kind::Generations => "0".to_string(),
-            _ => "x".repeat(self.ballast),
+            _ => "x".repeat(ballast),
         };
         let mut start = self.client.start_request(job.kind.name()).instance(id).input(input);
         if job.kind == Kind::Queue {

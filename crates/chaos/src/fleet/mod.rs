@@ -18,6 +18,8 @@ pub(crate) struct Setup {
     pub(crate) disk: PathBuf,
     pub(crate) folder: PathBuf,
     pub(crate) sabotage: Option<Sabotage>,
+    /// How long its work is leased.
+    pub(crate) lease: Duration,
     /// Variables that it has beside those of its supervisor.
     pub(crate) variables: Vec<(&'static str, String)>,
 }
@@ -69,6 +71,13 @@ impl Fleet {
         Ok(())
     }
 
+    /// Tells every worker.
+    pub(crate) async fn order_all(&mut self, line: &str) {
+        for worker in &mut self.workers {
+            worker.order(line).await;
+        }
+    }
+
     /// Lets everybody go on who is stopped.
     pub(crate) async fn resume_all(&mut self) -> Result<(), String> {
         for worker in &mut self.workers {
@@ -80,9 +89,7 @@ impl Fleet {
     /// Tells everybody to stop, and waits for it.
     pub(crate) async fn dismiss(&mut self, patience: Duration) -> Result<Vec<String>, String> {
         let mut problems = Vec::new();
-        for worker in &mut self.workers {
-            worker.order("stop").await;
-        }
+        self.order_all("stop").await;
         for mut worker in std::mem::take(&mut self.workers) {
             if let Err(how) = worker.wait(patience).await {
                 problems.push(format!("{} did not stop as told: {how}", worker.name));
@@ -101,6 +108,7 @@ impl Fleet {
                 stored: sum.stored + one.stored,
                 refused: sum.refused + one.refused,
                 failed: sum.failed + one.failed,
+                held: sum.held + one.held,
             },
         )
     }

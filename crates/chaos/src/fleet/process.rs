@@ -37,6 +37,7 @@ impl Process {
         };
         command.args(["worker", setup.store.name(), "--name", name, "--disk"]).arg(&setup.disk);
         command.arg("--folder").arg(&setup.folder);
+        command.args(["--lease-ms", &setup.lease.as_millis().to_string()]);
         command.envs(setup.variables.iter().map(|(name, value)| (name, value)));
         if let Some(sabotage) = setup.sabotage {
             command.args(["--sabotage", sabotage.name()]);

@@ -4,6 +4,7 @@
 use super::scene::{Clients, Scene};
 use crate::args::{Phase, Run};
 use crate::report::Report;
+use crate::worker::LEASE;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -21,7 +22,7 @@ pub(super) async fn run(run: &Run, folder: PathBuf, report: &mut Report) -> Resu
         return Ok(());
     }
     let log = folder.join("strace.log");
-    let clients = Clients { in_flight: 16, ballast: 0 };
+    let clients = Clients { in_flight: 16, ballast: 0, lease: LEASE };
     let mut scene = Scene::open(run, folder.clone(), folder.clone(), clients).await?;
     scene.fleet.add(&tracer(&folder, &log))?;
     let is_enough = |scene: &Scene| scene.load.ended() >= ENOUGH && scene.fleet.totals().failed >= 3;

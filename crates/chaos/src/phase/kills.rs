@@ -7,6 +7,7 @@ use crate::args::Run;
 use crate::nemesis::Nemesis;
 use crate::report::Report;
 use crate::store::Server;
+use crate::worker::LEASE;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -20,7 +21,7 @@ const LINE_EVERY: Duration = Duration::from_secs(15);
 
 pub(super) async fn run(run: &Run, folder: PathBuf, report: &mut Report) -> Result<(), String> {
     let goal = Goal::of(run);
-    let clients = Clients { in_flight: run.in_flight, ballast: 0 };
+    let clients = Clients { in_flight: run.in_flight, ballast: 0, lease: LEASE };
     let mut scene = Scene::open(run, folder.clone(), folder.clone(), clients).await?;
     for _ in 0..WORKERS {
         scene.fleet.add(&[])?;

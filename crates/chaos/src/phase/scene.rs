@@ -28,10 +28,11 @@ pub(super) struct Scene {
     pub(super) server: Option<Server>,
 }
 
-/// How many clients there are, and how much more than needed they send.
+/// How many clients there are, how much more than needed they send, and how long workers lease what they ask for.
 pub(super) struct Clients {
     pub(super) in_flight: usize,
     pub(super) ballast: usize,
+    pub(super) lease: Duration,
 }
 
 impl Scene {
@@ -50,8 +51,14 @@ impl Scene {
         let variables = behind.map(|url| (POSTGRES_URL, url)).into_iter().collect();
         let store = run.store.open(&disk).await?;
         let ledger = Ledger::open(&folder)?;
-        let setup =
-            Setup { store: run.store, disk, folder: folder.clone(), sabotage: run.sabotage, variables };
+        let setup = Setup {
+            store: run.store,
+            disk,
+            folder: folder.clone(),
+            sabotage: run.sabotage,
+            lease: clients.lease,
+            variables,
+        };
         let load = Load::start(&store, run.seed, clients.in_flight, clients.ballast, run.sabotage);
         Ok(Self { folder, seed: run.seed, store, ledger, fleet: Fleet::new(setup), load, server })
     }

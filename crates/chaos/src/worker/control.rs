@@ -4,6 +4,7 @@
 //! store is enough, and the shipped code stays as it is.
 
 use std::sync::atomic::{AtomicU8, Ordering};
+use tokio::sync::watch;
 
 /// Where a commit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,32 +38,62 @@ impl Point {
 pub(super) enum Order {
     /// At the next commit, say that this point is reached, and stay there.
     Pause(Point),
+    /// Keep turns of at least this many bytes from the store until they are released.
+    Hold(usize),
+    /// Give the store the turns that are held.
+    Release,
     Stop,
 }
 
 impl Order {
     pub(super) fn parse(line: &str) -> Result<Self, String> {
-        match line.strip_prefix("pause ").and_then(Point::parse) {
-            Some(point) => Ok(Self::Pause(point)),
-            None if line == "stop" => Ok(Self::Stop),
-            None => Err(format!("nobody can follow the order `{line}`")),
+        let unknown = || format!("the order `{line}` is unknown");
+        match line.split_once(' ').unwrap_or((line, "")) {
+            ("pause", point) => Point::parse(point).map(Self::Pause).ok_or_else(unknown),
+            ("hold", bytes) => bytes.parse().map(Self::Hold).map_err(|_| unknown()),
+            ("release", "") => Ok(Self::Release),
+            ("stop", "") => Ok(Self::Stop),
+            _ => Err(unknown()),
         }
     }
 }
 
-/// The point that is asked for, if any; taken by the first commit that comes by.
+/// What the supervisor has asked for.
 #[derive(Default)]
-pub(super) struct Control(AtomicU8);
+pub(super) struct Control {
+    /// The number of a point, taken by the first commit that comes by; 0 for none.
+    point: AtomicU8,
+    /// Turns of at least this many bytes are held.
+    held_from: watch::Sender<Option<usize>>,
+}
 
 impl Control {
     pub(super) fn arm(&self, point: Point) {
         let number = Point::ALL.iter().position(|other| *other == point).unwrap_or(0) + 1;
-        self.0.store(u8::try_from(number).unwrap_or(0), Ordering::SeqCst);
+        self.point.store(u8::try_from(number).unwrap_or(0), Ordering::SeqCst);
     }
 
     pub(super) fn take(&self) -> Option<Point> {
-        let number = usize::from(self.0.swap(0, Ordering::SeqCst));
+        let number = usize::from(self.point.swap(0, Ordering::SeqCst));
         Point::ALL.get(number.checked_sub(1)?).copied()
+    }
+
+    pub(super) fn hold(&self, bytes: usize) {
+        self.held_from.send_replace(Some(bytes));
+    }
+
+    pub(super) fn release(&self) {
+        self.held_from.send_replace(None);
+    }
+
+    /// The size from which turns are held, if any are.
+    pub(super) fn held_from(&self) -> Option<usize> {
+        *self.held_from.borrow()
+    }
+
+    pub(super) async fn released(&self) {
+        // It cannot fail: the sender is ours.
+        let _ = self.held_from.subscribe().wait_for(Option::is_none).await;
     }
 }
 
@@ -80,6 +111,27 @@ mod tests {
             assert_eq!(Order::parse(&format!("pause {}", point.name())), Ok(Order::Pause(point)));
         }
         assert_eq!(Order::parse("stop"), Ok(Order::Stop));
-        assert!(Order::parse("pause now").is_err());
+        for line in ["pause now", "hold", "hold all", "release now", "", "go"] {
+            assert!(Order::parse(line).is_err(), "{line}");
+        }
+    }
+
+    #[tokio::test]
+    async fn held_turns_wait_for_their_release() {
+        assert_eq!(Order::parse("hold 100"), Ok(Order::Hold(100)));
+        assert_eq!(Order::parse("release"), Ok(Order::Release));
+        let control = Control::default();
+        control.released().await;
+        assert_eq!(control.held_from(), None);
+        control.hold(100);
+        assert_eq!(control.held_from(), Some(100));
+        let waits = tokio::select! {
+            biased;
+            () = control.released() => false,
+            () = std::future::ready(()) => true,
+        };
+        assert!(waits);
+        control.release();
+        control.released().await;
     }
 }

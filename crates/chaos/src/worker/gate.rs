@@ -2,7 +2,7 @@
 //! supervisor asked for it, held at a point until the process is killed.
 
 use super::control::{Control, Point};
-use crate::evidence::{Ack, Evidence, Step};
+use crate::evidence::{Ack, Evidence, Step, size_of};
 use crate::job::Sabotage;
 use async_trait::async_trait;
 use outlast::providers::{
@@ -48,6 +48,16 @@ impl Gate {
             return hold(Point::After).await;
         }
         answer
+    }
+
+    /// Waits until the supervisor releases a turn of this size, if it asked to hold one.
+    async fn hold_large(&self, events: &[Event]) {
+        if let Some(least) = self.control.held_from()
+            && size_of(events) >= least
+        {
+            self.evidence.change(|state| state.held += 1);
+            self.control.released().await;
+        }
     }
 
     /// Evidence that is not complete could not convict anybody: rather die visibly.
@@ -99,6 +109,7 @@ impl Provider for Gate {
     }
 
     async fn commit_turn(&self, lock_token: &str, mut commit: TurnCommit) -> Answer<Option<u64>> {
+        self.hold_large(&commit.history_delta).await;
         let ack = Ack::of_turn(&commit.history_delta);
         if self.sabotaged(&mut commit, ack.as_ref()) {
             return self.commit(ack, async { Ok(None) }).await;

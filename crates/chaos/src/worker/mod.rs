@@ -18,9 +18,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-/// How long work is leased: a kill delays its instance for so long.
+/// How long work is leased, unless a phase says otherwise: a kill delays its instance for so long.
 pub(crate) const LEASE: Duration = Duration::from_millis(1_200);
-const RENEWAL_BUFFER: Duration = Duration::from_millis(600);
 
 /// What a worker prints when it has begun to work, and before the name of a point that it has reached.
 pub(crate) const READY: &str = "READY";
@@ -43,7 +42,7 @@ pub(crate) async fn run(args: WorkerArgs) -> Result<(), String> {
         .store(Arc::new(gate))
         .activities(activities::all(&ledger, &args).build())
         .orchestrations(orchestrations().build())
-        .options(options(&args.name))
+        .options(options(&args.name, Duration::from_millis(args.lease_ms)))
         .start()
         .await
         .map_err(|error| format!("the runtime did not start: {error}"))?;
@@ -54,6 +53,8 @@ pub(crate) async fn run(args: WorkerArgs) -> Result<(), String> {
         match lines.next_line().await {
             Ok(Some(line)) => match Order::parse(&line)? {
                 Order::Pause(point) => control.arm(point),
+                Order::Hold(bytes) => control.hold(bytes),
+                Order::Release => control.release(),
                 Order::Stop => break,
             },
             // Whoever supervised us is gone, and nobody would ever stop us.
@@ -64,17 +65,18 @@ pub(crate) async fn run(args: WorkerArgs) -> Result<(), String> {
     Ok(())
 }
 
-fn options(name: &str) -> RuntimeOptions {
+fn options(name: &str, lease: Duration) -> RuntimeOptions {
+    let renewal_buffer = lease / 2;
     RuntimeOptions {
         orchestration_concurrency: 4,
         worker_concurrency: 8,
-        orchestrator_lock_timeout: LEASE,
-        orchestrator_lock_renewal_buffer: RENEWAL_BUFFER,
-        worker_lock_timeout: LEASE,
-        worker_lock_renewal_buffer: RENEWAL_BUFFER,
-        session_lock_timeout: LEASE,
-        session_lock_renewal_buffer: RENEWAL_BUFFER,
-        session_idle_timeout: Duration::from_secs(3),
+        orchestrator_lock_timeout: lease,
+        orchestrator_lock_renewal_buffer: renewal_buffer,
+        worker_lock_timeout: lease,
+        worker_lock_renewal_buffer: renewal_buffer,
+        session_lock_timeout: lease,
+        session_lock_renewal_buffer: renewal_buffer,
+        session_idle_timeout: lease * 5 / 2,
         session_cleanup_interval: Duration::from_secs(2),
         activity_cancellation_grace_period: Duration::from_secs(1),
         // Nothing here is poison, however often its worker is killed.
