@@ -14,6 +14,8 @@ const STOPS: u64 = 8;
 /// How long a worker may take to begin, and then to come by a point.
 const TO_BEGIN: Duration = Duration::from_secs(3);
 const TO_REACH: Duration = Duration::from_millis(1_500);
+/// The same for a kill that must land between a commit and its answer.
+const AT_LAST: Duration = Duration::from_secs(30);
 
 pub(crate) struct Nemesis {
     rng: Rng,
@@ -73,19 +75,33 @@ impl Nemesis {
         Ok(())
     }
 
-    async fn kill(&mut self, fleet: &mut Fleet) -> Result<(), String> {
-        let victim = self.rng.index(fleet.workers.len());
-        let worker = &mut fleet.workers[victim];
-        let wanted = match self.rng.below(10) {
+    /// The point to kill a worker at, and how long to wait for it to begin and to get there. While less than half of the
+    /// kills have landed between a commit and its answer, the next one is held there until it does.
+    fn aim(&mut self) -> (Option<Point>, Duration, Duration) {
+        if self.in_commit * 2 < self.kills {
+            return (Some(Point::After), AT_LAST, AT_LAST);
+        }
+        let point = match self.rng.below(10) {
             0..2 => Some(Point::Before),
             2..6 => Some(Point::Within),
             6..8 => Some(Point::After),
             _ => None,
         };
+        (point, TO_BEGIN, TO_REACH)
+    }
+
+    async fn kill(&mut self, fleet: &mut Fleet) -> Result<(), String> {
+        let (wanted, to_begin, to_reach) = self.aim();
+        let mut victim = self.rng.index(fleet.workers.len());
+        if to_reach == AT_LAST && fleet.workers[victim].stopped_until.is_some() {
+            // One at most is stopped, and gets nowhere.
+            victim = (victim + 1) % fleet.workers.len();
+        }
+        let worker = &mut fleet.workers[victim];
         let mut aim = "random";
         if let Some(point) = wanted.filter(|_| worker.stopped_until.is_none())
-            && worker.is_ready(TO_BEGIN).await
-            && worker.reaches(point, TO_REACH).await
+            && worker.is_ready(to_begin).await
+            && worker.reaches(point, to_reach).await
         {
             aim = point.name();
             let delay_ms = self.rng.below(5);
@@ -100,5 +116,25 @@ impl Nemesis {
         let counts = self.by_aim.entry(aim).or_default();
         *counts = (counts.0 + 1, counts.1 + in_commit);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kills_are_aimed_at_commits_while_too_few_landed_there() {
+        let mut nemesis = Nemesis::new(1, 700);
+        (nemesis.kills, nemesis.in_commit) = (11, 5);
+        for _ in 0..50 {
+            assert_eq!(nemesis.aim(), (Some(Point::After), AT_LAST, AT_LAST));
+        }
+        nemesis.in_commit = 6;
+        let aims: Vec<_> = (0..50).map(|_| nemesis.aim()).collect();
+        assert!(aims.iter().all(|(_, to_begin, to_reach)| (*to_begin, *to_reach) == (TO_BEGIN, TO_REACH)));
+        for point in [None, Some(Point::Before), Some(Point::Within), Some(Point::After)] {
+            assert!(aims.iter().any(|(aim, ..)| *aim == point), "{point:?}");
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const INSTANCES: usize = 6;
@@ -33,13 +34,17 @@ async fn open(folder: &Path) -> Arc<SqliteProvider> {
     Arc::new(SqliteProvider::new(&url, None).await.unwrap())
 }
 
-/// Works until it is killed, or until all is done.
-async fn work(folder: PathBuf) {
+/// Works until it has made so many steps, or until all is done. Then it waits to be killed.
+async fn work(folder: PathBuf, at_most: u64) {
     let store = open(&folder).await;
     let ledger = folder.join("ledger");
+    let made = Arc::new(AtomicU64::new(0));
     let steps = activities().register_typed("Step", move |ctx: ActivityContext, step: u64| {
-        let ledger = ledger.clone();
+        let (ledger, made) = (ledger.clone(), Arc::clone(&made));
         async move {
+            if made.fetch_add(1, Ordering::SeqCst) >= at_most {
+                std::future::pending::<()>().await;
+            }
             // One write of one line, so that a kill cannot cut it.
             let mut file =
                 std::fs::OpenOptions::new().create(true).append(true).open(ledger).map_err(text)?;
@@ -76,14 +81,17 @@ fn a_killed_process_loses_no_work() {
     let tokio =
         || tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     if let Ok(folder) = std::env::var("OUTLAST_TEST_FOLDER") {
-        return tokio().block_on(work(folder.into()));
+        let at_most = std::env::var("OUTLAST_TEST_STEPS").unwrap().parse().unwrap();
+        return tokio().block_on(work(folder.into(), at_most));
     }
     let folder = tempfile::tempdir().unwrap();
-    let (mut kills, mut steps_before_death) = (0, 3);
+    let (mut kills, mut steps_before_death) = (0, 3_u64);
     loop {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([TEST, "--exact", "--nocapture", "--test-threads", "1"])
             .env("OUTLAST_TEST_FOLDER", folder.path())
+            // It goes on for a moment, so that the kill comes in the middle of something, but not to the end.
+            .env("OUTLAST_TEST_STEPS", (steps_before_death + 2).to_string())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
