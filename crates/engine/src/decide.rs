@@ -53,6 +53,7 @@ impl State {
             waker: None,
             drop_noted: false,
             answered: false,
+            attempt: 1,
         });
         self.slots.len() as u64
     }

@@ -63,6 +63,8 @@ pub struct Report {
     pub children_started: Vec<String>,
     /// Child orchestrations whose call ended.
     pub children_ended: Vec<ChildEnded>,
+    /// Activities that a retry policy scheduled once more.
+    pub retries: Vec<Retry>,
     /// The code waits for nothing that can happen, except cancellation.
     pub is_parked: bool,
 }
@@ -76,6 +78,19 @@ pub struct ChildEnded {
     pub outcome: &'static str,
     /// From the turn that scheduled the child to the turn in which the call ended.
     pub took_ms: u64,
+}
+
+/// An activity that a retry policy scheduled once more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retry {
+    /// Its scheduling event.
+    pub activity_id: u64,
+    /// Name of the activity.
+    pub name: String,
+    /// Its tag.
+    pub tag: Option<String>,
+    /// Which attempt of the policy it is; the first retry is attempt 2.
+    pub attempt: u32,
 }
 
 /// How an execution ended, for logs and metrics.
@@ -94,6 +109,8 @@ pub(crate) struct Recorded {
     pub(crate) event_id: u64,
     pub(crate) token: Option<u64>,
     pub(crate) action: Action,
+    /// Which attempt of its retry policy it is; 1 for everything else.
+    pub(crate) attempt: u32,
 }
 
 /// The commit, and what is needed to write it.

@@ -47,7 +47,8 @@ impl Execution {
                 self.apply(event, false)
             }
             None => {
-                draft.recorded.push(Recorded { event_id, token, action });
+                let attempt = token.map_or(1, |token| self.context.lock().slot(token).attempt);
+                draft.recorded.push(Recorded { event_id, token, action, attempt });
                 Ok(())
             }
         }

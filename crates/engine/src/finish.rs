@@ -2,7 +2,7 @@
 //! as new, over a limit, poisoned.
 
 use crate::context::Identity;
-use crate::draft::{Draft, Ending, Recorded};
+use crate::draft::{Draft, Ending, Recorded, Retry};
 use crate::drops::Children;
 use crate::ledger::Ledger;
 use crate::opening::Opening;
@@ -222,13 +222,19 @@ pub(crate) fn go_on(
     dropped_children: &Children,
     is_dropped: impl Fn(Option<u64>) -> bool,
 ) {
-    for Recorded { event_id, token, action } in std::mem::take(&mut draft.recorded) {
+    for Recorded { event_id, token, action, attempt } in std::mem::take(&mut draft.recorded) {
         let child = children.get(&event_id).or_else(|| dropped_children.get(&event_id));
         if is_dropped(token) && child.is_none() {
             continue;
         }
         if let Action::StartSubOrchestration { name, .. } = &action {
             draft.report.children_started.push(name.clone());
+        }
+        if let Action::CallActivity { name, tag, .. } = &action
+            && attempt > 1
+        {
+            let (name, tag) = (name.clone(), tag.clone());
+            draft.report.retries.push(Retry { activity_id: event_id, name, tag, attempt });
         }
         let item = work(who, event_id, action, child);
         match item {

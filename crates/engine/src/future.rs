@@ -61,6 +61,12 @@ impl<T> DurableFuture<T> {
     ) -> Self {
         Self { context: context.clone(), token, kind, decode: Some(Box::new(decode)) }
     }
+
+    /// The same operation as this attempt of a retry policy. Metrics show it; history does not hold it.
+    pub(crate) fn with_attempt(self, attempt: u32) -> Self {
+        self.context.lock().slot_mut(self.token).attempt = attempt;
+        self
+    }
 }
 
 impl<T: Send + 'static> DurableFuture<T> {

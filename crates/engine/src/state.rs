@@ -35,6 +35,8 @@ pub(crate) struct Slot {
     pub(crate) drop_noted: bool,
     /// An outcome was delivered.
     pub(crate) answered: bool,
+    /// Which attempt of its retry policy it is; 1 for everything else.
+    pub(crate) attempt: u32,
 }
 
 /// What a slot waits for.

@@ -4,6 +4,7 @@ use crate::builtins::builtins;
 use crate::dispatch::ahead::Crowded;
 use crate::dispatch::aside::Aside;
 use crate::dispatch::lease::{Kind, Leases};
+use crate::dispatch::retries::Retries;
 use crate::dispatch::running::Running;
 use crate::dispatch::session::Sessions;
 use crate::dispatch::warm::Warm;
@@ -36,6 +37,8 @@ pub(crate) struct Core {
     pub(crate) crowded: Crowded,
     /// Turns that the store may show and that are not counted yet.
     pub(crate) uncounted: Arc<Uncounted>,
+    /// Which attempts of their policies activities are that this runtime has scheduled once more.
+    pub(crate) retries: Retries,
     /// Permits for commits that are on their way.
     pub(crate) commits: Arc<Semaphore>,
     pub(crate) running: Running,
@@ -89,6 +92,7 @@ impl Core {
             leases: Arc::new(Leases::default()),
             crowded: Crowded::default(),
             uncounted,
+            retries: Retries::default(),
             commits: Arc::new(Semaphore::new(MOST_COMMITS)),
             warm: Warm::new(options.warm_executions, options.warm_bytes),
             running: Running::default(),

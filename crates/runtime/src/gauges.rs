@@ -1,4 +1,5 @@
-//! Figures that only the store knows, read from time to time.
+//! Figures that only the store knows, read from time to time. A gauge is never counted up and down by the runtime: with several
+//! processes, restarts and kills only the store knows how many instances run.
 
 use crate::core::Core;
 use std::sync::Arc;
@@ -16,11 +17,10 @@ async fn read(core: &Core) {
     let (executions, bytes) = core.warm.size();
     core.metrics.update_warm_cache(executions as u64, bytes as u64);
     let Some(admin) = core.store.as_management_capability() else { return };
-    if let Ok(metrics) = admin.get_system_metrics().await {
-        let running = i64::try_from(metrics.running_instances).unwrap_or(i64::MAX);
-        core.metrics.set_active_orchestrations(running);
-    }
-    if let Ok(depths) = admin.get_queue_depths().await {
-        core.metrics.update_queue_depths(depths.orchestrator_queue as u64, depths.worker_queue as u64);
+    match admin.get_gauges().await {
+        Ok(gauges) => core.metrics.update_store_gauges(&gauges),
+        Err(error) => {
+            tracing::debug!(target: "duroxide::runtime", %error, "the gauges keep their values: the store did not give the figures");
+        }
     }
 }

@@ -16,11 +16,11 @@ pub(crate) fn turn(core: &Core, instance: &str, worker: &str, report: &Report) {
         let seconds = Duration::from_millis(child.took_ms).as_secs_f64();
         core.metrics.suborchestration_ended(name, &child.name, child.outcome, seconds);
     }
+    for retry in &report.retries {
+        core.metrics.record_activity_retry(&retry.name, retry.attempt, retry.tag.as_deref());
+    }
     if let Some(initiated_by) = report.started {
         core.metrics.record_orchestration_start(name, version, initiated_by);
-        if initiated_by == "client" {
-            core.metrics.increment_active_orchestrations();
-        }
         tracing::debug!(
             target: "duroxide::runtime",
             instance_id = instance, execution_id, orchestration_name = name, orchestration_version = version,
@@ -50,7 +50,6 @@ fn ended(core: &Core, instance: &str, worker: &str, report: &Report, execution_i
     core.metrics.record_orchestration_completion(name, version, status, seconds, report.turns, events as u64);
     match ending {
         Ending::Completed => {
-            core.metrics.decrement_active_orchestrations();
             tracing::debug!(
                 target: "duroxide::runtime",
                 instance_id = instance, execution_id, orchestration_name = name, orchestration_version = version,
@@ -66,7 +65,6 @@ fn ended(core: &Core, instance: &str, worker: &str, report: &Report, execution_i
             );
         }
         Ending::Failed(details) => {
-            core.metrics.decrement_active_orchestrations();
             failed(core, instance, worker, report, execution_id, details);
         }
     }
@@ -176,7 +174,10 @@ pub(crate) struct Activity<'a> {
     pub(crate) id: u64,
     pub(crate) name: &'a str,
     pub(crate) tag: Option<&'a str>,
+    /// Which delivery it was.
     pub(crate) attempt: u32,
+    /// How many attempts of its retry policy came before it.
+    pub(crate) attempts_before: u32,
     /// `None` if nobody wanted it any more.
     pub(crate) result: Option<&'a Result<String, ErrorDetails>>,
 }
@@ -188,7 +189,7 @@ pub(crate) fn activity(core: &Core, activity: &Activity<'_>, took: Duration) {
         Some(Err(_)) => "app_error",
         None => "cancelled",
     };
-    let retries = activity.attempt.saturating_sub(1);
+    let retries = activity.attempt.saturating_sub(1).saturating_add(activity.attempts_before);
     core.metrics.record_activity_execution(activity.name, outcome, took.as_secs_f64(), retries, activity.tag);
     let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     core.metrics.record_worker_dispatcher_execution_duration(ms);

@@ -140,6 +140,10 @@ async fn what_was_added_goes_through_the_required_methods() {
     assert_eq!(admin.calls(), ["list_instances", "get_instance_info", "get_instance_info"]);
     assert!(admin.list_dead_letters(10).await.unwrap().is_empty());
     assert_eq!(admin.calls(), [""; 0]);
+    let gauges = admin.get_gauges().await.unwrap();
+    assert_eq!((gauges.running_instances, gauges.orchestrator_queue, gauges.worker_queue), (2, 0, 0));
+    assert_eq!((gauges.orchestrator_backlog, gauges.worker_backlog), (None, None));
+    assert_eq!(admin.calls(), ["get_system_metrics", "get_queue_depths"]);
 }
 
 #[tokio::test]

@@ -92,7 +92,7 @@ async fn attempts(
     let last = policy.max_attempts.max(1);
     let mut attempt = 1;
     loop {
-        let error = match one_attempt(&context, &call, policy.timeout, site).await {
+        let error = match one_attempt(&context, &call, attempt, policy.timeout, site).await {
             Attempt::Done(Ok(output)) => return Ok(output),
             Attempt::Done(Err(error)) if attempt >= last => return Err(error),
             Attempt::Done(Err(error)) => error,
@@ -119,11 +119,13 @@ enum Attempt {
 async fn one_attempt(
     context: &OrchestrationContext,
     call: &Call,
+    attempt: u32,
     timeout: Option<Duration>,
     site: Site,
 ) -> Attempt {
     let activity =
         context.call_activity(call.name.clone(), call.input.clone(), call.session_id.clone(), site);
+    let activity = activity.with_attempt(attempt);
     let Some(timeout) = timeout else { return Attempt::Done(activity.await) };
     match context.select2(activity, context.set_timer(timeout, site)).await {
         Either2::First(result) => Attempt::Done(result),

@@ -193,3 +193,21 @@ fn system_failures_are_not_tried_again() {
     world.give([breaks(2)]);
     assert_eq!(world.error(), "infrastructure:disk: on fire");
 }
+
+#[test]
+fn a_turn_reports_what_a_policy_schedules_again_with_its_attempt() {
+    let mut world = World::new(|ctx, _| async move {
+        let policy = RetryPolicy::new(4).with_backoff(BackoffStrategy::None);
+        ctx.schedule_activity_with_retry("A", "x", policy).await?;
+        ctx.schedule_activity("B", "").await
+    });
+    let reported = |output: outlast_engine::TurnOutput| {
+        let retries = output.report.retries.into_iter();
+        retries.map(|retry| (retry.activity_id, retry.name, retry.attempt)).collect::<Vec<_>>()
+    };
+    // Every turn is also replayed, which says the same.
+    assert_eq!(reported(world.give([])), []);
+    assert_eq!(reported(world.give([fails(2, "first")])), [(4, "A".to_string(), 2)]);
+    assert_eq!(reported(world.give([fails(4, "second")])), [(6, "A".to_string(), 3)]);
+    assert_eq!(reported(world.give([done(6, "ok")])), [], "B is no retry");
+}

@@ -76,6 +76,7 @@ pub(super) async fn run<'a>(
     find_parents(core, &mut commit.orchestrator_items).await.ok()?;
     let position = Position { execution_id: commit.execution_id, last_event_id: execution.last_event_id() };
     let announced = core.warm.announce(instance, position, created_at_ms);
+    core.retries.announce(instance, &report);
     Some(Ahead {
         core,
         instance: Arc::clone(instance),

@@ -51,6 +51,7 @@ impl Committing<'_> {
         };
         let announced = position.map(|position| core.warm.announce(instance, position, self.created_at_ms));
         let summary = Summary::of(&commit);
+        core.retries.announce(instance, &report);
         let counting = core.uncounted.enter(instance);
         let written = self.write(commit).await;
         let Committing { lease, .. } = self;

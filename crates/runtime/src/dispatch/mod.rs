@@ -9,6 +9,7 @@ mod contain;
 mod fixture;
 mod history;
 pub(crate) mod lease;
+pub(crate) mod retries;
 pub(crate) mod running;
 pub(crate) mod session;
 mod slot;

@@ -116,6 +116,7 @@ impl Call {
         if self.attempt_count > core.options.max_attempts {
             let details = self.poisoned();
             tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, activity_name = %self.name, attempts = self.attempt_count, "activity is poisoned");
+            core.retries.forget(&self.instance, self.execution_id, self.id);
             let counting = core.uncounted.enter(&self.instance);
             if self.acknowledge(lease, Err(details)).await {
                 core.metrics.record_activity_poison();
@@ -140,6 +141,7 @@ impl Call {
         let outcome = self.call(handler, context, input, &lease).await;
         drop((entered, busy));
         observe::activity(core, &self.report(&outcome), since.elapsed());
+        core.retries.forget(&self.instance, self.execution_id, self.id);
         match outcome {
             Outcome::Returned(result) => {
                 let acknowledged = async move {
@@ -160,6 +162,7 @@ impl Call {
             name: &self.name,
             tag: self.tag.as_deref(),
             attempt: self.attempt_count,
+            attempts_before: self.core.retries.before(&self.instance, self.execution_id, self.id),
             result: match outcome {
                 Outcome::Returned(result) => Some(result),
                 Outcome::Cancelled => None,

@@ -99,5 +99,7 @@ counters! {
         commit_retries,
         /// Messages that were dropped without effect.
         dropped_messages,
+        /// Activities that a retry policy scheduled once more.
+        activity_retries,
     }
 }

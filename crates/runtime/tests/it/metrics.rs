@@ -1,6 +1,7 @@
 //! What each call counts (api 9.2): once in the snapshot, once through the facade, nothing else.
 
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
+use outlast_provider::{QueueBacklog, StoreGauges};
 use outlast_runtime::observability::{MetricsProvider, MetricsSnapshot, ObservabilityConfig};
 
 /// A line per metric that `record` touches, by name: `name{label=value, ..} = value`.
@@ -269,16 +270,29 @@ fn gauges_follow_what_they_are_told() {
         metrics.update_queue_depths(1, 1);
         metrics.update_queue_depths(7, 8);
         metrics.update_warm_cache(3, 4_096);
+        assert_eq!((metrics.get_active_orchestrations(), metrics.get_queue_depths()), (6, (7, 8)));
+        let backlog = QueueBacklog { due: 2, delayed: 9 };
+        let gauges = StoreGauges {
+            running_instances: 4,
+            orchestrator_queue: 11,
+            worker_queue: 12,
+            orchestrator_backlog: Some(backlog),
+            worker_backlog: None,
+        };
+        metrics.update_store_gauges(&gauges);
+        assert_eq!(metrics.get_store_gauges(), gauges);
     });
     let expected = [
-        "duroxide_active_orchestrations{} = 6",
-        "duroxide_orchestrator_queue_depth{} = 7",
-        "duroxide_worker_queue_depth{} = 8",
+        "duroxide_active_orchestrations{} = 4",
+        "duroxide_orchestrator_queue_depth{} = 11",
+        "duroxide_worker_queue_depth{} = 12",
+        "outlast_queue_messages{queue=orchestrator, state=delayed} = 9",
+        "outlast_queue_messages{queue=orchestrator, state=due} = 2",
         "outlast_warm_bytes{} = 4096",
         "outlast_warm_executions{} = 3",
     ];
     assert_eq!(lines, expected);
-    assert_eq!((metrics.get_active_orchestrations(), metrics.get_queue_depths()), (6, (7, 8)));
+    assert_eq!((metrics.get_active_orchestrations(), metrics.get_queue_depths()), (4, (11, 12)));
     assert_eq!(metrics.snapshot(), MetricsSnapshot::default(), "gauges are not counts");
 }
 
@@ -293,8 +307,10 @@ fn metrics_of_our_own_have_names_of_our_own() {
         metrics.record_lease_lost("turn");
         metrics.record_commit_retry("activity");
         metrics.record_dropped_messages("terminal", 5);
+        metrics.record_activity_retry("A", 2, None);
     });
     let expected = [
+        "outlast_activity_retries_total{activity_name=A, retry_attempt=1, tag=default} = 1",
         "outlast_commit_retries_total{kind=activity} = 1",
         "outlast_dropped_messages_total{reason=terminal} = 5",
         "outlast_leases_lost_total{kind=turn} = 1",
@@ -305,7 +321,7 @@ fn metrics_of_our_own_have_names_of_our_own() {
     ];
     assert_eq!(lines, expected);
     let counted = "warm_hits: 1, warm_misses: 1, turns_ahead: 1, warm_evictions: 3, leases_lost: 1, commit_retries: 1, \
-                   dropped_messages: 5";
+                   dropped_messages: 5, activity_retries: 1";
     assert_eq!(non_zero(&metrics.outlast_snapshot()), counted);
     assert_eq!(metrics.snapshot(), MetricsSnapshot::default());
 }

@@ -1,11 +1,14 @@
 //! O4: metrics count what happened, once.
 
-use crate::support::{Held, Kind, Node, World, activities, calls, orchestrations};
+use crate::support::{Held, Kind, Node, World, activities, calls, orchestrations, pass};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use outlast::providers::{QueueBacklog, StoreGauges};
 use outlast::runtime::Runtime;
-use outlast::{ActivityContext, OrchestrationContext};
+use outlast::{ActivityContext, BackoffStrategy, OrchestrationContext, RetryPolicy};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// Counters and gauges by name and labels. Emptied by reading.
 pub(super) fn read(snapshotter: &Snapshotter) -> BTreeMap<String, u64> {
@@ -32,6 +35,15 @@ fn recorded(test: impl Future<Output = ()>) -> BTreeMap<String, u64> {
         runtime.block_on(test);
     });
     read(&snapshotter)
+}
+
+/// Lets every gauge be read from the store once more: by default that happens every minute.
+async fn polled() {
+    pass(Duration::from_secs(61)).await;
+}
+
+fn gauges(runtime: &Arc<Runtime>) -> StoreGauges {
+    runtime.observability_handle().unwrap().metrics_provider().get_store_gauges()
 }
 
 fn active(runtime: &Arc<Runtime>) -> i64 {
@@ -111,6 +123,7 @@ fn o4_a_second_delivery_is_a_retry_and_the_gauge_follows_the_instance() {
         let first = world.start(&node).await;
         world.begin("i", "Calls", "").await;
         begun.recv().await.unwrap();
+        polled().await;
         assert_eq!(active(&world.runtime(first).await), 1);
         world.runtime(first).await.shutdown(Some(0)).await;
 
@@ -120,10 +133,138 @@ fn o4_a_second_delivery_is_a_retry_and_the_gauge_follows_the_instance() {
         assert_eq!(active(&runtime), 1, "counted from the store when the runtime started");
         held.release();
         world.output("i").await;
+        polled().await;
         assert_eq!(active(&runtime), 0);
         world.end().await;
     });
     let row =
         "duroxide_activity_executions_total activity_name=Held,outcome=success,retry_attempt=1,tag=default";
     assert_eq!(rows.get(row), Some(&1), "{rows:#?}");
+}
+
+/// An orchestration that sleeps for an hour, one that waits for an event, and one that waits for an activity with a tag.
+fn sleepers_and_waiters() -> Node {
+    let sleeps = |ctx: OrchestrationContext, _: String| async move {
+        ctx.schedule_timer(Duration::from_secs(3_600)).await;
+        Ok(String::new())
+    };
+    let waits = |ctx: OrchestrationContext, _: String| async move { Ok(ctx.schedule_wait("go").await) };
+    let tagged = |ctx: OrchestrationContext, _: String| async move {
+        ctx.schedule_activity("Work", "").with_tag("gpu").await
+    };
+    let all = orchestrations().register("Sleeps", sleeps).register("Waits", waits).register("Tagged", tagged);
+    Node::new(all, activities())
+}
+
+#[tokio::test(start_paused = true)]
+async fn o4_gauges_of_two_workers_are_the_rows_of_the_store_also_after_a_kill() {
+    for kind in [Kind::Memory, Kind::SqliteFile] {
+        let world = World::paused(kind).await;
+        let node = sleepers_and_waiters();
+        let first = world.start(&node).await;
+        let second = world.start_on(world.other_process().await, &node).await;
+        let (first, second) = (world.runtime(first).await, world.runtime(second).await);
+        for n in 0..4 {
+            world.begin(&format!("waits-{n}"), "Waits", "").await;
+            world.begin(&format!("sleeps-{n}"), "Sleeps", "").await;
+        }
+        // No worker takes its activity.
+        world.begin("tagged", "Tagged", "").await;
+        polled().await;
+        let shown = |running| StoreGauges {
+            running_instances: running,
+            orchestrator_queue: 4,
+            worker_queue: 1,
+            orchestrator_backlog: Some(QueueBacklog { due: 0, delayed: 4 }),
+            worker_backlog: Some(QueueBacklog { due: 1, delayed: 0 }),
+        };
+        assert_eq!((gauges(&first), gauges(&second)), (shown(9), shown(9)), "{kind:?}");
+
+        // Whichever of them ran an instance, both show the same.
+        for n in 0..2 {
+            world.client.raise_event(&format!("waits-{n}"), "go", "").await.unwrap();
+            world.output(&format!("waits-{n}")).await;
+        }
+        assert_eq!((active(&first), active(&second)), (9, 9), "{kind:?}: no process counts by itself");
+        polled().await;
+        assert_eq!((gauges(&first), gauges(&second)), (shown(7), shown(7)), "{kind:?}");
+
+        Arc::clone(&first).shutdown(Some(0)).await;
+        for n in 2..4 {
+            world.client.raise_event(&format!("waits-{n}"), "go", "").await.unwrap();
+            world.output(&format!("waits-{n}")).await;
+        }
+        polled().await;
+        assert_eq!(gauges(&second), shown(5), "{kind:?}");
+        assert_eq!(active(&first), 7, "what the store said last");
+        let third = world.start_on(world.other_process().await, &node).await;
+        polled().await;
+        let third = world.runtime(third).await;
+        let totals = world.client.get_system_metrics().await.unwrap();
+        let depths = world.client.get_queue_depths().await.unwrap();
+        for runtime in [&second, &third] {
+            let shown = gauges(runtime);
+            assert_eq!(shown, world.client.get_gauges().await.unwrap(), "{kind:?}");
+            assert_eq!(shown.running_instances, totals.running_instances, "{kind:?}");
+            assert_eq!(shown.orchestrator_queue as usize, depths.orchestrator_queue, "{kind:?}");
+            assert_eq!(shown.worker_queue as usize, depths.worker_queue, "{kind:?}");
+            assert_eq!(active(runtime), 5, "{kind:?}");
+        }
+        world.end().await;
+    }
+}
+
+#[test]
+fn o4_retries_by_policy_carry_their_attempt() {
+    let rows = recorded(async {
+        let world = World::paused(Kind::Memory).await;
+        let retries = |ctx: OrchestrationContext, _: String| async move {
+            let backoff = BackoffStrategy::Fixed { delay: Duration::from_secs(60) };
+            let policy = RetryPolicy::new(5).with_backoff(backoff);
+            ctx.schedule_activity_with_retry("Third", "", policy).await
+        };
+        let runs = Arc::new(AtomicU32::new(0));
+        let third = activities().register("Third", move |_: ActivityContext, _: String| {
+            let run = runs.fetch_add(1, Ordering::Relaxed);
+            async move { if run < 3 { Err("not yet".to_string()) } else { Ok(String::new()) } }
+        });
+        let node = Node::new(orchestrations().register("Retries", retries), third);
+        let first = world.start(&node).await;
+        world.begin("i", "Retries", "").await;
+        pass(Duration::from_secs(90)).await;
+        // The number of the attempt comes from history: a runtime that replays it counts on.
+        let killed = world.runtime(first).await;
+        Arc::clone(&killed).shutdown(Some(0)).await;
+        let second = world.start(&node).await;
+        world.output("i").await;
+        let retried = |runtime: &Arc<Runtime>| {
+            runtime.observability_handle().unwrap().metrics_provider().outlast_snapshot().activity_retries
+        };
+        assert_eq!((retried(&killed), retried(&world.runtime(second).await)), (1, 2));
+        world.end().await;
+    });
+    let expected = [
+        (
+            "duroxide_activity_executions_total activity_name=Third,outcome=app_error,retry_attempt=0,tag=default",
+            1,
+        ),
+        (
+            "duroxide_activity_executions_total activity_name=Third,outcome=app_error,retry_attempt=1,tag=default",
+            1,
+        ),
+        (
+            "duroxide_activity_executions_total activity_name=Third,outcome=app_error,retry_attempt=2,tag=default",
+            1,
+        ),
+        (
+            "duroxide_activity_executions_total activity_name=Third,outcome=success,retry_attempt=3+,tag=default",
+            1,
+        ),
+        ("outlast_activity_retries_total activity_name=Third,retry_attempt=1,tag=default", 1),
+        ("outlast_activity_retries_total activity_name=Third,retry_attempt=2,tag=default", 1),
+        ("outlast_activity_retries_total activity_name=Third,retry_attempt=3+,tag=default", 1),
+    ];
+    for (row, count) in expected {
+        assert_eq!(rows.get(row), Some(&count), "{row} in {rows:#?}");
+    }
 }

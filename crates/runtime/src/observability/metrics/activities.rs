@@ -4,8 +4,8 @@ use super::{MetricsProvider, owned};
 use metrics::{counter, histogram};
 
 impl MetricsProvider {
-    /// An activity ended with `success`, `app_error`, `infra_error`, `config_error` or `cancelled`; `retry_attempt` is 0
-    /// for the first delivery.
+    /// An activity ended with `success`, `app_error`, `infra_error`, `config_error` or `cancelled`; `retry_attempt`
+    /// says how often it was tried before: by its retry policy, as far as the process knows, and by redelivery.
     pub fn record_activity_execution(
         &self,
         activity_name: &str,
@@ -79,8 +79,8 @@ impl MetricsProvider {
     }
 }
 
-/// Redeliveries in few classes, so that they can be a label.
-fn retry_attempt_label(retry_attempt: u32) -> &'static str {
+/// Retries in few classes, so that they can be a label.
+pub(super) fn retry_attempt_label(retry_attempt: u32) -> &'static str {
     match retry_attempt {
         0 => "0",
         1 => "1",

@@ -11,6 +11,8 @@ pub(crate) use operation::Operation;
 use super::snapshot::{Counters, OutlastCounters};
 use super::{MetricsSnapshot, ObservabilityConfig};
 use metrics::SharedString;
+use outlast_provider::StoreGauges;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 
 /// Counts what a runtime does. Without a recorder for the `metrics` facade only the snapshots are kept.
@@ -21,6 +23,7 @@ pub struct MetricsProvider {
     active_orchestrations: AtomicI64,
     orchestrator_queue_depth: AtomicU64,
     worker_queue_depth: AtomicU64,
+    store_gauges: Mutex<StoreGauges>,
 }
 
 impl MetricsProvider {

@@ -1,6 +1,7 @@
 //! Metrics beyond the contract's, under names of our own.
 
-use super::MetricsProvider;
+use super::activities::retry_attempt_label;
+use super::{MetricsProvider, owned};
 use crate::observability::OutlastMetricsSnapshot;
 use metrics::{counter, gauge};
 
@@ -54,6 +55,18 @@ impl MetricsProvider {
         if kind == "turn" {
             counter!("provider.ack_orchestration_retries").increment(1);
         }
+    }
+
+    /// A turn scheduled an activity once more, as this attempt of its retry policy; the first retry is attempt 2.
+    pub fn record_activity_retry(&self, activity_name: &str, attempt: u32, tag: Option<&str>) {
+        self.outlast.activity_retries.bump();
+        counter!(
+            "outlast_activity_retries_total",
+            "activity_name" => owned(activity_name),
+            "retry_attempt" => retry_attempt_label(attempt.saturating_sub(1)),
+            "tag" => owned(tag.unwrap_or("default")),
+        )
+        .increment(1);
     }
 
     /// Messages were dropped without effect, for this reason.

@@ -3,11 +3,14 @@
 use super::{MetricsProvider, owned};
 use crate::observability::Operation;
 use metrics::{counter, gauge, histogram};
+use outlast_provider::{QueueBacklog, StoreGauges};
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 const ACTIVE: &str = "duroxide_active_orchestrations";
 const OPERATIONS: &str = "duroxide_provider_operation_duration_seconds";
 const ERRORS: &str = "duroxide_provider_errors_total";
+const QUEUE_MESSAGES: &str = "outlast_queue_messages";
 
 /// The store and the dispatchers.
 impl MetricsProvider {
@@ -56,6 +59,26 @@ impl MetricsProvider {
 
 /// Gauges.
 impl MetricsProvider {
+    /// What the store says about itself: running instances, and waiting messages, due and delayed ones apart.
+    pub fn update_store_gauges(&self, gauges: &StoreGauges) {
+        self.set_active_orchestrations(i64::try_from(gauges.running_instances).unwrap_or(i64::MAX));
+        self.update_queue_depths(gauges.orchestrator_queue, gauges.worker_queue);
+        for (queue, backlog) in
+            [("orchestrator", gauges.orchestrator_backlog), ("worker", gauges.worker_backlog)]
+        {
+            if let Some(QueueBacklog { due, delayed }) = backlog {
+                gauge!(QUEUE_MESSAGES, "queue" => queue, "state" => "due").set(due as f64);
+                gauge!(QUEUE_MESSAGES, "queue" => queue, "state" => "delayed").set(delayed as f64);
+            }
+        }
+        *self.store_gauges.lock().unwrap_or_else(PoisonError::into_inner) = *gauges;
+    }
+
+    /// What the store said about itself when it was last asked; all zero before that.
+    pub fn get_store_gauges(&self) -> StoreGauges {
+        *self.store_gauges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// How many messages wait in the two queues.
     pub fn update_queue_depths(&self, orch_depth: u64, worker_depth: u64) {
         self.orchestrator_queue_depth.store(orch_depth, Ordering::Relaxed);
@@ -72,13 +95,13 @@ impl MetricsProvider {
         )
     }
 
-    /// An instance became active.
+    /// An instance became active. The runtime does not call this: it sets the gauge to what the store says.
     pub fn increment_active_orchestrations(&self) {
         self.active_orchestrations.fetch_add(1, Ordering::Relaxed);
         gauge!(ACTIVE).increment(1.0);
     }
 
-    /// An instance ended.
+    /// An instance ended. The runtime does not call this: it sets the gauge to what the store says.
     pub fn decrement_active_orchestrations(&self) {
         self.active_orchestrations.fetch_sub(1, Ordering::Relaxed);
         gauge!(ACTIVE).decrement(1.0);

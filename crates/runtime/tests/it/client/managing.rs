@@ -22,6 +22,7 @@ async fn without_a_management_interface_there_is_none() {
         client.read_execution_history("i", 1).await.map(drop),
         client.get_system_metrics().await.map(drop),
         client.get_queue_depths().await.map(drop),
+        client.get_gauges().await.map(drop),
         client.get_instance_tree("i").await.map(drop),
         client.delete_instance("i", false).await.map(drop),
         client.delete_instance_bulk(filter()).await.map(drop),
