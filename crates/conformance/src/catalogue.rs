@@ -44,6 +44,7 @@ macro_rules! __each_validation {
             outcome: [an_unknown_instance_has_no_outcome, a_running_instance_runs, a_completed_instance_has_its_output, a_failed_instance_has_its_failure, the_newest_execution_counts, the_custom_status_belongs_to_the_outcome, a_damaged_history_makes_no_wrong_outcome],
             start_policy: [a_free_id_is_started, fail_if_exists_changes_nothing, use_existing_delivers_the_messages, every_answer_is_true, starts_at_once_make_one_instance, a_delayed_start_is_hidden, a_bad_request_changes_nothing, a_deleted_id_is_free_again],
             listing: [pages_cover_everything_once, instances_of_the_same_moment_are_all_shown, every_condition_selects, the_page_size_has_bounds, nothing_is_one_empty_page, changes_between_pages_hide_and_repeat_nothing],
+            pending: [pending_messages_are_shown_in_order, pending_shows_the_lease_of_a_turn, pending_activities_are_shown_with_their_leases, pending_work_is_bounded_and_of_one_instance],
             bad_input: [bad_instance_ids_are_refused, a_completion_for_a_bad_instance_id_is_refused, generated_ids_may_be_longer, unusual_instance_ids_are_kept_apart, each_queue_refuses_what_belongs_into_the_other, bad_event_ids_are_refused, texts_come_back_exactly, the_largest_numbers_are_no_problem],
             traps: [an_instance_keeps_its_name_and_version, only_name_and_version_make_an_instance, tokens_cannot_be_guessed, tag_and_session_survive_every_way, a_large_turn_is_one_commit, successive_turns_send_to_one_instance, each_execution_keeps_its_own_state, an_execution_that_runs_again_has_not_ended, pruning_by_time_finds_continued_executions, versions_are_compared_number_by_number, events_keep_their_stamps, a_running_descendant_keeps_its_root, a_child_may_come_before_its_parent, what_is_given_back_waits_again, appending_makes_no_instance],
         }
@@ -153,6 +154,7 @@ fn needs(category: &str, name: &str) -> Needs {
         ("dropped_fetch", "a_crowd_of_dropped_waits_takes_nothing") => Needs::Waits,
         ("waiting", _) => Needs::Waits,
         ("dead_letters", _) => Needs::QueueHooks,
+        ("pending", _) => Needs::Pending,
         _ => Needs::Nothing,
     }
 }
@@ -163,8 +165,8 @@ mod callable {
         atomicity, bad_input, batch_fetch, bulk_deletion, cancellation, capability_filtering, custom_status,
         dead_letters, deletion, dropped_fetch, error_handling, families, fencing, instance_creation,
         instance_locking, kv_store, leases, listing, lock_expiration, management, message_order,
-        multi_execution, orphans, outcome, poison_message, prune, queue_semantics, run_ahead, sessions,
-        start_policy, tag_filtering, traps, waiting, warm_fetch,
+        multi_execution, orphans, outcome, pending, poison_message, prune, queue_semantics, run_ahead,
+        sessions, start_policy, tag_filtering, traps, waiting, warm_fetch,
     };
 
     /// One of these takes a stamp as well: it is checked with both that change the rules.

@@ -44,6 +44,11 @@ pub trait ProviderFactory: Sync + Send {
         SystemClock.now_ms()
     }
 
+    /// Whether the store implements [`ProviderAdmin::pending`](outlast_provider::ProviderAdmin::pending).
+    fn shows_pending(&self) -> bool {
+        false
+    }
+
     /// Whether the two hooks below are implemented.
     fn corrupts_queues(&self) -> bool {
         false
@@ -85,6 +90,9 @@ impl ProviderFactory for Borrowed<'_> {
     }
     fn now_ms(&self) -> u64 {
         self.0.now_ms()
+    }
+    fn shows_pending(&self) -> bool {
+        self.0.shows_pending()
     }
     fn corrupts_queues(&self) -> bool {
         self.0.corrupts_queues()

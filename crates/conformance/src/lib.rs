@@ -69,6 +69,7 @@ pub mod model;
 mod multi_execution;
 pub mod orphans;
 pub mod outcome;
+pub mod pending;
 pub mod poison_message;
 pub mod prune;
 mod queue_semantics;

@@ -29,6 +29,7 @@ pub(crate) enum Needs {
     Nothing,
     Waits,
     QueueHooks,
+    Pending,
 }
 
 impl Validation {
@@ -39,6 +40,7 @@ impl Validation {
             Needs::QueueHooks if !factory.corrupts_queues() => {
                 Some("the factory has no hooks to damage queues")
             }
+            Needs::Pending if !factory.shows_pending() => Some("the store does not show pending work"),
             _ => None,
         }
     }

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use outlast_provider::model::Event;
 use outlast_provider::{
     DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog,
-    QueueDepths, StoreGauges, SystemMetrics,
+    InstanceQuery, PendingWork, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
+    QueueBacklog, QueueDepths, StoreGauges, SystemMetrics,
 };
 use std::collections::BTreeSet;
 
@@ -231,6 +231,10 @@ impl ProviderAdmin for MemoryProvider {
 
     async fn list_dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, ProviderError> {
         Ok(self.state().dead_letters.iter().rev().take(limit).cloned().collect())
+    }
+
+    async fn pending(&self, instance: &str, limit: usize) -> Result<Option<PendingWork>, ProviderError> {
+        self.change(|state, now, rules| Ok(Some(state.pending(instance, limit, now, rules))))
     }
 }
 

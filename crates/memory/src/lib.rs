@@ -13,6 +13,7 @@ mod commit;
 mod dump;
 mod fetch;
 mod kv;
+mod pending;
 mod provider;
 mod queue;
 mod rules;

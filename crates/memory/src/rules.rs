@@ -252,4 +252,8 @@ defects! {
     SuccessorLosesParent = "",
     /// Messages for an instance that has ended are dropped by the store.
     EndedTakesNothing = "",
+    /// What is shown as pending leaves out activities under a lease.
+    PendingHidesLeased = "",
+    /// What is shown as pending has activities of other instances.
+    PendingMixesInstances = "",
 }

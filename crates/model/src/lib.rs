@@ -9,6 +9,7 @@ mod clock;
 pub mod codec;
 mod error;
 mod event;
+mod head;
 mod ids;
 pub mod json;
 pub mod limits;
@@ -22,6 +23,7 @@ pub use action::{Action, LogLevel, ScheduleKind};
 pub use clock::wall_clock_ms;
 pub use error::{AppErrorKind, ConfigErrorKind, ErrorDetails, PoisonMessageType};
 pub use event::{Event, EventKind};
+pub use head::{HEAD_CHARS, WorkItemHead, decode_head};
 pub use ids::{
     INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, InvalidInstanceId, SUB_ORCH_AUTO_PREFIX, build_child_instance_id,
     check_instance_id, is_auto_generated_sub_orch_id,

@@ -130,11 +130,11 @@ pub mod providers {
         DispatcherCapabilityFilter, Entropy, ErrorClass, ExecutionInfo, ExecutionMetadata, FetchedTurn,
         FetchedWork, HistoryBound, InstanceFilter, InstanceInfo, InstanceOutcome, InstancePage,
         InstanceQuery, InstanceTree, InstanceWatch, Interest, KvEntry, LoadedTurn, MAX_WORKER_TAGS,
-        ManagementProvider, OrchestrationItem, OsEntropy, OversizedTurn, Provider, ProviderAdmin,
-        ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, ScheduledActivityIdentifier,
-        SemverRange, SessionFetchConfig, StartOutcome, StartPolicy, StartRequest, StoreGauges, SystemClock,
-        SystemMetrics, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkItem, WorkRequest,
-        current_build_version, saturating_ms,
+        ManagementProvider, OrchestrationItem, OsEntropy, OversizedTurn, PendingWork, Provider,
+        ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, QueuedItem,
+        ScheduledActivityIdentifier, SemverRange, SessionFetchConfig, StartOutcome, StartPolicy,
+        StartRequest, StoreGauges, SystemClock, SystemMetrics, TagFilter, TurnAhead, TurnCommit, TurnRequest,
+        WorkItem, WorkRequest, current_build_version, saturating_ms,
     };
     pub use outlast_provider::{error, management};
 

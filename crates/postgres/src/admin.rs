@@ -4,13 +4,13 @@ use crate::PostgresError;
 use crate::delete::{self, Deleted, Doomed};
 use crate::provider::PostgresProvider;
 use crate::request::Answer;
-use crate::{history, list};
+use crate::{history, list, pending};
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
     DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceTree, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, StoreGauges,
-    SystemMetrics,
+    InstanceQuery, InstanceTree, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths,
+    StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::DEFAULT_BULK_LIMIT;
 
@@ -205,5 +205,9 @@ impl ProviderAdmin for PostgresProvider {
 
     async fn list_dead_letters(&self, limit: usize) -> Answer<Vec<DeadLetter>> {
         during("list_dead_letters", list::dead_letters(&self.shared.db, limit).await)
+    }
+
+    async fn pending(&self, instance: &str, limit: usize) -> Answer<Option<PendingWork>> {
+        during("pending", pending::of_instance(&self.shared.db, instance, limit).await.map(Some))
     }
 }

@@ -27,6 +27,7 @@ mod message;
 mod names;
 mod options;
 mod outcomes;
+mod pending;
 mod provider;
 mod request;
 mod schema;

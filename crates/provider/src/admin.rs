@@ -2,8 +2,8 @@
 
 use crate::{
     DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceTree, ProviderError, PruneOptions, PruneResult, QueueDepths, StoreGauges,
-    SystemMetrics,
+    InstanceQuery, InstanceTree, PendingWork, ProviderError, PruneOptions, PruneResult, QueueDepths,
+    StoreGauges, SystemMetrics,
 };
 use outlast_model::Event;
 use std::any::Any;
@@ -182,5 +182,13 @@ pub trait ProviderAdmin: Any + Send + Sync {
     /// The newest messages that were set aside, at most `limit`. The default is for stores that set none aside.
     async fn list_dead_letters(&self, _limit: usize) -> Result<Vec<DeadLetter>, ProviderError> {
         Ok(Vec::new())
+    }
+
+    /// What waits for an instance in the queues, and the lease that it is under: at most `limit` messages and `limit`
+    /// activities, without payloads. It is empty for an instance that the store does not know, unless messages wait for it.
+    ///
+    /// The default, `None`, is for stores that cannot tell.
+    async fn pending(&self, _instance: &str, _limit: usize) -> Result<Option<PendingWork>, ProviderError> {
+        Ok(None)
     }
 }

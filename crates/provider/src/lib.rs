@@ -19,6 +19,7 @@ mod item;
 mod listing;
 pub mod management;
 mod outcome;
+mod pending;
 mod provider;
 mod start;
 mod tags;
@@ -47,6 +48,7 @@ pub use management::{
 pub use outcome::InstanceOutcome;
 pub use outlast_model as model;
 pub use outlast_model::{WorkItem, current_build_version, limits::MAX_WORKER_TAGS};
+pub use pending::{PendingWork, QueuedItem};
 pub use provider::Provider;
 pub use start::{StartOutcome, StartPolicy, StartRequest};
 pub use tags::TagFilter;

@@ -2,13 +2,13 @@
 
 use crate::command::Cx;
 use crate::delete::Deleted;
-use crate::{SqliteProvider, delete, history, list};
+use crate::{SqliteProvider, delete, history, list, pending};
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
     DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceTree, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, SystemMetrics,
+    InstanceQuery, InstanceTree, PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
+    QueueDepths, StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, Watches};
 use std::sync::Arc;
@@ -215,5 +215,11 @@ impl ProviderAdmin for SqliteProvider {
 
     async fn list_dead_letters(&self, limit: usize) -> Answer<Vec<DeadLetter>> {
         self.read_with("list_dead_letters", move |db| list::dead_letters(db, limit)).await
+    }
+
+    async fn pending(&self, instance: &str, limit: usize) -> Answer<Option<PendingWork>> {
+        let (instance, now) = (instance.to_string(), self.options.clock.now_ms());
+        let read = self.read_with("pending", move |db| pending::of_instance(db, &instance, limit, now));
+        Ok(Some(read.await?))
     }
 }

@@ -28,6 +28,7 @@ mod log;
 mod message;
 mod open;
 mod options;
+mod pending;
 #[cfg(test)]
 mod plans;
 mod provider;

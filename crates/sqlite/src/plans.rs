@@ -19,6 +19,8 @@ const ALLOWED: &[(&str, &str)] = &[
     ("list_attention_ids", "management: sorts what runs or failed, where that is little"),
     ("list_dead_letters", "management: a page from the end of the table"),
     ("next_lease_end", "instance_locks holds one row per running turn"),
+    ("pending_activities", "management: sorts a page of one instance's activities"),
+    ("pending_messages", "management: sorts the messages of one instance"),
     ("queue_backlogs", "gauges: counts what waits"),
     ("queue_depths", "management: counts what waits"),
     ("read_ledger", "once per opening, over the migrations"),

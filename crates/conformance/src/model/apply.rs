@@ -254,6 +254,25 @@ async fn read(read: &Read, at: Moment, store: &dyn Provider, admin: &dyn Provide
         Read::ExecutionInfo(id, execution) => admin.get_execution_info(id, *execution).await.map(shown),
         Read::Metrics => admin.get_system_metrics().await.map(shown),
         Read::Depths => Ok(shown((admin.get_queue_depths().await?, admin.get_gauges().await?))),
+        Read::Pending(id, limit) => {
+            let pending = admin.pending(id, *limit).await?.map(|pending| {
+                // Times by the store's own clock: other reads compare those that both sides can know.
+                let items = |items: Vec<outlast_provider::QueuedItem>| {
+                    let item = |item: outlast_provider::QueuedItem| {
+                        let is_leased = item.locked_until.is_some();
+                        (
+                            outlast_provider::QueuedItem { visible_at: 0, locked_until: None, ..item },
+                            is_leased,
+                        )
+                    };
+                    items.into_iter().map(item).collect::<Vec<_>>()
+                };
+                let counts = (pending.message_count, pending.activity_count);
+                let is_leased = pending.turn_locked_until.is_some();
+                (counts, is_leased, items(pending.messages), items(pending.activities))
+            });
+            Ok(shown(pending))
+        }
         Read::Children(id) => {
             let mut children = admin.list_children(id).await?;
             children.sort();

@@ -142,6 +142,7 @@ pub(super) enum Read {
     ExecutionInfo(Id, u64),
     Metrics,
     Depths,
+    Pending(Id, usize),
     Children(Id),
     Parent(Id),
     Tree(Id),
@@ -237,6 +238,8 @@ pub(super) fn sweep() -> Vec<Op> {
             Read::KeyValues(id),
             Read::Stats(id),
             Read::Executions(id),
+            Read::Pending(id, 100),
+            Read::Pending(id, 1),
             Read::Info(id),
             Read::Tree(id),
         ]);

@@ -41,6 +41,9 @@ impl ProviderFactory for MemoryFactory {
     async fn get_max_attempt_count(&self, instance: &str) -> u32 {
         self.newest().0.max_attempt_count(instance)
     }
+    fn shows_pending(&self) -> bool {
+        true
+    }
     fn corrupts_queues(&self) -> bool {
         true
     }

@@ -183,6 +183,9 @@ impl ProviderFactory for NullFactory {
     async fn get_max_attempt_count(&self, _: &str) -> u32 {
         0
     }
+    fn shows_pending(&self) -> bool {
+        true
+    }
     fn corrupts_queues(&self) -> bool {
         true
     }

@@ -81,6 +81,9 @@ impl ProviderFactory for PostgresFactory {
         let sql = "SELECT max(attempt_count) FROM {schema}.orchestrator_queue WHERE instance_id = $1";
         meddle(&schema, sql, instance).await[0].get::<_, i32>(0).try_into().unwrap()
     }
+    fn shows_pending(&self) -> bool {
+        true
+    }
     fn corrupts_queues(&self) -> bool {
         true
     }

@@ -4,8 +4,8 @@ use super::{Client, ClientError};
 use outlast_model::{Event, SystemStats};
 use outlast_provider::{
     DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceTree, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, SystemMetrics,
+    InstanceQuery, InstanceTree, PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
+    QueueDepths, StoreGauges, SystemMetrics,
 };
 use tracing::info;
 
@@ -58,6 +58,18 @@ impl Client {
     /// Cancellation safety: it only reads.
     pub async fn list_dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, ClientError> {
         Ok(self.admin()?.list_dead_letters(limit).await?)
+    }
+
+    /// What waits for an instance in the queues, and the lease that it is under: at most `limit` messages and `limit`
+    /// activities, without payloads. `None` if the store cannot tell.
+    ///
+    /// Cancellation safety: it only reads.
+    pub async fn pending_work(
+        &self,
+        instance: &str,
+        limit: usize,
+    ) -> Result<Option<PendingWork>, ClientError> {
+        Ok(self.admin()?.pending(instance, limit).await?)
     }
 
     /// One instance; a [`ClientError::Provider`] that says "not found" for an unknown one.

@@ -86,6 +86,9 @@ impl ProviderFactory for SqliteFactory {
         let sql = "SELECT max(attempt_count) FROM orchestrator_queue WHERE instance_id = ?1";
         raw(&self.path()).query_row(sql, [instance], |row| row.get(0)).unwrap()
     }
+    fn shows_pending(&self) -> bool {
+        true
+    }
     fn corrupts_queues(&self) -> bool {
         true
     }

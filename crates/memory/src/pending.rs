@@ -1,0 +1,48 @@
+//! What waits for one instance.
+
+use crate::rules::{Defect, Rules};
+use crate::state::State;
+use outlast_provider::model::json;
+use outlast_provider::{PendingWork, QueuedItem};
+
+impl State {
+    pub(crate) fn pending(&self, instance: &str, limit: usize, now: u64, rules: &Rules) -> PendingWork {
+        let lease = self.live_lease(instance, now);
+        let queued = |text: &str| QueuedItem {
+            stored_bytes: text.len() as u64,
+            ..QueuedItem::of(json::decode_work_item(text).ok().map(|item| item.head()))
+        };
+        let mut ordinals = self.messages.of_instance(instance, |_| true);
+        ordinals.sort_by_key(|ordinal| (self.messages.get(*ordinal).map(|row| row.available_at), *ordinal));
+        let messages = ordinals.iter().filter_map(|ordinal| self.messages.get(*ordinal)).map(|row| {
+            let covered = lease.filter(|lease| row.token.as_ref() == Some(&lease.token));
+            QueuedItem {
+                visible_at: row.visible_at,
+                locked_until: covered.map(|lease| lease.locked_until),
+                attempt_count: row.attempts,
+                ..queued(&row.text)
+            }
+        });
+        let hides_leased = rules.broken(Defect::PendingHidesLeased);
+        let of_any = rules.broken(Defect::PendingMixesInstances);
+        let work = self.work.rows.values().filter(|work| work.instance == instance || of_any);
+        let activities = work.filter(|work| !(hides_leased && work.is_leased(now))).map(|work| QueuedItem {
+            visible_at: work.visible_at,
+            locked_until: work.is_leased(now).then_some(work.locked_until),
+            attempt_count: work.attempts,
+            tag: work.tag.clone(),
+            session_id: work.session_id.clone(),
+            ..queued(&work.text)
+        });
+        let (messages, activities): (Vec<_>, Vec<_>) = (messages.collect(), activities.collect());
+        let (message_count, activity_count) = (messages.len() as u64, activities.len() as u64);
+        PendingWork {
+            now_ms: now,
+            turn_locked_until: lease.map(|lease| lease.locked_until),
+            messages: messages.into_iter().take(limit).collect(),
+            message_count,
+            activities: activities.into_iter().take(limit).collect(),
+            activity_count,
+        }
+    }
+}
