@@ -48,6 +48,7 @@
 //! | [`runtime::observability`] | logs and metrics |
 //! | `runtime::test_hooks` | delays for tests (feature `test-hooks`) |
 //! | the rest of the root | events, errors, retry policies: what orchestrations and clients speak of |
+//! | [`lens`] | what an instance waits for, from its history and its queues |
 //! | [`providers`] | the storage contract and its types, for stores and tools |
 //! | [`providers::memory`] | the contract in plain Rust, for tests |
 //! | `providers::sqlite` | the embedded store (feature `sqlite`) |
@@ -164,6 +165,11 @@ pub mod providers {
 /// Starting instances, talking to them, waiting for them.
 pub mod client {
     pub use outlast_runtime::{AlreadyExists, Client, ClientError, Conflict, StartBuilder, StartReceipt};
+}
+
+/// What an instance waits for, from its history and its queues. For tools that show instances.
+pub mod lens {
+    pub use outlast_runtime::lens::*;
 }
 
 /// What runs orchestrations and activities.

@@ -15,6 +15,7 @@ mod dispatch;
 mod gauges;
 mod handler;
 mod instrumented;
+pub mod lens;
 pub mod observability;
 mod observe;
 mod options;

@@ -61,7 +61,7 @@ impl Client {
     }
 
     /// What waits for an instance in the queues, and the lease that it is under: at most `limit` messages and `limit`
-    /// activities, without payloads. `None` if the store cannot tell.
+    /// activities, without payloads. `None` if the store cannot tell. [`crate::lens`] says what it means.
     ///
     /// Cancellation safety: it only reads.
     pub async fn pending_work(
