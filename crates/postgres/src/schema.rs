@@ -35,9 +35,7 @@ pub(crate) async fn prepare(db: &Db, policy: MigrationPolicy) -> Result<()> {
     match (due, policy) {
         (Ok([]), _) => Ok(()),
         (Ok(_) | Err(_), MigrationPolicy::ApplyAll) => migrate(db, &mut client).await,
-        (Ok([first, ..]), MigrationPolicy::VerifyOnly) => {
-            Err(refused(db, MigrationRefusal::Damaged { what: missing(first) }))
-        }
+        (Ok(due), MigrationPolicy::VerifyOnly) => Err(refused(db, unapplied(due))),
         (Err(error), MigrationPolicy::VerifyOnly) => Err(error),
     }
 }
@@ -97,6 +95,17 @@ async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration
         return Err(refused(db, MigrationRefusal::Damaged { what: missing(&MIGRATIONS[0]) }));
     }
     Ok(due)
+}
+
+/// Why a schema that may not be changed cannot be used.
+fn unapplied(due: &[Migration]) -> MigrationRefusal {
+    let known = MIGRATIONS.last().map_or(0, |newest| newest.version);
+    match due.first() {
+        Some(first) if first.version > MIGRATIONS[0].version => {
+            MigrationRefusal::Older { found: first.version - 1, known }
+        }
+        _ => MigrationRefusal::Missing,
+    }
 }
 
 fn missing(migration: &Migration) -> String {

@@ -50,6 +50,15 @@ pub enum MigrationRefusal {
         /// What is wrong with it.
         what: String,
     },
+    /// There is no store yet, and none may be made.
+    Missing,
+    /// Migrations are due, and none may be applied.
+    Older {
+        /// What the ledger holds.
+        found: u32,
+        /// What this release needs.
+        known: u32,
+    },
 }
 
 impl fmt::Display for MigrationRefusal {
@@ -62,6 +71,14 @@ impl fmt::Display for MigrationRefusal {
             Self::Damaged { what } => {
                 write!(f, "the migration ledger is damaged ({what}): restore it from a backup")
             }
+            Self::Missing => f.write_str(
+                "it holds no Outlast store: check the name, or start the program that makes the store first",
+            ),
+            Self::Older { found, known } => write!(
+                f,
+                "the store has schema version {found}, this release needs {known}: start a program of this release \
+                 with a role that may create tables, or use the release of that version"
+            ),
         }
     }
 }
