@@ -54,7 +54,7 @@
 //! | `providers::sqlite` | the embedded store (feature `sqlite`) |
 //! | `providers::postgres` | the store for many machines (feature `postgres`) |
 //! | `provider_validations` | one check per rule of the contract, for your own store (feature `provider-test`) |
-//! | `provider_stress_tests` | a runtime under load, over your own store (feature `provider-test`) |
+//! | `provider_stress_tests` | a runtime under load, over your own store (feature `provider-test` or `stress`) |
 //!
 //! The folder `examples` of this crate has programs of one idea each: retries, races against timers, sagas, actors,
 //! children, versions, a crash in the middle.
@@ -202,13 +202,13 @@ pub mod provider_validation {
 }
 
 /// Stress runs for stores: a runtime under load, and figures to compare.
-#[cfg(feature = "provider-test")]
+#[cfg(any(feature = "provider-test", feature = "stress"))]
 pub mod provider_stress_tests {
     pub use outlast_conformance::stress::*;
 }
 
 /// [`provider_stress_tests`] under its other name.
-#[cfg(feature = "provider-test")]
+#[cfg(any(feature = "provider-test", feature = "stress"))]
 pub mod provider_stress_test {
     pub use outlast_conformance::stress::*;
 }

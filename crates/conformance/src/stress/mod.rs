@@ -7,6 +7,7 @@
 mod defaults;
 pub mod large_payload;
 pub mod parallel_orchestrations;
+mod progress;
 #[cfg(feature = "runtime")]
 mod run;
 
@@ -14,10 +15,12 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::time::Duration;
 
+pub use progress::StressProgress;
+
 #[cfg(feature = "runtime")]
 pub use defaults::{create_default_activities, create_default_orchestrations};
 #[cfg(feature = "runtime")]
-pub use run::run_stress_test;
+pub use run::{run_stress_test, run_stress_test_observed};
 
 /// How hard, how long and how wide.
 #[derive(Debug, Clone, Serialize, Deserialize)]

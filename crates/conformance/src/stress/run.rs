@@ -1,7 +1,7 @@
 //! The pump: starts instances, a bounded number at once, for a while, and counts how they end.
 
 use super::defaults::ORCHESTRATION;
-use super::{StressTestConfig, StressTestResult};
+use super::{StressProgress, StressTestConfig, StressTestResult};
 use futures::stream::{FuturesUnordered, StreamExt};
 use outlast_provider::Provider;
 use outlast_provider::model::ErrorDetails;
@@ -37,8 +37,21 @@ pub async fn run_stress_test(
     activities: ActivityRegistry,
     orchestrations: OrchestrationRegistry,
 ) -> Result<StressTestResult, Box<dyn Error>> {
+    run_stress_test_observed(config, provider, activities, orchestrations, &StressProgress::default()).await
+}
+
+/// [`run_stress_test`], with counts that can be read while it goes on.
+///
+/// Cancellation safety: as [`run_stress_test`].
+pub async fn run_stress_test_observed(
+    config: StressTestConfig,
+    provider: Arc<dyn Provider>,
+    activities: ActivityRegistry,
+    orchestrations: OrchestrationRegistry,
+    progress: &StressProgress,
+) -> Result<StressTestResult, Box<dyn Error>> {
     let per_instance = config.tasks_per_instance;
-    run(config, provider, activities, orchestrations, per_instance).await
+    run(config, provider, activities, orchestrations, per_instance, progress).await
 }
 
 /// A run whose instances run this many activities each.
@@ -48,6 +61,7 @@ pub(super) async fn run(
     activities: ActivityRegistry,
     orchestrations: OrchestrationRegistry,
     activities_per_instance: usize,
+    progress: &StressProgress,
 ) -> Result<StressTestResult, Box<dyn Error>> {
     if config.max_concurrent == 0 {
         return Err("max_concurrent is 0: no instance could ever be started".into());
@@ -66,7 +80,7 @@ pub(super) async fn run(
     let client = Client::new(provider);
     let first = first_free(&client).await?;
     let began = Instant::now();
-    let counts = pump(&config, &client, first).await;
+    let counts = pump(&config, &client, first, progress).await;
     let total_time = began.elapsed();
     runtime.shutdown(None).await;
     Ok(counts.result(total_time, activities_per_instance))
@@ -98,7 +112,7 @@ async fn first_free(client: &Client) -> Result<usize, ClientError> {
 }
 
 /// Starts instances until the time is over, and waits for the last of them.
-async fn pump(config: &StressTestConfig, client: &Client, first: usize) -> Counts {
+async fn pump(config: &StressTestConfig, client: &Client, first: usize, progress: &StressProgress) -> Counts {
     let mut counts = Counts::default();
     let mut in_flight = FuturesUnordered::new();
     let mut next_start = Instant::now();
@@ -107,20 +121,22 @@ async fn pump(config: &StressTestConfig, client: &Client, first: usize) -> Count
         let is_full = in_flight.len() >= config.max_concurrent;
         let until = if is_full { end } else { next_start.min(end) };
         match timeout_at(until, ended(&mut in_flight)).await {
-            Ok(outcome) => counts.count(outcome),
+            Ok(outcome) => counts.count(outcome, progress),
             Err(_) if is_full => {}
             Err(_) => {
                 in_flight.push(fly(config, client, first + counts.launched));
                 counts.launched += 1;
+                progress.launch();
                 next_start = Instant::now() + STEP;
             }
         }
     }
     let give_up = Instant::now() + STRAGGLERS;
     while let Ok(Some(outcome)) = timeout_at(give_up, in_flight.next()).await {
-        counts.count(outcome);
+        counts.count(outcome, progress);
     }
     counts.failed += in_flight.len();
+    progress.fail(in_flight.len());
     counts
 }
 
@@ -132,18 +148,21 @@ async fn ended<F: Future>(in_flight: &mut FuturesUnordered<F>) -> F::Output {
     }
 }
 
-/// How one instance ended; `None` if it could not be started or did not end in time.
-async fn fly(config: &StressTestConfig, client: &Client, number: usize) -> Option<Result<(), ErrorDetails>> {
+/// How one instance ended, with the time that it took; `None` if it could not be started or did not end in time.
+async fn fly(config: &StressTestConfig, client: &Client, number: usize) -> Outcome {
+    let began = Instant::now();
     let instance = instance(number);
     let input = Input { task_count: config.tasks_per_instance };
     client.start_orchestration_typed(&instance, ORCHESTRATION, input).await.ok()?;
     let patience = Duration::from_secs(config.wait_timeout_secs);
     match client.wait_for_orchestration(&instance, patience).await.ok()? {
-        OrchestrationStatus::Completed { .. } => Some(Ok(())),
+        OrchestrationStatus::Completed { .. } => Some(Ok(began.elapsed())),
         OrchestrationStatus::Failed { details, .. } => Some(Err(details)),
         OrchestrationStatus::NotFound | OrchestrationStatus::Running { .. } => None,
     }
 }
+
+type Outcome = Option<Result<Duration, ErrorDetails>>;
 
 #[derive(Default)]
 struct Counts {
@@ -156,12 +175,14 @@ struct Counts {
 }
 
 impl Counts {
-    fn count(&mut self, outcome: Option<Result<(), ErrorDetails>>) {
-        if let Some(Ok(())) = outcome {
+    fn count(&mut self, outcome: Outcome, progress: &StressProgress) {
+        if let Some(Ok(latency)) = outcome {
             self.completed += 1;
+            progress.complete(latency);
             return;
         }
         self.failed += 1;
+        progress.fail(1);
         match outcome {
             Some(Err(ErrorDetails::Infrastructure { .. } | ErrorDetails::Poison { .. })) => {
                 self.infrastructure += 1;

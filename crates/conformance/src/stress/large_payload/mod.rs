@@ -4,7 +4,7 @@
 mod run;
 
 #[cfg(feature = "runtime")]
-pub use run::{run_large_payload_test, run_large_payload_test_with_config};
+pub use run::{run_large_payload_test, run_large_payload_test_observed, run_large_payload_test_with_config};
 
 use super::StressTestConfig;
 

@@ -4,10 +4,12 @@ use super::LargePayloadConfig;
 use crate::stress::defaults::ORCHESTRATION;
 use crate::stress::parallel_orchestrations::ProviderStressFactory;
 use crate::stress::run::{Input, run};
-use crate::stress::{StressTestConfig, StressTestResult};
+use crate::stress::{StressProgress, StressTestConfig, StressTestResult};
 use outlast_engine::OrchestrationContext;
+use outlast_provider::Provider;
 use outlast_runtime::registry::{ActivityRegistry, OrchestrationRegistry};
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Activities of each child: with them an instance and its children come to about eighty events.
@@ -29,10 +31,21 @@ pub async fn run_large_payload_test_with_config(
     factory: &dyn ProviderStressFactory,
     config: LargePayloadConfig,
 ) -> Result<StressTestResult, Box<dyn Error>> {
+    let provider = factory.create_provider().await;
+    run_large_payload_test_observed(config, provider, &StressProgress::default()).await
+}
+
+/// The same on a store that is open, with counts that can be read while it goes on.
+///
+/// Cancellation safety: as [`run_stress_test`](crate::stress::run_stress_test).
+pub async fn run_large_payload_test_observed(
+    config: LargePayloadConfig,
+    provider: Arc<dyn Provider>,
+    progress: &StressProgress,
+) -> Result<StressTestResult, Box<dyn Error>> {
     let (activities, orchestrations) = (activities(&config.base), orchestrations(&config));
     let per_instance = config.activity_count + config.sub_orch_count * PER_CHILD;
-    let provider = factory.create_provider().await;
-    run(config.base, provider, activities, orchestrations, per_instance).await
+    run(config.base, provider, activities, orchestrations, per_instance, progress).await
 }
 
 /// `Echo`: returns a payload as large as the one it was given.
