@@ -1,13 +1,16 @@
 //! What can be asked for.
 
+use crate::duration::duration;
+use crate::store::StoreArgs;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Durable execution: ordinary async functions that survive crashes, restarts and deployments.
 ///
 /// Try `outlast demo`, kill it, and start it again.
 #[derive(Debug, Parser)]
-#[command(name = "outlast", version, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "outlast", version, arg_required_else_help = true)]
 #[command(
     after_help = "Exit status: 0 if it worked, 1 if it failed, 2 for a command line that is not understood."
 )]
@@ -72,9 +75,8 @@ pub(crate) struct InstanceArgs {
 // What every subcommand of `instance` understands. Not documentation: clap would show it as that of the subcommand.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Common {
-    /// The store: a file, or `sqlite:PATH`
-    #[arg(long, value_name = "URL")]
-    pub(crate) store: String,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
     /// How to print: for people, or one JSON document for programs
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: Format,
@@ -88,11 +90,21 @@ pub(crate) enum Format {
     Json,
 }
 
+const LIST_EXAMPLES: &str = "Examples:
+  outlast instance list --store shop.db --status Running --idle-for 1h
+  OUTLAST_STORE=postgres://ada@db.example.com/shop outlast instance list --name Order --version 1.0.0 -o json";
+
+const SHOW_EXAMPLES: &str = "Examples:
+  outlast instance show order-17 --store sqlite:shop.db
+  outlast instance show order-17 --store postgres://ada@db.example.com/shop --schema orders";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum InstanceCommand {
     /// List instances, newest first, page by page
+    #[command(after_help = LIST_EXAMPLES)]
     List(ListArgs),
-    /// Show one instance: status, outcome, custom status, keys and values, children
+    /// Show one instance: status, what it waits for, outcome, custom status, keys and values, children
+    #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
     /// Print what happened to an instance, one line per event
     History(HistoryArgs),
@@ -108,11 +120,17 @@ pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) common: Common,
     /// Only instances with this status
-    #[arg(long, value_name = "STATUS")]
+    #[arg(long, value_name = "STATUS", ignore_case = true)]
     pub(crate) status: Option<Status>,
     /// Only instances of this orchestration
     #[arg(long, value_name = "ORCHESTRATION")]
     pub(crate) name: Option<String>,
+    /// Only instances of this version of their orchestration
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) version: Option<String>,
+    /// Only instances whose last turn was committed at least this long ago: 90s, 15m, 2h, 3d, 1h30m
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) idle_for: Option<Duration>,
     /// Only instances whose id starts with this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<String>,
@@ -124,18 +142,23 @@ pub(crate) struct ListArgs {
     pub(crate) after: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Status {
     Running,
     Completed,
     Failed,
+    // As tables print it.
+    #[value(alias = "continuedasnew")]
     ContinuedAsNew,
+    /// Not even the current execution is stored: the store is damaged
+    Unknown,
 }
 
 impl Status {
     /// As the store spells it.
     pub(crate) fn stored(self) -> &'static str {
         match self {
+            Self::Unknown => "Unknown",
             Self::Running => "Running",
             Self::Completed => "Completed",
             Self::Failed => "Failed",

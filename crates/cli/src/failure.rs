@@ -11,6 +11,8 @@ pub(crate) struct Failure {
     code: u8,
 }
 
+/// What clap exits with.
+const USAGE: u8 = 2;
 /// What shells report for a program that was stopped by Ctrl-C.
 const STOPPED: u8 = 130;
 
@@ -18,6 +20,11 @@ impl Failure {
     /// Something failed. The message says what, about which thing, and what to do.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), code: 1 }
+    }
+
+    /// The command line is not understood.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { message: Some(message.into()), code: USAGE }
     }
 
     /// Something failed, and the person has read about it.

@@ -1,10 +1,12 @@
 //! The `outlast` command: a demo that survives being killed, and a look into the instances of a store.
 //!
-//! `demo/` is a shop that shows what Outlast does, `instance/` one file per subcommand for operators. What a command
+//! `demo/` is a shop that shows what Outlast does, `instance/` one file per subcommand for operators.
+//! `store/` opens what `--store` names. What a command
 //! prints goes through `output.rs`, why it failed is a `Failure`.
 
 mod args;
 mod demo;
+mod duration;
 mod failure;
 mod instance;
 mod moment;
@@ -14,14 +16,36 @@ mod store;
 use args::{Args, Command};
 use clap::Parser;
 use failure::Failure;
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return refused(&error),
+    };
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// Prints help, or what is wrong with the command line. An argument that is quoted may be a URL with a password.
+fn refused(error: &clap::Error) -> ExitCode {
+    let styled = error.render();
+    let is_styled = match error.use_stderr() {
+        true => io::stderr().is_terminal(),
+        false => io::stdout().is_terminal(),
+    };
+    let coloured = is_styled && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let text = if coloured { styled.ansi().to_string() } else { styled.to_string() };
+    let text = store::hide_secrets(text, std::env::args().skip(1));
+    // Where nothing can be written, the status still tells.
+    let _ = match error.use_stderr() {
+        true => write!(io::stderr(), "{text}"),
+        false => write!(io::stdout(), "{text}"),
+    };
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1))
 }
 
 fn run(args: Args) -> Result<(), Failure> {

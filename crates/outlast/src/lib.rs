@@ -138,6 +138,7 @@ pub mod providers {
         WorkItem, WorkRequest, current_build_version, saturating_ms,
     };
     pub use outlast_provider::{error, management};
+    pub use outlast_provider_kit::url::shown as shown_url;
 
     /// A store that measures another.
     pub mod instrumented {

@@ -9,9 +9,10 @@ use outlast::runtime::OrchestrationStatus;
 use serde::Serialize;
 
 pub(super) async fn run(args: CancelArgs) -> Result<(), Failure> {
-    let client = store::open(&args.common.store, Intent::Write).await?;
+    let place = args.common.store.place()?;
+    let client = store::open(&place, Intent::Write).await?;
     let ended = match client.get_orchestration_status(&args.instance).await? {
-        OrchestrationStatus::NotFound => return Err(unknown(&args.instance, &args.common.store)),
+        OrchestrationStatus::NotFound => return Err(unknown(&args.instance, &place)),
         OrchestrationStatus::Running { .. } => None,
         OrchestrationStatus::Completed { .. } => Some("completed"),
         OrchestrationStatus::Failed { .. } => Some("failed"),

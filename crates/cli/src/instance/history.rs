@@ -40,9 +40,10 @@ const APART: &[&str] = &[
 ];
 
 pub(super) async fn run(args: HistoryArgs) -> Result<(), Failure> {
-    let client = store::open(&args.common.store, Intent::Read).await?;
+    let place = args.common.store.place()?;
+    let client = store::open(&place, Intent::Read).await?;
     if client.get_orchestration_status(&args.instance).await? == OrchestrationStatus::NotFound {
-        return Err(unknown(&args.instance, &args.common.store));
+        return Err(unknown(&args.instance, &place));
     }
     let kept = client.list_executions(&args.instance).await?;
     let newest = kept.last().copied().unwrap_or(outlast::INITIAL_EXECUTION_ID);

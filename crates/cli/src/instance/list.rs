@@ -1,37 +1,87 @@
 //! `outlast instance list`
 
-use crate::args::ListArgs;
+use crate::args::{ListArgs, Status};
 use crate::failure::Failure;
 use crate::moment::moment;
 use crate::output::{plain, print, table};
 use crate::store::{self, Intent};
-use outlast::providers::{InstanceInfo, InstancePage, InstanceQuery};
+use outlast::client::Client;
+use outlast::providers::{Clock, InstanceInfo, InstancePage, InstanceQuery, SystemClock, saturating_ms};
 use serde::Serialize;
 
+/// Instances that are read at a time while the command itself selects among them.
+const SCAN: u32 = 1_000;
+
 pub(super) async fn run(args: ListArgs) -> Result<(), Failure> {
-    let client = store::open(&args.common.store, Intent::Read).await?;
-    let mut query = InstanceQuery {
-        status: args.status.map(|status| status.stored().to_string()),
+    let client = store::open(&args.common.store.place()?, Intent::Read).await?;
+    let query = InstanceQuery {
+        status: args.status.filter(|status| *status != Status::Unknown).map(|s| s.stored().to_string()),
         orchestration_name: args.name,
         id_prefix: args.prefix,
         limit: Some(args.limit),
         after: args.after,
         ..InstanceQuery::default()
     };
-    let size = query.page_size();
-    let mut found = InstancePage::default();
-    loop {
-        let page = client.list_instances_page(query.clone()).await?;
-        found.instances.extend(page.instances);
-        found.next = page.next;
-        // A store looks at a bounded number of instances for one page.
-        if found.instances.len() >= size || found.next.is_none() {
-            break;
-        }
-        query.after = found.next.clone();
-        query.limit = u32::try_from(size - found.instances.len()).ok();
+    let selection = Selection {
+        status: args.status.filter(|status| *status == Status::Unknown).map(Status::stored),
+        version: args.version,
+        updated_until: args.idle_for.map(|idle| SystemClock.now_ms().saturating_sub(saturating_ms(idle))),
+    };
+    let page = Page::from(selected(&client, query, &selection).await?);
+    print(args.common.output, &page, Page::text)
+}
+
+/// Conditions that no store has an index for. The command checks them.
+#[derive(Default)]
+struct Selection {
+    status: Option<&'static str>,
+    version: Option<String>,
+    updated_until: Option<u64>,
+}
+
+impl Selection {
+    fn is_everything(&self) -> bool {
+        self.status.is_none() && self.version.is_none() && self.updated_until.is_none()
     }
-    print(args.common.output, &Page::from(found), Page::text)
+
+    fn takes(&self, info: &InstanceInfo) -> bool {
+        self.status.is_none_or(|status| status == info.status)
+            && self.version.as_ref().is_none_or(|version| *version == info.orchestration_version)
+            && self.updated_until.is_none_or(|until| info.updated_at <= until)
+    }
+}
+
+/// A page of instances that the query and the selection take. The mark of the page is the store's own.
+async fn selected(
+    client: &Client,
+    mut query: InstanceQuery,
+    selection: &Selection,
+) -> Result<InstancePage, Failure> {
+    let wanted = query.page_size();
+    let mut found = InstancePage::default();
+    // A store looks at a bounded number of instances for one page, so that a page may be short and have a mark.
+    loop {
+        let left = wanted - found.instances.len();
+        query.limit = match selection.is_everything() {
+            true => u32::try_from(left).ok(),
+            false => Some(SCAN),
+        };
+        let mut page = client.list_instances_page(query.clone()).await?;
+        let taken = page.instances.iter().enumerate().filter(|(_, info)| selection.takes(info));
+        if let Some((last, _)) = taken.take(left).nth(left - 1)
+            && last + 1 < page.instances.len()
+        {
+            // Only the store can make a mark: it is asked for a page that ends with the last instance shown.
+            query.limit = Some(u32::try_from(last + 1).unwrap_or(SCAN));
+            page = client.list_instances_page(query.clone()).await?;
+        }
+        found.instances.extend(page.instances.into_iter().filter(|info| selection.takes(info)));
+        found.next = page.next.clone();
+        if found.instances.len() >= wanted || page.next.is_none() {
+            return Ok(found);
+        }
+        query.after = page.next;
+    }
 }
 
 #[derive(Serialize)]
@@ -76,26 +126,27 @@ impl From<InstanceInfo> for Listed {
 
 impl Page {
     fn text(&self) -> String {
+        let next = match &self.next {
+            Some(next) => format!("There are more: go on with --after '{next}'\n"),
+            None => String::new(),
+        };
         if self.instances.is_empty() {
-            return "No instance matches.\n".to_string();
+            return format!("No instance matches.\n{next}");
         }
         let rows: Vec<Vec<String>> = self.instances.iter().map(Listed::row).collect();
-        let mut text = table(
-            &["INSTANCE", "ORCHESTRATION", "STATUS", "EXECUTION", "CREATED (UTC)", "UPDATED (UTC)"],
-            &rows,
-        );
-        if let Some(next) = &self.next {
-            text.push_str(&format!("There are more: go on with --after '{next}'\n"));
-        }
-        text
+        let header =
+            ["INSTANCE", "ORCHESTRATION", "VERSION", "STATUS", "EXECUTION", "CREATED (UTC)", "UPDATED (UTC)"];
+        table(&header, &rows) + &next
     }
 }
 
 impl Listed {
+    /// A column per filter, so that what is printed can be given back.
     fn row(&self) -> Vec<String> {
         vec![
             plain(&self.instance),
-            plain(&format!("{} {}", self.orchestration, self.version)),
+            plain(&self.orchestration),
+            plain(&self.version),
             self.status.clone(),
             self.execution.to_string(),
             moment(self.created_ms),

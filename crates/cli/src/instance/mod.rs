@@ -4,9 +4,11 @@ mod cancel;
 mod history;
 mod list;
 mod show;
+mod waiting;
 
 use crate::args::{InstanceArgs, InstanceCommand};
 use crate::failure::Failure;
+use crate::store::Place;
 
 pub(crate) async fn run(args: InstanceArgs) -> Result<(), Failure> {
     match args.command {
@@ -18,9 +20,9 @@ pub(crate) async fn run(args: InstanceArgs) -> Result<(), Failure> {
 }
 
 /// What is said about an id that the store does not know.
-fn unknown(instance: &str, store: &str) -> Failure {
+fn unknown(instance: &str, place: &Place) -> Failure {
     Failure::new(format!(
-        "there is no instance '{instance}' in {store}: `outlast instance list` shows those that are there (one that was \
+        "there is no instance '{instance}' in {place}: `outlast instance list` shows those that are there (one that was \
          just started appears with its first turn)"
     ))
 }

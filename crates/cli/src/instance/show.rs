@@ -1,6 +1,7 @@
 //! `outlast instance show`
 
 use super::unknown;
+use super::waiting::{self, Waiting};
 use crate::args::ShowArgs;
 use crate::failure::Failure;
 use crate::moment::moment;
@@ -15,9 +16,13 @@ use std::collections::BTreeMap;
 const MOST_DESCENDANTS: usize = 200;
 
 pub(super) async fn run(args: ShowArgs) -> Result<(), Failure> {
-    let client = store::open(&args.common.store, Intent::Read).await?;
+    let place = args.common.store.place()?;
+    let client = store::open(&place, Intent::Read).await?;
     let Some(shown) = look(&client, &args.instance).await? else {
-        return Err(unknown(&args.instance, &args.common.store));
+        return Err(match waiting::waiting_start(&client, &args.instance).await? {
+            Some(start) => Failure::new(start),
+            None => unknown(&args.instance, &place),
+        });
     };
     print(args.common.output, &shown, Shown::text)
 }
@@ -33,6 +38,8 @@ struct Shown {
     parent: Option<String>,
     created_ms: u64,
     updated_ms: u64,
+    /// What a running instance waits for; null for one that has ended.
+    waiting: Option<Waiting>,
     /// What it returned.
     output: Option<String>,
     /// Why it failed.
@@ -88,6 +95,10 @@ async fn look(client: &Client, instance: &str) -> Result<Option<Shown>, Failure>
             status: info.status,
         });
     }
+    let waiting = match info.status.as_str() {
+        "Running" => Some(waiting::look(client, instance, info.current_execution_id).await?),
+        _ => None,
+    };
     Ok(Some(Shown {
         instance: info.instance_id,
         orchestration: info.orchestration_name,
@@ -98,6 +109,7 @@ async fn look(client: &Client, instance: &str) -> Result<Option<Shown>, Failure>
         parent: info.parent_instance_id,
         created_ms: info.created_at,
         updated_ms: info.updated_at,
+        waiting,
         output,
         failure,
         custom_status,
@@ -124,6 +136,10 @@ impl Shown {
         }
         row("created (UTC)", &moment(self.created_ms));
         row("updated (UTC)", &moment(self.updated_ms));
+        let code = format!("{} {}", self.orchestration, self.version);
+        for (title, line) in self.waiting.iter().flat_map(|waiting| waiting.lines(&code)) {
+            row(title, &line);
+        }
         if let Some(output) = &self.output {
             row("output", output);
         }

@@ -1,73 +1,15 @@
 //! `outlast instance` on a store that a program made.
 
+use crate::program::{LONG, Program};
 use crate::support::{Said, run};
-use outlast::client::Client;
-use outlast::providers::sqlite::SqliteProvider;
-use outlast::runtime::registry::ActivityRegistry;
-use outlast::runtime::{OrchestrationStatus, Runtime};
-use outlast::{OrchestrationContext, OrchestrationRegistry};
+use outlast::runtime::OrchestrationStatus;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
-
-const LONG: Duration = Duration::from_secs(30);
-
-/// A runtime on a file, in this process.
-struct Program {
-    runtime: Arc<Runtime>,
-    client: Client,
-}
-
-async fn greeting(ctx: OrchestrationContext, _: String) -> Result<String, String> {
-    ctx.set_custom_status("greets");
-    ctx.set_kv_value("colour", "blue");
-    let said = ctx.schedule_activity("Say", "s3cret input").await?;
-    ctx.schedule_sub_orchestration("Leaf", "").await?;
-    Ok(said)
-}
-
-async fn parked(ctx: OrchestrationContext, _: String) -> Result<String, String> {
-    Ok(ctx.schedule_wait("go").await)
-}
-
-impl Program {
-    async fn start(store: &Path) -> Self {
-        let store =
-            Arc::new(SqliteProvider::new(&format!("sqlite:{}", store.display()), None).await.unwrap());
-        let client = Client::new(store.clone());
-        let activities = ActivityRegistry::builder()
-            .register("Say", |_, _: String| async { Ok("s3cret\u{1b}[31m result".to_string()) })
-            .build();
-        let orchestrations = OrchestrationRegistry::builder()
-            .register("Greeting", greeting)
-            .register("Parked", parked)
-            .register("Leaf", |_, _: String| async { Ok("leaf".to_string()) })
-            .register("Broken", |_, _: String| async { Err("it is broken".to_string()) })
-            .build();
-        let runtime = Runtime::start_with_store(store, activities, orchestrations).await;
-        Self { runtime, client }
-    }
-
-    async fn run(&self, instance: &str, orchestration: &str) -> OrchestrationStatus {
-        self.client.start_orchestration(instance, orchestration, "").await.unwrap();
-        self.client.wait_for_orchestration(instance, LONG).await.unwrap()
-    }
-}
 
 /// A folder, and in it a store with six instances (two are children), one of them running, and nobody at work.
 async fn a_store() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("some jobs.db");
-    let program = Program::start(&path).await;
-    program.run("hello-1", "Greeting").await;
-    program.run("broken-1", "Broken").await;
-    program.run("hello-2", "Greeting").await;
-    program.client.start_orchestration("parked-1", "Parked", "").await.unwrap();
-    while program.client.get_orchestration_status("parked-1").await.unwrap() == OrchestrationStatus::NotFound
-    {
-        tokio::task::yield_now().await;
-    }
-    program.runtime.shutdown(None).await;
+    Program::start(&path).await.fill_and_stop().await;
     (dir, path)
 }
 
@@ -89,7 +31,10 @@ async fn a_list_is_filtered_and_paged() {
     assert_eq!((all[0].as_str(), all[5].as_str()), ("parked-1", "hello-1"), "newest first");
     for (filter, expected) in [
         (&["--status", "running"][..], &["parked-1"][..]),
-        (&["--status", "failed"], &["broken-1"]),
+        (&["--status", "Running"], &["parked-1"]),
+        (&["--status", "FAILED"], &["broken-1"]),
+        (&["--status", "ContinuedAsNew"], &[]),
+        (&["--status", "unknown"], &[]),
         (&["--name", "Greeting"], &["hello-2", "hello-1"]),
         (&["--prefix", "broken"], &["broken-1"]),
         (&["--name", "Nobody"], &[]),
@@ -113,7 +58,10 @@ async fn a_list_is_filtered_and_paged() {
     assert_eq!(paged, all);
 
     let table = ask(&store, &["list", "--limit", "1"]).fine();
-    assert!(table.starts_with("INSTANCE") && table.contains("parked-1  Parked 1.0.0   Running"), "{table}");
+    assert!(
+        table.starts_with("INSTANCE") && table.contains("parked-1  Parked         1.0.0    Running"),
+        "{table}"
+    );
     assert!(table.contains("go on with --after '"), "{table}");
     assert_eq!(ask(&store, &["list", "--name", "Nobody"]).fine(), "No instance matches.\n");
 }

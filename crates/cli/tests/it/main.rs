@@ -6,5 +6,9 @@ mod demo;
 mod instance;
 #[cfg(unix)]
 mod killed;
+mod postgres;
+mod program;
+mod stores;
 mod support;
 mod usage;
+mod waiting;

@@ -9,6 +9,9 @@ use std::time::Duration;
 pub(crate) fn outlast<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_outlast"));
     command.args(args).stdin(Stdio::null()).env_remove("NO_COLOR");
+    for variable in ["OUTLAST_STORE", "PGPASSWORD", "PGPASSFILE"] {
+        command.env_remove(variable);
+    }
     command
 }
 

@@ -6,7 +6,9 @@ use crate::support::run;
 fn a_wrong_command_line_is_a_usage_error() {
     for (args, part) in [
         (&["nonsense"][..], "unrecognized subcommand 'nonsense'"),
-        (&["instance", "list"], "--store <URL>"),
+        (&["instance", "list"], "no store is named: give --store <URL>, or set OUTLAST_STORE"),
+        (&["instance", "list", "--store", "a.db", "--idle-for", "long"], "ms, s, m, h or d, as in 90s"),
+        (&["instance", "list", "--store", "a.db", "--schema", "shop"], "--schema is for PostgreSQL stores"),
         (
             &["instance", "list", "--store", "a.db", "--status", "asleep"],
             "[possible values: running, completed",
@@ -29,11 +31,48 @@ fn help_says_what_a_person_needs() {
         (&["--help"][..], "Try `outlast demo`"),
         (&["demo", "--help"], "start it again: it goes on where it was"),
         (&["instance", "--help"], "Ask an instance to stop"),
+        (&["instance", "list", "--help"], "--status Running --idle-for 1h"),
+        (&["instance", "show", "--help"], "PGPASSFILE"),
         (&["instance", "cancel", "--help"], "takes effect at the instance's next turn"),
         (&["--version"], concat!("outlast ", env!("CARGO_PKG_VERSION"))),
     ] {
         let out = run(args).fine();
         assert!(out.contains(part), "{part} in {out}");
         assert!(!out.contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn secrets_of_a_url_in_the_wrong_place_are_not_echoed() {
+    let url = "postgres://me:s3cret@127.0.0.1:1/db";
+    let misspelt = format!("--stroe={url}");
+    for args in [
+        &["instance", "list", url][..],
+        &["instance", url],
+        &[url],
+        &["instance", "list", &misspelt],
+        &["instance", "list", "--store", url, "--status", url],
+        &["instance", "list", "--store", url, "--limit", url],
+    ] {
+        let said = run(args);
+        assert_eq!(said.code, Some(2), "{args:?}: {said:?}");
+        assert!(!said.err.contains("s3cret") && said.err.contains("error: "), "{args:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn secrets_of_a_store_that_cannot_be_opened_are_not_echoed() {
+    for (store, part) in [
+        ("postgres://me:s3cret@127.0.0.1:1/db", "no connection to the server"),
+        (
+            "postgres://me:s3cret@127.0.0.1:1/db?bogus=s3cret",
+            "cannot use database URL 'postgres://...@127.0.0.1:1",
+        ),
+        ("postgres:me:s3cret@127.0.0.1", "cannot use database URL"),
+        ("mysql://me:s3cret@127.0.0.1/db", "does not know 'mysql' stores"),
+        ("host=127.0.0.1 port=1 password=s3cret", "write postgres://USER@HOST/DATABASE"),
+    ] {
+        let error = run(["instance", "show", "x", "--store", store]).failed();
+        assert!(error.contains(part) && !error.contains("s3cret"), "{store}: {error}");
     }
 }

@@ -1,0 +1,143 @@
+//! Opening the store that `--store` or `OUTLAST_STORE` names.
+//!
+//! A kind of store is a module with a function `open`, and a row of [`Kind::of`].
+
+mod password;
+pub(crate) mod postgres;
+pub(crate) mod sqlite;
+mod url;
+
+use crate::failure::Failure;
+use clap::Args as ClapArgs;
+use outlast::client::Client;
+use std::fmt;
+pub(crate) use url::{StoreUrl, hide_secrets};
+
+/// The variable that names the store where `--store` is not given.
+pub(crate) const VARIABLE: &str = "OUTLAST_STORE";
+
+// Not documentation: clap would show it as that of the subcommand.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StoreArgs {
+    /// The store: a file, `sqlite:PATH`, or `postgres://USER@HOST/DATABASE`; $OUTLAST_STORE if not given
+    ///
+    /// Other users of this machine can read command lines: keep passwords out of them. Name the store in OUTLAST_STORE, or put
+    /// the password into PGPASSWORD or the file that PGPASSFILE names.
+    #[arg(long, value_name = "URL")]
+    store: Option<StoreUrl>,
+    /// The schema of a PostgreSQL store; `public` if not given
+    #[arg(long, value_name = "NAME")]
+    schema: Option<String>,
+}
+
+/// Where a store is.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) url: StoreUrl,
+    pub(crate) schema: Option<String>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.schema {
+            Some(schema) => write!(f, "schema '{schema}' of {}", self.url),
+            None => self.url.fmt(f),
+        }
+    }
+}
+
+impl StoreArgs {
+    /// The place that the command line names, or the environment.
+    pub(crate) fn place(self) -> Result<Place, Failure> {
+        let named = self.store.or_else(|| Some(StoreUrl::from(std::env::var(VARIABLE).ok()?)));
+        match named.filter(|url| !url.as_str().is_empty()) {
+            Some(url) => Ok(Place { url, schema: self.schema }),
+            None => Err(Failure::usage(format!(
+                "no store is named: give --store <URL>, or set {VARIABLE}. A URL is a file, sqlite:PATH, or \
+                 postgres://USER@HOST/DATABASE"
+            ))),
+        }
+    }
+}
+
+/// What the command will do with the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// Nothing is written, not even by opening it.
+    Read,
+    /// Something is written, to a store that must exist.
+    Write,
+}
+
+/// The kinds of stores that this command knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Sqlite,
+    Postgres,
+}
+
+impl Kind {
+    /// The kind that a URL speaks of. A text without a scheme is a path.
+    pub(crate) fn of(url: &StoreUrl) -> Result<Self, Failure> {
+        let text = url.as_str();
+        match text.split_once(':').map(|(scheme, rest)| (scheme, rest.starts_with("//"))) {
+            Some(("sqlite", _)) => Ok(Self::Sqlite),
+            Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres),
+            // Without the rest, which may hold a password.
+            Some((other, true)) => Err(Failure::new(format!(
+                "cannot use the store: this command does not know '{other}' stores; write a path, sqlite:PATH, or \
+                 postgres://USER@HOST/DATABASE"
+            ))),
+            // What libpq calls a connection string: as a path, it would be shown in messages.
+            _ if text.contains("password=") || text.contains("host=") => Err(Failure::new(
+                "cannot use the store: it looks like key=value pairs; write postgres://USER@HOST/DATABASE",
+            )),
+            _ => Ok(Self::Sqlite),
+        }
+    }
+}
+
+/// A client of the store.
+pub(crate) async fn open(place: &Place, intent: Intent) -> Result<Client, Failure> {
+    let kind = Kind::of(&place.url)?;
+    if kind != Kind::Postgres && place.schema.is_some() {
+        return Err(Failure::usage(
+            "--schema is for PostgreSQL stores: a SQLite store is a file".to_string(),
+        ));
+    }
+    let provider = match kind {
+        Kind::Sqlite => sqlite::open(&place.url, intent).await?,
+        Kind::Postgres => postgres::open(place, intent).await?,
+    };
+    Ok(Client::new(provider))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn url_schemes_name_the_kind_of_store() {
+        for (url, expected) in [
+            ("shop.db", Kind::Sqlite),
+            ("/var/lib/a:b.db", Kind::Sqlite),
+            ("sqlite:shop.db", Kind::Sqlite),
+            ("postgres://host/db", Kind::Postgres),
+            ("postgresql://host/db", Kind::Postgres),
+            ("postgres:me:s3cret@host", Kind::Postgres),
+        ] {
+            assert_eq!(Kind::of(&StoreUrl::from(url.to_string())).unwrap(), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn refused_urls_are_not_shown() {
+        for (url, part) in [
+            ("mysql://me:s3cret@host/db", "'mysql' stores"),
+            ("host=h user=me password=s3cret", "key=value pairs"),
+        ] {
+            let message = Kind::of(&StoreUrl::from(url.to_string())).unwrap_err().to_string();
+            assert!(message.contains(part) && !message.contains("s3cret"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! PostgreSQL stores: `postgres://USER@HOST/DATABASE`.
+
+use super::{Intent, Place, password};
+use crate::failure::Failure;
+use outlast::providers::Provider;
+use outlast::providers::postgres::{MigrationPolicy, PostgresProvider, ProviderConfig};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a server may take to accept a connection. A person waits for it.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Opens a store that exists. Neither intent changes the schema: a command of another release must not migrate a store under
+/// the programs that use it.
+pub(super) async fn open(place: &Place, _: Intent) -> Result<Arc<dyn Provider>, Failure> {
+    // Nothing is waited for, so nothing needs to be heard.
+    let config = config(place)?.migrations(MigrationPolicy::VerifyOnly).pool_size(2).listen(false);
+    Ok(Arc::new(connect(config).await?))
+}
+
+/// The settings that all commands share.
+pub(crate) fn config(place: &Place) -> Result<ProviderConfig, Failure> {
+    let url = password::complete(place.url.as_str())?;
+    let mut config = ProviderConfig::url(url).application_name("outlast-cli");
+    config.schema_name = place.schema.clone();
+    config.acquire_timeout = CONNECT_TIMEOUT;
+    Ok(config)
+}
+
+pub(crate) async fn connect(config: ProviderConfig) -> Result<PostgresProvider, Failure> {
+    PostgresProvider::new_with_config(config).await.map_err(|error| Failure::new(error.to_string()))
+}

@@ -1,0 +1,71 @@
+//! SQLite stores: a path, or `sqlite:PATH`.
+
+use super::{Intent, StoreUrl};
+use crate::failure::Failure;
+use outlast::providers::Provider;
+use outlast::providers::sqlite::{SqliteError, SqliteProvider};
+use std::sync::Arc;
+
+pub(super) async fn open(url: &StoreUrl, intent: Intent) -> Result<Arc<dyn Provider>, Failure> {
+    let mode = match intent {
+        Intent::Read => "ro",
+        Intent::Write => "rw",
+    };
+    let provider = SqliteProvider::new(&with_mode(url, mode)?, None).await.map_err(|error| match error {
+        SqliteError::CannotOpen { path, .. } if !path.exists() => {
+            Failure::new(format!("there is no store at '{}': check the path after --store", path.display()))
+        }
+        other => Failure::new(other.to_string()),
+    })?;
+    Ok(Arc::new(provider))
+}
+
+/// The provider's URL for what a person wrote: a URL, or simply a path. How the store is opened is the command's choice.
+pub(crate) fn with_mode(url: &StoreUrl, mode: &str) -> Result<String, Failure> {
+    let Some(rest) = url.as_str().strip_prefix("sqlite:") else {
+        // A path may hold what a URL gives a meaning to.
+        let path = url.as_str().replace('%', "%25").replace('?', "%3F");
+        return Ok(format!("sqlite://{path}?mode={mode}"));
+    };
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let options: Vec<&str> = query.split('&').filter(|option| !option.is_empty()).collect();
+    if path.trim_start_matches('/') == ":memory:" || options.contains(&"mode=memory") {
+        return Err(Failure::new(format!(
+            "cannot use the store 'sqlite:{path}': a store in memory is seen by its own process only; name a file"
+        )));
+    }
+    let mode = format!("mode={mode}");
+    let kept = options.into_iter().filter(|option| !option.starts_with("mode="));
+    let options: Vec<&str> = kept.chain([mode.as_str()]).collect();
+    Ok(format!("sqlite:{path}?{}", options.join("&")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> StoreUrl {
+        StoreUrl::from(text.to_string())
+    }
+
+    #[test]
+    fn paths_and_urls_are_understood() {
+        for (store, expected) in [
+            ("shop.db", "sqlite://shop.db?mode=ro"),
+            ("/var/50%?.db", "sqlite:///var/50%25%3F.db?mode=ro"),
+            ("sqlite:shop.db", "sqlite:shop.db?mode=ro"),
+            ("sqlite:///var/a.db?mode=rwc&cache=shared", "sqlite:///var/a.db?cache=shared&mode=ro"),
+        ] {
+            assert_eq!(with_mode(&url(store), "ro").unwrap(), expected);
+        }
+        assert_eq!(with_mode(&url("a.db"), "rw").unwrap(), "sqlite://a.db?mode=rw");
+    }
+
+    #[test]
+    fn stores_in_memory_are_refused() {
+        for store in ["sqlite::memory:", "sqlite:x?mode=memory&key=s3cret"] {
+            let message = with_mode(&url(store), "ro").unwrap_err().to_string();
+            assert!(message.contains("in memory") && !message.contains("s3cret"), "{message}");
+        }
+    }
+}

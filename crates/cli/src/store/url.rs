@@ -1,0 +1,107 @@
+//! A store's URL, which may hold a password and is shown without it.
+
+use outlast::providers::shown_url;
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+
+/// What a person wrote to name a store. Both ways to print it leave out what could be a secret.
+#[derive(Clone)]
+pub(crate) struct StoreUrl(String);
+
+impl StoreUrl {
+    /// The whole URL, for the store.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for StoreUrl {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl FromStr for StoreUrl {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_string()))
+    }
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A path has no secrets, and may hold letters that mean something in URLs.
+        match is_url(&self.0) {
+            true => f.write_str(&shown_url(&self.0)),
+            false => f.write_str(&self.0),
+        }
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+fn is_url(text: &str) -> bool {
+    text.contains("://") || ["sqlite:", "postgres:", "postgresql:"].iter().any(|kind| text.starts_with(kind))
+}
+
+/// A message about a command line, without the secrets of its arguments: a URL may stand where none is expected.
+pub(crate) fn hide_secrets(message: String, args: impl IntoIterator<Item = String>) -> String {
+    args.into_iter().fold(message, |message, arg| {
+        // `--stroe=postgres://..`: the value alone can be quoted, too.
+        let (name, value) = match arg.strip_prefix("--").and_then(|_| arg.split_once('=')) {
+            Some((name, value)) if is_url(value) => (format!("{name}="), value),
+            _ => (String::new(), arg.as_str()),
+        };
+        match is_url(value) || value.contains("password=") {
+            true => {
+                let shown = if is_url(value) { shown_url(value) } else { "...".to_string() };
+                message.replace(&arg, &format!("{name}{shown}")).replace(value, &shown)
+            }
+            false => message,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_printed_without_secrets() {
+        for (url, expected) in [
+            ("postgres://me:s3cret@host/db?sslmode=require", "postgres://...@host/db?sslmode=..."),
+            ("postgres:me:s3cret@host", "...@host"),
+            ("sqlite:a.db", "sqlite:a.db"),
+            ("what?.db", "what?.db"),
+        ] {
+            let url = StoreUrl::from(url.to_string());
+            assert_eq!(url.to_string(), expected);
+            assert_eq!(format!("{url:?}"), format!("\"{expected}\""));
+        }
+    }
+
+    #[test]
+    fn messages_about_arguments_are_without_secrets() {
+        for arg in [
+            "postgres://me:s3cret@host/db",
+            "--stroe=postgres://me:s3cret@host/db",
+            "password=s3cret host=h",
+            "--pg=postgres://h/db?password=s3cret",
+        ] {
+            let message =
+                hide_secrets(format!("error: unexpected argument '{arg}' found"), [arg.to_string()]);
+            assert!(
+                message.starts_with("error: unexpected argument '") && !message.contains("s3cret"),
+                "{message}"
+            );
+        }
+        let untouched = "error: unexpected argument 'nonsense' found".to_string();
+        assert_eq!(hide_secrets(untouched.clone(), ["nonsense".to_string()]), untouched);
+    }
+}

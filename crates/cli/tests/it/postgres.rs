@@ -1,0 +1,161 @@
+//! The command on PostgreSQL.
+
+mod needs_postgres {
+    use crate::program::{LONG, Program};
+    use crate::support::{Said, outlast, run, said};
+    use outlast::providers::postgres::PostgresProvider;
+    use outlast::providers::{Entropy, OsEntropy};
+    use outlast::runtime::OrchestrationStatus;
+    use std::sync::Arc;
+    use tokio_postgres::NoTls;
+
+    fn server_url() -> String {
+        std::env::var("OUTLAST_TEST_POSTGRES_URL").expect(
+            "OUTLAST_TEST_POSTGRES_URL names no server: `cargo xtask postgres -- cargo test -p outlast-cli` has one",
+        )
+    }
+
+    fn fresh(what: &str) -> String {
+        format!("{what}_{:016x}", OsEntropy.next_u128() as u64)
+    }
+
+    /// The server's URL for another role.
+    fn url_as(role: &str, password: Option<&str>) -> String {
+        let url = server_url();
+        let (_, place) = url.rsplit_once('@').unwrap();
+        let password = password.map_or(String::new(), |password| format!(":{password}"));
+        format!("postgres://{role}{password}@{place}")
+    }
+
+    async fn execute(sql: &str) {
+        let (client, connection) = tokio_postgres::connect(&server_url(), NoTls).await.unwrap();
+        let driven = tokio::spawn(connection);
+        client.batch_execute(sql).await.unwrap();
+        drop(client);
+        driven.await.unwrap().unwrap();
+    }
+
+    async fn program(schema: &str) -> Program {
+        let store = PostgresProvider::new_with_schema(&server_url(), Some(schema)).await.unwrap();
+        Program::on(Arc::new(store)).await
+    }
+
+    fn ask(url: &str, schema: &str, args: &[&str]) -> Said {
+        let store = ["--schema", schema];
+        said(
+            outlast(["instance"].iter().chain(args).chain(&store))
+                .env("OUTLAST_STORE", url)
+                .output()
+                .unwrap(),
+        )
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn every_verb_works_on_postgres() {
+        let (url, schema) = (server_url(), fresh("cli"));
+        program(&schema).await.fill_and_stop().await;
+        let listed = ask(&url, &schema, &["list", "--status", "Running", "-o", "json"]).json();
+        assert_eq!(listed["instances"][0]["instance"], "parked-1");
+        let shown = ask(&url, &schema, &["show", "hello-1", "-o", "json"]).json();
+        assert_eq!((&shown["status"], &shown["kv"]["colour"]), (&"Completed".into(), &"blue".into()));
+        assert!(ask(&url, &schema, &["history", "hello-1"]).fine().contains("OrchestrationCompleted"));
+        ask(&url, &schema, &["cancel", "parked-1", "--reason", "enough"]).fine();
+        let program = program(&schema).await;
+        let ended = program.client.wait_for_orchestration("parked-1", LONG).await.unwrap();
+        assert!(matches!(ended, OrchestrationStatus::Failed { .. }), "{ended:?}");
+        let said = ask(&url, &schema, &["show", "nobody"]).failed();
+        let (_, secret) =
+            url.split_once("://").unwrap().1.split_once('@').unwrap().0.split_once(':').unwrap();
+        assert!(said.contains(&format!("in schema '{schema}' of postgres://...@")), "{said}");
+        assert!(!said.contains(secret), "{said}");
+        program.runtime.shutdown(None).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn show_says_what_an_instance_waits_for_on_postgres() {
+        let schema = fresh("cli");
+        let store = Arc::new(PostgresProvider::new_with_schema(&server_url(), Some(&schema)).await.unwrap());
+        let store_args = ["--store".to_string(), server_url(), "--schema".to_string(), schema];
+        crate::waiting::is_shown(store, &store_args).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn reading_verbs_need_no_right_but_to_read() {
+        let (schema, role) = (fresh("cli"), fresh("reader"));
+        program(&schema).await.fill_and_stop().await;
+        execute(&format!(
+            "CREATE ROLE {role} LOGIN PASSWORD 'r3ader'; GRANT USAGE ON SCHEMA {schema} TO {role};
+             GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}"
+        ))
+        .await;
+        let url = url_as(&role, Some("r3ader"));
+        assert_eq!(
+            ask(&url, &schema, &["list", "-o", "json"]).json()["instances"].as_array().unwrap().len(),
+            6
+        );
+        for verb in ["show", "history"] {
+            ask(&url, &schema, &[verb, "parked-1"]).fine();
+        }
+        let error = ask(&url, &schema, &["cancel", "parked-1"]).failed();
+        assert!(error.contains("lacks a right") && !error.contains("r3ader"), "{error}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn no_verb_makes_or_migrates_a_schema() {
+        let (url, schema) = (server_url(), fresh("cli"));
+        for args in [&["list"][..], &["show", "x"], &["history", "x"], &["cancel", "x"]] {
+            let error = ask(&url, &schema, args).failed();
+            let expected = format!("cannot use schema '{schema}': it holds no Outlast store");
+            assert!(error.contains(&expected), "{error}");
+        }
+        // Had one of them made it, this would fail.
+        execute(&format!("CREATE SCHEMA {schema}")).await;
+        drop(PostgresProvider::new_with_schema(&url, Some(&schema)).await.unwrap());
+        for (change, part) in [
+            (
+                "DELETE FROM {}.outlast_migrations WHERE version = 2",
+                "has schema version 1, this release needs 2",
+            ),
+            ("INSERT INTO {}.outlast_migrations VALUES (99, 'later', 'x')", "use a newer release"),
+        ] {
+            execute(&change.replace("{}", &schema)).await;
+            for args in [&["list"][..], &["cancel", "x"]] {
+                let error = ask(&url, &schema, args).failed();
+                assert!(error.contains(part), "{error}");
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn passwords_come_from_the_variable_or_the_file() {
+        let (schema, role) = (fresh("cli"), fresh("worker"));
+        program(&schema).await.fill_and_stop().await;
+        execute(&format!(
+            "CREATE ROLE {role} LOGIN PASSWORD 'p:w@rd'; GRANT USAGE ON SCHEMA {schema} TO {role};
+             GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}"
+        ))
+        .await;
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pgpass");
+        std::fs::write(&file, format!("*:*:*:nobody:wrong\n*:*:*:{role}:p\\:w@rd\n")).unwrap();
+        let url = url_as(&role, None);
+        let list = |variable: &str, value: &std::ffi::OsStr| {
+            let args = ["instance", "list", "--store", &url, "--schema", &schema];
+            said(outlast(args).env(variable, value).output().unwrap())
+        };
+        assert!(list("PGPASSWORD", "p:w@rd".as_ref()).fine().contains("parked-1"));
+        assert!(list("PGPASSWORD", "wrong".as_ref()).failed().contains("refused the login"));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let set = |mode| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            set(0o644);
+            let error = list("PGPASSFILE", file.as_os_str()).failed();
+            assert!(error.contains("can be read by other users") && !error.contains("w@rd"), "{error}");
+            set(0o600);
+        }
+        assert!(list("PGPASSFILE", file.as_os_str()).fine().contains("parked-1"));
+        let args = ["instance", "list", "--store", &url, "--schema", &schema];
+        assert!(run(args).failed().contains("password"), "without either, the login is refused");
+    }
+}

@@ -1,0 +1,77 @@
+//! How the command finds a store, and which instances it selects.
+
+use crate::program::Program;
+use crate::support::{outlast, run, said};
+use outlast::providers::sqlite::{SqliteOptions, SqliteProvider};
+use outlast::providers::{Clock, SystemClock};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A clock that is late.
+struct Late(u64);
+
+impl Clock for Late {
+    fn now_ms(&self) -> u64 {
+        SystemClock.now_ms() - self.0
+    }
+}
+
+fn ids(listed: &serde_json::Value) -> Vec<&str> {
+    let instances = listed["instances"].as_array().unwrap();
+    instances.iter().map(|instance| instance["instance"].as_str().unwrap()).collect()
+}
+
+/// A store with an instance of each version that has waited for two hours, and one of each that has not.
+async fn old_and_new(path: &Path) {
+    let url = format!("sqlite:{}", path.display());
+    let late = SqliteOptions { clock: Arc::new(Late(2 * 3_600_000)), ..SqliteOptions::default() };
+    for (age, options) in [("old", Some(late)), ("new", None)] {
+        let program = Program::on(Arc::new(SqliteProvider::new(&url, options).await.unwrap())).await;
+        for version in ["1.0.0", "2.0.0"] {
+            program.park(&format!("{age}-{version}"), version).await;
+        }
+        program.runtime.shutdown(None).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn version_and_idle_filters_select_and_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("jobs.db");
+    old_and_new(&path).await;
+    let list = |more: &[&str]| {
+        let args = ["instance", "list", "-o", "json", "--store", path.to_str().unwrap()];
+        run(args.iter().chain(more)).json()
+    };
+    for (filter, expected) in [
+        (&["--version", "2.0.0"][..], &["new-2.0.0", "old-2.0.0"][..]),
+        (&["--idle-for", "1h30m"], &["old-2.0.0", "old-1.0.0"]),
+        (&["--idle-for", "3h"], &[]),
+        (&["--idle-for", "1h", "--version", "1.0.0", "--status", "Running"], &["old-1.0.0"]),
+        (&["--version", "1.0.0", "--status", "Failed"], &[]),
+    ] {
+        assert_eq!(ids(&list(filter)), expected, "{filter:?}");
+    }
+    let first = list(&["--version", "2.0.0", "--limit", "1"]);
+    assert_eq!(ids(&first), ["new-2.0.0"]);
+    let second = list(&["--version", "2.0.0", "--limit", "1", "--after", first["next"].as_str().unwrap()]);
+    assert_eq!(ids(&second), ["old-2.0.0"], "the page after the first begins behind what was shown");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_environment_names_the_store_and_the_option_wins() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("jobs.db");
+    Program::start(&path).await.fill_and_stop().await;
+    let list = |named: &str, more: &[&str]| {
+        let args = ["instance", "list", "--prefix", "parked", "-o", "json"];
+        said(outlast(args.iter().chain(more)).env("OUTLAST_STORE", named).output().unwrap())
+    };
+    let path = path.to_str().unwrap();
+    assert_eq!(ids(&list(path, &[]).json()), ["parked-1"]);
+    assert_eq!(ids(&list(&format!("sqlite:{path}"), &[]).json()), ["parked-1"]);
+    assert_eq!(ids(&list("/nowhere/else.db", &["--store", path]).json()), ["parked-1"]);
+    let error = list("/nowhere/else.db", &[]).failed();
+    assert!(error.contains("there is no store at '/nowhere/else.db'"), "{error}");
+    assert_eq!(list("", &[]).code, Some(2), "an empty variable names nothing");
+}
