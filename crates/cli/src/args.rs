@@ -1,7 +1,8 @@
 //! What can be asked for.
 
 use crate::duration::duration;
-use crate::store::StoreArgs;
+use crate::store::{StoreArgs, StoreUrl};
+use crate::stress::Preset;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,6 +26,7 @@ pub(crate) enum Command {
     /// Look at the instances of a store, and cancel them
     #[command(arg_required_else_help = true)]
     Instance(InstanceArgs),
+    Stress(StressArgs),
 }
 
 /// Run a shop that loses no order and charges nobody twice, however often it is killed.
@@ -77,6 +79,51 @@ pub(crate) struct InstanceArgs {
 pub(crate) struct Common {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+    /// How to print: for people, or one JSON document for programs
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: Format,
+}
+
+/// Put a store under load, and print how much it does.
+///
+/// A run starts instances of one orchestration, a bounded number at once, for some seconds, with a runtime of its own, and
+/// waits for all of them. It uses a store of its own: a file that it makes and removes, or a fresh schema of a PostgreSQL
+/// database that it drops in the end. A store that holds instances is refused.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  outlast stress --store memory --store sqlite:/tmp/stress.db --preset baseline,default --check
+  OUTLAST_STORE=postgres://ada@localhost/test outlast stress --preset default,large-payload --pool-size 2,10,20 -o json
+
+Exit status: 0 if every instance completed and every check holds, 1 if not.")]
+pub(crate) struct StressArgs {
+    /// The store: memory, a file, sqlite:PATH, sqlite::memory:, or postgres://USER@HOST/DATABASE; may be given more than once;
+    /// $OUTLAST_STORE if not given
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: Vec<StoreUrl>,
+    /// A schema of the PostgreSQL database to use; a fresh one that is dropped in the end if not given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) schema: Option<String>,
+    /// What to run
+    #[arg(long, value_name = "PRESET", value_delimiter = ',', default_value = "default")]
+    pub(crate) preset: Vec<Preset>,
+    /// Connections of the PostgreSQL store; a list runs everything with each
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "10", value_parser = clap::value_parser!(u32).range(2..=500))]
+    pub(crate) pool_size: Vec<u32>,
+    /// For how long instances are started, instead of what the preset says
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) seconds: Option<u64>,
+    /// Check the figures against the targets in docs/performance.md
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Write the figures to this file too, for `cargo xtask scoreboard add stress FILE`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Leave the file or the schema that was made for the run
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Run on a store that holds instances: those of others that are ready are tried, and fail in the end
+    #[arg(long)]
+    pub(crate) use_existing_data: bool,
     /// How to print: for people, or one JSON document for programs
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: Format,

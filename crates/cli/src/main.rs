@@ -1,7 +1,7 @@
 //! The `outlast` command: a demo that survives being killed, and a look into the instances of a store.
 //!
-//! `demo/` is a shop that shows what Outlast does, `instance/` one file per subcommand for operators.
-//! `store/` opens what `--store` names. What a command
+//! `demo/` is a shop that shows what Outlast does, `instance/` one file per subcommand for operators, `stress/` puts a store under
+//! load. `store/` opens what `--store` names. What a command
 //! prints goes through `output.rs`, why it failed is a `Failure`.
 
 mod args;
@@ -12,6 +12,7 @@ mod instance;
 mod moment;
 mod output;
 mod store;
+mod stress;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -57,6 +58,7 @@ fn run(args: Args) -> Result<(), Failure> {
         match args.command {
             Command::Demo(demo) => demo::run(demo).await,
             Command::Instance(instance) => instance::run(instance).await,
+            Command::Stress(stress) => stress::run(stress).await,
         }
     })
 }

@@ -9,6 +9,7 @@ mod killed;
 mod postgres;
 mod program;
 mod stores;
+mod stress;
 mod support;
 mod usage;
 mod waiting;

@@ -158,4 +158,50 @@ mod needs_postgres {
         let args = ["instance", "list", "--store", &url, "--schema", &schema];
         assert!(run(args).failed().contains("password"), "without either, the login is refused");
     }
+
+    /// Schemas that stress runs made.
+    async fn stress_schemas() -> i64 {
+        let (client, connection) = tokio_postgres::connect(&server_url(), NoTls).await.unwrap();
+        let driven = tokio::spawn(connection);
+        let sql = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'outlast\\_stress\\_%'";
+        let count = client.query_one(sql, &[]).await.unwrap().get(0);
+        drop(client);
+        driven.await.unwrap().unwrap();
+        count
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn stress_runs_in_a_fresh_schema_with_each_pool_size() {
+        let args = [
+            "stress",
+            "--preset",
+            "baseline,default",
+            "--pool-size",
+            "2,10,20",
+            "--seconds",
+            "3",
+            "-o",
+            "json",
+        ];
+        let report = said(outlast(args).env("OUTLAST_STORE", server_url()).output().unwrap()).json();
+        let runs = report["runs"].as_array().unwrap();
+        let pools: Vec<u64> = runs.iter().map(|run| run["pool_size"].as_u64().unwrap()).collect();
+        assert_eq!(pools, [2, 2, 10, 10, 20, 20]);
+        for run in runs {
+            assert!(run["completed"].as_u64() > Some(0) && run["success_percent"] == 100.0, "{run}");
+            // What `--check` asks for is for a release build on a quiet machine. This holds on a busy one too.
+            assert!(run["ms_per_orchestration"].as_f64() < Some(200.0), "{run}");
+        }
+        assert_eq!(stress_schemas().await, 0, "the schemas are dropped");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn stress_refuses_a_schema_with_data() {
+        let (url, schema) = (server_url(), fresh("cli"));
+        program(&schema).await.fill_and_stop().await;
+        let error = run(["stress", "--store", &url, "--schema", &schema, "--seconds", "1"]).failed();
+        assert!(error.contains(&format!("schema '{schema}' holds instances")), "{error}");
+        let listed = ask(&url, &schema, &["list", "-o", "json"]).json();
+        assert_eq!(listed["instances"].as_array().unwrap().len(), 6, "nothing was added, nothing is gone");
+    }
 }

@@ -15,6 +15,9 @@ fn a_wrong_command_line_is_a_usage_error() {
         ),
         (&["instance", "list", "--store", "a.db", "--limit", "0"], "0 is not in 1..=1000"),
         (&["instance", "show", "--store", "a.db"], "<INSTANCE>"),
+        (&["stress"], "no store is named: give --store memory"),
+        (&["stress", "--store", "memory", "--preset", "huge"], "[possible values: quick, baseline, default"),
+        (&["stress", "--store", "memory", "--pool-size", "1"], "1 is not in 2..=500"),
         (&["demo", "--orders", "0"], "0 is not in 1..=10000"),
         (&["demo", "--pace", "fast"], "give a number from 0 to 100"),
     ] {
@@ -33,6 +36,7 @@ fn help_says_what_a_person_needs() {
         (&["instance", "--help"], "Ask an instance to stop"),
         (&["instance", "list", "--help"], "--status Running --idle-for 1h"),
         (&["instance", "show", "--help"], "PGPASSFILE"),
+        (&["stress", "--help"], "--preset default,large-payload --pool-size 2,10,20"),
         (&["instance", "cancel", "--help"], "takes effect at the instance's next turn"),
         (&["--version"], concat!("outlast ", env!("CARGO_PKG_VERSION"))),
     ] {
@@ -53,6 +57,7 @@ fn secrets_of_a_url_in_the_wrong_place_are_not_echoed() {
         &["instance", "list", &misspelt],
         &["instance", "list", "--store", url, "--status", url],
         &["instance", "list", "--store", url, "--limit", url],
+        &["stress", "--store", url, "--preset", url],
     ] {
         let said = run(args);
         assert_eq!(said.code, Some(2), "{args:?}: {said:?}");

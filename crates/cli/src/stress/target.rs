@@ -1,0 +1,149 @@
+//! The stores that are put under load: fresh ones, unless told otherwise.
+
+use crate::args::StressArgs;
+use crate::failure::Failure;
+use crate::store::{Kind, Place, StoreUrl, postgres, sqlite};
+use outlast::client::Client;
+use outlast::providers::memory::MemoryProvider;
+use outlast::providers::postgres::{PostgresProvider, ProviderConfig};
+use outlast::providers::sqlite::SqliteProvider;
+use outlast::providers::{Entropy, InstanceQuery, OsEntropy, Provider};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A store to put under load, not opened yet.
+pub(super) enum Target {
+    Memory,
+    SqliteMemory,
+    SqliteFile(StoreUrl),
+    Postgres { config: Box<ProviderConfig>, pool_size: u32 },
+}
+
+/// An open store, and what to remove in the end.
+pub(super) struct Opened {
+    pub(super) label: String,
+    pub(super) pool_size: Option<u32>,
+    pub(super) provider: Arc<dyn Provider>,
+    made: Made,
+}
+
+/// What the command made.
+enum Made {
+    Nothing,
+    File(PathBuf),
+    Schema(Arc<PostgresProvider>),
+}
+
+impl Target {
+    /// One target, or one per size of the pool.
+    pub(super) fn of(url: &StoreUrl, args: &StressArgs) -> Result<Vec<Self>, Failure> {
+        match url.as_str() {
+            "memory" => return Ok(vec![Self::Memory]),
+            "sqlite::memory:" | "sqlite://:memory:" => return Ok(vec![Self::SqliteMemory]),
+            _ => {}
+        }
+        match Kind::of(url)? {
+            Kind::Sqlite => Ok(vec![Self::SqliteFile(url.clone())]),
+            Kind::Postgres => {
+                let place = Place { url: url.clone(), schema: args.schema.clone() };
+                let config = postgres::config(&place)?;
+                let sized = |pool_size: &u32| {
+                    let config = Box::new(config.clone().pool_size(*pool_size as usize));
+                    Self::Postgres { config, pool_size: *pool_size }
+                };
+                Ok(args.pool_size.iter().map(sized).collect())
+            }
+        }
+    }
+
+    pub(super) async fn open(self, args: &StressArgs) -> Result<Opened, Failure> {
+        match self {
+            Self::Memory => Ok(Opened::new("memory", Arc::new(MemoryProvider::new()), Made::Nothing)),
+            Self::SqliteMemory => {
+                let store = sqlite_at("sqlite::memory:").await?;
+                Ok(Opened::new("sqlite in memory", Arc::new(store), Made::Nothing))
+            }
+            Self::SqliteFile(url) => open_file(&url, args).await,
+            Self::Postgres { config, pool_size } => open_schema(*config, pool_size, args).await,
+        }
+    }
+}
+
+async fn sqlite_at(url: &str) -> Result<SqliteProvider, Failure> {
+    SqliteProvider::new(url, None).await.map_err(|error| Failure::new(error.to_string()))
+}
+
+async fn open_file(url: &StoreUrl, args: &StressArgs) -> Result<Opened, Failure> {
+    let path = url.as_str().strip_prefix("sqlite:").unwrap_or(url.as_str());
+    let path = PathBuf::from(path.strip_prefix("//").unwrap_or(path).split('?').next().unwrap_or_default());
+    let existed = path.exists();
+    let store = Arc::new(sqlite_at(&sqlite::with_mode(url, "rwc")?).await?);
+    refuse_data(store.clone(), &url.to_string(), args).await?;
+    let made = if existed { Made::Nothing } else { Made::File(path) };
+    Ok(Opened::new("sqlite file", store, made))
+}
+
+async fn open_schema(
+    mut config: ProviderConfig,
+    pool_size: u32,
+    args: &StressArgs,
+) -> Result<Opened, Failure> {
+    // A schema that a person named may hold more than the store: it is never dropped.
+    let is_own = config.schema_name.is_none();
+    if is_own {
+        config.schema_name = Some(format!("outlast_stress_{:016x}", OsEntropy.next_u128() as u64));
+    }
+    let store = Arc::new(postgres::connect(config).await?);
+    refuse_data(store.clone(), &format!("schema '{}'", store.schema_name()), args).await?;
+    let made = if is_own { Made::Schema(store.clone()) } else { Made::Nothing };
+    let label = format!("postgres, pool {pool_size}");
+    Ok(Opened { pool_size: Some(pool_size), ..Opened::new(&label, store, made) })
+}
+
+/// Work of others would be run, and fail: the run's runtime knows none of its orchestrations.
+async fn refuse_data(store: Arc<dyn Provider>, shown: &str, args: &StressArgs) -> Result<(), Failure> {
+    if args.use_existing_data {
+        return Ok(());
+    }
+    let client = Client::new(store);
+    let first =
+        client.list_instances_page(InstanceQuery { limit: Some(1), ..InstanceQuery::default() }).await?;
+    let waiting = client.get_queue_depths().await?;
+    if first.instances.is_empty() && waiting.orchestrator_queue == 0 && waiting.worker_queue == 0 {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "{shown} holds instances: a stress run adds thousands of its own, and fails those of others that it cannot run. Name \
+         a store without data, or give --use-existing-data"
+    )))
+}
+
+impl Opened {
+    fn new(label: &str, provider: Arc<dyn Provider>, made: Made) -> Self {
+        Self { label: label.to_string(), pool_size: None, provider, made }
+    }
+
+    /// Removes what was made for the run.
+    pub(super) async fn close(self, keep: bool) -> Result<(), Failure> {
+        drop(self.provider);
+        match self.made {
+            Made::Schema(store) if !keep => {
+                store.cleanup_schema().await.map_err(|error| Failure::new(error.to_string()))
+            }
+            Made::File(path) if !keep => {
+                for ending in ["", "-wal", "-shm"] {
+                    let mut file = path.clone().into_os_string();
+                    file.push(ending);
+                    match std::fs::remove_file(&file) {
+                        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                            return Err(error.into());
+                        }
+                        _ => {}
+                    }
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}

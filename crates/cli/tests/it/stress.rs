@@ -1,0 +1,79 @@
+//! `outlast stress` on stores of its own.
+
+use crate::program::Program;
+use crate::support::run;
+use serde_json::Value;
+
+fn names(runs: &Value) -> Vec<String> {
+    let name =
+        |run: &Value| format!("{} {}", run["store"].as_str().unwrap(), run["preset"].as_str().unwrap());
+    runs.as_array().unwrap().iter().map(name).collect()
+}
+
+#[test]
+fn figures_are_printed_and_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, figures) = (dir.path().join("stress.db"), dir.path().join("figures.json"));
+    let (store, file) = (store.to_str().unwrap(), figures.to_str().unwrap());
+    let presets = ["--preset", "default,large-payload", "--seconds", "2"];
+    let args = ["stress", "--store", "memory", "--store", store, "--json", file, "-o", "json"];
+    let report = run(args.iter().chain(&presets)).json();
+    let expected =
+        ["memory default", "memory large-payload", "sqlite file default", "sqlite file large-payload"];
+    assert_eq!(names(&report["runs"]), expected);
+    for run in report["runs"].as_array().unwrap() {
+        assert!(run["completed"].as_u64() > Some(0) && run["failed"] == 0, "{run}");
+        assert!(run["latency_p50_ms"].as_f64() <= run["latency_p99_ms"].as_f64(), "{run}");
+        if let Some(bound) = run["bound_per_second"].as_f64() {
+            assert!(run["orchestrations_per_second"].as_f64().unwrap() <= bound, "{run}");
+        }
+    }
+    assert_eq!(report["checks"], Value::Array(vec![]), "nobody asked for them");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "the store's files are gone");
+    let kept: Value = serde_json::from_str(&std::fs::read_to_string(&figures).unwrap()).unwrap();
+    assert!(kept["sqlite file"]["default 2/2"]["orchestrations_per_second"].as_f64() > Some(0.0), "{kept}");
+}
+
+/// The activities of `baseline` take half of the time that its target allows, so that the target holds on a busy machine too.
+#[test]
+fn targets_are_checked_on_request() {
+    let args = ["stress", "--store", "memory", "--preset", "baseline,default", "--seconds", "4", "--check"];
+    let text = run(args).fine();
+    let met: Vec<&str> = text.lines().filter(|line| line.starts_with("met ")).collect();
+    assert_eq!(met.len(), 6, "{text}");
+    assert!(text.contains("met    memory: baseline does at least 10 orchestrations/s: "), "{text}");
+    assert!(text.contains("met    memory: default does at least 1.3 times as much as baseline: "), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_with_data_is_refused_unless_told_otherwise() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("shop.db");
+    let program = Program::start(&path).await;
+    program.run("hello-1", "Greeting").await;
+    program.runtime.shutdown(None).await;
+    let stress = |more: &[&str]| {
+        let args = ["stress", "--store", path.to_str().unwrap(), "--seconds", "1"];
+        run(args.iter().chain(more))
+    };
+    let error = stress(&[]).failed();
+    assert!(error.contains("holds instances") && error.contains("--use-existing-data"), "{error}");
+    let list = || {
+        let listed = run(["instance", "list", "--store", path.to_str().unwrap(), "-o", "json"]).json();
+        listed["instances"].as_array().unwrap().len()
+    };
+    assert_eq!(list(), 2, "nothing was added");
+    let table = stress(&["--use-existing-data"]).fine();
+    assert!(table.starts_with("STORE") && table.contains("sqlite file  default 2/2"), "{table}");
+    assert!(list() > 2 && path.exists(), "a file that was there stays");
+}
+
+#[test]
+fn a_store_is_kept_on_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("kept.db");
+    let store = path.to_str().unwrap();
+    run(["stress", "--store", store, "--seconds", "1", "--preset", "wide", "--keep"]).fine();
+    let listed = run(["instance", "list", "--store", store, "--limit", "1", "-o", "json"]).json();
+    assert_eq!(listed["instances"][0]["orchestration"], "FanoutOrchestration");
+}
