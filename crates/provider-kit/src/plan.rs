@@ -32,6 +32,13 @@ pub struct MessageRow {
     pub begins: bool,
 }
 
+impl MessageRow {
+    /// Whether it begins the successor of an execution.
+    pub fn continues(&self) -> bool {
+        self.begins && self.work_item.starts_with("{\"ContinueAsNew\"")
+    }
+}
+
 /// One activity, ready to be inserted.
 #[derive(Debug, Clone)]
 pub struct WorkRow {
@@ -132,6 +139,14 @@ impl CommitPlan {
     /// Whether the turn ends its execution.
     pub fn ends_execution(&self) -> bool {
         self.metadata.status.as_deref().is_some_and(crate::is_final)
+    }
+
+    /// Bytes of what it stores, as far as they can be many.
+    pub fn bytes(&self) -> usize {
+        let history = self.history.iter().map(|row| row.event_data.len());
+        let work = self.work.iter().map(|row| row.work_item.len());
+        let messages = self.messages.iter().map(|row| row.work_item.len());
+        history.chain(work).chain(messages).sum()
     }
 
     /// Whether nothing comes after it: not even a successor.

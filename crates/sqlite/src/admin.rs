@@ -2,6 +2,7 @@
 
 use crate::command::Cx;
 use crate::delete::Deleted;
+use crate::provider::About;
 use crate::{SqliteProvider, delete, history, list, pending};
 use async_trait::async_trait;
 use outlast_model::Event;
@@ -120,7 +121,8 @@ impl ProviderAdmin for SqliteProvider {
         let ids: Arc<[String]> = ids.into();
         let (watches, doomed) = (self.watches(), Arc::clone(&ids));
         let delete = move |cx: &mut Cx<'_>| delete::instances(cx, &ids, force);
-        self.write_then("delete_instances_atomic", delete, move |_| tell(&watches, &doomed)).await
+        let about = About::of("delete_instances_atomic").instance(&doomed.join(", "));
+        self.write_then(about, delete, move |_| tell(&watches, &doomed)).await
     }
 
     async fn get_instance_tree(&self, instance_id: &str) -> Answer<InstanceTree> {
@@ -134,7 +136,8 @@ impl ProviderAdmin for SqliteProvider {
         let root = instance_id.to_string();
         let watches = self.watches();
         let delete = move |cx: &mut Cx<'_>| delete::tree(cx, &root, force);
-        let deleted = self.write_then("delete_instance", delete, move |deleted| tell(&watches, &deleted.ids));
+        let about = About::of("delete_instance").instance(instance_id);
+        let deleted = self.write_then(about, delete, move |deleted| tell(&watches, &deleted.ids));
         Ok(deleted.await?.counts)
     }
 
@@ -150,11 +153,12 @@ impl ProviderAdmin for SqliteProvider {
             for (_, root) in page {
                 let before = filter.completed_before;
                 let watches = self.watches();
+                let about = About::of(BULK).instance(&root);
                 let delete = move |cx: &mut Cx<'_>| delete::finished_tree(cx, &root, before);
                 let tell = move |deleted: &Option<Deleted>| {
                     tell(&watches, deleted.as_ref().map_or(&[], |deleted| &deleted.ids));
                 };
-                if let Some(deleted) = self.write_then(BULK, delete, tell).await? {
+                if let Some(deleted) = self.write_then(about, delete, tell).await? {
                     delete::add(&mut total, &deleted.counts);
                     left -= 1;
                 }
@@ -168,7 +172,8 @@ impl ProviderAdmin for SqliteProvider {
 
     async fn prune_executions(&self, instance_id: &str, options: PruneOptions) -> Answer<PruneResult> {
         let instance = instance_id.to_string();
-        self.write("prune_executions", move |cx| delete::prune(cx, &instance, &options)).await
+        let about = About::of("prune_executions").instance(instance_id);
+        self.write(about, move |cx| delete::prune(cx, &instance, &options)).await
     }
 
     async fn prune_executions_bulk(
@@ -186,7 +191,7 @@ impl ProviderAdmin for SqliteProvider {
             after = *last;
             left -= page.len();
             let options = options.clone();
-            let pruned = self.write(BULK, move |cx| {
+            let pruned = self.write(About::of(BULK), move |cx| {
                 let mut sum = PruneResult::default();
                 for (_, instance) in &page {
                     // Deleted since it was listed: nothing to prune.

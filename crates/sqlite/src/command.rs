@@ -1,19 +1,20 @@
 //! What the writer is asked to do.
 
 use crate::SqliteError;
+use crate::contain::{self, contain};
 use crate::db::{Db, Result};
 use crate::waiting::{LeaseKind, TurnAsk, Waiter, WorkAsk};
 use outlast_provider::{ClassifiedError, Entropy};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// One request to the writer.
 pub(crate) enum Command {
     /// A call that is applied once and answered when it is durable.
     Call(Box<dyn Call>),
-    /// A fetch of a turn.
-    FetchTurn(Waiter<TurnAsk>),
+    /// A fetch of a turn, with its place on the way to the writer.
+    FetchTurn(Waiter<TurnAsk>, Option<OwnedSemaphorePermit>),
     /// A fetch of activities.
-    FetchWork(Waiter<WorkAsk>),
+    FetchWork(Waiter<WorkAsk>, Option<OwnedSemaphorePermit>),
     /// A lease whose caller went away before it got it.
     Release(LeaseKind, String),
     /// A job for the writer's connection that must not run inside a transaction.
@@ -22,7 +23,16 @@ pub(crate) enum Command {
     Stop,
 }
 
-pub(crate) type Between = Box<dyn FnOnce(&Db) + Send>;
+/// Says whether the connection can be used for something else, which it cannot after a panic.
+pub(crate) type Between = Box<dyn FnOnce(&Db) -> Health + Send>;
+
+/// What a job left of the connection that it ran on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Health {
+    Good,
+    /// The job panicked.
+    Panicked,
+}
 
 /// What a call sees: the open transaction and the time.
 pub(crate) struct Cx<'a> {
@@ -70,23 +80,31 @@ pub(crate) enum Applied {
     Refused,
     /// The database failed it.
     Failed,
+    /// It panicked.
+    Panicked,
 }
 
 /// A call: applied inside a transaction, possibly more than once if that transaction is rolled back, and answered
 /// after the commit.
 pub(crate) trait Call: Send {
     fn apply(&mut self, cx: &mut Cx<'_>) -> Applied;
+    /// Whether it panicked when it was applied: then it is not applied again, and told so.
+    fn has_panicked(&self) -> bool;
     /// Tells the caller how it went. `fault` overrides the call's own result: its transaction did not commit.
     fn answer(self: Box<Self>, fault: Option<&SqliteError>);
 }
 
 pub(crate) struct Body<T, F, N> {
     pub(crate) operation: &'static str,
+    /// The instance that it is about, for the error after a panic.
+    pub(crate) instance: Option<Box<str>>,
     pub(crate) body: F,
     /// Runs on the writer when the call is durable, also if the caller went away.
     pub(crate) then: N,
     pub(crate) outcome: Option<Result<T>>,
     pub(crate) reply: oneshot::Sender<std::result::Result<T, ClassifiedError>>,
+    /// Its share of the room for calls, given back with its answer.
+    pub(crate) room: Option<OwnedSemaphorePermit>,
 }
 
 impl<T, F, N> Call for Body<T, F, N>
@@ -96,7 +114,13 @@ where
     N: FnOnce(&T) + Send,
 {
     fn apply(&mut self, cx: &mut Cx<'_>) -> Applied {
-        let outcome = (self.body)(cx);
+        let Some(outcome) = contain(|| (self.body)(cx)) else {
+            let instance = self.instance.as_deref();
+            contain::report(self.operation, instance);
+            let instance = instance.map(str::to_string);
+            self.outcome = Some(Err(SqliteError::Panicked { operation: self.operation, instance }));
+            return Applied::Panicked;
+        };
         let applied = match &outcome {
             Ok(_) => Applied::Done,
             Err(SqliteError::Refused(_)) => Applied::Refused,
@@ -106,20 +130,29 @@ where
         applied
     }
 
+    fn has_panicked(&self) -> bool {
+        matches!(self.outcome, Some(Err(SqliteError::Panicked { .. })))
+    }
+
     fn answer(self: Box<Self>, fault: Option<&SqliteError>) {
-        let answer = match (self.outcome, fault) {
+        let Self { operation, instance, then, outcome, reply, room, .. } = *self;
+        let answer = match (outcome, fault) {
             // What it was refused for was perhaps not committed either.
-            (Some(Err(SqliteError::Refused(_))), Some(fault)) => Err(fault.classified(self.operation)),
-            (Some(Err(own)), _) => Err(own.classified(self.operation)),
-            (_, Some(fault)) => Err(fault.classified(self.operation)),
+            (Some(Err(SqliteError::Refused(_))), Some(fault)) => Err(fault.classified(operation)),
+            (Some(Err(own)), _) => Err(own.classified(operation)),
+            (_, Some(fault)) => Err(fault.classified(operation)),
             (Some(Ok(value)), None) => {
-                (self.then)(&value);
+                // The call is durable, whatever becomes of those who watch for it.
+                if contain(|| then(&value)).is_none() {
+                    contain::report(operation, instance.as_deref());
+                }
                 Ok(value)
             }
-            (None, None) => Err(SqliteError::Closed.classified(self.operation)),
+            (None, None) => Err(SqliteError::Closed.classified(operation)),
         };
         // A caller that went away does not want to know.
-        let _ = self.reply.send(answer);
+        let _ = reply.send(answer);
+        drop(room);
     }
 }
 
@@ -134,7 +167,8 @@ mod tests {
         let body = |_: &mut Cx<'_>| Ok(());
         let mut ran = false;
         let then = |(): &()| ran = true;
-        Box::new(Body { operation: "test", body, then, outcome: Some(outcome), reply }).answer(fault);
+        let (outcome, instance, room) = (Some(outcome), None, None);
+        Box::new(Body { operation: "test", instance, body, then, outcome, reply, room }).answer(fault);
         let answer = answer.try_recv().unwrap();
         assert_eq!(ran, answer.is_ok(), "what follows a call follows its commit");
         answer.map_err(ProviderError::from)

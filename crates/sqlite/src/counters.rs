@@ -43,6 +43,8 @@ counters! {
     dead_letters,
     /// Times that the connection was closed and opened again after a failed write.
     reopened,
+    /// Panics inside the store that were contained.
+    panics,
     /// Times that the writer stood back for another process that was seen to write as well.
     stood_back,
 }

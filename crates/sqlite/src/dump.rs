@@ -10,7 +10,7 @@ impl SqliteProvider {
     /// Every row, one line each, sorted, as `MemoryProvider::dump` prints them; and a line for each contradiction between rows.
     pub async fn dump(&self) -> std::result::Result<Vec<String>, ProviderError> {
         // On the writer, which opens a connection that was lost.
-        self.write("dump", |cx| {
+        self.write(crate::provider::About::of("dump"), |cx| {
             let mut lines = rows(cx.db)?;
             lines.extend(contradictions(cx.db, cx.now)?);
             lines.sort();

@@ -80,6 +80,17 @@ pub enum SqliteError {
         /// What the database said.
         details: String,
     },
+    /// The store panicked while it did this for a call. Nothing of that call is stored; other calls are not affected.
+    #[error(
+        "the store panicked during {operation}{}: nothing of this call is stored; the same call would panic again, \
+         please report the panic message on the standard error of the process", of_instance(.instance)
+    )]
+    Panicked {
+        /// The operation.
+        operation: &'static str,
+        /// The instance that it was about, if there is one and it is known.
+        instance: Option<String>,
+    },
     /// The store is being closed.
     #[error("the store is closed")]
     Closed,
@@ -91,7 +102,16 @@ pub enum SqliteError {
     Other(String),
 }
 
+fn of_instance(instance: &Option<String>) -> String {
+    instance.as_ref().map_or_else(String::new, |instance| format!(" for instance '{instance}'"))
+}
+
 impl SqliteError {
+    /// A panic that no call is to blame for, in the transaction that was to store this one.
+    pub(crate) fn panicked_outside() -> Self {
+        Self::Io { details: "the store panicked in the transaction of this call".to_string() }
+    }
+
     /// Whether the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::DiskFull | Self::Busy { .. } | Self::Io { .. } | Self::Closed)
@@ -107,7 +127,9 @@ impl SqliteError {
             Self::Damaged { .. } | Self::Foreign { .. } => ErrorClass::Damaged,
             Self::Closed => ErrorClass::Closed,
             Self::Refused(_) | Self::InvalidUrl { .. } => ErrorClass::Refused,
-            Self::Schema { .. } | Self::Pragma { .. } | Self::Other(_) => ErrorClass::Internal,
+            Self::Schema { .. } | Self::Pragma { .. } | Self::Panicked { .. } | Self::Other(_) => {
+                ErrorClass::Internal
+            }
         }
     }
 

@@ -19,7 +19,7 @@ impl Inline {
         Self { store: Mutex::new(store), changed: Notify::new() }
     }
 
-    /// A panic while it was locked left a transaction that the next one finds rolled back, so go on.
+    /// Panics are contained inside of the store, so the lock is never held by one; if it were, the store would go on.
     pub(crate) fn store(&self) -> MutexGuard<'_, Store> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -11,6 +11,7 @@ mod admin;
 #[cfg(test)]
 mod answers;
 mod command;
+mod contain;
 mod counters;
 mod db;
 mod delete;

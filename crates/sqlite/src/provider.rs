@@ -1,12 +1,13 @@
 //! The store behind its trait.
 
-use crate::command::{Body, Command, Cx};
+use crate::command::{Body, Command, Cx, Health};
+use crate::contain::{self, contain};
 use crate::counters::{Counters, SqliteStats};
 use crate::db::{Db, Result};
 use crate::handle::{Handle, Inline};
 use crate::start::StartPlan;
 use crate::store::Store;
-use crate::threads::Threads;
+use crate::threads::{Threads, units};
 use crate::url::{self, Location};
 use crate::waiting::{Guarded, Leases, RawTurn, TurnAsk, Waiter, WorkAsk};
 use crate::{SqliteError, SqliteOptions, history, kv, session, sql, start, work, write};
@@ -19,14 +20,14 @@ use outlast_provider::{
     StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
 use outlast_provider_kit::plan::{checked_id, completion_row, history_rows, message_row, work_row};
-use outlast_provider_kit::{CommitPlan, Watches, rows};
+use outlast_provider_kit::{CommitPlan, MessageRow, Watches, rows};
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 type Answer<T> = std::result::Result<T, ProviderError>;
 
@@ -111,24 +112,45 @@ impl SqliteProvider {
         }
     }
 
+    /// Waits for room on the way to the writer, for a call that carries this many bytes. Inline mode needs none: the caller
+    /// does the work itself.
+    async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let Engine::Threaded(threads) = &self.engine else { return None };
+        // Nothing closes it while the store is there.
+        Arc::clone(&threads.room).acquire_many_owned(units(bytes)).await.ok()
+    }
+
+    /// How much of the room for calls is free, for tests.
+    #[cfg(feature = "test-hooks")]
+    #[doc(hidden)]
+    pub fn free_room(&self) -> Option<usize> {
+        match &self.engine {
+            Engine::Threaded(threads) => Some(threads.room.available_permits()),
+            Engine::Inline(_) => None,
+        }
+    }
+
     /// Runs a call in the writer's next transaction; returns when that is durable.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
-        operation: &'static str,
+        about: About,
         body: impl FnMut(&mut Cx<'_>) -> Result<T> + Send + 'static,
     ) -> Answer<T> {
-        self.write_then(operation, body, |_| {}).await
+        self.write_then(about, body, |_| {}).await
     }
 
     /// The same; `then` runs when the call is durable, whether or not this future is still there.
     pub(crate) async fn write_then<T: Send + 'static>(
         &self,
-        operation: &'static str,
+        about: About,
         body: impl FnMut(&mut Cx<'_>) -> Result<T> + Send + 'static,
         then: impl FnOnce(&T) + Send + 'static,
     ) -> Answer<T> {
+        let About { operation, instance, bytes } = about;
+        let room = self.room(bytes).await;
         let (reply, answer) = oneshot::channel();
-        self.submit(Command::Call(Box::new(Body { operation, body, then, outcome: None, reply })));
+        let call = Body { operation, instance, body, then, outcome: None, reply, room };
+        self.submit(Command::Call(Box::new(call)));
         Ok(answer.await.unwrap_or_else(|_| Err(SqliteError::Closed.classified(operation)))?)
     }
 
@@ -139,19 +161,24 @@ impl SqliteProvider {
         mut body: impl FnMut(&Db) -> Result<T> + Send + 'static,
     ) -> Answer<T> {
         match &self.engine {
-            Engine::Threaded(Threads { reads: Some(reads), .. }) => {
+            Engine::Threaded(Threads { reads: Some(reads), read_room, .. }) => {
+                // Nothing closes it while the store is there.
+                let room = Arc::clone(read_room).acquire_owned().await.ok();
                 let (reply, answer) = oneshot::channel();
-                let job = move |db: &Db| drop(reply.send(body(db)));
+                let job = move |db: Result<&Db>| {
+                    let (read, health) = guarded(operation, || body(db?));
+                    drop((reply.send(read), room));
+                    health
+                };
                 if reads.send(Box::new(job)).is_err() {
                     return Err(SqliteError::Closed.during(operation));
                 }
                 let read = answer.await.unwrap_or(Err(SqliteError::Closed));
                 read.map_err(|error| error.during(operation))
             }
-            Engine::Threaded(_) => self.write(operation, move |cx| body(cx.db)).await,
+            Engine::Threaded(_) => self.write(About::of(operation), move |cx| body(cx.db)).await,
             Engine::Inline(inline) => {
-                let store = inline.store();
-                store.db().and_then(body).map_err(|error| error.during(operation))
+                inline.store().read(operation, body).map_err(|error| error.during(operation))
             }
         }
     }
@@ -161,9 +188,9 @@ impl SqliteProvider {
         &self,
         job: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let Engine::Threaded(threads) = &self.engine else { return job() };
+        let Engine::Threaded(threads) = &self.engine else { return guarded("maintenance", job).0 };
         let (reply, answer) = oneshot::channel();
-        threads.run_apart(move || drop(reply.send(job())))?;
+        threads.run_apart(move || drop(reply.send(guarded("maintenance", job).0)))?;
         answer.await.unwrap_or(Err(SqliteError::Closed))
     }
 
@@ -173,7 +200,12 @@ impl SqliteProvider {
         job: impl FnOnce(&Db) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        self.submit(Command::Between(Box::new(move |db| drop(reply.send(job(db))))));
+        let job = move |db: &Db| {
+            let (done, health) = guarded("maintenance", || job(db));
+            drop(reply.send(done));
+            health
+        };
+        self.submit(Command::Between(Box::new(job)));
         answer.await.unwrap_or(Err(SqliteError::Closed))
     }
 
@@ -235,7 +267,8 @@ impl SqliteProvider {
             orphan_life_ms: saturating_ms(self.options.orphan_life),
         };
         let parks = !request.poll_timeout.is_zero();
-        self.submit(Command::FetchTurn(Waiter { ask, parks, fresh: true, reply }));
+        let room = self.room(0).await;
+        self.submit(Command::FetchTurn(Waiter { ask, parks, fresh: true, reply }, room));
         self.wait(answer, request.poll_timeout, "fetch_orchestration_item").await
     }
 
@@ -251,8 +284,53 @@ impl SqliteProvider {
             tags: request.tag_filter.clone(),
         };
         let parks = !request.poll_timeout.is_zero();
-        self.submit(Command::FetchWork(Waiter { ask, parks, fresh: true, reply }));
+        let room = self.room(0).await;
+        self.submit(Command::FetchWork(Waiter { ask, parks, fresh: true, reply }, room));
         Ok(self.wait(answer, request.poll_timeout, "fetch_work_item").await?.unwrap_or_default())
+    }
+}
+
+/// What a call is about: for its errors, and for the room that it takes.
+pub(crate) struct About {
+    operation: &'static str,
+    instance: Option<Box<str>>,
+    bytes: usize,
+}
+
+impl About {
+    pub(crate) fn of(operation: &'static str) -> Self {
+        Self { operation, instance: None, bytes: 0 }
+    }
+
+    pub(crate) fn instance(self, instance: &str) -> Self {
+        Self { instance: Some(instance.into()), ..self }
+    }
+
+    /// With this many bytes on their way to the writer.
+    pub(crate) fn bytes(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
+    }
+
+    fn message(operation: &'static str, row: &MessageRow) -> Self {
+        Self::of(operation).instance(&row.instance_id).bytes(row.work_item.len())
+    }
+
+    fn turn(operation: &'static str, token: &str) -> Self {
+        match write::instance_of(token) {
+            Some(instance) => Self::of(operation).instance(instance),
+            None => Self::of(operation),
+        }
+    }
+}
+
+/// A job with what is left of its connection; a panic becomes an error.
+fn guarded<T>(operation: &'static str, job: impl FnOnce() -> Result<T>) -> (Result<T>, Health) {
+    match contain(job) {
+        Some(done) => (done, Health::Good),
+        None => {
+            contain::report(operation, None);
+            (Err(SqliteError::Panicked { operation, instance: None }), Health::Panicked)
+        }
     }
 }
 
@@ -331,6 +409,7 @@ impl Provider for SqliteProvider {
     async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Answer<Option<u64>> {
         let plan = CommitPlan::of(commit)?;
         let ended = plan.ends_instance();
+        let about = About::turn("ack_orchestration_item", lock_token).bytes(plan.bytes());
         let token: Arc<str> = lock_token.into();
         let (watches, locked) = (self.watches(), Arc::clone(&token));
         let tell = move |_: &Option<u64>| {
@@ -341,7 +420,7 @@ impl Provider for SqliteProvider {
             }
         };
         let commit = move |cx: &mut Cx<'_>| write::commit(cx, &token, &plan).map(|()| Some(cx.now));
-        self.write_then("ack_orchestration_item", commit, tell).await
+        self.write_then(about, commit, tell).await
     }
 
     async fn abandon_orchestration_item(
@@ -351,8 +430,8 @@ impl Provider for SqliteProvider {
         ignore_attempt: bool,
     ) -> Answer<()> {
         let token = lock_token.to_string();
-        self.write("abandon_orchestration_item", move |cx| write::abandon(cx, &token, delay, ignore_attempt))
-            .await
+        let about = About::turn("abandon_orchestration_item", lock_token);
+        self.write(about, move |cx| write::abandon(cx, &token, delay, ignore_attempt)).await
     }
 
     async fn read(&self, instance: &str) -> Answer<Vec<Event>> {
@@ -375,15 +454,18 @@ impl Provider for SqliteProvider {
         const APPEND: &str = "append_with_execution";
         checked_id(APPEND, instance)?;
         let events = history_rows(APPEND, &new_events)?;
+        let bytes = events.iter().map(|event| event.event_data.len()).sum();
+        let about = About::of(APPEND).instance(instance).bytes(bytes);
         let instance: Arc<str> = instance.into();
         let (watches, appended) = (self.watches(), Arc::clone(&instance));
         let append = move |cx: &mut Cx<'_>| history::append(cx, &instance, execution_id, &events);
-        self.write_then(APPEND, append, move |()| watches.committed(&appended, false)).await
+        self.write_then(about, append, move |()| watches.committed(&appended, false)).await
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Answer<()> {
         let row = work_row("enqueue_for_worker", &item)?;
-        self.write("enqueue_for_worker", move |cx| write::enqueue_work(cx, &row)).await
+        let about = About::of("enqueue_for_worker").instance(&row.instance_id).bytes(row.work_item.len());
+        self.write(about, move |cx| write::enqueue_work(cx, &row)).await
     }
 
     async fn fetch_work_item(
@@ -401,8 +483,9 @@ impl Provider for SqliteProvider {
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Answer<()> {
         const ACK: &str = "ack_work_item";
         let row = completion.as_ref().map(|item| completion_row(ACK, item)).transpose()?;
+        let about = row.as_ref().map_or(About::of(ACK), |row| About::message(ACK, row));
         let token = token.to_string();
-        self.write(ACK, move |cx| work::ack(cx, &token, row.as_ref())).await
+        self.write(about, move |cx| work::ack(cx, &token, row.as_ref())).await
     }
 
     async fn complete_with_turn(
@@ -421,14 +504,15 @@ impl Provider for SqliteProvider {
                 watches.committed(&instance, ended);
             }
         };
+        let about = About::message(ACK, &row).bytes(row.work_item.len() + plan.bytes());
         let token = token.to_string();
         let complete = move |cx: &mut Cx<'_>| write::complete_with_turn(cx, &token, &row, &turn, &plan);
-        self.write_then(ACK, complete, tell).await
+        self.write_then(about, complete, tell).await
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
         let token = token.to_string();
-        self.write("renew_work_item_lock", move |cx| work::renew(cx, &token, extend_for)).await
+        self.write(About::of("renew_work_item_lock"), move |cx| work::renew(cx, &token, extend_for)).await
     }
 
     async fn renew_session_lock(
@@ -444,12 +528,12 @@ impl Provider for SqliteProvider {
         let mut owners: Vec<String> = owner_ids.iter().map(ToString::to_string).collect();
         owners.sort_unstable();
         owners.dedup();
-        self.write("renew_session_lock", move |cx| session::renew(cx, &owners, extend_for, idle_timeout))
-            .await
+        let about = About::of("renew_session_lock");
+        self.write(about, move |cx| session::renew(cx, &owners, extend_for, idle_timeout)).await
     }
 
     async fn cleanup_orphaned_sessions(&self, _idle_timeout: Duration) -> Answer<usize> {
-        self.write("cleanup_orphaned_sessions", session::cleanup).await
+        self.write(About::of("cleanup_orphaned_sessions"), session::cleanup).await
     }
 
     async fn abandon_work_item(
@@ -459,17 +543,20 @@ impl Provider for SqliteProvider {
         ignore_attempt: bool,
     ) -> Answer<()> {
         let token = token.to_string();
-        self.write("abandon_work_item", move |cx| work::abandon(cx, &token, delay, ignore_attempt)).await
+        let about = About::of("abandon_work_item");
+        self.write(about, move |cx| work::abandon(cx, &token, delay, ignore_attempt)).await
     }
 
     async fn renew_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
         let token = token.to_string();
-        self.write("renew_orchestration_item_lock", move |cx| write::renew(cx, &token, extend_for)).await
+        let about = About::turn("renew_orchestration_item_lock", &token);
+        self.write(about, move |cx| write::renew(cx, &token, extend_for)).await
     }
 
     async fn enqueue_for_orchestrator(&self, item: WorkItem, delay: Option<Duration>) -> Answer<()> {
         let row = message_row("enqueue_for_orchestrator", &item)?;
-        self.write("enqueue_for_orchestrator", move |cx| write::enqueue_message(cx, &row, delay)).await
+        let about = About::message("enqueue_for_orchestrator", &row);
+        self.write(about, move |cx| write::enqueue_message(cx, &row, delay)).await
     }
 
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
@@ -537,7 +624,8 @@ impl Provider for SqliteProvider {
 
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Answer<bool> {
         let row = message_row("enqueue_within", &item)?;
-        self.write("enqueue_within", move |cx| write::enqueue_within(cx, &row, most_waiting)).await
+        let about = About::message("enqueue_within", &row);
+        self.write(about, move |cx| write::enqueue_within(cx, &row, most_waiting)).await
     }
 
     async fn start_orchestration(&self, request: StartRequest) -> Answer<StartOutcome> {
@@ -549,7 +637,9 @@ impl Provider for SqliteProvider {
             delay: request.delay,
             policy: request.policy,
         };
-        self.write(START, move |cx| start::start(cx, &plan)).await
+        let bytes = plan.messages.iter().chain([&plan.start]).map(|row| row.work_item.len()).sum();
+        let about = About::message(START, &plan.start).bytes(bytes);
+        self.write(about, move |cx| start::start(cx, &plan)).await
     }
 
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {

@@ -2,6 +2,7 @@
 
 use crate::SqliteError;
 use crate::command::{Command, Cx};
+use crate::contain::{self, contain};
 use crate::counters::Counters;
 use crate::db::Result;
 use crate::fetch::Horizons;
@@ -73,7 +74,12 @@ impl<A: Ask> Waiters<A> {
                     Some(at) => &mut lines[at],
                     None => lines.push_mut(waiter.ask.line()),
                 };
-                given = waiter.ask.fetch(cx, line, waiters.len() + 1, horizons);
+                given = contain(|| waiter.ask.fetch(cx, line, waiters.len() + 1, horizons)).unwrap_or_else(
+                    || {
+                        contain::report(A::OPERATION, None);
+                        Err(SqliteError::Panicked { operation: A::OPERATION, instance: None })
+                    },
+                );
             }
             let failed = given.is_err();
             if waiter.parks && matches!(given, Ok(None)) {
@@ -89,6 +95,11 @@ impl<A: Ask> Waiters<A> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a fetch panicked in this transaction.
+    pub(crate) fn has_panicked(&self) -> bool {
+        self.served.iter().any(|served| matches!(served.given, Err(SqliteError::Panicked { .. })))
     }
 
     /// The transaction that served these is gone: they wait again, except those that failed by themselves. All who wait

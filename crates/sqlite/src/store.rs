@@ -1,6 +1,7 @@
 //! The writer: applies what waits in one transaction, serves waiting fetches inside it, commits, answers.
 
-use crate::command::{Applied, Between, Call, Command, Cx, News};
+use crate::command::{Applied, Between, Call, Command, Cx, Health, News};
+use crate::contain::{self, contain};
 use crate::counters::Counters;
 use crate::db::{Db, Result, moment};
 use crate::fetch::Horizons;
@@ -144,6 +145,9 @@ impl Store {
     }
 
     /// Says whether parked fetches must be tried again, because none was served beside a call that failed.
+    ///
+    /// A call or a fetch that panics is told so and left out, and the others are applied again on a new connection. Each round
+    /// leaves one out, so there is an end.
     fn process_once(
         &mut self,
         commands: Vec<Command>,
@@ -152,29 +156,62 @@ impl Store {
         more: &mut dyn FnMut() -> Vec<Command>,
     ) -> bool {
         let mut calls = self.sort(commands);
-        if let Err(fault) = self.reopen() {
-            return self.fail(calls, &fault);
-        }
-        let Some(db) = self.db.take() else { return self.fail(calls, &SqliteError::Closed) };
-        let outcome = self.transact(&db, &mut calls, look, more);
-        let broken = outcome.as_ref().is_err_and(SqliteError::breaks_connection);
-        let left_open = outcome.is_err() && !db.conn.is_autocommit();
-        // A store in memory has nothing but its connection.
-        let broken = broken && self.location != Location::Memory;
-        if broken || (left_open && db.control("ROLLBACK").is_err()) {
-            // Never go on with a connection whose write failed: what it has cached may not be what is stored.
-            drop(db);
-        } else {
-            mem::take(&mut self.between).into_iter().for_each(|job| job(&db));
-            self.db = Some(db);
-        }
-        match outcome {
-            Ok(careful) => {
-                calls.into_iter().for_each(|call| call.answer(None));
-                self.deliver(handle);
-                careful
+        let mut look = look;
+        loop {
+            if let Err(fault) = self.reopen() {
+                return self.fail(calls, &fault);
             }
-            Err(fault) => self.fail(calls, &fault),
+            let Some(db) = self.db.take() else { return self.fail(calls, &SqliteError::Closed) };
+            let outcome = contain(|| self.transact(&db, &mut calls, look, more)).unwrap_or_else(|| {
+                contain::report("transaction", None);
+                self.counters.panics.add(1);
+                Err(SqliteError::panicked_outside())
+            });
+            let has_panicked = matches!(outcome, Ok(Ran::Panicked));
+            let broken = has_panicked || outcome.as_ref().is_err_and(SqliteError::breaks_connection);
+            self.give_back(db, broken, outcome.is_err() || has_panicked);
+            match outcome {
+                Ok(Ran::Committed { careful }) => {
+                    calls.into_iter().for_each(|call| call.answer(None));
+                    self.deliver(handle);
+                    return careful;
+                }
+                Ok(Ran::Panicked) => {
+                    self.counters.panics.add(1);
+                    let (panicked, others) = calls.into_iter().partition(|call| call.has_panicked());
+                    let told: Vec<Box<dyn Call>> = panicked;
+                    told.into_iter().for_each(|call| call.answer(None));
+                    calls = others;
+                    // Only fetches that panicked are left among the served.
+                    self.deliver(handle);
+                    look = true;
+                }
+                Err(fault) => return self.fail(calls, &fault),
+            }
+        }
+    }
+
+    /// Keeps the connection after a transaction and the jobs that waited for its end, or throws it away.
+    ///
+    /// A connection is never used again after a failed write, since what it has cached may not be what is stored, nor after a
+    /// panic, since a statement may have been left half-way. A store in memory is its connection: closing it would lose all
+    /// that was ever committed. It is kept: rows are read and statements are run by code that does not unwind through SQLite,
+    /// so a panic leaves SQLite itself as a failed statement does, and a rollback undoes the transaction.
+    fn give_back(&mut self, db: Db, broken: bool, undo: bool) {
+        let is_lost = broken && self.location != Location::Memory;
+        // A panic of a hook within the rollback counts as a rollback that failed.
+        let rolled_back = |db: &Db| matches!(contain(|| db.control("ROLLBACK")), Some(Ok(())));
+        if is_lost || (undo && !db.conn.is_autocommit() && !rolled_back(&db)) {
+            return;
+        }
+        let mut jobs = mem::take(&mut self.between).into_iter();
+        let is_good = |job: Between| job(&db) == Health::Good;
+        if jobs.by_ref().all(is_good) || self.location == Location::Memory {
+            jobs.for_each(|job| _ = job(&db));
+            self.db = Some(db);
+        } else {
+            // The rest runs on the next connection.
+            self.between.extend(jobs);
         }
     }
 
@@ -184,8 +221,8 @@ impl Store {
         for command in commands {
             match command {
                 Command::Call(call) => calls.push(call),
-                Command::FetchTurn(waiter) => self.turns.push(waiter),
-                Command::FetchWork(waiter) => self.work.push(waiter),
+                Command::FetchTurn(waiter, _room) => self.turns.push(waiter),
+                Command::FetchWork(waiter, _room) => self.work.push(waiter),
                 Command::Release(kind, token) => calls.push(release(kind, token)),
                 Command::Between(job) => self.between.push(job),
                 Command::Stop => {}
@@ -209,14 +246,14 @@ impl Store {
         Ok(())
     }
 
-    /// One transaction; says whether it had to be done the careful way. After an error it may still be open.
+    /// One transaction. After an error and after a panic it may still be open.
     fn transact(
         &mut self,
         db: &Db,
         calls: &mut Vec<Box<dyn Call>>,
         look: bool,
         more: &mut dyn FnMut() -> Vec<Command>,
-    ) -> Result<bool> {
+    ) -> Result<Ran> {
         db.control("BEGIN IMMEDIATE")?;
         let before = db.conn.total_changes();
         self.met_others = self.location != Location::Memory && self.foreign_commit_in(db);
@@ -229,6 +266,9 @@ impl Store {
             self.turns.return_served();
             self.work.return_served();
             self.forget();
+            if self.has_panicked(calls) {
+                return Ok(Ran::Panicked);
+            }
             self.counters.careful_batches.add(1);
             if !db.conn.is_autocommit() {
                 db.control("ROLLBACK")?;
@@ -236,6 +276,9 @@ impl Store {
             db.control("BEGIN IMMEDIATE")?;
             news = News::default();
             self.apply_each(db, calls, &mut news)?;
+            if self.has_panicked(calls) {
+                return Ok(Ran::Panicked);
+            }
         }
         let changed = db.conn.total_changes() != before;
         let mut log = self.log.as_mut().filter(|_| changed);
@@ -256,7 +299,11 @@ impl Store {
             let later = self.now().saturating_add(REST_MS);
             self.wake_at = self.next_wake(db, looked_at).unwrap_or(later).min(news.later);
         }
-        Ok(careful)
+        Ok(Ran::Committed { careful })
+    }
+
+    fn has_panicked(&self, calls: &[Box<dyn Call>]) -> bool {
+        calls.iter().any(|call| call.has_panicked()) || self.turns.has_panicked() || self.work.has_panicked()
     }
 
     /// Applies what is there, and what arrives meanwhile, and serves the fetches that wait. An error means that a call
@@ -293,7 +340,7 @@ impl Store {
             let half_way = match call.apply(&mut self.cx(db, news)) {
                 Applied::Done => false,
                 Applied::Refused => db.conn.total_changes() != before || db.conn.is_autocommit(),
-                Applied::Failed => true,
+                Applied::Failed | Applied::Panicked => true,
             };
             if half_way {
                 return Err(SqliteError::Other("a call failed half-way".to_string()));
@@ -306,7 +353,12 @@ impl Store {
     fn apply_each(&self, db: &Db, calls: &mut [Box<dyn Call>], news: &mut News) -> Result<()> {
         for call in calls {
             db.control("SAVEPOINT call")?;
-            if call.apply(&mut self.cx(db, news)) != Applied::Done {
+            let applied = call.apply(&mut self.cx(db, news));
+            if applied == Applied::Panicked {
+                // The others are applied again without it, on a new connection.
+                return Ok(());
+            }
+            if applied != Applied::Done {
                 if db.conn.is_autocommit() {
                     // SQLite itself gave the transaction up, and the calls before this one with it.
                     return Err(SqliteError::Io { details: "the transaction was rolled back".to_string() });
@@ -372,10 +424,39 @@ impl Store {
         false
     }
 
-    /// The connection, for reads that run on the writer.
-    pub(crate) fn db(&self) -> Result<&Db> {
-        self.db.as_ref().ok_or(SqliteError::Closed)
+    /// A read on the connection of the writer. One that panics costs a store on a file its connection.
+    pub(crate) fn read<T>(
+        &mut self,
+        operation: &'static str,
+        body: impl FnOnce(&Db) -> Result<T>,
+    ) -> Result<T> {
+        self.reopen()?;
+        let Some(db) = self.db.take() else { return Err(SqliteError::Closed) };
+        let read = contain(|| body(&db));
+        self.give_back(db, read.is_none(), false);
+        read.unwrap_or_else(|| {
+            self.counters.panics.add(1);
+            contain::report(operation, None);
+            Err(SqliteError::Panicked { operation, instance: None })
+        })
     }
+
+    /// Something outside of any transaction panicked: fetches that wait are not tried at once.
+    pub(crate) fn rest(&mut self) {
+        self.counters.panics.add(1);
+        self.forget();
+        self.wake_at = self.now().saturating_add(REST_MS);
+    }
+}
+
+/// How a transaction ended that did not fail.
+enum Ran {
+    Committed {
+        /// It had to be done the careful way, and served no fetches.
+        careful: bool,
+    },
+    /// A call or a fetch panicked, and nothing may be committed.
+    Panicked,
 }
 
 /// How long waiting fetches rest after a failure.
@@ -385,6 +466,7 @@ fn release(kind: LeaseKind, token: String) -> Box<dyn Call> {
     let (reply, _) = tokio::sync::oneshot::channel();
     Box::new(crate::command::Body {
         operation: "release",
+        instance: None,
         body: move |cx: &mut Cx<'_>| match kind {
             LeaseKind::Turn => write::abandon(cx, &token, None, true),
             LeaseKind::Work => work::abandon(cx, &token, None, true),
@@ -392,6 +474,7 @@ fn release(kind: LeaseKind, token: String) -> Box<dyn Call> {
         then: |(): &()| {},
         outcome: None,
         reply,
+        room: None,
     })
 }
 

@@ -1,6 +1,7 @@
 //! The threads of a store: one that writes, a few that read.
 
-use crate::command::Command;
+use crate::command::{Command, Health};
+use crate::contain::{self, contain};
 use crate::counters::Counters;
 use crate::db::{Db, Result};
 use crate::handle::Handle;
@@ -8,11 +9,12 @@ use crate::open::{self, LOCK_PATIENCE};
 use crate::store::Store;
 use crate::url::{Access, Location};
 use crate::{SqliteError, SqliteOptions};
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 /// Calls that share one transaction at most, so that no caller waits for an endless batch.
 const MAX_BATCH: usize = 512;
@@ -20,11 +22,28 @@ const MAX_BATCH: usize = 512;
 /// How long the writer leaves the lock alone after another process was seen to want it.
 const YIELD_TO_OTHERS: Duration = Duration::from_micros(400);
 
-pub(crate) type ReadJob = Box<dyn FnOnce(&Db) + Send>;
+/// Says what it left of the connection. Without a connection it is told why there is none.
+pub(crate) type ReadJob = Box<dyn FnOnce(std::result::Result<&Db, SqliteError>) -> Health + Send>;
+
+/// Room for calls that were given to the writer and are not answered, and for reads. A call takes one unit, and one more for
+/// every [`UNIT_BYTES`] that it carries, so both their number and their bytes are bounded. More than a batch fits in, so that a
+/// writer always finds the next batch waiting.
+pub(crate) const ROOM: usize = 2_048;
+pub(crate) const UNIT_BYTES: usize = 16 << 10;
+
+/// The units of room that a call with this many bytes takes. One that is larger than all of the room waits until it is alone.
+pub(crate) fn units(bytes: usize) -> u32 {
+    u32::try_from((1 + bytes / UNIT_BYTES).min(ROOM)).unwrap_or(u32::MAX)
+}
 
 /// The running threads. Dropping it stops and joins them, so that the files are closed when it returns.
 pub(crate) struct Threads {
     pub(crate) commands: Sender<Command>,
+    /// Callers wait for room before they send. Leases that are given back by a fetch that went away, and the end, do not:
+    /// they are sent where nothing can wait, and there are never more of them than leases.
+    pub(crate) room: Arc<Semaphore>,
+    /// The same for reads.
+    pub(crate) read_room: Arc<Semaphore>,
     /// `None` where reads run on the writer.
     pub(crate) reads: Option<Sender<ReadJob>>,
     /// The writer, then the readers.
@@ -56,7 +75,14 @@ impl Threads {
                 Err(error) => drop(opened.send(Err(error))),
             }
         })?;
-        let mut threads = Self { commands, reads: None, running: vec![writer], apart: Mutex::default() };
+        let mut threads = Self {
+            commands,
+            room: Arc::new(Semaphore::new(ROOM)),
+            read_room: Arc::new(Semaphore::new(ROOM)),
+            reads: None,
+            running: vec![writer],
+            apart: Mutex::default(),
+        };
         result.await.map_err(|_| SqliteError::Closed)??;
         if let Location::File { path, access } = &location
             && *access != Access::ReadOnly
@@ -67,7 +93,9 @@ impl Threads {
             for _ in 0..options.reader_connections {
                 let db = open::reader(path, &options, &counters)?;
                 let receiver = Arc::clone(&receiver);
-                threads.running.push(spawn("outlast-reader", move || read_loop(&db, &receiver))?);
+                let again =
+                    Reopen { path: path.clone(), options: options.clone(), counters: Arc::clone(&counters) };
+                threads.running.push(spawn("outlast-reader", move || read_loop(db, &receiver, &again))?);
             }
             threads.reads = Some(sender);
         }
@@ -104,12 +132,31 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
     spawned.map_err(|error| SqliteError::Other(format!("cannot start thread {name}: {error}")))
 }
 
-fn read_loop(db: &Db, jobs: &Mutex<Receiver<ReadJob>>) {
+/// How a reader opens its connection again.
+struct Reopen {
+    path: PathBuf,
+    options: SqliteOptions,
+    counters: Arc<Counters>,
+}
+
+/// A connection on which a job panicked is thrown away; the next job gets a new one.
+fn read_loop(db: Db, jobs: &Mutex<Receiver<ReadJob>>, again: &Reopen) {
+    let mut db = Some(db);
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        match job {
-            Ok(job) => job(db),
-            Err(_) => return,
+        let Ok(job) = job else { return };
+        let opened = match db.take() {
+            Some(db) => Ok(db),
+            None => open::reader(&again.path, &again.options, &again.counters)
+                .map_err(SqliteError::while_reopening)
+                .inspect(|_| again.counters.reopened.add(1)),
+        };
+        match opened {
+            Ok(opened) => match job(Ok(&opened)) {
+                Health::Good => db = Some(opened),
+                Health::Panicked => again.counters.panics.add(1),
+            },
+            Err(error) => drop(job(Err(error))),
         }
     }
 }
@@ -122,31 +169,53 @@ fn write_loop(
     options: &SqliteOptions,
     counters: &Counters,
 ) {
-    while let Some(first) = next_command(&mut store, commands, handle, options) {
-        let mut stop = matches!(first, Command::Stop);
-        let mut taken = 1;
-        let mut more = || {
-            let mut arrived = Vec::new();
-            while taken < MAX_BATCH
-                && let Ok(command) = commands.try_recv()
-            {
-                stop |= matches!(command, Command::Stop);
-                taken += 1;
-                arrived.push(command);
+    loop {
+        // What panics inside a transaction is contained there; this is for all the rest.
+        let step = contain(|| write_step(&mut store, commands, handle, options, counters));
+        match step {
+            Some(true) => {}
+            Some(false) => return,
+            None => {
+                contain::report("writer", None);
+                store.rest();
             }
-            arrived
-        };
-        // A writer that always has something to do must not forget the time.
-        let due = store.wake_at().is_some_and(|at| at <= store.now());
-        store.process_with(vec![first], due, handle, &mut more);
-        if stop {
-            return;
-        }
-        if store.met_others() {
-            counters.stood_back.add(1);
-            pause(YIELD_TO_OTHERS);
         }
     }
+}
+
+/// One batch; says whether the writer goes on.
+fn write_step(
+    store: &mut Store,
+    commands: &Receiver<Command>,
+    handle: &Handle,
+    options: &SqliteOptions,
+    counters: &Counters,
+) -> bool {
+    let Some(first) = next_command(store, commands, handle, options) else { return false };
+    let mut stop = matches!(first, Command::Stop);
+    let mut taken = 1;
+    let mut more = || {
+        let mut arrived = Vec::new();
+        while taken < MAX_BATCH
+            && let Ok(command) = commands.try_recv()
+        {
+            stop |= matches!(command, Command::Stop);
+            taken += 1;
+            arrived.push(command);
+        }
+        arrived
+    };
+    // A writer that always has something to do must not forget the time.
+    let due = store.wake_at().is_some_and(|at| at <= store.now());
+    store.process_with(vec![first], due, handle, &mut more);
+    if stop {
+        return false;
+    }
+    if store.met_others() {
+        counters.stood_back.add(1);
+        pause(YIELD_TO_OTHERS);
+    }
+    true
 }
 
 fn next_command(

@@ -1,6 +1,7 @@
 //! Looking after a store: checkpoint, backup, check, dump.
 
 use crate::db::{Db, Result, unsigned};
+use crate::provider::About;
 use crate::threads::wait_for_lock;
 use crate::url::Location;
 use crate::{SqliteError, SqliteProvider, open, sql};
@@ -62,7 +63,7 @@ impl SqliteProvider {
     pub(crate) async fn return_space(&self) -> std::result::Result<(), ProviderError> {
         let mut free = u64::MAX;
         loop {
-            let left = self.write("return_space", |cx| cx.db.shrink()).await?;
+            let left = self.write(About::of("return_space"), |cx| cx.db.shrink()).await?;
             if left == 0 || left >= free {
                 break;
             }

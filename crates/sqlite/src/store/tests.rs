@@ -19,6 +19,8 @@ use tokio::sync::oneshot;
 struct Script {
     seen: Mutex<Vec<String>>,
     strikes: Mutex<Vec<(&'static str, StatementFault)>>,
+    /// Panics at the statement after this many others.
+    panic_after: Mutex<Option<usize>>,
 }
 
 impl Script {
@@ -35,6 +37,15 @@ impl Script {
 impl StatementFaults for Script {
     fn strike(&self, sql: &str) -> Option<StatementFault> {
         self.seen.lock().unwrap().push(sql.to_string());
+        let mut panic_after = self.panic_after.lock().unwrap();
+        if panic_after.take_if(|left| *left == 0).is_some() {
+            drop(panic_after);
+            panic!("injected by a test");
+        }
+        if let Some(left) = &mut *panic_after {
+            *left -= 1;
+        }
+        drop(panic_after);
         let mut strikes = self.strikes.lock().unwrap();
         let at = strikes.iter().position(|(statement, _)| sql.starts_with(statement))?;
         Some(strikes.remove(at).1)
@@ -106,7 +117,8 @@ fn call<T: Send + 'static>(
     body: impl FnMut(&mut Cx<'_>) -> Result<T> + Send + 'static,
 ) -> (Command, Answer<T>) {
     let (reply, answer) = oneshot::channel();
-    let call = Body { operation: "test", body, then: |_: &T| {}, outcome: None, reply };
+    let (instance, room) = (Some("i".into()), None);
+    let call = Body { operation: "test", instance, body, then: |_: &T| {}, outcome: None, reply, room };
     (Command::Call(Box::new(call)), answer)
 }
 
@@ -159,12 +171,12 @@ fn waiter<A: Ask>(ask: A, parks: bool) -> (Waiter<A>, Fetched<A::Leases>) {
 fn fetch_turn(parks: bool, filter: Option<DispatcherCapabilityFilter>) -> (Command, Turn) {
     let ask = TurnAsk { lock_ms: 60_000, filter, with_history: false, orphan_life_ms: 60_000 };
     let (waiter, answer) = waiter(ask, parks);
-    (Command::FetchTurn(waiter), answer)
+    (Command::FetchTurn(waiter, None), answer)
 }
 
 fn fetch_work(tags: TagFilter) -> (Command, Activities) {
     let (waiter, answer) = waiter(WorkAsk { max_items: 1, lock_ms: 60_000, session: None, tags }, false);
-    (Command::FetchWork(waiter), answer)
+    (Command::FetchWork(waiter, None), answer)
 }
 
 fn turn_of(answer: &mut Turn) -> Option<RawTurn> {
@@ -367,4 +379,145 @@ fn the_database_is_asked_only_after_the_log_has_changed() {
     let mut other = Store::open(file(&path), SqliteOptions::default(), Arc::default()).unwrap();
     other.process(vec![start("j").0], false, &hand.handle);
     assert!(hand.store.log_changed());
+}
+
+/// How a batch of two starts, a call in between and a fetch went.
+struct Went {
+    started: [std::result::Result<(), ProviderError>; 2],
+    middle: std::result::Result<(), ProviderError>,
+    fetched: std::result::Result<Option<String>, ProviderError>,
+}
+
+fn batch(hand: &mut Hand) -> Went {
+    let ((a, first), (b, second)) = (start("a"), start("b"));
+    let row = message_row("test", &start_item("middle")).unwrap();
+    let (middle, mut answer) = call(move |cx| write::enqueue_message(cx, &row, None));
+    let (fetch, mut turn) = fetch_turn(false, None);
+    hand.process(vec![a, middle, b, fetch]);
+    Went {
+        started: [first, second].map(|mut started| started.try_recv().unwrap().map_err(ProviderError::from)),
+        middle: answer.try_recv().unwrap().map_err(ProviderError::from),
+        fetched: turn
+            .try_recv()
+            .unwrap()
+            .map(|given| given.and_then(Guarded::take).map(|turn| turn.instance))
+            .map_err(ProviderError::from),
+    }
+}
+
+/// Counts answers: how many are right, how many blame a panic of their own, how many do not know whether they are stored.
+fn sorted(answers: &[&std::result::Result<(), ProviderError>]) -> (i64, usize, usize) {
+    let ok = answers.iter().filter(|answer| answer.is_ok()).count();
+    let errors = || answers.iter().filter_map(|answer| answer.as_ref().err());
+    let blamed =
+        errors().filter(|error| !error.is_retryable() && error.message.contains("panicked during")).count();
+    let in_doubt = errors().filter(|error| error.is_retryable()).count();
+    assert_eq!(ok + blamed + in_doubt, answers.len(), "{answers:?}");
+    (i64::try_from(ok).unwrap(), blamed, in_doubt)
+}
+
+#[test]
+fn a_panic_at_any_step_of_a_transaction_costs_the_call_that_caused_it_and_no_other() {
+    for memory in [false, true] {
+        let new = || match memory {
+            true => Hand::with(|_| Location::Memory),
+            false => Hand::new(),
+        };
+        let mut whole = new();
+        whole.script.count("");
+        batch(&mut whole);
+        let statements = mem::take(&mut *whole.script.seen.lock().unwrap());
+        assert!(statements.len() > 8, "{statements:?}");
+        let (mut calls, mut fetches) = (0, 0);
+        for (step, statement) in statements.iter().enumerate() {
+            let mut hand = new();
+            *hand.script.panic_after.lock().unwrap() = Some(step);
+            let went = batch(&mut hand);
+            let context = format!("step {step} ({statement}), in memory: {memory}");
+            let (ok, blamed, in_doubt) = sorted(&[&went.started[0], &went.middle, &went.started[1]]);
+            if matches!(statement.as_str(), "BEGIN IMMEDIATE" | "COMMIT") {
+                assert_eq!((ok, blamed, in_doubt), (0, 0, 3), "{context}: nobody is to blame");
+                assert!(went.fetched.is_err_and(|error| error.is_retryable()), "{context}");
+            } else {
+                assert_eq!(in_doubt, 0, "{context}");
+                let fetch_is_blamed = went
+                    .fetched
+                    .as_ref()
+                    .is_err_and(|error| error.message.contains("fetch_orchestration_item"));
+                assert_eq!(blamed + usize::from(fetch_is_blamed), 1, "{context}: {:?}", went.fetched);
+                assert!(fetch_is_blamed || went.fetched.is_ok_and(|turn| turn.is_some()), "{context}");
+                (calls, fetches) = (calls + blamed, fetches + usize::from(fetch_is_blamed));
+            }
+            assert_eq!(hand.messages(), ok, "{context}: what is stored is what was acknowledged");
+            assert_eq!(hand.reopened(), u64::from(!memory), "{context}");
+            assert_eq!(hand.store.counters.read().panics, 1, "{context}");
+            assert!(hand.ask(|_| Ok(())).is_ok(), "{context}: the store goes on");
+        }
+        assert!(calls >= 3 && fetches >= 3, "{calls} calls and {fetches} fetches panicked");
+    }
+}
+
+#[test]
+fn the_error_after_a_panic_names_the_operation_and_the_instance() {
+    let mut hand = Hand::new();
+    let error = hand.ask::<()>(|_| panic!("injected by a test")).unwrap_err();
+    assert!(!error.is_retryable(), "{error:?}");
+    assert_eq!(error.operation, "test");
+    assert!(error.message.contains("panicked during test for instance 'i'"), "{}", error.message);
+    assert!(!error.message.contains("injected by a test"), "the panic may quote data: {}", error.message);
+}
+
+#[test]
+fn a_call_that_panics_only_beside_a_call_that_fails_is_contained_too() {
+    let mut hand = Hand::new();
+    // It panics when it is applied for the second time, which is when the batch is applied call by call.
+    let mut applied = 0;
+    let (second, mut panicked) = call(move |_| {
+        applied += 1;
+        assert!(applied < 2, "injected by a test");
+        Ok(())
+    });
+    let ((first, mut started), (failing, mut failed)) = (start("i"), half_way());
+    hand.process(vec![first, second, failing]);
+    assert!(started.try_recv().unwrap().is_ok());
+    assert!(panicked.try_recv().unwrap().unwrap_err().error.message.contains("panicked during"));
+    assert!(failed.try_recv().unwrap().unwrap_err().error.message.contains("half-way"));
+    assert_eq!((hand.messages(), hand.reopened()), (1, 1));
+}
+
+#[test]
+fn a_panic_of_what_follows_a_commit_does_not_undo_it() {
+    let mut hand = Hand::new();
+    let (reply, mut answer) = oneshot::channel();
+    let row = message_row("test", &start_item("i")).unwrap();
+    let call = Body {
+        operation: "test",
+        instance: None,
+        body: move |cx: &mut Cx<'_>| write::enqueue_message(cx, &row, None),
+        then: |(): &()| panic!("injected by a test"),
+        outcome: None,
+        reply,
+        room: None,
+    };
+    hand.process(vec![Command::Call(Box::new(call))]);
+    assert_eq!(answer.try_recv().unwrap(), Ok(()));
+    assert_eq!(hand.messages(), 1);
+}
+
+#[test]
+fn a_job_that_panics_between_two_transactions_costs_the_connection_and_no_other_job() {
+    for memory in [false, true] {
+        let mut hand = if memory { Hand::with(|_| Location::Memory) } else { Hand::new() };
+        hand.process(vec![start("i").0]);
+        let (sender, ran) = mpsc::channel();
+        let bad: Between = Box::new(|_| Health::Panicked);
+        let good: Between = Box::new(move |_| {
+            sender.send(()).unwrap();
+            Health::Good
+        });
+        hand.process(vec![Command::Between(bad), Command::Between(good)]);
+        assert_eq!(hand.messages(), 1);
+        assert!(ran.try_recv().is_ok());
+        assert_eq!(hand.reopened(), u64::from(!memory));
+    }
 }

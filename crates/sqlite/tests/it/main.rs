@@ -9,6 +9,7 @@ mod factory;
 mod mailbox;
 mod model;
 mod opening;
+mod panics;
 mod processes;
 mod refusing;
 mod stress;
