@@ -34,6 +34,7 @@ macro_rules! __each_validation {
             families: [a_start_keeps_who_waits_for_it, an_ended_instance_can_still_answer],
             dead_letters: [a_damaged_message_is_set_aside_and_the_rest_is_delivered, a_dead_letter_remembers_its_deliveries, a_batch_of_damaged_messages_blocks_nobody, a_damaged_activity_is_set_aside_and_the_next_one_is_handed_out, a_batch_fetch_passes_over_damaged_activities, a_damaged_history_is_no_reason_to_drop_queue_messages],
             message_order: [timers_come_in_the_order_of_their_fire_times, a_timer_in_the_past_overtakes_nothing, a_delayed_abandon_keeps_the_order_of_the_batch, a_delayed_abandon_lets_others_go_first, an_abandon_without_delay_keeps_the_place_in_line, an_expired_lease_keeps_the_place_in_line, a_delayed_message_comes_when_its_delay_is_over, many_messages_keep_their_order],
+            message_bound: [a_fetch_takes_no_more_messages_than_its_bound, a_fetch_takes_no_more_bytes_than_its_bound, a_start_is_in_the_first_turn_whatever_came_before, a_successor_starts_whatever_is_left_for_it, a_delay_holds_what_was_left_behind, a_takeover_leaves_nothing_of_a_part_behind, orphans_beyond_the_bound_are_kept_for_their_instance, an_outcome_does_not_overtake_what_was_left_behind],
             fencing: [a_commit_after_takeover_leaves_no_trace, a_commit_after_expiry_leaves_no_trace, one_lease_commits_once, a_commit_touches_only_the_instance_of_its_lease, a_refused_commit_changes_nothing, a_refused_completion_changes_nothing, half_a_turn_is_never_visible, a_used_token_is_dead, a_lost_token_cannot_disturb_the_new_holder, a_late_completion_leaves_no_trace, one_lease_completes_once, a_token_is_good_for_its_own_queue_only],
             leases: [a_lease_starts_when_the_work_is_claimed, a_session_lease_starts_when_the_session_is_claimed, renewal_never_revives, renewal_never_shortens, renewal_counts_milliseconds, a_renewed_lease_covers_what_was_fetched, a_takeover_covers_what_was_fetched_before, the_longest_duration_is_no_problem, an_abandon_touches_only_what_was_fetched, an_expired_lease_can_still_be_given_back, a_delay_is_not_a_lease],
             dropped_fetch: [a_dropped_wait_takes_nothing_later, work_that_arrives_for_a_dropped_fetch_is_not_lost, a_fetch_dropped_on_the_way_takes_nothing, many_dropped_fetches_leave_no_trace, a_crowd_of_dropped_waits_takes_nothing],
@@ -164,9 +165,9 @@ mod callable {
     pub(super) use crate::{
         atomicity, bad_input, batch_fetch, bulk_deletion, cancellation, capability_filtering, custom_status,
         dead_letters, deletion, dropped_fetch, error_handling, families, fencing, instance_creation,
-        instance_locking, kv_store, leases, listing, lock_expiration, management, message_order,
-        multi_execution, orphans, outcome, pending, poison_message, prune, queue_semantics, run_ahead,
-        sessions, start_policy, tag_filtering, traps, waiting, warm_fetch,
+        instance_locking, kv_store, leases, listing, lock_expiration, management, message_bound,
+        message_order, multi_execution, orphans, outcome, pending, poison_message, prune, queue_semantics,
+        run_ahead, sessions, start_policy, tag_filtering, traps, waiting, warm_fetch,
     };
 
     /// One of these takes a stamp as well: it is checked with both that change the rules.

@@ -1,7 +1,7 @@
 //! How the suite gets at a store.
 
 use async_trait::async_trait;
-use outlast_provider::{Clock, Provider, SystemClock};
+use outlast_provider::{Clock, MessageBound, Provider, SystemClock};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +13,11 @@ use std::time::Duration;
 pub trait ProviderFactory: Sync + Send {
     /// A clean store.
     async fn create_provider(&self) -> Arc<dyn Provider>;
+
+    /// A clean store whose fetches take no more messages than this; `None` for a store that has no such bound.
+    async fn create_bounded_provider(&self, _bound: MessageBound) -> Option<Arc<dyn Provider>> {
+        None
+    }
 
     /// The lease that validations ask for and wait out. Shorter is faster; a remote store needs more.
     fn lock_timeout(&self) -> Duration {
@@ -72,6 +77,9 @@ pub(crate) struct Borrowed<'a>(pub(crate) &'a dyn ProviderFactory);
 impl ProviderFactory for Borrowed<'_> {
     async fn create_provider(&self) -> Arc<dyn Provider> {
         self.0.create_provider().await
+    }
+    async fn create_bounded_provider(&self, bound: MessageBound) -> Option<Arc<dyn Provider>> {
+        self.0.create_bounded_provider(bound).await
     }
     fn lock_timeout(&self) -> Duration {
         self.0.lock_timeout()

@@ -92,6 +92,8 @@ pub mod long_polling;
 #[cfg(feature = "validations")]
 mod management;
 #[cfg(feature = "validations")]
+pub mod message_bound;
+#[cfg(feature = "validations")]
 pub mod message_order;
 #[cfg(all(feature = "model", feature = "validations"))]
 pub mod model;

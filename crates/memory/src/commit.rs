@@ -1,7 +1,7 @@
 //! Committing a turn, giving it back, keeping its lease.
 
 use crate::rules::{Defect, Rules};
-use crate::state::{Execution, Instance, State, is_final, refuse};
+use crate::state::{Execution, Instance, Lease, State, is_final, refuse};
 use outlast_provider::model::{CONTRACT_VERSION, Event, EventKind, WorkItem, check_instance_id, json};
 use outlast_provider::{
     ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit, saturating_ms,
@@ -336,7 +336,16 @@ impl State {
                 false => refuse("abandon_orchestration_item", format!("Invalid lock token '{token}'")),
             };
         };
-        self.leases.remove(&instance);
+        let is_partial = self.leases.remove(&instance).is_some_and(|lease| lease.is_partial);
+        if let Some(delay) = delay
+            && is_partial
+            && !rules.broken(Defect::DelayLetsTheRestOvertake)
+        {
+            // What was left behind must not overtake what comes back later.
+            let locked_until = now.saturating_add(saturating_ms(delay));
+            let rest = Lease { token: String::new(), locked_until, is_partial: false, is_rest: true };
+            self.leases.insert(instance.clone(), rest);
+        }
         let rows = match rules.broken(Defect::AbandonTouchesAllRows) {
             true => self.messages.of_instance(&instance, |_| true),
             false => self.messages.tagged(&instance, token),

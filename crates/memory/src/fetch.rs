@@ -5,7 +5,8 @@ use crate::rules::{Defect, Rules};
 use crate::state::{Lease, State};
 use outlast_provider::model::{Event, EventKind, WorkItem, json};
 use outlast_provider::{
-    DeadLetter, DeadLetterQueue, DispatcherCapabilityFilter, FetchedTurn, OrchestrationItem, ProviderError,
+    DeadLetter, DeadLetterQueue, DispatcherCapabilityFilter, FetchedTurn, MessageBound, OrchestrationItem,
+    ProviderError,
 };
 
 /// A message for nobody is looked at again after its age, but at least and at most after these.
@@ -20,6 +21,23 @@ pub(crate) struct Ask<'a> {
     pub(crate) filter: Option<&'a DispatcherCapabilityFilter>,
     pub(crate) token: String,
     pub(crate) with_history: bool,
+    pub(crate) bound: MessageBound,
+}
+
+/// What a fetch takes of an instance's messages.
+struct Batch {
+    messages: Vec<(u64, WorkItem)>,
+    /// Visible messages are left.
+    is_partial: bool,
+}
+
+/// What became of an instance that was to be handed out.
+enum Tried {
+    Turn(Box<FetchedTurn>),
+    /// Its messages are gone or put off.
+    Nothing,
+    /// None of the messages that were looked at can be delivered, and it has more.
+    Again,
 }
 
 /// What the store knows about an instance that messages wait for.
@@ -42,34 +60,43 @@ impl State {
         if ask.filter.is_some_and(|filter| filter.supported_duroxide_versions.is_empty()) {
             return Ok(None);
         }
-        for instance in self.messages.due_instances(ask.now) {
-            let held = self.live_lease(&instance, ask.now).is_some();
-            if held && !rules.broken(Defect::LeaseNotExclusive) {
-                continue;
-            }
-            if !self.is_admitted(&instance, ask.filter, rules) {
-                if rules.broken(Defect::FilterAfterLock) {
-                    let rows = self.messages.visible(&instance, ask.now);
-                    self.claim(&instance, &rows, ask, rules);
+        'look: loop {
+            for instance in self.messages.due_instances(ask.now) {
+                let held = self.live_lease(&instance, ask.now).is_some();
+                if held && !rules.broken(Defect::LeaseNotExclusive) {
+                    continue;
                 }
-                if rules.broken(Defect::FilterHidesTheRest) {
-                    return Ok(None);
+                if !self.is_admitted(&instance, ask.filter, rules) {
+                    if rules.broken(Defect::FilterAfterLock) {
+                        let rows = self.messages.visible(&instance, ask.now);
+                        self.claim(&instance, &rows, false, ask, rules);
+                    }
+                    if rules.broken(Defect::FilterHidesTheRest) {
+                        return Ok(None);
+                    }
+                    continue;
                 }
-                continue;
+                if rules.broken(Defect::EndedTakesNothing) && self.has_ended(&instance) {
+                    let rows = self.messages.of_instance(&instance, |_| true);
+                    rows.into_iter().for_each(|ordinal| drop(self.messages.remove(ordinal)));
+                    continue;
+                }
+                match self.try_instance(&instance, ask, rules)? {
+                    Tried::Turn(turn) => return Ok(Some(*turn)),
+                    Tried::Again => {
+                        self.leases.remove(&instance);
+                        continue 'look;
+                    }
+                    Tried::Nothing if rules.broken(Defect::OrphanBlocksQueue) => return Ok(None),
+                    // An older lease was over and is gone now, as the one that found nothing to hand out.
+                    Tried::Nothing if self.live_lease(&instance, ask.now).is_none() => {
+                        drop(self.leases.remove(&instance))
+                    }
+                    Tried::Nothing => {}
+                }
             }
-            if rules.broken(Defect::EndedTakesNothing) && self.has_ended(&instance) {
-                let rows = self.messages.of_instance(&instance, |_| true);
-                rows.into_iter().for_each(|ordinal| drop(self.messages.remove(ordinal)));
-                continue;
-            }
-            match self.try_instance(&instance, ask, rules)? {
-                Some(turn) => return Ok(Some(turn)),
-                None if rules.broken(Defect::OrphanBlocksQueue) => return Ok(None),
-                // An older lease was over and is gone now, as the one that found nothing to hand out.
-                None => drop(self.leases.remove(&instance)),
-            }
+            return Ok(None);
         }
-        Ok(None)
     }
 
     /// Whether the filter admits the pinned version of the instance's current execution.
@@ -89,15 +116,15 @@ impl State {
         }
     }
 
-    fn try_instance(
-        &mut self,
-        instance: &str,
-        ask: &Ask<'_>,
-        rules: &Rules,
-    ) -> Result<Option<FetchedTurn>, ProviderError> {
-        let mut batch = self.decode_batch(instance, ask.now, rules);
+    fn try_instance(&mut self, instance: &str, ask: &Ask<'_>, rules: &Rules) -> Result<Tried, ProviderError> {
+        let Batch { messages: mut batch, is_partial } = self.decode_batch(instance, ask, rules);
         if batch.is_empty() {
-            return Ok(None);
+            if !is_partial {
+                return Ok(Tried::Nothing);
+            }
+            // With the messages that do not decode, the instance has lost its place in line.
+            self.uncover(instance);
+            return Ok(Tried::Again);
         }
         if rules.broken(Defect::OneMessagePerFetch) {
             batch.truncate(1);
@@ -117,19 +144,24 @@ impl State {
                         message.fetch_at = again_at;
                     });
                 }
-                return Ok(None);
+                self.rest(instance, is_partial, again_at);
+                return Ok(Tried::Nothing);
             }
-            Context::QueueOrphan if rules.broken(Defect::OrphanQueueMessagesKept) => return Ok(None),
-            Context::QueueOrphan => {
+            Context::QueueOrphan if rules.broken(Defect::OrphanQueueMessagesKept) => {
+                return Ok(Tried::Nothing);
+            }
+            // What was left behind may be a message for which the others are kept.
+            Context::QueueOrphan if !is_partial => {
                 rows.iter().for_each(|ordinal| drop(self.messages.remove(*ordinal)));
-                return Ok(None);
+                return Ok(Tried::Nothing);
             }
-            Context::ControlOrphan => {
-                self.put_off_orphans(&rows, ask.now, rules);
-                return Ok(None);
+            Context::QueueOrphan | Context::ControlOrphan => {
+                let again_at = self.put_off_orphans(&rows, ask.now, rules);
+                self.rest(instance, is_partial, again_at);
+                return Ok(Tried::Nothing);
             }
         };
-        let attempt_count = self.claim(instance, &rows, ask, rules);
+        let attempt_count = self.claim(instance, &rows, is_partial, ask, rules);
         let last_event_id = match history {
             Some(_) => self.last_event_id(instance, execution_id),
             None => 0,
@@ -155,7 +187,7 @@ impl State {
             history_error: history_error.filter(|_| ask.with_history),
             kv_snapshot: if ask.with_history { self.kv_snapshot(instance) } else { Default::default() },
         };
-        Ok(Some(FetchedTurn {
+        Ok(Tried::Turn(Box::new(FetchedTurn {
             item,
             lock_token: ask.token.clone(),
             attempt_count,
@@ -167,12 +199,19 @@ impl State {
             has_ended: Some(self.has_ended(instance)),
             created_at_ms: self.instances.get(instance).map(|row| row.created_at),
             now_ms: Some(ask.now),
-        }))
+        })))
     }
 
-    /// The instance's visible messages in order of availability. One that does not decode is set aside.
-    fn decode_batch(&mut self, instance: &str, now: u64, rules: &Rules) -> Vec<(u64, WorkItem)> {
-        let mut ordinals = self.messages.visible(instance, now);
+    /// The instance's visible messages in order of availability, as many as a fetch takes. One that does not decode is set
+    /// aside.
+    fn decode_batch(&mut self, instance: &str, ask: &Ask<'_>, rules: &Rules) -> Batch {
+        let now = ask.now;
+        let visible = self.messages.visible(instance, now);
+        let mut ordinals = match rules.broken(Defect::FetchUnbounded) {
+            true => visible.clone(),
+            false => self.within(visible.clone(), ask.bound, rules),
+        };
+        let is_partial = ordinals.len() < visible.len();
         if !rules.broken(Defect::InsertionOrder) {
             ordinals.sort_by_key(|ordinal| (self.messages.get(*ordinal).map(|m| m.available_at), *ordinal));
         }
@@ -189,7 +228,58 @@ impl State {
                 }
             }
         }
-        batch
+        Batch { messages: batch, is_partial }
+    }
+
+    /// Those of the messages that one fetch takes: starts first, since no turn is possible without the start of its execution.
+    fn within(&self, mut ordinals: Vec<u64>, bound: MessageBound, rules: &Rules) -> Vec<u64> {
+        let size = |ordinal: &u64| self.messages.get(*ordinal).map_or(0, |message| message.text.len());
+        if ordinals.len() <= bound.messages && ordinals.iter().map(size).sum::<usize>() <= bound.bytes {
+            return ordinals;
+        }
+        let rank = |text: &str| match json::decode_work_item(text) {
+            _ if rules.broken(Defect::BoundLeavesStartBehind) => 0,
+            Ok(WorkItem::ContinueAsNew { .. }) => 0,
+            Ok(WorkItem::StartOrchestration { .. }) => 1,
+            _ => 2,
+        };
+        ordinals.sort_by_cached_key(|ordinal| {
+            let message = self.messages.get(*ordinal);
+            message.map(|message| (rank(&message.text), message.available_at, *ordinal))
+        });
+        if rules.broken(Defect::BoundTakesNewest) {
+            ordinals.reverse();
+        }
+        let mut bytes = 0;
+        let mut taken = Vec::new();
+        for ordinal in ordinals {
+            let next = size(&ordinal);
+            if !bound.takes(taken.len(), bytes, next) {
+                break;
+            }
+            bytes += next;
+            taken.push(ordinal);
+        }
+        taken
+    }
+
+    /// What a lease that is over covered is free again.
+    fn uncover(&mut self, instance: &str) {
+        for ordinal in self.messages.of_instance(instance, |message| message.token.is_some()) {
+            self.messages.update(ordinal, |message| {
+                message.token = None;
+                message.fetch_at = message.visible_at;
+            });
+        }
+    }
+
+    /// Keeps messages that were left behind together with those that are put off.
+    fn rest(&mut self, instance: &str, is_partial: bool, until: u64) {
+        if is_partial {
+            self.uncover(instance);
+            let lease = Lease { token: String::new(), locked_until: until, is_partial: false, is_rest: true };
+            self.leases.insert(instance.to_string(), lease);
+        }
     }
 
     fn context(&self, instance: &str, messages: &[WorkItem], rules: &Rules) -> Context {
@@ -240,8 +330,12 @@ impl State {
     }
 
     /// Takes the lease and covers these messages with it; returns the delivery count of the batch.
-    fn claim(&mut self, instance: &str, rows: &[u64], ask: &Ask<'_>, rules: &Rules) -> u32 {
-        let lease = Lease { token: ask.token.clone(), locked_until: ask.locked_until };
+    fn claim(&mut self, instance: &str, rows: &[u64], is_partial: bool, ask: &Ask<'_>, rules: &Rules) -> u32 {
+        if is_partial {
+            self.uncover(instance);
+        }
+        let (token, locked_until) = (ask.token.clone(), ask.locked_until);
+        let lease = Lease { token, locked_until, is_partial, is_rest: false };
         if let Some(old) = self.leases.insert(instance.to_string(), lease) {
             self.lost_leases.insert(old.token, instance.to_string());
         }
@@ -264,10 +358,10 @@ impl State {
     }
 
     /// Messages for an instance that does not exist wait a little longer each time, and not for ever. They stay
-    /// together: a queue message that came back alone would be dropped.
-    fn put_off_orphans(&mut self, rows: &[u64], now: u64, rules: &Rules) {
+    /// together: a queue message that came back alone would be dropped. Returns until when they wait.
+    fn put_off_orphans(&mut self, rows: &[u64], now: u64, rules: &Rules) -> u64 {
         if rules.broken(Defect::OrphanBlocksQueue) {
-            return;
+            return now;
         }
         let oldest =
             rows.iter().filter_map(|ordinal| self.messages.get(*ordinal)).map(|m| m.available_at).min();
@@ -291,6 +385,7 @@ impl State {
                 message.fetch_at = again_at;
             });
         }
+        again_at
     }
 }
 

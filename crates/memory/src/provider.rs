@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use outlast_provider::model::{Event, EventKind, SystemStats, WorkItem, json};
 use outlast_provider::{
     Clock, Completion, DispatcherCapabilityFilter, Entropy, ExecutionMetadata, FetchedTurn, FetchedWork,
-    InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, OsEntropy, Provider,
-    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
+    InstanceOutcome, InstanceWatch, Interest, LoadedTurn, MessageBound, OrchestrationItem, OsEntropy,
+    Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
     StartRequest, SystemClock, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
 use std::collections::HashMap;
@@ -29,6 +29,7 @@ pub struct MemoryProvider {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     rules: Rules,
+    bound: MessageBound,
 }
 
 impl Default for MemoryProvider {
@@ -57,7 +58,13 @@ impl MemoryProvider {
             clock,
             entropy,
             rules,
+            bound: MessageBound::default(),
         }
+    }
+
+    /// The same store with another bound for the messages of one fetch.
+    pub fn with_message_bound(self, bound: MessageBound) -> Self {
+        Self { bound, ..self }
     }
 
     /// The tables. A panic while they were locked left them as they were between two statements, so go on.
@@ -137,6 +144,7 @@ impl MemoryProvider {
                     filter: request.filter,
                     token: self.token(),
                     with_history: request.with_history,
+                    bound: self.bound,
                 };
                 state.fetch_turn(&ask, &self.rules)
             })

@@ -80,6 +80,14 @@ defects! {
     TimerVisibleAtOnce = "",
     /// Messages are delivered in order of insertion, not of availability.
     InsertionOrder = "runtime.md C13",
+    /// A fetch takes all messages of an instance, however many and large they are.
+    FetchUnbounded = "",
+    /// A fetch that cannot take all messages of an instance leaves the start of its execution behind.
+    BoundLeavesStartBehind = "",
+    /// A fetch that cannot take all messages of an instance takes the newest.
+    BoundTakesNewest = "",
+    /// Messages that a fetch left behind overtake those that were given back with a delay.
+    DelayLetsTheRestOvertake = "",
     /// A fetch delivers one message of the batch.
     OneMessagePerFetch = "",
     /// Deliveries of messages are not counted.

@@ -50,6 +50,10 @@ pub(crate) struct Execution {
 pub(crate) struct Lease {
     pub(crate) token: String,
     pub(crate) locked_until: u64,
+    /// Visible messages were left behind, since there were more than a fetch takes.
+    pub(crate) is_partial: bool,
+    /// Nobody holds it: it only keeps the messages of an instance together until a delay is over.
+    pub(crate) is_rest: bool,
 }
 
 #[derive(Clone)]
@@ -80,7 +84,7 @@ impl State {
     }
 
     pub(crate) fn instance_of_token(&self, token: &str) -> Option<String> {
-        let held = self.leases.iter().find(|(_, lease)| lease.token == token);
+        let held = self.leases.iter().find(|(_, lease)| lease.token == token && !lease.is_rest);
         held.map(|(instance, _)| instance.clone())
     }
 

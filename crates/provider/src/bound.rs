@@ -1,4 +1,4 @@
-//! Reading a history of which nobody knows how large it is.
+//! How much is read at a time: of a history whose size is not known, and of the messages of an instance.
 
 use crate::{KvEntry, LoadedTurn};
 use outlast_model::Event;
@@ -68,5 +68,38 @@ impl BoundedTurn {
             outline: outline.map(|(_, event)| event).collect(),
             kv_snapshot,
         })
+    }
+}
+
+/// How many messages one fetch of a turn takes, so that an instance with many or large messages is read bit by bit.
+///
+/// The bound belongs to the store: a fetch through a wrapper that knows nothing of it is bounded too. Messages are taken in this
+/// order: the start of a successor, other starts, then all others; those of one kind in the order of their availability and then
+/// of their arrival. The fetch takes messages as long as both numbers hold, at least one, and delivers them in the order of
+/// availability. Starts go first because a turn without the start of its execution could do nothing. The rest is fetched after
+/// the commit of the turn. If the turn is given back with a delay, the rest waits with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageBound {
+    /// Messages.
+    pub messages: usize,
+    /// Bytes of their stored text. A message that is larger comes alone.
+    pub bytes: usize,
+}
+
+impl MessageBound {
+    /// No more than these.
+    pub const fn new(messages: usize, bytes: usize) -> Self {
+        Self { messages, bytes }
+    }
+
+    /// Whether a fetch that has taken this much takes one more message of this size.
+    pub fn takes(&self, messages: usize, bytes: usize, next: usize) -> bool {
+        messages == 0 || (messages < self.messages && bytes.saturating_add(next) <= self.bytes)
+    }
+}
+
+impl Default for MessageBound {
+    fn default() -> Self {
+        Self::new(1_000, 8 << 20)
     }
 }

@@ -44,19 +44,23 @@ CREATE TABLE history (
 );
 
 -- Messages for orchestrations. available_at never changes and orders a batch; visible_at may be pushed back.
--- A row under its instance's lease carries the random part of the lease's token and leaves the ready index.
+-- A row under its instance's lease carries the random part of the lease's token and leaves the ready index. begins: 1 for a
+-- start, 2 for the start of a successor, 0 for all others. The text comes last, so that the other columns of a large message can
+-- be read without it. The ready index names the instance, so that the messages of a leased one are passed over without a look
+-- at them. The other index has the messages of an instance in the order in which they are delivered.
 CREATE TABLE orchestrator_queue (
     id            INTEGER NOT NULL PRIMARY KEY,
     instance_id   TEXT    NOT NULL,
-    work_item     TEXT    NOT NULL,
     visible_at    INTEGER NOT NULL,
     available_at  INTEGER NOT NULL,
     lock_token    BLOB,
     locked_until  INTEGER,
-    attempt_count INTEGER NOT NULL DEFAULT 0 CHECK (attempt_count >= 0)
+    attempt_count INTEGER NOT NULL DEFAULT 0 CHECK (attempt_count >= 0),
+    begins        INTEGER NOT NULL DEFAULT 0,
+    work_item     TEXT    NOT NULL
 );
-CREATE INDEX orchestrator_queue_ready ON orchestrator_queue (visible_at) WHERE lock_token IS NULL;
-CREATE INDEX orchestrator_queue_by_instance ON orchestrator_queue (instance_id);
+CREATE INDEX orchestrator_queue_ready ON orchestrator_queue (visible_at, id, instance_id) WHERE lock_token IS NULL;
+CREATE INDEX orchestrator_queue_by_instance ON orchestrator_queue (instance_id, available_at, id, begins);
 
 -- At most one lease per instance. A token names its instance, so lock_token, its random part, needs no index.
 CREATE TABLE instance_locks (

@@ -2,7 +2,7 @@
 
 use crate::command::Cx;
 use crate::db::{Result, attempts, column, moment, readable, stored_text, unsigned};
-use crate::message::{Tagged, bury, decode, tagged, visible};
+use crate::message::{Tagged, Visible, bury, decode, tagged, visible};
 use crate::start::start_due;
 use crate::waiting::{RawTurn, TurnAsk};
 use crate::write::Seen;
@@ -72,6 +72,21 @@ impl Line {
         }
         Ok(self.waiting.pop_front())
     }
+
+    /// An instance that was taken from the line is still ready.
+    fn look_again(&mut self) {
+        self.waiting.clear();
+        self.exhausted = false;
+    }
+}
+
+/// What became of an instance that was to be handed out.
+enum Claim {
+    Turn(Box<RawTurn>),
+    /// Its messages are gone or put off, or a fetch with another filter was faster.
+    Nothing,
+    /// None of its messages can be delivered, and it has more.
+    Again,
 }
 
 /// Locks the longest waiting instance that can be handed out. `wanted`: how many fetches are to be served from this
@@ -85,8 +100,10 @@ pub(crate) fn turn(
 ) -> Result<Option<RawTurn>> {
     // Every round either hands out a turn or removes or puts off the messages that it looked at.
     while let Some(candidate) = line.next(cx, horizons, wanted)? {
-        if let Some(turn) = claim(cx, ask, horizons, candidate)? {
-            return Ok(Some(turn));
+        match claim(cx, ask, horizons, candidate)? {
+            Claim::Turn(turn) => return Ok(Some(*turn)),
+            Claim::Again => line.look_again(),
+            Claim::Nothing => {}
         }
     }
     Ok(None)
@@ -175,20 +192,16 @@ fn known(row: &Row<'_>) -> rusqlite::Result<Option<Known>> {
     Ok(Some((name, version, unsigned(row, 8)?, u64::try_from(last_event_id).unwrap_or(0))))
 }
 
-/// Takes the lease, covers the visible messages with it, and works out what they mean. `None` if they mean nothing:
-/// then the lease is released and the messages are gone or put off; or if a fetch with another filter was faster.
-fn claim(
-    cx: &mut Cx<'_>,
-    ask: &TurnAsk,
-    horizons: &mut Horizons,
-    candidate: Candidate,
-) -> Result<Option<RawTurn>> {
+/// Takes the lease, covers with it as many of the visible messages as a fetch takes, and works out what they mean. If they mean
+/// nothing, the lease is released and the messages are gone or put off.
+fn claim(cx: &mut Cx<'_>, ask: &TurnAsk, horizons: &mut Horizons, candidate: Candidate) -> Result<Claim> {
     let instance = candidate.instance;
     let only = candidate.is_only.then_some(candidate.oldest.id);
-    let mut covered = match only {
-        Some(_) => vec![candidate.oldest],
-        None => visible(cx, &instance)?,
+    let Visible { messages: mut covered, is_partial } = match only {
+        Some(_) => Visible { messages: vec![candidate.oldest], is_partial: false },
+        None => visible(cx, &instance, ask.bound)?,
     };
+    let ids: Vec<i64> = covered.iter().map(|message| message.id).collect();
     let total = covered.len();
     let (messages, damaged) = decode(&instance, &mut covered);
     let (known, damage) = match candidate.row {
@@ -204,20 +217,26 @@ fn claim(
         current_execution: known.as_ref().map_or(0, |(_, _, execution_id, _)| *execution_id),
         kv_changed: candidate.kv_changed,
         messages: covered.len(),
+        is_partial,
         instance: &instance,
     };
     let token = Token::mint(cx.entropy, seen);
     let locked_until = cx.now.saturating_add(ask.lock_ms);
     let lease = (&instance, token.secret, column(locked_until), column(cx.now));
     if cx.db.run(sql::LOCK_INSTANCE, lease)? != 1 {
-        return Ok(None);
+        return Ok(Claim::Nothing);
     }
-    match only {
-        Some(id) => {
-            let row = (id, token.secret, column(locked_until));
-            cx.db.run_exactly(1, "covering a message", sql::TAG_MESSAGE, row)?;
+    match (only, is_partial) {
+        (Some(_), _) | (_, true) => {
+            if is_partial {
+                cx.db.run(sql::UNCOVER_MESSAGES, [&instance])?;
+            }
+            for id in ids {
+                let row = (id, token.secret, column(locked_until));
+                cx.db.run_exactly(1, "covering a message", sql::TAG_MESSAGE, row)?;
+            }
         }
-        None => {
+        (None, false) => {
             let rows = (&instance, token.secret, column(locked_until), column(cx.now));
             cx.db.run_exactly(total, "covering messages", sql::TAG_MESSAGES, rows)?;
         }
@@ -232,19 +251,31 @@ fn claim(
         (false, Some((name, version, execution_id, last_event_id))) => {
             Some((name, version, execution_id, Some(last_event_id)))
         }
-        (false, None) => resolve_unknown(
-            cx,
-            &instance,
-            token.secret,
-            &messages,
-            &covered,
-            candidate.has_history,
-            ask.orphan_life_ms,
-        )?,
+        (false, None) => {
+            let unknown = Unknown {
+                instance: &instance,
+                secret: token.secret,
+                messages: &messages,
+                tagged: &covered,
+                is_partial,
+                has_history: candidate.has_history,
+            };
+            match resolve_unknown(cx, &unknown, ask.orphan_life_ms)? {
+                Meaning::Turn(resolved) => Some(resolved),
+                Meaning::Nothing => None,
+                Meaning::Rests { until } if is_partial => {
+                    // What was left behind stays together with what was put off.
+                    let rest = (&instance, token.secret, column(until));
+                    cx.db.run_exactly(1, "letting an instance rest", sql::REST_INSTANCE, rest)?;
+                    return Ok(Claim::Nothing);
+                }
+                Meaning::Rests { .. } => None,
+            }
+        }
     };
     let Some((orchestration_name, version, execution_id, last_event_id)) = resolved else {
         cx.db.run_exactly(1, "releasing a lease", sql::UNLOCK_INSTANCE, (&instance, token.secret))?;
-        return Ok(None);
+        return Ok(if is_partial { Claim::Again } else { Claim::Nothing });
     };
     horizons.turn_leases = horizons.turn_leases.min(locked_until);
     cx.news.available_at(locked_until);
@@ -261,7 +292,7 @@ fn claim(
         }
         false => (None, damage),
     };
-    Ok(Some(RawTurn {
+    Ok(Claim::Turn(Box::new(RawTurn {
         orchestration_name,
         version,
         execution_id,
@@ -275,22 +306,36 @@ fn claim(
         replay,
         damage,
         instance,
-    }))
+    })))
 }
 
 /// Name, version, execution and last event; no last event means that no stored history belongs to the turn.
 type Resolved = (String, String, u64, Option<u64>);
 
-/// An instance without a row: perhaps it has a history, perhaps it starts now, perhaps it does not exist.
-fn resolve_unknown(
-    cx: &mut Cx<'_>,
-    instance: &str,
+/// An instance without a row, under a lease that covers some messages.
+struct Unknown<'a> {
+    instance: &'a str,
     secret: Secret,
-    messages: &[WorkItem],
-    tagged: &[Tagged],
+    messages: &'a [WorkItem],
+    tagged: &'a [Tagged],
+    is_partial: bool,
     has_history: bool,
-    orphan_life_ms: u64,
-) -> Result<Option<Resolved>> {
+}
+
+/// What the messages of an instance without a row mean.
+enum Meaning {
+    Turn(Resolved),
+    /// They are dropped.
+    Nothing,
+    /// They are put off.
+    Rests {
+        until: u64,
+    },
+}
+
+/// An instance without a row: perhaps it has a history, perhaps it starts now, perhaps it does not exist.
+fn resolve_unknown(cx: &mut Cx<'_>, unknown: &Unknown<'_>, orphan_life_ms: u64) -> Result<Meaning> {
+    let &Unknown { instance, secret, messages, tagged, is_partial, has_history } = unknown;
     let (newest, texts) = match has_history {
         true => {
             let newest = history::newest_execution(cx.db, instance)?;
@@ -300,16 +345,16 @@ fn resolve_unknown(
     };
     let events = rows::decode_history(instance, newest, texts.iter().map(String::as_str));
     let known = events.as_ref().map(Vec::as_slice).map_err(String::as_str);
-    let context = resolve(messages, newest, known);
-    let is_droppable = match context {
+    let is_droppable = match resolve(messages, newest, known) {
         Context::Known { name, version, execution_id, has_history } => {
             let last_event_id = match has_history {
                 true => Some(history::last_event_id(cx.db, instance, execution_id)?),
                 false => None,
             };
-            return Ok(Some((name, version, execution_id, last_event_id)));
+            return Ok(Meaning::Turn((name, version, execution_id, last_event_id)));
         }
-        Context::QueueOrphan => true,
+        // What was left behind may be a message for which the others are kept.
+        Context::QueueOrphan => !is_partial,
         Context::ControlOrphan => false,
     };
     // Its start was delayed or given back: what came meanwhile is delivered with it, in order.
@@ -322,7 +367,7 @@ fn resolve_unknown(
             let row = (message.id, column(again_at));
             cx.db.run_exactly(1, "putting a message off", sql::DELAY_MESSAGE, row)?;
         }
-        return Ok(None);
+        return Ok(Meaning::Rests { until: again_at });
     }
     if is_droppable {
         tracing::warn!(
@@ -331,14 +376,14 @@ fn resolve_unknown(
         );
         let deleted = (instance, secret);
         cx.db.run_exactly(tagged.len(), "dropping orphans", sql::DELETE_TAGGED_MESSAGES, deleted)?;
-    } else {
-        put_off(cx, instance, secret, tagged, orphan_life_ms)?;
+        return Ok(Meaning::Nothing);
     }
-    Ok(None)
+    let until = put_off(cx, instance, secret, tagged, orphan_life_ms)?;
+    Ok(Meaning::Rests { until })
 }
 
-/// Messages for an instance that does not exist wait a little longer each time, and not for ever.
-fn put_off(cx: &mut Cx<'_>, instance: &str, secret: Secret, tagged: &[Tagged], life_ms: u64) -> Result<()> {
+/// Messages for an instance that does not exist wait a little longer each time, and not for ever. Returns until when.
+fn put_off(cx: &mut Cx<'_>, instance: &str, secret: Secret, tagged: &[Tagged], life_ms: u64) -> Result<u64> {
     cx.db.run_exactly(tagged.len(), "putting orphans off", sql::UNTAG_MESSAGES, (instance, secret))?;
     let oldest = tagged.iter().map(|message| message.available_at).min().unwrap_or(cx.now);
     let again_at = orphans::again_at(oldest, cx.now);
@@ -358,5 +403,5 @@ fn put_off(cx: &mut Cx<'_>, instance: &str, secret: Secret, tagged: &[Tagged], l
             )?;
         }
     }
-    Ok(())
+    Ok(again_at)
 }

@@ -4,7 +4,7 @@ use crate::command::Cx;
 use crate::db::{Result, attempts, column, readable, stored_text, unsigned};
 use crate::sql;
 use outlast_model::{WorkItem, json};
-use outlast_provider::DeadLetterQueue;
+use outlast_provider::{DeadLetterQueue, MessageBound};
 use rusqlite::Row;
 
 /// A message under the new lease.
@@ -27,12 +27,84 @@ pub(crate) fn tagged(row: &Row<'_>, [id, text, available_at, count]: [usize; 4])
     Ok(Tagged { id: row.get(id)?, text: stored_text(row, text)?, available_at, attempts, damage })
 }
 
-/// All visible messages of an instance, in order of availability.
-pub(crate) fn visible(cx: &Cx<'_>, instance: &str) -> Result<Vec<Tagged>> {
-    let rows = (instance, column(cx.now));
-    let mut visible = cx.db.all(sql::VISIBLE_MESSAGES, rows, |row| tagged(row, [0, 1, 2, 3]))?;
-    visible.sort_by_key(|message| (message.available_at, message.id));
-    Ok(visible)
+/// What a fetch takes of the visible messages of an instance, in order of availability.
+pub(crate) struct Visible {
+    pub(crate) messages: Vec<Tagged>,
+    /// More of them are left.
+    pub(crate) is_partial: bool,
+}
+
+/// As many of the visible messages of an instance as a fetch takes.
+pub(crate) fn visible(cx: &Cx<'_>, instance: &str, bound: MessageBound) -> Result<Visible> {
+    let now = column(cx.now);
+    let mut taken = Taken::new(bound);
+    let rows = (instance, now);
+    cx.db.find(sql::VISIBLE_MESSAGES, rows, |row| Ok((!taken.take(row)?).then_some(())))?;
+    let is_partial = taken.is_full;
+    if is_partial {
+        // No turn is possible without the start of its execution, wherever it is in the line.
+        let mut first = Taken::new(bound);
+        for begins in [2, 1] {
+            let rows = (instance, now, begins);
+            cx.db.find(sql::VISIBLE_STARTS, rows, |row| {
+                let is_start = begins_an_execution(&stored_text(row, 1)?);
+                Ok((is_start && !first.take(row)?).then_some(()))
+            })?;
+        }
+        taken = first.and(taken);
+    }
+    let mut messages = taken.messages;
+    messages.sort_by_key(|message| (message.available_at, message.id));
+    Ok(Visible { messages, is_partial })
+}
+
+/// Whether a message starts an execution, the text of which may be damaged.
+pub(crate) fn begins_an_execution(text: &str) -> bool {
+    let decoded = json::decode_work_item(text);
+    matches!(decoded, Ok(WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. }))
+}
+
+/// Messages that a fetch has taken so far.
+struct Taken {
+    messages: Vec<Tagged>,
+    bytes: usize,
+    bound: MessageBound,
+    /// One more did not fit.
+    is_full: bool,
+}
+
+impl Taken {
+    fn new(bound: MessageBound) -> Self {
+        Self { messages: Vec::new(), bytes: 0, bound, is_full: false }
+    }
+
+    /// Says whether the message of this row was taken.
+    fn take(&mut self, row: &Row<'_>) -> rusqlite::Result<bool> {
+        // Before the text is copied.
+        let size = row.get_ref(1)?.as_bytes().map_or(0, <[u8]>::len);
+        self.is_full |= !self.bound.takes(self.messages.len(), self.bytes, size);
+        if !self.is_full {
+            self.bytes += size;
+            self.messages.push(tagged(row, [0, 1, 2, 3])?);
+        }
+        Ok(!self.is_full)
+    }
+
+    /// These, and as many of the others as fit.
+    fn and(mut self, others: Self) -> Self {
+        for message in others.messages {
+            if self.messages.iter().any(|taken| taken.id == message.id) {
+                continue;
+            }
+            self.is_full |= !self.bound.takes(self.messages.len(), self.bytes, message.text.len());
+            if self.is_full {
+                break;
+            }
+            self.bytes += message.text.len();
+            self.messages.push(message);
+        }
+        self
+    }
 }
 
 /// The messages; those that do not decode or belong to somebody else leave `covered`, each with the reason.

@@ -1,6 +1,6 @@
 //! Settings of a store.
 
-use outlast_provider::{Clock, Entropy, OsEntropy, SystemClock};
+use outlast_provider::{Clock, Entropy, MessageBound, OsEntropy, SystemClock};
 use outlast_provider_kit::orphans::DEFAULT_LIFE_MS;
 use std::fmt;
 use std::sync::Arc;
@@ -39,6 +39,8 @@ pub struct SqliteOptions {
     pub wal_limit_bytes: u64,
     /// How often a waiting fetch looks for work that another process committed; at most every 10 ms.
     pub foreign_poll_interval: Duration,
+    /// How many messages of an instance one fetch of a turn takes. The rest comes with the next turns.
+    pub message_bound: MessageBound,
     /// How long a control message for an instance that never starts is kept.
     pub orphan_life: Duration,
     /// Runs every operation on the calling task instead of on threads: for simulations on one thread and paused
@@ -62,6 +64,7 @@ impl Default for SqliteOptions {
             cache_bytes: 8 << 20,
             wal_limit_bytes: 32 << 20,
             foreign_poll_interval: Duration::from_millis(45),
+            message_bound: MessageBound::default(),
             orphan_life: Duration::from_millis(DEFAULT_LIFE_MS),
             inline: false,
             clock: Arc::new(SystemClock),
@@ -80,6 +83,7 @@ impl fmt::Debug for SqliteOptions {
             .field("cache_bytes", &self.cache_bytes)
             .field("wal_limit_bytes", &self.wal_limit_bytes)
             .field("foreign_poll_interval", &self.foreign_poll_interval)
+            .field("message_bound", &self.message_bound)
             .field("orphan_life", &self.orphan_life)
             .field("inline", &self.inline)
             .finish_non_exhaustive()

@@ -265,6 +265,7 @@ impl SqliteProvider {
             filter: request.filter.cloned(),
             with_history: request.with_history,
             orphan_life_ms: saturating_ms(self.options.orphan_life),
+            bound: self.options.message_bound,
         };
         let parks = !request.poll_timeout.is_zero();
         let room = self.room(0).await;

@@ -2,9 +2,9 @@
 
 use crate::command::Cx;
 use crate::db::{Result, moment, stored_text};
+use crate::message::begins_an_execution;
 use crate::write::enqueue_message;
 use crate::{history, sql};
-use outlast_model::{WorkItem, json};
 use outlast_provider::{StartOutcome, StartPolicy};
 use outlast_provider_kit::MessageRow;
 use std::time::Duration;
@@ -52,11 +52,7 @@ fn is_taken(cx: &Cx<'_>, instance: &str) -> Result<bool> {
 pub(crate) fn start_due(cx: &Cx<'_>, instance: &str) -> Result<Option<u64>> {
     let mut due: Option<u64> = None;
     cx.db.find(sql::WAITING_MESSAGES, [instance], |row| {
-        let begins = matches!(
-            json::decode_work_item(&stored_text(row, 0)?),
-            Ok(WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. })
-        );
-        if begins {
+        if begins_an_execution(&stored_text(row, 0)?) {
             let visible_at = moment(row, 1)?.map_or(u64::MAX, |at| u64::try_from(at).unwrap_or(0));
             due = Some(due.map_or(visible_at, |due| due.min(visible_at)));
         }

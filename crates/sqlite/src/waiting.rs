@@ -7,7 +7,8 @@ use crate::handle::Handle;
 use crate::work;
 use outlast_model::WorkItem;
 use outlast_provider::{
-    ClassifiedError, DispatcherCapabilityFilter, FetchedWork, KvEntry, SessionFetchConfig, TagFilter,
+    ClassifiedError, DispatcherCapabilityFilter, FetchedWork, KvEntry, MessageBound, SessionFetchConfig,
+    TagFilter,
 };
 use std::collections::HashMap;
 use tokio::sync::oneshot;
@@ -27,6 +28,7 @@ pub(crate) struct TurnAsk {
     pub(crate) with_history: bool,
     /// How long a message for an instance that never starts is kept.
     pub(crate) orphan_life_ms: u64,
+    pub(crate) bound: MessageBound,
 }
 
 /// A turn as the writer hands it out: texts are decoded by the caller, outside of the writer.

@@ -21,6 +21,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) kv_changed: bool,
     /// How many messages the lease covers.
     pub(crate) messages: usize,
+    /// Visible messages were left behind, since there were more than a fetch takes.
+    pub(crate) is_partial: bool,
     pub(crate) instance: &'a str,
 }
 
@@ -34,10 +36,15 @@ impl<'a> Seen<'a> {
             Some(execution) => (execution, true),
             None => (seen, false),
         };
+        let (messages, is_partial) = match messages.strip_suffix('p') {
+            Some(messages) => (messages, true),
+            None => (messages, false),
+        };
         let seen = Self {
             current_execution: execution.parse().ok()?,
             kv_changed,
             messages: messages.parse().ok()?,
+            is_partial,
             instance,
         };
         Some((seen, secret))
@@ -47,7 +54,8 @@ impl<'a> Seen<'a> {
 impl fmt::Display for Seen<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kv_changed = if self.kv_changed { "k" } else { "" };
-        write!(f, "{}{kv_changed}.{}.{}", self.current_execution, self.messages, self.instance)
+        let partial = if self.is_partial { "p" } else { "" };
+        write!(f, "{}{kv_changed}.{}{partial}.{}", self.current_execution, self.messages, self.instance)
     }
 }
 
@@ -124,7 +132,8 @@ pub(crate) fn complete_with_turn(
         return Ok(Completion::Queued);
     };
     work::ack(cx, token, None)?;
-    apply(cx, Seen { current_execution: plan.execution_id, kv_changed, messages: 0, instance }, plan)?;
+    let current_execution = plan.execution_id;
+    apply(cx, Seen { current_execution, kv_changed, messages: 0, is_partial: false, instance }, plan)?;
     Ok(Completion::WithTurn { at_ms: cx.now })
 }
 
@@ -184,7 +193,8 @@ fn record_execution(cx: &Cx<'_>, seen: Seen<'_>, plan: &CommitPlan) -> Result<()
 pub(crate) fn enqueue_message(cx: &mut Cx<'_>, row: &MessageRow, delay: Option<Duration>) -> Result<()> {
     let visible_at = visible_at(row, cx.now, delay);
     cx.news.message_at(visible_at, cx.now);
-    cx.db.run(sql::ENQUEUE_MESSAGE, (&row.instance_id, &row.work_item, column(visible_at)))?;
+    let begins = i64::from(row.begins) + i64::from(row.continues());
+    cx.db.run(sql::ENQUEUE_MESSAGE, (&row.instance_id, &row.work_item, column(visible_at), begins))?;
     Ok(())
 }
 
@@ -222,11 +232,16 @@ pub(crate) fn abandon(
     delay: Option<Duration>,
     ignore_attempt: bool,
 ) -> Result<()> {
-    let Some((Seen { instance, .. }, secret)) = Seen::of(token) else { return refused(token) };
-    if cx.db.run(sql::UNLOCK_INSTANCE, (instance, secret))? != 1 {
+    let Some((Seen { instance, is_partial, .. }, secret)) = Seen::of(token) else { return refused(token) };
+    let visible_at = delay.map(|delay| cx.now.saturating_add(saturating_ms(delay)));
+    // What was left behind must not overtake what comes back later.
+    let released = match visible_at.filter(|_| is_partial) {
+        Some(at) => cx.db.run(sql::REST_INSTANCE, (instance, secret, column(at)))?,
+        None => cx.db.run(sql::UNLOCK_INSTANCE, (instance, secret))?,
+    };
+    if released != 1 {
         return refused(token);
     }
-    let visible_at = delay.map(|delay| cx.now.saturating_add(saturating_ms(delay)));
     let given_back = (instance, secret, visible_at.map(column), i64::from(ignore_attempt));
     cx.db.run(sql::ABANDON_MESSAGES, given_back)?;
     cx.news.turns = true;

@@ -32,7 +32,8 @@ impl<'a> Pair<'a> {
     /// With a store that is empty.
     pub(super) async fn new(subject: &'a mut dyn Subject) -> Self {
         let clock = Arc::new(Hand::default());
-        let memory = MemoryProvider::with_clock(Arc::clone(&clock) as Arc<dyn Clock>);
+        let memory = MemoryProvider::with_clock(Arc::clone(&clock) as Arc<dyn Clock>)
+            .with_message_bound(subject.message_bound());
         let mut pair = Self { clock, memory, subject, turns: Vec::new(), work: Vec::new() };
         pair.set_time(1_000_000).await;
         pair

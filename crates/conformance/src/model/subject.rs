@@ -2,7 +2,7 @@
 
 use super::ops::Damage;
 use async_trait::async_trait;
-use outlast_provider::{Clock, Provider};
+use outlast_provider::{Clock, MessageBound, Provider};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A store under comparison. It begins empty, and all its time is what [`Subject::set_time`] says.
@@ -10,6 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub trait Subject {
     /// The store, with a management interface.
     fn provider(&self) -> &dyn Provider;
+
+    /// How many messages its fetches take.
+    fn message_bound(&self) -> MessageBound {
+        MessageBound::default()
+    }
 
     /// It is so late now, by the clock of the store: later than before, or, if somebody has set it back, earlier.
     async fn set_time(&mut self, now_ms: u64);

@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use outlast_conformance::{ProviderFactory, TokioClock};
 use outlast_memory::{MemoryProvider, Rules};
-use outlast_provider::{Clock, OsEntropy, Provider};
+use outlast_provider::{Clock, MessageBound, OsEntropy, Provider};
 use std::sync::{Arc, Mutex};
 
 /// Memory stores on tokio's clock, with these rules.
@@ -16,6 +16,14 @@ impl MemoryFactory {
         Self { rules, ..Self::default() }
     }
 
+    fn create(&self, bound: MessageBound) -> Arc<MemoryProvider> {
+        let clock = TokioClock::start();
+        let provider = MemoryProvider::with_parts(Arc::new(clock), Arc::new(OsEntropy), self.rules);
+        let provider = Arc::new(provider.with_message_bound(bound));
+        *self.newest.lock().unwrap() = Some((provider.clone(), clock));
+        provider
+    }
+
     fn newest(&self) -> (Arc<MemoryProvider>, TokioClock) {
         self.newest.lock().unwrap().clone().expect("a store was created")
     }
@@ -24,10 +32,10 @@ impl MemoryFactory {
 #[async_trait]
 impl ProviderFactory for MemoryFactory {
     async fn create_provider(&self) -> Arc<dyn Provider> {
-        let clock = TokioClock::start();
-        let provider = Arc::new(MemoryProvider::with_parts(Arc::new(clock), Arc::new(OsEntropy), self.rules));
-        *self.newest.lock().unwrap() = Some((provider.clone(), clock));
-        provider
+        self.create(MessageBound::default())
+    }
+    async fn create_bounded_provider(&self, bound: MessageBound) -> Option<Arc<dyn Provider>> {
+        Some(self.create(bound))
     }
     fn waits(&self) -> bool {
         true

@@ -1,10 +1,16 @@
--- Instances without a lease, longest waiting first, each with its oldest message and with what is known about it.
--- The last five columns: how many messages it has in all, whether an instance without a row has a history, whether
+-- Instances without a lease, longest waiting first, each with its oldest message and with what is known about it. The text of
+-- that message is NULL unless it is the only one.
+-- The last five columns: 1 if it is the only message, else 2; whether an instance without a row has a history, whether
 -- the current execution changed keys, when the instance was created, whether it has ended.
-SELECT q.instance_id, q.visible_at, q.id, q.work_item, q.available_at, q.attempt_count,
+-- The last condition spares the other messages of an instance, of which there may be thousands, all other look-ups.
+SELECT q.instance_id, q.visible_at, q.id,
+       CASE WHEN typeof(q.instance_id) <> 'text' OR NOT EXISTS (
+           SELECT 1 FROM orchestrator_queue AS m WHERE m.instance_id = q.instance_id AND m.id <> q.id
+       ) THEN q.work_item END,
+       q.available_at, q.attempt_count,
        i.orchestration_name, i.orchestration_version, i.current_execution_id, e.last_event_id,
        e.duroxide_version_major, e.duroxide_version_minor, e.duroxide_version_patch, e.duroxide_version_pre,
-       (SELECT count(*) FROM orchestrator_queue AS m WHERE m.instance_id = q.instance_id),
+       1 + EXISTS (SELECT 1 FROM orchestrator_queue AS m WHERE m.instance_id = q.instance_id AND m.id <> q.id),
        i.instance_id IS NULL AND EXISTS (SELECT 1 FROM history AS h WHERE h.instance_id = q.instance_id),
        EXISTS (SELECT 1 FROM kv_delta AS d WHERE d.instance_id = q.instance_id),
        i.created_at, e.status IN ('Completed', 'Failed')
@@ -14,4 +20,9 @@ LEFT JOIN executions AS e ON e.instance_id = i.instance_id AND e.execution_id = 
 WHERE q.lock_token IS NULL
   AND q.visible_at <= ?1
   AND NOT EXISTS (SELECT 1 FROM instance_locks AS l WHERE l.instance_id = q.instance_id AND l.locked_until > ?1)
+  AND NOT EXISTS (
+      SELECT 1 FROM orchestrator_queue AS f
+      WHERE f.instance_id = q.instance_id AND f.available_at <= q.visible_at AND f.lock_token IS NULL
+        AND (f.visible_at, f.id) < (q.visible_at, q.id)
+  )
 ORDER BY q.visible_at, q.id

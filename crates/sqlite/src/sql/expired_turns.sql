@@ -1,9 +1,13 @@
 -- Instances whose lease is over, with their place in line: their oldest message, which keeps it. Columns as above.
 -- CROSS JOIN: the leases are few and come first, whatever the planner thinks of the queue.
-SELECT l.instance_id, min(q.visible_at), q.id, q.work_item, q.available_at, q.attempt_count,
+SELECT l.instance_id, min(q.visible_at), q.id,
+       CASE WHEN NOT EXISTS (
+           SELECT 1 FROM orchestrator_queue AS m WHERE m.instance_id = l.instance_id AND m.id <> q.id
+       ) THEN q.work_item END,
+       q.available_at, q.attempt_count,
        i.orchestration_name, i.orchestration_version, i.current_execution_id, e.last_event_id,
        e.duroxide_version_major, e.duroxide_version_minor, e.duroxide_version_patch, e.duroxide_version_pre,
-       (SELECT count(*) FROM orchestrator_queue AS m WHERE m.instance_id = l.instance_id),
+       1 + EXISTS (SELECT 1 FROM orchestrator_queue AS m WHERE m.instance_id = l.instance_id AND m.id <> q.id),
        i.instance_id IS NULL AND EXISTS (SELECT 1 FROM history AS h WHERE h.instance_id = l.instance_id),
        EXISTS (SELECT 1 FROM kv_delta AS d WHERE d.instance_id = l.instance_id),
        i.created_at, e.status IN ('Completed', 'Failed')

@@ -1,1 +1,4 @@
-SELECT id, work_item, available_at, attempt_count FROM orchestrator_queue WHERE instance_id = ?1 AND visible_at <= ?2
+-- In the order of delivery. Read until there are as many as a fetch takes.
+SELECT id, work_item, available_at, attempt_count, begins FROM orchestrator_queue
+WHERE instance_id = ?1 AND visible_at <= ?2
+ORDER BY available_at, id

@@ -7,7 +7,8 @@ use crate::waiting::{Ask, Guarded, RawTurn, Waiter};
 use crate::{StatementFault, StatementFaults};
 use outlast_model::WorkItem;
 use outlast_provider::{
-    ClassifiedError, DispatcherCapabilityFilter, FetchedWork, ProviderError, SemverRange, TagFilter,
+    ClassifiedError, DispatcherCapabilityFilter, FetchedWork, MessageBound, ProviderError, SemverRange,
+    TagFilter,
 };
 use outlast_provider_kit::plan::{message_row, work_row};
 use std::path::Path;
@@ -169,7 +170,13 @@ fn waiter<A: Ask>(ask: A, parks: bool) -> (Waiter<A>, Fetched<A::Leases>) {
 }
 
 fn fetch_turn(parks: bool, filter: Option<DispatcherCapabilityFilter>) -> (Command, Turn) {
-    let ask = TurnAsk { lock_ms: 60_000, filter, with_history: false, orphan_life_ms: 60_000 };
+    let ask = TurnAsk {
+        lock_ms: 60_000,
+        filter,
+        with_history: false,
+        orphan_life_ms: 60_000,
+        bound: MessageBound::default(),
+    };
     let (waiter, answer) = waiter(ask, parks);
     (Command::FetchTurn(waiter, None), answer)
 }

@@ -1,6 +1,6 @@
 use async_trait::async_trait;
 use outlast_conformance::{ProviderFactory, TokioClock};
-use outlast_provider::{Clock, Provider, SystemClock};
+use outlast_provider::{Clock, MessageBound, Provider, SystemClock};
 use outlast_sqlite::{SqliteOptions, SqliteProvider};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -36,6 +36,19 @@ impl SqliteFactory {
         Self { inline, lock_timeout, folder, newest: Mutex::default() }
     }
 
+    async fn create(&self, message_bound: MessageBound) -> Arc<dyn Provider> {
+        let clock: Arc<dyn Clock> =
+            if self.inline { Arc::new(TokioClock::start()) } else { Arc::new(SystemClock) };
+        {
+            let mut newest = self.newest.lock().unwrap();
+            newest.number += 1;
+            newest.clock = Some(Arc::clone(&clock));
+        }
+        let options = SqliteOptions { inline: self.inline, clock, message_bound, ..SqliteOptions::default() };
+        let url = format!("sqlite:{}", self.path().display());
+        Arc::new(SqliteProvider::new(&url, Some(options)).await.unwrap())
+    }
+
     fn path(&self) -> PathBuf {
         self.folder.path().join(format!("{}.db", self.newest.lock().unwrap().number))
     }
@@ -56,16 +69,10 @@ pub(crate) fn raw(path: &Path) -> Connection {
 #[async_trait]
 impl ProviderFactory for SqliteFactory {
     async fn create_provider(&self) -> Arc<dyn Provider> {
-        let clock: Arc<dyn Clock> =
-            if self.inline { Arc::new(TokioClock::start()) } else { Arc::new(SystemClock) };
-        {
-            let mut newest = self.newest.lock().unwrap();
-            newest.number += 1;
-            newest.clock = Some(Arc::clone(&clock));
-        }
-        let options = SqliteOptions { inline: self.inline, clock, ..SqliteOptions::default() };
-        let url = format!("sqlite:{}", self.path().display());
-        Arc::new(SqliteProvider::new(&url, Some(options)).await.unwrap())
+        self.create(MessageBound::default()).await
+    }
+    async fn create_bounded_provider(&self, bound: MessageBound) -> Option<Arc<dyn Provider>> {
+        Some(self.create(bound).await)
     }
     fn lock_timeout(&self) -> Duration {
         self.lock_timeout

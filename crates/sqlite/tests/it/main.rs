@@ -12,6 +12,7 @@ mod opening;
 mod panics;
 mod processes;
 mod refusing;
+mod room;
 mod stress;
 mod support;
 mod tokens;

@@ -3,7 +3,7 @@
 use crate::factory::raw;
 use async_trait::async_trait;
 use outlast_conformance::model::{DAMAGED, Damage, Hand, Sequence, Stored, Subject};
-use outlast_provider::{Clock, Provider};
+use outlast_provider::{Clock, MessageBound, Provider};
 use outlast_sqlite::{SqliteOptions, SqliteProvider, Synchronous};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,26 @@ use tempfile::TempDir;
 
 outlast_conformance::model_tests!(500, run);
 
-/// Runs a sequence on a new store.
+/// Runs a sequence on a new store, and on one that hands out a few messages at a time.
 fn run(sequence: &Sequence) -> Result<(), String> {
+    run_with(sequence, MessageBound::default())?;
+    run_with(sequence, FEW).map_err(|difference| format!("{difference}\nwith {FEW:?}"))
+}
+
+/// Fewer messages than a sequence often sends to an instance, and fewer bytes than two of them with a long text.
+const FEW: MessageBound = MessageBound::new(2, 300);
+
+fn run_with(sequence: &Sequence, bound: MessageBound) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("model.db");
-    runtime.block_on(async { sequence.run(&mut InFile::open(&path).await).await })
+    runtime.block_on(async { sequence.run(&mut InFile::open(&path, bound).await).await })
 }
 
 /// A store in a file.
 struct InFile {
     clock: Arc<Hand>,
+    bound: MessageBound,
     /// The latest time that the clock has shown.
     latest: u64,
     path: PathBuf,
@@ -32,10 +41,10 @@ struct InFile {
 }
 
 impl InFile {
-    async fn open(path: &Path) -> Self {
+    async fn open(path: &Path, bound: MessageBound) -> Self {
         let clock = Arc::new(Hand::default());
-        let store = Some(open(path, &clock).await);
-        Self { clock, latest: 0, path: path.to_owned(), store, raw: raw(path) }
+        let store = Some(open(path, &clock, bound).await);
+        Self { clock, bound, latest: 0, path: path.to_owned(), store, raw: raw(path) }
     }
 
     fn store(&self) -> &SqliteProvider {
@@ -43,12 +52,13 @@ impl InFile {
     }
 }
 
-async fn open(path: &Path, clock: &Arc<Hand>) -> SqliteProvider {
+async fn open(path: &Path, clock: &Arc<Hand>, message_bound: MessageBound) -> SqliteProvider {
     let options = SqliteOptions {
         inline: true,
         // Nobody pulls the plug here.
         synchronous: Synchronous::Normal,
         clock: Arc::clone(clock) as Arc<dyn Clock>,
+        message_bound,
         ..SqliteOptions::default()
     };
     SqliteProvider::new(&format!("sqlite:{}", path.display()), Some(options)).await.unwrap()
@@ -60,6 +70,10 @@ impl Subject for InFile {
         self.store()
     }
 
+    fn message_bound(&self) -> MessageBound {
+        self.bound
+    }
+
     async fn set_time(&mut self, now_ms: u64) {
         self.clock.set(now_ms);
         self.latest = self.latest.max(now_ms);
@@ -67,7 +81,7 @@ impl Subject for InFile {
 
     async fn reopen(&mut self) {
         self.store = None;
-        self.store = Some(open(&self.path, &self.clock).await);
+        self.store = Some(open(&self.path, &self.clock, self.bound).await);
     }
 
     async fn dump(&self) -> Vec<String> {

@@ -1,0 +1,241 @@
+//! A fetch takes as many messages of an instance as its bound says; the rest comes with the next turns, and nothing is lost,
+//! doubled or overtaken. Stores without a bound deliver everything at once, which these rules allow as well.
+
+use crate::ProviderFactory;
+use crate::support::*;
+use outlast_provider::model::json;
+use outlast_provider::{Completion, MessageBound, Provider, TurnAhead, TurnCommit, WorkItem};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// Small, so that a few messages are more than a fetch takes.
+const BOUND: MessageBound = MessageBound::new(4, 4_000);
+const INSTANCE: &str = "crowded";
+const DELAY: Duration = Duration::from_millis(400);
+
+/// A store with the bound, if the factory can make one; else any, and no bound to check.
+async fn store(factory: &dyn ProviderFactory) -> (Arc<dyn Provider>, Option<MessageBound>) {
+    match factory.create_bounded_provider(BOUND).await {
+        Some(bounded) => (bounded, Some(BOUND)),
+        None => (factory.create_provider().await, None),
+    }
+}
+
+fn small(numbers: std::ops::Range<usize>) -> Vec<WorkItem> {
+    numbers.map(|n| queue_message(INSTANCE, "queue", &n.to_string())).collect()
+}
+
+/// A message whose stored text has about this many bytes.
+fn large(n: usize, bytes: usize) -> WorkItem {
+    queue_message(INSTANCE, "queue", &format!("{n}{}", "x".repeat(bytes)))
+}
+
+fn size(item: &WorkItem) -> usize {
+    json::encode_work_item(item).expect("a message has a text").len()
+}
+
+/// Fails if a batch is larger than it may be: one message is always allowed.
+fn check_bound(batch: &[WorkItem], bound: Option<MessageBound>) {
+    let Some(bound) = bound else { return };
+    let bytes: usize = batch.iter().map(size).sum();
+    assert!(batch.len() <= bound.messages.max(1), "{} messages in one turn", batch.len());
+    assert!(
+        batch.len() == 1 || bytes <= bound.bytes,
+        "{bytes} bytes in one turn of {} messages",
+        batch.len()
+    );
+}
+
+/// Commits turn after turn until this many messages have come; each turn is ready at once, and is a first delivery.
+async fn drain(
+    provider: &dyn Provider,
+    execution: u64,
+    wanted: usize,
+    bound: Option<MessageBound>,
+) -> Vec<WorkItem> {
+    let mut delivered = Vec::new();
+    while delivered.len() < wanted {
+        let (item, token, attempt) = must_fetch(provider, LONG).await;
+        assert_eq!((item.instance.as_str(), attempt), (INSTANCE, 1));
+        check_bound(&item.messages, bound);
+        assert!(fetch(provider, LONG).await.is_none(), "what was left behind waits for the commit");
+        Turn::new(&token).execution(execution).commit(provider).await;
+        delivered.extend(item.messages);
+    }
+    assert!(fetch(provider, LONG).await.is_none(), "nothing is delivered twice");
+    delivered
+}
+
+/// Many messages come in several turns, in order, each once, and each turn is ready with the commit of the one before it.
+pub async fn a_fetch_takes_no_more_messages_than_its_bound(factory: &dyn ProviderFactory) {
+    let (provider, bound) = store(factory).await;
+    create_instance(&*provider, INSTANCE).await;
+    let messages = small(0..11);
+    enqueue_all(&*provider, &messages).await;
+    assert_eq!(drain(&*provider, 1, messages.len(), bound).await, messages);
+    // Exactly as many as fit are one turn.
+    let messages = small(0..BOUND.messages);
+    enqueue_all(&*provider, &messages).await;
+    let (item, token, _) = must_fetch(&*provider, LONG).await;
+    assert_eq!(item.messages, messages);
+    Turn::new(&token).commit(&*provider).await;
+}
+
+/// Large messages come in several turns, and one that is larger than the bound comes alone.
+pub async fn a_fetch_takes_no_more_bytes_than_its_bound(factory: &dyn ProviderFactory) {
+    let (provider, bound) = store(factory).await;
+    create_instance(&*provider, INSTANCE).await;
+    let messages =
+        [large(1, 1_500), large(2, 1_500), large(3, 1_500), large(4, 9_000), large(5, 10), large(6, 10)];
+    enqueue_all(&*provider, &messages).await;
+    assert_eq!(drain(&*provider, 1, messages.len(), bound).await, messages);
+}
+
+/// What begins an execution is in its first turn, however many messages came before it: without it no turn is possible.
+pub async fn a_start_is_in_the_first_turn_whatever_came_before(factory: &dyn ProviderFactory) {
+    let (provider, bound) = store(factory).await;
+    let early: Vec<_> = (0..6).map(|n| raised(INSTANCE, "early", &n.to_string())).collect();
+    enqueue_all(&*provider, &early).await;
+    enqueue(&*provider, start_item(INSTANCE)).await;
+    let (item, token, _) = must_fetch(&*provider, LONG).await;
+    check_bound(&item.messages, bound);
+    assert!(item.messages.contains(&start_item(INSTANCE)), "{:?}", item.messages);
+    Turn::new(&token).event(started(INSTANCE)).metadata(named()).commit(&*provider).await;
+    let mut delivered = item.messages;
+    delivered.retain(|message| *message != start_item(INSTANCE));
+    let rest = early.len() - delivered.len();
+    delivered.extend(drain(&*provider, 1, rest, bound).await);
+    assert_eq!(delivered, early);
+}
+
+/// The start of a successor overtakes the messages that its predecessor left, and starts of others.
+pub async fn a_successor_starts_whatever_is_left_for_it(factory: &dyn ProviderFactory) {
+    let (provider, bound) = store(factory).await;
+    create_instance(&*provider, INSTANCE).await;
+    let mut messages = small(0..9);
+    messages.extend((0..6).map(|_| start_item(INSTANCE)));
+    enqueue_all(&*provider, &messages).await;
+    let (first, token, _) = must_fetch(&*provider, LONG).await;
+    let end = event(INSTANCE, 2, continued_kind("next"));
+    let turn = Turn::new(&token).event(end).metadata(status("ContinuedAsNew", "next"));
+    turn.message(continue_item(INSTANCE)).commit(&*provider).await;
+    let (second, token, _) = must_fetch(&*provider, LONG).await;
+    check_bound(&second.messages, bound);
+    assert!(second.messages.contains(&continue_item(INSTANCE)), "{:?}", second.messages);
+    let turn = Turn::new(&token).execution(2).event(started_in(INSTANCE, 2)).metadata(named());
+    turn.commit(&*provider).await;
+    let mut delivered: Vec<_> = first.messages.into_iter().chain(second.messages).collect();
+    delivered.retain(|message| *message != continue_item(INSTANCE));
+    let rest = messages.len() - delivered.len();
+    delivered.extend(drain(&*provider, 2, rest, bound).await);
+    let is_queued = |message: &&WorkItem| matches!(message, WorkItem::QueueMessage { .. });
+    assert!(delivered.iter().filter(is_queued).eq(messages.iter().filter(is_queued)), "{delivered:?}");
+    assert_eq!(delivered.len(), messages.len());
+}
+
+/// A turn that is given back with a delay comes back as it was, and nothing that was left behind comes before it.
+pub async fn a_delay_holds_what_was_left_behind(factory: &dyn ProviderFactory) {
+    let (provider, bound) = store(factory).await;
+    create_instance(&*provider, INSTANCE).await;
+    let messages = small(0..10);
+    enqueue_all(&*provider, &messages).await;
+    let (first, token, _) = must_fetch(&*provider, LONG).await;
+    provider.abandon_orchestration_item(&token, Some(DELAY), false).await.expect("it is given back");
+    assert!(fetch(&*provider, LONG).await.is_none(), "what was left behind overtakes what comes back");
+    sleep(DELAY + DELAY / 4).await;
+    let (again, token, attempt) = must_fetch(&*provider, LONG).await;
+    assert_eq!((&again.messages, attempt), (&first.messages, 2));
+    Turn::new(&token).commit(&*provider).await;
+    let mut delivered = again.messages;
+    delivered.extend(drain(&*provider, 1, messages.len() - delivered.len(), bound).await);
+    assert_eq!(delivered, messages);
+}
+
+/// A turn whose lease ends is delivered again in full, and only its messages have been delivered twice.
+pub async fn a_takeover_leaves_nothing_of_a_part_behind(factory: &dyn ProviderFactory) {
+    let (provider, bound) = store(factory).await;
+    create_instance(&*provider, INSTANCE).await;
+    let messages = small(0..10);
+    enqueue_all(&*provider, &messages).await;
+    let lease = factory.lock_timeout();
+    let (first, lost, _) = must_fetch(&*provider, lease).await;
+    sleep(lease + lease / 4).await;
+    // A start goes before all others, so the next lease covers less of them.
+    enqueue(&*provider, start_item(INSTANCE)).await;
+    let (second, token, attempt) = must_fetch(&*provider, LONG).await;
+    assert_eq!(attempt, 2, "the batch has messages that were delivered before");
+    check_bound(&second.messages, bound);
+    permanent(Turn::new(&lost).try_commit(&*provider).await, "a commit after a takeover");
+    Turn::new(&token).commit(&*provider).await;
+    let mut delivered = second.messages;
+    while delivered.len() < messages.len() + 1 {
+        let (item, token, attempt) = must_fetch(&*provider, LONG).await;
+        let was_delivered = item.messages.iter().any(|message| first.messages.contains(message));
+        assert_eq!(attempt, 1 + u32::from(was_delivered), "{:?}", item.messages);
+        check_bound(&item.messages, bound);
+        Turn::new(&token).commit(&*provider).await;
+        delivered.extend(item.messages);
+    }
+    delivered.retain(|message| *message != start_item(INSTANCE));
+    assert_eq!(delivered, messages);
+    assert!(fetch(&*provider, LONG).await.is_none());
+}
+
+/// Messages for an instance that does not exist yet are kept together for it, however many there are.
+pub async fn orphans_beyond_the_bound_are_kept_for_their_instance(factory: &dyn ProviderFactory) {
+    let (provider, bound) = store(factory).await;
+    let mut messages = small(0..7);
+    messages.push(raised(INSTANCE, "event", "data"));
+    messages.extend(small(8..10));
+    enqueue_all(&*provider, &messages).await;
+    assert!(fetch(&*provider, LONG).await.is_none(), "there is no such instance");
+    enqueue(&*provider, start_item(INSTANCE)).await;
+    let mut delivered = Vec::new();
+    while delivered.len() < messages.len() + 1 {
+        let patience = Duration::from_secs(4);
+        let (item, token, attempt) = within(patience, || fetch(&*provider, LONG)).await;
+        assert_eq!(attempt, 1, "looking at an orphan is no delivery");
+        check_bound(&item.messages, bound);
+        let turn = match delivered.is_empty() {
+            true => Turn::new(&token).event(started(INSTANCE)).metadata(named()),
+            false => Turn::new(&token),
+        };
+        turn.commit(&*provider).await;
+        delivered.extend(item.messages);
+    }
+    delivered.retain(|message| *message != start_item(INSTANCE));
+    assert_eq!(delivered, messages);
+}
+
+/// An outcome is queued behind messages that a fetch has left, and no turn that was run ahead of them is stored.
+pub async fn an_outcome_does_not_overtake_what_was_left_behind(factory: &dyn ProviderFactory) {
+    let (provider, _) = store(factory).await;
+    create_instance(&*provider, INSTANCE).await;
+    let token = next_turn(&*provider, INSTANCE).await;
+    let work = event(INSTANCE, 2, scheduled_kind("Activity2"));
+    Turn::new(&token).event(work).activity(activity(INSTANCE, 2)).commit(&*provider).await;
+    let (_, activity_token, _) = must_fetch_work(&*provider, LONG).await;
+    enqueue_all(&*provider, &small(0..6)).await;
+    let (_, token, _) = must_fetch(&*provider, LONG).await;
+    Turn::new(&token).commit(&*provider).await;
+    // Messages wait that came before, so the turn that was run ahead must not be stored.
+    let ahead = TurnAhead {
+        after_event_id: 2,
+        ran_at_ms: factory.now_ms(),
+        commit: TurnCommit { execution_id: 1, ..Default::default() },
+    };
+    let outcome = completed(INSTANCE, 2);
+    let left = fetch_is_left(&*provider).await;
+    if left {
+        let answer = provider.complete_with_turn(&activity_token, outcome, ahead).await;
+        assert_eq!(answer, Ok(Completion::Queued));
+    }
+}
+
+/// Whether messages are left for the instance; what is fetched for that is given back at once.
+async fn fetch_is_left(provider: &dyn Provider) -> bool {
+    let Some((_, token, _)) = fetch(provider, LONG).await else { return false };
+    provider.abandon_orchestration_item(&token, None, true).await.expect("it is given back");
+    true
+}

@@ -1,0 +1,108 @@
+//! Calls that wait inside the store: bounded by number and by bytes, and their callers wait for room.
+
+use crate::support::*;
+use outlast_model::WorkItem;
+use outlast_provider::{Provider, ProviderError};
+use outlast_sqlite::{SqliteOptions, SqliteProvider, StatementFault, StatementFaults};
+use std::sync::{Arc, Condvar, Mutex};
+use tokio::task::JoinSet;
+
+/// Statements stop here while it is shut.
+#[derive(Default)]
+struct Gate {
+    is_shut: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    fn shut(&self, is_shut: bool) {
+        *self.is_shut.lock().unwrap() = is_shut;
+        self.opened.notify_all();
+    }
+}
+
+impl StatementFaults for Gate {
+    fn strike(&self, _sql: &str) -> Option<StatementFault> {
+        drop(self.opened.wait_while(self.is_shut.lock().unwrap(), |is_shut| *is_shut).unwrap());
+        None
+    }
+}
+
+async fn gated() -> (tempfile::TempDir, Arc<SqliteProvider>, Arc<Gate>) {
+    let (folder, path) = fresh();
+    let gate = Arc::new(Gate::default());
+    let options = SqliteOptions { faults: Some(Arc::clone(&gate) as _), ..SqliteOptions::default() };
+    (folder, Arc::new(open_with(&path, options).await), gate)
+}
+
+/// Sends messages at once, each with this many bytes.
+fn send(store: &Arc<SqliteProvider>, count: usize, bytes: usize) -> JoinSet<Result<(), ProviderError>> {
+    let mut calls = JoinSet::new();
+    for n in 0..count {
+        let store = Arc::clone(store);
+        let (instance, name) = (format!("i{n}"), "event".to_string());
+        let message = WorkItem::ExternalRaised { instance, name, data: "x".repeat(bytes) };
+        calls.spawn(async move { store.enqueue_for_orchestrator(message, None).await });
+    }
+    calls
+}
+
+/// Calls of one unit each, and calls of a third of the room each: as many as fit are taken, the others wait, and all are stored.
+#[tokio::test]
+async fn callers_wait_for_room_and_none_is_lost() {
+    for (count, bytes, most_free) in [(5_000, 10, 0), (8, 11 << 20, 2_048 / 3)] {
+        let (_folder, store, gate) = gated().await;
+        let all = store.free_room().unwrap();
+        gate.shut(true);
+        let calls = send(&store, count, bytes);
+        // Nothing else runs on this thread: every call has come as far as it can.
+        for _ in 0..2 * count {
+            tokio::task::yield_now().await;
+        }
+        let free = store.free_room().unwrap();
+        assert!(free <= most_free, "{free} of {all} units are free while {count} calls wait");
+        gate.shut(false);
+        for stored in calls.join_all().await {
+            stored.unwrap();
+        }
+        assert_eq!(store.free_room(), Some(all), "every unit was given back");
+        let depths = store.as_management_capability().unwrap().get_queue_depths().await.unwrap();
+        assert_eq!(depths.orchestrator_queue, count);
+    }
+}
+
+/// A caller that goes away while it waits for room leaves its place to the next; one that is larger than all of the room is let in
+/// when it is alone.
+#[tokio::test]
+async fn waiting_for_room_can_be_given_up() {
+    let (_folder, store, gate) = gated().await;
+    gate.shut(true);
+    let mut first = send(&store, 2_048, 10);
+    for _ in 0..4_096 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(store.free_room(), Some(0));
+    let given_up = send(&store, 100, 10);
+    tokio::task::yield_now().await;
+    drop(given_up);
+    gate.shut(false);
+    while let Some(stored) = first.join_next().await {
+        stored.unwrap().unwrap();
+    }
+    for stored in send(&store, 1, 40 << 20).join_all().await {
+        stored.unwrap();
+    }
+}
+
+/// A store is closed while callers wait for its writer: those that have sent are answered, and the end is reached.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_store_can_be_closed() {
+    let (_folder, store, gate) = gated().await;
+    gate.shut(true);
+    let calls = send(&store, 3_000, 10);
+    tokio::task::yield_now().await;
+    // Their futures hold the store, so it closes with the last of them.
+    drop(calls);
+    gate.shut(false);
+    tokio::task::spawn_blocking(move || drop(store)).await.unwrap();
+}
