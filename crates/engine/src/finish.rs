@@ -46,6 +46,7 @@ pub(crate) struct Closing<'a> {
     pub(crate) custom_status: Option<String>,
     pub(crate) policy: ParentClosePolicy,
     pub(crate) carry_limit: usize,
+    pub(crate) carry_bytes: usize,
 }
 
 pub(crate) fn finish(mut closing: Closing<'_>, draft: &mut Draft, close: Close) {
@@ -164,26 +165,53 @@ impl Closing<'_> {
     /// The parent learns how it ended; a successor is started instead.
     fn tell(&mut self, draft: &mut Draft, close: &Close) {
         let parent = self.opening.parent.as_ref();
+        let mut again = Vec::new();
         let message = match close {
             Close::Completed(output) => parent.map(|parent| parent.success(output.clone())),
             Close::Failed(details) => parent.map(|parent| parent.failure(details.clone())),
             Close::Cancelled(reason) => parent.map(|parent| parent.failure(cancelled(reason.clone()))),
             Close::ContinuedAsNew { input, version } => {
-                Some(self.successor(draft, input.clone(), version.clone()))
+                again = self.beyond_the_bytes(draft);
+                Some(self.successor(input.clone(), version.clone()))
             }
         };
-        draft.commit.orchestrator_items.extend(message);
+        draft.commit.orchestrator_items.extend(message.into_iter().chain(again));
     }
 
-    fn successor(&mut self, draft: &mut Draft, input: String, version: Option<String>) -> WorkItem {
-        let mut carried = std::mem::take(&mut self.unread);
-        for (queue, _) in carried.drain(self.carry_limit.min(carried.len())..) {
+    /// Leaves as many unread messages as are carried over. Returns those that come again as messages, because they are too large to
+    /// be carried over with the others; those that are too many are lost.
+    fn beyond_the_bytes(&mut self, draft: &mut Draft) -> Vec<WorkItem> {
+        for (queue, _) in self.unread.drain(self.carry_limit.min(self.unread.len())..) {
             draft.report.warnings.push(format!(
                 "a message of queue '{queue}' is lost: continue-as-new carries over {} unread messages; read more \
                  before it, or raise limits.carry_forward_events",
                 self.carry_limit
             ));
         }
+        let mut bytes = 0;
+        let mut fits = |(queue, data): &(String, String)| {
+            bytes += queue.len() + data.len();
+            bytes <= self.carry_bytes
+        };
+        let carried = self.unread.iter().take_while(|message| fits(message)).count().max(1);
+        let beyond: Vec<_> = self.unread.drain(carried.min(self.unread.len())..).collect();
+        if !beyond.is_empty() {
+            draft.report.warnings.push(format!(
+                "{} unread messages come again behind those that wait: continue-as-new carries over {} bytes of them; read more \
+                 before it, or raise limits.carry_forward_bytes",
+                beyond.len(),
+                self.carry_bytes
+            ));
+        }
+        let instance = &self.who.instance;
+        beyond
+            .into_iter()
+            .map(|(name, data)| WorkItem::QueueMessage { instance: instance.clone(), name, data })
+            .collect()
+    }
+
+    fn successor(&mut self, input: String, version: Option<String>) -> WorkItem {
+        let carried = std::mem::take(&mut self.unread);
         let parent = self.opening.parent.as_ref();
         WorkItem::ContinueAsNew {
             instance: self.who.instance.clone(),

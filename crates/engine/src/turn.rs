@@ -200,6 +200,7 @@ impl Execution {
                     custom_status: state.custom_status.clone(),
                     policy,
                     carry_limit: state.limits.carry_forward_events,
+                    carry_bytes: state.limits.carry_forward_bytes,
                 };
                 drop(state);
                 finish::finish(closing, draft, close);

@@ -48,6 +48,9 @@ pub struct Limits {
     pub kv_keys: usize,
     /// Unread queue messages carried over by one continue-as-new.
     pub carry_forward_events: usize,
+    /// Bytes of unread queue messages carried over by one continue-as-new. Those beyond are sent to the instance again, behind
+    /// what waits for it. At least one message is carried over.
+    pub carry_forward_bytes: usize,
 }
 
 impl Default for Limits {
@@ -65,6 +68,7 @@ impl Default for Limits {
             kv_value_bytes: MAX_KV_VALUE_BYTES,
             kv_keys: MAX_KV_KEYS,
             carry_forward_events: MAX_CARRY_FORWARD_EVENTS,
+            carry_forward_bytes: 8 * MIB,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::kit::*;
 use outlast_engine::{Either2, OrchestrationContext};
+use outlast_model::WorkItem;
 use std::time::Duration;
 
 #[test]
@@ -283,6 +284,25 @@ fn only_so_many_messages_are_carried_over() {
     world.next_execution();
     assert_eq!(world.opening.carried.len(), 100);
     assert_eq!(world.opening.carried[99].1, "99");
+}
+
+#[test]
+fn messages_beyond_the_bytes_that_are_carried_over_come_again() {
+    let code = |ctx: OrchestrationContext, _| async move { ctx.continue_as_new("").await };
+    const DATA: [&str; 4] = ["11111", "22222", "33333", "44444"];
+    // Six bytes each: name and data.
+    for (bytes, carried) in [(24, 4), (23, 3), (12, 2), (0, 1)] {
+        let mut world = World::new(code).limited(|limits| limits.carry_forward_bytes = bytes);
+        let output = world.give(DATA.map(|data| enqueue("q", data)));
+        let again = output.commit.orchestrator_items[1..].iter().map(|item| match item {
+            WorkItem::QueueMessage { name, data, .. } if name == "q" => data.as_str(),
+            other => panic!("{other:?}"),
+        });
+        assert!(again.eq(DATA[carried..].iter().copied()), "{bytes}: {:?}", output.commit.orchestrator_items);
+        assert_eq!(output.report.warnings.len(), usize::from(carried < 4), "{:?}", output.report.warnings);
+        world.next_execution();
+        assert_eq!(world.opening.carried.len(), carried, "{bytes}");
+    }
 }
 
 #[test]

@@ -198,6 +198,7 @@ fn check_limits(limits: &Limits, problems: &mut Problems) {
         kv_value_bytes,
         kv_keys,
         carry_forward_events: _,
+        carry_forward_bytes: _,
     } = *limits;
     let values = [
         ("limits.payload_bytes", payload_bytes),

@@ -45,6 +45,7 @@ fn defaults_are_the_contracts() {
         kv_value_bytes: 65_536,
         kv_keys: 150,
         carry_forward_events: 100,
+        carry_forward_bytes: 8_388_608,
     };
     assert_eq!(options.limits, limits);
 }
@@ -215,6 +216,7 @@ fn no_limit_can_be_zero_and_all_problems_come_at_once() {
         kv_value_bytes: 0,
         kv_keys: 0,
         carry_forward_events: 0,
+        carry_forward_bytes: 0,
     };
     let found = problems(|o| (o.max_attempts, o.limits) = (0, zero));
     assert_eq!(found.lines().count(), 12, "{found}");
