@@ -1,6 +1,7 @@
 //! The management interface.
 
 use crate::PostgresError;
+use crate::deadline::within;
 use crate::delete::{self, Deleted, Doomed};
 use crate::provider::PostgresProvider;
 use crate::request::Answer;
@@ -74,9 +75,9 @@ impl PostgresProvider {
     ) -> Answer<Vec<(i64, String)>> {
         let db = &self.shared.db;
         let client = during(operation, db.connection().await)?;
-        let client: &tokio_postgres::Client = &client;
-        let page = delete::candidates(db, client, after, filter, finished_roots, limit.min(BULK_PAGE)).await;
-        during(operation, page)
+        let (closer, client): (_, &tokio_postgres::Client) = (client.closer(), &client);
+        let page = delete::candidates(db, client, after, filter, finished_roots, limit.min(BULK_PAGE));
+        during(operation, within(db, &closer, db.long_deadline, page).await)
     }
 }
 

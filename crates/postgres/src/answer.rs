@@ -4,15 +4,17 @@ use crate::PostgresError;
 use crate::batch::{Batch, instance_of};
 use crate::db::{cell, text_option, unsigned};
 use crate::history;
+use crate::resend::recognise;
 use crate::shared::Shared;
 use crate::transact::Done;
 use outlast_provider::{Completion, StartOutcome};
 use outlast_provider_kit::{CommitPlan, invalid_token};
+use std::sync::Arc;
 use tokio_postgres::Row;
 
 /// Tells the callers what became of their requests.
 /// Says whether messages wait for an instance of it.
-pub(crate) fn answer(shared: &Shared, batch: Batch, done: &Done) -> bool {
+pub(crate) fn answer(shared: &Arc<Shared>, batch: Batch, done: &Done) -> bool {
     let damaged = PostgresError::Damaged {
         details: "a function of the store answered for others than asked".to_string(),
     };
@@ -50,6 +52,8 @@ pub(crate) fn answer(shared: &Shared, batch: Batch, done: &Done) -> bool {
                 }));
             }
             Some((2, _)) => commit.reply.send(Ok(Completion::Queued)),
+            // An earlier attempt may have been stored.
+            Some(_) if commit.attempts.in_doubt.is_some() => recognise(shared, commit),
             Some(_) => {
                 let token = commit.lease.text();
                 commit.reply.refuse(invalid_token(&token));
@@ -98,7 +102,8 @@ pub(crate) fn answer(shared: &Shared, batch: Batch, done: &Done) -> bool {
     }
     let freed = members(&done.abandons);
     for (member, abandon) in (1..).zip(batch.abandons) {
-        match freed.contains(&member) {
+        // Whether an earlier attempt has given the lease back or it is over: it is not the caller's any more.
+        match freed.contains(&member) || abandon.attempts.in_doubt.is_some() {
             true => abandon.reply.send(Ok(())),
             false => {
                 let token = abandon.lease.text();

@@ -50,19 +50,63 @@ impl Batch {
 
     /// Each request in a batch of its own.
     pub(crate) fn split(self) -> Vec<Self> {
-        let mut alone = Vec::with_capacity(self.len());
-        let mut add = |request| {
+        let alone = |request| {
             let mut batch = Self::default();
             batch.push(request);
-            alone.push(batch);
+            batch
         };
-        self.commits.into_iter().for_each(|commit| add(Request::Commit(Box::new(commit))));
-        self.messages.into_iter().for_each(|message| add(Request::Message(message)));
-        self.work.into_iter().for_each(|work| add(Request::Work(work)));
-        self.starts.into_iter().for_each(|start| add(Request::Start(start)));
-        self.renewals.into_iter().for_each(|renew| add(Request::Renew(renew)));
-        self.abandons.into_iter().for_each(|abandon| add(Request::Abandon(abandon)));
-        alone
+        self.requests().map(alone).collect()
+    }
+
+    /// Each request.
+    fn requests(self) -> impl Iterator<Item = Request> {
+        let commits = self.commits.into_iter().map(|commit| Request::Commit(Box::new(commit)));
+        commits
+            .chain(self.messages.into_iter().map(Request::Message))
+            .chain(self.work.into_iter().map(Request::Work))
+            .chain(self.starts.into_iter().map(Request::Start))
+            .chain(self.renewals.into_iter().map(Request::Renew))
+            .chain(self.abandons.into_iter().map(Request::Abandon))
+    }
+
+    /// Whether anything of it came from outside.
+    pub(crate) fn arrives(&self) -> bool {
+        !(self.messages.is_empty() && self.work.is_empty() && self.starts.is_empty())
+    }
+
+    /// An earlier attempt may be stored.
+    pub(crate) fn doubt(&mut self) {
+        self.commits.iter_mut().for_each(|commit| commit.attempts = commit.attempts.doubted());
+        self.abandons.iter_mut().for_each(|abandon| abandon.attempts = abandon.attempts.doubted());
+    }
+
+    /// What came from outside, and what a token fences.
+    pub(crate) fn into_parts(self) -> (Vec<Request>, Vec<Request>) {
+        self.requests().partition(Request::arrives)
+    }
+
+    /// The instances that it is about.
+    pub(crate) fn all_subjects(&self) -> Vec<String> {
+        let commits = self.commits.iter().map(|commit| match (&commit.lease, &commit.completion) {
+            (_, Some(row)) => row.instance_id.clone(),
+            (lease, None) => lease.subject(),
+        });
+        commits
+            .chain(self.messages.iter().map(|message| message.row.instance_id.clone()))
+            .chain(self.work.iter().map(|work| work.row.instance_id.clone()))
+            .chain(self.starts.iter().map(|start| start.start.instance_id.clone()))
+            .chain(self.renewals.iter().map(|renew| renew.lease.subject()))
+            .chain(self.abandons.iter().map(|abandon| abandon.lease.subject()))
+            .collect()
+    }
+
+    /// The same as a text, which is short however many there are.
+    pub(crate) fn subjects(&self) -> String {
+        let all = self.all_subjects();
+        match all.as_slice() {
+            [first, _, ..] => format!("{first} and {} others", all.len() - 1),
+            all => all.concat(),
+        }
     }
 
     /// Members are locked in one order by everybody.

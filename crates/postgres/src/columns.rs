@@ -334,23 +334,23 @@ fn place(lease: &Lease) -> (i32, String, i64) {
 }
 
 /// `fetch_turns_1`, for fetches that ask for the same.
-pub(crate) struct TurnColumns {
-    pub(crate) secrets: Vec<Vec<u8>>,
+pub(crate) struct TurnColumns<'a> {
+    secrets: &'a Vec<Vec<u8>>,
     lock_ms: i64,
     lowest: Option<Vec<String>>,
     highest: Option<Vec<String>>,
     asks_next: bool,
 }
 
-impl TurnColumns {
-    pub(crate) fn of(ask: &TurnAsk, secrets: Vec<Vec<u8>>, asks_next: bool) -> Self {
+impl<'a> TurnColumns<'a> {
+    pub(crate) fn of(ask: &TurnAsk, secrets: &'a Vec<Vec<u8>>, asks_next: bool) -> Self {
         let (lowest, highest) = admission::unzipped(admission::ranges(ask.filter.as_ref()));
         Self { secrets, lock_ms: span(ask.lock_ms), lowest, highest, asks_next }
     }
 
     pub(crate) fn params(&self) -> Vec<Param<'_>> {
         vec![
-            (&self.secrets as _, Type::BYTEA_ARRAY),
+            (self.secrets as _, Type::BYTEA_ARRAY),
             (&self.lock_ms as _, Type::INT8),
             (&self.lowest as _, Type::TEXT_ARRAY),
             (&self.highest as _, Type::TEXT_ARRAY),
@@ -360,8 +360,8 @@ impl TurnColumns {
 }
 
 /// `fetch_work_1`, for fetches that ask for the same tags.
-pub(crate) struct WorkAskColumns {
-    pub(crate) secrets: Vec<Vec<u8>>,
+pub(crate) struct WorkAskColumns<'a> {
+    secrets: &'a Vec<Vec<u8>>,
     owners: Vec<Option<String>>,
     session_ms: Vec<i64>,
     lock_ms: i64,
@@ -369,9 +369,9 @@ pub(crate) struct WorkAskColumns {
     asks_next: bool,
 }
 
-impl WorkAskColumns {
+impl<'a> WorkAskColumns<'a> {
     /// A slot for each activity that is asked for.
-    pub(crate) fn of(ask: &WorkAsk, slots: &[&WorkAsk], secrets: Vec<Vec<u8>>, asks_next: bool) -> Self {
+    pub(crate) fn of(ask: &WorkAsk, slots: &[&WorkAsk], secrets: &'a Vec<Vec<u8>>, asks_next: bool) -> Self {
         let session_ms = |ask: &&WorkAsk| {
             ask.session.as_ref().map_or(0, |session| span(saturating_ms(session.lock_timeout)))
         };
@@ -387,7 +387,7 @@ impl WorkAskColumns {
 
     pub(crate) fn params(&self) -> Vec<Param<'_>> {
         vec![
-            (&self.secrets as _, Type::BYTEA_ARRAY),
+            (self.secrets as _, Type::BYTEA_ARRAY),
             (&self.owners as _, Type::TEXT_ARRAY),
             (&self.session_ms as _, Type::INT8_ARRAY),
             (&self.lock_ms as _, Type::INT8),

@@ -33,6 +33,9 @@ pub(crate) struct Counters {
     pub(crate) history_rows_read: Counter,
     pub(crate) kv_rows_read: Counter,
     pub(crate) heard: Counter,
+    pub(crate) silent: Counter,
+    pub(crate) resent: Counter,
+    pub(crate) panics: Counter,
 }
 
 /// Figures of a store since it was opened.
@@ -67,6 +70,12 @@ pub struct PostgresStats {
     pub kv_rows_read: u64,
     /// Notifications of other processes that were acted on.
     pub heard: u64,
+    /// Connections that were closed because the server did not answer before the deadline.
+    pub silent: u64,
+    /// Requests that were sent again under their lock token because the outcome of the first attempt was unknown.
+    pub resent: u64,
+    /// Panics inside of the store that were contained.
+    pub panics: u64,
 }
 
 impl Counters {
@@ -97,6 +106,9 @@ impl Counters {
             history_rows_read: self.history_rows_read.read(),
             kv_rows_read: self.kv_rows_read.read(),
             heard: self.heard.read(),
+            silent: self.silent.read(),
+            resent: self.resent.read(),
+            panics: self.panics.read(),
         }
     }
 }

@@ -1,18 +1,21 @@
 //! Connections, and reads that need no lane.
 
+use crate::connect::{Connection, Connector, Opener, keep_alive};
 use crate::counters::Counters;
+use crate::deadline::{self, Beginnings, within};
 use crate::names::SchemaName;
 use crate::sql::Statements;
 use crate::{PostgresError, ProviderConfig, options, tls, url};
 use bytes::BytesMut;
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
+use deadpool::Runtime;
+use deadpool::managed::{Object, Pool, QueueMode};
 use futures::TryStreamExt;
 use std::error::Error;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
-use tokio_postgres::{Client, Config, Row, Statement};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_postgres::{Client, Row, Statement};
 
 pub(crate) type Result<T> = std::result::Result<T, PostgresError>;
 /// What the driver answers.
@@ -25,17 +28,24 @@ pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 /// The way to the server.
 pub(crate) struct Db {
     /// For reads and management.
-    pool: Pool,
+    pool: Pool<Opener>,
     /// For lanes: they must not wait behind reads, which wait for what lanes do.
-    lanes: Pool,
+    lanes: Pool<Opener>,
     pub(crate) statements: Statements,
     /// Whether connections keep statements.
     pub(crate) prepares: bool,
     pub(crate) schema: SchemaName,
     pub(crate) counters: Arc<Counters>,
     /// For connections beside the pool.
-    pub(crate) config: Config,
-    pub(crate) tls: MakeRustlsConnect,
+    pub(crate) connector: Arc<Connector>,
+    /// How long a transaction or a read may take.
+    pub(crate) deadline: Duration,
+    /// How long a migration or a transaction that removes instances may take.
+    pub(crate) long_deadline: Duration,
+    /// How transactions begin, once it is known which limits the server has in force.
+    beginnings: OnceLock<Beginnings>,
+    sets_limits: bool,
+    has_statement_timeout: bool,
 }
 
 impl Db {
@@ -51,15 +61,18 @@ impl Db {
         if server.get_connect_timeout().is_none() {
             server.connect_timeout(config.acquire_timeout);
         }
+        keep_alive(&mut server, text, config.deadline);
         if let Some(timeout) = config.statement_timeout {
             let set = format!("-c statement_timeout={}", timeout.as_millis());
             let all = server.get_options().map_or(set.clone(), |given| format!("{given} {set}"));
             server.options(all);
         }
+        let has_statement_timeout =
+            server.get_options().is_some_and(|options| options.contains("statement_timeout"));
+        let connector =
+            Arc::new(Connector::new(&server, tls, config.password.clone(), config.acquire_timeout));
         let pool = |size| {
-            let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-            let manager = Manager::from_config(server.clone(), tls.clone(), recycling);
-            let pool = Pool::builder(manager)
+            let pool = Pool::builder(Opener(Arc::clone(&connector)))
                 .max_size(size)
                 // The one that was used last: its server process has everything at hand.
                 .queue_mode(QueueMode::Lifo)
@@ -75,16 +88,50 @@ impl Db {
         let lanes = config.lanes_in_force() + usize::from(config.has_lane_for_arrivals());
         let (pool, lanes) = (pool(config.connections() - lanes)?, pool(lanes)?);
         let statements = Statements::of(&schema);
-        let prepares = config.prepare;
-        Ok(Self { pool, lanes, statements, prepares, schema, counters, config: server, tls })
+        Ok(Self {
+            pool,
+            lanes,
+            statements,
+            prepares: config.prepare,
+            schema,
+            counters,
+            connector,
+            deadline: config.deadline,
+            long_deadline: config.long_deadline.max(config.deadline),
+            beginnings: OnceLock::new(),
+            sets_limits: config.session_limits,
+            has_statement_timeout,
+        })
     }
 
-    pub(crate) async fn connection(&self) -> Result<Object> {
+    pub(crate) async fn connection(&self) -> Result<Object<Opener>> {
         Ok(self.pool.get().await?)
     }
 
-    pub(crate) async fn lane(&self) -> Result<Object> {
+    pub(crate) async fn lane(&self) -> Result<Object<Opener>> {
         Ok(self.lanes.get().await?)
+    }
+
+    /// Closes the connections that nobody uses.
+    pub(crate) fn close_idle(&self) {
+        self.pool.retain(|_, _| false);
+        self.lanes.retain(|_, _| false);
+    }
+
+    /// How transactions begin. The server is asked once which limits it has in force.
+    pub(crate) async fn beginnings(&self, client: &Client) -> Result<&Beginnings> {
+        if let Some(known) = self.beginnings.get() {
+            return Ok(known);
+        }
+        let asked = match self.sets_limits {
+            true => {
+                let in_force = deadline::limits_in_force(self, client).await?;
+                let keeps_statement = self.has_statement_timeout;
+                Beginnings::within(self.deadline, self.long_deadline, in_force, keeps_statement)
+            }
+            false => Beginnings::bare(),
+        };
+        Ok(self.beginnings.get_or_init(|| asked))
     }
 
     /// All rows of a read.
@@ -97,25 +144,34 @@ impl Db {
         self.read(sql, params, self.prepares).await
     }
 
-    /// A read that was lost with its connection is tried once more.
+    /// A read that was lost with its connection, or was not answered in time, is tried once more on a new connection.
     async fn read(&self, sql: &str, params: &[Param<'_>], prepares: bool) -> Result<Vec<Row>> {
         let client = self.connection().await?;
         match self.read_on(&client, sql, params, prepares).await {
-            Err(error) if error.as_db_error().is_none() && client.is_closed() => {
+            Err(error) if error.is_away() && client.is_closed() => {
                 drop(client);
                 let client = self.connection().await?;
-                Ok(self.read_on(&client, sql, params, prepares).await?)
+                self.read_on(&client, sql, params, prepares).await
             }
-            read => Ok(read?),
+            read => read,
         }
     }
 
-    async fn read_on(&self, client: &Object, sql: &str, params: &[Param<'_>], prepares: bool) -> Asked {
+    async fn read_on(
+        &self,
+        client: &Connection,
+        sql: &str,
+        params: &[Param<'_>],
+        prepares: bool,
+    ) -> Result<Vec<Row>> {
         self.counters.round_trips.add(1);
-        match prepares {
-            true => ask(client, &prepared(client, sql, params).await?, params).await,
-            false => client.query_typed(sql, params).await,
-        }
+        let asked = async {
+            match prepares {
+                true => ask(client, &client.prepared(sql, params).await?, params).await,
+                false => client.query_typed(sql, params).await,
+            }
+        };
+        within(self, &client.closer(), self.deadline, asked).await
     }
 
     /// The first row of a read.
@@ -154,16 +210,6 @@ impl ToSql for Unlogged<'_> {
 }
 
 type Encoded = std::result::Result<IsNull, Box<dyn Error + Sync + Send>>;
-
-/// A statement that the connection keeps.
-pub(crate) async fn prepared(
-    client: &Object,
-    sql: &str,
-    params: &[Param<'_>],
-) -> std::result::Result<Statement, tokio_postgres::Error> {
-    let types: Vec<Type> = params.iter().map(|(_, ty)| ty.clone()).collect();
-    client.prepare_typed_cached(sql, &types).await
-}
 
 /// A cell. One of another type than expected is damage, not a panic.
 pub(crate) fn cell<'a, T: FromSql<'a>>(row: &'a Row, index: usize) -> Result<T> {

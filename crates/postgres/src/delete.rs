@@ -2,6 +2,7 @@
 
 use crate::PostgresError;
 use crate::db::{Db, Param, Result, cell, column, text, unsigned};
+use crate::deadline::within;
 use crate::text::owned;
 use outlast_provider::{DeleteInstanceResult, InstanceFilter, PruneOptions, PruneResult};
 use std::time::Duration;
@@ -55,9 +56,12 @@ pub(crate) async fn remove(db: &Db, doomed: Doomed<'_>) -> Result<Option<Deleted
 
 async fn remove_once(db: &Db, doomed: Doomed<'_>) -> Result<Option<Deleted>> {
     let mut connection = db.connection().await?;
-    let client: &mut Client = &mut connection;
-    let transaction = client.transaction().await?;
-    transaction.batch_execute(BY_KEYS).await?;
+    let closer = connection.closer();
+    within(db, &closer, db.long_deadline, remove_on(db, &mut connection, doomed)).await
+}
+
+async fn remove_on(db: &Db, client: &mut Client, doomed: Doomed<'_>) -> Result<Option<Deleted>> {
+    let transaction = begin(db, client).await?;
     let (ids, force) = match doomed {
         Doomed::Listed { ids, force } => (ids.to_vec(), force),
         Doomed::Tree { root, force } => (rooted(db, &transaction, root).await?, force),
@@ -106,6 +110,15 @@ async fn remove_once(db: &Db, doomed: Doomed<'_>) -> Result<Option<Deleted>> {
     Ok(Some(Deleted { ids, counts }))
 }
 
+/// A transaction with the settings of removals.
+async fn begin<'a>(db: &Db, client: &'a mut Client) -> Result<Transaction<'a>> {
+    let limits = &db.beginnings(client).await?.long;
+    let transaction = client.transaction().await?;
+    // Both are sent before the first answer is read.
+    futures::future::try_join(transaction.batch_execute(BY_KEYS), transaction.batch_execute(limits)).await?;
+    Ok(transaction)
+}
+
 /// A root with its descendants; refused for anything else.
 async fn rooted(db: &Db, transaction: &Transaction<'_>, root: &str) -> Result<Vec<String>> {
     let key = owned(root);
@@ -152,12 +165,20 @@ pub(crate) async fn prune(db: &Db, instance: &str, options: &PruneOptions) -> Re
 
 /// The oldest of them; gives how many executions and events there were.
 async fn prune_some(db: &Db, instance: &str, options: &PruneOptions) -> Result<Option<(u64, u64)>> {
+    let mut connection = db.connection().await?;
+    let closer = connection.closer();
+    within(db, &closer, db.long_deadline, prune_on(db, &mut connection, instance, options)).await
+}
+
+async fn prune_on(
+    db: &Db,
+    client: &mut Client,
+    instance: &str,
+    options: &PruneOptions,
+) -> Result<Option<(u64, u64)>> {
     let (id, keep) = (owned(instance), i64::from(options.keep_last.unwrap_or(0)));
     let (before, most) = (options.completed_before.map(column), column(MOST_EXECUTIONS as u64));
-    let mut connection = db.connection().await?;
-    let client: &mut Client = &mut connection;
-    let transaction = client.transaction().await?;
-    transaction.batch_execute(BY_KEYS).await?;
+    let transaction = begin(db, client).await?;
     let ids = vec![id.clone()];
     let locked = transaction.query_typed(&db.statements.lock_instances, &[(&ids, Type::TEXT_ARRAY)]).await?;
     if locked.is_empty() {

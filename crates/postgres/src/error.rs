@@ -1,10 +1,11 @@
 //! What can go wrong with a PostgreSQL store. Classes come from codes, never from texts.
 
-use deadpool_postgres::{PoolError, TimeoutType};
+use deadpool::managed::{PoolError, TimeoutType};
 use outlast_provider::{ClassifiedError, ErrorClass, ProviderError};
 use outlast_provider_kit::migrations::MigrationRefusal;
 use std::error::Error as _;
 use std::io;
+use std::time::Duration;
 use tokio_postgres::error::SqlState;
 
 /// Why a store could not be opened, or an operation failed. No text of it holds a password or a URL with one.
@@ -88,6 +89,43 @@ pub enum PostgresError {
         /// What happened.
         details: String,
     },
+    /// The server did not answer before the deadline. The connection was closed; the next call has a new one.
+    #[error(
+        "the server did not answer within {limit:?}: the connection was closed; if the server is only slow, raise the \
+         deadline of ProviderConfig"
+    )]
+    Silent {
+        /// The deadline.
+        limit: Duration,
+    },
+    /// The connection was lost or given up while a call was on its way that must not be sent twice.
+    #[error(
+        "it is unknown whether the call for instance '{instance}' was stored: {details}; a start may be repeated with the same \
+         instance id, a message after a look at the instance, since a message that is stored twice is delivered twice"
+    )]
+    Unknown {
+        /// The instance.
+        instance: String,
+        /// What happened.
+        details: String,
+    },
+    /// The callback for passwords failed.
+    #[error("cannot connect: the callback for the password failed: {details}")]
+    Password {
+        /// What the callback said.
+        details: String,
+    },
+    /// The store itself panicked while it worked on the call: a defect of this library. The store goes on.
+    #[error(
+        "the store panicked while it worked on the call for instance '{instance}' ({details}); the call is not tried again, and \
+         whether it was stored is unknown; please report the panic"
+    )]
+    Panicked {
+        /// The instance.
+        instance: String,
+        /// The message of the panic.
+        details: String,
+    },
     /// Two transactions were in each other's way, or a lock or a statement took too long. Nothing was stored.
     #[error("the transaction was given up ({code}): {details}")]
     Conflict {
@@ -135,22 +173,49 @@ impl PostgresError {
                 | Self::Conflict { .. }
                 | Self::Busy { .. }
                 | Self::ReadOnly { .. }
+                | Self::Silent { .. }
+                | Self::Unknown { .. }
+                | Self::Password { .. }
                 | Self::Closed
         )
+    }
+
+    /// Whether the server could not be reached or takes nothing: trying again at once, or each request alone, is of no use.
+    pub(crate) fn is_away(&self) -> bool {
+        matches!(
+            self,
+            Self::Disconnected { .. }
+                | Self::Busy { .. }
+                | Self::ReadOnly { .. }
+                | Self::Silent { .. }
+                | Self::Password { .. }
+                | Self::Closed
+        )
+    }
+
+    /// The same error if it came up while connecting.
+    pub(crate) fn of_connecting(self) -> Self {
+        match self {
+            Self::Other { code, details } if code == DRIVER => Self::Unsuited { details },
+            error => error,
+        }
     }
 
     /// The class that metrics and logs show.
     pub(crate) fn class(&self) -> ErrorClass {
         match self {
             Self::Conflict { code, .. } => class_of_conflict(code),
-            Self::Disconnected { .. } | Self::Unsuited { .. } | Self::Tls { .. } => ErrorClass::Connection,
+            Self::Silent { .. } => ErrorClass::Timeout,
+            Self::Disconnected { .. } | Self::Unknown { .. } | Self::Unsuited { .. } | Self::Tls { .. } => {
+                ErrorClass::Connection
+            }
             Self::Busy { .. } => ErrorClass::Exhausted,
             Self::ReadOnly { .. } => ErrorClass::ReadOnly,
-            Self::Login { .. } | Self::Denied { .. } => ErrorClass::Denied,
+            Self::Login { .. } | Self::Password { .. } | Self::Denied { .. } => ErrorClass::Denied,
             Self::Damaged { .. } | Self::Foreign { .. } => ErrorClass::Damaged,
             Self::Closed => ErrorClass::Closed,
             Self::Refused(_) | Self::InvalidUrl { .. } | Self::InvalidSchema { .. } => ErrorClass::Refused,
-            Self::Schema { .. } | Self::Other { .. } => ErrorClass::Internal,
+            Self::Schema { .. } | Self::Panicked { .. } | Self::Other { .. } => ErrorClass::Internal,
         }
     }
 
@@ -178,6 +243,10 @@ impl PostgresError {
             | (&SqlState::FEATURE_NOT_SUPPORTED, _)
             | (_, "40") => Self::Conflict { code, details },
             (&SqlState::READ_ONLY_SQL_TRANSACTION, _) => Self::ReadOnly { details },
+            // The server has ended a session that waited for too long in the middle of a transaction.
+            (&SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT, _) => {
+                Self::Disconnected { details: format!("{details} ({code})") }
+            }
             (&SqlState::INVALID_CATALOG_NAME, _) | (_, "28") => Self::Login { code, details },
             (&SqlState::INSUFFICIENT_PRIVILEGE, _) => Self::Denied { code, details },
             (_, "08" | "57") => Self::Disconnected { details: format!("{details} ({code})") },
@@ -234,13 +303,10 @@ fn is_about_tls(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|cause| cause.is::<rustls::Error>())
 }
 
-impl From<PoolError> for PostgresError {
-    fn from(error: PoolError) -> Self {
+impl From<PoolError<PostgresError>> for PostgresError {
+    fn from(error: PoolError<PostgresError>) -> Self {
         match error {
-            PoolError::Backend(error) => match error.into() {
-                Self::Other { code, details } if code == DRIVER => Self::Unsuited { details },
-                error => error,
-            },
+            PoolError::Backend(error) => error,
             PoolError::Timeout(TimeoutType::Wait) => Self::Busy {
                 code: "pool".to_string(),
                 details: "no connection of the pool became free: raise the size of the pool".to_string(),
@@ -296,7 +362,7 @@ mod tests {
     fn classes_follow_the_code() {
         let retryable = [
             "40P01", "40001", "55P03", "57014", "57P01", "57P02", "57P03", "08006", "08000", "53300",
-            "53100", "53200", "58030", "25006", "0A000",
+            "53100", "53200", "58030", "25006", "25P03", "0A000",
         ];
         let permanent =
             ["23505", "23503", "42501", "42P01", "22003", "28P01", "28000", "3D000", "OL001", "XX000"];

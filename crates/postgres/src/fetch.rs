@@ -4,9 +4,10 @@ use crate::db::{Param, Result, column};
 use crate::message::{self, Decoded};
 use crate::provider::PostgresProvider;
 use crate::request::{Answer, Lease, Seen};
+use crate::shared::Shared;
 use crate::text::owned;
 use crate::waiting::{Guarded, RawTurn, TurnAsk, Waiter};
-use crate::{PostgresError, history, kv};
+use crate::{history, kv};
 use outlast_provider::{ClassifiedError, FetchedTurn, OrchestrationItem, TurnRequest, saturating_ms};
 use outlast_provider_kit::{Context, orphans, resolve, rows};
 use std::time::Duration;
@@ -48,7 +49,7 @@ impl PostgresProvider {
                 TurnAsk { lock_ms: saturating_ms(request.lock_timeout), filter: request.filter.cloned() };
             let parks = !patience.is_zero();
             self.shared.fetch_turn(Waiter { ask, parks, fresh: true, reply });
-            let Some(leased) = wait(answer, patience, FETCH).await? else { return Ok(None) };
+            let Some(leased) = wait(&self.shared, answer, patience, FETCH).await? else { return Ok(None) };
             let turn = self.hand_out(leased, request.with_history).await;
             if let Some(turn) = turn.map_err(|error| error.during(FETCH))? {
                 return Ok(Some(turn));
@@ -212,6 +213,7 @@ impl PostgresProvider {
 
 /// Waits for what a fetch is given. A fetch that gives up while its answer is on the way hands it back.
 pub(crate) async fn wait<L: crate::waiting::Leases>(
+    shared: &Shared,
     answer: oneshot::Receiver<std::result::Result<Option<Guarded<L>>, ClassifiedError>>,
     patience: Duration,
     operation: &'static str,
@@ -223,6 +225,6 @@ pub(crate) async fn wait<L: crate::waiting::Leases>(
     match answered {
         None => Ok(None),
         Some(Ok(given)) => Ok(given?),
-        Some(Err(_)) => Err(PostgresError::Closed.during(operation)),
+        Some(Err(_)) => Err(shared.dropped("of a fetch").during(operation)),
     }
 }

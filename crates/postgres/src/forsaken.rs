@@ -1,8 +1,10 @@
 //! Leases that nobody has: a transaction took them, and its connection was lost before anybody was told.
 
+use crate::contain::contained;
 use crate::db::{Db, Result, cell, text};
-use crate::request::{Abandon, Lease, Reply, Request, Seen};
+use crate::request::{Abandon, Attempts, Lease, Reply, Request, Seen};
 use crate::shared::Shared;
+use crate::steps::Step;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -17,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// What a transaction may have leased of which nobody knows whether it was committed.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Forsaken {
     /// The secrets of the leases. Nobody was given them, so there is nobody to take them from.
     pub(crate) secrets: Vec<Vec<u8>>,
@@ -29,13 +31,23 @@ pub(crate) struct Forsaken {
 pub(crate) async fn give_back(shared: Arc<Shared>, forsaken: Forsaken) {
     let begun = Instant::now();
     let (mut looks, mut pause) = (0, PAUSE);
-    while looks < LOOKS && begun.elapsed() < forsaken.lasts && !shared.is_closed() {
+    // What a network has held back may reach the server for as long as the system of this machine sends it again.
+    let late = |looks: u32| looks < LOOKS || begun.elapsed() < shared.db.deadline;
+    while late(looks) && begun.elapsed() < forsaken.lasts && !shared.is_closed() {
         sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
+        let look = contained(async {
+            shared.fault(Step::GiveBack, Vec::new);
+            find(&shared.db, &forsaken.secrets).await
+        });
         // Otherwise the server is not back.
-        if let Ok(leases) = find(&shared.db, &forsaken.secrets).await {
-            looks += 1;
-            leases.into_iter().for_each(|lease| release(&shared, lease));
+        match look.await {
+            Ok(Ok(leases)) => {
+                looks += 1;
+                leases.into_iter().for_each(|lease| release(&shared, lease));
+            }
+            Ok(Err(_)) => {}
+            Err(panic) => shared.panicked("giving leases back", &panic),
         }
     }
 }
@@ -43,8 +55,9 @@ pub(crate) async fn give_back(shared: Arc<Shared>, forsaken: Forsaken) {
 /// Gives a lease back as if it had never been taken.
 pub(crate) fn release(shared: &Shared, lease: Lease) {
     let (sender, _) = oneshot::channel();
-    let reply = Reply { operation: "release", sender };
-    shared.submit(Request::Abandon(Abandon { lease, delay_ms: None, ignore_attempt: true, reply }));
+    let reply = Reply::new("release", sender);
+    let attempts = Attempts::default();
+    shared.submit(Request::Abandon(Abandon { lease, delay_ms: None, ignore_attempt: true, reply, attempts }));
 }
 
 async fn find(db: &Db, secrets: &Vec<Vec<u8>>) -> Result<Vec<Lease>> {

@@ -237,14 +237,14 @@ pub(crate) fn serve<A: Ask>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{Commit, Lease, Message, Reply, Request};
+    use crate::request::{Attempts, Commit, Lease, Message, Reply, Request};
     use outlast_model::WorkItem;
     use outlast_provider::{OsEntropy, TagFilter};
     use outlast_provider_kit::CommitPlan;
     use tokio::sync::oneshot;
 
     fn reply<T>() -> Reply<T> {
-        Reply { operation: "test", sender: oneshot::channel().0 }
+        Reply::new("test", oneshot::channel().0)
     }
 
     fn scheduled(session: Option<&str>, tag: Option<&str>) -> WorkItem {
@@ -270,6 +270,7 @@ mod tests {
             plan: Some(plan),
             ahead: None,
             reply: reply(),
+            attempts: Attempts::default(),
         })));
         batch
     }

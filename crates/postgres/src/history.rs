@@ -1,6 +1,7 @@
 //! Reading and appending events.
 
 use crate::db::{Db, Param, Result, cell, column, id_column, text, text_option, unsigned};
+use crate::deadline::within;
 use crate::text::owned;
 use crate::{PostgresError, kv};
 use outlast_model::{ErrorDetails, Event, EventKind, SystemStats, json};
@@ -172,8 +173,12 @@ pub(crate) async fn append(db: &Db, instance: &str, execution_id: u64, events: &
     ];
     let client = db.connection().await?;
     db.counters.round_trips.add(1);
-    match client.query_typed(&db.statements.append, &params).await.map_err(PostgresError::from) {
+    let asked = client.query_typed(&db.statements.append, &params);
+    match within(db, &client.closer(), db.deadline, asked).await {
         Ok(_) => Ok(()),
+        Err(error @ (PostgresError::Silent { .. } | PostgresError::Disconnected { .. })) => {
+            Err(PostgresError::Unknown { instance: instance.to_string(), details: error.to_string() })
+        }
         Err(PostgresError::Other { code, .. })
             if code == tokio_postgres::error::SqlState::UNIQUE_VIOLATION.code() =>
         {

@@ -6,16 +6,20 @@
 use crate::PostgresError;
 use crate::answer::answer;
 use crate::batch::{Batch, instance_of};
+use crate::contain::contained;
 use crate::db::Result;
-use crate::forsaken::give_back;
+use crate::forsaken::{Forsaken, give_back};
 use crate::handover;
 use crate::job::{Job, Others};
-use crate::request::{Renew, Request};
+use crate::resend::{doubt, give_up};
 use crate::serving::{serve_turns, serve_work};
 use crate::shared::Shared;
+use crate::steps::Step;
 use crate::transact::{Failed, transact};
+use crate::waiting::{TurnAsk, Waiter, WorkAsk};
 use outlast_provider_kit::CommitPlan;
 use outlast_provider_kit::plan::duplicate_event;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::error::SqlState;
@@ -32,20 +36,39 @@ pub(crate) fn start(shared: &Arc<Shared>) {
 }
 
 async fn run(shared: Arc<Shared>) {
-    while let Some(job) = shared.next().await {
+    while let Some(job) = next(&shared, || shared.next()).await {
         let load = job.load;
-        process(&shared, job).await;
+        process_contained(&shared, job).await;
         shared.is_back(load);
     }
 }
 
 /// Clients do not wait for a lane that is on its way: what they bring is done at once, and the lanes have more to share.
 async fn run_arrivals(shared: Arc<Shared>) {
-    while let Some(job) = shared.next_arrivals().await {
-        process(&shared, job).await;
+    while let Some(job) = next(&shared, || shared.next_arrivals()).await {
+        process_contained(&shared, job).await;
     }
     // It may be the last one that is there, and what it handed over may have come back.
     run(shared).await;
+}
+
+/// The next job. A panic while it is put together drops the requests that were taken for it, whose callers are told.
+async fn next<N: Future<Output = Option<Job>>>(shared: &Shared, job: impl Fn() -> N) -> Option<Job> {
+    loop {
+        match contained(job()).await {
+            Ok(job) => return job,
+            Err(panic) => shared.panicked("taking requests", &panic),
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn process_contained(shared: &Arc<Shared>, job: Job) {
+    if let Err(panic) = contained(process(shared, job)).await {
+        // Callers whose answers were dropped by it are told so.
+        shared.panicked("answering requests", &panic);
+        shared.tell(true, true);
+    }
 }
 
 async fn process(shared: &Arc<Shared>, job: Job) {
@@ -56,9 +79,11 @@ async fn process(shared: &Arc<Shared>, job: Job) {
         state.work.looking -= usize::from(!job.work.is_empty());
     }
     match outcome {
-        Ok(done) => {
+        Ok((done, leases)) => {
+            let leases = Undelivered { shared, leases };
             let counters = &shared.db.counters;
             counters.calls.add(job.batch.len());
+            shared.fault(Step::Answer, || job.batch.all_subjects());
             let Job {
                 batch,
                 turns,
@@ -78,6 +103,9 @@ async fn process(shared: &Arc<Shared>, job: Job) {
             let more = answer(shared, batch, &done);
             // What was freed may have been missed by a look that was on its way in another lane; not by our own.
             shared.freed(frees.0, frees.1);
+            shared.fault(Step::Serve, Vec::new);
+            // From here on each lease is guarded until its fetch has it.
+            leases.are_delivered();
             if handover::serve(shared, handed_turns.waiters, given_turns, |state| &mut state.turns) {
                 // Nobody was told of it: it may be for a version that runs elsewhere.
                 shared.pass_on(Some(0), None);
@@ -95,7 +123,28 @@ async fn process(shared: &Arc<Shared>, job: Job) {
                 shared.look_after(turns_news + u64::from(frees.0));
             }
         }
-        Err(failed) => fail(shared, job, failed).await,
+        // Boxed: it is seldom needed, and would make the task of every lane larger.
+        Err(failed) => Box::pin(fail(shared, job, failed)).await,
+    }
+}
+
+/// Leases that a transaction has taken. If a panic keeps them from the fetches that they are for, they are given back.
+struct Undelivered<'a> {
+    shared: &'a Arc<Shared>,
+    leases: Forsaken,
+}
+
+impl Undelivered<'_> {
+    fn are_delivered(mut self) {
+        self.leases.secrets.clear();
+    }
+}
+
+impl Drop for Undelivered<'_> {
+    fn drop(&mut self) {
+        if !self.leases.secrets.is_empty() && std::thread::panicking() {
+            tokio::spawn(give_back(Arc::clone(self.shared), std::mem::take(&mut self.leases)));
+        }
     }
 }
 
@@ -104,36 +153,33 @@ async fn fail(shared: &Arc<Shared>, job: Job, failed: Failed) {
     let counters = &shared.db.counters;
     match &failed {
         Failed::Undone(PostgresError::Conflict { .. }) => counters.conflicts.add(1),
-        Failed::Unknown(..) | Failed::Undone(PostgresError::Disconnected { .. }) => counters.lost.add(1),
+        Failed::Unknown(..) => counters.lost.add(1),
+        Failed::Undone(PostgresError::Disconnected { .. } | PostgresError::Silent { .. }) => {
+            counters.lost.add(1)
+        }
         Failed::Undone(_) => {}
     }
     let cause = failed.cause();
     tracing::debug!(target: "duroxide::providers::postgres", error = %cause, "a transaction failed");
     let Job { batch, turns, work, handed_turns, handed_work, .. } = job;
     let had_fetches = !turns.is_empty() || !work.is_empty();
-    let is_lost = matches!(
-        cause,
-        PostgresError::Disconnected { .. } | PostgresError::Busy { .. } | PostgresError::Closed
-    );
-    {
-        let mut state = shared.state();
-        // They have not been tried. If they cannot be, they are told.
-        for waiter in handed_turns.waiters.into_iter().chain(turns.into_iter().flatten()).rev() {
-            state.turns.waiters.push_front(waiter);
-        }
-        for waiter in handed_work.waiters.into_iter().chain(work.into_iter().flatten()).rev() {
-            state.work.waiters.push_front(waiter);
-        }
-        state.turns.look = true;
-        state.work.look = true;
+    let (is_lost, is_panic) = (cause.is_away(), matches!(cause, PostgresError::Panicked { .. }));
+    let fetches = Fetches {
+        turns: handed_turns.waiters.into_iter().chain(turns.into_iter().flatten()).collect(),
+        work: handed_work.waiters.into_iter().chain(work.into_iter().flatten()).collect(),
+    };
+    if is_panic {
+        return Box::pin(fail_panicked(shared, batch, fetches, failed)).await;
     }
+    // They have not been tried. If they cannot be, they are told.
+    fetches.wait_again(shared);
     match failed {
         Failed::Undone(cause) if !is_lost && (batch.len() > 1 || (batch.len() == 1 && had_fetches)) => {
             drop(cause);
             counters.alone.add(batch.len());
             counters.retried(&batch);
             for alone in batch.split() {
-                alone_until_done(shared, alone).await;
+                Box::pin(alone_until_done(shared, alone)).await;
             }
         }
         Failed::Undone(cause) if !is_lost && batch.len() == 1 => alone_after(shared, batch, cause).await,
@@ -142,28 +188,118 @@ async fn fail(shared: &Arc<Shared>, job: Job, failed: Failed) {
             shared.rest(&cause);
         }
         Failed::Unknown(cause, forsaken) => {
-            give_up(shared, batch, &cause);
+            doubt(shared, batch, &cause);
             shared.rest(&cause);
-            if !forsaken.secrets.is_empty() {
-                tokio::spawn(give_back(Arc::clone(shared), forsaken));
-            }
+            look_for(shared, forsaken);
         }
     }
     shared.wake();
 }
 
+/// A batch that panicked. The request that panics again when it is done alone is told, and the fetches are if none does. What
+/// came from outside and may be stored is not done again.
+async fn fail_panicked(shared: &Arc<Shared>, batch: Batch, fetches: Fetches, failed: Failed) {
+    let (cause, is_unknown) = match failed {
+        Failed::Undone(cause) => (cause, false),
+        Failed::Unknown(cause, forsaken) => {
+            look_for(shared, forsaken);
+            (cause, true)
+        }
+    };
+    let is_alone = batch.len() == 1 && fetches.turns.is_empty() && fetches.work.is_empty();
+    let mut is_told = false;
+    match is_alone {
+        true => {
+            is_told = true;
+            give_up(shared, batch, &cause);
+        }
+        false => {
+            shared.db.counters.alone.add(batch.len());
+            for mut alone in batch.split() {
+                match is_unknown && alone.arrives() {
+                    true => {
+                        let details = format!("another call of its transaction failed: {cause}");
+                        doubt(shared, alone, &PostgresError::Disconnected { details });
+                    }
+                    false => {
+                        if is_unknown {
+                            alone.doubt();
+                        }
+                        is_told |= Box::pin(alone_until_done(shared, alone)).await;
+                    }
+                }
+            }
+        }
+    }
+    match is_told {
+        true => fetches.wait_again(shared),
+        false => fetches.fail(&cause),
+    }
+    shared.wake();
+}
+
+/// The fetches of a job that failed.
+struct Fetches {
+    turns: Vec<Waiter<TurnAsk>>,
+    work: Vec<Waiter<WorkAsk>>,
+}
+
+impl Fetches {
+    fn wait_again(self, shared: &Shared) {
+        let mut state = shared.state();
+        for waiter in self.turns.into_iter().rev() {
+            state.turns.waiters.push_front(waiter);
+        }
+        for waiter in self.work.into_iter().rev() {
+            state.work.waiters.push_front(waiter);
+        }
+        state.turns.look = true;
+        state.work.look = true;
+    }
+
+    fn fail(self, cause: &PostgresError) {
+        for waiter in self.turns {
+            drop(waiter.reply.send(Err(cause.classified("fetch_orchestration_item"))));
+        }
+        for waiter in self.work {
+            drop(waiter.reply.send(Err(cause.classified("fetch_work_item"))));
+        }
+    }
+}
+
+/// Looks for leases that a lost transaction may have taken.
+fn look_for(shared: &Arc<Shared>, forsaken: Forsaken) {
+    if !forsaken.secrets.is_empty() {
+        tokio::spawn(give_back(Arc::clone(shared), forsaken));
+    }
+}
+
 /// How often a transaction is done again that another was in the way of.
 const TRIES: u32 = 5;
 
-async fn alone_until_done(shared: &Arc<Shared>, batch: Batch) {
+/// Says whether it panicked.
+async fn alone_until_done(shared: &Arc<Shared>, batch: Batch) -> bool {
     let job = without_fetches(batch);
     match transact(shared, &job).await {
-        Ok(done) => {
+        Ok((done, _)) => {
             answer(shared, job.batch, &done);
             shared.tell(true, job.frees.1);
+            false
         }
-        Err(Failed::Undone(cause)) => alone_after(shared, job.batch, cause).await,
-        Err(Failed::Unknown(cause, _)) => give_up(shared, job.batch, &cause),
+        Err(Failed::Undone(cause) | Failed::Unknown(cause, _))
+            if matches!(cause, PostgresError::Panicked { .. }) =>
+        {
+            give_up(shared, job.batch, &cause);
+            true
+        }
+        Err(Failed::Undone(cause)) => {
+            alone_after(shared, job.batch, cause).await;
+            false
+        }
+        Err(Failed::Unknown(cause, _)) => {
+            doubt(shared, job.batch, &cause);
+            false
+        }
     }
 }
 
@@ -177,12 +313,12 @@ async fn alone_after(shared: &Arc<Shared>, mut batch: Batch, mut cause: Postgres
         shared.db.counters.retried(&batch);
         let job = without_fetches(batch);
         match transact(shared, &job).await {
-            Ok(done) => {
+            Ok((done, _)) => {
                 answer(shared, job.batch, &done);
                 return shared.tell(true, job.frees.1);
             }
             Err(Failed::Undone(again)) => (batch, cause) = (job.batch, again),
-            Err(Failed::Unknown(again, _)) => return give_up(shared, job.batch, &again),
+            Err(Failed::Unknown(again, _)) => return doubt(shared, job.batch, &again),
         }
     }
     let cause = explained(shared, &batch, cause).await;
@@ -211,38 +347,4 @@ async fn explained(shared: &Shared, batch: &Batch, cause: PostgresError) -> Post
 async fn existing_event(shared: &Shared, instance: &str, plan: &CommitPlan) -> Result<Option<u64>> {
     let ids: Vec<u64> = plan.history.iter().map(|row| row.event_id).collect();
     crate::history::existing(&shared.db, instance, plan.execution_id, &ids).await
-}
-
-/// How often a renewal is tried when the server cannot be reached: whoever asks takes any error for the end of its lease.
-const RENEWAL_TRIES: u32 = 10;
-
-/// Tells everybody what went wrong, except renewals, which are tried again for a while.
-fn give_up(shared: &Arc<Shared>, batch: Batch, cause: &PostgresError) {
-    for commit in batch.commits {
-        commit.reply.send(Err(cause));
-    }
-    for message in batch.messages {
-        message.reply.send(Err(cause));
-    }
-    for work in batch.work {
-        work.reply.send(Err(cause));
-    }
-    for start in batch.starts {
-        start.reply.send(Err(cause));
-    }
-    for abandon in batch.abandons {
-        abandon.reply.send(Err(cause));
-    }
-    for renew in batch.renewals {
-        match cause.is_retryable() && renew.tries < RENEWAL_TRIES && !shared.is_closed() {
-            true => drop(tokio::spawn(renew_later(Arc::clone(shared), renew))),
-            false => renew.reply.send(Err(cause)),
-        }
-    }
-}
-
-async fn renew_later(shared: Arc<Shared>, mut renew: Renew) {
-    renew.tries += 1;
-    tokio::time::sleep(Duration::from_millis(50 * u64::from(renew.tries))).await;
-    shared.submit(Request::Renew(renew));
 }

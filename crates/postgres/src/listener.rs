@@ -9,16 +9,21 @@
 
 use crate::PostgresError;
 use crate::admission::{Admission, Columns};
-use crate::db::{Param, cell};
+use crate::connect::Connection;
+use crate::contain::contained;
+use crate::db::{Db, Param, cell};
 use crate::job::Others;
 use crate::shared::{PassOn, Shared};
+use crate::steps::Step;
 use futures::StreamExt;
 use futures::future::{Either, select};
 use std::collections::HashMap;
+use std::future::Future;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::time::Instant;
 use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client};
@@ -31,6 +36,8 @@ const LIFE: Duration = Duration::from_secs(60);
 const IDLE_AFTER: Duration = Duration::from_millis(20);
 /// An entry that is not true any more is taken back after this long: what is idle may be idle again soon.
 const LINGER: Duration = Duration::from_secs(1);
+/// Most notifications that wait to be acted on. If there are more, the listener reads how things stand instead.
+const MOST_NOTIFICATIONS: usize = 1_024;
 /// How soon a lost listener connects again, at first and at most.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
@@ -42,15 +49,18 @@ async fn run(shared: Arc<Shared>) {
     let mut pause = BACKOFF.0;
     while !shared.is_closed() {
         let begun = Instant::now();
-        if let Err(error) = listen(&shared).await {
-            tracing::warn!(
+        match contained(listen(&shared)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(
                 target: "duroxide::providers::postgres",
                 %error, "nothing can be heard of other processes: waiting fetches poll"
-            );
+            ),
+            Err(panic) => shared.panicked("listening", &panic),
         }
         // Whatever was missed is found by polling, from now on.
         shared.state().others = None;
         shared.tell(true, true);
+        shared.watches.all_may_be_met();
         if begun.elapsed() > BACKOFF.1 {
             pause = BACKOFF.0;
         }
@@ -70,31 +80,40 @@ type Entries = HashMap<String, (Others, Instant)>;
 /// Listens until the connection is lost or the store is closed.
 async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
     let db = &shared.db;
-    let (client, mut connection) = db.config.connect(db.tls.clone()).await?;
-    let (heard, mut notifications) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
+    let (client, mut connection) = db.connector.connect().await?;
+    let (heard, mut notifications) = mpsc::channel(MOST_NOTIFICATIONS);
+    let missed = Arc::new(AtomicBool::new(false));
+    let missing = Arc::clone(&missed);
+    let task = tokio::spawn(async move {
         let mut messages = futures::stream::poll_fn(move |cx| connection.poll_message(cx));
         while let Some(Ok(message)) = messages.next().await {
-            if let AsyncMessage::Notification(notification) = message
-                && heard.send(notification.payload().to_string()).is_err()
-            {
-                break;
+            if let AsyncMessage::Notification(notification) = message {
+                match heard.try_send(notification.payload().to_string()) {
+                    Ok(()) => {}
+                    // This task must not wait: the answers that the listener waits for come the same way.
+                    Err(TrySendError::Full(_)) => missing.store(true, Ordering::Release),
+                    Err(TrySendError::Closed(_)) => break,
+                }
             }
         }
     });
-    client.batch_execute(&db.statements.hear).await?;
-    let mut entries = Entries::new();
-    for row in client.query_typed(&db.statements.idle_listeners, &[]).await? {
-        let wants = Others { turns: cell(&row, 1)?, work: cell(&row, 2)?, watches: cell(&row, 3)? };
-        let life = Duration::from_millis(u64::try_from(cell::<i64>(&row, 4)?).unwrap_or(0));
-        entries.insert(cell(&row, 0)?, (wants, Instant::now() + life));
-    }
-    entries.remove(&shared.id);
-    publish(shared, &mut entries);
-    // What was committed before anything could be heard.
-    shared.tell(true, true);
+    // Its task ends with it.
+    let client = Connection::new(client, task.abort_handle(), db.connector.tls());
+    asked(db, client.batch_execute(&db.statements.hear)).await?;
+    let mut entries = catch_up(shared, &client).await?;
     let mut entered = Entered::default();
+    let mut answered_at = Instant::now();
     loop {
+        shared.fault(Step::Listen, Vec::new);
+        if missed.swap(false, Ordering::Acquire) {
+            entries = catch_up(shared, &client).await?;
+            shared.watches.all_may_be_met();
+        }
+        if answered_at.elapsed() >= db.deadline / 2 {
+            // A server that has gone silent tells nothing and breaks no connection.
+            asked(db, client.batch_execute("")).await?;
+            answered_at = Instant::now();
+        }
         pass_on(shared, &client).await?;
         let now = Instant::now();
         let (wanted, look_again) = wants(shared, &entered, now);
@@ -111,10 +130,12 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
                 tokio::spawn(look_later(Arc::downgrade(shared), more));
             }
         }
-        let pause = pin!(tokio::time::sleep(look_again.min(LIFE / 2)));
+        let asks_in = (db.deadline / 2).saturating_sub(answered_at.elapsed());
+        let pause = pin!(tokio::time::sleep(look_again.min(LIFE / 2).min(asks_in)));
         let changed = pin!(shared.changed.notified());
         match select(pin!(notifications.recv()), select(changed, pause)).await {
             Either::Left((Some(payload), _)) => {
+                answered_at = Instant::now();
                 hear(shared, &payload, &mut entries);
                 publish(shared, &mut entries);
             }
@@ -125,10 +146,38 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
         }
         if shared.is_closed() {
             let id: [Param<'_>; 1] = [(&shared.id, Type::TEXT)];
-            client.query_typed(&db.statements.forget_listener, &id).await?;
+            asked(db, client.query_typed(&db.statements.forget_listener, &id)).await?;
             return Ok(());
         }
     }
+}
+
+/// An answer to the listener. The connection of one that fails is closed by its caller.
+async fn asked<T>(
+    db: &Db,
+    asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T, PostgresError> {
+    match tokio::time::timeout(db.deadline, asked).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => {
+            db.counters.silent.add(1);
+            Err(PostgresError::Silent { limit: db.deadline })
+        }
+    }
+}
+
+/// Reads what the others wait for, and has fetches look for what was committed before anything could be heard.
+async fn catch_up(shared: &Shared, client: &Client) -> Result<Entries, PostgresError> {
+    let mut entries = Entries::new();
+    for row in asked(&shared.db, client.query_typed(&shared.db.statements.idle_listeners, &[])).await? {
+        let wants = Others { turns: cell(&row, 1)?, work: cell(&row, 2)?, watches: cell(&row, 3)? };
+        let life = Duration::from_millis(u64::try_from(cell::<i64>(&row, 4)?).unwrap_or(0));
+        entries.insert(cell(&row, 0)?, (wants, Instant::now() + life));
+    }
+    entries.remove(&shared.id);
+    publish(shared, &mut entries);
+    shared.tell(true, true);
+    Ok(entries)
 }
 
 /// Looks once more when all have heard of an entry.
@@ -210,7 +259,7 @@ async fn enter(
         (&owners, Type::TEXT_ARRAY),
         (&life, Type::INT8),
     ];
-    client.query_typed(&db.statements.listen, &entry).await?;
+    asked(db, client.query_typed(&db.statements.listen, &entry)).await?;
     Ok(())
 }
 
@@ -229,7 +278,7 @@ async fn pass_on(shared: &Shared, client: &Client) -> Result<(), PostgresError> 
         (&work, Type::BOOL),
         (&hops, Type::INT4),
     ];
-    client.query_typed(&shared.db.statements.pass_on, &news).await?;
+    asked(&shared.db, client.query_typed(&shared.db.statements.pass_on, &news)).await?;
     Ok(())
 }
 

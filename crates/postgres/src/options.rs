@@ -1,9 +1,12 @@
 //! Settings of a store.
 
+use crate::password::PasswordSource;
 use outlast_provider::{Entropy, OsEntropy};
 use outlast_provider_kit::orphans::DEFAULT_LIFE_MS;
 use outlast_provider_kit::url::shown;
+use std::error::Error;
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,6 +69,16 @@ pub struct ProviderConfig {
     pub prepare: bool,
     /// How long to wait for a connection of the pool, and for the server to accept one.
     pub acquire_timeout: Duration,
+    /// How long a transaction or a read may take before its connection is given up: a network that swallows packets looks like
+    /// a server that thinks.
+    pub deadline: Duration,
+    /// The same for migrations, and for transactions that delete instances or prune executions.
+    pub long_deadline: Duration,
+    /// Whether transactions set `lock_timeout`, `idle_in_transaction_session_timeout` and, where none is given,
+    /// `statement_timeout` below the deadline, so that the server gives up what a lost client has left.
+    pub session_limits: bool,
+    /// Where each new connection takes its password from; that of the URL if not given.
+    pub password: Option<PasswordSource>,
     /// Whether a connection of its own listens for what other processes commit. Behind a PgBouncer that pools transactions
     /// nothing can be heard, and waiting fetches poll.
     pub listen: bool,
@@ -78,6 +91,10 @@ pub struct ProviderConfig {
     /// Uses what is made for many requests at once for a single one too, so that tests can compare them.
     #[doc(hidden)]
     pub batches_only: bool,
+    /// What tests have happen inside of the store.
+    #[cfg(feature = "test-hooks")]
+    #[doc(hidden)]
+    pub faults: Option<crate::steps::Faults>,
     /// Where the store takes its lock tokens from.
     pub entropy: Arc<dyn Entropy>,
 }
@@ -95,11 +112,17 @@ impl ProviderConfig {
             statement_timeout: None,
             prepare: true,
             acquire_timeout: Duration::from_secs(30),
+            deadline: Duration::from_secs(10),
+            long_deadline: Duration::from_secs(300),
+            session_limits: true,
+            password: None,
             listen: true,
             poll_interval: Duration::from_millis(50),
             idle_poll_interval: Duration::from_secs(1),
             orphan_life: Duration::from_millis(DEFAULT_LIFE_MS),
             batches_only: false,
+            #[cfg(feature = "test-hooks")]
+            faults: None,
             entropy: Arc::new(OsEntropy),
         }
     }
@@ -137,6 +160,35 @@ impl ProviderConfig {
     /// Giving up statements that take longer.
     pub fn statement_timeout(mut self, timeout: Duration) -> Self {
         self.statement_timeout = Some(timeout);
+        self
+    }
+
+    /// Giving up transactions and reads that the server has not answered by then.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// The same for migrations, deletions and pruning.
+    pub fn long_deadline(mut self, deadline: Duration) -> Self {
+        self.long_deadline = deadline;
+        self
+    }
+
+    /// With or without limits that the server keeps.
+    pub fn session_limits(mut self, sets: bool) -> Self {
+        self.session_limits = sets;
+        self
+    }
+
+    /// Asking this callback for the password of each new connection: for tokens of a cloud that expire. A failure of the
+    /// callback is a retryable error; the password is never logged.
+    pub fn password_with<F, P>(mut self, callback: F) -> Self
+    where
+        F: Fn() -> P + Send + Sync + 'static,
+        P: Future<Output = Result<String, Box<dyn Error + Send + Sync>>> + Send + 'static,
+    {
+        self.password = Some(PasswordSource::new(callback));
         self
     }
 
@@ -186,6 +238,10 @@ impl fmt::Debug for ProviderConfig {
             .field("statement_timeout", &self.statement_timeout)
             .field("prepare", &self.prepare)
             .field("acquire_timeout", &self.acquire_timeout)
+            .field("deadline", &self.deadline)
+            .field("long_deadline", &self.long_deadline)
+            .field("session_limits", &self.session_limits)
+            .field("password", &self.password)
             .field("listen", &self.listen)
             .field("poll_interval", &self.poll_interval)
             .field("idle_poll_interval", &self.idle_poll_interval)

@@ -1,11 +1,13 @@
 //! Reading how instances stand, many at once: every waiting client asks for one, and most ask at the same time.
 
+use crate::contain::contained;
 use crate::history;
 use crate::request::Reply;
 use crate::shared::Shared;
+use crate::steps::Step;
 use outlast_provider::InstanceOutcome;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 /// Most instances in one read.
 const MOST: usize = 256;
@@ -13,15 +15,27 @@ const MOST: usize = 256;
 /// An instance that somebody asks about.
 type Question = (String, Reply<Option<InstanceOutcome>>);
 
+/// Most questions that wait: sixteen reads. A caller for whom there is no room waits before it may ask.
+const MOST_WAITING: usize = 16 * MOST;
+
 /// Questions that wait for the next read.
-#[derive(Default)]
 pub(crate) struct Outcomes {
     waiting: Mutex<Vec<Question>>,
     wake: Notify,
+    room: Arc<Semaphore>,
+}
+
+impl Default for Outcomes {
+    fn default() -> Self {
+        let room = Arc::new(Semaphore::new(MOST_WAITING));
+        Self { waiting: Mutex::default(), wake: Notify::new(), room }
+    }
 }
 
 impl Outcomes {
-    pub(crate) fn ask(&self, instance: &str, reply: Reply<Option<InstanceOutcome>>) {
+    pub(crate) async fn ask(&self, instance: &str, mut reply: Reply<Option<InstanceOutcome>>) {
+        // Never closed.
+        reply.room = Arc::clone(&self.room).acquire_owned().await.ok();
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push((instance.to_string(), reply));
         self.wake.notify_one();
     }
@@ -50,10 +64,18 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             tokio::task::yield_now().await;
             continue;
         }
-        let instances: Vec<&str> = questions.iter().map(|(instance, _)| instance.as_str()).collect();
-        let read = history::outcomes(&shared.db, &instances).await;
-        for (instance, reply) in questions {
-            reply.send(read.as_ref().map(|found| found.get(&instance).cloned()));
+        // Callers whose answers a panic drops are told so.
+        if let Err(panic) = contained(answer(&shared, questions)).await {
+            shared.panicked("reading outcomes", &panic);
         }
+    }
+}
+
+async fn answer(shared: &Shared, questions: Vec<Question>) {
+    let instances: Vec<&str> = questions.iter().map(|(instance, _)| instance.as_str()).collect();
+    shared.fault(Step::Outcomes, || instances.iter().map(ToString::to_string).collect());
+    let read = history::outcomes(&shared.db, &instances).await;
+    for (instance, reply) in questions {
+        reply.send(read.as_ref().map(|found| found.get(&instance).cloned()));
     }
 }

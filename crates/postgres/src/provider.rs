@@ -2,7 +2,7 @@
 
 use crate::counters::{Counters, PostgresStats};
 use crate::db::{Db, Param, cell, column, unsigned};
-use crate::request::{Abandon, Answer, Commit, Lease, Message, Renew, Reply, Request, Start, Work};
+use crate::request::{Abandon, Answer, Attempts, Commit, Lease, Message, Renew, Reply, Request, Start, Work};
 use crate::shared::Shared;
 use crate::text::owned;
 use crate::{MigrationPolicy, PostgresError, ProviderConfig, history, kv, lanes, listener, schema, session};
@@ -96,8 +96,11 @@ impl PostgresProvider {
     /// Puts a request before the lanes, and waits for its answer.
     async fn ask<T>(&self, operation: &'static str, request: impl FnOnce(Reply<T>) -> Request) -> Answer<T> {
         let (sender, answer) = oneshot::channel();
-        self.shared.submit(request(Reply { operation, sender }));
-        Ok(answer.await.unwrap_or_else(|_| Err(PostgresError::Closed.classified(operation)))?)
+        let mut request = request(Reply::new(operation, sender));
+        let instance = request.subject();
+        self.shared.room.enter(&mut request).await;
+        self.shared.submit(request);
+        Ok(answer.await.unwrap_or_else(|_| Err(self.shared.dropped(&instance).classified(operation)))?)
     }
 
     async fn commit(
@@ -113,7 +116,8 @@ impl PostgresProvider {
             None => (None, None),
         };
         self.ask(operation, |reply| {
-            Request::Commit(Box::new(Commit { lease, completion, plan, ahead, reply }))
+            let attempts = Attempts::default();
+            Request::Commit(Box::new(Commit { lease, completion, plan, ahead, reply, attempts }))
         })
         .await
     }
@@ -133,7 +137,8 @@ impl PostgresProvider {
 
     async fn renew(&self, operation: &'static str, lease: Lease, extend_for: Duration) -> Answer<()> {
         let extend_ms = saturating_ms(extend_for);
-        self.ask(operation, |reply| Request::Renew(Renew { lease, extend_ms, reply, tries: 0 })).await
+        let attempts = Attempts::default();
+        self.ask(operation, |reply| Request::Renew(Renew { lease, extend_ms, reply, attempts })).await
     }
 
     async fn abandon(
@@ -143,9 +148,11 @@ impl PostgresProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Answer<()> {
-        let delay_ms = delay.map(saturating_ms);
-        self.ask(operation, |reply| Request::Abandon(Abandon { lease, delay_ms, ignore_attempt, reply }))
-            .await
+        let (delay_ms, attempts) = (delay.map(saturating_ms), Attempts::default());
+        self.ask(operation, |reply| {
+            Request::Abandon(Abandon { lease, delay_ms, ignore_attempt, reply, attempts })
+        })
+        .await
     }
 }
 
@@ -380,8 +387,8 @@ impl Provider for PostgresProvider {
     async fn read_outcome(&self, instance: &str) -> Answer<Option<InstanceOutcome>> {
         const READ: &str = "read_outcome";
         let (sender, answer) = oneshot::channel();
-        self.shared.outcomes.ask(instance, Reply { operation: READ, sender });
-        Ok(answer.await.unwrap_or_else(|_| Err(PostgresError::Closed.classified(READ)))?)
+        self.shared.outcomes.ask(instance, Reply::new(READ, sender)).await;
+        Ok(answer.await.unwrap_or_else(|_| Err(self.shared.dropped(instance).classified(READ)))?)
     }
 
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Answer<bool> {

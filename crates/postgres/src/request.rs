@@ -5,7 +5,8 @@ use outlast_provider::{ClassifiedError, Completion, ErrorClass, ProviderError, S
 use outlast_provider_kit::token::{self, Secret};
 use outlast_provider_kit::{CommitPlan, MessageRow, WorkRow, invalid_token};
 use std::fmt;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::time::Instant;
 
 pub(crate) type Answer<T> = Result<T, ProviderError>;
 
@@ -13,9 +14,15 @@ pub(crate) type Answer<T> = Result<T, ProviderError>;
 pub(crate) struct Reply<T> {
     pub(crate) operation: &'static str,
     pub(crate) sender: oneshot::Sender<Result<T, ClassifiedError>>,
+    /// The room that the request takes up until it is answered.
+    pub(crate) room: Option<OwnedSemaphorePermit>,
 }
 
 impl<T> Reply<T> {
+    pub(crate) fn new(operation: &'static str, sender: oneshot::Sender<Result<T, ClassifiedError>>) -> Self {
+        Self { operation, sender, room: None }
+    }
+
     /// A caller that went away does not want to know.
     pub(crate) fn send(self, answer: Result<T, &PostgresError>) {
         let _ = self.sender.send(answer.map_err(|error| error.classified(self.operation)));
@@ -82,6 +89,14 @@ impl Lease {
         secret
     }
 
+    /// The instance, or the row of the activity.
+    pub(crate) fn subject(&self) -> String {
+        match self {
+            Self::Turn { seen, .. } => seen.instance.clone(),
+            Self::Work { id, .. } => format!("of the activity in row {id}"),
+        }
+    }
+
     /// The token.
     pub(crate) fn text(&self) -> String {
         let random = u128::from_be_bytes(*self.secret());
@@ -96,6 +111,13 @@ fn refused_token(operation: &str, text: &str) -> ProviderError {
     ProviderError::permanent(operation, invalid_token(text)).of_class(ErrorClass::Refused)
 }
 
+/// How often a request was sent before, and since when it is unknown whether it was carried out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Attempts {
+    pub(crate) made: u32,
+    pub(crate) in_doubt: Option<Instant>,
+}
+
 /// A turn to be committed, an activity to be completed, or both.
 pub(crate) struct Commit {
     pub(crate) lease: Lease,
@@ -106,6 +128,7 @@ pub(crate) struct Commit {
     /// For a turn that was run ahead: the event that it follows, and when it was run.
     pub(crate) ahead: Option<(u64, u64)>,
     pub(crate) reply: Reply<Completion>,
+    pub(crate) attempts: Attempts,
 }
 
 /// A message to be enqueued; false if too many wait.
@@ -137,8 +160,7 @@ pub(crate) struct Renew {
     pub(crate) lease: Lease,
     pub(crate) extend_ms: u64,
     pub(crate) reply: Reply<()>,
-    /// How often it was tried in vain.
-    pub(crate) tries: u32,
+    pub(crate) attempts: Attempts,
 }
 
 /// A lease to be given back.
@@ -147,6 +169,7 @@ pub(crate) struct Abandon {
     pub(crate) delay_ms: Option<u64>,
     pub(crate) ignore_attempt: bool,
     pub(crate) reply: Reply<()>,
+    pub(crate) attempts: Attempts,
 }
 
 /// Anything of this.
@@ -163,6 +186,88 @@ impl Request {
     /// Whether it comes from outside, and not from the holder of a lease.
     pub(crate) fn arrives(&self) -> bool {
         matches!(self, Self::Message(_) | Self::Work(_) | Self::Start(_))
+    }
+
+    /// The instance that it is about, or the row of the activity.
+    pub(crate) fn subject(&self) -> String {
+        match self {
+            Self::Commit(commit) => match (&commit.lease, &commit.completion) {
+                (_, Some(row)) => row.instance_id.clone(),
+                (lease, None) => lease.subject(),
+            },
+            Self::Message(message) => message.row.instance_id.clone(),
+            Self::Work(work) => work.row.instance_id.clone(),
+            Self::Start(start) => start.start.instance_id.clone(),
+            Self::Renew(renew) => renew.lease.subject(),
+            Self::Abandon(abandon) => abandon.lease.subject(),
+        }
+    }
+
+    /// Tells the caller what went wrong.
+    pub(crate) fn fail(self, error: &PostgresError) {
+        match self {
+            Self::Commit(commit) => commit.reply.send(Err(error)),
+            Self::Message(message) => message.reply.send(Err(error)),
+            Self::Work(work) => work.reply.send(Err(error)),
+            Self::Start(start) => start.reply.send(Err(error)),
+            Self::Renew(renew) => renew.reply.send(Err(error)),
+            Self::Abandon(abandon) => abandon.reply.send(Err(error)),
+        }
+    }
+
+    /// The attempts of a request that a token fences.
+    pub(crate) fn attempts(&self) -> Option<Attempts> {
+        match self {
+            Self::Commit(commit) => Some(commit.attempts),
+            Self::Renew(renew) => Some(renew.attempts),
+            Self::Abandon(abandon) => Some(abandon.attempts),
+            Self::Message(_) | Self::Work(_) | Self::Start(_) => None,
+        }
+    }
+
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.attempts().is_some_and(|attempts| attempts.in_doubt.is_some())
+    }
+
+    pub(crate) fn set_attempts(&mut self, attempts: Attempts) {
+        match self {
+            Self::Commit(commit) => commit.attempts = attempts,
+            Self::Renew(renew) => renew.attempts = attempts,
+            Self::Abandon(abandon) => abandon.attempts = attempts,
+            Self::Message(_) | Self::Work(_) | Self::Start(_) => {}
+        }
+    }
+
+    /// How many bytes of payload it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        let message = |row: &MessageRow| row.work_item.len();
+        match self {
+            Self::Commit(commit) => {
+                let plan = commit.plan.as_ref().map_or(0, |plan| {
+                    plan.history.iter().map(|row| row.event_data.len()).sum::<usize>()
+                        + plan.work.iter().map(|row| row.work_item.len()).sum::<usize>()
+                        + plan.messages.iter().map(message).sum::<usize>()
+                });
+                plan + commit.completion.as_ref().map_or(0, message)
+            }
+            Self::Message(request) => message(&request.row),
+            Self::Work(work) => work.row.work_item.len(),
+            Self::Start(start) => message(&start.start) + start.messages.iter().map(message).sum::<usize>(),
+            Self::Renew(_) | Self::Abandon(_) => 0,
+        }
+    }
+
+    /// Keeps room until the request is answered.
+    pub(crate) fn keep(&mut self, room: OwnedSemaphorePermit) {
+        let place = match self {
+            Self::Commit(commit) => &mut commit.reply.room,
+            Self::Message(message) => &mut message.reply.room,
+            Self::Work(work) => &mut work.reply.room,
+            Self::Start(start) => &mut start.reply.room,
+            Self::Renew(renew) => &mut renew.reply.room,
+            Self::Abandon(abandon) => &mut abandon.reply.room,
+        };
+        *place = Some(room);
     }
 }
 

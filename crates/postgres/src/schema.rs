@@ -1,6 +1,7 @@
 //! Whether the schema is ours and up to date.
 
 use crate::db::{Db, Result, cell};
+use crate::deadline::within;
 use crate::{MigrationPolicy, PostgresError};
 use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, pending};
 use tokio_postgres::types::Type;
@@ -30,11 +31,16 @@ const TABLES: [&str; 11] = [
 /// Brings the schema up to date, or only looks whether it is.
 pub(crate) async fn prepare(db: &Db, policy: MigrationPolicy) -> Result<()> {
     let mut client = db.connection().await?;
+    let closer = client.closer();
+    within(db, &closer, db.long_deadline, prepare_on(db, &mut client, policy)).await
+}
+
+async fn prepare_on(db: &Db, client: &mut Client, policy: MigrationPolicy) -> Result<()> {
     // The common case needs no lock and no right to create anything.
-    let due = due(db, &**client).await;
+    let due = due(db, client).await;
     match (due, policy) {
         (Ok([]), _) => Ok(()),
-        (Ok(_) | Err(_), MigrationPolicy::ApplyAll) => migrate(db, &mut client).await,
+        (Ok(_) | Err(_), MigrationPolicy::ApplyAll) => migrate(db, client).await,
         (Ok(due), MigrationPolicy::VerifyOnly) => Err(refused(db, unapplied(due))),
         (Err(error), MigrationPolicy::VerifyOnly) => Err(error),
     }
@@ -43,7 +49,9 @@ pub(crate) async fn prepare(db: &Db, policy: MigrationPolicy) -> Result<()> {
 /// All that is due in one transaction, under a lock that only migrations of this schema take. A lock of the transaction goes
 /// with it, whatever happens to this process.
 async fn migrate(db: &Db, client: &mut Client) -> Result<()> {
+    let limits = &db.beginnings(client).await?.long;
     let transaction = client.transaction().await?;
+    transaction.batch_execute(limits).await?;
     transaction.batch_execute(&db.statements.lock_migrations).await?;
     // Asked first: creating what exists needs the right to create.
     let schema = db.schema.as_str();
@@ -123,5 +131,5 @@ pub(crate) async fn cleanup(db: &Db) -> Result<()> {
         true => &db.statements.drop_objects,
         false => &db.statements.drop_schema,
     };
-    Ok(client.batch_execute(drop).await?)
+    within(db, &client.closer(), db.long_deadline, client.batch_execute(drop)).await
 }

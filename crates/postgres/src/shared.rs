@@ -6,6 +6,8 @@ use crate::db::Db;
 use crate::job::{Job, Others};
 use crate::outcomes::Outcomes;
 use crate::request::Request;
+use crate::room::Room;
+use crate::steps::Step;
 use crate::waiting::{Ask, Parked, TurnAsk, Waiter, WorkAsk};
 use crate::{PostgresError, ProviderConfig};
 use outlast_provider::Entropy;
@@ -45,6 +47,8 @@ pub(crate) struct Shared {
     arrived: Notify,
     /// Reads that share round trips.
     pub(crate) outcomes: Outcomes,
+    /// Bounds the requests that wait.
+    pub(crate) room: Room,
     /// The listener is to look at what is waited for.
     pub(crate) changed: Notify,
 }
@@ -111,6 +115,7 @@ impl Shared {
             wake: Notify::new(),
             arrived: Notify::new(),
             outcomes: Outcomes::default(),
+            room: Room::default(),
             changed: Notify::new(),
         })
     }
@@ -118,6 +123,23 @@ impl Shared {
     /// A panic while it was locked left it as it was between two statements, so go on.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a task of the store panicked and goes on.
+    pub(crate) fn panicked(&self, task: &str, panic: &str) {
+        self.db.counters.panics.add(1);
+        tracing::error!(target: "duroxide::providers::postgres", task, panic, "the store panicked and goes on");
+    }
+
+    /// Why a call was dropped without an answer.
+    pub(crate) fn dropped(&self, instance: &str) -> PostgresError {
+        match self.is_closed() {
+            true => PostgresError::Closed,
+            false => PostgresError::Panicked {
+                instance: instance.to_string(),
+                details: "its answer was lost; the log has the message".to_string(),
+            },
+        }
     }
 
     pub(crate) fn submit(&self, request: Request) {
@@ -257,6 +279,7 @@ impl Shared {
                 let mut state = self.state();
                 let now = Instant::now();
                 let leaves = state.closed || state.is_worth_a_lane(now);
+                self.fault(Step::Take, Vec::new);
                 if leaves && let Some(job) = state.take(now, &*self.config.entropy) {
                     let more = !(state.requests.is_empty() && state.arrivals.is_empty())
                         || state.turns.look
@@ -488,14 +511,15 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{Lease, Message, Renew, Reply};
+    use crate::request::{Attempts, Lease, Message, Renew, Reply};
     use outlast_provider::OsEntropy;
     use outlast_provider_kit::MessageRow;
     use tokio::sync::oneshot;
 
     fn renewal() -> Request {
-        let reply = Reply { operation: "renew", sender: oneshot::channel().0 };
-        Request::Renew(Renew { lease: Lease::Work { secret: [0; 16], id: 1 }, extend_ms: 1, reply, tries: 0 })
+        let reply = Reply::new("renew", oneshot::channel().0);
+        let (lease, attempts) = (Lease::Work { secret: [0; 16], id: 1 }, Attempts::default());
+        Request::Renew(Renew { lease, extend_ms: 1, reply, attempts })
     }
 
     fn message() -> Request {
@@ -505,7 +529,7 @@ mod tests {
             not_before: 0,
             begins: false,
         };
-        let reply = Reply { operation: "enqueue", sender: oneshot::channel().0 };
+        let reply = Reply::new("enqueue", oneshot::channel().0);
         Request::Message(Message { row, begins: false, delay_ms: 0, most: None, reply })
     }
 

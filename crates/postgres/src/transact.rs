@@ -5,17 +5,21 @@ use crate::columns::{
     AbandonColumns, CommitColumns, MessageColumns, RenewColumns, StartColumns, TurnColumns, WorkAskColumns,
     WorkColumns,
 };
-use crate::db::{self, Param, prepared};
+use crate::connect::Closer;
+use crate::contain::contained;
+use crate::db::{self, Param};
 use crate::forsaken::Forsaken;
 use crate::handover::{Gift, Told};
 use crate::job::{Job, Others};
 use crate::shared::Shared;
+use crate::steps::Step;
 use crate::text::owned;
 use crate::waiting::{Ask, Waiter, WorkAsk};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use std::iter::once;
 use std::time::Duration;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row, Statement};
 
@@ -23,7 +27,7 @@ use tokio_postgres::{Client, Row, Statement};
 pub(crate) enum Failed {
     /// Nothing of it is stored.
     Undone(PostgresError),
-    /// Its connection was lost, and nobody knows.
+    /// Its connection was lost or given up, so it is unknown whether it is stored.
     Unknown(PostgresError, Forsaken),
 }
 
@@ -59,30 +63,91 @@ impl Done {
     }
 }
 
-/// One transaction, sent at once: whatever it does, it takes one round trip.
-pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<Done, Failed> {
+/// One transaction, sent at once: whatever it does, it takes one round trip. Gives the leases that it has taken too.
+///
+/// A connection whose server does not answer before the deadline is closed, and so is one whose transaction panicked.
+pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<(Done, Forsaken), Failed> {
+    let mut attempt = Attempt::default();
+    let cause = match contained(attempt.run(shared, job).boxed()).await {
+        Ok(Ok(done)) => return Ok((done, attempt.leases(job))),
+        Ok(Err(cause)) => cause,
+        Err(details) => {
+            shared.panicked("a transaction", &details);
+            if let Some(closer) = &attempt.closer {
+                closer.close();
+            }
+            PostgresError::Panicked { instance: job.batch.subjects(), details }
+        }
+    };
+    if let (PostgresError::ReadOnly { .. }, Some(closer)) = (&cause, &attempt.closer) {
+        // The primary may be elsewhere by now: the next connection looks for it.
+        closer.close();
+        shared.db.close_idle();
+    }
+    Err(match attempt.in_doubt {
+        true => Failed::Unknown(cause, attempt.leases(job)),
+        false => Failed::Undone(cause),
+    })
+}
+
+/// What must be known of a transaction however it ends.
+#[derive(Default)]
+struct Attempt {
+    /// The secrets of the leases that fetches ask for, for each group of them.
+    turns: Vec<Vec<Vec<u8>>>,
+    work: Vec<Vec<Vec<u8>>>,
+    closer: Option<Closer>,
+    /// Whether the server has been sent what it may have carried out.
+    in_doubt: bool,
+}
+
+impl Attempt {
+    /// All that the transaction asks to be leased.
+    fn leases(self, job: &Job) -> Forsaken {
+        let given = job.handed_turns.gifts.iter().chain(&job.handed_work.gifts).map(Gift::secret);
+        let longest = job.asks_for_ms().max().unwrap_or(0);
+        let fetched = self.turns.into_iter().chain(self.work).flatten();
+        Forsaken { secrets: fetched.chain(given).collect(), lasts: Duration::from_millis(longest) }
+    }
+
+    async fn run(&mut self, shared: &Shared, job: &Job) -> Result<Done, PostgresError> {
+        let secrets = |count: usize| -> Vec<Vec<u8>> {
+            (0..count).map(|_| shared.config.entropy.next_u128().to_be_bytes().to_vec()).collect()
+        };
+        self.turns = job.turns.iter().map(|group| secrets(group.len())).collect();
+        self.work = job.work.iter().map(|group| secrets(slots(group).count())).collect();
+        let Self { turns, work, closer, in_doubt } = self;
+        attempt(shared, job, [turns, work], closer, in_doubt).await
+    }
+}
+
+async fn attempt(
+    shared: &Shared,
+    job: &Job,
+    [turn_secrets, work_secrets]: [&Vec<Vec<Vec<u8>>>; 2],
+    closer: &mut Option<Closer>,
+    in_doubt: &mut bool,
+) -> Result<Done, PostgresError> {
     let db = &shared.db;
-    let undone = Failed::Undone;
-    let commits = CommitColumns::of(&job.batch.commits, &job.handed_work).map_err(undone)?;
+    shared.fault(Step::Encode, || job.batch.all_subjects());
+    let commits = CommitColumns::of(&job.batch.commits, &job.handed_work)?;
     let messages = MessageColumns::of(&job.batch.messages, &job.handed_turns);
-    let work = WorkColumns::of(&job.batch.work).map_err(undone)?;
+    let work = WorkColumns::of(&job.batch.work)?;
     let starts = StartColumns::of(&job.batch.starts, job.batch.messages.len(), &job.handed_turns);
     let renewals = RenewColumns::of(&job.batch.renewals);
     let abandons = AbandonColumns::of(&job.batch.abandons);
-    let secrets = |count: usize| -> Vec<Vec<u8>> {
-        (0..count).map(|_| shared.config.entropy.next_u128().to_be_bytes().to_vec()).collect()
-    };
-    let turns: Vec<TurnColumns> = job
+    let turns: Vec<TurnColumns<'_>> = job
         .turns
         .iter()
-        .map(|group| TurnColumns::of(&group[0].ask, secrets(group.len()), job.asks_next))
+        .zip(turn_secrets)
+        .map(|(group, secrets)| TurnColumns::of(&group[0].ask, secrets, job.asks_next))
         .collect();
-    let work_asks: Vec<WorkAskColumns> = job
+    let work_asks: Vec<WorkAskColumns<'_>> = job
         .work
         .iter()
-        .map(|group| {
+        .zip(work_secrets)
+        .map(|(group, secrets)| {
             let slots: Vec<&WorkAsk> = slots(group).map(|waiter| &group[waiter].ask).collect();
-            let secrets = secrets(slots.len());
             WorkAskColumns::of(&group[0].ask, &slots, secrets, job.asks_next)
         })
         .collect();
@@ -99,7 +164,8 @@ pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<Done, Failed>
     let leases_one = job.handed_work.gifts.is_empty() || job.batch.scheduled().count() == 1;
     let is_alone = job.batch.commits.len() == 1 && leases_one;
 
-    let client = db.lane().await.map_err(undone)?;
+    let client = db.lane().await?;
+    *closer = Some(client.closer());
     let mut calls: Vec<Call<'_>> = Vec::new();
     let mut call = |slot, sql, params| calls.push(Call { slot, sql, params, statement: None });
     let sql = &db.statements;
@@ -142,28 +208,49 @@ pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<Done, Failed>
         ];
         call(Slot::Nothing, &sql.tell, params);
     }
-    if db.prepares {
-        // Before the transaction: a call that waits for its statement would be overtaken by the commit.
-        for call in &mut calls {
-            let statement = prepared(&client, call.sql, &call.params).await;
-            call.statement = Some(statement.map_err(|error| undone(error.into()))?);
+    let exchanged = async {
+        let begin = &db.beginnings(&client).await?.lane;
+        if db.prepares {
+            // Before the transaction: a call that waits for its statement would be overtaken by the commit.
+            for call in &mut calls {
+                call.statement = Some(client.prepared(call.sql, &call.params).await?);
+            }
         }
-    }
-    db.counters.round_trips.add(1);
-    let client: &Client = &client;
-    let sent = calls.iter().map(|call| ask(client, call).boxed());
-    // Each is sent when it is polled first, and they are polled in this order.
-    let answers =
-        join_all(once(control(client, BEGIN)).chain(sent).chain(once(control(client, COMMIT)))).await;
+        db.counters.round_trips.add(1);
+        shared.fault(Step::Send, || job.batch.all_subjects());
+        *in_doubt = true;
+        let client: &Client = &client;
+        let sent = calls.iter().map(|call| ask(client, call).boxed());
+        // Each is sent when it is polled first, and they are polled in this order.
+        let all = once(control(client, begin)).chain(sent).chain(once(control(client, COMMIT)));
+        Ok::<_, PostgresError>(join_all(all).await)
+    };
+    let answers = match tokio::time::timeout(db.deadline, exchanged).await {
+        Ok(answers) => answers?,
+        Err(_) => {
+            db.counters.silent.add(1);
+            client.closer().close_and_cancel();
+            db.close_idle();
+            return Err(PostgresError::Silent { limit: db.deadline });
+        }
+    };
+    shared.fault(Step::Receive, || job.batch.all_subjects());
     let mut done = Done::default();
     let slots = calls.iter().map(|call| call.slot);
-    for (slot, rows) in once(Slot::Nothing).chain(slots).chain(once(Slot::Nothing)).zip(answers) {
-        let rows = rows.map_err(|error| match error.as_db_error() {
-            Some(_) => Failed::Undone(error.into()),
-            None => Failed::Unknown(error.into(), forsaken(job, &turns, &work_asks)),
+    for (slot, rows) in once(Slot::Begin).chain(slots).chain(once(Slot::Nothing)).zip(answers) {
+        let rows = rows.map_err(|error| {
+            let Some(code) = error.as_db_error().map(|reported| reported.code().clone()) else {
+                return error.into();
+            };
+            *in_doubt = false;
+            match (slot, code == SqlState::FEATURE_NOT_SUPPORTED) {
+                // A standby refuses to begin a transaction that writes.
+                (Slot::Begin, true) => PostgresError::ReadOnly { details: error.to_string() },
+                _ => error.into(),
+            }
         })?;
         match slot {
-            Slot::Nothing => {}
+            Slot::Begin | Slot::Nothing => {}
             Slot::Commits => done.commits = rows,
             Slot::Outcomes => done.outcomes = rows,
             Slot::Messages => done.messages = rows,
@@ -175,24 +262,14 @@ pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<Done, Failed>
         }
     }
     db.counters.transactions.add(1);
+    *in_doubt = false;
     Ok(done)
-}
-
-/// All that a transaction asks to be leased.
-fn forsaken(job: &Job, turns: &[TurnColumns], work: &[WorkAskColumns]) -> Forsaken {
-    let fetched =
-        turns.iter().map(|columns| &columns.secrets).chain(work.iter().map(|columns| &columns.secrets));
-    let given = job.handed_turns.gifts.iter().chain(&job.handed_work.gifts).map(Gift::secret);
-    let longest = job.asks_for_ms().max().unwrap_or(0);
-    Forsaken {
-        secrets: fetched.flatten().cloned().chain(given).collect(),
-        lasts: Duration::from_millis(longest),
-    }
 }
 
 /// Where the rows of a call belong.
 #[derive(Clone, Copy)]
 enum Slot {
+    Begin,
     Nothing,
     Commits,
     Outcomes,
@@ -204,8 +281,6 @@ enum Slot {
     Work,
 }
 
-/// Whatever the default of the server is: every statement is to see what was committed before it began.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 const COMMIT: &str = "COMMIT";
 
 /// One function with its arguments.

@@ -38,7 +38,7 @@ impl PostgresProvider {
             };
             let parks = !patience.is_zero();
             self.shared.fetch_work(Waiter { ask, parks, fresh: true, reply });
-            let leased = match wait(answer, patience, FETCH).await {
+            let leased = match wait(&self.shared, answer, patience, FETCH).await {
                 Ok(Some(leased)) => self.decoded(leased).await.map_err(|error| error.during(FETCH)),
                 Ok(None) => break,
                 Err(error) => Err(error),

@@ -150,3 +150,28 @@ async fn a_listener_that_is_cut_off_comes_back() {
     enqueue(&*here, "i").await;
     ack(&*there, &waiting.await.unwrap(), "i").await.unwrap();
 }
+
+/// The channel of a schema: the hash FNV-1a of its name.
+fn channel_of(schema: &str) -> String {
+    let hash = schema.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("outlast_{:016x}", hash >> 2)
+}
+
+/// More notifications at once than the listener keeps: those that are dropped are made up for.
+#[tokio::test]
+async fn notifications_that_are_too_many_are_not_missed() {
+    let config = deaf_to_time("flooded");
+    let schema = config.schema_name.clone().unwrap();
+    let store = open(&config).await;
+    let watch = store.watch_instance("i", Interest::Ended).unwrap();
+    let client = raw().await;
+    until(&client, &format!("SELECT coalesce(bool_or(watches), false) FROM {schema}.listeners")).await;
+    // All arrive with one commit, and the last one tells what is waited for.
+    let flood = "SELECT count(pg_notify($1::text, CASE WHEN n < 20000 THEN '[\"x\", ' || n || ']'
+                                                   ELSE '[\"x\", null, null, [\"i\"]]' END))
+                 FROM generate_series(1, 20000) AS n";
+    client.query_one(flood, &[&channel_of(&schema)]).await.unwrap();
+    tokio::time::timeout(PATIENCE, watch).await.expect("it is heard");
+}

@@ -4,15 +4,19 @@
 
 mod factory;
 mod failing;
+mod failover;
 mod forsaken;
 mod handing_over;
 mod interleaving;
+mod line;
 mod listening;
 mod lookups;
 mod model;
 mod opening;
+mod panicking;
 mod passing_on;
 mod retention;
+mod silence;
 mod support;
 
 /// Every validation on a real server, each in a schema of its own.

@@ -51,6 +51,16 @@ const ALLOWED: &[Allowed] = &[
         why: "the owner of the listener; pauses run by tokio's clock",
     },
     Allowed {
+        path: "crates/postgres/src/connect.rs",
+        patterns: &["tokio::spawn"],
+        why: "the owner of the connections: each has a task that speaks with the server",
+    },
+    Allowed {
+        path: "crates/postgres/src/resend.rs",
+        patterns: &["tokio::spawn", "Instant::now"],
+        why: "requests that are sent again wait beside the lanes, by tokio's clock",
+    },
+    Allowed {
         path: "crates/postgres/src/",
         patterns: &["Instant::now"],
         why: "how long a fetch waits is a matter of tokio's clock; leases run by the server's",

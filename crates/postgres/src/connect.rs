@@ -1,0 +1,379 @@
+//! Opening and closing connections.
+//!
+//! A connection is a client and the task that speaks with the server for it. The task is ended together with the client: a task
+//! that waits for a server that never answers would wait for ever.
+
+use crate::PostgresError;
+use crate::db::{Param, Result};
+use crate::password::PasswordSource;
+use deadpool::managed::{Manager, Metrics, RecycleError, RecycleResult};
+use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::task::AbortHandle;
+use tokio_postgres::config::{Host, LoadBalanceHosts, TargetSessionAttrs};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::types::Type;
+use tokio_postgres::{CancelToken, Client, Config, Socket, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// How soon the system asks a silent server whether it is still there, how often, and how many times.
+const KEEPALIVES: (Duration, Duration, u32) = (Duration::from_secs(5), Duration::from_secs(2), 3);
+
+/// The idle time of keepalives that the driver takes if the URL gives none.
+const DRIVER_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
+
+/// Sets the keepalives of a connection, and how long sent data may stay unacknowledged, unless the URL gives them.
+pub(crate) fn keep_alive(config: &mut Config, url: &str, unacknowledged: Duration) {
+    if config.get_keepalives() {
+        let (idle, interval, retries) = KEEPALIVES;
+        if config.get_keepalives_idle() == DRIVER_IDLE && !url.contains("keepalives_idle") {
+            config.keepalives_idle(idle);
+        }
+        if config.get_keepalives_interval().is_none() {
+            config.keepalives_interval(interval);
+        }
+        if config.get_keepalives_retries().is_none() {
+            config.keepalives_retries(retries);
+        }
+    }
+    // A URL with 0 asks for what the system does by itself; the driver does not tell it from none.
+    if config.get_tcp_user_timeout().is_none() && !url.contains("tcp_user_timeout") {
+        config.tcp_user_timeout(unacknowledged);
+    }
+}
+
+/// The driver's part of a connection that is polled by its task.
+pub(crate) type Driver =
+    tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
+
+/// Opens connections to the first host that takes one.
+pub(crate) struct Connector {
+    /// One per host.
+    hosts: Vec<Config>,
+    is_random: bool,
+    /// The host that took the last connection. Asked first if only one host at a time can be the right one.
+    last: AtomicUsize,
+    remembers: bool,
+    tls: MakeRustlsConnect,
+    password: Option<PasswordSource>,
+    /// How long one host may take to accept a connection, to encrypt it and to take the login.
+    per_host: Duration,
+}
+
+impl Connector {
+    pub(crate) fn new(
+        config: &Config,
+        tls: MakeRustlsConnect,
+        password: Option<PasswordSource>,
+        timeout: Duration,
+    ) -> Self {
+        let hosts = one_by_one(config);
+        let is_random = config.get_load_balance_hosts() == LoadBalanceHosts::Random;
+        let remembers = config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite;
+        // The driver waits without end for a host that accepts and then says nothing, and tries no other one.
+        let share = timeout / u32::try_from(hosts.len()).unwrap_or(u32::MAX).max(1);
+        let per_host = config.get_connect_timeout().map_or(share, |given| share.min(*given));
+        Self { hosts, is_random, last: AtomicUsize::new(0), remembers, tls, password, per_host }
+    }
+
+    pub(crate) fn tls(&self) -> MakeRustlsConnect {
+        self.tls.clone()
+    }
+
+    /// A connection whose task is not started yet.
+    pub(crate) async fn connect(&self) -> Result<(Client, Driver)> {
+        match self.connect_once().await {
+            // A password that was replaced just now.
+            Err(PostgresError::Login { code, .. })
+                if self.password.is_some() && code == SqlState::INVALID_PASSWORD.code() =>
+            {
+                self.connect_once().await
+            }
+            connected => connected,
+        }
+    }
+
+    async fn connect_once(&self) -> Result<(Client, Driver)> {
+        let password = match &self.password {
+            Some(source) => Some(source.ask(self.per_host).await?),
+            None => None,
+        };
+        let mut last_error = PostgresError::Disconnected { details: "the URL names no host".to_string() };
+        for place in self.order() {
+            let mut config = self.hosts[place].clone();
+            if let Some(password) = &password {
+                config.password(password);
+            }
+            match tokio::time::timeout(self.per_host, config.connect(self.tls.clone())).await {
+                Ok(Ok(connected)) => {
+                    self.last.store(place, Ordering::Relaxed);
+                    return Ok(connected);
+                }
+                Ok(Err(error)) => last_error = PostgresError::from(error).of_connecting(),
+                Err(_) => {
+                    let details = format!("the server did not answer in time ({:?})", self.per_host);
+                    last_error = PostgresError::Disconnected { details };
+                }
+            }
+        }
+        Err(last_error)
+    }
+
+    /// The places of the hosts, in the order in which they are tried.
+    fn order(&self) -> Vec<usize> {
+        let count = self.hosts.len();
+        let first = match (self.remembers, self.is_random) {
+            (true, _) => self.last.load(Ordering::Relaxed),
+            // Any start will do: connections are spread over the hosts.
+            (false, true) => self.last.load(Ordering::Relaxed) + 1,
+            (false, false) => 0,
+        };
+        (0..count).map(|place| (first + place) % count).collect()
+    }
+
+    /// A connection with its task.
+    pub(crate) async fn open(&self) -> Result<Connection> {
+        let (client, driver) = self.connect().await?;
+        let task = tokio::spawn(async move {
+            if let Err(error) = driver.await {
+                tracing::debug!(target: "duroxide::providers::postgres", %error, "a connection was lost");
+            }
+        });
+        Ok(Connection::new(client, task.abort_handle(), self.tls.clone()))
+    }
+}
+
+/// The same configuration for each host alone.
+fn one_by_one(config: &Config) -> Vec<Config> {
+    let (hosts, addresses, ports) = (config.get_hosts(), config.get_hostaddrs(), config.get_ports());
+    let count = hosts.len().max(addresses.len());
+    let uneven = !hosts.is_empty() && !addresses.is_empty() && hosts.len() != addresses.len();
+    if count < 2 || uneven || (ports.len() > 1 && ports.len() != count) {
+        // One host, or a list that the driver refuses with a reason.
+        return vec![config.clone()];
+    }
+    let alone = |place: usize| {
+        let mut one = without_hosts(config);
+        match hosts.get(place) {
+            Some(Host::Tcp(name)) => {
+                one.host(name);
+            }
+            #[cfg(unix)]
+            Some(Host::Unix(path)) => {
+                one.host_path(path);
+            }
+            None => {}
+        }
+        if let Some(address) = addresses.get(place) {
+            one.hostaddr(*address);
+        }
+        if let Some(port) = ports.get(place).or(ports.first()) {
+            one.port(*port);
+        }
+        one
+    };
+    (0..count).map(alone).collect()
+}
+
+fn without_hosts(config: &Config) -> Config {
+    let mut one = Config::new();
+    if let Some(user) = config.get_user() {
+        one.user(user);
+    }
+    if let Some(password) = config.get_password() {
+        one.password(password);
+    }
+    if let Some(database) = config.get_dbname() {
+        one.dbname(database);
+    }
+    if let Some(options) = config.get_options() {
+        one.options(options);
+    }
+    if let Some(name) = config.get_application_name() {
+        one.application_name(name);
+    }
+    if let Some(timeout) = config.get_connect_timeout() {
+        one.connect_timeout(*timeout);
+    }
+    if let Some(timeout) = config.get_tcp_user_timeout() {
+        one.tcp_user_timeout(*timeout);
+    }
+    one.keepalives(config.get_keepalives()).keepalives_idle(config.get_keepalives_idle());
+    if let Some(interval) = config.get_keepalives_interval() {
+        one.keepalives_interval(interval);
+    }
+    if let Some(retries) = config.get_keepalives_retries() {
+        one.keepalives_retries(retries);
+    }
+    one.ssl_mode(config.get_ssl_mode())
+        .ssl_negotiation(config.get_ssl_negotiation())
+        .channel_binding(config.get_channel_binding())
+        .target_session_attrs(config.get_target_session_attrs())
+        .load_balance_hosts(config.get_load_balance_hosts());
+    one
+}
+
+/// A connection of a pool, with the statements that it keeps.
+pub(crate) struct Connection {
+    client: Client,
+    statements: Mutex<HashMap<String, Statement>>,
+    closer: Closer,
+}
+
+/// Closes a connection that is in use.
+#[derive(Clone)]
+pub(crate) struct Closer(Arc<Closing>);
+
+struct Closing {
+    is_closed: AtomicBool,
+    task: AbortHandle,
+    cancel: CancelToken,
+    tls: MakeRustlsConnect,
+}
+
+impl Closer {
+    /// Ends the task of the connection, and with it every request that waits for an answer. The pool does not lend it again.
+    pub(crate) fn close(&self) {
+        self.0.is_closed.store(true, Ordering::Relaxed);
+        self.0.task.abort();
+    }
+
+    /// Closes the connection, and has the server end what it is doing for it, if the server can be reached.
+    pub(crate) fn close_and_cancel(&self) {
+        const PATIENCE: Duration = Duration::from_secs(5);
+        self.close();
+        let (cancel, tls) = (self.0.cancel.clone(), self.0.tls.clone());
+        tokio::spawn(async move { tokio::time::timeout(PATIENCE, cancel.cancel_query(tls)).await });
+    }
+}
+
+impl Connection {
+    pub(crate) fn new(client: Client, task: AbortHandle, tls: MakeRustlsConnect) -> Self {
+        let cancel = client.cancel_token();
+        let closing = Closing { is_closed: AtomicBool::new(false), task, cancel, tls };
+        Self { client, statements: Mutex::default(), closer: Closer(Arc::new(closing)) }
+    }
+
+    pub(crate) fn closer(&self) -> Closer {
+        self.closer.clone()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closer.0.is_closed.load(Ordering::Relaxed) || self.client.is_closed()
+    }
+
+    /// A statement that the connection keeps. The store has a fixed list of statements, each with its types.
+    pub(crate) async fn prepared(
+        &self,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> std::result::Result<Statement, tokio_postgres::Error> {
+        let kept = || self.statements.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(statement) = kept().get(sql) {
+            return Ok(statement.clone());
+        }
+        let types: Vec<Type> = params.iter().map(|(_, ty)| ty.clone()).collect();
+        let statement = self.client.prepare_typed(sql, &types).await?;
+        kept().insert(sql.to_string(), statement.clone());
+        Ok(statement)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.closer.close();
+    }
+}
+
+impl Deref for Connection {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl DerefMut for Connection {
+    fn deref_mut(&mut self) -> &mut Client {
+        &mut self.client
+    }
+}
+
+/// Lets a pool open connections. Whether one can be lent again is known without asking the server, so that cannot take long.
+pub(crate) struct Opener(pub(crate) Arc<Connector>);
+
+impl Manager for Opener {
+    type Type = Connection;
+    type Error = PostgresError;
+
+    async fn create(&self) -> Result<Connection> {
+        self.0.open().await
+    }
+
+    async fn recycle(&self, connection: &mut Connection, _: &Metrics) -> RecycleResult<PostgresError> {
+        match connection.is_closed() {
+            true => Err(RecycleError::message("the connection is closed")),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept_alive(url: &str) -> Config {
+        let mut config = crate::url::parse(url).ok().unwrap().config;
+        keep_alive(&mut config, url, Duration::from_secs(10));
+        config
+    }
+
+    #[test]
+    fn connections_have_keepalives_in_seconds_unless_the_url_gives_them() {
+        let config = kept_alive("postgres://u:p@h/d");
+        assert!(config.get_keepalives());
+        assert_eq!(config.get_keepalives_idle(), Duration::from_secs(5));
+        assert_eq!(config.get_keepalives_interval(), Some(Duration::from_secs(2)));
+        assert_eq!(config.get_keepalives_retries(), Some(3));
+        assert_eq!(config.get_tcp_user_timeout(), Some(&Duration::from_secs(10)));
+
+        let given = "keepalives_idle=7200&keepalives_interval=9&keepalives_retries=8&tcp_user_timeout=7";
+        let config = kept_alive(&format!("postgres://u:p@h/d?{given}"));
+        assert_eq!(config.get_keepalives_idle(), Duration::from_secs(7_200));
+        assert_eq!(config.get_keepalives_interval(), Some(Duration::from_secs(9)));
+        assert_eq!(config.get_keepalives_retries(), Some(8));
+        assert_eq!(config.get_tcp_user_timeout(), Some(&Duration::from_secs(7)));
+
+        let none = kept_alive("postgres://u:p@h/d?keepalives=0&tcp_user_timeout=0");
+        assert!(!none.get_keepalives() && none.get_tcp_user_timeout().is_none());
+    }
+
+    #[test]
+    fn each_host_is_tried_with_all_that_the_url_says() {
+        let url = "host=a,b hostaddr=127.0.0.1,127.0.0.2 port=1,2 user=u password=p dbname=d connect_timeout=3 \
+                   application_name=x target_session_attrs=read-write channel_binding=disable sslmode=require";
+        let mut config = kept_alive(url);
+        config.options("-c a=b");
+        let alone = one_by_one(&config);
+        assert_eq!(alone.len(), 2);
+        for (place, one) in alone.iter().enumerate() {
+            assert_eq!(one.get_hosts(), &config.get_hosts()[place..=place]);
+            assert_eq!(one.get_hostaddrs(), &config.get_hostaddrs()[place..=place]);
+            assert_eq!(one.get_ports(), &config.get_ports()[place..=place]);
+            // All else is the same: with the hosts of the other one they are equal.
+            let mut whole = without_hosts(one);
+            whole.host("a").host("b").port(1).port(2);
+            config.get_hostaddrs().iter().for_each(|address| {
+                whole.hostaddr(*address);
+            });
+            assert!(whole == config, "something of the URL is lost");
+        }
+        let one_port = one_by_one(&kept_alive("postgres://a,b/d"));
+        assert_eq!(one_port.len(), 2);
+        assert_eq!(one_by_one(&kept_alive("postgres://a/d")).len(), 1);
+    }
+}

@@ -1,0 +1,134 @@
+//! Deadlines: a server that stays silent is given up, and the server gives up what a silent client has left half-done.
+
+use crate::PostgresError;
+use crate::connect::Closer;
+use crate::db::{Db, Param, Result, cell};
+use std::fmt::Write as _;
+use std::future::Future;
+use std::time::Duration;
+use tokio_postgres::Client;
+use tokio_postgres::types::Type;
+
+/// What a connection is asked, within a limit. A connection whose server does not answer in time is closed, and so are the
+/// connections that nobody uses: they go the same way through the network and have not been heard of since.
+pub(crate) async fn within<T, E: Into<PostgresError>>(
+    db: &Db,
+    closer: &Closer,
+    limit: Duration,
+    asked: impl Future<Output = std::result::Result<T, E>>,
+) -> Result<T> {
+    match tokio::time::timeout(limit, asked).await {
+        Ok(answered) => {
+            let answered = answered.map_err(Into::into);
+            if matches!(answered, Err(PostgresError::ReadOnly { .. })) {
+                // The primary may be elsewhere by now: the next connection looks for it.
+                closer.close();
+                db.close_idle();
+            }
+            answered
+        }
+        Err(_) => {
+            db.counters.silent.add(1);
+            closer.close_and_cancel();
+            db.close_idle();
+            Err(PostgresError::Silent { limit })
+        }
+    }
+}
+
+/// Limits that the server keeps, all below the deadline of the client. They are set inside of each transaction: a session
+/// behind a PgBouncer belongs to many clients, and start-up options are refused there.
+const NAMES: [&str; 3] = ["lock_timeout", "idle_in_transaction_session_timeout", "statement_timeout"];
+
+/// Statements that begin transactions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Beginnings {
+    /// Of a lane.
+    pub(crate) lane: String,
+    /// The settings alone, for transactions that have begun: removals and migrations.
+    pub(crate) long: String,
+}
+
+/// Whatever the default of the server is: every statement is to see what was committed before it began.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+
+impl Beginnings {
+    /// Without limits.
+    pub(crate) fn bare() -> Self {
+        Self { lane: BEGIN.to_string(), long: String::new() }
+    }
+
+    /// With limits below these deadlines. A shorter one that the server or the role has in force stays; `keeps_statement` leaves
+    /// `statement_timeout` as it is.
+    pub(crate) fn within(
+        deadline: Duration,
+        long: Duration,
+        in_force_ms: [u64; 3],
+        keeps_statement: bool,
+    ) -> Self {
+        let settings = |lock: Duration, idle: Duration, statement: Duration| {
+            let mut all = String::new();
+            let wanted = [lock, idle, statement];
+            for (place, (name, (limit, in_force))) in
+                NAMES.iter().zip(wanted.into_iter().zip(in_force_ms)).enumerate()
+            {
+                let ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX).clamp(1, i32::MAX as u64);
+                let is_kept = (in_force > 0 && in_force <= ms) || (place == 2 && keeps_statement);
+                if !is_kept {
+                    let _ = write!(all, "; SET LOCAL {name} = {ms}");
+                }
+            }
+            all
+        };
+        // A client that is alive never leaves a transaction idle for longer than a round trip, whatever the transaction does.
+        let idle = deadline / 2;
+        let lane = settings(deadline / 2, idle, deadline / 4 * 3);
+        let long = settings(long / 2, idle, long / 4 * 3);
+        Self { lane: format!("{BEGIN}{lane}"), long: long.trim_start_matches("; ").to_string() }
+    }
+}
+
+/// The limits that the server has in force for this role, in milliseconds; 0 for none.
+pub(crate) async fn limits_in_force(db: &Db, client: &Client) -> Result<[u64; 3]> {
+    let names: &[&str] = &NAMES;
+    let wanted: [Param<'_>; 1] = [(&names, Type::TEXT_ARRAY)];
+    let mut limits = [0; 3];
+    for row in client.query_typed(&db.statements.limits_in_force, &wanted).await? {
+        let name: &str = cell(&row, 0)?;
+        if let Some(place) = NAMES.iter().position(|known| *known == name) {
+            limits[place] = u64::try_from(cell::<i64>(&row, 1)?).unwrap_or(0);
+        }
+    }
+    Ok(limits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECONDS: fn(u64) -> Duration = Duration::from_secs;
+
+    #[test]
+    fn limits_are_below_the_deadline_and_shorter_ones_stay() {
+        let all = Beginnings::within(SECONDS(10), SECONDS(300), [0, 0, 0], false);
+        assert_eq!(
+            all.lane,
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = 5000; \
+             SET LOCAL idle_in_transaction_session_timeout = 5000; SET LOCAL statement_timeout = 7500"
+        );
+        assert_eq!(
+            all.long,
+            "SET LOCAL lock_timeout = 150000; SET LOCAL idle_in_transaction_session_timeout = 5000; \
+             SET LOCAL statement_timeout = 225000"
+        );
+        let shorter = Beginnings::within(SECONDS(10), SECONDS(300), [1_000, 60_000, 7_500], false);
+        assert_eq!(
+            shorter.lane,
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL idle_in_transaction_session_timeout = 5000"
+        );
+        let kept = Beginnings::within(SECONDS(10), SECONDS(300), [0, 0, 60_000], true);
+        assert!(!kept.lane.contains("statement_timeout"), "{}", kept.lane);
+        let tiny = Beginnings::within(Duration::from_micros(1), SECONDS(1), [0, 0, 0], false);
+        assert!(tiny.lane.contains("lock_timeout = 1;"), "0 would mean no limit: {}", tiny.lane);
+    }
+}

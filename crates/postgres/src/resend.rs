@@ -1,0 +1,160 @@
+//! Requests whose transaction was lost.
+//!
+//! | request | what becomes of it |
+//! |---|---|
+//! | commit, completion, lease given back: fenced by a token | sent again over a new connection; if the first attempt was stored, the second is refused and the store looks whether that was its own |
+//! | renewal | sent again until the server is back: any error would be taken for the end of the lease |
+//! | start, message, activity from outside | an error that says that the outcome is unknown: sent again, it could be stored twice |
+
+use crate::PostgresError;
+use crate::batch::{Batch, instance_of};
+use crate::db::{Param, Result, cell, column, unsigned};
+use crate::request::{Attempts, Commit, Request};
+use crate::shared::Shared;
+use crate::text::owned;
+use outlast_provider::Completion;
+use outlast_provider_kit::invalid_token;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_postgres::types::Type;
+
+/// How often a request is sent again.
+const MOST_ATTEMPTS: u32 = 10;
+/// For how many deadlines at most. The lease of a request that waits for longer is over.
+const MOST_DEADLINES: u32 = 3;
+
+impl Attempts {
+    /// The next attempt, if there is one.
+    fn next(self, shared: &Shared, cause: &PostgresError) -> Option<Self> {
+        let since = self.in_doubt.map_or(Duration::ZERO, |since| since.elapsed());
+        let is_over = self.made >= MOST_ATTEMPTS || since > shared.db.deadline * MOST_DEADLINES;
+        (cause.is_retryable() && !is_over && !shared.is_closed())
+            .then_some(Self { made: self.made + 1, ..self })
+    }
+
+    pub(crate) fn doubted(self) -> Self {
+        Self { in_doubt: self.in_doubt.or_else(|| Some(Instant::now())), ..self }
+    }
+}
+
+/// Tells callers what went wrong with a batch of which nothing is stored. Renewals are sent again, and so is what a token fences
+/// if it was in doubt before or the server was silent.
+pub(crate) fn give_up(shared: &Arc<Shared>, batch: Batch, cause: &PostgresError) {
+    let (arrived, fenced) = batch.into_parts();
+    for request in arrived {
+        tell(request, cause);
+    }
+    for request in fenced {
+        // Whoever has waited for a silent server has waited long enough to be spared an error.
+        let repeats = matches!(request, Request::Renew(_))
+            || matches!(cause, PostgresError::Silent { .. })
+            || request.is_in_doubt();
+        match request.attempts().filter(|_| repeats).and_then(|attempts| attempts.next(shared, cause)) {
+            Some(attempts) => send_later(shared, request, attempts),
+            None if request.is_in_doubt() => tell_unknown(request, cause),
+            None => tell(request, cause),
+        }
+    }
+}
+
+/// The same for a batch of which it is unknown whether it is stored.
+pub(crate) fn doubt(shared: &Arc<Shared>, batch: Batch, cause: &PostgresError) {
+    let (arrived, fenced) = batch.into_parts();
+    for request in arrived {
+        tell_unknown(request, cause);
+    }
+    for request in fenced {
+        match request.attempts().and_then(|attempts| attempts.doubted().next(shared, cause)) {
+            Some(attempts) => send_later(shared, request, attempts),
+            None => tell_unknown(request, cause),
+        }
+    }
+}
+
+fn send_later(shared: &Arc<Shared>, mut request: Request, attempts: Attempts) {
+    shared.db.counters.resent.add(1);
+    request.set_attempts(attempts);
+    let shared = Arc::clone(shared);
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(50 * u64::from(attempts.made))).await;
+        shared.submit(request);
+    });
+}
+
+/// Tells a caller what went wrong. A panic names the instance of the call.
+fn tell(request: Request, cause: &PostgresError) {
+    match cause {
+        PostgresError::Panicked { details, .. } => {
+            let own = PostgresError::Panicked { instance: request.subject(), details: details.clone() };
+            request.fail(&own);
+        }
+        cause => request.fail(cause),
+    }
+}
+
+/// Tells a caller that the outcome of its call is unknown, and why.
+fn tell_unknown(request: Request, cause: &PostgresError) {
+    match cause {
+        PostgresError::Panicked { .. } => tell(request, cause),
+        cause => {
+            let unknown = PostgresError::Unknown { instance: request.subject(), details: cause.to_string() };
+            request.fail(&unknown);
+        }
+    }
+}
+
+/// A commit that was refused after an earlier attempt whose outcome is unknown: it may have been refused because the earlier one
+/// was stored. Nobody else writes the same events, since their times and contents belong to one run of the turn.
+pub(crate) fn recognise(shared: &Arc<Shared>, commit: Commit) {
+    tokio::spawn(answer_recognised(Arc::clone(shared), commit));
+}
+
+async fn answer_recognised(shared: Arc<Shared>, commit: Commit) {
+    match stored(&shared, &commit).await {
+        Ok(Some(completion)) => {
+            if commit.plan.is_some() {
+                let ended = commit.plan.as_ref().is_some_and(outlast_provider_kit::CommitPlan::ends_instance);
+                shared.watches.committed(instance_of(&commit), ended);
+            }
+            commit.reply.send(Ok(completion));
+        }
+        Ok(None) => {
+            let token = commit.lease.text();
+            commit.reply.refuse(invalid_token(&token));
+        }
+        Err(error) => {
+            tell_unknown(Request::Commit(Box::new(commit)), &error);
+        }
+    }
+}
+
+/// What became of the earlier attempt, if it was stored.
+async fn stored(shared: &Shared, commit: &Commit) -> Result<Option<Completion>> {
+    let db = &shared.db;
+    let instance = owned(instance_of(commit));
+    let (mut execution, mut ids, mut texts) = (0, Vec::new(), Vec::new());
+    if let Some(plan) = &commit.plan {
+        execution = column(plan.execution_id);
+        for row in &plan.history {
+            ids.push(column(row.event_id));
+            texts.push(row.event_data.as_str());
+        }
+    }
+    let completion = commit.completion.as_ref().map(|row| row.work_item.as_str());
+    let wanted: [Param<'_>; 5] = [
+        (&instance, Type::TEXT),
+        (&execution, Type::INT8),
+        (&ids, Type::INT8_ARRAY),
+        (&texts, Type::TEXT_ARRAY),
+        (&completion, Type::TEXT),
+    ];
+    let Some(row) = db.one(&db.statements.stored_commit, &wanted).await? else { return Ok(None) };
+    let (events, at, is_queued) = (unsigned(&row, 0)?, cell::<Option<i64>>(&row, 1)?, cell::<bool>(&row, 2)?);
+    Ok(match at {
+        Some(at) if !ids.is_empty() && events == ids.len() as u64 => {
+            Some(Completion::WithTurn { at_ms: u64::try_from(at).unwrap_or(0) })
+        }
+        _ => is_queued.then_some(Completion::Queued),
+    })
+}

@@ -1,0 +1,231 @@
+//! Panics inside of the store: the call that causes one is told, and everything else goes on.
+#![cfg(feature = "test-hooks")]
+
+use crate::factory::{fresh_config, raw};
+use crate::line::{Flows, Line, Whose};
+use crate::listening::quiet;
+use crate::support::*;
+use outlast_postgres::{ConnectionConfig, Faults, PostgresProvider, ProviderConfig, Step};
+use outlast_provider::{Provider, ProviderAdmin, ProviderError, TagFilter};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// The step that panics, and how often.
+#[derive(Clone, Default)]
+struct Bomb {
+    armed: Arc<Mutex<Option<(Step, &'static str)>>>,
+    left: Arc<AtomicI32>,
+}
+
+impl Bomb {
+    /// Panics at this step if it is about this instance; about any if it is empty.
+    fn arm(&self, step: Step, instance: &'static str, times: i32) {
+        self.left.store(times, Ordering::SeqCst);
+        *self.armed.lock().unwrap() = Some((step, instance));
+    }
+
+    fn into(self, config: ProviderConfig) -> ProviderConfig {
+        let mut config = config;
+        config.faults = Some(Faults::new(move |step, instances| {
+            let Some((armed, instance)) = *self.armed.lock().unwrap() else { return };
+            let concerns = instance.is_empty() || instances.iter().any(|id| id == instance);
+            if armed == step && concerns && self.left.fetch_sub(1, Ordering::SeqCst) > 0 {
+                panic!("a test blew up {step:?}");
+            }
+        }));
+        config
+    }
+}
+
+/// An error of a caller that a panic of others may reach: it is told that its own outcome is unknown, or its answer was lost.
+fn is_bystander(error: &ProviderError) -> bool {
+    error.is_retryable() || error.message.contains("panicked")
+}
+
+/// Runs instances until told to stop; gives how many.
+fn load(store: &Arc<PostgresProvider>, kind: usize, stop: &Arc<AtomicI32>) -> JoinHandle<usize> {
+    let (store, stop) = (Arc::clone(store), Arc::clone(stop));
+    tokio::spawn(async move {
+        let mut done = 0;
+        while stop.load(Ordering::SeqCst) == 0 {
+            let id = format!("load-{kind}-{done}");
+            if let Err(error) = store.enqueue_for_orchestrator(start(&id), None).await {
+                assert!(is_bystander(&error), "{error}");
+            }
+            match store.fetch_orchestration_item(LONG, Duration::from_millis(100), None).await {
+                Ok(Some((item, token, _))) => {
+                    if let Err(error) = ack(&*store, &token, &item.instance).await {
+                        assert!(is_bystander(&error) || error.message.contains("exists"), "{error}");
+                    }
+                }
+                Ok(None) => {}
+                Err(error) => assert!(is_bystander(&error), "{error}"),
+            }
+            done += 1;
+        }
+        done
+    })
+}
+
+async fn under_load(step: Step, lanes: usize) {
+    let bomb = Bomb::default();
+    let config = bomb.clone().into(fresh_config().lanes(lanes));
+    let store = Arc::new(PostgresProvider::new_with_config(config).await.unwrap());
+    store.enqueue_for_orchestrator(start("victim"), Some(LONG)).await.unwrap();
+    let stop = Arc::new(AtomicI32::new(0));
+    let others: Vec<_> = (0..4).map(|kind| load(&store, kind, &stop)).collect();
+    for _ in 0..3 {
+        bomb.arm(step, "victim", i32::MAX);
+        let error = store.enqueue_for_orchestrator(completed("victim", 2), None).await.unwrap_err();
+        // A call that shares its transaction with others is done alone if nothing is stored; if it may be, it is told so.
+        let is_named = error.message.contains("victim");
+        let is_told = error.message.contains("panicked") || error.message.contains("unknown whether");
+        assert!(is_named && is_told, "{step:?}: {error}");
+        assert!(step > Step::Send || !error.is_retryable(), "{step:?}: {error}");
+        bomb.arm(step, "victim", 0);
+    }
+    let done = store.stats().calls;
+    while store.stats().calls < done + 50 {
+        tokio::task::yield_now().await;
+    }
+    stop.store(1, Ordering::SeqCst);
+    for other in others {
+        assert!(other.await.unwrap() > 0);
+    }
+    assert!(store.stats().panics >= 3, "{}", store.stats().panics);
+    store.enqueue_for_orchestrator(completed("victim", 2), None).await.unwrap();
+    run_one(&store, "after").await;
+}
+
+/// An instance of its own beside those that the load has left.
+async fn run_one(store: &PostgresProvider, instance: &str) {
+    enqueue(store, instance).await;
+    loop {
+        let (item, token, _) = turn(store).await;
+        let acked = ack(store, &token, &item.instance).await;
+        if item.instance == instance {
+            return acked.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_panics_at_any_step_of_a_transaction_is_told_under_load() {
+    for step in [Step::Encode, Step::Send, Step::Receive, Step::Answer] {
+        under_load(step, 1).await;
+        under_load(step, 2).await;
+    }
+}
+
+/// Nobody else is there: the call alone is the cause, whatever the step.
+#[tokio::test]
+async fn a_call_alone_that_panics_gets_a_permanent_error_with_its_instance() {
+    let bomb = Bomb::default();
+    let config = bomb.clone().into(fresh_config());
+    let schema = config.schema_name.clone().unwrap();
+    let store = PostgresProvider::new_with_config(config).await.unwrap();
+    for (step, stored) in [(Step::Encode, 0), (Step::Send, 0), (Step::Receive, 1), (Step::Answer, 2)] {
+        bomb.arm(step, "victim", i32::MAX);
+        let error = store.enqueue_for_orchestrator(completed("victim", 2), None).await.unwrap_err();
+        assert!(!error.is_retryable(), "{step:?}: {error}");
+        assert!(
+            error.message.contains("the store panicked while it worked on the call for instance 'victim'"),
+            "{error}"
+        );
+        assert_eq!(error.operation, "enqueue_for_orchestrator");
+        until(&raw().await, &format!("SELECT count(*) = {stored} FROM {schema}.orchestrator_queue")).await;
+    }
+}
+
+/// Requests under a token in the same transaction as one that panics are done, once.
+#[tokio::test]
+async fn commits_beside_a_panic_are_done_once() {
+    for step in [Step::Encode, Step::Send, Step::Receive] {
+        let bomb = Bomb::default();
+        let store =
+            PostgresProvider::new_with_config(bomb.clone().into(fresh_config().lanes(1))).await.unwrap();
+        let mut turns = Vec::new();
+        for n in 0..4 {
+            enqueue(&store, &format!("i{n}")).await;
+            turns.push(turn(&store).await);
+        }
+        let before = store.stats().transactions;
+        bomb.arm(step, "i2", i32::MAX);
+        let commits = turns.iter().map(|(item, token, _)| ack(&store, token, &item.instance));
+        let answers = futures::future::join_all(commits).await;
+        assert!(store.stats().panics >= 2, "together and alone");
+        for ((item, ..), answer) in turns.iter().zip(answers) {
+            match item.instance.as_str() {
+                "i2" => {
+                    let error = answer.unwrap_err();
+                    assert!(!error.is_retryable() && error.message.contains("'i2'"), "{step:?}: {error}");
+                }
+                _ => answer.unwrap(),
+            }
+        }
+        assert!(store.stats().transactions > before);
+        for (item, ..) in turns.iter().filter(|(item, ..)| item.instance != "i2") {
+            assert_eq!(store.read(&item.instance).await.unwrap().len(), 1);
+        }
+    }
+}
+
+/// A fetch whose leases were taken and lost in a panic is told, and the leases are given back.
+#[tokio::test]
+async fn leases_that_a_panic_keeps_from_their_fetch_are_given_back() {
+    for step in [Step::Receive, Step::Answer, Step::Serve] {
+        let bomb = Bomb::default();
+        let store = PostgresProvider::new_with_config(bomb.clone().into(fresh_config())).await.unwrap();
+        enqueue(&store, "i").await;
+        store.enqueue_for_worker(activity("i", 2)).await.unwrap();
+        bomb.arm(step, "", 1);
+        let error = store.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap_err();
+        assert!(error.message.contains("panicked"), "{step:?}: {error}");
+        bomb.arm(step, "", 1);
+        let error = store.fetch_work_item(LONG, NO_WAIT, None, &TagFilter::DefaultOnly).await.unwrap_err();
+        assert!(error.message.contains("panicked"), "{step:?}: {error}");
+        assert_eq!((turn(&store).await.2, work(&store).await.2), (1, 1), "no delivery is counted");
+    }
+}
+
+#[tokio::test]
+async fn panics_of_the_other_tasks_end_nothing() {
+    let line = Line::open().await;
+    let bomb = Bomb::default();
+    let mut config = bomb.clone().into(fresh_config()).deadline(Duration::from_secs(1));
+    config.connection = ConnectionConfig::Url(line.url.clone());
+    let store = Arc::new(PostgresProvider::new_with_config(config).await.unwrap());
+    run(&*store, "i").await;
+
+    bomb.arm(Step::Take, "", 3);
+    run(&*store, "j").await;
+
+    bomb.arm(Step::Outcomes, "i", 1);
+    let error = store.read_outcome("i").await.unwrap_err();
+    assert!(!error.is_retryable() && error.message.contains("'i'"), "{error}");
+    assert!(store.read_outcome("i").await.unwrap().is_some());
+
+    let before = store.stats().panics;
+    bomb.arm(Step::Listen, "", 1);
+    let watch = store.watch_instance("k", outlast_provider::Interest::Ended);
+    while store.stats().panics == before {
+        tokio::task::yield_now().await;
+    }
+    drop(watch);
+    run(&*store, "k").await;
+
+    enqueue(&*store, "l").await;
+    quiet(|| store.stats().looks).await;
+    bomb.arm(Step::GiveBack, "", 1);
+    line.set(Whose::All, Flows::SWALLOW_DOWN);
+    let fetched = loop {
+        match store.fetch_orchestration_item(LONG, PATIENCE, None).await {
+            Ok(fetched) => break fetched,
+            Err(error) => assert!(error.is_retryable(), "{error}"),
+        }
+    };
+    assert_eq!(fetched.expect("the lease was given back").0.instance, "l");
+    assert_eq!(store.list_instances().await.unwrap().len(), 3);
+}
