@@ -27,6 +27,11 @@ const BENCHES: &[Bench] = &[
         about: "tables and indexes of PostgreSQL, before and after deletions",
         run: sizes,
     },
+    Bench {
+        name: "lists",
+        about: "gauges, totals and lists of instances in stores with many finished ones",
+        run: lists,
+    },
     Bench { name: "compare", about: "whole orchestrations, next to peers and to floors", run: compare::run },
 ];
 
@@ -49,6 +54,13 @@ fn sizes(args: &[String]) -> Result<ExitCode, String> {
     let server = compare::Server::start().map_err(|reason| format!("there is no PostgreSQL: {reason}"))?;
     let database = server.database()?;
     with_variables("sizes", args, database.variables())
+}
+
+/// What it costs to look at many instances, in SQLite and, where there is one, in a private PostgreSQL.
+fn lists(args: &[String]) -> Result<ExitCode, String> {
+    let Ok(server) = compare::Server::start() else { return of_the_package("lists", args) };
+    let database = server.database()?;
+    with_variables("lists", args, database.variables())
 }
 
 /// Runs a subcommand of `outlast-bench`.

@@ -9,6 +9,7 @@ mod compare;
 mod engine;
 mod floor;
 mod hello;
+mod lists;
 #[path = "../../../bench/peers/measure/mod.rs"]
 mod measure;
 mod report;
@@ -39,6 +40,12 @@ outlast-bench sizes [--count N]
 Runs N orchestrations of one activity on PostgreSQL (default: 100,000), deletes them, and does
 both again; prints the sizes of tables and indexes. `cargo xtask bench sizes` has the server.
 
+outlast-bench lists [--finished N]
+
+Fills stores with N finished instances (default: 1,000,000), of which a few failed, and one that
+runs for each thousand of them; prints what gauges, totals and lists cost, and what they cost
+before there was an index for what runs or failed. `cargo xtask bench lists` has the server.
+
 outlast-bench engine replay|warm-turns|join [--setup-only]
 
 Runs a hot path of the engine once, for an instrument that counts instructions.";
@@ -63,6 +70,7 @@ fn main() -> ExitCode {
             ended(engine::run(&case, args.next().as_deref() != Some("--setup-only")))
         }
         Some("sizes") => ended(sizes::main(args)),
+        Some("lists") => ended(lists::main(args)),
         Some("help" | "--help" | "-h") => {
             println!("{HELP}");
             ExitCode::SUCCESS

@@ -1,0 +1,180 @@
+//! `cargo xtask bench lists`: what gauges, totals and lists cost in a store with many finished instances, and what they cost
+//! before there was an index for what runs or failed, and a budget for a page.
+
+use crate::measure;
+use duroxide::providers::postgres::PostgresProvider;
+use duroxide::providers::sqlite::SqliteProvider;
+use duroxide::providers::{InstanceQuery, ProviderAdmin};
+use std::fmt::Write as _;
+use std::time::Instant;
+use tokio_postgres::NoTls;
+
+const ROUNDS: usize = 7;
+const PAGE: u32 = 100;
+/// One instance of a thousand and one runs, and a few failed: with 1,000,000 finished ones that is 1,000 and about 500.
+const EVERY_RUNNING: u64 = 1_001;
+const EVERY_FAILED: u64 = 2_001;
+
+/// What a page is asked for.
+const PAGES: [(&str, Option<&str>, Option<&str>); 5] = [
+    ("first page of all", None, None),
+    ("first page of Running", Some("Running"), None),
+    ("first page of Failed", Some("Failed"), None),
+    ("first page of Completed", Some("Completed"), None),
+    ("first page of a name that no instance has", None, Some("Nothing")),
+];
+
+pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<(), String> {
+    let mut finished = 1_000_000_u64;
+    while let Some(arg) = args.next() {
+        let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
+        match arg.as_str() {
+            "--finished" => {
+                finished = value.parse().map_err(|_| format!("--finished is a number, not '{value}'"))?;
+            }
+            _ => return Err(format!("unknown option '{arg}'")),
+        }
+    }
+    let instances = finished + finished / (EVERY_RUNNING - 1);
+    measure::on_two_threads(async {
+        println!("{}", sqlite(instances).await?);
+        match measure::server::url() {
+            Ok(url) => println!("{}", postgres(&url, instances).await?),
+            Err(reason) => println!("PostgreSQL was not measured: {reason}"),
+        }
+        Ok(())
+    })
+}
+
+fn filled(sql: &str, instances: u64) -> String {
+    sql.replace("{instances}", &instances.to_string())
+        .replace("{running}", &EVERY_RUNNING.to_string())
+        .replace("{failed}", &EVERY_FAILED.to_string())
+}
+
+/// Milliseconds, the median of some calls after one that does not count, and what the last call answered.
+async fn timed<T>(mut call: impl AsyncFnMut() -> T) -> (f64, T) {
+    let mut answer = call().await;
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        let since = Instant::now();
+        answer = call().await;
+        times.push(measure::ms(since.elapsed()));
+    }
+    (measure::percentile(&times, 50), answer)
+}
+
+/// What is measured, in milliseconds before and now, and what was found.
+struct Row(String, Option<f64>, f64, String);
+
+/// What the store does now. `before` has one time for each page.
+async fn rows(store: &dyn ProviderAdmin, before: &[f64]) -> Vec<Row> {
+    let (totals, metrics) = timed(async || store.get_system_metrics().await.unwrap()).await;
+    let (depths, _) = timed(async || store.get_queue_depths().await.unwrap()).await;
+    let (gauges, shown) = timed(async || store.get_gauges().await.unwrap()).await;
+    assert_eq!(shown.running_instances, metrics.running_instances);
+    let found = format!("{} run", shown.running_instances);
+    let mut rows = vec![Row("gauges of a runtime".to_string(), Some(totals + depths), gauges, found)];
+    let found = format!("{} instances, {} events", metrics.total_instances, metrics.total_events);
+    rows.push(Row("`get_system_metrics`".to_string(), None, totals, found));
+    for ((name, status, orchestration), before) in PAGES.into_iter().zip(before) {
+        let query = InstanceQuery {
+            status: status.map(str::to_string),
+            orchestration_name: orchestration.map(str::to_string),
+            limit: Some(PAGE),
+            ..InstanceQuery::default()
+        };
+        let (now, page) = timed(async || store.query_instances(&query).await.unwrap()).await;
+        let more = if page.next.is_some() { ", more to look at" } else { "" };
+        rows.push(Row(name.to_string(), Some(*before), now, format!("{}{more}", page.instances.len())));
+    }
+    for status in ["Running", "Failed"] {
+        let (now, ids) = timed(async || store.list_instances_by_status(status).await.unwrap()).await;
+        rows.push(Row(format!("ids of all that are {status}"), None, now, ids.len().to_string()));
+    }
+    rows
+}
+
+fn table(store: &str, instances: u64, rows: &[Row]) -> String {
+    let mut text = format!(
+        "{store}, {instances} instances, milliseconds, medians of {ROUNDS}:\n\n| | before | now | found |\n|---|---:|---:|---|"
+    );
+    for Row(name, before, now, found) in rows {
+        let before = before.map_or("–".to_string(), |before| format!("{before:.2}"));
+        let _ = write!(text, "\n| {name} | {before} | {now:.2} | {found} |");
+    }
+    text.push('\n');
+    text
+}
+
+async fn sqlite(instances: u64) -> Result<String, String> {
+    let folder = match std::env::var_os("OUTLAST_BENCH_DIR") {
+        Some(base) => tempfile::tempdir_in(base),
+        None => tempfile::tempdir(),
+    };
+    let folder = folder.map_err(|error| error.to_string())?;
+    let file = folder.path().join("store.db");
+    let url = format!("sqlite:{}", file.display());
+    let open = async || SqliteProvider::new(&url, None).await.map_err(|error| error.to_string());
+    drop(open().await?);
+    let by_hand = rusqlite::Connection::open(&file).map_err(|error| error.to_string())?;
+    let fill = filled(include_str!("sql/fill_sqlite.sql"), instances);
+    let fast = "PRAGMA synchronous = OFF; PRAGMA cache_size = -262144; PRAGMA temp_store = MEMORY;";
+    let filled =
+        by_hand.execute_batch(&format!("{fast} BEGIN; {fill} COMMIT; PRAGMA wal_checkpoint(TRUNCATE);"));
+    filled.map_err(|error| error.to_string())?;
+    let mut before = Vec::new();
+    for (_, status, name) in PAGES {
+        let walk = async || {
+            let mut page = by_hand.prepare_cached(include_str!("sql/page_by_walk_sqlite.sql")).unwrap();
+            let wanted = rusqlite::params![
+                i64::MAX,
+                status,
+                name,
+                None::<&str>,
+                None::<&str>,
+                None::<i64>,
+                None::<i64>,
+                PAGE + 1
+            ];
+            page.query_map(wanted, |row| row.get::<_, String>(1)).unwrap().count()
+        };
+        before.push(timed(walk).await.0);
+    }
+    let store = open().await?;
+    Ok(table("SQLite", instances, &rows(&store, &before).await))
+}
+
+async fn postgres(url: &str, instances: u64) -> Result<String, String> {
+    let store = PostgresProvider::new_with_schema(url, Some("outlast")).await;
+    let store = store.map_err(|error| error.to_string())?;
+    let (by_hand, connection) =
+        tokio_postgres::connect(url, NoTls).await.map_err(|error| error.to_string())?;
+    tokio::spawn(connection);
+    for statement in filled(include_str!("sql/fill_postgres.sql"), instances).split(";\n") {
+        by_hand.batch_execute(statement).await.map_err(|error| error.to_string())?;
+    }
+    let index = "(status, started_at) WHERE status IN ('Running', 'Failed')";
+    by_hand
+        .batch_execute("DROP INDEX outlast.executions_attention")
+        .await
+        .map_err(|error| error.to_string())?;
+    let mut before = Vec::new();
+    let limit = i64::from(PAGE + 1);
+    let walk = include_str!("sql/page_by_walk_postgres.sql");
+    for (_, status, name) in PAGES {
+        let none = None::<&str>;
+        let no_time = None::<i64>;
+        let page = async || {
+            by_hand
+                .query(walk, &[&i64::MAX, &status, &name, &none, &none, &no_time, &no_time, &limit])
+                .await
+                .unwrap()
+                .len()
+        };
+        before.push(timed(page).await.0);
+    }
+    let index = format!("CREATE INDEX executions_attention ON outlast.executions {index}");
+    by_hand.batch_execute(&index).await.map_err(|error| error.to_string())?;
+    Ok(table("PostgreSQL", instances, &rows(&store, &before).await))
+}
