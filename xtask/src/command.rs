@@ -115,6 +115,11 @@ pub(crate) fn dispatch(args: &[String]) -> Result<ExitCode, String> {
     (command.run)(rest)
 }
 
+/// Whether `cargo xtask NAME` is a command.
+pub(crate) fn exists(name: &str) -> bool {
+    COMMANDS.iter().any(|command| command.name == name)
+}
+
 /// A table of names and what they mean, as every help text shows one.
 pub(crate) fn listing<'a>(rows: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut out = String::new();

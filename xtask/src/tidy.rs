@@ -47,6 +47,7 @@ const RULES: &[Rule] = &[
     },
     Rule { name: "scoreboard", about: "the scoreboard shows its figures", check: rule::scoreboard::check },
     Rule { name: "pages", about: "code and tables in pages are as in the source", check: rule::pages::check },
+    Rule { name: "skills", about: "skills name only what exists", check: rule::skills::check },
     Rule { name: "leftovers", about: "no ignored tests, no unfinished code", check: rule::leftovers::check },
 ];
 

@@ -27,3 +27,12 @@ mod store;
 mod tests;
 
 pub use store::FileStore;
+
+/// The code in the skills is compiled and run as the documentation of this module.
+#[cfg(doctest)]
+mod skills {
+    #[doc = include_str!("../../../skills/outlast-orchestrations/SKILL.md")]
+    pub mod orchestrations {}
+    #[doc = include_str!("../../../skills/outlast-provider/SKILL.md")]
+    pub mod provider {}
+}

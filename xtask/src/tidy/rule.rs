@@ -12,5 +12,6 @@ pub(super) mod machine_paths;
 pub(super) mod pages;
 pub(super) mod root;
 pub(super) mod scoreboard;
+pub(super) mod skills;
 pub(super) mod sleep;
 pub(super) mod sql;

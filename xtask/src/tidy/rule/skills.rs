@@ -1,0 +1,162 @@
+//! The skills for coding assistants name only what exists: paths, commands, types, methods.
+//!
+//! A skill is read by a program that believes it. Everything between backticks must be recognized; what is no name of ours is in
+//! [`FOREIGN`].
+
+mod api;
+mod names;
+
+use self::api::Api;
+use crate::tidy::markdown;
+use crate::tidy::repo::{File, Finding, Repo};
+
+const FOLDER: &str = "skills/";
+
+/// Names that other libraries, the language and databases own, and columns of tables.
+const FOREIGN: &[&str] = &[
+    "/outlast-orchestrations",
+    "---",
+    "BEGIN IMMEDIATE",
+    "BTreeMap",
+    "ConditionExpression",
+    "Duration::MAX",
+    "FOLDER",
+    "FOR UPDATE SKIP LOCKED",
+    "HashMap",
+    "HashSet",
+    "If-Match",
+    "Instant::now",
+    "OUTLAST",
+    "Ok(None)",
+    "SKILL.md",
+    "Some(self)",
+    "SystemTime::now",
+    "TransactWriteItems",
+    "Uuid::new_v4",
+    "alwaysApply: false",
+    "applyTo: \"**/*.rs\"",
+    "async",
+    "available_at",
+    "biased",
+    "force",
+    "futures::select!",
+    "locked_until > now",
+    "name:",
+    "paused:",
+    "println!",
+    "real:",
+    "return",
+    "tokio::select!",
+    "tokio::spawn",
+    "tokio::time::sleep",
+    "tracing::info!",
+    "unwrap",
+];
+
+pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
+    let skills: Vec<&File> = repo.with_extension("md").filter(|file| file.path.starts_with(FOLDER)).collect();
+    if skills.is_empty() {
+        return Vec::new();
+    }
+    let api = Api::of(repo);
+    let mut findings = Vec::new();
+    for file in skills {
+        findings.extend(front_matter(file));
+        for (line, prose) in markdown::prose(&file.text) {
+            let unknown = names::quoted(prose).into_iter().filter(|name| !FOREIGN.contains(name));
+            let unknown = unknown.filter_map(|name| names::mistake(name, repo, &api));
+            findings.extend(unknown.map(|message| file.finding(line, message)));
+        }
+        findings.extend(code_blocks(file));
+    }
+    findings
+}
+
+/// Assistants find a skill by its name, which is that of its folder, and choose it by its description.
+fn front_matter(file: &File) -> Option<Finding> {
+    let folder = file.path.strip_suffix("/SKILL.md")?.rsplit('/').next()?;
+    let mut lines = file.text.lines();
+    let name = format!("name: {folder}");
+    let is_right = lines.next() == Some("---")
+        && lines.next() == Some(name.as_str())
+        && lines.next().is_some_and(|line| line.len() <= 1_024 && line.starts_with("description: "))
+        && lines.next() == Some("---");
+    let message =
+        format!("the first lines must be `---`, `{name}`, a `description:` of at most 1024 bytes, and `---`");
+    (!is_right).then(|| file.finding(1, message))
+}
+
+/// Rust code must be compiled by the doc tests, so that no block may be exempt from them.
+fn code_blocks(file: &File) -> Vec<Finding> {
+    let fences =
+        file.text.lines().zip(1..).filter_map(|(line, number)| Some((number, line.strip_prefix("```")?)));
+    let exempt = fences.filter(|(_, info)| !matches!(*info, "" | "rust" | "rust,no_run" | "sh"));
+    let message =
+        |info: &str| format!("a block of `{info}` is not compiled: use `rust`, `rust,no_run` or `sh`");
+    exempt.map(|(line, info)| file.finding(line, message(info))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::repo::printed;
+
+    const API: (&str, &str) = (
+        "crates/runtime/src/client.rs",
+        "pub struct Client {}\nimpl Client {\n    pub async fn start(&self) {}\n}\npub enum Fault {\n    Lost,\n}\n",
+    );
+    const CLI: (&str, &str) = (
+        "crates/cli/src/args.rs",
+        "enum Command {\n    Demo(A),\n    Instance(C),\n}\nenum InstanceCommand {\n    /// Show.\n    ShowAll(B),\n}\n",
+    );
+
+    fn found(prose: &str) -> Vec<String> {
+        printed(check(&Repo::of(&[
+            API,
+            CLI,
+            ("skills/README.md", prose),
+            ("crates/outlast/examples/a.rs", ""),
+        ])))
+    }
+
+    #[test]
+    fn names_that_exist_are_accepted() {
+        let names = "`Client`, `Client::start`, `Client::start(..)`, `ctx.start(..)`, `Fault::Lost`, `crates/cli`, `cargo xtask tidy`, \
+            `outlast demo`, `outlast instance show-all`, `cargo run -p outlast --example a`, `async`, `.claude/skills`";
+        assert_eq!(found(names), [""; 0]);
+    }
+
+    #[test]
+    fn names_that_do_not_exist_are_refused() {
+        let wrong = [
+            "`Client::stop`",
+            "`Klient`",
+            "`Fault::Start`",
+            "`ctx.stop(..)`",
+            "`crates/none`",
+            "`cargo xtask none`",
+            "`outlast none`",
+            "`cargo run -p outlast --example b`",
+            "`cargo none`",
+            "`two words`",
+        ];
+        for name in wrong {
+            assert_eq!(found(&format!("text\n{name}")).len(), 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_in_code_blocks_are_left_to_the_compiler_but_blocks_must_be_compiled() {
+        assert_eq!(found("```rust\nlet x = `Klient`;\n```\n"), [""; 0]);
+        assert_eq!(found("```rust,ignore\nx\n```\n").len(), 1);
+    }
+
+    #[test]
+    fn the_front_matter_names_the_folder() {
+        let skill = |text: &str| check(&Repo::of(&[("skills/a/SKILL.md", text)])).len();
+        assert_eq!(skill("---\nname: a\ndescription: When to use it.\n---\ntext"), 0);
+        assert_eq!(skill("---\nname: b\ndescription: When to use it.\n---\ntext"), 1);
+        assert_eq!(skill("---\nname: a\n---\ntext"), 1);
+        assert_eq!(skill("text"), 1);
+    }
+}
