@@ -138,11 +138,31 @@ impl ErrorDetails {
             }
             Self::Application { message, .. } => message.clone(),
             Self::Poison { attempt_count, max_attempts, message_type, .. } => {
-                poison_message(*attempt_count, *max_attempts, message_type)
+                let text = poison_message(*attempt_count, *max_attempts, message_type);
+                match self.poison_cause() {
+                    Some(cause) => format!("{text}: {cause}"),
+                    None => text,
+                }
             }
         }
     }
+
+    /// The `message` of a poison failure whose cause is known: the cause, which is one line, and what was delivered.
+    pub fn message_with_cause(cause: &str, delivered: &str) -> String {
+        format!("{CAUSE}{cause}\n{delivered}")
+    }
+
+    /// Why no delivery of a poisoned message succeeded, if the runtime knew it: which handler was missing.
+    pub fn poison_cause(&self) -> Option<&str> {
+        match self {
+            Self::Poison { message, .. } => message.strip_prefix(CAUSE)?.lines().next(),
+            _ => None,
+        }
+    }
 }
+
+/// Begins the message of a poison failure whose cause is known.
+const CAUSE: &str = "cause: ";
 
 fn poison_message(attempt_count: u32, max_attempts: u32, message_type: &PoisonMessageType) -> String {
     match message_type {

@@ -91,7 +91,7 @@ fn failed(
     }
     let error = match report.broke_limit {
         true => details.display_message(),
-        false => shown(core, details),
+        false => shown(core, details, || format!("outlast instance show {instance}")),
     };
     match details {
         ErrorDetails::Application { .. } => tracing::warn!(
@@ -111,7 +111,8 @@ fn failed(
 
 /// What is logged of a failure. Not what the author's code or a decoder said, unless that is asked for: it may quote a
 /// payload. Our own words name things and never quote.
-fn shown(core: &Core, details: &ErrorDetails) -> String {
+/// `command` prints it.
+fn shown(core: &Core, details: &ErrorDetails, command: impl Fn() -> String) -> String {
     let quotes = match details {
         ErrorDetails::Application { .. } | ErrorDetails::Infrastructure { .. } => true,
         ErrorDetails::Poison { message_type, .. } => {
@@ -121,10 +122,9 @@ fn shown(core: &Core, details: &ErrorDetails) -> String {
     };
     let text = details.display_message();
     match quotes && !core.options.log_error_texts {
-        true => format!(
-            "not logged ({} bytes): see the status of the instance, or set log_error_texts",
-            text.len()
-        ),
+        true => {
+            format!("not logged ({} bytes): `{}` prints it, or set log_error_texts", text.len(), command())
+        }
         false => shortened(text),
     }
 }
@@ -199,7 +199,12 @@ pub(crate) fn activity(core: &Core, activity: &Activity<'_>, took: Duration) {
         Some(Err(details)) => tracing::warn!(
             target: "duroxide::runtime",
             instance_id = instance, execution_id, activity_name = name, activity_id = id, activity_tag = tag,
-            outcome, duration_ms = ms, error = shown(core, details), "Activity failed"
+            outcome, duration_ms = ms,
+            // The orchestration may retry the activity, and then its status never holds the error.
+            error = shown(core, details, || {
+                format!("outlast instance history {instance} --execution {execution_id} --payloads")
+            }),
+            "Activity failed"
         ),
         Some(Ok(result)) => tracing::debug!(
             target: "duroxide::runtime",

@@ -156,6 +156,30 @@ fn every_failure_has_its_text() {
 }
 
 #[test]
+fn a_poison_failure_names_its_cause_if_it_is_known() {
+    let kind = || PoisonMessageType::Orchestration { instance: "i".into(), execution_id: 2 };
+    let with = |message: String| ErrorDetails::Poison {
+        attempt_count: 11,
+        max_attempts: 10,
+        message_type: kind(),
+        message,
+    };
+    let known = with(ErrorDetails::message_with_cause("'Order' is not registered", "[{}]"));
+    assert_eq!(known.poison_cause(), Some("'Order' is not registered"));
+    assert_eq!(
+        known.display_message(),
+        "poison: orchestration i exceeded 11 attempts (max 10): 'Order' is not registered"
+    );
+    // The contract's message is what was delivered.
+    for message in ["[{}]", "", "because: cause: of"] {
+        let unknown = with(message.to_string());
+        assert_eq!(unknown.poison_cause(), None, "{message}");
+        assert_eq!(unknown.display_message(), "poison: orchestration i exceeded 11 attempts (max 10)");
+    }
+    assert_eq!(application(AppErrorKind::ActivityFailed, "cause: x", false).poison_cause(), None);
+}
+
+#[test]
 fn every_variant_of_the_four_enums_has_a_row() {
     let errors: Vec<ErrorDetails> = table().into_iter().map(|case| case.error).collect();
     golden::assert_covered(&errors);

@@ -108,6 +108,7 @@ fn node() -> Node {
     .with(|options| {
         options.limits = limits();
         options.max_attempts = 2;
+        options.worker_node_id = Some("worker-1".to_string());
         options.unregistered_backoff.base_delay = Duration::from_millis(1);
         options.unregistered_backoff.max_delay = Duration::from_millis(1);
     })

@@ -6,6 +6,7 @@ use crate::uncounted::counted;
 use outlast_provider::{InstanceOutcome, Interest};
 use serde::de::DeserializeOwned;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 impl Client {
@@ -32,14 +33,26 @@ impl Client {
         instance: &str,
         timeout: Duration,
     ) -> Result<OrchestrationStatus, ClientError> {
+        let is_missing = AtomicBool::new(false);
         let look = |told: Option<InstanceOutcome>| async {
             let status = match told {
                 Some(outcome) => OrchestrationStatus::of(Some(outcome)),
                 None => self.get_orchestration_status(instance).await?,
             };
+            is_missing.store(status == OrchestrationStatus::NotFound, Relaxed);
             Ok(Some(status).filter(OrchestrationStatus::is_terminal))
         };
-        self.wait_until(instance, Interest::Ended, Rhythm::Growing, timeout, look).await
+        let ended = self.wait_until(instance, Interest::Ended, Rhythm::Growing, timeout, look).await;
+        // The error has no room for it. A look without a wait asks whether the instance is there.
+        if matches!(ended, Err(ClientError::Timeout)) && !timeout.is_zero() && is_missing.load(Relaxed) {
+            tracing::warn!(
+                target: "duroxide::client",
+                instance_id = instance,
+                "the wait for an instance timed out, and the instance does not exist: it was not started under this id, \
+                 or no runtime on this store has its orchestration registered, or none runs"
+            );
+        }
+        ended
     }
 
     /// [`Client::wait_for_orchestration`] with the output as a value; the inner error is the instance's failure as text.

@@ -161,6 +161,13 @@ impl Lease {
         }
     }
 
+    /// Says that no code runs under this lease any more.
+    pub(crate) fn rests(&self) {
+        if let Some(held) = self.leases.lock().held.get_mut(&self.id) {
+            held.doing = None;
+        }
+    }
+
     /// Fires when the lease is lost, or when the activity under it is not wanted any more.
     pub(crate) fn lost(&self) -> &CancellationToken {
         &self.lost
@@ -252,14 +259,19 @@ impl Leases {
             state.lose(core, id, "it ran out and no renewal was answered");
             return None;
         }
-        if kind == Kind::Turn {
-            let doing = held.doing.as_ref().and_then(Probe::last_call);
-            tracing::warn!(
+        match &held.doing {
+            Some(doing) if kind == Kind::Turn => tracing::warn!(
                 target: "duroxide::runtime::dispatchers::orchestration",
                 instance_id = %held.subject,
-                last_durable_call = doing.as_deref().unwrap_or("none"),
+                last_durable_call = doing.last_call().as_deref().unwrap_or("none"),
                 "a turn takes so long that its lease must be renewed: orchestration code must not block or compute for long"
-            );
+            ),
+            None if kind == Kind::Turn => tracing::warn!(
+                target: "duroxide::runtime::dispatchers::orchestration",
+                instance_id = %held.subject,
+                "a turn waits so long for the store that its lease must be renewed: no orchestration code runs"
+            ),
+            _ => {}
         }
         state.due.remove(&(old, id));
         state.due.insert((renew_at, id));

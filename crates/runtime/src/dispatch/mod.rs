@@ -15,6 +15,7 @@ pub(crate) mod session;
 mod slot;
 mod turn;
 mod undecodable;
+mod unregistered;
 pub(crate) mod warm;
 mod work;
 

@@ -6,6 +6,7 @@ use super::history::{self, Known, Unknown};
 use super::lease::{Kind, Lease};
 use super::slot::{Fetched, Queue, hand_off};
 use super::undecodable;
+use super::unregistered;
 use super::warm::Position;
 use crate::core::Core;
 use crate::handler::OrchestrationHandler;
@@ -95,6 +96,32 @@ struct Turn {
     created_at_ms: Option<u64>,
 }
 
+/// Why a batch was delivered too often.
+enum Cause {
+    /// This node does not have the orchestration, so that it can say which one.
+    Unregistered(String),
+    /// The start of a successor is missing.
+    NoStart,
+    /// This node has the orchestration, and nothing is known of the deliveries before.
+    NoCommit,
+}
+
+impl Cause {
+    fn text(&self) -> &str {
+        match self {
+            Self::Unregistered(cause) => cause,
+            Self::NoStart => {
+                "the execution before it continued as new and the message that starts this one is not in the queue: the \
+                 store is damaged, or its clock was set back"
+            }
+            Self::NoCommit => {
+                "no delivery led to a commit: the process ended or lost its lease during the turn, or nodes that do not \
+                 have the orchestration took the messages; this node has it"
+            }
+        }
+    }
+}
+
 /// How long an instance rests that this node must not touch, or whose data does not decode.
 const UNTOUCHABLE: Duration = Duration::from_secs(1);
 
@@ -137,12 +164,16 @@ impl Turn {
                 let Some(history) = self.stored_history(known.history, fetched, current).await else {
                     return Verdict::GiveBack { delay: UNTOUCHABLE, ignore_attempt: true };
                 };
-                let details = self.poisoned(current + 1, attempts, batch);
+                let details = self.poisoned(current + 1, attempts, batch, Cause::NoStart);
                 let opening = missing_successor(Past::of_history(&history));
                 self.end_without_code(known.kv, current + 1, opening, Vec::new(), details, notices, now_ms)
             }
             (Admission::Run(admitted), Some(batch)) => {
-                let details = self.poisoned(admitted.execution_id, attempts, batch);
+                let cause = match unregistered::orchestration(&self.core, &admitted.opening) {
+                    Some(cause) => Cause::Unregistered(cause),
+                    None => Cause::NoCommit,
+                };
+                let details = self.poisoned(admitted.execution_id, attempts, batch, cause);
                 self.poison(known, fetched, *admitted, details, now_ms).await
             }
             (Admission::Run(admitted), None) => match known.oversized.clone().filter(|_| !admitted.is_new) {
@@ -199,14 +230,15 @@ impl Turn {
         let mut execution = match warm.filter(|_| !admitted.is_new) {
             Some(execution) => execution,
             None if self.ends_before_it_runs(&admitted) => {
-                let version = self.look_up(&admitted.opening).map(|(version, _)| version.to_string());
+                let found = unregistered::resolve(&self.core, &admitted.opening);
+                let version = found.map(|(version, _)| version.to_string());
                 let mut opening = admitted.opening.clone();
                 opening.version = version.or(opening.version);
                 let stamp = self.stamp(&history, admitted.is_new);
                 Box::new(Execution::without_code(self.setup(admitted.execution_id, opening, stamp, kv)))
             }
             None => {
-                let Some((version, handler)) = self.find_handler(&admitted.opening) else {
+                let Some((version, handler)) = self.find_handler(&admitted.opening, attempts) else {
                     self.core.turns_aside.after(self.core.options.unregistered_backoff.delay(attempts));
                     return self.unregistered_delay(attempts);
                 };
@@ -252,6 +284,7 @@ impl Turn {
         );
         lease.runs(execution.probe());
         let output = span.in_scope(|| outlast_engine::run(&mut execution, input));
+        lease.rests();
         Verdict::Commit { output: Box::new(output), keep: Keep::Execution(execution) }
     }
 
@@ -281,37 +314,39 @@ impl Turn {
     /// parent dropped in the turn that scheduled it, or an orchestration that is not registered here.
     fn ends_before_it_runs(&self, admitted: &Admitted) -> bool {
         admitted.is_cancelled_at_start()
-            && (admitted.opening.parent.is_some() || self.look_up(&admitted.opening).is_none())
+            && (admitted.opening.parent.is_some()
+                || unregistered::resolve(&self.core, &admitted.opening).is_none())
     }
 
-    /// The version that was asked for or is stored, or what the policy says.
-    fn look_up(&self, opening: &Opening) -> Option<(Version, Arc<dyn OrchestrationHandler>)> {
-        let registry = &self.core.orchestrations;
-        match &opening.version {
-            Some(text) => Version::parse(text).ok().and_then(|version| {
-                registry.resolve_handler_exact(&opening.name, &version).map(|handler| (version, handler))
-            }),
-            None => registry.resolve_handler(&opening.name),
-        }
-    }
-
-    fn find_handler(&self, opening: &Opening) -> Option<(Version, Arc<dyn OrchestrationHandler>)> {
-        let found = self.look_up(opening);
+    fn find_handler(
+        &self,
+        opening: &Opening,
+        attempt_count: u32,
+    ) -> Option<(Version, Arc<dyn OrchestrationHandler>)> {
+        let found = unregistered::resolve(&self.core, opening);
         if found.is_none() {
             tracing::warn!(
                 target: "duroxide::runtime",
                 instance_id = %self.instance,
                 orchestration_name = %opening.name,
                 orchestration_version = opening.version.as_deref().unwrap_or("latest"),
-                "orchestration is not registered here; the instance waits for a node that knows it"
+                attempt_count,
+                max_attempts = self.core.options.max_attempts,
+                cause = unregistered::orchestration(&self.core, opening).unwrap_or_default(),
+                "orchestration is not registered here; the instance waits for a node that has it, and fails after \
+                 max_attempts deliveries"
             );
         }
         found
     }
 
-    fn poisoned(&self, execution_id: u64, attempt_count: u32, message: String) -> ErrorDetails {
+    fn poisoned(&self, execution_id: u64, attempt_count: u32, batch: String, cause: Cause) -> ErrorDetails {
         let max_attempts = self.core.options.max_attempts;
-        tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, attempt_count, max_attempts, "instance is poisoned");
+        tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, execution_id, attempt_count, max_attempts, cause = cause.text(), "instance is poisoned");
+        let message = match &cause {
+            Cause::Unregistered(cause) => ErrorDetails::message_with_cause(cause, &batch),
+            Cause::NoStart | Cause::NoCommit => batch,
+        };
         let instance = self.instance.to_string();
         let message_type = PoisonMessageType::Orchestration { instance, execution_id };
         ErrorDetails::Poison { attempt_count, max_attempts, message_type, message }

@@ -12,6 +12,7 @@ use super::aside::Aside;
 use super::backoff::backoff;
 use super::lease::{Kind, Lease};
 use super::slot::{Fetched, Queue, hand_off};
+use super::unregistered;
 use crate::activity_context::{ActivityContext, ActivityIdentity};
 use crate::core::Core;
 use crate::handler::ActivityHandler;
@@ -107,6 +108,10 @@ struct Call {
     fetched_at: Option<(u64, Stopwatch)>,
 }
 
+/// Why an activity that this node has was delivered too often.
+const NO_OUTCOME: &str = "no delivery led to an outcome: the process ended or lost its lease while the activity ran, or \
+                          nodes that do not have the activity took it; this node has it";
+
 /// How long an item rests for which this runtime has no room.
 const NO_ROOM: Duration = Duration::from_millis(100);
 
@@ -114,8 +119,18 @@ impl Call {
     async fn run(self, lease: Lease, input: String, orchestration: Option<(String, String)>) {
         let core = &Arc::clone(&self.core);
         if self.attempt_count > core.options.max_attempts {
-            let details = self.poisoned();
-            tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, activity_name = %self.name, attempts = self.attempt_count, "activity is poisoned");
+            let cause = unregistered::activity(core, &self.name);
+            tracing::warn!(
+                target: "duroxide::runtime",
+                instance_id = %self.instance,
+                activity_name = %self.name,
+                activity_id = self.id,
+                attempts = self.attempt_count,
+                max_attempts = core.options.max_attempts,
+                cause = cause.as_deref().unwrap_or(NO_OUTCOME),
+                "activity is poisoned"
+            );
+            let details = self.poisoned(cause);
             core.retries.forget(&self.instance, self.execution_id, self.id);
             let counting = core.uncounted.enter(&self.instance);
             if self.acknowledge(lease, Err(details)).await {
@@ -125,7 +140,16 @@ impl Call {
             return;
         }
         let Some((_, handler)) = core.activities.resolve_handler(&self.name) else {
-            tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, activity_name = %self.name, "activity is not registered here; it waits for a node that knows it");
+            tracing::warn!(
+                target: "duroxide::runtime",
+                instance_id = %self.instance,
+                activity_name = %self.name,
+                activity_id = self.id,
+                attempts = self.attempt_count,
+                max_attempts = core.options.max_attempts,
+                cause = unregistered::activity(core, &self.name).unwrap_or_default(),
+                "activity is not registered here; it waits for a node that has it, and fails after max_attempts deliveries"
+            );
             let delay = core.options.unregistered_backoff.delay(self.attempt_count);
             core.work_aside.after(delay);
             return lease.give_back(core, Some(delay), false).await;
@@ -170,7 +194,7 @@ impl Call {
         }
     }
 
-    fn poisoned(&self) -> ErrorDetails {
+    fn poisoned(&self, cause: Option<String>) -> ErrorDetails {
         ErrorDetails::Poison {
             attempt_count: self.attempt_count,
             max_attempts: self.core.options.max_attempts,
@@ -180,7 +204,7 @@ impl Call {
                 activity_name: self.name.clone(),
                 activity_id: self.id,
             },
-            message: String::new(),
+            message: cause.map_or_else(String::new, |cause| ErrorDetails::message_with_cause(&cause, "")),
         }
     }
 

@@ -20,7 +20,9 @@ async fn poison(world: &World, instance: &str) -> (PoisonMessageType, u32, u32) 
 async fn an_unknown_orchestration_is_poison_after_five_minutes() {
     for kind in ALL {
         let world = World::paused(kind).await;
-        world.start(&Node::new(orchestrations(), activities())).await;
+        let named =
+            |options: &mut outlast::RuntimeOptions| options.worker_node_id = Some("worker-1".to_string());
+        world.start(&Node::new(orchestrations(), activities()).with(named)).await;
         let since = Instant::now();
         world.begin("i", "Nobody", "").await;
         let (message_type, attempts, most) = poison(&world, "i").await;
@@ -29,7 +31,11 @@ async fn an_unknown_orchestration_is_poison_after_five_minutes() {
         let waited = since.elapsed().as_secs();
         assert!((290..=320).contains(&waited), "{kind:?}: {waited} s");
         let text = world.failure("i").await;
-        assert_eq!(text, "poison: orchestration i exceeded 11 attempts (max 10)");
+        assert_eq!(
+            text,
+            "poison: orchestration i exceeded 11 attempts (max 10): orchestration 'Nobody' is not registered on node \
+             worker-1, which has no orchestration of that name"
+        );
         world.end().await;
     }
 }

@@ -60,3 +60,80 @@ async fn a_node_that_cannot_run_a_message_lets_the_other_have_it() {
         world.end().await;
     }
 }
+
+/// Gives up after the third delivery.
+fn gives_up(options: &mut outlast::RuntimeOptions) {
+    options.unregistered_backoff.base_delay = Duration::from_millis(5);
+    options.unregistered_backoff.max_delay = Duration::from_millis(5);
+    options.max_attempts = 2;
+    options.worker_node_id = Some("n1".to_string());
+}
+
+async fn waits(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    Ok(ctx.schedule_wait("go").await)
+}
+
+/// A version that is removed while an instance is on it, a version and a name that were never there, a misspelt activity.
+#[tokio::test]
+async fn work_that_no_node_can_run_fails_with_its_cause() {
+    for kind in ALL {
+        let world = World::real(kind).await;
+        let old = orchestrations().register_versioned("Order", "1.0.0", waits);
+        let old = world.start(&Node::new(old, activities())).await;
+        world.begin("removed", "Order", "").await;
+        while world.store().read("removed").await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        world.stop(old).await;
+
+        let new = orchestrations()
+            .register_versioned("Order", "1.1.0", waits)
+            .register("Charges", |ctx: OrchestrationContext, _: String| async move {
+                ctx.schedule_activity("Chagre", "").await
+            })
+            .register("Asks", |ctx: OrchestrationContext, _: String| async move {
+                ctx.schedule_sub_orchestration("Ordr", "").await
+            });
+        let charge =
+            activities().register("Charge", |_: ActivityContext, _: String| async { Ok(String::new()) });
+        world.start(&Node::new(new, charge).with(gives_up)).await;
+        world.client.raise_event("removed", "go", "").await.unwrap();
+        world.client.start_orchestration_versioned("absent", "Order", "3.0.0", "").await.unwrap();
+        world.begin("misspelt", "Charges", "").await;
+        world.begin("parent", "Asks", "").await;
+
+        let of_order = "is not registered on node n1, which has version 1.1.0 of it";
+        let rows = [
+            (
+                "removed",
+                format!(
+                    "poison: orchestration removed exceeded 3 attempts (max 2): orchestration 'Order' version 1.0.0 \
+                     {of_order}"
+                ),
+            ),
+            (
+                "absent",
+                format!(
+                    "poison: orchestration absent exceeded 3 attempts (max 2): orchestration 'Order' version 3.0.0 \
+                     {of_order}"
+                ),
+            ),
+            (
+                "misspelt",
+                "poison: activity Chagre#2 exceeded 3 attempts (max 2): activity 'Chagre' is not registered on node n1, \
+                 which has no activity of that name, but 'Charge'"
+                    .to_string(),
+            ),
+            (
+                "parent",
+                "poison: orchestration parent::sub::2 exceeded 3 attempts (max 2): orchestration 'Ordr' is not \
+                 registered on node n1, which has no orchestration of that name, but 'Order'"
+                    .to_string(),
+            ),
+        ];
+        for (instance, expected) in rows {
+            assert_eq!(world.failure(instance).await, expected, "{kind:?}");
+        }
+        world.end().await;
+    }
+}

@@ -179,6 +179,23 @@ async fn a_long_turn_is_told_with_what_it_does() {
     assert!(lines[0].contains("last_durable_call=schedule_activity at "), "{lines:?}");
 }
 
+/// An instance that is given back or committed runs no code, however long the store takes.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_waits_for_the_store_is_not_told_as_long_code() {
+    let core = core();
+    let (given_back, committed) = (hold(&core, Kind::Turn, "a"), hold(&core, Kind::Turn, "b"));
+    committed.runs(busy().probe());
+    committed.rests();
+    let captured = Captured::default();
+    captured.during(|| {
+        core.leases.postpone(given_back.id, &core);
+        core.leases.postpone(committed.id, &core);
+    });
+    let expected = "WARN duroxide::runtime::dispatchers::orchestration: a turn waits so long for the store that its \
+                    lease must be renewed: no orchestration code runs instance_id=i";
+    assert_eq!(captured.lines(), [expected; 2]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_loss_is_told_with_its_kind() {
     let core = core();

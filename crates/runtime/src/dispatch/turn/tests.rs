@@ -4,6 +4,7 @@ use super::*;
 use crate::captured::{Captured, want_every_callsite};
 use crate::dispatch::Works;
 use crate::dispatch::fixture::{core, events, start, started, store};
+use crate::registry::OrchestrationRegistry;
 use outlast_model::EventKind;
 use outlast_provider::OrchestrationItem;
 use std::collections::HashMap;
@@ -131,6 +132,47 @@ async fn a_successor_that_never_came_fails_as_what_its_predecessor_was() {
     };
     let whose = PoisonMessageType::Orchestration { instance: "i".to_string(), execution_id: 4 };
     assert_eq!(message_type, &whose);
+}
+
+async fn poisoned(turn: &Turn) -> (ErrorDetails, Vec<String>) {
+    let often = turn.core.options.max_attempts + 1;
+    want_every_callsite();
+    let captured = Captured::default();
+    let guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(captured.clone()));
+    let verdict = decided(turn, fetched(1, often, vec![start("i")])).await;
+    drop(guard);
+    let Verdict::Commit { output, .. } = verdict else { panic!("it was given back") };
+    match output.commit.history.last().map(|event| &event.kind) {
+        Some(EventKind::OrchestrationFailed { details }) => (details.clone(), captured.lines()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn poison_names_the_orchestration_that_is_not_registered() {
+    let (details, lines) = poisoned(&turn()).await;
+    let cause = details.poison_cause().expect("the failure names its cause");
+    assert!(cause.starts_with("orchestration 'O' is not registered on node "), "{cause}");
+    let ErrorDetails::Poison { message, .. } = &details else { panic!("{details:?}") };
+    assert!(message.contains("StartOrchestration"), "{message}");
+    let line = lines.iter().find(|line| line.contains("instance is poisoned")).unwrap();
+    assert!(line.contains(cause) && !line.contains("first"), "{line}");
+}
+
+/// The contract's message, and a log line that says no more than this node knows.
+#[tokio::test(start_paused = true)]
+async fn poison_of_a_registered_orchestration_holds_the_batch() {
+    let mut core = core();
+    let registry = OrchestrationRegistry::builder();
+    let registry = registry.register_versioned("O", "1.2.3", |_, _| async { Ok(String::new()) });
+    core.orchestrations = registry.build_result().unwrap();
+    let turn = Turn { core: Arc::new(core), ..turn() };
+    let (details, lines) = poisoned(&turn).await;
+    assert_eq!(details.poison_cause(), None);
+    let ErrorDetails::Poison { message, .. } = &details else { panic!("{details:?}") };
+    assert_eq!(serde_json::from_str::<Vec<WorkItem>>(message).unwrap(), [start("i")]);
+    let line = lines.iter().find(|line| line.contains("instance is poisoned")).unwrap();
+    assert!(line.contains("no delivery led to a commit") && line.contains("this node has it"), "{line}");
 }
 
 #[test]
