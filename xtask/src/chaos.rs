@@ -11,7 +11,7 @@ pub(crate) fn details() -> String {
         ("--minutes N", "how long it may take; without targets, how long it takes (1)"),
         ("--kills N", "go on until this many workers were killed"),
         ("--instances N", "go on until this many instances have ended"),
-        ("--phases NAME,..", "only these of kills, disk-full, fsync-errors"),
+        ("--phases NAME,..", "only these of kills, disk-full, fsync-errors, partitions"),
         ("--pace MS", "from one kill to the next, on average (700)"),
         ("--in-flight N", "instances that clients keep running at once (64)"),
         ("--seed S", "what all chance comes from (1)"),

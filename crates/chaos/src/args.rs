@@ -63,10 +63,10 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The parts that were asked for, or all that the store has; an error names one that it has not.
+    /// The parts that were asked for, or all that a run of the store has; an error names one that the store has not.
     pub(crate) fn phases(&self) -> Result<Vec<Phase>, String> {
-        let known = self.store.phases();
-        match self.phases.iter().find(|phase| !known.contains(phase)) {
+        let (known, on_request) = (self.store.phases(), self.store.phases_on_request());
+        match self.phases.iter().find(|phase| !known.contains(phase) && !on_request.contains(phase)) {
             Some(phase) => Err(format!("{} has no part '{phase}'", self.store.name())),
             None if self.phases.is_empty() => Ok(known.to_vec()),
             None => Ok(self.phases.clone()),
@@ -83,6 +83,8 @@ pub(crate) enum Phase {
     DiskFull,
     /// A worker whose syncs fail
     FsyncErrors,
+    /// A network that swallows, delays and trickles
+    Partitions,
 }
 
 impl Phase {
@@ -91,6 +93,7 @@ impl Phase {
             Self::Kills => "kills",
             Self::DiskFull => "disk-full",
             Self::FsyncErrors => "fsync-errors",
+            Self::Partitions => "partitions",
         }
     }
 }
@@ -149,6 +152,9 @@ mod tests {
         assert_eq!(run("postgres").phases(), Ok(vec![Phase::Kills]));
         let refused = run("postgres --phases kills,disk-full").phases();
         assert_eq!(refused, Err("postgres has no part 'disk-full'".to_string()));
+        assert_eq!(run("postgres --phases partitions").phases(), Ok(vec![Phase::Partitions]));
+        let refused = run("sqlite --phases partitions").phases();
+        assert_eq!(refused, Err("sqlite has no part 'partitions'".to_string()));
     }
 
     #[test]

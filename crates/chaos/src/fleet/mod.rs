@@ -7,6 +7,7 @@ pub(crate) use process::Process;
 use crate::evidence::State;
 use crate::job::Sabotage;
 use crate::store::StoreKind;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -97,6 +98,12 @@ impl Fleet {
             }
         }
         Ok(problems)
+    }
+
+    /// How many commits each worker has made that is alive.
+    pub(crate) fn stored(&self) -> BTreeMap<String, u64> {
+        let stored = |name: &str| State::read(&self.setup.folder, name).stored;
+        self.workers.iter().map(|worker| (worker.name.clone(), stored(&worker.name))).collect()
     }
 
     /// The numbers of all workers, dead or alive, added up.

@@ -7,6 +7,7 @@ mod fsync_errors;
 mod goal;
 mod kills;
 mod namespace;
+mod partitions;
 mod scene;
 
 use crate::args::{Phase, Run};
@@ -33,6 +34,7 @@ pub(crate) async fn run_all(run: Run) -> Result<bool, String> {
             Phase::Kills => kills::run(&run, own, &mut report).await,
             Phase::DiskFull => disk_full::run(&run, own, &mut report).await,
             Phase::FsyncErrors => fsync_errors::run(&run, own, &mut report).await,
+            Phase::Partitions => partitions::run(&run, own, &mut report).await,
         };
         // The other phases have something to say as well.
         if let Err(error) = done {

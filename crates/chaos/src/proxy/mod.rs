@@ -1,21 +1,28 @@
-//! Stands between the clients and a PostgreSQL server, and cuts connections: all of them, or one in the middle of a commit.
+//! Stands between the clients and a PostgreSQL server, and disturbs connections: all of them, or one in the middle of a
+//! commit. It can cut them, and it can leave them open and swallow, delay or trickle their bytes.
 //!
 //! It knows requests and answers, but not what they are about. A commit has the events of a turn with it, so whoever aims
 //! at commits aims at large requests. Connections must be in plain text.
 
+mod flow;
 mod frames;
+
+pub use flow::{Disturbance, Flow, Whom};
 
 use frames::{Answers, Requests};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::io::{self, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 const BUFFER: usize = 1 << 16;
+/// A request with this makes its connection one that listens.
+const LISTEN: &[u8] = b"LISTEN ";
 
 /// Where a request is when its connection is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,11 +48,24 @@ struct Shared {
     cuts: AtomicU64,
     /// How often all connections were cut.
     severed: watch::Sender<u64>,
+    /// Connections, those that have ended among them.
+    lines: Mutex<Vec<Weak<Line>>>,
+    /// What happens to new connections.
+    disturbance: Mutex<Disturbance>,
+    disturbed: AtomicU64,
+    abandoned: AtomicU64,
+    swallowed_bytes: AtomicU64,
 }
 
 struct Aim {
-    cut: Cut,
+    strike: Strike,
     at_least_bytes: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Strike {
+    Cut(Cut),
+    Disturb(Disturbance),
 }
 
 impl Proxy {
@@ -66,7 +86,53 @@ impl Proxy {
 
     /// Cuts a connection at its next request of this size or more. Replaces an aim that nobody met.
     pub fn aim(&self, cut: Cut, at_least_bytes: usize) {
-        *self.shared.aim() = Some(Aim { cut, at_least_bytes });
+        *lock(&self.shared.aim) = Some(Aim { strike: Strike::Cut(cut), at_least_bytes });
+    }
+
+    /// Disturbs a connection from its next request of this size or more. Replaces an aim that nobody met.
+    pub fn aim_disturbance(&self, disturbance: Disturbance, at_least_bytes: usize) {
+        *lock(&self.shared.aim) = Some(Aim { strike: Strike::Disturb(disturbance), at_least_bytes });
+    }
+
+    /// Disturbs connections from now on. Says how many of them are open.
+    pub fn disturb(&self, whom: Whom, disturbance: Disturbance) -> u64 {
+        if whom == Whom::All {
+            *lock(&self.shared.disturbance) = disturbance;
+        }
+        let mut count = 0;
+        for line in self.shared.open_lines() {
+            if whom != Whom::Listeners || line.listens.load(Ordering::SeqCst) {
+                self.shared.disturb(&line, disturbance);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// Ends all disturbances. Connections that lost bytes cannot go on: they are cut.
+    pub fn heal(&self) {
+        *lock(&self.shared.disturbance) = Disturbance::default();
+        for line in self.shared.open_lines() {
+            let before = std::mem::take(&mut *lock(&line.disturbance));
+            if before.swallows() {
+                line.cut.notify_one();
+            }
+        }
+    }
+
+    /// How many connections were disturbed.
+    pub fn disturbed(&self) -> u64 {
+        self.shared.disturbed.load(Ordering::SeqCst)
+    }
+
+    /// How many connections were closed by their client while bytes of them were swallowed.
+    pub fn abandoned(&self) -> u64 {
+        self.shared.abandoned.load(Ordering::SeqCst)
+    }
+
+    /// How many bytes were swallowed.
+    pub fn swallowed_bytes(&self) -> u64 {
+        self.shared.swallowed_bytes.load(Ordering::SeqCst)
     }
 
     /// How many connections were cut at a request.
@@ -80,17 +146,47 @@ impl Proxy {
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Shared {
-    fn aim(&self) -> std::sync::MutexGuard<'_, Option<Aim>> {
-        self.aim.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What to do to a connection at this request, if it is the one.
+    fn verdict(&self, request: &[u8]) -> Option<Strike> {
+        let mut aim = lock(&self.aim);
+        let strike = aim.as_ref().filter(|aim| request.len() >= aim.at_least_bytes)?.strike;
+        *aim = None;
+        Some(strike)
     }
 
-    /// How to cut a connection at this request, if it is the one.
-    fn verdict(&self, request: &[u8]) -> Option<Cut> {
-        let mut aim = self.aim();
-        let cut = aim.as_ref().filter(|aim| request.len() >= aim.at_least_bytes)?.cut;
-        *aim = None;
-        Some(cut)
+    fn open_lines(&self) -> Vec<Arc<Line>> {
+        lock(&self.lines).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// A new connection.
+    fn line(&self) -> Arc<Line> {
+        let disturbance = *lock(&self.disturbance);
+        let line = Arc::new(Line::default());
+        if disturbance != Disturbance::default() {
+            self.disturb(&line, disturbance);
+        }
+        let mut lines = lock(&self.lines);
+        lines.retain(|line| line.strong_count() > 0);
+        lines.push(Arc::downgrade(&line));
+        line
+    }
+
+    fn disturb(&self, line: &Line, disturbance: Disturbance) {
+        *lock(&line.disturbance) = disturbance;
+        self.disturbed.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Sends bytes on as the connection's disturbance wants it.
+    async fn send(&self, flow: Flow, bytes: &[u8], to: &mut OwnedWriteHalf) -> io::Result<()> {
+        if flow == Flow::Swallow {
+            self.swallowed_bytes.fetch_add(bytes.len() as u64, Ordering::SeqCst);
+        }
+        flow.send(bytes, to).await
     }
 }
 
@@ -100,41 +196,64 @@ async fn accept(listener: TcpListener, server: SocketAddr, shared: Arc<Shared>) 
         while connections.try_join_next().is_some() {}
         let shared = Arc::clone(&shared);
         connections.spawn(async move {
-            let mut severed = shared.severed.subscribe();
+            let (mut severed, line) = (shared.severed.subscribe(), shared.line());
             tokio::select! {
                 // Whatever ends a connection, both sides see it closed.
-                _ = serve(client, server, &shared) => {}
+                _ = serve(client, server, &line, &shared) => {}
                 _ = severed.changed() => {}
+                () = line.cut.notified() => {}
             }
         });
     }
 }
 
-/// One connection, until either side closes it or it is cut.
-async fn serve(client: TcpStream, server: SocketAddr, shared: &Shared) -> io::Result<()> {
+/// One connection, until either side closes it or it is cut. If the direction to one side is swallowed, that side does not
+/// see that the other one closes it.
+async fn serve(client: TcpStream, server: SocketAddr, line: &Line, shared: &Shared) -> io::Result<()> {
     let server = TcpStream::connect(server).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
-    let (from_client, to_client) = client.into_split();
-    let (from_server, to_server) = server.into_split();
-    let line = Line { answered: watch::Sender::new(0), is_mute: AtomicBool::new(false) };
+    // Dropping a half closes its direction, so both are kept until the connection ends.
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    let mut asking = pin!(ask(&mut from_client, &mut to_server, line, shared));
+    let mut telling = pin!(tell(&mut from_server, &mut to_client, line, shared));
     tokio::select! {
-        end = ask(from_client, to_server, &line, shared) => end,
-        end = tell(from_server, to_client, &line) => end,
+        end = &mut asking => {
+            let disturbance = line.disturbance();
+            if disturbance.swallows() {
+                shared.abandoned.fetch_add(1, Ordering::SeqCst);
+            }
+            if disturbance.requests == Flow::Swallow { telling.await } else { end }
+        }
+        end = &mut telling => {
+            if line.disturbance().answers == Flow::Swallow { asking.await } else { end }
+        }
     }
 }
 
 /// What the two directions of a connection know of each other.
+#[derive(Default)]
 struct Line {
     answered: watch::Sender<u64>,
     /// The client hears nothing any more.
     is_mute: AtomicBool,
+    /// The client has asked for notifications.
+    listens: AtomicBool,
+    disturbance: Mutex<Disturbance>,
+    cut: Notify,
+}
+
+impl Line {
+    fn disturbance(&self) -> Disturbance {
+        *lock(&self.disturbance)
+    }
 }
 
 /// What the client asks, request by request.
 async fn ask(
-    mut client: OwnedReadHalf,
-    mut server: OwnedWriteHalf,
+    client: &mut OwnedReadHalf,
+    server: &mut OwnedWriteHalf,
     line: &Line,
     shared: &Shared,
 ) -> io::Result<()> {
@@ -147,9 +266,16 @@ async fn ask(
         }
         requests.take(&bytes[..length]);
         while let Some(request) = requests.next() {
-            let Some(cut) = shared.verdict(&request) else {
-                server.write_all(&request).await?;
-                continue;
+            line.listens.fetch_or(request.windows(LISTEN.len()).any(|part| part == LISTEN), Ordering::SeqCst);
+            let cut = match shared.verdict(&request) {
+                Some(Strike::Cut(cut)) => cut,
+                strike => {
+                    if let Some(Strike::Disturb(disturbance)) = strike {
+                        shared.disturb(line, disturbance);
+                    }
+                    shared.send(line.disturbance().requests, &request, server).await?;
+                    continue;
+                }
             };
             match cut {
                 Cut::Before => {}
@@ -169,7 +295,12 @@ async fn ask(
 }
 
 /// What the server answers, as it comes.
-async fn tell(mut server: OwnedReadHalf, mut client: OwnedWriteHalf, line: &Line) -> io::Result<()> {
+async fn tell(
+    server: &mut OwnedReadHalf,
+    client: &mut OwnedWriteHalf,
+    line: &Line,
+    shared: &Shared,
+) -> io::Result<()> {
     let mut answers = Answers::default();
     let mut bytes = vec![0; BUFFER];
     loop {
@@ -180,7 +311,7 @@ async fn tell(mut server: OwnedReadHalf, mut client: OwnedWriteHalf, line: &Line
         answers.take(&bytes[..length]);
         line.answered.send_replace(answers.complete());
         if !line.is_mute.load(Ordering::SeqCst) {
-            client.write_all(&bytes[..length]).await?;
+            shared.send(line.disturbance().answers, &bytes[..length], client).await?;
         }
     }
 }

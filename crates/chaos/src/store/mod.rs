@@ -3,7 +3,7 @@
 mod postgres;
 mod sqlite;
 
-pub(crate) use postgres::{Server, URL as POSTGRES_URL};
+pub(crate) use postgres::{COMMIT_BYTES, DEADLINE, Server, URL as POSTGRES_URL};
 
 use crate::args::Phase;
 use clap::ValueEnum;
@@ -54,6 +54,14 @@ impl StoreKind {
         match self {
             Self::Postgres => &[Phase::Kills],
             Self::Sqlite => &[Phase::Kills, Phase::DiskFull, Phase::FsyncErrors],
+        }
+    }
+
+    /// Parts that a run of the store has only if it is asked for them.
+    pub(crate) fn phases_on_request(self) -> &'static [Phase] {
+        match self {
+            Self::Postgres => &[Phase::Partitions],
+            Self::Sqlite => &[],
         }
     }
 

@@ -19,7 +19,10 @@ const UNSOUND_INDEXES: &str = include_str!("../sql/check_indexes.sql");
 const ANY_BACKEND: &str = include_str!("../sql/terminate_any_backend.sql");
 
 /// Requests of commits are larger than this, most others are smaller.
-const COMMIT_BYTES: usize = 1_500;
+pub(crate) const COMMIT_BYTES: usize = 1_500;
+
+/// How long a transaction of the store may take before its connection is given up, as [`Tools::open`] configures it.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
 
 #[derive(Clone)]
 pub(super) struct Tools {
@@ -122,6 +125,11 @@ impl Server {
         let (user, place) = self.url.rsplit_once('@').ok_or_else(|| format!("{SERVER} names no user"))?;
         let database = place.split_once('/').map_or("postgres", |(_, database)| database);
         Ok(format!("{user}@{}/{database}?sslmode=disable", self.proxy.address()))
+    }
+
+    /// The network between workers and server.
+    pub(crate) fn proxy(&self) -> &Proxy {
+        &self.proxy
     }
 
     /// Connections that were cut in the middle of a commit.
