@@ -7,8 +7,7 @@ use outlast::Event;
 use outlast_chaos::rng::{DIGEST_START, digest};
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::FileExt as _;
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -224,7 +223,7 @@ impl Evidence {
         let (file, state) = &mut *guard;
         change(state);
         // Written under the lock, so that the file never goes back. Without it a kill counts as outside of a commit.
-        let _ = file.write_all_at(&state.bytes(), 0);
+        let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&state.bytes()));
     }
 
     /// One write of one line, so that a kill cannot cut it.

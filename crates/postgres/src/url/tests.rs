@@ -269,7 +269,7 @@ fn password_does_not_change_the_mode() {
 
 #[test]
 fn parameters_reach_the_driver() {
-    let text = "postgres://me:p%40ss@a:1,[::1],%2Ftmp/orders?application_name=x%20y&options=-ca%3Db&connect_timeout=3&\
+    let text = "postgres://me:p%40ss@a:1,[::1]/orders?application_name=x%20y&options=-ca%3Db&connect_timeout=3&\
                 tcp_user_timeout=1500&keepalives=1&keepalives_idle=4&keepalives_interval=5&keepalives_count=6&\
                 target_session_attrs=read-write&channel_binding=require&load_balance_hosts=random&sslnegotiation=direct&\
                 sslmode=verify-ca&sslrootcert=%2Fa%20b.pem";
@@ -277,8 +277,8 @@ fn parameters_reach_the_driver() {
     assert_eq!((mode, root_file.as_deref()), (Mode::VerifyCa, Some("/a b.pem")));
     assert_eq!((config.get_user(), config.get_password()), (Some("me"), Some("p@ss".as_bytes())));
     assert_eq!((config.get_dbname(), config.get_application_name()), (Some("orders"), Some("x y")));
-    let hosts = [Host::Tcp("a".to_string()), Host::Tcp("::1".to_string()), Host::Unix("/tmp".into())];
-    assert_eq!((config.get_hosts(), config.get_ports()), (&hosts[..], &[1, 5432, 5432][..]));
+    let hosts = [Host::Tcp("a".to_string()), Host::Tcp("::1".to_string())];
+    assert_eq!((config.get_hosts(), config.get_ports()), (&hosts[..], &[1, 5432][..]));
     assert_eq!(config.get_options(), Some("-ca=b"));
     assert_eq!(config.get_connect_timeout(), Some(&Duration::from_secs(3)));
     assert_eq!(
@@ -320,4 +320,16 @@ fn refusal_shows_the_server_but_no_secret() {
         refusal.starts_with("cannot use database URL 'postgres://...': its port is no number"),
         "{refusal}"
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn sockets_reach_the_driver() {
+    for text in
+        ["postgres://%2Ftmp,h:1/d", "postgres:///d?host=/tmp,h&port=,1", "host=/tmp,h port=,1 dbname=d"]
+    {
+        let config = parse(text).ok().unwrap().config;
+        assert_eq!(config.get_hosts(), [Host::Unix("/tmp".into()), Host::Tcp("h".to_string())], "{text}");
+        assert_eq!((config.get_ports(), config.get_dbname()), (&[5432, 1][..], Some("d")), "{text}");
+    }
 }
