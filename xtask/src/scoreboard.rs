@@ -85,9 +85,9 @@ const ATTEMPTS: &[Attempt] = &[
         title: "Stress runs",
         about: "Fan-outs of short activities and large payloads under load: every instance completes, and the targets of \
                 docs/performance.md are met.",
-        command: "cargo xtask postgres -- sh -c 'outlast stress --store memory --store sqlite:stress.db --store \
-                  $OUTLAST_TEST_POSTGRES_URL --pool-size 2,10,20 --preset baseline,default,wide,large-payload --check \
-                  --json FILE'",
+        command: "cargo xtask postgres -- sh -c 'outlast stress --store memory --store sqlite::memory: --store \
+                  sqlite:stress.db --store $OUTLAST_TEST_POSTGRES_URL --pool-size 2,10,20 --preset \
+                  baseline,default,wide,large-payload --check --json FILE'",
     },
     Attempt {
         name: "mutants",

@@ -91,7 +91,7 @@ pub(crate) struct Common {
 /// database that it drops in the end. A store that holds instances is refused.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
-  outlast stress --store memory --store sqlite:/tmp/stress.db --preset baseline,default --check
+  outlast stress --store memory --store sqlite:stress.db --preset baseline,default --check
   OUTLAST_STORE=postgres://ada@localhost/test outlast stress --preset default,large-payload --pool-size 2,10,20 -o json
 
 Exit status: 0 if every instance completed and every check holds, 1 if not.")]
