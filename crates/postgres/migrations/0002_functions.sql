@@ -546,11 +546,15 @@ END $$;
 --
 -- Fetches that run at once stay out of each other's way by a lock on the instance that nobody waits for. Locking messages
 -- instead would not do: two fetches could hold different messages of one instance, and wait for each other's.
-CREATE FUNCTION {schema}.fetch_turns_1(p_secrets bytea[], p_lock_ms bigint, p_lowest text[], p_highest text[], p_asks_next boolean)
+--
+-- Of one instance it takes at most p_messages messages with at most p_bytes bytes of text, and at least one: the start of a
+-- successor, then other starts, then all others, each in their order. o_partial says that visible messages are left.
+CREATE FUNCTION {schema}.fetch_turns_1(
+    p_secrets bytea[], p_lock_ms bigint, p_lowest text[], p_highest text[], p_asks_next boolean, p_messages bigint, p_bytes bigint)
 RETURNS TABLE (
     o_secret bytea, o_instance text, o_name text, o_version text, o_execution bigint, o_last_event bigint, o_created_at bigint,
     o_ended boolean, o_has_history boolean, o_start_due bigint, o_now bigint,
-    o_ids bigint[], o_items text[], o_available bigint[], o_attempts integer[], o_next bigint
+    o_ids bigint[], o_items text[], o_available bigint[], o_attempts integer[], o_next bigint, o_partial boolean
 ) LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
@@ -571,6 +575,10 @@ DECLARE
     v_taken   text[];
     v_claimed text[] := '{}';
     v_count   integer;
+    -- Instances with more messages than a fetch takes, and the messages that it takes; nearly always there are none.
+    v_crowded text[];
+    v_chosen  bigint[];
+    v_plain   text[];
 BEGIN
     FOR v_round IN 1..6 LOOP
         v_now := {schema}.now_ms();
@@ -656,13 +664,49 @@ BEGIN
             UPDATE {schema}.instance_locks AS l SET locked_until = v_now + p_lock_ms, locked_at = v_now
             WHERE l.instance_id = ANY (v_claimed);
         END IF;
+        SELECT array_agg(c.instance_id) INTO v_crowded
+        FROM unnest(v_claimed) AS c (instance_id)
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS messages, sum(octet_length(m.work_item)) AS bytes
+            FROM (SELECT q.work_item FROM {schema}.orchestrator_queue AS q
+                  WHERE q.instance_id = c.instance_id AND q.visible_at <= v_now LIMIT p_messages + 1) AS m
+        ) AS s
+        WHERE s.messages > 1 AND (s.messages > p_messages OR s.bytes > p_bytes);
+        v_plain := v_claimed;
+        IF v_crowded IS NOT NULL THEN
+            v_plain := ARRAY(SELECT c.instance_id FROM unnest(v_claimed) AS c (instance_id) WHERE c.instance_id <> ALL (v_crowded));
+            SELECT array_agg(w.id) INTO v_chosen
+            FROM unnest(v_crowded) AS c (instance_id)
+            CROSS JOIN LATERAL (
+                SELECT m.id, row_number() OVER line AS n, sum(m.bytes) OVER line AS bytes
+                FROM (SELECT q.id, q.available_at, octet_length(q.work_item) AS bytes,
+                             CASE WHEN NOT q.begins THEN 2
+                                  WHEN NOT {schema}.is_item_1(q.work_item) THEN 2
+                                  WHEN starts_with(q.work_item, '{"ContinueAsNew"') THEN 0
+                                  ELSE 1 END AS rank
+                      FROM {schema}.orchestrator_queue AS q
+                      WHERE q.instance_id = c.instance_id AND q.visible_at <= v_now) AS m
+                WINDOW line AS (ORDER BY m.rank, m.available_at, m.id ROWS UNBOUNDED PRECEDING)
+            ) AS w
+            WHERE w.n = 1 OR (w.n <= p_messages AND w.bytes <= p_bytes);
+            -- What a lease that is over covered is free again, where this one does not cover it.
+            UPDATE {schema}.orchestrator_queue AS q SET lock_token = NULL
+            WHERE q.instance_id = ANY (v_crowded) AND q.lock_token IS NOT NULL AND q.id <> ALL (v_chosen);
+        END IF;
         RETURN QUERY
-        WITH covered AS (
+        WITH plain AS (
             UPDATE {schema}.orchestrator_queue AS q SET lock_token = l.lock_token, attempt_count = q.attempt_count + 1
             FROM {schema}.instance_locks AS l
-            WHERE l.instance_id = ANY (v_claimed) AND q.instance_id = ANY (ARRAY[l.instance_id])
+            WHERE l.instance_id = ANY (v_plain) AND q.instance_id = ANY (ARRAY[l.instance_id])
                 AND q.visible_at <= v_now
             RETURNING q.instance_id, l.lock_token, q.id, q.work_item, q.available_at, q.attempt_count
+        ), chosen AS (
+            UPDATE {schema}.orchestrator_queue AS q SET lock_token = l.lock_token, attempt_count = q.attempt_count + 1
+            FROM {schema}.instance_locks AS l
+            WHERE q.id = ANY (v_chosen) AND l.instance_id = ANY (ARRAY[q.instance_id])
+            RETURNING q.instance_id, l.lock_token, q.id, q.work_item, q.available_at, q.attempt_count
+        ), covered AS (
+            SELECT p.* FROM plain AS p UNION ALL SELECT c.* FROM chosen AS c
         ), batch AS (
             -- In the order in which they come: to sort them for each list again takes longer than all the rest.
             SELECT c.instance_id, c.lock_token, array_agg(c.id) AS ids, array_agg(c.work_item) AS items,
@@ -677,7 +721,7 @@ BEGIN
                CASE WHEN i.instance_id IS NULL THEN (
                    SELECT min(q.visible_at) FROM {schema}.orchestrator_queue AS q
                    WHERE q.instance_id = b.instance_id AND q.begins AND q.visible_at > v_now AND {schema}.is_item_1(q.work_item)) END,
-               v_now, b.ids, b.items, b.available, b.attempts, NULL::bigint
+               v_now, b.ids, b.items, b.available, b.attempts, NULL::bigint, coalesce(b.instance_id = ANY (v_crowded), false)
         FROM batch AS b
         LEFT JOIN {schema}.instances AS i ON i.instance_id = ANY (ARRAY[b.instance_id])
         LEFT JOIN {schema}.executions AS e
@@ -707,8 +751,10 @@ END $$;
 
 -- Puts aside, drops, or puts off messages of a turn that its fetch could not hand out as they were. Actions: 0, a dead letter
 -- for the reason, in the order given; 1, dropped; 2, given back, not to be seen before. Says whether the lease was still there.
+-- With p_rests the messages that the fetch left behind wait until the same time.
 CREATE FUNCTION {schema}.settle_turn_1(
-    p_instance text, p_secret bytea, p_ids bigint[], p_actions integer[], p_reasons text[], p_visible_at bigint, p_release boolean
+    p_instance text, p_secret bytea, p_ids bigint[], p_actions integer[], p_reasons text[], p_visible_at bigint, p_release boolean,
+    p_rests boolean
 ) RETURNS boolean LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off
@@ -740,7 +786,9 @@ BEGIN
     IF v_count <> cardinality(p_ids) THEN
         RAISE EXCEPTION 'settling messages changed % rows instead of %', v_count, cardinality(p_ids) USING ERRCODE = 'OL001';
     END IF;
-    IF p_release THEN
+    IF p_release AND p_rests THEN
+        UPDATE {schema}.instance_locks AS l SET lock_token = '', locked_until = p_visible_at WHERE l.instance_id = p_instance;
+    ELSIF p_release THEN
         DELETE FROM {schema}.instance_locks AS l WHERE l.instance_id = p_instance;
     END IF;
     RETURN true;
@@ -1106,9 +1154,11 @@ BEGIN
 END $$;
 
 -- Gives turns (kind 0) and activities (kind 1) back. A token whose lease is over but that nobody replaced is good for this.
--- A delay of NULL leaves the messages of a turn as visible as they were. Returns the members that had a lease.
+-- A delay of NULL leaves the messages of a turn as visible as they were. With p_rests what the fetch of a turn left behind waits
+-- for the delay, too: its lease becomes a rest, which nobody holds. Returns the members that had a lease.
 CREATE FUNCTION {schema}.abandon_1(
-    p_member integer[], p_kind integer[], p_instance text[], p_work_id bigint[], p_secret bytea[], p_delay bigint[], p_ignore boolean[]
+    p_member integer[], p_kind integer[], p_instance text[], p_work_id bigint[], p_secret bytea[], p_delay bigint[], p_ignore boolean[],
+    p_rests boolean[]
 ) RETURNS SETOF integer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
@@ -1116,16 +1166,32 @@ AS $$
 DECLARE
     v_now     bigint;
     v_members integer[];
+    v_rested  integer[];
 BEGIN
     IF 0 = ANY (p_kind) THEN
         WITH freed AS (
             DELETE FROM {schema}.instance_locks AS l
-            USING unnest(p_member, p_kind, p_instance, p_secret) AS m (member, kind, instance_id, secret)
-            WHERE m.kind = 0 AND l.instance_id = ANY (ARRAY[m.instance_id]) AND l.lock_token = m.secret
+            USING unnest(p_member, p_kind, p_instance, p_secret, p_rests) AS m (member, kind, instance_id, secret, rests)
+            WHERE m.kind = 0 AND NOT m.rests AND l.instance_id = ANY (ARRAY[m.instance_id]) AND l.lock_token = m.secret
             RETURNING m.member
         )
         SELECT array_agg(f.member) INTO v_members FROM freed AS f;
+        IF true = ANY (p_rests) THEN
+            WITH rested AS (
+                UPDATE {schema}.instance_locks AS l SET lock_token = ''
+                FROM unnest(p_member, p_instance, p_secret, p_rests) AS m (member, instance_id, secret, rests)
+                WHERE m.rests AND l.instance_id = ANY (ARRAY[m.instance_id]) AND l.lock_token = m.secret
+                RETURNING m.member
+            )
+            SELECT array_agg(r.member) INTO v_rested FROM rested AS r;
+            v_members := v_members || v_rested;
+        END IF;
         v_now := {schema}.now_ms();
+        IF v_rested IS NOT NULL THEN
+            UPDATE {schema}.instance_locks AS l SET locked_until = v_now + m.delay
+            FROM unnest(p_member, p_instance, p_delay) AS m (member, instance_id, delay)
+            WHERE m.member = ANY (v_rested) AND l.instance_id = ANY (ARRAY[m.instance_id]);
+        END IF;
         UPDATE {schema}.orchestrator_queue AS q
         SET lock_token = NULL, visible_at = coalesce(v_now + m.delay, q.visible_at),
             attempt_count = greatest(q.attempt_count - m.ignore::integer, 0)

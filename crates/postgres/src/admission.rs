@@ -110,7 +110,7 @@ mod tests {
     fn turns(filter: Option<SemverRange>) -> TurnAsk {
         let filter =
             filter.map(|range| DispatcherCapabilityFilter { supported_duroxide_versions: vec![range] });
-        TurnAsk { lock_ms: 1, filter }
+        TurnAsk { lock_ms: 1, filter, bound: Default::default() }
     }
 
     fn work(tags: TagFilter, owner: Option<&str>) -> WorkAsk {

@@ -305,6 +305,7 @@ columns!(
     AbandonColumns {
         member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, work_id: i64 => INT8_ARRAY,
         secret: Vec<u8> => BYTEA_ARRAY, delay: Option<i64> => INT8_ARRAY, ignore: bool => BOOL_ARRAY,
+        rests: bool => BOOL_ARRAY,
     }
 );
 
@@ -320,6 +321,8 @@ impl AbandonColumns {
             all.secret.push(abandon.lease.secret().to_vec());
             all.delay.push(abandon.delay_ms.map(span));
             all.ignore.push(abandon.ignore_attempt);
+            let is_partial = matches!(&abandon.lease, Lease::Turn { seen, .. } if seen.is_partial);
+            all.rests.push(is_partial && abandon.delay_ms.is_some());
         }
         all
     }
@@ -340,12 +343,15 @@ pub(crate) struct TurnColumns<'a> {
     lowest: Option<Vec<String>>,
     highest: Option<Vec<String>>,
     asks_next: bool,
+    messages: i64,
+    bytes: i64,
 }
 
 impl<'a> TurnColumns<'a> {
     pub(crate) fn of(ask: &TurnAsk, secrets: &'a Vec<Vec<u8>>, asks_next: bool) -> Self {
         let (lowest, highest) = admission::unzipped(admission::ranges(ask.filter.as_ref()));
-        Self { secrets, lock_ms: span(ask.lock_ms), lowest, highest, asks_next }
+        let (messages, bytes) = (span(ask.bound.messages as u64), span(ask.bound.bytes as u64));
+        Self { secrets, lock_ms: span(ask.lock_ms), lowest, highest, asks_next, messages, bytes }
     }
 
     pub(crate) fn params(&self) -> Vec<Param<'_>> {
@@ -355,6 +361,8 @@ impl<'a> TurnColumns<'a> {
             (&self.lowest as _, Type::TEXT_ARRAY),
             (&self.highest as _, Type::TEXT_ARRAY),
             (&self.asks_next as _, Type::BOOL),
+            (&self.messages as _, Type::INT8),
+            (&self.bytes as _, Type::INT8),
         ]
     }
 }

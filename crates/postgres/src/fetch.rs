@@ -45,8 +45,11 @@ impl PostgresProvider {
                 return Ok(None);
             }
             let (reply, answer) = oneshot::channel();
-            let ask =
-                TurnAsk { lock_ms: saturating_ms(request.lock_timeout), filter: request.filter.cloned() };
+            let ask = TurnAsk {
+                lock_ms: saturating_ms(request.lock_timeout),
+                filter: request.filter.cloned(),
+                bound: self.shared.config.message_bound,
+            };
             let parks = !patience.is_zero();
             self.shared.fetch_turn(Waiter { ask, parks, fresh: true, reply });
             let Some(leased) = wait(&self.shared, answer, patience, FETCH).await? else { return Ok(None) };
@@ -88,7 +91,8 @@ impl PostgresProvider {
         let Some(raw) = leased.take() else { return Ok(None) };
         let current_execution = raw.row.as_ref().map_or(0, |(_, _, execution, _)| *execution);
         let messages = i32::try_from(decoded.items.len()).unwrap_or(i32::MAX);
-        let seen = Seen { current_execution, messages, instance: raw.instance.clone() };
+        let is_partial = raw.is_partial;
+        let seen = Seen { current_execution, messages, is_partial, instance: raw.instance.clone() };
         Ok(Some(FetchedTurn {
             item: OrchestrationItem {
                 instance: raw.instance,
@@ -140,7 +144,8 @@ impl PostgresProvider {
             }
             // Its start was delayed or given back: what came meanwhile is delivered with it, in order.
             (_, Some(due)) => Meaning::Nothing(all(|| Fate::PutOff), due.max(raw.now.saturating_add(1))),
-            (Context::QueueOrphan, None) => {
+            // What was left behind may be a message for which the others are kept.
+            (Context::QueueOrphan, None) if !raw.is_partial => {
                 tracing::warn!(
                     target: "duroxide::providers::postgres",
                     instance = raw.instance, messages = decoded.kept.len(),
@@ -148,7 +153,7 @@ impl PostgresProvider {
                 );
                 Meaning::Nothing(all(|| Fate::Dropped), 0)
             }
-            (Context::ControlOrphan, None) => self.put_off(raw, decoded),
+            (Context::QueueOrphan | Context::ControlOrphan, None) => self.put_off(raw, decoded),
         })
     }
 
@@ -194,7 +199,10 @@ impl PostgresProvider {
             db.counters.dead_letters.add(dead);
         }
         let (instance, secret, visible_at) = (owned(&raw.instance), raw.secret.to_vec(), column(again_at));
-        let params: [Param<'_>; 7] = [
+        // What was left behind stays together with what is put off.
+        let is_put_off = fates.iter().any(|(_, fate)| matches!(fate, Fate::PutOff));
+        let rests = raw.is_partial && is_over && again_at > 0;
+        let params: [Param<'_>; 8] = [
             (&instance, Type::TEXT),
             (&secret, Type::BYTEA),
             (&ids, Type::INT8_ARRAY),
@@ -202,9 +210,10 @@ impl PostgresProvider {
             (&reasons, Type::TEXT_ARRAY),
             (&visible_at, Type::INT8),
             (&is_over, Type::BOOL),
+            (&rests, Type::BOOL),
         ];
         let row = db.one(&db.statements.settle_turn, &params).await?;
-        if fates.iter().any(|(_, fate)| matches!(fate, Fate::PutOff)) {
+        if is_put_off || rests {
             self.shared.look_within(again_at.saturating_sub(raw.now));
         }
         row.map_or(Ok(false), |row| crate::db::cell(&row, 0))

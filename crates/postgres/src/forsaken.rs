@@ -70,7 +70,8 @@ fn lease(row: &Row) -> Result<Lease> {
     Ok(match cell::<Option<i64>>(row, 2)? {
         Some(id) => Lease::Work { secret, id },
         None => {
-            let seen = Seen { current_execution: 0, messages: 0, instance: text(row, 1)? };
+            let (current_execution, messages, is_partial) = (0, 0, false);
+            let seen = Seen { current_execution, messages, is_partial, instance: text(row, 1)? };
             Lease::Turn { secret, seen }
         }
     })

@@ -140,6 +140,7 @@ impl<'a> Told<'a> {
             has_history: false,
             start_due: None,
             now,
+            is_partial: false,
             messages: vec![message],
         })
     }

@@ -1,7 +1,7 @@
 //! Settings of a store.
 
 use crate::password::PasswordSource;
-use outlast_provider::{Entropy, OsEntropy};
+use outlast_provider::{Entropy, MessageBound, OsEntropy};
 use outlast_provider_kit::orphans::DEFAULT_LIFE_MS;
 use outlast_provider_kit::url::shown;
 use std::error::Error;
@@ -86,6 +86,8 @@ pub struct ProviderConfig {
     pub poll_interval: Duration,
     /// How often waiting fetches look while a listener is there: for what was lost on the way.
     pub idle_poll_interval: Duration,
+    /// How many messages of an instance one fetch of a turn takes. The rest comes with the next turns.
+    pub message_bound: MessageBound,
     /// How long a control message for an instance that never starts is kept.
     pub orphan_life: Duration,
     /// Uses what is made for many requests at once for a single one too, so that tests can compare them.
@@ -119,6 +121,7 @@ impl ProviderConfig {
             listen: true,
             poll_interval: Duration::from_millis(50),
             idle_poll_interval: Duration::from_secs(1),
+            message_bound: MessageBound::default(),
             orphan_life: Duration::from_millis(DEFAULT_LIFE_MS),
             batches_only: false,
             #[cfg(feature = "test-hooks")]
@@ -204,6 +207,12 @@ impl ProviderConfig {
         self
     }
 
+    /// With fetches that take no more messages than this.
+    pub fn message_bound(mut self, bound: MessageBound) -> Self {
+        self.message_bound = bound;
+        self
+    }
+
     /// The pool size in force: every lane needs a connection, and so do the reads beside them.
     pub(crate) fn connections(&self) -> usize {
         let from = |name: &str| std::env::var(name).ok()?.trim().parse::<usize>().ok();
@@ -245,6 +254,7 @@ impl fmt::Debug for ProviderConfig {
             .field("listen", &self.listen)
             .field("poll_interval", &self.poll_interval)
             .field("idle_poll_interval", &self.idle_poll_interval)
+            .field("message_bound", &self.message_bound)
             .field("orphan_life", &self.orphan_life)
             .finish_non_exhaustive()
     }

@@ -49,12 +49,15 @@ pub(crate) struct Seen {
     pub(crate) current_execution: u64,
     /// How many messages the lease covers.
     pub(crate) messages: i32,
+    /// Visible messages were left behind, since there were more than a fetch takes.
+    pub(crate) is_partial: bool,
     pub(crate) instance: String,
 }
 
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.current_execution, self.messages, self.instance)
+        let partial = if self.is_partial { "p" } else { "" };
+        write!(f, "{}.{}{partial}.{}", self.current_execution, self.messages, self.instance)
     }
 }
 
@@ -65,9 +68,14 @@ impl Lease {
             let (secret, key) = token::parse(text)?;
             let (execution, rest) = key.split_once('.')?;
             let (messages, instance) = rest.split_once('.')?;
+            let (messages, is_partial) = match messages.strip_suffix('p') {
+                Some(messages) => (messages, true),
+                None => (messages, false),
+            };
             let seen = Seen {
                 current_execution: execution.parse().ok()?,
                 messages: messages.parse().ok()?,
+                is_partial,
                 instance: instance.to_string(),
             };
             Some(Self::Turn { secret, seen })
@@ -277,9 +285,12 @@ mod tests {
 
     #[test]
     fn a_token_tells_its_lease() {
-        let seen = Seen { current_execution: 3, messages: 7, instance: "a.b.1 🦀".to_string() };
-        let turn = Lease::Turn { secret: [7; 16], seen };
-        assert_eq!(Lease::of_turn("op", &turn.text()), Ok(turn));
+        for is_partial in [false, true] {
+            let seen =
+                Seen { current_execution: 3, messages: 7, is_partial, instance: "a.b.1 🦀".to_string() };
+            let turn = Lease::Turn { secret: [7; 16], seen };
+            assert_eq!(Lease::of_turn("op", &turn.text()), Ok(turn));
+        }
         let work = Lease::Work { secret: [255; 16], id: 9 };
         assert_eq!(Lease::of_work("op", &work.text()), Ok(work.clone()));
         let refusal = Lease::of_turn("op", &work.text()).unwrap_err();

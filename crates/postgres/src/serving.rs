@@ -181,6 +181,7 @@ fn raw_turn(row: &Row) -> Result<Option<RawTurn>> {
         has_history: cell(row, 8)?,
         start_due: time(9)?,
         now: unsigned(row, 10)?,
+        is_partial: cell::<Option<bool>>(row, 16)?.unwrap_or(false),
         messages: messages
             .map(|((id, text), (available_at, attempts))| RawMessage {
                 id,

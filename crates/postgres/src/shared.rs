@@ -559,7 +559,7 @@ mod tests {
         let [soon, later] = [20, 1_000].map(|ms| now + Duration::from_millis(ms));
         let mut state = State::default();
         let (reply, _caller) = oneshot::channel();
-        let ask = TurnAsk { lock_ms: 1, filter: None };
+        let ask = TurnAsk { lock_ms: 1, filter: None, bound: Default::default() };
         state.turns.push(Waiter { ask, parks: true, fresh: true, reply });
         state.look_by(Some(later), Some(later));
         let looks = state.take(now, &OsEntropy).unwrap();

@@ -3,7 +3,9 @@
 use crate::forsaken::release;
 use crate::request::{Lease, Seen};
 use crate::shared::Shared;
-use outlast_provider::{ClassifiedError, DispatcherCapabilityFilter, SessionFetchConfig, TagFilter};
+use outlast_provider::{
+    ClassifiedError, DispatcherCapabilityFilter, MessageBound, SessionFetchConfig, TagFilter,
+};
 use outlast_provider_kit::token::Secret;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use tokio::time::Instant;
 pub(crate) struct TurnAsk {
     pub(crate) lock_ms: u64,
     pub(crate) filter: Option<DispatcherCapabilityFilter>,
+    pub(crate) bound: MessageBound,
 }
 
 /// A leased turn as the server hands it out; its caller decodes it.
@@ -31,6 +34,8 @@ pub(crate) struct RawTurn {
     /// When a start that waits becomes visible, for an instance without a row.
     pub(crate) start_due: Option<u64>,
     pub(crate) now: u64,
+    /// Visible messages were left behind, since there were more than a fetch takes.
+    pub(crate) is_partial: bool,
     pub(crate) messages: Vec<RawMessage>,
 }
 
@@ -281,7 +286,8 @@ pub(crate) trait Leases: Send {
 impl Leases for RawTurn {
     fn leases(&self) -> Vec<Lease> {
         let messages = i32::try_from(self.messages.len()).unwrap_or(i32::MAX);
-        let seen = Seen { current_execution: 0, messages, instance: self.instance.clone() };
+        let (current_execution, is_partial) = (0, self.is_partial);
+        let seen = Seen { current_execution, messages, is_partial, instance: self.instance.clone() };
         vec![Lease::Turn { secret: self.secret, seen }]
     }
 }
@@ -333,7 +339,7 @@ mod tests {
         let mut callers = Vec::new();
         for lock_ms in asks {
             let (reply, caller) = oneshot::channel();
-            let ask = TurnAsk { lock_ms: *lock_ms, filter: None };
+            let ask = TurnAsk { lock_ms: *lock_ms, filter: None, bound: MessageBound::default() };
             parked.waiters.push_back(Waiter { ask, parks: true, fresh: false, reply });
             callers.push(caller);
         }

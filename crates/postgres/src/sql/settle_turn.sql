@@ -1,1 +1,1 @@
-SELECT {schema}.settle_turn_1($1, $2, $3, $4, $5, $6, $7)
+SELECT {schema}.settle_turn_1($1, $2, $3, $4, $5, $6, $7, $8)

@@ -2,7 +2,7 @@ use crate::support::url_with;
 use async_trait::async_trait;
 use outlast_conformance::ProviderFactory;
 use outlast_postgres::{PostgresProvider, ProviderConfig};
-use outlast_provider::{Entropy, OsEntropy, Provider};
+use outlast_provider::{Entropy, MessageBound, OsEntropy, Provider};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_postgres::{Client, NoTls, Row};
@@ -50,6 +50,11 @@ impl PostgresFactory {
         Self::default()
     }
 
+    async fn create(&self, config: ProviderConfig) -> Arc<dyn Provider> {
+        *self.schema.lock().unwrap() = config.schema_name.clone().unwrap();
+        Arc::new(PostgresProvider::new_with_config(config).await.unwrap())
+    }
+
     async fn damage(&self, sql: &str, instance: &str) {
         let schema = self.schema.lock().unwrap().clone();
         meddle(&schema, sql, instance).await;
@@ -59,9 +64,10 @@ impl PostgresFactory {
 #[async_trait]
 impl ProviderFactory for PostgresFactory {
     async fn create_provider(&self) -> Arc<dyn Provider> {
-        let config = fresh_config();
-        *self.schema.lock().unwrap() = config.schema_name.clone().unwrap();
-        Arc::new(PostgresProvider::new_with_config(config).await.unwrap())
+        self.create(fresh_config()).await
+    }
+    async fn create_bounded_provider(&self, bound: MessageBound) -> Option<Arc<dyn Provider>> {
+        Some(self.create(fresh_config().message_bound(bound)).await)
     }
     fn lock_timeout(&self) -> Duration {
         Duration::from_millis(1_000)

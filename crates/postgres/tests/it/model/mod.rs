@@ -5,7 +5,7 @@ use crate::support::url_with;
 use async_trait::async_trait;
 use outlast_conformance::model::{DAMAGED, Damage, Sequence, Stored, Subject};
 use outlast_postgres::{PostgresProvider, ProviderConfig};
-use outlast_provider::Provider;
+use outlast_provider::{MessageBound, Provider};
 use std::sync::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, Statement};
@@ -15,13 +15,18 @@ outlast_conformance::model_tests!(100, run);
 /// Schemas that no sequence is in. Making one takes longer than emptying it.
 static IDLE: Mutex<Vec<Place>> = Mutex::new(Vec::new());
 
-/// Runs a sequence in an empty schema: with what is made for single requests, and with what is made for many.
+/// Fewer messages than a sequence often sends to an instance, and fewer bytes than two of them with a long text.
+const FEW: MessageBound = MessageBound::new(2, 300);
+
+/// Runs a sequence in an empty schema: with what is made for single requests, with what is made for many, and with a few messages
+/// at a time.
 fn run(sequence: &Sequence) -> Result<(), String> {
     let idle = IDLE.lock().unwrap().pop();
     let place = idle.unwrap_or_else(Place::new);
     let outcome = place.runtime.block_on(async {
-        for batches_only in [false, true] {
-            sequence.run(&mut InSchema::open(&place, batches_only).await).await?;
+        let usual = MessageBound::default();
+        for (batches_only, bound) in [(false, usual), (true, usual), (false, FEW)] {
+            sequence.run(&mut InSchema::open(&place, batches_only, bound).await).await?;
         }
         Ok(())
     });
@@ -49,7 +54,7 @@ impl Place {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let schema = fresh_name("model");
         let (client, statements) = runtime.block_on(async {
-            drop(open(&schema, false).await);
+            drop(open(&schema, false, FEW).await);
             let client = raw().await;
             let within = |sql: &str| sql.replace("{schema}", &schema);
             client.batch_execute(&within(include_str!("prepare.sql"))).await.unwrap();
@@ -67,10 +72,11 @@ impl Place {
 }
 
 /// Nobody pulls the plug here, and nobody waits.
-async fn open(schema: &str, batches_only: bool) -> PostgresProvider {
+async fn open(schema: &str, batches_only: bool, bound: MessageBound) -> PostgresProvider {
     let url = url_with("sslmode=disable&options=-csynchronous_commit%3Doff");
     let mut config = ProviderConfig::url(url).schema(schema).pool_size(2).listen(false);
     config.batches_only = batches_only;
+    config.message_bound = bound;
     PostgresProvider::new_with_config(config).await.unwrap()
 }
 
@@ -80,13 +86,15 @@ struct InSchema<'a> {
     /// The latest time that the clock has shown.
     latest: i64,
     batches_only: bool,
+    bound: MessageBound,
     store: PostgresProvider,
 }
 
 impl<'a> InSchema<'a> {
-    async fn open(place: &'a Place, batches_only: bool) -> Self {
+    async fn open(place: &'a Place, batches_only: bool, bound: MessageBound) -> Self {
         place.client.execute(&place.statements.clear, &[]).await.unwrap();
-        Self { place, latest: 0, batches_only, store: open(&place.schema, batches_only).await }
+        let store = open(&place.schema, batches_only, bound).await;
+        Self { place, latest: 0, batches_only, bound, store }
     }
 }
 
@@ -96,6 +104,10 @@ impl Subject for InSchema<'_> {
         &self.store
     }
 
+    fn message_bound(&self) -> MessageBound {
+        self.bound
+    }
+
     async fn set_time(&mut self, now_ms: u64) {
         let now = i64::try_from(now_ms).unwrap();
         self.place.client.execute(&self.place.statements.set_time, &[&now]).await.unwrap();
@@ -103,7 +115,7 @@ impl Subject for InSchema<'_> {
     }
 
     async fn reopen(&mut self) {
-        self.store = open(&self.place.schema, self.batches_only).await;
+        self.store = open(&self.place.schema, self.batches_only, self.bound).await;
     }
 
     async fn dump(&self) -> Vec<String> {
