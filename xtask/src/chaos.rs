@@ -41,7 +41,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
 
 /// The server of a store that has one. Its connections are cut by somebody who must be able to read them.
 pub(crate) fn server(args: &[String]) -> Result<Option<Cluster>, String> {
-    let is_wanted = args.first().is_some_and(|store| store == "postgres");
+    // After the name of a part, if there is one.
+    let is_wanted = args.iter().take(2).any(|store| store == "postgres");
     is_wanted.then(|| Cluster::start(&Options { tls: false, ..Options::default() })).transpose()
 }
 
@@ -54,7 +55,7 @@ pub(crate) fn call(args: &[String]) -> Vec<String> {
         call.extend(["--profile", "sim"]);
     }
     call.push("--");
-    if rest.first() != Some(&"power") {
+    if !matches!(rest.first(), Some(&("power" | "flood"))) {
         call.push("supervise");
     }
     call.append(&mut rest);

@@ -16,6 +16,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Starts workers on a store, hurts them, and judges what is left
     Supervise(Run),
+    /// Sends two instances more messages than fit into memory, and checks what that does to this process and to others
+    Flood(FloodArgs),
     /// Works on a store until it is told to stop, or killed
     #[command(hide = true)]
     Worker(WorkerArgs),
@@ -104,6 +106,31 @@ impl std::fmt::Display for Phase {
     }
 }
 
+/// A flood.
+#[derive(Group, Clone, Debug)]
+pub(crate) struct FloodArgs {
+    /// The store under test
+    pub(crate) store: StoreKind,
+    /// Messages for each of the two instances
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pub(crate) messages: usize,
+    /// Bytes of each message
+    #[arg(long, value_name = "N", default_value_t = 2 << 20)]
+    pub(crate) bytes: usize,
+    /// Ordinary instances beside them
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) ordinary: usize,
+    /// MiB that this process may use
+    #[arg(long, value_name = "MIB", default_value_t = 512)]
+    pub(crate) most_memory: u64,
+    /// Seconds to wait for each outcome
+    #[arg(long, value_name = "S", default_value_t = 3_600)]
+    pub(crate) patience: u64,
+    /// Do not check how long ordinary instances take
+    #[arg(long)]
+    pub(crate) ignore_latency: bool,
+}
+
 #[derive(Group, Clone, Debug)]
 pub(crate) struct WorkerArgs {
     pub(crate) store: StoreKind,
@@ -129,7 +156,7 @@ mod tests {
     fn run(line: &str) -> Run {
         match Args::parse_from(format!("chaos supervise {line}").split(' ')).command {
             Command::Supervise(run) => run,
-            Command::Worker(_) | Command::Power { .. } => panic!("a run"),
+            _ => panic!("a run"),
         }
     }
 

@@ -2,12 +2,14 @@
 //! go on, and a judge of what is left.
 //!
 //! `supervise` is the run: it starts the others, hurts them, and judges. `worker` is one of the processes that are hurt.
+//! `flood` asks what instances with more messages than fit into memory do to their process and to others.
 //! They share a folder with the store, a ledger that testifies about it, and what each worker says it was told.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its terminal")]
 
 mod args;
 mod evidence;
 mod fleet;
+mod flood;
 mod job;
 mod judge;
 mod ledger;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Ok(tokio) => tokio.block_on(async {
             match args.command {
                 Command::Supervise(run) => phase::run_all(run).await,
+                Command::Flood(flood) => flood::run(flood).await,
                 Command::Worker(worker) => worker::run(worker).await.map(|()| true),
                 Command::Power { .. } => Ok(true),
             }

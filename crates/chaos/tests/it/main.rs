@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod disturbance;
+mod flood;
 mod judge;
 mod outage;
 mod power;
