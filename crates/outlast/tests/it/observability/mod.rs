@@ -1,6 +1,10 @@
 //! What can be observed: metrics, spans, log records, and the page that lists them.
 
 mod children;
+mod needs_postgres;
+mod page;
+mod source;
+mod stores;
 
 use metrics_util::MetricKind;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
@@ -26,13 +30,18 @@ impl Row {
 
 /// Runs a test on one thread with paused time, so that its recorder sees this test and no other.
 pub(crate) fn recorded(test: impl Future<Output = ()>) -> Vec<Row> {
+    recorded_on(tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true), test)
+}
+
+/// The same in real time, for stores that answer from elsewhere.
+pub(crate) fn recorded_in_real_time(test: impl Future<Output = ()>) -> Vec<Row> {
+    recorded_on(tokio::runtime::Builder::new_current_thread().enable_all(), test)
+}
+
+fn recorded_on(runtime: &mut tokio::runtime::Builder, test: impl Future<Output = ()>) -> Vec<Row> {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
-    metrics::with_local_recorder(&recorder, || {
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        runtime.block_on(test);
-    });
+    metrics::with_local_recorder(&recorder, || runtime.build().unwrap().block_on(test));
     let rows = snapshotter.snapshot().into_vec().into_iter().map(|(key, _, _, value)| Row {
         kind: key.kind(),
         name: key.key().name().to_string(),
