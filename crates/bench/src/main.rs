@@ -12,6 +12,7 @@ mod hello;
 mod lists;
 #[path = "../../../bench/peers/measure/mod.rs"]
 mod measure;
+mod observe;
 mod report;
 #[path = "../../../bench/peers/cases/mod.rs"]
 mod shared;
@@ -48,7 +49,12 @@ before there was an index for what runs or failed. `cargo xtask bench lists` has
 
 outlast-bench engine replay|warm-turns|join [--setup-only]
 
-Runs a hot path of the engine once, for an instrument that counts instructions.";
+Runs a hot path of the engine once, for an instrument that counts instructions.
+
+outlast-bench observe nothing|metrics|spans|both [COUNT]
+
+Runs COUNT orchestrations (default: 2,000) on a store in memory, with a recorder for metrics, a
+subscriber for the spans of store operations, both or neither, for such an instrument.";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -69,6 +75,7 @@ fn main() -> ExitCode {
             let case = args.next().unwrap_or_default();
             ended(engine::run(&case, args.next().as_deref() != Some("--setup-only")))
         }
+        Some("observe") => ended(observe::main(args)),
         Some("sizes") => ended(sizes::main(args)),
         Some("lists") => ended(lists::main(args)),
         Some("help" | "--help" | "-h") => {
