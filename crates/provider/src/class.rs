@@ -150,13 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn class_of_another_thread_is_noted_where_the_error_is_converted() {
-        let classified = std::thread::spawn(|| {
-            let error = ProviderError::permanent("ack", "gone");
-            ClassifiedError { class: ErrorClass::Refused, error }
-        });
-        let classified = classified.join().unwrap();
+    fn class_of_a_classified_error_is_noted_when_it_is_converted() {
         ErrorClass::forget();
+        let error = ProviderError::permanent("ack", "gone");
+        let classified = ClassifiedError { class: ErrorClass::Refused, error };
+        assert_eq!(ErrorClass::of(&classified.error), ErrorClass::Other, "not where it is made");
         let error = ProviderError::from(classified);
         assert_eq!(ErrorClass::of(&error), ErrorClass::Refused);
         assert!(!ErrorClass::of(&error).is_infrastructure(&error));
