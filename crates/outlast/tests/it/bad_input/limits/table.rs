@@ -40,6 +40,7 @@ pub(super) fn rows(limits: &Limits) -> Vec<Row> {
         history_bytes: _,
         mailbox_messages: _,
         carry_forward_events: _,
+        carry_forward_bytes: _,
     } = *limits;
     let mut rows = Vec::new();
     let mut add = |field, limit, way, all: &[&'static str]| {
