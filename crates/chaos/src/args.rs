@@ -67,8 +67,8 @@ pub(crate) struct Run {
 impl Run {
     /// The parts that were asked for, or all that a run of the store has; an error names one that the store has not.
     pub(crate) fn phases(&self) -> Result<Vec<Phase>, String> {
-        let (known, on_request) = (self.store.phases(), self.store.phases_on_request());
-        match self.phases.iter().find(|phase| !known.contains(phase) && !on_request.contains(phase)) {
+        let known = self.store.phases();
+        match self.phases.iter().find(|phase| !known.contains(phase)) {
             Some(phase) => Err(format!("{} has no part '{phase}'", self.store.name())),
             None if self.phases.is_empty() => Ok(known.to_vec()),
             None => Ok(self.phases.clone()),
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_server_has_a_disk_of_its_own() {
-        assert_eq!(run("postgres").phases(), Ok(vec![Phase::Kills]));
+        assert_eq!(run("postgres").phases(), Ok(vec![Phase::Kills, Phase::Partitions]));
         let refused = run("postgres --phases kills,disk-full").phases();
         assert_eq!(refused, Err("postgres has no part 'disk-full'".to_string()));
         assert_eq!(run("postgres --phases partitions").phases(), Ok(vec![Phase::Partitions]));

@@ -52,16 +52,8 @@ impl StoreKind {
     /// The parts of a run that mean something for it: a server has a disk of its own.
     pub(crate) fn phases(self) -> &'static [Phase] {
         match self {
-            Self::Postgres => &[Phase::Kills],
+            Self::Postgres => &[Phase::Kills, Phase::Partitions],
             Self::Sqlite => &[Phase::Kills, Phase::DiskFull, Phase::FsyncErrors],
-        }
-    }
-
-    /// Parts that a run of the store has only if it is asked for them.
-    pub(crate) fn phases_on_request(self) -> &'static [Phase] {
-        match self {
-            Self::Postgres => &[Phase::Partitions],
-            Self::Sqlite => &[],
         }
     }
 

@@ -1,6 +1,6 @@
 //! PostgreSQL: a schema on a server that all processes share, and what can happen to that server.
 
-use outlast::providers::postgres::PostgresProvider;
+use outlast::providers::postgres::{PostgresProvider, ProviderConfig};
 use outlast_chaos::proxy::{Cut, Proxy};
 use outlast_chaos::rng::Rng;
 use outlast_chaos::server::{Control, URL as SERVER, variable};
@@ -22,7 +22,7 @@ const ANY_BACKEND: &str = include_str!("../sql/terminate_any_backend.sql");
 pub(crate) const COMMIT_BYTES: usize = 1_500;
 
 /// How long a transaction of the store may take before its connection is given up, as [`Tools::open`] configures it.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
 pub(super) struct Tools {
@@ -35,7 +35,8 @@ impl Tools {
         let server = std::env::var(URL).or_else(|_| variable(SERVER))?;
         let schema = schema_of(disk);
         for tries in 1.. {
-            match PostgresProvider::new_with_schema(&server, Some(&schema)).await {
+            let config = ProviderConfig::url(&server).schema(&schema).deadline(DEADLINE);
+            match PostgresProvider::new_with_config(config).await {
                 Ok(provider) => return Ok(Self { provider: Arc::new(provider), server }),
                 // A server that was killed comes back; a minute is enough.
                 Err(error) if error.is_retryable() && tries < 600 => {

@@ -113,7 +113,7 @@ fn truths(repo: &Repo) -> BTreeMap<&'static str, usize> {
     };
     let runtime: usize =
         catalogue.iter().filter(|category| category.name == NEEDS_RUNTIME).map(|c| c.validations.len()).sum();
-    let (waits, hooks) = needs(text(CATALOGUE), &catalogue);
+    let Needs { waits, hooks, pending } = needs(text(CATALOGUE), &catalogue);
     let defects = defects(text(DEFECTS));
     let migrations = || repo.with_extension("sql").filter(|file| file.path.starts_with(MIGRATIONS));
     let created = |kind: &str| {
@@ -129,7 +129,8 @@ fn truths(repo: &Repo) -> BTreeMap<&'static str, usize> {
         ("categories without a runtime", catalogue.iter().filter(|c| c.name != NEEDS_RUNTIME).count()),
         ("validations that wait", waits),
         ("validations with queue hooks", hooks),
-        ("validations that wait or have queue hooks", waits + hooks),
+        ("validations that show pending work", pending),
+        ("validations with needs", waits + hooks + pending),
         ("seeded defects", defects.len()),
         ("seeded defects that happened", defects.iter().filter(|source| !source.is_empty()).count()),
         ("simulated defects", text(SIMULATED).lines().filter(|line| is_listed_bug(line)).count()),
@@ -168,10 +169,21 @@ fn catalogue(text: &str) -> Vec<Category<'_>> {
     .collect()
 }
 
-/// How many validations need a store that waits, and how many need hooks that damage queues: the arms of `fn needs`.
-fn needs(text: &str, catalogue: &[Category<'_>]) -> (usize, usize) {
+/// How many validations do not apply to every store, by the need that they state.
+#[derive(Default)]
+struct Needs {
+    /// A store that waits.
+    waits: usize,
+    /// Hooks that damage queues.
+    hooks: usize,
+    /// `ProviderAdmin::pending`.
+    pending: usize,
+}
+
+/// Counts the arms of `fn needs`.
+fn needs(text: &str, catalogue: &[Category<'_>]) -> Needs {
     let body = text.split("fn needs(").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap_or_default();
-    let (mut waits, mut hooks) = (0, 0);
+    let mut needs = Needs::default();
     let mut parts = body.split("Needs::");
     let mut pattern = parts.next().unwrap_or_default();
     for part in parts {
@@ -185,13 +197,14 @@ fn needs(text: &str, catalogue: &[Category<'_>]) -> (usize, usize) {
             None => 0,
         };
         match part.split([',', ' ', '\n']).next() {
-            Some("Waits") => waits += count,
-            Some("QueueHooks") => hooks += count,
+            Some("Waits") => needs.waits += count,
+            Some("QueueHooks") => needs.hooks += count,
+            Some("Pending") => needs.pending += count,
             _ => {}
         }
         pattern = part;
     }
-    (waits, hooks)
+    needs
 }
 
 /// For each row `Name = "where it was seen",` of the list, the place; empty for a defect that is made up.
