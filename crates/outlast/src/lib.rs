@@ -131,7 +131,7 @@ pub mod providers {
         DispatcherCapabilityFilter, Entropy, ErrorClass, ExecutionInfo, ExecutionMetadata, FetchedTurn,
         FetchedWork, HistoryBound, InstanceFilter, InstanceInfo, InstanceOutcome, InstancePage,
         InstanceQuery, InstanceTree, InstanceWatch, Interest, KvEntry, LoadedTurn, MAX_WORKER_TAGS,
-        ManagementProvider, OrchestrationItem, OsEntropy, OversizedTurn, PendingWork, Provider,
+        ManagementProvider, MessageBound, OrchestrationItem, OsEntropy, OversizedTurn, PendingWork, Provider,
         ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, QueuedItem,
         ScheduledActivityIdentifier, SemverRange, SessionFetchConfig, StartOutcome, StartPolicy,
         StartRequest, StoreGauges, SystemClock, SystemMetrics, TagFilter, TurnAhead, TurnCommit, TurnRequest,

@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(config.get_keepalives_retries(), Some(3));
         assert_eq!(config.get_tcp_user_timeout(), Some(&Duration::from_secs(10)));
 
-        let given = "keepalives_idle=7200&keepalives_interval=9&keepalives_retries=8&tcp_user_timeout=7";
+        let given = "keepalives_idle=7200&keepalives_interval=9&keepalives_retries=8&tcp_user_timeout=7000";
         let config = kept_alive(&format!("postgres://u:p@h/d?{given}"));
         assert_eq!(config.get_keepalives_idle(), Duration::from_secs(7_200));
         assert_eq!(config.get_keepalives_interval(), Some(Duration::from_secs(9)));

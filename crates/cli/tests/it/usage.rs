@@ -69,10 +69,7 @@ fn secrets_of_a_url_in_the_wrong_place_are_not_echoed() {
 fn secrets_of_a_store_that_cannot_be_opened_are_not_echoed() {
     for (store, part) in [
         ("postgres://me:s3cret@127.0.0.1:1/db", "no connection to the server"),
-        (
-            "postgres://me:s3cret@127.0.0.1:1/db?bogus=s3cret",
-            "cannot use database URL 'postgres://...@127.0.0.1:1",
-        ),
+        ("postgres://me:s3cret@127.0.0.1:1/db?bogus=s3cret", "the name of its parameter number 1 is unknown"),
         ("postgres:me:s3cret@127.0.0.1", "cannot use database URL"),
         ("mysql://me:s3cret@127.0.0.1/db", "does not know 'mysql' stores"),
         ("host=127.0.0.1 port=1 password=s3cret", "write postgres://USER@HOST/DATABASE"),
