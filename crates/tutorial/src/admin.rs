@@ -4,8 +4,8 @@ use crate::store::FileStore;
 use async_trait::async_trait;
 use outlast_provider::model::Event;
 use outlast_provider::{
-    DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, Provider, ProviderAdmin,
-    ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+    DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, PendingWork, Provider,
+    ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
 };
 
 #[async_trait]
@@ -103,5 +103,9 @@ impl ProviderAdmin for FileStore {
 
     async fn list_dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, ProviderError> {
         Ok(self.look(|state, _| state.dead_letters(limit)))
+    }
+
+    async fn pending(&self, instance: &str, limit: usize) -> Result<Option<PendingWork>, ProviderError> {
+        Ok(Some(self.look(|state, now| state.pending(instance, limit, now))))
     }
 }

@@ -16,6 +16,7 @@ mod inspect;
 mod keep_turn;
 mod key_values;
 mod orphans;
+mod pending;
 mod provider;
 mod prune;
 mod read;

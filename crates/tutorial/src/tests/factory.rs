@@ -43,6 +43,10 @@ impl ProviderFactory for Factory {
         true
     }
 
+    fn shows_pending(&self) -> bool {
+        true
+    }
+
     fn corrupts_queues(&self) -> bool {
         true
     }

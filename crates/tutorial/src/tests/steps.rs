@@ -10,12 +10,12 @@ const STEPS: &[(u32, &[&str])] = &[
     (4, &["multi_execution"]),
     (5, &["capability_filtering", "families", "message_order", "orphans", "warm_fetch"]),
     (6, &["batch_fetch", "instance_locking", "lock_expiration", "poison_message", "queue_semantics"]),
-    (6, &["tag_filtering"]),
+    (6, &["message_bound", "tag_filtering"]),
     (7, &["sessions"]),
     (8, &["atomicity", "custom_status", "error_handling", "fencing", "instance_creation"]),
     (8, &["bad_input", "outcome", "race_replay", "run_ahead"]),
     (9, &["bulk_deletion", "cancellation", "dead_letters", "deletion", "kv_store", "listing"]),
-    (9, &["management", "prune", "start_policy", "traps"]),
+    (9, &["management", "pending", "prune", "start_policy", "traps"]),
     (10, &["dropped_fetch", "leases", "long_polling", "waiting"]),
 ];
 // guide: end

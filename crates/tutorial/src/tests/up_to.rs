@@ -148,6 +148,10 @@ impl ProviderFactory for UpToFactory {
     fn waits(&self) -> bool {
         self.step >= 10
     }
+    fn shows_pending(&self) -> bool {
+        true
+    }
+
     fn corrupts_queues(&self) -> bool {
         true
     }

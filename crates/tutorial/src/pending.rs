@@ -1,0 +1,53 @@
+//! Step 9: what waits for one instance.
+
+use crate::state::State;
+use outlast_provider::model::json;
+use outlast_provider::{PendingWork, QueuedItem};
+
+impl State {
+    // guide: pending
+    /// The queues and the lease of an instance, without payloads.
+    pub(crate) fn pending(&self, instance: &str, limit: usize, now: u64) -> PendingWork {
+        let lease = self.leases.get(instance).filter(|lease| lease.is_held(now));
+        let mut messages: Vec<_> =
+            self.messages.iter().filter(|(_, message)| message.instance == instance).collect();
+        messages.sort_by_key(|(ordinal, message)| (message.available_at, **ordinal));
+        let messages = messages.into_iter().map(|(_, message)| {
+            let covered = lease.filter(|lease| message.token.as_ref() == Some(&lease.token));
+            QueuedItem {
+                visible_at: message.visible_at,
+                locked_until: covered.map(|lease| lease.locked_until),
+                attempt_count: message.attempts,
+                ..queued(&message.text)
+            }
+        });
+        let work = self.work.values().filter(|work| work.instance == instance).map(|work| QueuedItem {
+            visible_at: work.visible_at,
+            locked_until: work
+                .lease
+                .as_ref()
+                .filter(|lease| lease.is_held(now))
+                .map(|lease| lease.locked_until),
+            attempt_count: work.attempts,
+            tag: work.tag.clone(),
+            session_id: work.session.clone(),
+            ..queued(&work.text)
+        });
+        let (messages, activities): (Vec<_>, Vec<_>) = (messages.collect(), work.collect());
+        PendingWork {
+            now_ms: now,
+            turn_locked_until: lease.map(|lease| lease.locked_until),
+            message_count: messages.len() as u64,
+            activity_count: activities.len() as u64,
+            messages: messages.into_iter().take(limit).collect(),
+            activities: activities.into_iter().take(limit).collect(),
+        }
+    }
+    // guide: end
+}
+
+/// What a stored text is about. A text that does not decode is counted and shown without a kind.
+fn queued(text: &str) -> QueuedItem {
+    let head = json::decode_work_item(text).ok().map(|item| item.head());
+    QueuedItem { stored_bytes: text.len() as u64, ..QueuedItem::of(head) }
+}
