@@ -172,8 +172,11 @@ impl World {
         self.turns += 1;
         self.now_ms += 10;
         let (mut warm, missing) = match self.memory.take() {
-            // What is in memory needs no history, and takes no notice of one.
-            Some(execution) if self.turns.is_multiple_of(2) => (execution, self.history.clone()),
+            // An execution in memory needs no history, and takes no notice of one. Worlds that are not checked are large: a copy
+            // of their history in every second turn would take minutes.
+            Some(execution) if self.is_checked && self.turns.is_multiple_of(2) => {
+                (execution, self.history.clone())
+            }
             Some(execution) => (execution, Vec::new()),
             None => (self.fresh(), self.history.clone()),
         };
