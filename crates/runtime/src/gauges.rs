@@ -2,6 +2,7 @@
 //! processes, restarts and kills only the store knows how many instances run.
 
 use crate::core::Core;
+use outlast_provider::ErrorClass;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,8 @@ async fn read(core: &Core) {
     match admin.get_gauges().await {
         Ok(gauges) => core.metrics.update_store_gauges(&gauges),
         Err(error) => {
-            tracing::debug!(target: "duroxide::runtime", %error, "the gauges keep their values: the store did not give the figures");
+            let error_type = ErrorClass::of(&error).label();
+            tracing::debug!(target: "duroxide::runtime", error_type, "the gauges keep their values: the store did not give the figures");
         }
     }
 }

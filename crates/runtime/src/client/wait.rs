@@ -48,8 +48,7 @@ impl Client {
             tracing::warn!(
                 target: "duroxide::client",
                 instance_id = instance,
-                "the wait for an instance timed out, and the instance does not exist: it was not started under this id, \
-                 or no runtime on this store has its orchestration registered, or none runs"
+                "the wait timed out, and the instance does not exist: was it started under this id, and does a runtime have its orchestration?"
             );
         }
         ended

@@ -333,8 +333,7 @@ impl Turn {
                 attempt_count,
                 max_attempts = self.core.options.max_attempts,
                 cause = unregistered::orchestration(&self.core, opening).unwrap_or_default(),
-                "orchestration is not registered here; the instance waits for a node that has it, and fails after \
-                 max_attempts deliveries"
+                "orchestration is not registered here; the instance waits for a node that has it"
             );
         }
         found

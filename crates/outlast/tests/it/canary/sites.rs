@@ -7,6 +7,12 @@ pub(super) const UNREACHED: &[&str] = &[
     "incompatible version: the instance was started under a contract that this runtime does not replay",
     "messages for an instance without history or start are dropped",
     "not an activity; it stays in the worker queue",
+    // An operation and an instance; the message of a panic goes to the hook of the process.
+    "the store panicked; the transaction is undone and the connection is replaced",
+    "a turn waits so long for the store that its lease must be renewed: no orchestration code runs",
+    "the wait timed out, and the instance does not exist: was it started under this id, and does a runtime have its orchestration?",
+    // The class of an error.
+    "the gauges keep their values: the store did not give the figures",
 ];
 
 /// Where it is, and the longest part of its text without values in it. Texts that are values altogether are left out: they

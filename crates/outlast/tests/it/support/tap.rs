@@ -2,7 +2,7 @@
 
 use super::hooked::{Hook, Hooked};
 use async_trait::async_trait;
-use outlast::providers::{Provider, ProviderError};
+use outlast::providers::{ErrorClass, Provider, ProviderError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -57,7 +57,9 @@ impl Hook for Tap {
         match (self.decide)(call, nth) {
             Fault::None => Ok(()),
             Fault::Transient => Err(ProviderError::retryable(call, "the disk is busy")),
-            Fault::Permanent => Err(ProviderError::permanent(call, "the disk is full")),
+            Fault::Permanent => {
+                Err(ProviderError::permanent(call, "the disk is full").of_class(ErrorClass::Exhausted))
+            }
             Fault::Panic => panic!("the store has a bug in {call}"),
             Fault::Hang => std::future::pending().await,
         }
