@@ -59,7 +59,10 @@ CREATE TABLE {schema}.orchestrator_queue (
     available_at  bigint  NOT NULL,
     lock_token    bytea,
     attempt_count integer NOT NULL DEFAULT 0 CHECK (attempt_count >= 0),
-    begins        boolean NOT NULL
+    begins        boolean NOT NULL,
+    -- For the outcome of an activity, the random part of the lease that completed it: a worker whose answer was lost finds out
+    -- whether the outcome is its own.
+    origin        bytea
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX orchestrator_queue_ready ON {schema}.orchestrator_queue ((visible_at + 0), id);
 CREATE INDEX orchestrator_queue_by_instance ON {schema}.orchestrator_queue (instance_id, visible_at);

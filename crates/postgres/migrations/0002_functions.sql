@@ -332,9 +332,9 @@ BEGIN
 
     -- Outcomes that no turn has taken.
     IF cardinality(array_positions(v_passed, true)) > v_wanted THEN
-        INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
-        SELECT m.instance_id, m.completion, v_now, v_now, false
-        FROM unnest(p_member, p_kind, p_instance, p_completion) AS m (member, kind, instance_id, completion)
+        INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins, origin)
+        SELECT m.instance_id, m.completion, v_now, v_now, false, m.secret
+        FROM unnest(p_member, p_kind, p_instance, p_completion, p_secret) AS m (member, kind, instance_id, completion, secret)
         WHERE m.kind > 0 AND v_passed[m.member] AND NOT v_turn[m.member] AND m.completion IS NOT NULL
         ORDER BY m.member;
     END IF;
@@ -530,8 +530,8 @@ BEGIN
         END IF;
     ELSIF o_answer > 0 AND p_completion[1] IS NOT NULL THEN
         -- An outcome that no turn has taken.
-        INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
-        VALUES (v_instance, p_completion[1], v_now, v_now, false);
+        INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins, origin)
+        VALUES (v_instance, p_completion[1], v_now, v_now, false, v_secret);
     END IF;
     o_at := v_now;
     -- What has come meanwhile counts.

@@ -105,7 +105,8 @@ fn tell_unknown(request: Request, cause: &PostgresError) {
 }
 
 /// A commit that was refused after an earlier attempt whose outcome is unknown: it may have been refused because the earlier one
-/// was stored. Nobody else writes the same events, since their times and contents belong to one run of the turn.
+/// was stored. No other worker writes the same events, since their times and contents belong to one run of the turn. An outcome
+/// that waits for a turn keeps the lease that completed it: another worker may have completed the activity with the same text.
 pub(crate) fn recognise(shared: &Arc<Shared>, commit: Commit) {
     tokio::spawn(answer_recognised(Arc::clone(shared), commit));
 }
@@ -141,13 +142,13 @@ async fn stored(shared: &Shared, commit: &Commit) -> Result<Option<Completion>> 
             texts.push(row.event_data.as_str());
         }
     }
-    let completion = commit.completion.as_ref().map(|row| row.work_item.as_str());
+    let origin: &[u8] = commit.lease.secret();
     let wanted: [Param<'_>; 5] = [
         (&instance, Type::TEXT),
         (&execution, Type::INT8),
         (&ids, Type::INT8_ARRAY),
         (&texts, Type::TEXT_ARRAY),
-        (&completion, Type::TEXT),
+        (&origin, Type::BYTEA),
     ];
     let Some(row) = db.one(&db.statements.stored_commit, &wanted).await? else { return Ok(None) };
     let (events, at, is_queued) = (unsigned(&row, 0)?, cell::<Option<i64>>(&row, 1)?, cell::<bool>(&row, 2)?);

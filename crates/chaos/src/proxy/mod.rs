@@ -125,7 +125,7 @@ impl Proxy {
         self.shared.disturbed.load(Ordering::SeqCst)
     }
 
-    /// How many connections were closed by their client while bytes of them were swallowed.
+    /// How many connections were closed by their client or their server while bytes of them were swallowed.
     pub fn abandoned(&self) -> u64 {
         self.shared.abandoned.load(Ordering::SeqCst)
     }
@@ -227,7 +227,13 @@ async fn serve(client: TcpStream, server: SocketAddr, line: &Line, shared: &Shar
             if disturbance.requests == Flow::Swallow { telling.await } else { end }
         }
         end = &mut telling => {
-            if line.disturbance().answers == Flow::Swallow { asking.await } else { end }
+            let disturbance = line.disturbance();
+            // A server that misses the rest of a request closes the connection itself.
+            let end = if disturbance.answers == Flow::Swallow { asking.await } else { end };
+            if disturbance.swallows() {
+                shared.abandoned.fetch_add(1, Ordering::SeqCst);
+            }
+            end
         }
     }
 }

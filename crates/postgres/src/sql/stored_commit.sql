@@ -1,8 +1,8 @@
 -- What of a commit is stored: how many of its events with the same contents, when its execution was changed last, and whether
--- the outcome of its activity waits for a turn.
+-- the outcome that its lease completed waits for a turn.
 SELECT (SELECT count(*) FROM unnest($3::bigint[], $4::text[]) AS w (event_id, event_data)
         WHERE EXISTS (SELECT 1 FROM {schema}.history AS h
                       WHERE h.instance_id = $1 AND h.execution_id = $2 AND h.event_id = w.event_id
                           AND h.event_data = w.event_data OFFSET 0)),
        (SELECT e.updated_at FROM {schema}.executions AS e WHERE e.instance_id = $1 AND e.execution_id = $2),
-       EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q WHERE q.instance_id = $1 AND q.work_item = $5)
+       EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q WHERE q.instance_id = $1 AND q.origin = $5)
