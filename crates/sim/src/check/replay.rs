@@ -72,6 +72,10 @@ pub(crate) async fn again(shared: &Shared, turn: &Turn) -> Option<Commit> {
         // The newest version that the node knows, which may be of an older build.
         return None;
     }
+    if admitted.is_cancelled_at_start() {
+        // A child, and a root whose version the node does not have, end without their code: there is nothing to run again.
+        return None;
+    }
     let id = admitted.execution_id;
     let mut execution = cold(shared, &turn.instance, id, admitted.opening, stamp, loaded.kv_snapshot)?;
     let input = TurnInput {
