@@ -9,7 +9,8 @@ pub(super) const TESTS: &str = "canary::";
 
 pub(super) fn run() -> Result<Outcome, String> {
     libtest::with_postgres(|has_postgres| {
-        let selection = ["-p", "outlast", "--all-features", "--test", "it", "--", TESTS];
+        // The packages of all tests, so that nothing is built twice; other binaries have no test of this name.
+        let selection = [libtest::ALL_TESTS, &["--", TESTS]].concat();
         libtest::without_postgres(&selection, has_postgres)
     })
 }

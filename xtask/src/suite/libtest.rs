@@ -86,7 +86,7 @@ pub(super) fn root_tests() -> Result<Outcome, String> {
 }
 
 /// The same selection for both, so that nothing is built twice.
-const ALL_TESTS: &[&str] = &["--workspace", "--all-features", "--lib", "--bins", "--tests"];
+pub(super) const ALL_TESTS: &[&str] = &["--workspace", "--all-features", "--lib", "--bins", "--tests"];
 
 /// A module with this name holds tests that only root can run.
 const NEEDS_ROOT: &str = "needs_root::";
