@@ -45,8 +45,8 @@ CREATE TABLE history (
 
 -- Messages for orchestrations. available_at never changes and orders a batch; visible_at may be pushed back.
 -- A row under its instance's lease carries the random part of the lease's token and leaves the ready index. begins: 1 for a
--- start, 2 for the start of a successor, 0 for all others. The text comes last, so that the other columns of a large message can
--- be read without it. The ready index names the instance, so that the messages of a leased one are passed over without a look
+-- start, 2 for the start of a successor, 0 for all others. A large text is stored apart, in message_texts: SQLite writes a whole
+-- row again when one of its columns changes. apart_bytes is its length, NULL for a text in work_item. The ready index names the instance, so that the messages of a leased one are passed over without a look
 -- at them. The other index has the messages of an instance in the order in which they are delivered.
 CREATE TABLE orchestrator_queue (
     id            INTEGER NOT NULL PRIMARY KEY,
@@ -57,10 +57,17 @@ CREATE TABLE orchestrator_queue (
     locked_until  INTEGER,
     attempt_count INTEGER NOT NULL DEFAULT 0 CHECK (attempt_count >= 0),
     begins        INTEGER NOT NULL DEFAULT 0,
+    apart_bytes   INTEGER,
     work_item     TEXT    NOT NULL
 );
 CREATE INDEX orchestrator_queue_ready ON orchestrator_queue (visible_at, id, instance_id) WHERE lock_token IS NULL;
 CREATE INDEX orchestrator_queue_by_instance ON orchestrator_queue (instance_id, available_at, id, begins);
+
+-- The large texts of messages. A row is deleted with its message.
+CREATE TABLE message_texts (
+    message_id INTEGER NOT NULL PRIMARY KEY,
+    work_item  TEXT    NOT NULL
+);
 
 -- At most one lease per instance. A token names its instance, so lock_token, its random part, needs no index.
 CREATE TABLE instance_locks (

@@ -88,6 +88,8 @@ pub(crate) enum Applied {
 /// after the commit.
 pub(crate) trait Call: Send {
     fn apply(&mut self, cx: &mut Cx<'_>) -> Applied;
+    /// How many bytes it carries.
+    fn bytes(&self) -> usize;
     /// Whether it panicked when it was applied: then it is not applied again, and told so.
     fn has_panicked(&self) -> bool;
     /// Tells the caller how it went. `fault` overrides the call's own result: its transaction did not commit.
@@ -98,6 +100,7 @@ pub(crate) struct Body<T, F, N> {
     pub(crate) operation: &'static str,
     /// The instance that it is about, for the error after a panic.
     pub(crate) instance: Option<Box<str>>,
+    pub(crate) bytes: usize,
     pub(crate) body: F,
     /// Runs on the writer when the call is durable, also if the caller went away.
     pub(crate) then: N,
@@ -130,6 +133,10 @@ where
         applied
     }
 
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     fn has_panicked(&self) -> bool {
         matches!(self.outcome, Some(Err(SqliteError::Panicked { .. })))
     }
@@ -150,9 +157,9 @@ where
             }
             (None, None) => Err(SqliteError::Closed.classified(operation)),
         };
+        drop(room);
         // A caller that went away does not want to know.
         let _ = reply.send(answer);
-        drop(room);
     }
 }
 
@@ -168,7 +175,8 @@ mod tests {
         let mut ran = false;
         let then = |(): &()| ran = true;
         let (outcome, instance, room) = (Some(outcome), None, None);
-        Box::new(Body { operation: "test", instance, body, then, outcome, reply, room }).answer(fault);
+        Box::new(Body { operation: "test", instance, bytes: 0, body, then, outcome, reply, room })
+            .answer(fault);
         let answer = answer.try_recv().unwrap();
         assert_eq!(ran, answer.is_ok(), "what follows a call follows its commit");
         answer.map_err(ProviderError::from)

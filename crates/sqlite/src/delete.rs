@@ -70,6 +70,7 @@ pub(crate) fn finished_tree(
 
 fn one(db: &Db, id: &str) -> Result<DeleteInstanceResult> {
     let count = |sql: &str| Ok::<u64, SqliteError>(db.run(sql, [id])? as u64);
+    db.run(sql::DELETE_INSTANCE_MESSAGE_TEXTS, [id])?;
     let deleted = DeleteInstanceResult {
         events_deleted: count(sql::DELETE_INSTANCE_HISTORY)?,
         executions_deleted: count(sql::DELETE_INSTANCE_EXECUTIONS)?,

@@ -148,12 +148,13 @@ fn key_value(row: &Row<'_>) -> rusqlite::Result<String> {
 }
 
 /// What the columns that only spare a look must not get wrong: each statement finds the rows that do.
-const CONTRADICTIONS: [(&str, &str); 5] = [
+const CONTRADICTIONS: [(&str, &str); 6] = [
     ("last_event_id is not the last event", include_str!("dump/wrong_last_event.sql")),
     ("a covered message without its lease", include_str!("dump/covered_without_lease.sql")),
     ("a message half covered", include_str!("dump/half_covered.sql")),
     ("an activity half leased", include_str!("dump/half_leased.sql")),
     ("an unmarked activity that waits for its time", include_str!("dump/unmarked_delay.sql")),
+    ("a message and its text that do not belong together", include_str!("dump/text_without_message.sql")),
 ];
 
 /// Rows that contradict each other, as lines that no other store prints.

@@ -2,7 +2,8 @@
 
 use crate::command::Cx;
 use crate::db::{Result, attempts, column, moment, readable, stored_text, unsigned};
-use crate::message::{Tagged, Visible, bury, decode, tagged, visible};
+use crate::message::{self, Tagged, Visible, bury, decode, tagged, visible};
+use crate::share::LARGE_BYTES;
 use crate::start::start_due;
 use crate::waiting::{RawTurn, TurnAsk};
 use crate::write::Seen;
@@ -21,6 +22,42 @@ use std::collections::{HashMap, HashSet, VecDeque};
 pub(crate) struct Horizons {
     pub(crate) turn_leases: u64,
     pub(crate) work_leases: u64,
+    pub(crate) large_turns: LargeTurns,
+}
+
+/// Whether fetches are given turns with large messages.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum LargeTurns {
+    /// Always: a writer without a thread.
+    #[default]
+    Unlimited,
+    /// In the next transaction, and only one.
+    One,
+    /// Not in the next transaction.
+    Held {
+        /// A fetch passed one over.
+        was_passed_over: bool,
+    },
+}
+
+impl LargeTurns {
+    /// Says whether a turn with so many bytes may be handed out now.
+    fn admit(&mut self, bytes: usize) -> bool {
+        if bytes < LARGE_BYTES {
+            return true;
+        }
+        match self {
+            Self::Unlimited => true,
+            Self::One => {
+                *self = Self::Held { was_passed_over: false };
+                true
+            }
+            Self::Held { was_passed_over } => {
+                *was_passed_over = true;
+                false
+            }
+        }
+    }
 }
 
 /// An instance with waiting messages, and what is known about it.
@@ -47,12 +84,14 @@ pub(crate) struct Line {
     filter: Option<DispatcherCapabilityFilter>,
     waiting: VecDeque<Candidate>,
     exhausted: bool,
+    /// Instances with large messages, which are not handed out in this transaction.
+    passed_over: HashSet<String>,
 }
 
 impl Line {
     pub(crate) fn new(filter: Option<DispatcherCapabilityFilter>) -> Self {
         let exhausted = filter.as_ref().is_some_and(|filter| filter.supported_duroxide_versions.is_empty());
-        Self { filter, waiting: VecDeque::new(), exhausted }
+        Self { filter, waiting: VecDeque::new(), exhausted, passed_over: HashSet::new() }
     }
 
     pub(crate) fn is_for(&self, ask: &TurnAsk) -> bool {
@@ -67,10 +106,14 @@ impl Line {
     /// The longest waiting instance; looks up at most `wanted` of them at a time.
     fn next(&mut self, cx: &Cx<'_>, horizons: &mut Horizons, wanted: usize) -> Result<Option<Candidate>> {
         if self.waiting.is_empty() && !self.exhausted {
-            self.waiting = candidates(cx, self.filter.as_ref(), horizons, wanted)?.into();
+            self.waiting = candidates(cx, self.filter.as_ref(), &self.passed_over, horizons, wanted)?.into();
             self.exhausted = self.waiting.len() < wanted;
         }
         Ok(self.waiting.pop_front())
+    }
+
+    pub(crate) fn has_passed_over(&self) -> bool {
+        !self.passed_over.is_empty()
     }
 
     /// An instance that was taken from the line is still ready.
@@ -85,6 +128,8 @@ enum Claim {
     Turn(Box<RawTurn>),
     /// Its messages are gone or put off, or a fetch with another filter was faster.
     Nothing,
+    /// Its messages are large, and no such turn is handed out now.
+    PassedOver(String),
     /// None of its messages can be delivered, and it has more.
     Again,
 }
@@ -103,6 +148,7 @@ pub(crate) fn turn(
         match claim(cx, ask, horizons, candidate)? {
             Claim::Turn(turn) => return Ok(Some(*turn)),
             Claim::Again => line.look_again(),
+            Claim::PassedOver(instance) => _ = line.passed_over.insert(instance),
             Claim::Nothing => {}
         }
     }
@@ -113,13 +159,14 @@ pub(crate) fn turn(
 fn candidates(
     cx: &Cx<'_>,
     filter: Option<&DispatcherCapabilityFilter>,
+    passed_over: &HashSet<String>,
     horizons: &mut Horizons,
     limit: usize,
 ) -> Result<Vec<Candidate>> {
     let now = column(cx.now);
-    let mut found = admitted(cx, sql::CANDIDATE_TURNS, now, filter, limit)?;
+    let mut found = admitted(cx, sql::CANDIDATE_TURNS, now, filter, passed_over, limit)?;
     if cx.now >= horizons.turn_leases {
-        found.extend(admitted(cx, sql::EXPIRED_TURNS, now, filter, limit)?);
+        found.extend(admitted(cx, sql::EXPIRED_TURNS, now, filter, passed_over, limit)?);
         found.sort_by_key(|candidate| candidate.place);
         found.truncate(limit);
         let next_end = cx.db.one(sql::NEXT_LEASE_END, [i64::MIN], |row| moment(row, 0))?.flatten();
@@ -133,6 +180,7 @@ fn admitted(
     sql: &str,
     now: i64,
     filter: Option<&DispatcherCapabilityFilter>,
+    passed_over: &HashSet<String>,
     limit: usize,
 ) -> Result<Vec<Candidate>> {
     let mut found: Vec<Candidate> = Vec::new();
@@ -140,25 +188,23 @@ fn admitted(
     let mut nameless = Vec::new();
     cx.db.find(sql, [now], |row| {
         let Ok(instance) = row.get_ref(0)?.as_str() else {
-            nameless.push((
-                row.get::<_, i64>(2)?,
-                stored_text(row, 0)?,
-                stored_text(row, 3)?,
-                attempts(row, 5)?,
-            ));
+            let message = tagged(row, ORDER_OF_CANDIDATE)?;
+            nameless.push((stored_text(row, 0)?, message, attempts(row, 5)?));
             return Ok(None);
         };
         // Whoever gets it is told that its pin cannot be read.
         let is_admitted = readable(pin(row))?.map_or(true, |pin| is_admitted(filter, pin.as_ref()));
-        if !seen.contains(instance) && is_admitted {
+        if !seen.contains(instance) && !passed_over.contains(instance) && is_admitted {
             seen.insert(instance.to_string());
             found.push(candidate(row)?);
         }
         Ok((found.len() == limit).then_some(()))
     })?;
-    for (id, instance, text, attempts) in nameless {
-        bury(cx, DeadLetterQueue::Orchestrator, &instance, &text, "its instance cannot be read", attempts)?;
-        cx.db.run_exactly(1, "setting a message aside", sql::DELETE_MESSAGE, [id])?;
+    for (instance, mut message, attempts) in nameless {
+        message::read_texts(cx.db, std::slice::from_mut(&mut message))?;
+        let reason = "its instance cannot be read";
+        bury(cx, DeadLetterQueue::Orchestrator, &instance, &message.text, reason, attempts)?;
+        message::delete(cx.db, message.id)?;
     }
     Ok(found)
 }
@@ -170,8 +216,11 @@ fn pin(row: &Row<'_>) -> rusqlite::Result<Option<PinColumns>> {
     Ok(Some(PinColumns { major, minor: row.get(11)?, patch: row.get(12)?, pre }))
 }
 
+/// Columns of the oldest message of a candidate.
+const ORDER_OF_CANDIDATE: [usize; 5] = [2, 3, 4, 5, 19];
+
 fn candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
-    let oldest = tagged(row, [2, 3, 4, 5])?;
+    let oldest = tagged(row, ORDER_OF_CANDIDATE)?;
     Ok(Candidate {
         instance: row.get(0)?,
         place: (moment(row, 1)?.unwrap_or(i64::MAX), oldest.id),
@@ -201,6 +250,11 @@ fn claim(cx: &mut Cx<'_>, ask: &TurnAsk, horizons: &mut Horizons, candidate: Can
         Some(_) => Visible { messages: vec![candidate.oldest], is_partial: false },
         None => visible(cx, &instance, ask.bound)?,
     };
+    if !horizons.large_turns.admit(covered.iter().map(Tagged::bytes).sum()) {
+        return Ok(Claim::PassedOver(instance));
+    }
+    let apart_bytes = covered.iter().filter_map(|message| message.apart_bytes).sum();
+    message::read_texts(cx.db, &mut covered)?;
     let ids: Vec<i64> = covered.iter().map(|message| message.id).collect();
     let total = covered.len();
     let (messages, damaged) = decode(&instance, &mut covered);
@@ -218,19 +272,20 @@ fn claim(cx: &mut Cx<'_>, ask: &TurnAsk, horizons: &mut Horizons, candidate: Can
         kv_changed: candidate.kv_changed,
         messages: covered.len(),
         is_partial,
+        apart_bytes,
         instance: &instance,
     };
     let token = Token::mint(cx.entropy, seen);
     let locked_until = cx.now.saturating_add(ask.lock_ms);
     let lease = (&instance, token.secret, column(locked_until), column(cx.now));
+    if is_partial {
+        cx.db.run(sql::UNCOVER_MESSAGES, (&instance, column(cx.now)))?;
+    }
     if cx.db.run(sql::LOCK_INSTANCE, lease)? != 1 {
         return Ok(Claim::Nothing);
     }
     match (only, is_partial) {
         (Some(_), _) | (_, true) => {
-            if is_partial {
-                cx.db.run(sql::UNCOVER_MESSAGES, [&instance])?;
-            }
             for id in ids {
                 let row = (id, token.secret, column(locked_until));
                 cx.db.run_exactly(1, "covering a message", sql::TAG_MESSAGE, row)?;
@@ -244,7 +299,7 @@ fn claim(cx: &mut Cx<'_>, ask: &TurnAsk, horizons: &mut Horizons, candidate: Can
     for (message, reason) in damaged {
         let attempts = message.attempts.saturating_sub(1);
         bury(cx, DeadLetterQueue::Orchestrator, &instance, &message.text, &reason, attempts)?;
-        cx.db.run_exactly(1, "setting a message aside", sql::DELETE_MESSAGE, [message.id])?;
+        message::delete(cx.db, message.id)?;
     }
     let resolved = match (messages.is_empty(), known) {
         (true, _) => None,
@@ -375,6 +430,7 @@ fn resolve_unknown(cx: &mut Cx<'_>, unknown: &Unknown<'_>, orphan_life_ms: u64) 
             instance, messages = tagged.len(), "queue messages for an unknown instance were dropped"
         );
         let deleted = (instance, secret);
+        cx.db.run(sql::DELETE_TAGGED_TEXTS, deleted)?;
         cx.db.run_exactly(tagged.len(), "dropping orphans", sql::DELETE_TAGGED_MESSAGES, deleted)?;
         return Ok(Meaning::Nothing);
     }
@@ -393,7 +449,7 @@ fn put_off(cx: &mut Cx<'_>, instance: &str, secret: Secret, tagged: &[Tagged], l
             let reason = orphans::reason(instance, life_ms);
             let attempts = message.attempts.saturating_sub(1);
             bury(cx, DeadLetterQueue::Orchestrator, instance, &message.text, &reason, attempts)?;
-            cx.db.run_exactly(1, "setting an orphan aside", sql::DELETE_MESSAGE, [message.id])?;
+            message::delete(cx.db, message.id)?;
         } else {
             cx.db.run_exactly(
                 1,

@@ -36,6 +36,7 @@ mod provider;
 mod schema;
 mod serving;
 mod session;
+mod share;
 mod sql;
 mod start;
 mod store;

@@ -1,30 +1,97 @@
 //! Messages as they lie in the queue: read, decoded, set aside.
 
 use crate::command::Cx;
-use crate::db::{Result, attempts, column, readable, stored_text, unsigned};
+use crate::db::{Db, Result, attempts, column, readable, stored_text, unsigned};
 use crate::sql;
 use outlast_model::{WorkItem, json};
 use outlast_provider::{DeadLetterQueue, MessageBound};
+use outlast_provider_kit::MessageRow;
 use rusqlite::Row;
+use rusqlite::types::ValueRef;
+
+/// A text above this length is stored apart from its message, since SQLite writes a row whole when one of its columns changes.
+const LARGEST_INLINE: usize = 16 << 10;
 
 /// A message under the new lease.
 pub(crate) struct Tagged {
     pub(crate) id: i64,
+    /// Empty until [`read_texts`] if the text is stored apart.
     pub(crate) text: String,
+    /// The length of a text that is stored apart.
+    pub(crate) apart_bytes: Option<usize>,
     pub(crate) available_at: u64,
     pub(crate) attempts: u32,
     /// Why a cell of it cannot be read.
     pub(crate) damage: Option<String>,
 }
 
-/// A message: its id, text, time and number of deliveries.
-pub(crate) fn tagged(row: &Row<'_>, [id, text, available_at, count]: [usize; 4]) -> rusqlite::Result<Tagged> {
+impl Tagged {
+    /// The length of its text.
+    pub(crate) fn bytes(&self) -> usize {
+        self.apart_bytes.unwrap_or(self.text.len())
+    }
+}
+
+/// A message: its id, text, time, number of deliveries and length of a text that is stored apart.
+pub(crate) fn tagged(
+    row: &Row<'_>,
+    [id, text, available_at, count, apart_bytes]: [usize; 5],
+) -> rusqlite::Result<Tagged> {
     let (available_at, damage) = match readable(unsigned(row, available_at))? {
         Ok(at) => (at, None),
         Err(reason) => (0, Some(reason)),
     };
+    let (apart_bytes, damage) = match readable(length_apart(row, apart_bytes))? {
+        Ok(length) => (length, damage),
+        Err(reason) => (None, Some(reason)),
+    };
     let attempts = attempts(row, count)?.saturating_add(1);
-    Ok(Tagged { id: row.get(id)?, text: stored_text(row, text)?, available_at, attempts, damage })
+    let text = stored_text(row, text)?;
+    Ok(Tagged { id: row.get(id)?, text, apart_bytes, available_at, attempts, damage })
+}
+
+fn length_apart(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<usize>> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        _ => Ok(usize::try_from(unsigned(row, column)?).ok()),
+    }
+}
+
+/// Reads the texts that are stored apart.
+pub(crate) fn read_texts(db: &Db, messages: &mut [Tagged]) -> Result<()> {
+    for message in messages.iter_mut().filter(|message| message.apart_bytes.is_some()) {
+        match db.one(sql::READ_TEXT, [message.id], |row| stored_text(row, 0))? {
+            Some(text) => message.text = text,
+            None => message.damage = Some("its text is missing".to_string()),
+        }
+    }
+    Ok(())
+}
+
+/// Stores a message.
+pub(crate) fn insert(db: &Db, row: &MessageRow, visible_at: u64) -> Result<()> {
+    let begins = i64::from(row.begins) + i64::from(row.continues());
+    let text = row.work_item.as_str();
+    let apart_bytes = Some(text.len()).filter(|length| *length > LARGEST_INLINE);
+    let inline = if apart_bytes.is_some() { "" } else { text };
+    let columns = (
+        &row.instance_id,
+        inline,
+        column(visible_at),
+        begins,
+        apart_bytes.map(|length| column(length as u64)),
+    );
+    db.run(sql::ENQUEUE_MESSAGE, columns)?;
+    if apart_bytes.is_some() {
+        db.run(sql::INSERT_TEXT, (db.conn.last_insert_rowid(), text))?;
+    }
+    Ok(())
+}
+
+/// Deletes a message that cannot be delivered.
+pub(crate) fn delete(db: &Db, id: i64) -> Result<()> {
+    db.run(sql::DELETE_TEXT, [id])?;
+    db.run_exactly(1, "setting a message aside", sql::DELETE_MESSAGE, [id])
 }
 
 /// What a fetch takes of the visible messages of an instance, in order of availability.
@@ -47,7 +114,9 @@ pub(crate) fn visible(cx: &Cx<'_>, instance: &str, bound: MessageBound) -> Resul
         for begins in [2, 1] {
             let rows = (instance, now, begins);
             cx.db.find(sql::VISIBLE_STARTS, rows, |row| {
-                let is_start = begins_an_execution(&stored_text(row, 1)?);
+                // The text of a large one is not read here: if it is damaged, it is set aside and the turn is looked for again.
+                let is_apart = length_apart(row, 4)?.is_some();
+                let is_start = is_apart || begins_an_execution(&stored_text(row, 1)?);
                 Ok((is_start && !first.take(row)?).then_some(()))
             })?;
         }
@@ -81,11 +150,14 @@ impl Taken {
     /// Says whether the message of this row was taken.
     fn take(&mut self, row: &Row<'_>) -> rusqlite::Result<bool> {
         // Before the text is copied.
-        let size = row.get_ref(1)?.as_bytes().map_or(0, <[u8]>::len);
+        let size = match readable(length_apart(row, 4))? {
+            Ok(Some(length)) => length,
+            Ok(None) | Err(_) => row.get_ref(1)?.as_bytes().map_or(0, <[u8]>::len),
+        };
         self.is_full |= !self.bound.takes(self.messages.len(), self.bytes, size);
         if !self.is_full {
             self.bytes += size;
-            self.messages.push(tagged(row, [0, 1, 2, 3])?);
+            self.messages.push(tagged(row, [0, 1, 2, 3, 4])?);
         }
         Ok(!self.is_full)
     }
@@ -96,11 +168,11 @@ impl Taken {
             if self.messages.iter().any(|taken| taken.id == message.id) {
                 continue;
             }
-            self.is_full |= !self.bound.takes(self.messages.len(), self.bytes, message.text.len());
+            self.is_full |= !self.bound.takes(self.messages.len(), self.bytes, message.bytes());
             if self.is_full {
                 break;
             }
-            self.bytes += message.text.len();
+            self.bytes += message.bytes();
             self.messages.push(message);
         }
         self

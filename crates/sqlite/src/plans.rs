@@ -107,13 +107,13 @@ fn what_waits_for_later_costs_a_fetch_nothing() {
         ]
     };
     let db = db();
-    db.run(sql::ENQUEUE_MESSAGE, ("ready", "{}", NOW, 0)).unwrap();
-    db.run(sql::ENQUEUE_MESSAGE, ("later", "{}", NOW + 1, 0)).unwrap();
+    db.run(sql::ENQUEUE_MESSAGE, ("ready", "{}", NOW, 0, None::<i64>)).unwrap();
+    db.run(sql::ENQUEUE_MESSAGE, ("later", "{}", NOW + 1, 0, None::<i64>)).unwrap();
     let empty = fetches(&db);
     db.control("BEGIN IMMEDIATE").unwrap();
     for n in 0..10_000 {
         let instance = format!("i{n}");
-        db.run(sql::ENQUEUE_MESSAGE, (&instance, "{}", NOW + 1 + n, 0)).unwrap();
+        db.run(sql::ENQUEUE_MESSAGE, (&instance, "{}", NOW + 1 + n, 0, None::<i64>)).unwrap();
         let row = (instance, "Orch", "1.0.0", 1, None::<&str>, 1);
         db.run(sql::UPSERT_INSTANCE, row).unwrap();
     }

@@ -5,6 +5,7 @@ use crate::contain::{self, contain};
 use crate::counters::{Counters, SqliteStats};
 use crate::db::{Db, Result};
 use crate::handle::{Handle, Inline};
+use crate::share::LARGE_BYTES;
 use crate::start::StartPlan;
 use crate::store::Store;
 use crate::threads::{Threads, units};
@@ -117,15 +118,18 @@ impl SqliteProvider {
     async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let Engine::Threaded(threads) = &self.engine else { return None };
         // Nothing closes it while the store is there.
-        Arc::clone(&threads.room).acquire_many_owned(units(bytes)).await.ok()
+        let room = if bytes >= LARGE_BYTES { &threads.large_room } else { &threads.room };
+        Arc::clone(room).acquire_many_owned(units(bytes)).await.ok()
     }
 
-    /// How much of the room for calls is free, for tests.
+    /// How much of the room for small and for large calls is free, for tests.
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
-    pub fn free_room(&self) -> Option<usize> {
+    pub fn free_room(&self) -> Option<[usize; 2]> {
         match &self.engine {
-            Engine::Threaded(threads) => Some(threads.room.available_permits()),
+            Engine::Threaded(threads) => {
+                Some([threads.room.available_permits(), threads.large_room.available_permits()])
+            }
             Engine::Inline(_) => None,
         }
     }
@@ -149,7 +153,7 @@ impl SqliteProvider {
         let About { operation, instance, bytes } = about;
         let room = self.room(bytes).await;
         let (reply, answer) = oneshot::channel();
-        let call = Body { operation, instance, body, then, outcome: None, reply, room };
+        let call = Body { operation, instance, bytes, body, then, outcome: None, reply, room };
         self.submit(Command::Call(Box::new(call)));
         Ok(answer.await.unwrap_or_else(|_| Err(SqliteError::Closed.classified(operation)))?)
     }
@@ -410,7 +414,8 @@ impl Provider for SqliteProvider {
     async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Answer<Option<u64>> {
         let plan = CommitPlan::of(commit)?;
         let ended = plan.ends_instance();
-        let about = About::turn("ack_orchestration_item", lock_token).bytes(plan.bytes());
+        let bytes = plan.bytes().saturating_add(write::bytes_to_delete(lock_token));
+        let about = About::turn("ack_orchestration_item", lock_token).bytes(bytes);
         let token: Arc<str> = lock_token.into();
         let (watches, locked) = (self.watches(), Arc::clone(&token));
         let tell = move |_: &Option<u64>| {

@@ -17,6 +17,7 @@ use std::mem;
 /// |---|---|---|
 /// | new | has been given something, or does not park | it is served |
 /// | new | there is nothing | it stays, parked |
+/// | new | a large turn was passed over | it stays, also if it does not park |
 /// | parked | something may have become available | it is tried again |
 /// | served | the transaction commits | it is told |
 /// | served | the transaction is done again without it | it waits again, and is tried next |
@@ -69,6 +70,7 @@ impl<A: Ask> Waiters<A> {
                 continue;
             }
             let mut given = Ok(None);
+            let mut stays = waiter.parks;
             if waiter.fresh || news {
                 let line = match lines.iter().position(|line| waiter.ask.fits(line)) {
                     Some(at) => &mut lines[at],
@@ -80,10 +82,11 @@ impl<A: Ask> Waiters<A> {
                         Err(SqliteError::Panicked { operation: A::OPERATION, instance: None })
                     },
                 );
+                stays |= A::has_passed_over(line);
             }
             let failed = given.is_err();
-            if waiter.parks && matches!(given, Ok(None)) {
-                waiter.fresh = false;
+            if stays && matches!(given, Ok(None)) {
+                waiter.fresh = !waiter.parks;
                 self.waiting.push_back(waiter);
             } else {
                 counters.fused_fetches.add(usize::from(!waiter.fresh));

@@ -4,7 +4,7 @@ use crate::command::{Applied, Between, Call, Command, Cx, Health, News};
 use crate::contain::{self, contain};
 use crate::counters::Counters;
 use crate::db::{Db, Result, moment};
-use crate::fetch::Horizons;
+use crate::fetch::{Horizons, LargeTurns};
 use crate::handle::Handle;
 use crate::log::Log;
 use crate::serving::Waiters;
@@ -115,8 +115,28 @@ impl Store {
 
     /// What this process remembers of the tables may no longer be so.
     fn forget(&mut self) {
-        self.horizons = Horizons::default();
+        self.horizons = Horizons { large_turns: self.horizons.large_turns, ..Horizons::default() };
         self.wake_at = 0;
+    }
+
+    /// Says which large turns the next transaction hands out.
+    pub(crate) fn set_large_turns(&mut self, large_turns: LargeTurns) {
+        self.horizons.large_turns = large_turns;
+    }
+
+    /// Whether a fetch passed a large turn over in the last transaction.
+    pub(crate) fn passed_a_large_turn_over(&self) -> bool {
+        matches!(self.horizons.large_turns, LargeTurns::Held { was_passed_over: true })
+    }
+
+    /// Empties the log into the database, so that no small commit has to. What goes wrong with it, the next commit meets too.
+    pub(crate) fn empty_log(&mut self) {
+        if self.log.is_none() {
+            return;
+        }
+        let Some(db) = self.db.take() else { return };
+        let emptied = contain(|| db.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
+        self.give_back(db, !matches!(emptied, Some(Ok(()))), false);
     }
 
     /// Whether another process was seen to write during the last transaction's wait for the lock.
@@ -467,6 +487,7 @@ fn release(kind: LeaseKind, token: String) -> Box<dyn Call> {
     Box::new(crate::command::Body {
         operation: "release",
         instance: None,
+        bytes: 0,
         body: move |cx: &mut Cx<'_>| match kind {
             LeaseKind::Turn => write::abandon(cx, &token, None, true),
             LeaseKind::Work => work::abandon(cx, &token, None, true),

@@ -4,8 +4,10 @@ use crate::command::{Command, Health};
 use crate::contain::{self, contain};
 use crate::counters::Counters;
 use crate::db::{Db, Result};
+use crate::fetch::LargeTurns;
 use crate::handle::Handle;
 use crate::open::{self, LOCK_PATIENCE};
+use crate::share::LargeRequests;
 use crate::store::Store;
 use crate::url::{Access, Location};
 use crate::{SqliteError, SqliteOptions};
@@ -13,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot};
 
 /// Calls that share one transaction at most, so that no caller waits for an endless batch.
@@ -42,6 +44,8 @@ pub(crate) struct Threads {
     /// Callers wait for room before they send. Leases that are given back by a fetch that went away, and the end, do not:
     /// they are sent where nothing can wait, and there are never more of them than leases.
     pub(crate) room: Arc<Semaphore>,
+    /// The same for large calls, so that small ones do not wait behind them.
+    pub(crate) large_room: Arc<Semaphore>,
     /// The same for reads.
     pub(crate) read_room: Arc<Semaphore>,
     /// `None` where reads run on the writer.
@@ -78,6 +82,7 @@ impl Threads {
         let mut threads = Self {
             commands,
             room: Arc::new(Semaphore::new(ROOM)),
+            large_room: Arc::new(Semaphore::new(ROOM)),
             read_room: Arc::new(Semaphore::new(ROOM)),
             reads: None,
             running: vec![writer],
@@ -169,9 +174,10 @@ fn write_loop(
     options: &SqliteOptions,
     counters: &Counters,
 ) {
+    let mut large = LargeRequests::new();
     loop {
-        // What panics inside a transaction is contained there; this is for all the rest.
-        let step = contain(|| write_step(&mut store, commands, handle, options, counters));
+        // A panic inside a transaction is contained there; this is for all others.
+        let step = contain(|| write_step(&mut store, &mut large, commands, handle, options, counters));
         match step {
             Some(true) => {}
             Some(false) => return,
@@ -183,32 +189,28 @@ fn write_loop(
     }
 }
 
-/// One batch; says whether the writer goes on.
+/// One transaction; says whether the writer goes on.
 fn write_step(
     store: &mut Store,
+    large: &mut LargeRequests,
     commands: &Receiver<Command>,
     handle: &Handle,
     options: &SqliteOptions,
     counters: &Counters,
 ) -> bool {
-    let Some(first) = next_command(store, commands, handle, options) else { return false };
-    let mut stop = matches!(first, Command::Stop);
-    let mut taken = 1;
-    let mut more = || {
-        let mut arrived = Vec::new();
-        while taken < MAX_BATCH
-            && let Ok(command) = commands.try_recv()
-        {
-            stop |= matches!(command, Command::Stop);
-            taken += 1;
-            arrived.push(command);
+    let is_running = match next(store, large, commands, handle, options) {
+        Next::Small(first) => small_step(store, large, first, commands, handle),
+        Next::Large => {
+            large_step(store, large, handle);
+            true
         }
-        arrived
+        Next::Closed => false,
     };
-    // A writer that always has something to do must not forget the time.
-    let due = store.wake_at().is_some_and(|at| at <= store.now());
-    store.process_with(vec![first], due, handle, &mut more);
-    if stop {
+    if !is_running {
+        let left = large.take_all();
+        if !left.is_empty() {
+            store.process(left, false, handle);
+        }
         return false;
     }
     if store.met_others() {
@@ -218,35 +220,116 @@ fn write_step(
     true
 }
 
-fn next_command(
+/// A transaction with small requests; says whether the writer goes on.
+fn small_step(
     store: &mut Store,
+    large: &mut LargeRequests,
+    first: Command,
+    commands: &Receiver<Command>,
+    handle: &Handle,
+) -> bool {
+    let mut stop = matches!(first, Command::Stop);
+    let Some(first) = large.keep_if_large(first) else { return true };
+    let mut taken = 1;
+    let mut more = || {
+        let mut arrived = Vec::new();
+        while taken < MAX_BATCH
+            && let Ok(command) = commands.try_recv()
+        {
+            stop |= matches!(command, Command::Stop);
+            taken += 1;
+            arrived.extend(large.keep_if_large(command));
+        }
+        arrived
+    };
+    store.set_large_turns(LargeTurns::Held { was_passed_over: false });
+    // A writer that always has requests must not forget the time.
+    let due = store.wake_at().is_some_and(|at| at <= store.now());
+    store.process_with(vec![first], due, handle, &mut more);
+    if store.passed_a_large_turn_over() {
+        large.turn_was_passed_over();
+    }
+    !stop
+}
+
+/// A transaction with large requests.
+fn large_step(store: &mut Store, large: &mut LargeRequests, handle: &Handle) {
+    let begun = Instant::now();
+    let beside_small = large.saw_small();
+    let (calls, hand_out_a_turn) = large.take();
+    store.set_large_turns(LargeTurns::One);
+    store.process(calls, hand_out_a_turn, handle);
+    if store.passed_a_large_turn_over() {
+        large.turn_was_passed_over();
+    }
+    if beside_small {
+        store.empty_log();
+    }
+    large.done(begun, Instant::now());
+}
+
+/// What the writer does next.
+enum Next {
+    /// A transaction that begins with this.
+    Small(Command),
+    /// A transaction with large requests.
+    Large,
+    /// Nothing: no request can come any more.
+    Closed,
+}
+
+fn next(
+    store: &mut Store,
+    large: &mut LargeRequests,
     commands: &Receiver<Command>,
     handle: &Handle,
     options: &SqliteOptions,
-) -> Option<Command> {
+) -> Next {
     // Longer than a tick of any file system's clock: looks within one would not tell two writes apart.
     const SHORTEST_LOOK: Duration = Duration::from_millis(10);
     loop {
+        let large_at = large.due_at();
+        if large_at.is_some_and(|at| at <= Instant::now()) {
+            return Next::Large;
+        }
         if let Ok(command) = commands.try_recv() {
-            return Some(command);
+            return Next::Small(command);
         }
-        let Some(wake_at) = store.wake_at() else { return commands.recv().ok() };
-        let now = store.now();
-        if now >= wake_at {
-            store.process(Vec::new(), true, handle);
-            continue;
-        }
-        let patience =
-            Duration::from_millis(wake_at - now).min(options.foreign_poll_interval.max(SHORTEST_LOOK));
-        match commands.recv_timeout(patience) {
-            Ok(command) => return Some(command),
-            Err(RecvTimeoutError::Disconnected) => return None,
+        let until_large = large_at.map(|at| at.saturating_duration_since(Instant::now()));
+        let until_wake = match store.wake_at() {
+            None => None,
+            Some(wake_at) => {
+                let now = store.now();
+                if now >= wake_at {
+                    look(store, large, handle);
+                    continue;
+                }
+                let until = Duration::from_millis(wake_at - now);
+                Some(until.min(options.foreign_poll_interval.max(SHORTEST_LOOK)))
+            }
+        };
+        let received = match until_wake.into_iter().chain(until_large).min() {
+            None => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(patience) => commands.recv_timeout(patience),
+        };
+        match received {
+            Ok(command) => return Next::Small(command),
+            Err(RecvTimeoutError::Disconnected) => return Next::Closed,
             Err(RecvTimeoutError::Timeout) => {
-                if store.foreign_commit() {
-                    store.process(Vec::new(), true, handle);
+                if until_wake.is_some() && store.foreign_commit() {
+                    look(store, large, handle);
                 }
             }
         }
+    }
+}
+
+/// Tries the fetches that wait.
+fn look(store: &mut Store, large: &mut LargeRequests, handle: &Handle) {
+    store.set_large_turns(LargeTurns::Held { was_passed_over: false });
+    store.process(Vec::new(), true, handle);
+    if store.passed_a_large_turn_over() {
+        large.turn_was_passed_over();
     }
 }
 

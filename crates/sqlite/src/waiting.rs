@@ -72,6 +72,8 @@ pub(crate) trait Ask: Sized {
     fn line(&self) -> Self::Line;
     /// Whether the line offers what this asks for.
     fn fits(&self, line: &Self::Line) -> bool;
+    /// Whether the line passed over something that a later transaction may give.
+    fn has_passed_over(line: &Self::Line) -> bool;
     /// Takes what there is from the line; `waiting` fetches are still to be served, this one included.
     fn fetch(
         &self,
@@ -98,6 +100,10 @@ impl Ask for TurnAsk {
         line.is_for(self)
     }
 
+    fn has_passed_over(line: &fetch::Line) -> bool {
+        line.has_passed_over()
+    }
+
     fn fetch(
         &self,
         cx: &mut Cx<'_>,
@@ -120,6 +126,10 @@ impl Ask for WorkAsk {
 
     fn fits(&self, line: &work::Line) -> bool {
         line.is_for(self)
+    }
+
+    fn has_passed_over(_: &work::Line) -> bool {
+        false
     }
 
     fn fetch(

@@ -2,7 +2,7 @@
 
 use crate::command::Cx;
 use crate::db::{Result, column, id_column, key_column};
-use crate::{SqliteError, history, kv, sql, work};
+use crate::{SqliteError, history, kv, message, sql, work};
 use outlast_provider::{Completion, TurnAhead, saturating_ms};
 use outlast_provider_kit::pin::PinColumns;
 use outlast_provider_kit::plan::visible_at;
@@ -23,6 +23,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) messages: usize,
     /// Visible messages were left behind, since there were more than a fetch takes.
     pub(crate) is_partial: bool,
+    /// Bytes of the messages' texts that are stored apart.
+    pub(crate) apart_bytes: usize,
     pub(crate) instance: &'a str,
 }
 
@@ -32,36 +34,46 @@ impl<'a> Seen<'a> {
         let (secret, key) = token::parse(token)?;
         let (seen, rest) = key.split_once('.')?;
         let (messages, instance) = rest.split_once('.')?;
-        let (execution, kv_changed) = match seen.strip_suffix('k') {
-            Some(execution) => (execution, true),
-            None => (seen, false),
-        };
-        let (messages, is_partial) = match messages.strip_suffix('p') {
-            Some(messages) => (messages, true),
-            None => (messages, false),
-        };
+        let (execution, kv_changed) = flag(seen, 'k');
+        let (messages, apart_bytes) = messages.split_once('a').unwrap_or((messages, "0"));
+        let (messages, is_partial) = flag(messages, 'p');
         let seen = Self {
             current_execution: execution.parse().ok()?,
             kv_changed,
             messages: messages.parse().ok()?,
             is_partial,
+            apart_bytes: apart_bytes.parse().ok()?,
             instance,
         };
         Some((seen, secret))
     }
 }
 
+/// Takes a flag off the end of a text; says whether it was there.
+fn flag(text: &str, letter: char) -> (&str, bool) {
+    text.strip_suffix(letter).map_or((text, false), |rest| (rest, true))
+}
+
 impl fmt::Display for Seen<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kv_changed = if self.kv_changed { "k" } else { "" };
         let partial = if self.is_partial { "p" } else { "" };
-        write!(f, "{}{kv_changed}.{}{partial}.{}", self.current_execution, self.messages, self.instance)
+        write!(f, "{}{kv_changed}.{}{partial}", self.current_execution, self.messages)?;
+        if self.apart_bytes > 0 {
+            write!(f, "a{}", self.apart_bytes)?;
+        }
+        write!(f, ".{}", self.instance)
     }
 }
 
 /// The instance that a turn's token locks.
 pub(crate) fn instance_of(token: &str) -> Option<&str> {
     Seen::of(token).map(|(seen, _)| seen.instance)
+}
+
+/// The bytes that a commit deletes with the messages of the turn.
+pub(crate) fn bytes_to_delete(token: &str) -> usize {
+    Seen::of(token).map_or(0, |(seen, _)| seen.apart_bytes)
 }
 
 /// Commits a turn: the fence first, then everything that the plan says.
@@ -73,6 +85,9 @@ pub(crate) fn commit(cx: &mut Cx<'_>, token: &str, plan: &CommitPlan) -> Result<
         return refused(token);
     }
     let consumed = (instance, secret);
+    if seen.apart_bytes > 0 {
+        cx.db.run(sql::DELETE_TAGGED_TEXTS, consumed)?;
+    }
     cx.db.run_exactly(seen.messages, "consuming messages", sql::DELETE_TAGGED_MESSAGES, consumed)?;
     apply(cx, seen, plan)?;
     // Messages that came after the fetch can be fetched now.
@@ -132,8 +147,15 @@ pub(crate) fn complete_with_turn(
         return Ok(Completion::Queued);
     };
     work::ack(cx, token, None)?;
-    let current_execution = plan.execution_id;
-    apply(cx, Seen { current_execution, kv_changed, messages: 0, is_partial: false, instance }, plan)?;
+    let seen = Seen {
+        current_execution: plan.execution_id,
+        kv_changed,
+        messages: 0,
+        is_partial: false,
+        apart_bytes: 0,
+        instance,
+    };
+    apply(cx, seen, plan)?;
     Ok(Completion::WithTurn { at_ms: cx.now })
 }
 
@@ -193,9 +215,7 @@ fn record_execution(cx: &Cx<'_>, seen: Seen<'_>, plan: &CommitPlan) -> Result<()
 pub(crate) fn enqueue_message(cx: &mut Cx<'_>, row: &MessageRow, delay: Option<Duration>) -> Result<()> {
     let visible_at = visible_at(row, cx.now, delay);
     cx.news.message_at(visible_at, cx.now);
-    let begins = i64::from(row.begins) + i64::from(row.continues());
-    cx.db.run(sql::ENQUEUE_MESSAGE, (&row.instance_id, &row.work_item, column(visible_at), begins))?;
-    Ok(())
+    message::insert(cx.db, row, visible_at)
 }
 
 /// Enqueues a message if fewer than `most` wait for its instance; says whether it did.

@@ -66,11 +66,12 @@ impl ToSql for Cell {
 pub(super) type Row = Vec<Cell>;
 
 /// What can be damaged, and the columns that make a row's key.
-pub(super) const TABLES: [(&str, &[&str]); 11] = [
+pub(super) const TABLES: [(&str, &[&str]); 12] = [
     ("instances", &["instance_id"]),
     ("executions", &["instance_id", "execution_id"]),
     ("history", &["instance_id", "execution_id", "event_id"]),
     ("orchestrator_queue", &["id"]),
+    ("message_texts", &["message_id"]),
     ("worker_queue", &["id"]),
     ("instance_locks", &["instance_id"]),
     ("sessions", &["session_id"]),

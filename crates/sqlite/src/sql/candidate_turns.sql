@@ -1,7 +1,7 @@
 -- Instances without a lease, longest waiting first, each with its oldest message and with what is known about it. The text of
 -- that message is NULL unless it is the only one.
--- The last five columns: 1 if it is the only message, else 2; whether an instance without a row has a history, whether
--- the current execution changed keys, when the instance was created, whether it has ended.
+-- The last six columns: 1 if it is the only message, else 2; whether an instance without a row has a history, whether
+-- the current execution changed keys, when the instance was created, whether it has ended, the length of a text stored apart.
 -- The last condition spares the other messages of an instance, of which there may be thousands, all other look-ups.
 SELECT q.instance_id, q.visible_at, q.id,
        CASE WHEN typeof(q.instance_id) <> 'text' OR NOT EXISTS (
@@ -13,7 +13,7 @@ SELECT q.instance_id, q.visible_at, q.id,
        1 + EXISTS (SELECT 1 FROM orchestrator_queue AS m WHERE m.instance_id = q.instance_id AND m.id <> q.id),
        i.instance_id IS NULL AND EXISTS (SELECT 1 FROM history AS h WHERE h.instance_id = q.instance_id),
        EXISTS (SELECT 1 FROM kv_delta AS d WHERE d.instance_id = q.instance_id),
-       i.created_at, e.status IN ('Completed', 'Failed')
+       i.created_at, e.status IN ('Completed', 'Failed'), q.apart_bytes
 FROM orchestrator_queue AS q
 LEFT JOIN instances AS i ON i.instance_id = q.instance_id
 LEFT JOIN executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id

@@ -1,2 +1,2 @@
-INSERT INTO orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
-VALUES (?1, ?2, ?3, ?3, ?4)
+INSERT INTO orchestrator_queue (instance_id, work_item, visible_at, available_at, begins, apart_bytes)
+VALUES (?1, ?2, ?3, ?3, ?4, ?5)

@@ -1,6 +1,8 @@
 -- Messages of an instance in the order of their delivery. Of each text only the head is read, and of the rows beyond the limit
 -- nothing: payloads may be large.
-SELECT substr(q.work_item, 1, ?4), octet_length(q.work_item), q.visible_at, l.locked_until, q.attempt_count
+SELECT CASE WHEN q.apart_bytes IS NULL THEN substr(q.work_item, 1, ?4)
+            ELSE (SELECT substr(t.work_item, 1, ?4) FROM message_texts AS t WHERE t.message_id = q.id) END,
+       coalesce(q.apart_bytes, octet_length(q.work_item)), q.visible_at, l.locked_until, q.attempt_count
 FROM orchestrator_queue AS q
 LEFT JOIN instance_locks AS l
   ON l.instance_id = q.instance_id AND l.lock_token = q.lock_token AND l.locked_until > ?2

@@ -1,2 +1,5 @@
--- Whatever may start the instance.
-SELECT work_item, visible_at FROM orchestrator_queue WHERE instance_id = ?1 AND begins <> 0
+-- The messages that may start the instance.
+SELECT CASE WHEN apart_bytes IS NULL THEN work_item
+            ELSE (SELECT t.work_item FROM message_texts AS t WHERE t.message_id = id) END,
+       visible_at
+FROM orchestrator_queue WHERE instance_id = ?1 AND begins <> 0

@@ -119,7 +119,8 @@ fn call<T: Send + 'static>(
 ) -> (Command, Answer<T>) {
     let (reply, answer) = oneshot::channel();
     let (instance, room) = (Some("i".into()), None);
-    let call = Body { operation: "test", instance, body, then: |_: &T| {}, outcome: None, reply, room };
+    let call =
+        Body { operation: "test", instance, bytes: 0, body, then: |_: &T| {}, outcome: None, reply, room };
     (Command::Call(Box::new(call)), answer)
 }
 
@@ -500,6 +501,7 @@ fn a_panic_of_what_follows_a_commit_does_not_undo_it() {
     let call = Body {
         operation: "test",
         instance: None,
+        bytes: 0,
         body: move |cx: &mut Cx<'_>| write::enqueue_message(cx, &row, None),
         then: |(): &()| panic!("injected by a test"),
         outcome: None,

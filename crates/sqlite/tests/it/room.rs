@@ -9,13 +9,13 @@ use tokio::task::JoinSet;
 
 /// Statements stop here while it is shut.
 #[derive(Default)]
-struct Gate {
+pub(crate) struct Gate {
     is_shut: Mutex<bool>,
     opened: Condvar,
 }
 
 impl Gate {
-    fn shut(&self, is_shut: bool) {
+    pub(crate) fn shut(&self, is_shut: bool) {
         *self.is_shut.lock().unwrap() = is_shut;
         self.opened.notify_all();
     }
@@ -28,7 +28,7 @@ impl StatementFaults for Gate {
     }
 }
 
-async fn gated() -> (tempfile::TempDir, Arc<SqliteProvider>, Arc<Gate>) {
+pub(crate) async fn gated() -> (tempfile::TempDir, Arc<SqliteProvider>, Arc<Gate>) {
     let (folder, path) = fresh();
     let gate = Arc::new(Gate::default());
     let options = SqliteOptions { faults: Some(Arc::clone(&gate) as _), ..SqliteOptions::default() };
@@ -50,7 +50,7 @@ fn send(store: &Arc<SqliteProvider>, count: usize, bytes: usize) -> JoinSet<Resu
 /// Calls of one unit each, and calls of a third of the room each: as many as fit are taken, the others wait, and all are stored.
 #[tokio::test]
 async fn callers_wait_for_room_and_none_is_lost() {
-    for (count, bytes, most_free) in [(5_000, 10, 0), (8, 11 << 20, 2_048 / 3)] {
+    for (count, bytes, room, most_free) in [(5_000, 10, 0, 0), (8, 11 << 20, 1, 2_048 / 3)] {
         let (_folder, store, gate) = gated().await;
         let all = store.free_room().unwrap();
         gate.shut(true);
@@ -59,8 +59,10 @@ async fn callers_wait_for_room_and_none_is_lost() {
         for _ in 0..2 * count {
             tokio::task::yield_now().await;
         }
-        let free = store.free_room().unwrap();
-        assert!(free <= most_free, "{free} of {all} units are free while {count} calls wait");
+        let free = store.free_room().unwrap()[room];
+        let all_units = all[room];
+        assert_eq!(store.free_room().unwrap()[1 - room], all[1 - room], "the other room is untouched");
+        assert!(free <= most_free, "{free} of {all_units} units are free while {count} calls wait");
         gate.shut(false);
         for stored in calls.join_all().await {
             stored.unwrap();
@@ -81,7 +83,7 @@ async fn waiting_for_room_can_be_given_up() {
     for _ in 0..4_096 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(store.free_room(), Some(0));
+    assert_eq!(store.free_room().map(|[small, _]| small), Some(0));
     let given_up = send(&store, 100, 10);
     tokio::task::yield_now().await;
     drop(given_up);

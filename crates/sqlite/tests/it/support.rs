@@ -68,7 +68,7 @@ pub(crate) fn rows(path: &Path) -> String {
     let tables: Vec<String> =
         conn.prepare(names).unwrap().query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     for table in tables {
-        let mut statement = conn.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2, 3")).unwrap();
+        let mut statement = conn.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2")).unwrap();
         let columns = statement.column_count();
         let mut found = statement.query([]).unwrap();
         while let Some(row) = found.next().unwrap() {

@@ -1,0 +1,1 @@
+DELETE FROM message_texts WHERE message_id = ?1
