@@ -53,7 +53,7 @@ impl Process {
         let mut options = shared.plan.options(self.node, life, Arc::clone(&self.clock) as Arc<dyn Clock>);
         options.pulse = Some(Arc::<Heart>::clone(&heart) as _);
         let runtime = Runtime::start_with_options(
-            FaultyStore::for_node(shared, self.node),
+            FaultyStore::for_node(shared, self.node, is_old),
             program::activities(shared),
             program::orchestrations(is_old),
             options,

@@ -30,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<OffClock>,
     /// The newest code that the nodes run, for replays of our own.
     pub(crate) orchestrations: OrchestrationRegistry,
+    /// The same of nodes of the older deployment.
+    pub(crate) old_orchestrations: OrchestrationRegistry,
     /// Somebody must kill this node now.
     pub(crate) kill: Vec<Notify>,
     nodes: Vec<Node>,
@@ -73,6 +75,7 @@ impl Shared {
             truth,
             clock,
             orchestrations: crate::program::orchestrations(false),
+            old_orchestrations: crate::program::orchestrations(true),
             kill: (0..plan.nodes).map(|_| Notify::new()).collect(),
             nodes: (0..plan.nodes).map(|_| Node::default()).collect(),
             troubles: AtomicU64::new(0),

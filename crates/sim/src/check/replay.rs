@@ -10,6 +10,7 @@ use outlast_engine::{
 };
 use outlast_model::{Event, EventKind, limits::Limits};
 use outlast_provider::{Clock, KvEntry, LoadedTurn, TurnCommit};
+use outlast_runtime::OrchestrationHandler;
 use semver::Version;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
@@ -25,7 +26,8 @@ pub(super) async fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), St
         let Some(opening) = Past::of_history(history).opening else { continue };
         let Some(loaded) = load(shared, instance, *current).await else { continue };
         let stamp = history[0].duroxide_version.clone();
-        let Some(mut execution) = cold(shared, instance, *current, opening, stamp, loaded.kv_snapshot) else {
+        let Some(mut execution) = cold(shared, false, instance, *current, opening, stamp, loaded.kv_snapshot)
+        else {
             return Err(format!("I9: '{instance}', execution {current}, cannot be built"));
         };
         shared.tally().replays += 1;
@@ -56,8 +58,9 @@ async fn load(shared: &Shared, instance: &str, execution_id: u64) -> Option<Load
     loaded.ok()
 }
 
-/// The same turn, from the stored history instead of from memory. `None` where there is nothing to compare.
-pub(crate) async fn again(shared: &Shared, turn: &Turn) -> Option<Commit> {
+/// The same turn, from the stored history instead of from memory, with the code of the same build. `None` where there is nothing
+/// to compare.
+pub(crate) async fn again(shared: &Shared, turn: &Turn, is_old_build: bool) -> Option<Commit> {
     if turn.attempts > shared.plan.max_attempts {
         return None;
     }
@@ -68,16 +71,24 @@ pub(crate) async fn again(shared: &Shared, turn: &Turn) -> Option<Commit> {
     let stored = loaded.history.first().filter(|_| !admitted.is_new);
     let stamp =
         stored.map_or_else(|| outlast_engine::new_stamp(false), |first| first.duroxide_version.clone());
-    if admitted.is_new && admitted.opening.version.is_none() {
-        // The newest version that the node knows, which may be of an older build.
-        return None;
-    }
-    if admitted.is_cancelled_at_start() {
-        // A child, and a root whose version the node does not have, end without their code: there is nothing to run again.
-        return None;
-    }
     let id = admitted.execution_id;
-    let mut execution = cold(shared, &turn.instance, id, admitted.opening, stamp, loaded.kv_snapshot)?;
+    let ends_at_start = admitted.is_cancelled_at_start();
+    let is_child = admitted.opening.parent.is_some();
+    let (opening, kv) = (admitted.opening, loaded.kv_snapshot);
+    let runs_code = !(ends_at_start && is_child);
+    let found = runs_code
+        .then(|| cold(shared, is_old_build, &turn.instance, id, opening.clone(), stamp.clone(), kv.clone()))
+        .flatten();
+    let mut execution = match found {
+        Some(execution) => execution,
+        // A child, and a root that the build does not know, end without their code.
+        None if ends_at_start => {
+            let resolved = resolve(shared, is_old_build, &opening).map(|(version, _)| version.to_string());
+            let version = resolved.or_else(|| opening.version.clone());
+            Execution::without_code(setup(&turn.instance, id, Opening { version, ..opening }, stamp, kv))
+        }
+        None => return None,
+    };
     let input = TurnInput {
         history: if admitted.is_new { Vec::new() } else { loaded.history },
         messages: admitted.messages,
@@ -96,37 +107,52 @@ fn draws_an_id(commit: &Commit) -> bool {
     commit.history.iter().any(|event| is_it(&event.kind))
 }
 
+/// The version and the code that a build runs for an execution, if it has it.
+fn resolve(
+    shared: &Shared,
+    is_old_build: bool,
+    opening: &Opening,
+) -> Option<(Version, Arc<dyn OrchestrationHandler>)> {
+    let registry = if is_old_build { &shared.old_orchestrations } else { &shared.orchestrations };
+    match &opening.version {
+        Some(text) => {
+            let version = Version::parse(text).ok()?;
+            let handler = registry.resolve_handler_exact(&opening.name, &version)?;
+            Some((version, handler))
+        }
+        None => registry.resolve_handler(&opening.name),
+    }
+}
+
+fn setup(
+    instance: &str,
+    execution_id: u64,
+    opening: Opening,
+    stamp: String,
+    kv: HashMap<String, KvEntry>,
+) -> Setup {
+    let entry = |entry: KvEntry| KvValue { value: entry.value, updated_at_ms: entry.last_updated_at_ms };
+    let kv: BTreeMap<String, KvValue> = kv.into_iter().map(|(key, value)| (key, entry(value))).collect();
+    let limits = Arc::new(Limits::default());
+    Setup { instance: instance.to_string(), execution_id, opening, stamp, kv, limits }
+}
+
 fn cold(
     shared: &Shared,
+    is_old_build: bool,
     instance: &str,
     execution_id: u64,
     opening: Opening,
     stamp: String,
     kv: HashMap<String, KvEntry>,
 ) -> Option<Execution> {
-    let registry = &shared.orchestrations;
-    let (version, handler) = match &opening.version {
-        Some(text) => {
-            let version = Version::parse(text).ok()?;
-            let handler = registry.resolve_handler_exact(&opening.name, &version)?;
-            (version, handler)
-        }
-        None => registry.resolve_handler(&opening.name)?,
-    };
-    let entry = |entry: KvEntry| KvValue { value: entry.value, updated_at_ms: entry.last_updated_at_ms };
-    let kv: BTreeMap<String, KvValue> = kv.into_iter().map(|(key, value)| (key, entry(value))).collect();
-    let setup = Setup {
-        instance: instance.to_string(),
-        execution_id,
-        opening: Opening { version: Some(version.to_string()), ..opening },
-        stamp,
-        kv,
-        limits: Arc::new(Limits::default()),
-    };
+    let (version, handler) = resolve(shared, is_old_build, &opening)?;
+    let opening = Opening { version: Some(version.to_string()), ..opening };
     let call = |context, input| -> outlast_engine::Code {
         Box::pin(async move { handler.invoke(context, input).await })
     };
-    Execution::new(setup, call).ok().map(|execution| execution.with_codec(program::codec(shared.plan.seed)))
+    let execution = Execution::new(setup(instance, execution_id, opening, stamp, kv), call);
+    execution.ok().map(|execution| execution.with_codec(program::codec(shared.plan.seed)))
 }
 
 /// What a node wants to commit, next to what the same turn gives again.

@@ -34,7 +34,7 @@ impl FaultyStore {
             let turn = self.shared.witness().turns.get(lock_token).cloned();
             let mut again = None;
             if let Some(turn) = turn.as_ref().filter(|_| self.shared.dice().per_mille(250)) {
-                again = replay::again(&self.shared, turn).await;
+                again = replay::again(&self.shared, turn, self.is_old_build).await;
             }
             let compared = again.map(|again| replay::compare(&again, &commit));
             let instance = turn.map(|turn| turn.instance).unwrap_or_default();
@@ -87,7 +87,7 @@ impl FaultyStore {
                     now_ms: first.timestamp_ms,
                     attempts: 1,
                 };
-                let again = replay::again(&self.shared, &turn).await;
+                let again = replay::again(&self.shared, &turn, self.is_old_build).await;
                 compared = again.map(|again| replay::compare(&again, &ahead.commit));
             }
             sabotage::commit(&self.shared, &instance, &mut ahead.commit);
