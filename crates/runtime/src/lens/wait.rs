@@ -218,6 +218,9 @@ mod tests {
         };
         let leased = QueuedItem { locked_until: Some(1_500), attempt_count: 2, ..work() };
         let elsewhere = QueuedItem { execution_id: Some(7), ..work() };
+        let another = QueuedItem { id: Some(3), ..work() };
+        let outcome_elsewhere =
+            QueuedItem { execution_id: Some(7), ..item("ActivityCompleted", None, Some(2)) };
         let fires = |visible_at| QueuedItem { visible_at, ..item("TimerFired", None, Some(2)) };
         let none = Vec::new;
         for (kind, messages, activities, expected) in [
@@ -225,7 +228,9 @@ mod tests {
             (activity("A"), none(), vec![leased], Progress::Leased { until_ms: 1_500, deliveries: 2 }),
             (activity("A"), vec![item("ActivityFailed", None, Some(2))], none(), Progress::Answered),
             (activity("A"), vec![item("ActivityCompleted", None, Some(3))], none(), Progress::Lost),
+            (activity("A"), vec![outcome_elsewhere], none(), Progress::Lost),
             (activity("A"), none(), vec![elsewhere], Progress::Lost),
+            (activity("A"), none(), vec![another], Progress::Lost),
             (timer(), vec![fires(5_000)], none(), Progress::Sleeping { until_ms: 5_000 }),
             (timer(), vec![fires(NOW)], none(), Progress::Answered),
             (timer(), none(), none(), Progress::Lost),
