@@ -217,15 +217,18 @@ pub async fn orphans_beyond_the_bound_are_kept_for_their_instance(factory: &dyn 
 
 /// An outcome is queued behind messages that a fetch has left, and no turn that was run ahead of them is stored.
 pub async fn an_outcome_does_not_overtake_what_was_left_behind(factory: &dyn ProviderFactory) {
-    let (provider, _) = store(factory).await;
+    let (provider, bound) = store(factory).await;
     create_instance(&*provider, INSTANCE).await;
     let token = next_turn(&*provider, INSTANCE).await;
     let work = event(INSTANCE, 2, scheduled_kind("Activity2"));
     Turn::new(&token).event(work).activity(activity(INSTANCE, 2)).commit(&*provider).await;
     let (_, activity_token, _) = must_fetch_work(&*provider, LONG).await;
-    enqueue_all(&*provider, &small(0..6)).await;
-    let (_, token, _) = must_fetch(&*provider, LONG).await;
+    let messages = small(0..6);
+    enqueue_all(&*provider, &messages).await;
+    let (first, token, _) = must_fetch(&*provider, LONG).await;
+    check_bound(&first.messages, bound);
     Turn::new(&token).commit(&*provider).await;
+    let left = messages.len() - first.messages.len();
     // Messages wait that came before, so the turn that was run ahead must not be stored.
     let ahead = TurnAhead {
         after_event_id: 2,
@@ -233,16 +236,11 @@ pub async fn an_outcome_does_not_overtake_what_was_left_behind(factory: &dyn Pro
         commit: TurnCommit { execution_id: 1, ..Default::default() },
     };
     let outcome = completed(INSTANCE, 2);
-    let left = fetch_is_left(&*provider).await;
-    if left {
-        let answer = provider.complete_with_turn(&activity_token, outcome, ahead).await;
+    let answer = provider.complete_with_turn(&activity_token, outcome.clone(), ahead).await;
+    let mut delivered = first.messages;
+    if left > 0 {
         assert_eq!(answer, Ok(Completion::Queued));
+        delivered.extend(drain(&*provider, 1, left + 1, bound).await);
+        assert_eq!(delivered, [&messages[..], &[outcome]].concat());
     }
-}
-
-/// Whether messages are left for the instance; what is fetched for that is given back at once.
-async fn fetch_is_left(provider: &dyn Provider) -> bool {
-    let Some((_, token, _)) = fetch(provider, LONG).await else { return false };
-    provider.abandon_orchestration_item(&token, None, true).await.expect("it is given back");
-    true
 }
