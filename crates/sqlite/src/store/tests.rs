@@ -22,6 +22,8 @@ struct Script {
     strikes: Mutex<Vec<(&'static str, StatementFault)>>,
     /// Panics at the statement after this many others.
     panic_after: Mutex<Option<usize>>,
+    /// Panics at the next statement with this text.
+    panic_at: Mutex<Option<&'static str>>,
 }
 
 impl Script {
@@ -39,7 +41,8 @@ impl StatementFaults for Script {
     fn strike(&self, sql: &str) -> Option<StatementFault> {
         self.seen.lock().unwrap().push(sql.to_string());
         let mut panic_after = self.panic_after.lock().unwrap();
-        if panic_after.take_if(|left| *left == 0).is_some() {
+        let is_named = self.panic_at.lock().unwrap().take_if(|statement| *statement == sql).is_some();
+        if is_named || panic_after.take_if(|left| *left == 0).is_some() {
             drop(panic_after);
             panic!("injected by a test");
         }
@@ -491,6 +494,19 @@ fn a_call_that_panics_only_beside_a_call_that_fails_is_contained_too() {
     assert!(panicked.try_recv().unwrap().unwrap_err().error.message.contains("panicked during"));
     assert!(failed.try_recv().unwrap().unwrap_err().error.message.contains("half-way"));
     assert_eq!((hand.messages(), hand.reopened()), (1, 1));
+}
+
+#[test]
+fn a_rollback_that_panics_costs_the_connection() {
+    let mut hand = Hand::new();
+    // A full disk alone leaves the connection as it was, once the transaction is rolled back.
+    hand.script.strike("COMMIT", StatementFault::DiskFull);
+    *hand.script.panic_at.lock().unwrap() = Some("ROLLBACK");
+    let (command, mut started) = start("i");
+    hand.process(vec![command]);
+    let error = started.try_recv().unwrap().unwrap_err();
+    assert_eq!(error.class, outlast_provider::ErrorClass::Exhausted, "{error:?}");
+    assert_eq!((hand.messages(), hand.reopened()), (0, 1));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Messages with large texts: stored apart from their rows, and never in the way of small requests.
 
-use crate::room::gated;
+use crate::room::{Shut, gated};
 use crate::support::*;
 use outlast_model::WorkItem;
 use outlast_provider::Provider;
@@ -102,7 +102,7 @@ async fn a_lease_does_not_write_the_texts_of_its_messages_again() {
 async fn a_small_call_is_answered_before_large_calls_that_came_first() {
     let (_folder, store, gate) = gated().await;
     let answered = Arc::new(Mutex::new(Vec::new()));
-    gate.shut(true);
+    let shut = Shut::new(&gate);
     let mut calls = tokio::task::JoinSet::new();
     for bytes in [1, 2 * MIB, 2 * MIB, 2 * MIB, 2 * MIB, 2] {
         let (store, answered) = (Arc::clone(&store), Arc::clone(&answered));
@@ -113,7 +113,7 @@ async fn a_small_call_is_answered_before_large_calls_that_came_first() {
         // Nothing else runs on this thread: the call has been sent.
         tokio::task::yield_now().await;
     }
-    gate.shut(false);
+    drop(shut);
     calls.join_all().await;
     let answered = answered.lock().unwrap();
     let small = answered.iter().position(|bytes| *bytes == 2).unwrap();

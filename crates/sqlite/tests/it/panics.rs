@@ -174,3 +174,22 @@ async fn a_read_that_panics_costs_its_reader_a_connection_and_nothing_else() {
         assert_eq!((store.stats().panics, store.stats().reopened), (1, 1), "inline: {inline}");
     }
 }
+
+/// Nothing that is done outside of a transaction ends the writer either.
+#[tokio::test]
+async fn a_panic_while_the_connection_is_opened_again_costs_the_call_and_nothing_else() {
+    let (_folder, path) = fresh();
+    let bomb = Bomb::new(1);
+    let store = open_with(&path, with(&bomb, false)).await;
+    bomb.arm(true);
+    // The first panic costs the connection, so the second one is in the opening of the next.
+    for n in 1..=2 {
+        let error = store.enqueue_for_orchestrator(start("i"), None).await.unwrap_err();
+        assert!(error.is_retryable(), "{error:?}");
+        assert_eq!((store.stats().panics, store.stats().reopened), (n, 0));
+    }
+    bomb.arm(false);
+    store.enqueue_for_orchestrator(start("i"), None).await.unwrap();
+    assert!(store.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap().is_some());
+    assert_eq!((store.stats().panics, store.stats().reopened), (2, 1));
+}

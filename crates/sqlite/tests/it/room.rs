@@ -15,9 +15,25 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    pub(crate) fn shut(&self, is_shut: bool) {
+    fn set(&self, is_shut: bool) {
         *self.is_shut.lock().unwrap() = is_shut;
         self.opened.notify_all();
+    }
+}
+
+/// Keeps a gate shut until it is dropped, also by a test that fails: a writer that stands before the gate could not be joined.
+pub(crate) struct Shut(Arc<Gate>);
+
+impl Shut {
+    pub(crate) fn new(gate: &Arc<Gate>) -> Self {
+        gate.set(true);
+        Self(Arc::clone(gate))
+    }
+}
+
+impl Drop for Shut {
+    fn drop(&mut self) {
+        self.0.set(false);
     }
 }
 
@@ -47,13 +63,34 @@ fn send(store: &Arc<SqliteProvider>, count: usize, bytes: usize) -> JoinSet<Resu
     calls
 }
 
+/// Waits until all calls are stored.
+async fn all_stored(calls: JoinSet<Result<(), ProviderError>>) {
+    let answers = tokio::time::timeout(PATIENCE, calls.join_all()).await.expect("every call finds room");
+    answers.into_iter().for_each(Result::unwrap);
+}
+
+/// Waits until no unit for small calls is free.
+async fn until_full(store: &SqliteProvider) {
+    let waiting = async {
+        while store.free_room().is_some_and(|[small, _]| small > 0) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let waited = tokio::time::timeout(PATIENCE, waiting).await;
+    assert!(waited.is_ok(), "{:?} units are free", store.free_room());
+}
+
+async fn messages(store: &SqliteProvider) -> usize {
+    store.as_management_capability().unwrap().get_queue_depths().await.unwrap().orchestrator_queue
+}
+
 /// Calls of one unit each, and calls of a third of the room each: as many as fit are taken, the others wait, and all are stored.
 #[tokio::test]
 async fn callers_wait_for_room_and_none_is_lost() {
     for (count, bytes, room, most_free) in [(5_000, 10, 0, 0), (8, 11 << 20, 1, 2_048 / 3)] {
         let (_folder, store, gate) = gated().await;
         let all = store.free_room().unwrap();
-        gate.shut(true);
+        let shut = Shut::new(&gate);
         let calls = send(&store, count, bytes);
         // Nothing else runs on this thread: every call has come as far as it can.
         for _ in 0..2 * count {
@@ -63,13 +100,10 @@ async fn callers_wait_for_room_and_none_is_lost() {
         let all_units = all[room];
         assert_eq!(store.free_room().unwrap()[1 - room], all[1 - room], "the other room is untouched");
         assert!(free <= most_free, "{free} of {all_units} units are free while {count} calls wait");
-        gate.shut(false);
-        for stored in calls.join_all().await {
-            stored.unwrap();
-        }
+        drop(shut);
+        all_stored(calls).await;
         assert_eq!(store.free_room(), Some(all), "every unit was given back");
-        let depths = store.as_management_capability().unwrap().get_queue_depths().await.unwrap();
-        assert_eq!(depths.orchestrator_queue, count);
+        assert_eq!(messages(&store).await, count);
     }
 }
 
@@ -78,8 +112,8 @@ async fn callers_wait_for_room_and_none_is_lost() {
 #[tokio::test]
 async fn waiting_for_room_can_be_given_up() {
     let (_folder, store, gate) = gated().await;
-    gate.shut(true);
-    let mut first = send(&store, 2_048, 10);
+    let shut = Shut::new(&gate);
+    let first = send(&store, 2_048, 10);
     for _ in 0..4_096 {
         tokio::task::yield_now().await;
     }
@@ -87,24 +121,30 @@ async fn waiting_for_room_can_be_given_up() {
     let given_up = send(&store, 100, 10);
     tokio::task::yield_now().await;
     drop(given_up);
-    gate.shut(false);
-    while let Some(stored) = first.join_next().await {
-        stored.unwrap().unwrap();
-    }
-    for stored in send(&store, 1, 40 << 20).join_all().await {
-        stored.unwrap();
-    }
+    drop(shut);
+    all_stored(first).await;
+    all_stored(send(&store, 1, 40 << 20)).await;
+    assert_eq!(messages(&store).await, 2_048 + 1, "calls that were given up are not stored");
 }
 
-/// A store is closed while callers wait for its writer: those that have sent are answered, and the end is reached.
+/// A store is closed while calls whose callers are gone wait for its writer: those that have room are stored, and the end is
+/// reached.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_store_can_be_closed() {
-    let (_folder, store, gate) = gated().await;
-    gate.shut(true);
-    let calls = send(&store, 3_000, 10);
-    tokio::task::yield_now().await;
-    // Their futures hold the store, so it closes with the last of them.
-    drop(calls);
-    gate.shut(false);
-    tokio::task::spawn_blocking(move || drop(store)).await.unwrap();
+    let (folder, store, gate) = gated().await;
+    let shut = Shut::new(&gate);
+    let mut calls = send(&store, 3_000, 10);
+    until_full(&store).await;
+    calls.shutdown().await;
+    let store = Arc::into_inner(store).expect("no caller is left");
+    let (sender, closed) = std::sync::mpsc::channel();
+    // Not a task: a runtime waits for its tasks, and this one must be able to fail.
+    std::thread::spawn(move || {
+        drop(store);
+        sender.send(())
+    });
+    drop(shut);
+    closed.recv_timeout(PATIENCE).expect("the store closes");
+    let again = open(&folder.path().join("store.db")).await;
+    assert_eq!(messages(&again).await, 2_048);
 }
