@@ -353,6 +353,18 @@ mod tests {
     }
 
     #[test]
+    fn connections_of_a_store_have_keepalives_and_its_deadline_at_every_host() {
+        let deadline = Duration::from_secs(7);
+        let config = crate::ProviderConfig::url("postgres://u:p@a,b/d?sslmode=disable").deadline(deadline);
+        let db = crate::db::Db::new(&config, Arc::default()).ok().unwrap();
+        assert_eq!(db.connector.hosts.len(), 2);
+        for host in &db.connector.hosts {
+            assert_eq!(host.get_keepalives_idle(), Duration::from_secs(5));
+            assert_eq!(host.get_tcp_user_timeout(), Some(&deadline));
+        }
+    }
+
+    #[test]
     fn each_host_is_tried_with_all_that_the_url_says() {
         let url = "host=a,b hostaddr=127.0.0.1,127.0.0.2 port=1,2 user=u password=p dbname=d connect_timeout=3 \
                    application_name=x target_session_attrs=read-write channel_binding=disable sslmode=require";

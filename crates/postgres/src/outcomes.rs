@@ -40,6 +40,12 @@ impl Outcomes {
         self.wake.notify_one();
     }
 
+    /// How many more questions may wait.
+    #[cfg(feature = "test-hooks")]
+    pub(crate) fn free(&self) -> usize {
+        self.room.available_permits()
+    }
+
     pub(crate) fn wake(&self) {
         self.wake.notify_one();
     }

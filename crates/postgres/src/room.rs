@@ -32,6 +32,12 @@ impl Room {
             request.keep(room);
         }
     }
+
+    /// Free units for arrivals and for holders of leases.
+    #[cfg(feature = "test-hooks")]
+    pub(crate) fn free(&self) -> [usize; 2] {
+        [self.arrivals.available_permits(), self.holders.available_permits()]
+    }
 }
 
 /// One that is larger than all the room goes alone.
@@ -64,8 +70,8 @@ mod tests {
         Request::Renew(Renew { lease, extend_ms: 1, reply, attempts: Attempts::default() })
     }
 
-    /// How many of these fit in.
-    fn fill(room: &Room, request: impl Fn() -> Request) -> Vec<Request> {
+    /// As many of these requests as fit in, which must be at most `most`.
+    fn fill(room: &Room, most: usize, request: impl Fn() -> Request) -> Vec<Request> {
         let mut all = Vec::new();
         loop {
             let mut next = request();
@@ -73,13 +79,14 @@ mod tests {
                 return all;
             }
             all.push(next);
+            assert!(all.len() <= most, "more than {most} requests have room");
         }
     }
 
     #[test]
     fn requests_beyond_the_bound_wait_and_leave_room_to_holders_of_leases() {
         let room = Room::default();
-        let mut waiting = fill(&room, || message(10));
+        let mut waiting = fill(&room, 4_096, || message(10));
         assert_eq!(waiting.len(), 4_096);
         assert!(room.enter(&mut renewal()).now_or_never().is_some(), "a renewal has room of its own");
         drop(waiting.pop());
@@ -89,10 +96,10 @@ mod tests {
     #[test]
     fn large_requests_are_bounded_by_their_bytes() {
         let room = Room::default();
-        let bytes: usize = fill(&room, || message(2 << 20)).iter().map(Request::bytes).sum();
+        let bytes: usize = fill(&room, 32, || message(2 << 20)).iter().map(Request::bytes).sum();
         assert!((60 << 20..=64 << 20).contains(&bytes), "{bytes}");
         let room = Room::default();
-        let alone = fill(&room, || message(100 << 20));
+        let alone = fill(&room, 1, || message(100 << 20));
         assert_eq!(alone.len(), 1, "one that is larger than all the room goes alone");
     }
 }

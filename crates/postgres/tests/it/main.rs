@@ -16,6 +16,7 @@ mod opening;
 mod panicking;
 mod passing_on;
 mod retention;
+mod room;
 mod silence;
 mod support;
 
