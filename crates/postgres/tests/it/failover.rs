@@ -4,7 +4,7 @@ use crate::factory::{fresh_config, fresh_name, raw, server_url};
 use crate::line::{Flows, Line, Whose};
 use crate::support::*;
 use outlast_postgres::{ConnectionConfig, PostgresError, PostgresProvider, ProviderConfig};
-use outlast_provider::{Provider, ProviderAdmin};
+use outlast_provider::{Provider, ProviderAdmin, StartPolicy, StartRequest};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,7 +31,8 @@ async fn a_host_that_refuses_or_is_silent_is_passed_over() {
     let [first, second] = [Line::open().await, Line::open().await];
     for flows in [None, Some(Flows::SWALLOW)] {
         first.set_fresh(flows);
-        let store = PostgresProvider::new_with_config(config_of(&[&first, &second])).await.unwrap();
+        let opened = PostgresProvider::new_with_config(config_of(&[&first, &second]));
+        let store = tokio::time::timeout(PATIENCE, opened).await.expect("it ends").unwrap();
         run(&store, "i").await;
     }
 }
@@ -46,16 +47,22 @@ async fn work_goes_on_at_another_host() {
     first.set(Whose::All, Flows::SWALLOW);
     first.set_fresh(None);
     second.set_fresh(Some(Flows::PASS));
-    while let Err(error) = store.enqueue_for_orchestrator(start("after"), None).await {
-        assert!(error.is_retryable(), "{error}");
-        if store.list_instances().await.is_ok_and(|all| !all.is_empty())
-            && second.set(Whose::All, Flows::PASS) > 0
-        {
-            // It may be stored already: what matters is that the other host is used.
-            break;
+    let work = async {
+        loop {
+            let start = start("after");
+            let policy = StartPolicy::FailIfExists;
+            let request = StartRequest { start, delay: None, policy, messages: vec![] };
+            match store.start_orchestration(request).await {
+                Ok(_) => break,
+                // It may be stored: then the next attempt says that the instance exists.
+                Err(error) => assert!(error.is_retryable(), "{error}"),
+            }
         }
-    }
-    assert_eq!(store.list_instances().await.unwrap(), ["before"]);
+        let (item, token, _) = turn(&store).await;
+        ack(&store, &token, &item.instance).await.unwrap();
+    };
+    tokio::time::timeout(PATIENCE, work).await.expect("work goes on");
+    assert_eq!(store.list_instances().await.unwrap(), ["after", "before"]);
     assert!(second.set(Whose::All, Flows::PASS) > 0, "connections go to the second host");
 }
 

@@ -39,6 +39,11 @@ impl Bomb {
     }
 }
 
+/// A store whose tasks have ended answers nothing: then the test fails instead of waiting.
+async fn in_time(test: impl Future<Output = ()>) {
+    tokio::time::timeout(2 * PATIENCE, test).await.expect("the store answers");
+}
+
 /// An error of a caller that a panic of others may reach: it is told that its own outcome is unknown, or its answer was lost.
 fn is_bystander(error: &ProviderError) -> bool {
     error.is_retryable() || error.message.contains("panicked")
@@ -114,14 +119,18 @@ async fn run_one(store: &PostgresProvider, instance: &str) {
 #[tokio::test]
 async fn a_call_that_panics_at_any_step_of_a_transaction_is_told_under_load() {
     for step in [Step::Encode, Step::Send, Step::Receive, Step::Answer] {
-        under_load(step, 1).await;
-        under_load(step, 2).await;
+        in_time(under_load(step, 1)).await;
+        in_time(under_load(step, 2)).await;
     }
 }
 
 /// Nobody else is there: the call alone is the cause, whatever the step.
 #[tokio::test]
 async fn a_call_alone_that_panics_gets_a_permanent_error_with_its_instance() {
+    in_time(panic_alone()).await;
+}
+
+async fn panic_alone() {
     let bomb = Bomb::default();
     let config = bomb.clone().into(fresh_config());
     let schema = config.schema_name.clone().unwrap();
@@ -142,6 +151,10 @@ async fn a_call_alone_that_panics_gets_a_permanent_error_with_its_instance() {
 /// Requests under a token in the same transaction as one that panics are done, once.
 #[tokio::test]
 async fn commits_beside_a_panic_are_done_once() {
+    in_time(commit_beside_a_panic()).await;
+}
+
+async fn commit_beside_a_panic() {
     for step in [Step::Encode, Step::Send, Step::Receive] {
         let bomb = Bomb::default();
         let store =
@@ -175,6 +188,10 @@ async fn commits_beside_a_panic_are_done_once() {
 /// A fetch whose leases were taken and lost in a panic is told, and the leases are given back.
 #[tokio::test]
 async fn leases_that_a_panic_keeps_from_their_fetch_are_given_back() {
+    in_time(lose_leases()).await;
+}
+
+async fn lose_leases() {
     for step in [Step::Receive, Step::Answer, Step::Serve] {
         let bomb = Bomb::default();
         let store = PostgresProvider::new_with_config(bomb.clone().into(fresh_config())).await.unwrap();
@@ -192,6 +209,10 @@ async fn leases_that_a_panic_keeps_from_their_fetch_are_given_back() {
 
 #[tokio::test]
 async fn panics_of_the_other_tasks_end_nothing() {
+    in_time(panic_in_other_tasks()).await;
+}
+
+async fn panic_in_other_tasks() {
     let line = Line::open().await;
     let bomb = Bomb::default();
     let mut config = bomb.clone().into(fresh_config()).deadline(Duration::from_secs(1));

@@ -4,9 +4,11 @@ use crate::factory::{fresh_config, fresh_name, raw};
 use crate::line::{Flow, Flows, Line, Whose};
 use crate::listening::quiet;
 use crate::support::*;
+use futures::future::BoxFuture;
 use outlast_postgres::{ConnectionConfig, PostgresProvider, ProviderConfig};
 use outlast_provider::{
-    Completion, Interest, Provider, ProviderAdmin, StartPolicy, StartRequest, TagFilter, TurnAhead,
+    Completion, Interest, Provider, ProviderAdmin, ProviderError, StartPolicy, StartRequest, TagFilter,
+    TurnAhead,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,10 +85,13 @@ async fn goes_on(whose: Whose, flows: Flows) {
     let starter = tokio::spawn(start_all(Arc::clone(&store), ids("after-")));
     assert!(line.set(whose, flows) > 0, "there is such a connection");
     let begun = Instant::now();
-    starter.await.unwrap();
-    for worker in workers {
-        worker.await.unwrap();
-    }
+    let all_done = async {
+        starter.await.unwrap();
+        for worker in workers {
+            worker.await.unwrap();
+        }
+    };
+    tokio::time::timeout(2 * PATIENCE, all_done).await.expect("work goes on");
     assert!(begun.elapsed() < DEADLINE + RECOVERY, "{:?} with {whose:?}, {flows:?}", begun.elapsed());
     let stored = format!(
         "SELECT count(*) = {all} AND count(DISTINCT instance_id) = {all} FROM {schema}.history
@@ -249,21 +254,51 @@ async fn a_completion_whose_answer_was_swallowed_is_known_to_be_stored() {
     }
 }
 
+/// A renewal and a return of which the server heard nothing are carried out in the end, and those whose answers were swallowed
+/// are carried out once.
 #[tokio::test]
 async fn leases_given_back_and_renewed_over_a_swallowed_lane_are_settled() {
+    const SHORT: Duration = Duration::from_secs(60);
     let line = Line::open().await;
-    let store = open(one_lane(&line)).await;
+    let config = one_lane(&line);
+    let schema = config.schema_name.clone().unwrap();
+    let store = open(config).await;
+    let client = raw().await;
+    let is_leased_for_long = |table: &str| {
+        format!(
+            "SELECT count(*) = 1 AND bool_and(locked_until > {schema}.now_ms() + {}) FROM {schema}.{table}
+             WHERE lock_token IS NOT NULL",
+            2 * SHORT.as_millis()
+        )
+    };
     for (n, flows) in [Flows::SWALLOW_UP, Flows::SWALLOW_DOWN].into_iter().enumerate() {
         let instance = format!("i{n}");
+        // What is asked for while the lane is swallowed is sent again over another lane.
+        let in_doubt = async |call: BoxFuture<'_, Result<(), ProviderError>>| {
+            let before = store.stats();
+            line.set(Whose::All, flows);
+            call.await.unwrap();
+            let after = store.stats();
+            assert!(after.silent > before.silent && after.resent > before.resent, "{flows:?}");
+        };
         enqueue(&*store, &instance).await;
-        let (_, token, _) = turn(&*store).await;
-        line.set(Whose::All, flows);
-        store.renew_orchestration_item_lock(&token, LONG).await.unwrap();
-        line.set(Whose::All, flows);
-        store.abandon_orchestration_item(&token, None, true).await.unwrap();
+        let (_, token, _) =
+            store.fetch_orchestration_item(SHORT, PATIENCE, None).await.unwrap().expect("a turn is ready");
+        in_doubt(store.renew_orchestration_item_lock(&token, LONG)).await;
+        until(&client, &is_leased_for_long("instance_locks")).await;
+        in_doubt(store.abandon_orchestration_item(&token, None, true)).await;
         let (item, token, attempts) = turn(&*store).await;
         assert_eq!((item.instance.as_str(), attempts), (instance.as_str(), 1));
-        ack(&*store, &token, &instance).await.unwrap();
+        store.commit_turn(&token, begin(&instance, vec![activity(&instance, 2)])).await.unwrap();
+
+        let fetched = store.fetch_work_item(SHORT, PATIENCE, None, &TagFilter::DefaultOnly).await;
+        let (_, token, _) = fetched.unwrap().expect("work is ready");
+        in_doubt(store.renew_work_item_lock(&token, LONG)).await;
+        until(&client, &is_leased_for_long("worker_queue")).await;
+        in_doubt(store.abandon_work_item(&token, None, true)).await;
+        let (_, token, attempts) = work(&*store).await;
+        assert_eq!(attempts, 1);
+        store.ack_work_item(&token, None).await.unwrap();
     }
 }
 
