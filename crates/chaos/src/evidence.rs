@@ -4,7 +4,7 @@
 //! commit that the store was given and one for its answer. What was written before a SIGKILL stays.
 
 use outlast::Event;
-use outlast_chaos::rng::{DIGEST_START, digest};
+use outlast_testkit::rng::{DIGEST_START, digest};
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};

@@ -2,5 +2,4 @@
 
 pub mod power;
 pub mod proxy;
-pub mod rng;
 pub mod server;

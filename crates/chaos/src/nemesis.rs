@@ -4,7 +4,7 @@
 use crate::fleet::Fleet;
 use crate::store::Server;
 use crate::worker::{LEASE, Point};
-use outlast_chaos::rng::Rng;
+use outlast_testkit::rng::{DIGEST_START, Rng, digest};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -31,7 +31,7 @@ pub(crate) struct Nemesis {
 
 impl Nemesis {
     pub(crate) fn new(seed: u64, pace_ms: u64) -> Self {
-        let rng = Rng::stream(seed, "nemesis");
+        let rng = Rng::new(seed ^ digest(DIGEST_START, b"nemesis"));
         Self { rng, pace_ms, strikes: 0, kills: 0, in_commit: 0, by_aim: BTreeMap::new(), stops: 0 }
     }
 

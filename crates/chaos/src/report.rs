@@ -1,5 +1,6 @@
 //! What a run found: named checks, figures, and parts that could not run here.
 
+use outlast_testkit::figures;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -58,7 +59,6 @@ impl Report {
     pub(crate) fn write(&mut self, path: &Path) -> Result<(), String> {
         self.figure("checks_passed", self.passed);
         self.figure("checks_failed", self.failed);
-        let text = format!("{:#}\n", Value::Object(self.figures.clone()));
-        std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+        figures::write(path, &Value::Object(self.figures.clone()))
     }
 }

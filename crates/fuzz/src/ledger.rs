@@ -4,6 +4,7 @@ use crate::bytes::Bytes;
 use crate::scratch::Scratch;
 use outlast_provider_kit::migrations::{Applied, Migration, pending};
 use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider};
+use outlast_testkit::virtual_time;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use std::sync::OnceLock;
@@ -70,7 +71,7 @@ fn opened(bytes: &mut Bytes<'_>) {
     }
     let (after, tables) = (rows(&raw), content(&raw));
     drop(raw);
-    let opened = in_virtual_time(&scratch.url());
+    let opened = open_store(&scratch.url());
     let raw = Connection::open(scratch.path()).expect("it is still a database");
     assert_eq!(content(&raw), tables, "opening changed it");
     match opened {
@@ -139,17 +140,16 @@ fn mark(raw: &Connection) -> i64 {
     raw.pragma_query_value(None, "application_id", |row| row.get(0)).expect("every database has one")
 }
 
-fn in_virtual_time(url: &str) -> Result<(), SqliteError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+fn open_store(url: &str) -> Result<(), SqliteError> {
     let options = SqliteOptions { inline: true, ..SqliteOptions::default() };
-    runtime.expect("a runtime can be built").block_on(SqliteProvider::new(url, Some(options))).map(drop)
+    virtual_time::run(SqliteProvider::new(url, Some(options))).map(drop)
 }
 
 fn new_store() -> &'static [u8] {
     static MADE: OnceLock<Vec<u8>> = OnceLock::new();
     MADE.get_or_init(|| {
         let scratch = Scratch::new();
-        in_virtual_time(&scratch.url()).expect("a new store can be made");
+        open_store(&scratch.url()).expect("a new store can be made");
         scratch.content()
     })
 }

@@ -9,7 +9,6 @@ mod corruption;
 mod decode;
 mod ledger;
 mod listing;
-mod panics;
 mod scratch;
 
 pub use corruption::row_corruption;

@@ -1,6 +1,7 @@
 //! Files for one input each, in memory where the system has a place for that.
 
-use std::path::{Path, PathBuf};
+use outlast_testkit::folder;
+use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// A folder with one database file. It is removed with the value.
@@ -10,12 +11,7 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        let in_memory = Path::new("/dev/shm");
-        let folder = match in_memory.is_dir() {
-            true => TempDir::new_in(in_memory).or_else(|_| TempDir::new()),
-            false => TempDir::new(),
-        };
-        Self { folder: folder.expect("a folder for temporary files") }
+        Self { folder: folder::in_memory("outlast-fuzz-").expect("a folder for temporary files") }
     }
 
     /// With a database that was made before.

@@ -4,12 +4,12 @@ use crate::bug::Bug;
 use crate::clock::OffClock;
 use crate::mirror::Mirror;
 use crate::plan::{Plan, StoreKind};
-use crate::rng::Seeded;
 use crate::statements::Statements;
 use outlast_memory::{MemoryProvider, Rules};
 use outlast_provider::{Clock, Provider};
 use outlast_sqlite::{SqliteOptions, SqliteProvider, StatementFaults};
-use std::path::Path;
+use outlast_testkit::entropy::SeededEntropy;
+use outlast_testkit::folder;
 use std::sync::Arc;
 use tempfile::TempDir;
 
@@ -35,13 +35,14 @@ impl Backend {
     pub(crate) async fn open(plan: &Plan, bug: Option<Bug>, clock: &Arc<OffClock>) -> Self {
         let shared_clock: Arc<dyn Clock> = Arc::<OffClock>::clone(clock);
         let clock = Arc::clone(&shared_clock);
-        let entropy = Arc::new(Seeded::new(plan.seed, "store"));
+        let entropy = Arc::new(SeededEntropy::new(plan.seed, "store"));
         let spares_rollbacks = plan.store == StoreKind::Sqlite;
         let statements = Statements::new(plan.seed, plan.statement_faults, spares_rollbacks);
         let statements = Arc::new(statements.aimed(plan.aim.clone()));
         // Defects of a store are defects of the memory store.
         let kind = if bug.and_then(Bug::defect).is_some() { StoreKind::Memory } else { plan.store };
-        let folder = (kind == StoreKind::SqliteFile).then(|| folder().expect("a folder can be made"));
+        let folder = (kind == StoreKind::SqliteFile)
+            .then(|| folder::in_memory("outlast-sim-").expect("a folder can be made"));
         let store = match kind {
             StoreKind::Memory => {
                 let rules = Rules { defect: bug.and_then(Bug::defect) };
@@ -106,12 +107,4 @@ pub(crate) async fn sqlite_rows(store: &SqliteProvider) -> Result<Vec<String>, S
     let mut lines = store.dump().await.map_err(|error| format!("no dump: {error}"))?;
     lines.retain(|line| !line.ends_with(" an unmarked activity that waits for its time"));
     Ok(lines)
-}
-
-/// Where a sync costs nothing, if there is such a place.
-fn folder() -> std::io::Result<TempDir> {
-    let shared_memory = Path::new("/dev/shm");
-    let builder = &mut tempfile::Builder::new();
-    let builder = builder.prefix("outlast-sim-");
-    if shared_memory.is_dir() { builder.tempdir_in(shared_memory) } else { builder.tempdir() }
 }

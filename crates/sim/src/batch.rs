@@ -3,8 +3,9 @@
 use crate::bug::Bug;
 use crate::tally::Tally;
 use crate::world::{Outcome, Settings, run};
+use outlast_testkit::parallel;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// What many worlds add up to.
 #[derive(Debug, Default)]
@@ -33,16 +34,9 @@ pub fn run_many(seeds: &[u64], settings: &Settings) -> Summary {
 /// Runs worlds as long as there is a next one.
 pub fn run_while(next: impl Fn() -> Option<u64> + Sync, settings: &Settings) -> Summary {
     let summary = Mutex::new(Summary::default());
-    std::thread::scope(|scope| {
-        for _ in 0..threads() {
-            scope.spawn(|| {
-                while let Some(seed) = next() {
-                    let outcome = run_checked(seed, settings);
-                    let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
-                    summary.add(outcome);
-                }
-            });
-        }
+    parallel::for_each(next, |seed| {
+        let outcome = run_checked(seed, settings);
+        summary.lock().unwrap_or_else(PoisonError::into_inner).add(outcome);
     });
     let mut summary = summary.into_inner().unwrap_or_else(PoisonError::into_inner);
     summary.failed.sort_by_key(|outcome| outcome.seed);
@@ -67,25 +61,10 @@ pub fn first_failure(seeds: impl IntoIterator<Item = u64>, settings: &Settings) 
 
 /// The same for many defects, each with the worlds in their order.
 pub fn first_failures(bugs: &[Bug], seeds: &[u64]) -> Vec<Option<Outcome>> {
-    let next = AtomicUsize::new(0);
-    let found: Vec<OnceLock<Option<Outcome>>> = bugs.iter().map(|_| OnceLock::new()).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..threads() {
-            scope.spawn(|| {
-                let turn = || next.fetch_add(1, Relaxed);
-                while let Some((bug, found)) = Some(turn()).and_then(|nth| bugs.get(nth).zip(found.get(nth)))
-                {
-                    let settings = Settings { bug: Some(*bug), ..Settings::default() };
-                    found.get_or_init(|| first_failure(seeds.iter().copied(), &settings));
-                }
-            });
-        }
-    });
-    found.into_iter().map(|found| found.into_inner().flatten()).collect()
-}
-
-fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    parallel::map(bugs, |bug| {
+        let settings = Settings { bug: Some(*bug), ..Settings::default() };
+        first_failure(seeds.iter().copied(), &settings)
+    })
 }
 
 impl Summary {

@@ -2,11 +2,12 @@
 
 use crate::fault::Fault;
 use crate::program::{self, act::root};
-use crate::rng::{Rng, Seeded};
 use crate::sweep::{self, Aim};
 use crate::world::Cut;
 use outlast_provider::{Clock, TagFilter};
 use outlast_runtime::{RuntimeOptions, UnregisteredBackoffConfig};
+use outlast_testkit::entropy::SeededEntropy;
+use outlast_testkit::rng::Rng;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -203,7 +204,7 @@ impl Plan {
             codec: program::codec(self.seed),
             unregistered_backoff: soon(),
             clock,
-            entropy: Arc::new(Seeded::new(self.seed, &label)),
+            entropy: Arc::new(SeededEntropy::new(self.seed, &label)),
             ..RuntimeOptions::default()
         };
         if self.aim.is_some() { sweep::settled(options) } else { options }

@@ -1,6 +1,7 @@
 //! What a run says, to people and to files.
 
 use outlast_sim::{Cut, Outcome, Settings, Summary, shrink};
+use outlast_testkit::figures;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -45,7 +46,7 @@ pub(crate) fn summary(summary: &Summary, settings: &Settings, json: Option<&Path
         println!("too few of: {}", thin.join(", "));
     }
     let failed = summary.failed.len();
-    let written = write(json, || figures(summary));
+    let written = write(json, || summary_figures(summary));
     // Read by `cargo xtask test`.
     println!("sim: {} seeds passed, {failed} failed", summary.seeds - failed);
     exit_code(failed == 0 && met_all && written)
@@ -85,13 +86,11 @@ fn virtual_hours(summary: &Summary) -> f64 {
     summary.tally.virtual_ms as f64 / 3_600_000.0
 }
 
-fn figures(summary: &Summary) -> Value {
+fn summary_figures(summary: &Summary) -> Value {
     let tally = &summary.tally;
-    let faults: serde_json::Map<String, Value> = tally
-        .by_fault()
-        .into_iter()
-        .map(|(fault, count)| (fault.name().replace(' ', "_"), json!(count)))
-        .collect();
+    let by_fault = tally.by_fault();
+    let faults: serde_json::Map<String, Value> =
+        by_fault.iter().map(|(fault, count)| (fault.name().replace(' ', "_"), json!(count))).collect();
     json!({
         "seeds": summary.seeds,
         "counted_seeds": summary.counted,
@@ -132,10 +131,9 @@ pub(crate) fn score(needed: &[u64], defects: usize, seeds: usize, json: Option<&
 }
 
 /// Says whether that was possible, or not asked for.
-fn write(file: Option<&Path>, figures: impl FnOnce() -> Value) -> bool {
+pub(crate) fn write(file: Option<&Path>, figures: impl FnOnce() -> Value) -> bool {
     let Some(file) = file else { return true };
-    let written = std::fs::write(file, format!("{:#}\n", figures()));
-    written.map_err(|error| eprintln!("sim: {}: {error}", file.display())).is_ok()
+    figures::write(file, &figures()).map_err(|error| eprintln!("sim: {error}")).is_ok()
 }
 
 pub(crate) fn exit_code(good: bool) -> ExitCode {

@@ -1,10 +1,10 @@
 //! Statements of the SQLite store that fail.
 
 use crate::fault::Fault;
-use crate::rng::Rng;
 use crate::sweep::Aim;
 use outlast_sqlite::{StatementFault, StatementFaults};
-use std::collections::BTreeMap;
+use outlast_testkit::counts::Counts;
+use outlast_testkit::rng::Rng;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,12 +21,12 @@ pub(crate) struct Statements {
 
 struct State {
     dice: Rng,
-    struck: BTreeMap<(&'static str, Fault), u64>,
+    struck: Counts<(&'static str, Fault)>,
 }
 
 impl Statements {
     pub(crate) fn new(seed: u64, rate: u64, spares_rollbacks: bool) -> Self {
-        let state = State { dice: Rng::stream(seed, "statements"), struck: BTreeMap::new() };
+        let state = State { dice: Rng::stream(seed, "statements"), struck: Counts::default() };
         Self { rate, spares_rollbacks, aim: None, armed: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
@@ -50,12 +50,12 @@ impl Statements {
     }
 
     /// What was struck, by the verb of the statement.
-    pub(crate) fn struck(&self) -> BTreeMap<(&'static str, Fault), u64> {
+    pub(crate) fn struck(&self) -> Counts<(&'static str, Fault)> {
         self.state().struck.clone()
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.state().struck.values().sum()
+        self.state().struck.total()
     }
 }
 
@@ -70,7 +70,7 @@ impl StatementFaults for Statements {
             let strike = aim.statement(sql)?;
             let is_done = strike == StatementFault::After;
             let fault = if is_done { Fault::StatementDone } else { Fault::Statement };
-            *state.struck.entry((verb(sql), fault)).or_default() += 1;
+            state.struck.increment((verb(sql), fault));
             return Some(strike);
         }
         // Only a batch that failed needs these.
@@ -83,7 +83,7 @@ impl StatementFaults for Statements {
             true => (Fault::Statement, StatementFault::Before),
             false => (Fault::StatementDone, StatementFault::After),
         };
-        *state.struck.entry((verb(sql), fault)).or_default() += 1;
+        state.struck.increment((verb(sql), fault));
         Some(strike)
     }
 }

@@ -1,6 +1,6 @@
 //! What a sweep says, to people and to files.
 
-use crate::report::exit_code;
+use crate::report::{exit_code, write};
 use outlast_sim::{Level, Swept, script_names};
 use serde_json::json;
 use std::path::Path;
@@ -38,18 +38,14 @@ pub(crate) fn swept(swept: &Swept, json: Option<&Path>, whole_trace: bool) -> Ex
     let failed = swept.failures.len();
     let runs = calls + statements + polls;
     println!("sim: {} runs passed, {failed} failed", (runs + swept.rows.len()).saturating_sub(failed));
-    if let Some(path) = json {
-        let figures = json!({
+    let written = write(json, || {
+        json!({
             "scripts": script_names().len(),
             "call_runs": calls,
             "statement_runs": statements,
             "poll_runs": polls,
             "failed": failed,
-        });
-        if let Err(error) = std::fs::write(path, format!("{figures:#}\n")) {
-            eprintln!("sim: {} could not be written: {error}", path.display());
-            return ExitCode::FAILURE;
-        }
-    }
-    exit_code(failed == 0)
+        })
+    });
+    exit_code(failed == 0 && written)
 }

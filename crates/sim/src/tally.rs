@@ -1,15 +1,16 @@
 //! How much trouble the worlds met: calls and faults, by operation.
 
 use crate::fault::Fault;
-use std::collections::{BTreeMap, BTreeSet};
+use outlast_testkit::counts::Counts;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Counts of one world, or of many.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    calls: BTreeMap<&'static str, u64>,
-    faults: BTreeMap<(&'static str, Fault), u64>,
-    process: BTreeMap<Fault, u64>,
+    calls: Counts<&'static str>,
+    faults: Counts<(&'static str, Fault)>,
+    process: Counts<Fault>,
     /// Leases that ran out or were taken over while somebody worked under them.
     pub leases_lost: u64,
     /// Commits whose caller never learnt that they were made.
@@ -57,27 +58,27 @@ pub(crate) fn weight(op: &str, fault: Fault) -> u64 {
 
 impl Tally {
     pub(crate) fn called(&mut self, op: &'static str) {
-        *self.calls.entry(op).or_default() += 1;
+        self.calls.increment(op);
     }
 
     pub(crate) fn injected(&mut self, op: &'static str, fault: Fault) {
-        *self.faults.entry((op, fault)).or_default() += 1;
+        self.faults.increment((op, fault));
     }
 
     pub(crate) fn happened(&mut self, fault: Fault) {
-        *self.process.entry(fault).or_default() += 1;
+        self.process.increment(fault);
     }
 
     /// Statements that failed, by their verb.
-    pub(crate) fn statements(&mut self, struck: BTreeMap<(&'static str, Fault), u64>) {
-        self.commits_in_doubt += struck.get(&("sql commit", Fault::StatementDone)).copied().unwrap_or(0);
-        self.faults.extend(struck);
+    pub(crate) fn statements(&mut self, struck: &Counts<(&'static str, Fault)>) {
+        self.commits_in_doubt += struck.get(&("sql commit", Fault::StatementDone));
+        self.faults.merge(struck);
     }
 
     /// How often each fault happened.
-    pub fn by_fault(&self) -> BTreeMap<Fault, u64> {
+    pub fn by_fault(&self) -> Counts<Fault> {
         let mut all = self.process.clone();
-        self.faults.iter().for_each(|((_, fault), count)| *all.entry(*fault).or_default() += count);
+        self.faults.iter().for_each(|((_, fault), count)| all.add(*fault, *count));
         all
     }
 
@@ -90,7 +91,7 @@ impl Tally {
         let mut thin = Vec::new();
         for (op, fault) in self.ops().into_iter().flat_map(|op| COLUMNS.iter().map(move |fault| (op, *fault)))
         {
-            let count = self.faults.get(&(op, fault)).copied().unwrap_or(0);
+            let count = self.faults.get(&(op, fault));
             if fault.applies_to(op) && count < least {
                 thin.push(format!("{op} x {} ({count})", fault.name()));
             }
@@ -105,14 +106,14 @@ impl Tally {
 
     /// Faults of all kinds.
     pub fn fault_count(&self) -> u64 {
-        self.faults.values().chain(self.process.values()).sum()
+        self.faults.total() + self.process.total()
     }
 
     /// Adds the counts of another world.
     pub fn add(&mut self, other: &Self) {
-        other.calls.iter().for_each(|(op, count)| *self.calls.entry(op).or_default() += count);
-        other.faults.iter().for_each(|(cell, count)| *self.faults.entry(*cell).or_default() += count);
-        other.process.iter().for_each(|(fault, count)| *self.process.entry(*fault).or_default() += count);
+        self.calls.merge(&other.calls);
+        self.faults.merge(&other.faults);
+        self.process.merge(&other.process);
         self.leases_lost += other.leases_lost;
         self.commits_in_doubt += other.commits_in_doubt;
         self.turns += other.turns;
@@ -131,12 +132,11 @@ impl Tally {
             let _ = write!(out, "{:>15}", fault.name());
         }
         for op in self.ops() {
-            let _ = write!(out, "\n{op:<16}{:>10}", self.calls.get(op).copied().unwrap_or(0));
+            let _ = write!(out, "\n{op:<16}{:>10}", self.calls.get(&op));
             for fault in &columns {
                 match self.faults.get(&(op, *fault)) {
-                    Some(count) => drop(write!(out, "{count:>15}")),
-                    None if !fault.applies_to(op) => out.push_str("              -"),
-                    None => out.push_str("              0"),
+                    0 if !fault.applies_to(op) => out.push_str("              -"),
+                    count => drop(write!(out, "{count:>15}")),
                 }
             }
         }

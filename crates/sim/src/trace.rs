@@ -1,6 +1,6 @@
 //! What happened in a world, line by line, and a digest of all of it: two runs of a seed must agree on both.
 
-use crate::rng::{FNV_START, digest};
+use outlast_testkit::rng::{DIGEST_START, digest};
 use std::collections::VecDeque;
 
 pub(crate) struct Trace {
@@ -11,7 +11,7 @@ pub(crate) struct Trace {
 
 impl Trace {
     pub(crate) fn new(keep: usize) -> Self {
-        Self { lines: VecDeque::new(), keep, digest: FNV_START }
+        Self { lines: VecDeque::new(), keep, digest: DIGEST_START }
     }
 
     pub(crate) fn note(&mut self, at_ms: u64, who: &str, text: &str) {

@@ -5,13 +5,13 @@ use crate::check::{self, Recorder, Snapshot};
 use crate::client;
 use crate::fault::Fault;
 use crate::node;
-use crate::panics;
 use crate::plan::{Plan, Root, StoreKind};
 use crate::shared::Shared;
 use crate::sweep;
 use crate::tally::Tally;
 use outlast_provider::Clock;
 use outlast_runtime::OrchestrationStatus;
+use outlast_testkit::{panics, virtual_time};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -69,7 +69,7 @@ pub fn run(seed: u64, settings: &Settings) -> Outcome {
 /// Runs the world of a plan.
 pub(crate) fn run_plan(plan: Plan, settings: &Settings) -> Outcome {
     let seed = plan.seed;
-    let (ran, panics) = panics::collect(|| in_virtual_time(plan, settings));
+    let (ran, panics) = panics::collect(|| virtual_time::run(run_world(plan, settings)));
     let mut outcome = ran.unwrap_or_else(|| Outcome {
         seed,
         failures: Vec::new(),
@@ -83,23 +83,17 @@ pub(crate) fn run_plan(plan: Plan, settings: &Settings) -> Outcome {
     outcome
 }
 
-#[allow(clippy::expect_used, reason = "a tokio runtime without I/O needs nothing that could be missing")]
-fn in_virtual_time(plan: Plan, settings: &Settings) -> Outcome {
+async fn run_world(plan: Plan, settings: &Settings) -> Outcome {
     let seed = plan.seed;
-    // One thread and a clock that jumps when everybody waits: the order of everything follows from the seed.
-    let builder = &mut tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_time().start_paused(true).build().expect("a runtime can be built");
-    runtime.block_on(async {
-        let shared = Shared::new(plan, settings).await;
-        World { shared: Arc::clone(&shared), recorder: Recorder::default() }.live().await;
-        shared.over.store(true, Relaxed);
-        let mut trace = shared.trace();
-        let (digest, lines) = (trace.digest(), trace.take_lines());
-        let setting = shared.plan.describe();
-        shared.tally().statements(shared.backend.statements.struck());
-        let tally = shared.tally().clone();
-        Outcome { seed, failures: shared.failures(), digest, lines, setting, tally }
-    })
+    let shared = Shared::new(plan, settings).await;
+    World { shared: Arc::clone(&shared), recorder: Recorder::default() }.live().await;
+    shared.over.store(true, Relaxed);
+    let mut trace = shared.trace();
+    let (digest, lines) = (trace.digest(), trace.take_lines());
+    let setting = shared.plan.describe();
+    shared.tally().statements(&shared.backend.statements.struck());
+    let tally = shared.tally().clone();
+    Outcome { seed, failures: shared.failures(), digest, lines, setting, tally }
 }
 
 /// How long a healed world may take to finish, in virtual time. Longer than the longest pause of a dispatcher, twice.

@@ -7,7 +7,7 @@ pub(crate) use expect::{CANCEL_REASON, Expected};
 pub(crate) use programs::{GO, LETTERS, MAIL, orchestrations};
 
 use clap::ValueEnum;
-use outlast_chaos::rng::{DIGEST_START, Rng, digest};
+use outlast_testkit::rng::{DIGEST_START, Rng, digest};
 use serde::{Deserialize, Serialize};
 
 /// One instance that a client starts.
@@ -72,7 +72,7 @@ impl Kind {
 impl Job {
     /// The job with this number, the same in every run of a seed.
     pub(crate) fn of(seed: u64, number: u64) -> Self {
-        let mut rng = Rng::stream(seed, &format!("job/{number}"));
+        let mut rng = Rng::new(seed ^ digest(DIGEST_START, format!("job/{number}").as_bytes()));
         Self { number, kind: Kind::ALL[rng.index(Kind::ALL.len())] }
     }
 

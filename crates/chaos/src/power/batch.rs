@@ -2,6 +2,7 @@
 
 use super::tally::Tally;
 use super::world::{self, Outcome, Settings};
+use outlast_testkit::parallel;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -21,20 +22,10 @@ pub fn run_many(first_seed: u64, cuts: u64, settings: Settings) -> Summary {
     let summary = Mutex::new(Summary::default());
     let next = AtomicU64::new(0);
     let worlds = cuts.div_ceil(settings.cuts.max(1));
-    let work = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= worlds {
-                return;
-            }
-            let outcome = world::run(first_seed + index, settings);
-            summary.lock().unwrap_or_else(PoisonError::into_inner).add(outcome);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
-            scope.spawn(work);
-        }
+    let next_index = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < worlds);
+    parallel::for_each(next_index, |index| {
+        let outcome = world::run(first_seed + index, settings);
+        summary.lock().unwrap_or_else(PoisonError::into_inner).add(outcome);
     });
     summary.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

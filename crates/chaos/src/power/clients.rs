@@ -2,11 +2,11 @@
 
 use super::disk::Disk;
 use super::ledger::{Claim, Ledger};
-use crate::rng::Rng;
 use outlast_model::WorkItem;
 use outlast_provider::{Provider, ProviderError};
 use outlast_runtime::{Client, ClientError, OrchestrationStatus};
 use outlast_sqlite::{SqliteError, SqliteProvider};
+use outlast_testkit::rng::Rng;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -3,7 +3,8 @@
 
 use super::{Settings, Summary, Tally, run_many};
 use outlast_sqlite::Synchronous;
-use serde_json::json;
+use outlast_testkit::figures;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -70,9 +71,9 @@ pub fn run(args: &[String]) -> ExitCode {
         && normal.tally.lost > 0
         && found_lie;
     if let Some(path) = &args.json
-        && let Err(error) = std::fs::write(path, figures(&args, &kept, &normal, &lied_to))
+        && let Err(error) = figures::write(path, &all_figures(&args, &kept, &normal, &lied_to))
     {
-        eprintln!("power: {} cannot be written: {error}", path.display());
+        eprintln!("power: {error}");
         return ExitCode::FAILURE;
     }
     println!("power: {}", if good { "passed" } else { "FAILED" });
@@ -83,7 +84,7 @@ fn report(setting: &str, summary: &Summary) {
     let Tally { cuts, acknowledged, looked_for, lost, instances, .. } = summary.tally;
     let tally = &summary.tally;
     println!("{setting}");
-    println!("  {cuts} power cuts: {:?}", tally.places);
+    println!("  {cuts} power cuts: {:?}", tally.places.as_map());
     println!(
         "  {} of them while a store was created, {} while it was opened after a cut, {} during a checkpoint",
         tally.cuts_while_created, tally.cuts_while_reopened, tally.cuts_while_checkpointing
@@ -104,9 +105,9 @@ fn show_all(title: &str, outcomes: &[super::Outcome]) {
     }
 }
 
-fn figures(args: &Args, full: &Summary, normal: &Summary, lied_to: &Summary) -> String {
+fn all_figures(args: &Args, full: &Summary, normal: &Summary, lied_to: &Summary) -> Value {
     let tally = &full.tally;
-    let figures = json!({
+    json!({
         "seed": args.seed,
         "cuts": tally.cuts,
         "cuts_while_created": tally.cuts_while_created,
@@ -128,8 +129,7 @@ fn figures(args: &Args, full: &Summary, normal: &Summary, lied_to: &Summary) -> 
         "cuts_sabotaged": lied_to.tally.cuts,
         "lost_sabotaged": lied_to.tally.lost,
         "broken_sabotaged": lied_to.broken.len(),
-    });
-    format!("{figures:#}\n")
+    })
 }
 
 #[cfg(test)]

@@ -97,10 +97,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A folder for the files of one life of a machine. In memory where there is such a thing: the machine's disk is [`Disk`], and
-/// the real one would only make it wait.
+/// A folder for the files of one boot. In memory if possible: [`Disk`] simulates the durability of the disk, so a real disk
+/// would only be slower.
 pub(crate) fn folder() -> std::io::Result<tempfile::TempDir> {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
+    outlast_testkit::folder::in_memory("outlast-power-")
 }
 
 /// Writes files into a folder.

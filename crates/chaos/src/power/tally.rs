@@ -2,7 +2,7 @@
 
 use super::disk::Place;
 use super::wreck::Fates;
-use std::collections::BTreeMap;
+use outlast_testkit::counts::Counts;
 
 /// Counts of one world or of many.
 #[derive(Debug, Default)]
@@ -10,7 +10,7 @@ pub struct Tally {
     /// Power cuts.
     pub cuts: u64,
     /// What was going on when the power went.
-    pub(crate) places: BTreeMap<Place, u64>,
+    pub(crate) places: Counts<Place>,
     /// Cuts while a store was made from nothing.
     pub cuts_while_created: u64,
     /// Cuts while a store was opened again after a cut.
@@ -38,7 +38,7 @@ pub struct Tally {
 impl Tally {
     pub(crate) fn cut(&mut self, place: Place, has_opened: bool, is_first: bool) {
         self.cuts += 1;
-        *self.places.entry(place).or_default() += 1;
+        self.places.increment(place);
         match (has_opened, is_first) {
             (false, true) => self.cuts_while_created += 1,
             (false, false) => self.cuts_while_reopened += 1,
@@ -59,9 +59,7 @@ impl Tally {
 
     /// Adds the counts of another world.
     pub(crate) fn add(&mut self, other: &Self) {
-        for (place, count) in &other.places {
-            *self.places.entry(*place).or_default() += count;
-        }
+        self.places.merge(&other.places);
         self.cuts += other.cuts;
         self.cuts_while_created += other.cuts_while_created;
         self.cuts_while_reopened += other.cuts_while_reopened;

@@ -7,9 +7,9 @@ use super::ledger::Ledger;
 use super::tally::Tally;
 use super::witness::Witness;
 use super::{hands, stored};
-use crate::rng::Rng;
 use outlast_provider::{Clock, Provider, SystemClock};
 use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider, Synchronous};
+use outlast_testkit::rng::Rng;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -124,12 +124,12 @@ impl World {
     fn moment(&mut self) -> Moment {
         match self.rng.below(12) {
             // While the store is opened: made, migrated, or recovered after the cut before.
-            0 | 1 => Moment::Call(self.rng.scale(120)),
-            2 => Moment::Change(self.rng.scale(60)),
+            0 | 1 => Moment::Call(self.rng.magnitude(120)),
+            2 => Moment::Change(self.rng.magnitude(60)),
             3 => Moment::Unplanned,
-            4 | 5 => Moment::DatabaseChange(self.rng.scale(250)),
+            4 | 5 => Moment::DatabaseChange(self.rng.magnitude(250)),
             6 | 7 => Moment::Change(1 + self.rng.below(LONG_BOOT)),
-            _ => Moment::Change(self.rng.scale(LONG_BOOT)),
+            _ => Moment::Change(self.rng.magnitude(LONG_BOOT)),
         }
     }
 
@@ -151,7 +151,7 @@ impl World {
         // Some machines that are idle now are shut down in order, and some of these lose their power meanwhile.
         if let Some(disk) = disk {
             match self.rng.below(4) {
-                0 => disk.cut_after(self.rng.scale(300)),
+                0 => disk.cut_after(self.rng.magnitude(300)),
                 1 => {}
                 _ => drop(disk.pull_plug()),
             }

@@ -6,7 +6,7 @@
 
 use super::disk::{Disk, Images};
 use super::file::{Apply, Change, Inode};
-use crate::rng::Rng;
+use outlast_testkit::rng::Rng;
 use std::collections::BTreeMap;
 
 const SECTOR: usize = 512;
@@ -127,7 +127,7 @@ fn tear_by_sector(file: &mut [u8], at: usize, new: &[u8], rng: &mut Rng) {
 fn junk(rng: &mut Rng, len: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(len + 8);
     while bytes.len() < len {
-        bytes.extend_from_slice(&rng.next().to_le_bytes());
+        bytes.extend_from_slice(&rng.next_u64().to_le_bytes());
     }
     bytes.truncate(len);
     bytes

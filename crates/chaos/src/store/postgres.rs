@@ -2,8 +2,8 @@
 
 use outlast::providers::postgres::{PostgresProvider, ProviderConfig};
 use outlast_chaos::proxy::{Cut, Proxy};
-use outlast_chaos::rng::Rng;
 use outlast_chaos::server::{Control, URL as SERVER, variable};
+use outlast_testkit::rng::Rng;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;

@@ -47,4 +47,15 @@ mod tests {
         assert_ne!(five(7, "order"), five(8, "order"));
         assert_ne!(five(7, "order"), five(7, "gateway"));
     }
+
+    /// A published package cannot depend on `outlast-testkit`, so the demo has a generator of its own; it must be the same.
+    #[test]
+    fn dice_draw_the_numbers_of_the_testkit() {
+        use outlast_testkit::rng::{DIGEST_START, Rng, digest};
+        let mut dice = Dice::new(7, "order");
+        let mut rng = Rng::with_state(7 ^ digest(DIGEST_START, b"order"));
+        for _ in 0..5 {
+            assert_eq!(dice.next(), rng.next_u64());
+        }
+    }
 }

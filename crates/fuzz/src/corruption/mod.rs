@@ -8,16 +8,16 @@ mod template;
 mod world;
 
 use crate::bytes::Bytes;
-use crate::panics;
 use crate::scratch::Scratch;
 use damage::{Damage, inflict};
 use outlast_model::ErrorDetails;
 use outlast_sqlite::SqliteError;
+use outlast_testkit::{panics, virtual_time};
 use program::PROGRAMS;
 use rusqlite::Connection;
 use silent::{is_silent, touches_bystander};
 use template::{MOMENTS_MS, PATIENCE, Template, template};
-use world::{Stand, World, in_virtual_time};
+use world::{Stand, World};
 
 /// Damages up to three rows of a store that really ran, and runs it on.
 pub fn row_corruption(data: &[u8]) {
@@ -28,7 +28,7 @@ pub fn row_corruption(data: &[u8]) {
     if inflicted.is_empty() {
         return;
     }
-    let stands = panics::refused(|| in_virtual_time(run(&scratch, template)));
+    let stands = panics::forbid(|| virtual_time::run(run(&scratch, template)));
     // A store that is not opened completes nothing.
     let Some([main, other]) = stands else { return };
     let [expected_main, expected_other] = &template.expected;

@@ -1,8 +1,9 @@
 //! Stores to be damaged: each holds one program and a bystander, as a process left them that died at some moment.
 
 use super::program::{BYSTANDER, PROGRAMS};
-use super::world::{MAIN, OTHER, Stand, World, in_virtual_time};
+use super::world::{MAIN, OTHER, Stand, World};
 use crate::scratch::Scratch;
+use outlast_testkit::virtual_time;
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
@@ -32,7 +33,7 @@ pub(super) fn template(program: usize, moment: usize) -> &'static Template {
 
 fn make(program: &str, moment_ms: u64) -> Template {
     let scratch = Scratch::new();
-    in_virtual_time(until(&scratch, program, moment_ms));
+    virtual_time::run(until(&scratch, program, moment_ms));
     let database = scratch.content();
     let expected = run(&database, moment_ms);
     assert!(expected.iter().all(Stand::is_over), "{program} does not end: {expected:?}");
@@ -64,7 +65,7 @@ async fn until(scratch: &Scratch, program: &str, moment_ms: u64) {
 /// What becomes of an undamaged store.
 fn run(database: &[u8], moment_ms: u64) -> [Stand; 2] {
     let scratch = Scratch::holding(database);
-    in_virtual_time(async {
+    virtual_time::run(async {
         let world = World::open(&scratch.url(), moment_ms, 2).await.expect("nothing is wrong with it");
         let runtime = world.start_runtime(2).await;
         let stands = world.finish(PATIENCE).await;

@@ -55,12 +55,6 @@ impl Entropy for Counted {
     }
 }
 
-/// Runs something with a clock that jumps when everybody waits.
-pub(super) fn in_virtual_time<T>(run: impl Future<Output = T>) -> T {
-    let builder = &mut tokio::runtime::Builder::new_current_thread();
-    builder.enable_time().start_paused(true).build().expect("a runtime can be built").block_on(run)
-}
-
 pub(super) struct World {
     clock: Arc<TokioClock>,
     store: Arc<SqliteProvider>,

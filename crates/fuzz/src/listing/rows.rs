@@ -4,6 +4,7 @@ use outlast_memory::MemoryProvider;
 use outlast_model::WorkItem;
 use outlast_provider::{Clock, ExecutionMetadata, Provider};
 use outlast_sqlite::{SqliteOptions, SqliteProvider};
+use outlast_testkit::virtual_time;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -32,10 +33,7 @@ impl Clock for Hand {
 
 pub(super) fn stores() -> &'static Stores {
     static MADE: OnceLock<Stores> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        runtime.expect("a runtime can be built").block_on(make())
-    })
+    MADE.get_or_init(|| virtual_time::run(make()))
 }
 
 async fn make() -> Stores {

@@ -2,8 +2,8 @@
 
 use super::generate;
 use super::{NEW, OLD, ORCHESTRATION, Program, TYPED_ORCHESTRATION, child_id};
-use crate::rng::Rng;
 use outlast_runtime::{Client, ClientError, Conflict, OrchestrationStatus, StartReceipt};
+use outlast_testkit::rng::Rng;
 use std::time::Duration;
 
 /// A workload that a client drives.

@@ -2,7 +2,7 @@
 
 use super::weights::{Kind, Place, choose};
 use super::{End, Kin, Launch, NEW, OLD, Program, Step, TAGS, Take, Task, Wait, Way};
-use crate::rng::Rng;
+use outlast_testkit::rng::Rng;
 
 /// A program for a client to start.
 pub(crate) fn program(rng: &mut Rng, instance: &str) -> Program {

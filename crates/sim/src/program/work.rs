@@ -59,7 +59,7 @@ async fn work(shared: Arc<Shared>, context: ActivityContext, task: &Task) -> Res
     match task.end {
         End::Succeeds => Ok(()),
         End::Fails => Err(format!("t{}-fails", task.id)),
-        End::Panics => crate::panics::planned(&format!("t{}-panics", task.id)),
+        End::Panics => outlast_testkit::panics::planned(&format!("t{}-panics", task.id)),
         End::Sends => {
             send(&context, task, runs).await;
             Ok(())

@@ -12,13 +12,12 @@ pub(crate) use run::{endings, settled};
 
 use crate::fault::Fault;
 use crate::plan::StoreKind;
-use crate::rng::Rng;
 use crate::world::Settings;
 use aim::{Moments, Target};
 use outlast_sqlite::StatementFault;
+use outlast_testkit::parallel;
+use outlast_testkit::rng::Rng;
 use scripts::Script;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 
 /// Where faults are put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -168,25 +167,10 @@ pub fn sweep(what: &Sweep, settings: &Settings) -> Swept {
 }
 
 fn in_threads(jobs: &[Job], scripts: &[Script], settings: &Settings) -> Vec<run::Told> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let next = AtomicUsize::new(0);
-    let told = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(jobs.len()) {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Relaxed);
-                    let Some(job) = jobs.get(at) else { return };
-                    let seed = job.script as u64;
-                    let one = run::tell(&scripts[job.script], seed, job.level.store(), job.target, settings);
-                    told.lock().unwrap_or_else(PoisonError::into_inner).push((at, one));
-                }
-            });
-        }
-    });
-    let mut told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
-    told.sort_by_key(|(at, _)| *at);
-    told.into_iter().map(|(_, told)| told).collect()
+    parallel::map(jobs, |job| {
+        let seed = job.script as u64;
+        run::tell(&scripts[job.script], seed, job.level.store(), job.target, settings)
+    })
 }
 
 impl Sweep {

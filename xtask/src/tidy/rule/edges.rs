@@ -36,6 +36,7 @@ const TABLE: &[(&str, May)] = &[
     ("outlast", Know(LIBRARIES)),
     ("server", Know(&["outlast"])),
     ("cli", Know(&["outlast", "server"])),
+    ("testkit", Know(&["provider"])),
     ("sim", KnowAnybody),
     ("fuzz", KnowAnybody),
     ("chaos", KnowAnybody),

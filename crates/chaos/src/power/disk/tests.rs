@@ -1,7 +1,7 @@
 //! What the disk keeps, seen through SQLite itself and call by call.
 
 use super::*;
-use crate::rng::Rng;
+use outlast_testkit::rng::Rng;
 use rusqlite::Connection;
 
 /// A machine with nothing on its disk, and a database that is opened through it.
