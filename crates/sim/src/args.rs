@@ -7,24 +7,24 @@ use std::time::Duration;
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask sim [--seeds A..B | --minutes N | --seed S | --score A..B | --sweep LEVEL] [--bug NAME] [--json FILE]
   --seeds A..B           run these worlds, those that once failed first (default 0..500)
-  --minutes N            run worlds for so long, from the first seed of --seeds on
+  --minutes N            run worlds for N minutes, from the first seed of --seeds on
   --seed S               run one world and print its trace
-  --without FAULT,..     leave these faults out of it
-  --without-roots ID,..  leave these instances out of it
+  --without FAULT,..     leave these faults out of the world
+  --without-roots ID,..  leave these instances out of the world
   --score A..B           run each known defect until one of these worlds finds it
-  --sweep LEVEL          tell thirty stories again with a fault at each moment: calls, statements, polls or all
-  --script NAME          of these only this one
-  --at K --fault NAME    of its moments only this one
-  --seed S --one-in N    one moment in so many
+  --sweep LEVEL          run thirty scripts with a fault at each moment: calls, statements, polls or all
+  --script NAME          sweep only this script
+  --at K --fault NAME    inject only this fault at only this moment
+  --seed S --one-in N    sweep one moment in N, chosen by the seed
   --bug NAME             give the world a defect, which must then be found
   --json FILE            write the figures of the run to this file";
 
-/// What to do.
+/// What the command runs.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Job {
+pub(crate) enum Mode {
     One(u64),
     Many(Vec<u64>),
-    /// From a seed on.
+    /// All seeds from the first one on, for this long.
     Minutes(u64, Duration),
     Score(Vec<u64>),
     Sweep(Sweep),
@@ -32,30 +32,30 @@ pub(crate) enum Job {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Args {
-    pub(crate) job: Job,
+    pub(crate) mode: Mode,
     pub(crate) bug: Option<Bug>,
     pub(crate) cut: Cut,
     pub(crate) json: Option<PathBuf>,
 }
 
-/// Seeds that found something once. They come first, for ever.
-const FAILED_BEFORE: &str = include_str!("../../../testdata/seeds.txt");
+/// Seeds whose worlds once failed. Every run begins with them.
+const RECORDED_SEEDS: &str = include_str!("../../../testdata/seeds.txt");
 
 impl Args {
     pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut args = args.into_iter();
         let mut seeds = 0..500;
-        let mut job = None;
+        let mut mode = None;
         let mut sweep = Sweep::default();
-        let mut sweeps = false;
-        let mut parsed = Self { job: Job::Many(Vec::new()), bug: None, cut: Cut::default(), json: None };
+        let mut is_sweep = false;
+        let mut parsed = Self { mode: Mode::Many(Vec::new()), bug: None, cut: Cut::default(), json: None };
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
             match arg.as_str() {
                 "--seeds" => seeds = range(&value()?)?,
-                "--minutes" => job = Some(Job::Minutes(0, minutes(&value()?)?)),
-                "--seed" => job = Some(Job::One(number(&value()?)?)),
-                "--score" => job = Some(Job::Score(range(&value()?)?.collect())),
+                "--minutes" => mode = Some(Mode::Minutes(0, minutes(&value()?)?)),
+                "--seed" => mode = Some(Mode::One(number(&value()?)?)),
+                "--score" => mode = Some(Mode::Score(range(&value()?)?.collect())),
                 "--without" => parsed.cut.faults = list(&value()?, fault)?,
                 "--without-roots" => parsed.cut.roots = list(&value()?, |id| Ok(id.to_string()))?,
                 "--bug" => {
@@ -64,7 +64,7 @@ impl Args {
                 }
                 "--sweep" => {
                     sweep.levels = levels(&value()?)?;
-                    sweeps = true;
+                    is_sweep = true;
                 }
                 "--script" => sweep.script = Some(one_of(value()?, &script_names(), "script")?),
                 "--at" => sweep.at = Some(value()?.parse().map_err(|_| "--at needs a number")?),
@@ -74,12 +74,12 @@ impl Args {
                 _ => return Err(format!("unknown argument '{arg}'")),
             }
         }
-        parsed.job = match job {
-            Some(Job::One(seed)) if sweeps => Job::Sweep(Sweep { seed, ..sweep }),
-            _ if sweeps => Job::Sweep(sweep),
-            Some(Job::Minutes(_, time)) => Job::Minutes(seeds.start, time),
-            Some(job) => job,
-            None => Job::Many(with_old_failures(seeds)),
+        parsed.mode = match mode {
+            Some(Mode::One(seed)) if is_sweep => Mode::Sweep(Sweep { seed, ..sweep }),
+            _ if is_sweep => Mode::Sweep(sweep),
+            Some(Mode::Minutes(_, time)) => Mode::Minutes(seeds.start, time),
+            Some(mode) => mode,
+            None => Mode::Many(with_recorded_seeds(seeds)),
         };
         Ok(parsed)
     }
@@ -96,10 +96,10 @@ fn levels(text: &str) -> Result<Vec<Level>, String> {
     }
 }
 
-fn one_of(text: String, known: &[impl AsRef<str>], what: &str) -> Result<String, String> {
+fn one_of(text: String, known: &[impl AsRef<str>], kind: &str) -> Result<String, String> {
     match known.iter().any(|known| known.as_ref() == text) {
         true => Ok(text),
-        false => Err(format!("there is no {what} '{text}'")),
+        false => Err(format!("there is no {kind} '{text}'")),
     }
 }
 
@@ -128,15 +128,15 @@ fn list<C: FromIterator<T>, T>(text: &str, item: impl Fn(&str) -> Result<T, Stri
     text.split(',').filter(|part| !part.is_empty()).map(item).collect()
 }
 
-fn with_old_failures(seeds: std::ops::Range<u64>) -> Vec<u64> {
-    let mut all = old_failures(FAILED_BEFORE);
+fn with_recorded_seeds(seeds: std::ops::Range<u64>) -> Vec<u64> {
+    let mut all = recorded_seeds(RECORDED_SEEDS);
     all.retain(|seed| !seeds.contains(seed));
     all.extend(seeds);
     all
 }
 
-/// A seed at the start of a line; the rest of the line says what it found.
-fn old_failures(text: &str) -> Vec<u64> {
+/// Reads the seed at the start of each line; the rest of the line says which failure the seed found.
+fn recorded_seeds(text: &str) -> Vec<u64> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect()
 }
@@ -150,33 +150,33 @@ mod tests {
     }
 
     #[test]
-    fn a_range_comes_after_old_failures() {
-        let Ok(Args { job: Job::Many(seeds), bug: None, .. }) = parse("--seeds 1000000..1000003") else {
+    fn recorded_seeds_run_before_the_range() {
+        let Ok(Args { mode: Mode::Many(seeds), bug: None, .. }) = parse("--seeds 1000000..1000003") else {
             panic!("many seeds")
         };
         assert!(seeds.ends_with(&[1_000_000, 1_000_001, 1_000_002]));
-        assert_eq!(seeds.len(), 3 + old_failures(FAILED_BEFORE).len());
-        assert_eq!(old_failures("# why\n7 a lost message\n\n9\n"), [7, 9]);
+        assert_eq!(seeds.len(), 3 + recorded_seeds(RECORDED_SEEDS).len());
+        assert_eq!(recorded_seeds("# why\n7 a lost message\n\n9\n"), [7, 9]);
     }
 
     #[test]
-    fn one_seed_with_a_bug_and_without_a_fault() {
+    fn one_seed_takes_a_bug_and_cuts() {
         let parsed =
             parse("--seed 7 --bug MessageTwice --without lost-answer,crash --without-roots i1").unwrap();
         let cut = Cut { faults: [Fault::LostAnswer, Fault::Crash].into(), roots: ["i1".to_string()].into() };
-        assert_eq!(parsed, Args { job: Job::One(7), bug: Some(Bug::MessageTwice), cut, json: None });
+        assert_eq!(parsed, Args { mode: Mode::One(7), bug: Some(Bug::MessageTwice), cut, json: None });
         assert!(parse("--bug TokensRepeat").unwrap().bug.is_some(), "defects of the store have names too");
     }
 
     #[test]
-    fn minutes_begin_at_the_first_seed() {
+    fn minutes_start_at_the_first_seed_of_the_range() {
         for line in ["--minutes 2 --seeds 50..60", "--seeds 50..60 --minutes 2"] {
-            assert_eq!(parse(line).unwrap().job, Job::Minutes(50, Duration::from_secs(120)), "{line}");
+            assert_eq!(parse(line).unwrap().mode, Mode::Minutes(50, Duration::from_secs(120)), "{line}");
         }
     }
 
     #[test]
-    fn a_sweep_can_be_cut_down_to_one_run() {
+    fn sweep_options_select_one_run() {
         let line = "--sweep statements --script hello --at 7 --fault fails-after --seed 3 --one-in 10";
         let sweep = Sweep {
             levels: vec![Level::Statements],
@@ -186,22 +186,22 @@ mod tests {
             seed: 3,
             one_in: 10,
         };
-        assert_eq!(parse(line).unwrap().job, Job::Sweep(sweep));
-        assert_eq!(parse("--sweep all").unwrap().job, Job::Sweep(Sweep::default()));
+        assert_eq!(parse(line).unwrap().mode, Mode::Sweep(sweep));
+        assert_eq!(parse("--sweep all").unwrap().mode, Mode::Sweep(Sweep::default()));
         for line in ["--sweep nothing", "--sweep calls --script no", "--sweep calls --fault no"] {
             assert!(parse(line).is_err(), "{line}");
         }
     }
 
     #[test]
-    fn every_fault_can_be_named() {
+    fn every_fault_parses_from_its_name() {
         for fault in Fault::ALL {
             assert_eq!(Fault::parse(&fault.name().replace(' ', "-")), Some(*fault));
         }
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn invalid_arguments_are_refused() {
         for line in [
             "--seeds 5",
             "--seeds 5..5",

@@ -1,10 +1,10 @@
-//! The store of a world: the memory store, or the shipped SQLite store on this thread, in memory or in a file, or both.
+//! The store of a world: the memory store, the shipped SQLite store (in memory or in a file), or both side by side.
 
 use crate::bug::Bug;
-use crate::clock::OffClock;
+use crate::clock::SkewedClock;
 use crate::mirror::Mirror;
 use crate::plan::{Plan, StoreKind};
-use crate::statements::Statements;
+use crate::statement_faults::StatementInjector;
 use outlast_memory::{MemoryProvider, Rules};
 use outlast_provider::{Clock, Provider};
 use outlast_sqlite::{SqliteOptions, SqliteProvider, StatementFaults};
@@ -15,9 +15,9 @@ use tempfile::TempDir;
 
 pub(crate) struct Backend {
     store: Store,
-    /// Which statements fail; no store but SQLite has any.
-    pub(crate) statements: Arc<Statements>,
-    /// Removed with the world, after the store has closed.
+    /// Injects failing statements; only SQLite has statements.
+    pub(crate) statements: Arc<StatementInjector>,
+    /// The folder of a store file. It is removed with the world, after the store is closed.
     folder: Option<TempDir>,
 }
 
@@ -28,18 +28,15 @@ enum Store {
 }
 
 impl Backend {
-    #[allow(
-        clippy::expect_used,
-        reason = "a new store in an empty folder can be opened, or no world can begin"
-    )]
-    pub(crate) async fn open(plan: &Plan, bug: Option<Bug>, clock: &Arc<OffClock>) -> Self {
-        let shared_clock: Arc<dyn Clock> = Arc::<OffClock>::clone(clock);
+    #[allow(clippy::expect_used, reason = "without a store no world can begin")]
+    pub(crate) async fn open(plan: &Plan, bug: Option<Bug>, clock: &Arc<SkewedClock>) -> Self {
+        let shared_clock: Arc<dyn Clock> = Arc::<SkewedClock>::clone(clock);
         let clock = Arc::clone(&shared_clock);
         let entropy = Arc::new(SeededEntropy::new(plan.seed, "store"));
         let spares_rollbacks = plan.store == StoreKind::Sqlite;
-        let statements = Statements::new(plan.seed, plan.statement_faults, spares_rollbacks);
-        let statements = Arc::new(statements.aimed(plan.aim.clone()));
-        // Defects of a store are defects of the memory store.
+        let statements = StatementInjector::new(plan.seed, plan.statement_faults, spares_rollbacks);
+        let statements = Arc::new(statements.probed(plan.probe.clone()));
+        // Defects of stores exist only in the memory store.
         let kind = if bug.and_then(Bug::defect).is_some() { StoreKind::Memory } else { plan.store };
         let folder = (kind == StoreKind::SqliteFile)
             .then(|| folder::in_memory("outlast-sim-").expect("a folder can be made"));
@@ -53,7 +50,7 @@ impl Backend {
                     Some(folder) => format!("sqlite:{}", folder.path().join("store.db").display()),
                     None => "sqlite::memory:".to_string(),
                 };
-                let faults: Arc<dyn StatementFaults> = Arc::<Statements>::clone(&statements);
+                let faults: Arc<dyn StatementFaults> = Arc::<StatementInjector>::clone(&statements);
                 let options = SqliteOptions {
                     inline: true,
                     clock,
@@ -83,7 +80,7 @@ impl Backend {
         }
     }
 
-    /// A text of the store as it would be in every run: the name of its folder is left to chance.
+    /// An error text with the random name of the folder replaced, so that every run has the same trace.
     pub(crate) fn without_folder(&self, text: &str) -> String {
         match &self.folder {
             Some(folder) => text.replace(&folder.path().display().to_string(), "FOLDER"),
@@ -91,7 +88,7 @@ impl Backend {
         }
     }
 
-    /// Every row, one line each, sorted.
+    /// Every row of the store, one line each, sorted.
     pub(crate) async fn dump(&self) -> Result<Vec<String>, String> {
         match &self.store {
             Store::Memory(store) => Ok(store.dump()),
@@ -101,8 +98,9 @@ impl Backend {
     }
 }
 
-/// The rows of a SQLite store. A mark that an activity need not wait outlives a clock that goes back, which is no
-/// contradiction.
+/// The rows of a SQLite store. After the clock is set back, an activity whose time had come may be due in the future
+/// again while its column `delayed` says otherwise. The dump reports that as a contradiction; it is harmless, and left
+/// out here.
 pub(crate) async fn sqlite_rows(store: &SqliteProvider) -> Result<Vec<String>, String> {
     let mut lines = store.dump().await.map_err(|error| format!("no dump: {error}"))?;
     lines.retain(|line| !line.ends_with(" an unmarked activity that waits for its time"));

@@ -1,4 +1,4 @@
-//! Many worlds, on as many threads as there are cores.
+//! Runs many worlds on all cores.
 
 use crate::bug::Bug;
 use crate::tally::Tally;
@@ -7,31 +7,31 @@ use outlast_testkit::parallel;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// What many worlds add up to.
+/// The results of many worlds.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// Worlds that were run.
+    /// Number of worlds that ran.
     pub seeds: usize,
-    /// Worlds in which a lease was lost or a commit was in doubt. Only these count.
+    /// Number of worlds in which a lease was lost or a commit was in doubt. Only these count.
     pub counted: usize,
-    /// Worlds that were run twice to compare their traces.
+    /// Number of worlds that ran twice to compare their traces.
     pub repeated: usize,
-    /// Worlds in which something was found.
+    /// Worlds that broke an invariant.
     pub failed: Vec<Outcome>,
-    /// All that happened.
+    /// Calls and faults of all worlds.
     pub tally: Tally,
 }
 
-/// One in so many worlds is run twice.
+/// Every seed that is a multiple of this runs twice.
 const REPEAT_EVERY: u64 = 100;
 
-/// Runs worlds. The result does not depend on the number of threads.
+/// Runs the worlds of these seeds. The result does not depend on the number of threads.
 pub fn run_many(seeds: &[u64], settings: &Settings) -> Summary {
     let next = AtomicUsize::new(0);
     run_while(|| seeds.get(next.fetch_add(1, Relaxed)).copied(), settings)
 }
 
-/// Runs worlds as long as there is a next one.
+/// Runs worlds until `next` returns no seed.
 pub fn run_while(next: impl Fn() -> Option<u64> + Sync, settings: &Settings) -> Summary {
     let summary = Mutex::new(Summary::default());
     parallel::for_each(next, |seed| {
@@ -43,7 +43,7 @@ pub fn run_while(next: impl Fn() -> Option<u64> + Sync, settings: &Settings) -> 
     summary
 }
 
-/// Runs a world, now and then twice.
+/// Runs a world. Some worlds run twice, and their traces must be equal.
 fn run_checked(seed: u64, settings: &Settings) -> Outcome {
     let mut outcome = run(seed, settings);
     if seed.is_multiple_of(REPEAT_EVERY) && outcome.digest != run(seed, settings).digest {
@@ -54,12 +54,12 @@ fn run_checked(seed: u64, settings: &Settings) -> Outcome {
     outcome
 }
 
-/// The first of these worlds that fails, and what it says.
+/// The outcome of the first of these worlds that fails.
 pub fn first_failure(seeds: impl IntoIterator<Item = u64>, settings: &Settings) -> Option<Outcome> {
     seeds.into_iter().map(|seed| run(seed, settings)).find(|outcome| !outcome.failures.is_empty())
 }
 
-/// The same for many defects, each with the worlds in their order.
+/// For each defect, the outcome of the first world that fails with it.
 pub fn first_failures(bugs: &[Bug], seeds: &[u64]) -> Vec<Option<Outcome>> {
     parallel::map(bugs, |bug| {
         let settings = Settings { bug: Some(*bug), ..Settings::default() };
@@ -70,7 +70,7 @@ pub fn first_failures(bugs: &[Bug], seeds: &[u64]) -> Vec<Option<Outcome>> {
 impl Summary {
     fn add(&mut self, outcome: Outcome) {
         self.seeds += 1;
-        self.counted += usize::from(outcome.tally.met_trouble());
+        self.counted += usize::from(outcome.tally.is_counted());
         self.repeated += usize::from(outcome.seed.is_multiple_of(REPEAT_EVERY));
         self.tally.add(&outcome.tally);
         if !outcome.failures.is_empty() {

@@ -1,48 +1,48 @@
-//! Defects that the simulator must find, chosen at run time: its own score.
+//! Defects that the simulator must find. They measure the simulator itself.
 
 use outlast_memory::Defect;
 
-/// What is wrong with a world's store.
+/// A defect of a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
-    /// One of the store's own.
+    /// A defect of the memory store.
     Store(Defect),
-    /// A commit forgets the activities that the turn scheduled: history and queue disagree.
+    /// A commit drops the activities that the turn scheduled: history and queue disagree.
     CommitForgetsWork,
-    /// A commit forgets the messages that the turn sent.
+    /// A commit drops the messages that the turn sent.
     CommitForgetsMessages,
     /// An acknowledged start or message was never written.
     AcknowledgedNotDurable,
-    /// A message from outside is written twice.
+    /// A message of a client is stored twice.
     MessageTwice,
     /// A commit writes the completion of an activity twice.
     CompletionTwice,
-    /// A cold read of a history misses its newest event.
+    /// A cold load of a history misses its newest event.
     StaleRead,
-    /// Renewals are answered with success and do nothing.
+    /// Renewals return success and change nothing.
     RenewalForgotten,
-    /// Renewals stop when a process is asked to stop, while it finishes what it has (Azure DTS 331).
+    /// Renewals stop when a node shuts down, while it still finishes its turns and activities (Azure DTS 331).
     DrainStopsRenewals,
-    /// A lease lasts a thousand times as long as it was asked for (DependencyTrack 6795).
+    /// A lease lasts a thousand times as long as requested (DependencyTrack 6795).
     LeaseNeverEnds,
-    /// A cold read of the key-value state finds none (duroxide-pg 0.1.37).
+    /// A cold load of the key-value state returns no keys (duroxide-pg 0.1.37).
     KvReadEmpty,
     /// A parent that ends cancels a child that was never started: an orphan (C2).
     CancelsChildThatNeverStarted,
-    /// A turn that continues as new forgets what it started beside itself (C3).
+    /// A turn that continues as new drops its detached starts (C3).
     DetachedLostOnContinue,
-    /// A passing error of a renewal removes the activity without an outcome (C4).
+    /// A retryable error of a renewal removes the activity without an outcome (C4).
     RenewalErrorLosesWork,
-    /// A passing error of a commit fails the instance (C5).
+    /// A retryable error of a commit fails the instance (C5).
     OutageFailsInstance,
-    /// A child that fails does not tell its parent (C6, C7).
+    /// A child that fails sends no outcome to its parent (C6, C7).
     ParentNotToldOfFailure,
-    /// Continuing as new drops a message that nobody has read yet (C9).
+    /// Continuing as new drops a message that was not dequeued yet (C9).
     CarryForwardTruncated,
 }
 
-/// Every defect that must be found. Those of the store that are not here change nothing that the runtime relies on, or
-/// something that the programs do not use yet.
+/// All defects that the simulator must find. Other defects of the memory store change nothing that the runtime relies
+/// on, or an operation that the programs do not use.
 pub const BUGS: &[Bug] = &[
     Bug::CommitForgetsWork,
     Bug::CommitForgetsMessages,
@@ -79,7 +79,7 @@ pub const BUGS: &[Bug] = &[
 ];
 
 impl Bug {
-    /// The defect of the memory store that this is, if it is one.
+    /// The defect of the memory store, if this is one.
     pub(crate) fn defect(self) -> Option<Defect> {
         match self {
             Self::Store(defect) => Some(defect),
@@ -87,7 +87,7 @@ impl Bug {
         }
     }
 
-    /// For the command line.
+    /// The name on the command line.
     pub fn name(self) -> String {
         match self {
             Self::Store(defect) => format!("{defect:?}"),
@@ -95,7 +95,7 @@ impl Bug {
         }
     }
 
-    /// The bug with this name.
+    /// The defect with this name.
     pub fn parse(name: &str) -> Option<Self> {
         let stored = Defect::ALL.iter().map(|defect| Self::Store(*defect));
         BUGS.iter().copied().chain(stored).find(|bug| bug.name() == name)

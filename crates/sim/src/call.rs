@@ -1,4 +1,4 @@
-//! One call to the store, and what befalls it.
+//! One call to the store, with the fault that is injected into it.
 
 use crate::fault::Fault;
 use crate::shared::Shared;
@@ -6,14 +6,14 @@ use outlast_provider::ProviderError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Who calls: a node, or a client.
+/// The caller: a node, or a client.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) name: String,
     pub(crate) node: Option<usize>,
 }
 
-/// What is asked of the store, and what goes wrong with it.
+/// A call to the store and its fault.
 pub(crate) struct Call {
     pub(crate) op: &'static str,
     /// For the trace.
@@ -21,8 +21,8 @@ pub(crate) struct Call {
     pub(crate) fault: Option<Fault>,
 }
 
-/// A call on its way. Dropping it before its end is how a crash looks from here.
-struct Flight<'a> {
+/// A call in progress. Dropping it before its end has the effect of a crash.
+struct CallInProgress<'a> {
     shared: &'a Shared,
     caller: &'a Caller,
     op: &'static str,
@@ -32,18 +32,19 @@ struct Flight<'a> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The store has not seen it.
+    /// The store has not received the call.
     Before,
-    /// The store has done it.
+    /// The store has performed the call.
     Made,
-    /// The store has refused it, or it brought nothing.
+    /// The store has refused the call, or the call returned nothing.
     Idle,
-    /// The caller has its answer, or somebody has counted why not.
+    /// The caller has its answer, or a fault that hides the answer is already counted.
     Done,
 }
 
 impl Shared {
-    /// Makes a call. `show` describes an answer, or says with `None` that it is not worth a fault or a line.
+    /// Makes a call. `show` describes the answer for the trace; if it returns `None`, the answer gets no fault and no
+    /// trace line.
     pub(crate) async fn call<T>(
         &self,
         caller: &Caller,
@@ -53,67 +54,68 @@ impl Shared {
     ) -> Result<T, ProviderError> {
         self.tally().called(op);
         if self.is_runaway() {
-            self.fail(format!("I7: runaway: {} calls {op} again and again: {detail}", caller.name));
+            self.fail(format!("I7: runaway: {} calls {op} without end: {detail}", caller.name));
             std::future::pending::<()>().await;
         }
-        let mut flight = Flight { shared: self, caller, op, detail, stage: Stage::Before };
+        let mut in_progress = CallInProgress { shared: self, caller, op, detail, stage: Stage::Before };
         match fault {
-            Some(fault @ Fault::ErrorBefore) => return Err(flight.error(fault)),
-            Some(fault @ Fault::StallBefore) => flight.pause(fault, self.draw_stall_ms()).await,
-            Some(fault @ Fault::CrashBefore) => flight.crash(fault).await,
+            Some(fault @ Fault::ErrorBefore) => return Err(in_progress.error(fault)),
+            Some(fault @ Fault::StallBefore) => in_progress.pause(fault, self.draw_stall_ms()).await,
+            Some(fault @ Fault::CrashBefore) => in_progress.crash(fault).await,
             _ => latency(self.draw_latency_ms()).await,
         }
         let answer = call.await;
         let shown = match &answer {
             Ok(value) => show(value),
             Err(error) => {
-                flight.note(&format!("refused: {}", self.backend.without_folder(&error.message)));
+                in_progress.note(&format!("refused: {}", self.backend.without_folder(&error.message)));
                 None
             }
         };
         let Some(shown) = shown else {
-            flight.stage = Stage::Idle;
+            in_progress.stage = Stage::Idle;
             latency(self.draw_latency_ms()).await;
-            flight.stage = Stage::Done;
+            in_progress.stage = Stage::Done;
             return answer;
         };
-        flight.stage = Stage::Made;
-        flight.note(&shown);
+        in_progress.stage = Stage::Made;
+        in_progress.note(&shown);
         match fault {
-            // These are the work of the call itself.
+            // The call itself injects these faults.
             Some(fault @ (Fault::ShortLease | Fault::Duplicate)) => {
-                flight.inject(fault);
+                in_progress.inject(fault);
                 latency(self.draw_latency_ms()).await;
             }
-            Some(fault @ Fault::LostAnswer) => return Err(flight.error(fault)),
-            Some(fault @ Fault::StallAfter) => flight.pause(fault, self.draw_stall_ms()).await,
-            Some(fault @ Fault::CrashAfter) => flight.crash(fault).await,
+            Some(fault @ Fault::LostAnswer) => return Err(in_progress.error(fault)),
+            Some(fault @ Fault::StallAfter) => in_progress.pause(fault, self.draw_stall_ms()).await,
+            Some(fault @ Fault::CrashAfter) => in_progress.crash(fault).await,
             _ => latency(self.draw_latency_ms()).await,
         }
-        flight.stage = Stage::Done;
+        in_progress.stage = Stage::Done;
         answer
     }
 }
 
-/// Zero is not even a yield: worlds without latency run in larger steps.
+/// A latency of zero does not yield: worlds without latency run larger steps.
 async fn latency(ms: u64) {
     if ms > 0 {
         tokio::time::sleep(Duration::from_millis(ms)).await;
     }
 }
 
-impl Flight<'_> {
+impl CallInProgress<'_> {
     fn note(&self, text: &str) {
         self.shared.note(&self.caller.name, &format!("{} {} -> {text}", self.op, self.detail));
     }
 
     fn inject(&mut self, fault: Fault) {
         self.note(fault.name());
-        // A fetch that is dropped before it was made is how a process begins to stop: no excuse for anything.
+        // A runtime that shuts down drops its fetches, so a fetch that is dropped before it was made does not excuse a
+        // lost lease.
         if let Some(node) = self.caller.node.filter(|_| fault != Fault::CutBefore) {
-            self.shared.trouble(node);
+            self.shared.disturb(node);
         }
-        let in_doubt = self.stage == Stage::Made && fault.hides_the_answer() && is_commit(self.op);
+        let in_doubt = self.stage == Stage::Made && fault.hides_answer() && is_commit(self.op);
         let mut tally = self.shared.tally();
         tally.injected(self.op, fault);
         tally.commits_in_doubt += u64::from(in_doubt);
@@ -130,7 +132,7 @@ impl Flight<'_> {
         latency(ms).await;
     }
 
-    /// The process dies here; nobody will poll this again.
+    /// Crashes the node. This future is never polled again.
     async fn crash(&mut self, fault: Fault) {
         self.inject(fault);
         self.stage = Stage::Done;
@@ -141,9 +143,9 @@ impl Flight<'_> {
     }
 }
 
-impl Drop for Flight<'_> {
+impl Drop for CallInProgress<'_> {
     fn drop(&mut self) {
-        if self.shared.over.load(Relaxed) {
+        if self.shared.is_torn_down.load(Relaxed) {
             return;
         }
         match self.stage {

@@ -1,50 +1,50 @@
-//! What clients do: start, send, cancel, wait; again and again until they are told that it was done. And look.
+//! The clients of a world: they start, send, cancel and wait, and repeat each call until it is acknowledged.
 
-use crate::plan::{Act, Root};
-use crate::program::{self, act, act::Done};
+use crate::plan::{Action, Root};
+use crate::program::{self, action, action::ActionResult};
 use crate::shared::Shared;
 use crate::store::FaultyStore;
 use outlast_runtime::{Client, ClientError, OrchestrationStatus};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Instances that nobody ever starts have ids that begin so.
+/// Prefix of the ids of instances that are never started.
 pub(crate) const STRAY: &str = "stray";
 
 fn client(shared: &Arc<Shared>) -> Client {
     Client::new(FaultyStore::for_client(shared)).with_codec(program::codec(shared.plan.seed))
 }
 
-/// Drives one instance to its end; returns how it ended.
+/// Drives one root to its end; returns its final status.
 pub(crate) async fn drive(shared: Arc<Shared>, root: Root) -> (Root, OrchestrationStatus) {
     let driver = Driver { client: client(&shared), shared };
     let mut sent = 0;
-    for (at, act) in &root.acts {
-        driver.until(*at).await;
-        while let Err(error) = driver.perform(&root, act, &mut sent).await {
-            driver.excuse(&root.instance, &error).await;
+    for (at, action) in &root.actions {
+        driver.sleep_until(*at).await;
+        while let Err(error) = driver.perform(&root, action, &mut sent).await {
+            driver.retry_later(&root.instance, &error).await;
         }
     }
     let status = driver.wait(&root.instance).await;
-    driver.shared.must(act::after_the_end(&driver.client, &root, &status).await);
+    driver.shared.require(action::after_the_end(&driver.client, &root, &status).await);
     (root, status)
 }
 
-/// Starts the same instance as another client, if ids may be started twice in this way.
-pub(crate) async fn rival(shared: Arc<Shared>, root: Root) {
-    let Some((at, Act::StartOnce(None))) = root.acts.first() else { return };
+/// Starts the same root from a second client, if the start leaves a running instance unchanged.
+pub(crate) async fn start_concurrently(shared: Arc<Shared>, root: Root) {
+    let Some((at, Action::StartOnce(None))) = root.actions.first() else { return };
     let driver = Driver { client: client(&shared), shared };
-    let early = driver.shared.dice().below(200);
-    driver.until((at + 100).saturating_sub(early)).await;
-    while let Err(error) = driver.perform(&root, &Act::StartOnce(None), &mut 0).await {
-        driver.excuse(&root.instance, &error).await;
+    let early = driver.shared.rng().below(200);
+    driver.sleep_until((at + 100).saturating_sub(early)).await;
+    while let Err(error) = driver.perform(&root, &Action::StartOnce(None), &mut 0).await {
+        driver.retry_later(&root.instance, &error).await;
     }
 }
 
-/// Sends to instances that do not exist, which must hurt nobody.
-pub(crate) async fn stray(shared: Arc<Shared>, nth: usize, at: u64) {
+/// Sends messages to an instance that is never started. They must not affect other instances.
+pub(crate) async fn send_to_missing_instance(shared: Arc<Shared>, nth: usize, at: u64) {
     let driver = Driver { client: client(&shared), shared };
-    driver.until(at).await;
+    driver.sleep_until(at).await;
     let instance = format!("{STRAY}{nth}");
     for attempt in 0.. {
         let sent = match nth.is_multiple_of(2) {
@@ -53,23 +53,23 @@ pub(crate) async fn stray(shared: Arc<Shared>, nth: usize, at: u64) {
         };
         match sent {
             Ok(()) => return,
-            Err(error) => driver.excuse(&instance, &error).await,
+            Err(error) => driver.retry_later(&instance, &error).await,
         }
     }
 }
 
-/// Asks how things are, all the time.
-pub(crate) async fn look(shared: Arc<Shared>) {
+/// Reads the status of random roots all the time.
+pub(crate) async fn poll_statuses(shared: Arc<Shared>) {
     let driver = Driver { client: client(&shared), shared };
     let roots = &driver.shared.plan.roots;
     if roots.is_empty() {
         return;
     }
     loop {
-        driver.rest().await;
-        let nth = driver.shared.dice().below(roots.len() as u64);
+        driver.pause().await;
+        let nth = driver.shared.rng().below(roots.len() as u64);
         let Some(root) = usize::try_from(nth).ok().and_then(|nth| roots.get(nth)) else { continue };
-        driver.ask(&root.instance).await;
+        driver.read_status(&root.instance).await;
     }
 }
 
@@ -79,50 +79,51 @@ struct Driver {
 }
 
 impl Driver {
-    async fn until(&self, at: u64) {
+    async fn sleep_until(&self, at: u64) {
         let pause = at.saturating_sub(self.shared.now_ms());
         tokio::time::sleep(Duration::from_millis(pause)).await;
     }
 
-    async fn rest(&self) {
-        let pause = self.shared.dice().between(20, 500);
+    async fn pause(&self) {
+        let pause = self.shared.rng().between(20, 500);
         tokio::time::sleep(Duration::from_millis(pause)).await;
     }
 
-    /// A passing error is a reason to try again, and no other is allowed.
-    async fn excuse(&self, instance: &str, error: &ClientError) {
+    /// Fails the world unless the error is retryable, and then waits before the next try.
+    async fn retry_later(&self, instance: &str, error: &ClientError) {
         if !error.is_retryable() {
-            self.shared.fail(format!("I11: a client's call for '{instance}' was refused: {error}"));
+            self.shared.fail(format!("I11: a call of a client for '{instance}' was refused: {error}"));
         }
-        self.rest().await;
+        self.pause().await;
     }
 
-    async fn ask(&self, instance: &str) {
-        let floor = self.shared.control().latest(instance);
+    /// Reads a status and checks it against the latest status that any client received.
+    async fn read_status(&self, instance: &str) {
+        let floor = self.shared.client_answers().latest(instance);
         if let Ok(status) = self.client.get_orchestration_status(instance).await {
-            let told = self.shared.control().told(instance, &floor, status);
-            self.shared.must(told);
+            let checked = self.shared.client_answers().answered(instance, &floor, status);
+            self.shared.require(checked);
         }
     }
 
     async fn wait(&self, instance: &str) -> OrchestrationStatus {
         loop {
-            let floor = self.shared.control().latest(instance);
+            let floor = self.shared.client_answers().latest(instance);
             if let Ok(status) = self.client.wait_for_orchestration(instance, Duration::from_secs(5)).await {
-                let told = self.shared.control().told(instance, &floor, status.clone());
-                self.shared.must(told);
+                let checked = self.shared.client_answers().answered(instance, &floor, status.clone());
+                self.shared.require(checked);
                 return status;
             }
-            self.rest().await;
+            self.pause().await;
         }
     }
 
-    /// Every try has data of its own, so that two deliveries of one cannot be taken for one delivery of two.
-    async fn perform(&self, root: &Root, act: &Act, sent: &mut u64) -> Result<(), ClientError> {
+    /// Performs an action. Every try has its own data, so that a message delivered twice differs from two messages.
+    async fn perform(&self, root: &Root, action: &Action, sent: &mut u64) -> Result<(), ClientError> {
         *sent += 1;
-        if act.perform(&self.client, root, *sent).await? == Done::Started {
-            let started = self.shared.control().started(&root.instance);
-            self.shared.must(started);
+        if action.perform(&self.client, root, *sent).await? == ActionResult::StartedInstance {
+            let started = self.shared.client_answers().claimed_start(&root.instance);
+            self.shared.require(started);
         }
         Ok(())
     }

@@ -1,45 +1,45 @@
-//! Clocks that jump.
+//! Clocks that differ from the true time and jump.
 
 use outlast_conformance::TokioClock;
 use outlast_provider::Clock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-/// When worlds begin.
+/// The time at which every world begins.
 pub(crate) const EPOCH_MS: u64 = 1_700_000_000_000;
 
-/// The clock of a store, or of a process: another clock, and how far it is off.
-pub(crate) struct OffClock {
-    truth: Arc<TokioClock>,
-    off_ms: AtomicI64,
-    back_ms: AtomicU64,
+/// The clock of a store or a node: the true time plus a skew.
+pub(crate) struct SkewedClock {
+    true_clock: Arc<TokioClock>,
+    skew_ms: AtomicI64,
+    set_back_ms: AtomicU64,
 }
 
-impl OffClock {
-    pub(crate) fn new(truth: &Arc<TokioClock>, off_ms: i64) -> Arc<Self> {
+impl SkewedClock {
+    pub(crate) fn new(true_clock: &Arc<TokioClock>, skew_ms: i64) -> Arc<Self> {
         Arc::new(Self {
-            truth: Arc::clone(truth),
-            off_ms: AtomicI64::new(off_ms),
-            back_ms: AtomicU64::new(0),
+            true_clock: Arc::clone(true_clock),
+            skew_ms: AtomicI64::new(skew_ms),
+            set_back_ms: AtomicU64::new(0),
         })
     }
 
-    /// Back is negative.
+    /// Moves the clock by `ms`; a negative value sets it back.
     pub(crate) fn jump(&self, ms: i64) {
-        self.off_ms.fetch_add(ms, Relaxed);
+        self.skew_ms.fetch_add(ms, Relaxed);
         if ms < 0 {
-            self.back_ms.fetch_add(ms.unsigned_abs(), Relaxed);
+            self.set_back_ms.fetch_add(ms.unsigned_abs(), Relaxed);
         }
     }
 
-    /// How far it was set back so far, altogether.
-    pub(crate) fn back_ms(&self) -> u64 {
-        self.back_ms.load(Relaxed)
+    /// The sum of all jumps back.
+    pub(crate) fn set_back_ms(&self) -> u64 {
+        self.set_back_ms.load(Relaxed)
     }
 }
 
-impl Clock for OffClock {
+impl Clock for SkewedClock {
     fn now_ms(&self) -> u64 {
-        self.truth.now_ms().saturating_add_signed(self.off_ms.load(Relaxed))
+        self.true_clock.now_ms().saturating_add_signed(self.skew_ms.load(Relaxed))
     }
 }

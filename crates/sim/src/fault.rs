@@ -1,53 +1,56 @@
-//! What can go wrong.
+//! The faults that a world can have.
 
-/// What can go wrong. The first group happens to single calls, the second to statements of a store, the third to whole
-/// processes.
+/// A fault. The first group affects single calls, the second statements of a store, the third whole nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// The call does nothing and returns a passing error.
+    /// The call is not made and returns a retryable error.
     ErrorBefore,
-    /// The call is made and returns a passing error: a lost acknowledgement, or a fetched lease that nobody knows of.
+    /// The call is made and returns a retryable error: its acknowledgement is lost, and so is the token of a fetch.
     LostAnswer,
     /// The call takes longer than a lease before it is made.
     StallBefore,
     /// The answer takes longer than a lease.
     StallAfter,
-    /// The process dies instead of making the call.
+    /// The node crashes before the call is made.
     CrashBefore,
-    /// The process dies instead of learning the answer.
+    /// The node crashes after the call is made and before it receives the answer.
     CrashAfter,
-    /// The process dies, or drops the call, while it waits: before the call was made.
+    /// The node crashes, or drops the call, before the call was made.
     CutBefore,
-    /// The same after it was made.
+    /// The node crashes, or drops the call, after the call was made.
     CutAfter,
-    /// What was fetched is leased for a moment only: it is delivered to somebody else as well.
+    /// A fetched item has a very short lease, so it is delivered to another node as well.
     ShortLease,
     /// A message that the call wrote arrives twice.
     Duplicate,
-    /// A statement fails inside its transaction, and the connection with it.
+    /// A statement fails inside its transaction.
     Statement,
-    /// A statement does its work and fails all the same; if it was the commit, everything is stored.
+    /// A statement succeeds and returns an error all the same; if it is the commit, the transaction is stored.
     StatementDone,
     /// A watch on an instance never fires.
     LostWakeUp,
-    /// A process dies at a random moment.
+    /// A node crashes at a random time.
     Crash,
-    /// A process dies between two polls of its tasks.
+    /// A node crashes between two polls of its tasks.
     CrashAtPoll,
-    /// A process is asked to stop at a random moment.
+    /// A node shuts down at a random time.
     Shutdown,
-    /// None of a process's tasks is polled for longer than a lease.
+    /// No task of a node is polled for longer than a lease.
     Stalled,
-    /// The clock of a process jumps, by up to an hour.
+    /// The clock of a node jumps by up to an hour.
     ClockJump,
-    /// The clock of the store jumps: forward by up to an hour, back by less than two leases.
+    /// The clock of the store jumps: forward by up to an hour, or back by less than two leases.
     StoreClockJump,
-    /// A process runs an older build, which does not know all versions of the code.
+    /// A node runs an older build, which lacks some versions of the orchestrations.
     OldBuild,
 }
 
+/// Calls that a world rarely makes.
+const RARE_CALLS: &[&str] =
+    &["renew_turn", "abandon_turn", "abandon_work", "renew_sessions", "clean_sessions"];
+
 impl Fault {
-    /// Those that happen to single calls and are drawn for them, with their usual rate in thousandths.
+    /// Faults that are drawn for single calls, with their usual rate in thousandths.
     pub(crate) const OF_CALLS: &[(Self, u64)] = &[
         (Self::ErrorBefore, 25),
         (Self::LostAnswer, 25),
@@ -59,7 +62,7 @@ impl Fault {
         (Self::Duplicate, 30),
     ];
 
-    /// All of them.
+    /// All faults.
     pub const ALL: &[Self] = &[
         Self::ErrorBefore,
         Self::LostAnswer,
@@ -88,7 +91,7 @@ impl Fault {
         Self::ALL.iter().copied().find(|fault| fault.name().replace(' ', "-") == name)
     }
 
-    /// For tables and traces.
+    /// The name in tables and traces.
     pub fn name(self) -> &'static str {
         match self {
             Self::ErrorBefore => "error before",
@@ -114,14 +117,14 @@ impl Fault {
         }
     }
 
-    /// Whether it can happen to such a call.
+    /// Whether this fault can happen to a call of this name.
     pub(crate) fn applies_to(self, op: &str) -> bool {
         match self {
             Self::ShortLease => matches!(op, "fetch_turn" | "fetch_work"),
             Self::Duplicate => matches!(op, "ack_turn" | "ack_work" | "ack_ahead"),
             Self::Statement | Self::StatementDone => op.starts_with("sql"),
             _ if op.starts_with("sql") => false,
-            // A client that dies is a client that never asked, or one that asks again: both are there already.
+            // A crashed client has the same effect as one that never made the call, or as one that repeats it.
             Self::CrashBefore | Self::CrashAfter => {
                 !matches!(op, "start" | "enqueue" | "read" | "read_outcome")
             }
@@ -129,12 +132,23 @@ impl Fault {
         }
     }
 
-    /// Whether the process that makes the call dies of it.
+    /// How many times its usual rate this fault has at a call. Worlds make some calls rarely, so those calls get more faults;
+    /// crashes have low rates, so rare calls get even more of them.
+    pub(crate) fn weight(self, op: &str) -> u64 {
+        match (RARE_CALLS.contains(&op), self.is_crash()) {
+            (false, _) => 1,
+            (true, false) => 6,
+            (true, true) => 16,
+        }
+    }
+
+    /// Whether the fault crashes the node that makes the call.
     pub(crate) fn is_crash(self) -> bool {
         matches!(self, Self::CrashBefore | Self::CrashAfter)
     }
 
-    pub(crate) fn hides_the_answer(self) -> bool {
+    /// Whether the caller does not receive the answer of a call that was made.
+    pub(crate) fn hides_answer(self) -> bool {
         matches!(self, Self::LostAnswer | Self::CrashAfter | Self::CutAfter)
     }
 }

@@ -1,11 +1,26 @@
-//! The shipped runtime in a simulated world.
+//! The simulator: the shipped runtime and stores under virtual time and injected faults.
 //!
-//! A world is one to four runtimes on one store, the memory store or SQLite, clients that drive generated orchestrations,
-//! and faults: crashes, lost acknowledgements, stalls beyond a lease, errors, restarts, clocks that jump. Everything runs on one thread under tokio's paused clock, and
-//! all chance comes from the seed, so a seed is a whole story that can be told again. `check` says what must hold in it.
+//! A world is one to four runtimes on one store (the memory store or SQLite), clients that drive generated
+//! orchestrations, and faults: crashes, lost acknowledgements, stalls longer than a lease, errors, restarts, clocks
+//! that jump. Everything runs on one thread under tokio's paused clock, and every random choice follows from the seed,
+//! so two runs of a seed have the same trace. `check` lists the invariants that must hold in every world.
 //!
-//! Read `world.rs` first, then `call.rs`, where the faults happen.
+//! | word | means here |
+//! |---|---|
+//! | world | one simulated deployment, from its start to the end of its last instance |
+//! | node | a process with a runtime; it crashes and starts again |
+//! | life | the time from a start of a node to its next crash or shutdown |
+//! | root | an instance that a client starts |
+//! | stray | an instance id that receives messages and is never started |
+//! | disturbance | an event that excuses a node if it loses a lease, such as a stall or a crash |
+//! | heal | the end of all faults; from then on every instance must end |
+//! | sweep | the run of each script once for every moment at which a fault can happen |
+//! | script | a fixed program of a sweep with its expected result |
+//! | moment | a call, a statement or a poll at which a sweep can inject a fault |
+//!
+//! Read `world.rs` first, then `call.rs`, where faults are injected into calls.
 
+mod accepted;
 mod backend;
 mod batch;
 mod bug;
@@ -13,26 +28,27 @@ mod call;
 mod check;
 mod client;
 mod clock;
+mod effects;
 mod fault;
-mod heart;
+mod leases;
 mod mirror;
 mod node;
 mod plan;
+mod poll_gate;
 mod program;
 mod shared;
 mod shrink;
-mod statements;
+mod statement_faults;
 mod store;
 mod sweep;
 mod tally;
 mod trace;
-mod witness;
 mod world;
 
 pub use batch::{Summary, first_failure, first_failures, run_many, run_while};
 pub use bug::{BUGS, Bug};
 pub use fault::Fault;
 pub use shrink::shrink;
-pub use sweep::{Level, Row, Sweep, SweepFailure, Swept, script_names, sweep, sweep_fault_names};
+pub use sweep::{Level, Row, Sweep, SweepFailure, SweepResult, script_names, sweep, sweep_fault_names};
 pub use tally::Tally;
 pub use world::{Cut, Outcome, Settings, run};

@@ -1,11 +1,11 @@
-//! `cargo xtask sim`: runs worlds and says what they found.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its terminal")]
+//! `cargo xtask sim`: runs worlds and reports the broken invariants.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to its terminal")]
 
 mod args;
 mod report;
 mod sweep_report;
 
-use args::{Args, Job};
+use args::{Args, Mode};
 use outlast_sim::{BUGS, Bug, Settings, first_failures, run, run_many, run_while, sweep};
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 fn main() -> ExitCode {
-    let Args { job, bug, cut, json } = match Args::parse(std::env::args().skip(1)) {
+    let Args { mode, bug, cut, json } = match Args::parse(std::env::args().skip(1)) {
         Ok(args) => args,
         Err(message) => {
             eprintln!("sim: {message}\n\n{}", args::USAGE);
@@ -22,41 +22,41 @@ fn main() -> ExitCode {
     };
     let settings = Settings { bug, cut, ..Settings::default() };
     let json = json.as_deref();
-    match job {
-        Job::One(seed) => one(seed, &Settings { keep_lines: usize::MAX, ..settings }),
-        Job::Many(seeds) => report::summary(&run_many(&seeds, &settings), &settings, json),
-        Job::Minutes(first, time) => report::summary(&for_minutes(first, time, &settings), &settings, json),
-        Job::Sweep(what) => {
-            let one = what.at.is_some();
-            let keep_lines = if one { usize::MAX } else { settings.keep_lines };
-            sweep_report::swept(&sweep(&what, &Settings { keep_lines, ..settings }), json, one)
+    match mode {
+        Mode::One(seed) => run_one(seed, &Settings { keep_lines: usize::MAX, ..settings }),
+        Mode::Many(seeds) => report::summary(&run_many(&seeds, &settings), &settings, json),
+        Mode::Minutes(first, time) => report::summary(&run_for(first, time, &settings), &settings, json),
+        Mode::Sweep(what) => {
+            let is_single = what.at.is_some();
+            let keep_lines = if is_single { usize::MAX } else { settings.keep_lines };
+            sweep_report::swept(&sweep(&what, &Settings { keep_lines, ..settings }), json, is_single)
         }
-        Job::Score(seeds) => score(&seeds, bug, json),
+        Mode::Score(seeds) => score(&seeds, bug, json),
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "how long to run is a matter of real time")]
-fn for_minutes(first: u64, time: Duration, settings: &Settings) -> outlast_sim::Summary {
+#[allow(clippy::disallowed_methods, reason = "the run is limited by real time")]
+fn run_for(first: u64, time: Duration, settings: &Settings) -> outlast_sim::Summary {
     let (began, next) = (Instant::now(), AtomicU64::new(first));
     run_while(|| (began.elapsed() < time).then(|| next.fetch_add(1, Relaxed)), settings)
 }
 
-/// One world, with all of its trace.
-fn one(seed: u64, settings: &Settings) -> ExitCode {
+/// Runs one world and prints its whole trace.
+fn run_one(seed: u64, settings: &Settings) -> ExitCode {
     let outcome = run(seed, settings);
     println!("seed {seed}: {}", outcome.setting);
     outcome.lines.iter().for_each(|line| println!("{line}"));
     println!("{}", outcome.tally.table());
     let same = run(seed, settings).digest == outcome.digest;
     println!("trace {:016x}, {} when run again", outcome.digest, if same { "the same" } else { "ANOTHER" });
-    if !outcome.tally.met_trouble() {
+    if !outcome.tally.is_counted() {
         println!("no lease was lost and no commit was in doubt: this world does not count");
     }
     outcome.failures.iter().for_each(|failure| println!("FAILED: {failure}"));
     report::exit_code(outcome.failures.is_empty() && same)
 }
 
-/// How soon each known defect is found.
+/// Prints for each known defect the first seed whose world finds it.
 fn score(seeds: &[u64], bug: Option<Bug>, json: Option<&Path>) -> ExitCode {
     let bugs: Vec<Bug> = BUGS.iter().copied().filter(|known| bug.is_none_or(|bug| bug == *known)).collect();
     let found = first_failures(&bugs, seeds);

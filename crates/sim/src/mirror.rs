@@ -1,7 +1,8 @@
-//! I12: the SQLite store and the memory store, given the same calls at the same moments, answer the same and hold the same.
+//! I12: the SQLite store and the memory store receive the same calls at the same times. They must give the same answers
+//! and hold the same rows.
 //!
-//! Fetches do not wait here: a waiting fetch is served by whoever makes something available, and two stores would have to
-//! agree on the moment too. Tokens are random, so each store is given its own.
+//! Fetches do not wait here: the commit that makes an item available serves a waiting fetch, and both stores would have
+//! to choose the same commit. Tokens are random, so each store receives its own.
 
 use crate::backend::sqlite_rows;
 use async_trait::async_trait;
@@ -21,32 +22,32 @@ use std::time::Duration;
 
 type Answer<T> = Result<T, ProviderError>;
 
-/// A store, and the specification beside it.
+/// The store under test and the memory store, which is the specification.
 pub(crate) struct Mirror {
     store: Arc<SqliteProvider>,
     model: Arc<MemoryProvider>,
-    seen: Mutex<Seen>,
+    state: Mutex<MirrorState>,
 }
 
 #[derive(Default)]
-struct Seen {
-    /// The specification's token for each of the store's.
+struct MirrorState {
+    /// The specification's token for each token of the store.
     tokens: BTreeMap<String, String>,
     difference: Option<String>,
 }
 
 impl Mirror {
     pub(crate) fn new(store: Arc<SqliteProvider>, model: Arc<MemoryProvider>) -> Self {
-        Self { store, model, seen: Mutex::default() }
+        Self { store, model, state: Mutex::default() }
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, MirrorState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What both hold, if it is the same and all answers were.
+    /// The rows of both stores. Fails if the rows or any answer differed.
     pub(crate) async fn dump(&self) -> Result<Vec<String>, String> {
-        if let Some(difference) = self.seen().difference.take() {
+        if let Some(difference) = self.state().difference.take() {
             return Err(format!("I12: {difference}"));
         }
         let found = sqlite_rows(&self.store).await?;
@@ -62,27 +63,30 @@ impl Mirror {
         }
     }
 
-    /// Both tokens of a lease. One that only the store knows is not the specification's either.
+    /// The specification's token for a token of the store. A token that the specification does not know is passed on
+    /// unchanged; the specification refuses it too.
     fn other_token(&self, token: &str) -> String {
-        self.seen().tokens.get(token).cloned().unwrap_or_else(|| token.to_string())
+        self.state().tokens.get(token).cloned().unwrap_or_else(|| token.to_string())
     }
 
-    /// Notes a difference; returns the store's answer.
+    /// Records a difference; returns the store's answer.
     fn same<T: Debug>(&self, call: &str, found: Answer<T>, expected: &Answer<T>) -> Answer<T> {
-        let verdict = |answer: &Answer<T>| match answer {
+        let describe = |answer: &Answer<T>| match answer {
             Ok(value) => format!("{value:?}"),
             Err(error) => format!("an error, retryable: {}", error.is_retryable()),
         };
-        let (said, wanted) = (verdict(&found), verdict(expected));
-        if said != wanted {
-            self.seen().difference.get_or_insert(format!("{call} answers {said}, and must answer {wanted}"));
+        let (found_text, expected_text) = (describe(&found), describe(expected));
+        if found_text != expected_text {
+            self.state()
+                .difference
+                .get_or_insert(format!("{call} answers {found_text}, and must answer {expected_text}"));
         }
         found
     }
 }
 
-/// A turn without what is random in it: its token, and the order of its keys.
-fn plain(turn: &FetchedTurn) -> String {
+/// A turn as text, without its random token and with its keys sorted.
+fn comparable(turn: &FetchedTurn) -> String {
     let mut turn = turn.clone();
     turn.lock_token.clear();
     let keys: BTreeMap<_, _> = turn.item.kv_snapshot.drain().collect();
@@ -96,26 +100,26 @@ impl Provider for Mirror {
         let found = self.store.fetch_turn(request).await;
         let expected = self.model.fetch_turn(request).await;
         if let (Ok(Some(found)), Ok(Some(expected))) = (&found, &expected) {
-            self.seen().tokens.insert(found.lock_token.clone(), expected.lock_token.clone());
+            self.state().tokens.insert(found.lock_token.clone(), expected.lock_token.clone());
         }
-        let plain = |answer: &Answer<Option<FetchedTurn>>| {
-            answer.as_ref().map(|turn| turn.as_ref().map(plain)).map_err(Clone::clone)
+        let comparable = |answer: &Answer<Option<FetchedTurn>>| {
+            answer.as_ref().map(|turn| turn.as_ref().map(comparable)).map_err(Clone::clone)
         };
-        let _ = self.same("fetch_turn", plain(&found), &plain(&expected));
+        let _ = self.same("fetch_turn", comparable(&found), &comparable(&expected));
         found
     }
 
     async fn load_turn(&self, instance: &str, execution_id: u64) -> Answer<LoadedTurn> {
         let found = self.store.load_turn(instance, execution_id).await;
         let expected = self.model.load_turn(instance, execution_id).await;
-        let plain = |answer: &Answer<LoadedTurn>| match answer {
+        let comparable = |answer: &Answer<LoadedTurn>| match answer {
             Ok(turn) => {
                 let keys: BTreeMap<_, _> = turn.kv_snapshot.clone().into_iter().collect();
                 Ok(format!("{:?} {keys:?}", turn.history))
             }
             Err(error) => Err(error.clone()),
         };
-        let _ = self.same("load_turn", plain(&found), &plain(&expected));
+        let _ = self.same("load_turn", comparable(&found), &comparable(&expected));
         found
     }
 
@@ -127,13 +131,13 @@ impl Provider for Mirror {
     ) -> Answer<BoundedTurn> {
         let found = self.store.load_turn_within(instance, execution_id, bound).await;
         let expected = self.model.load_turn_within(instance, execution_id, bound).await;
-        // How a store measures what it does not read is its own affair.
-        let plain = |answer: &Answer<BoundedTurn>| match answer {
+        // Stores may measure an oversized history differently, so only the number of events is compared.
+        let comparable = |answer: &Answer<BoundedTurn>| match answer {
             Ok(BoundedTurn::Whole(turn)) => Ok(format!("{:?}", turn.history)),
             Ok(BoundedTurn::Oversized(turn)) => Ok(format!("{} events", turn.events)),
             Err(error) => Err(error.clone()),
         };
-        let _ = self.same("load_turn_within", plain(&found), &plain(&expected));
+        let _ = self.same("load_turn_within", comparable(&found), &comparable(&expected));
         found
     }
 
@@ -167,15 +171,15 @@ impl Provider for Mirror {
         if let (Ok(found), Ok(expected)) = (&found, &expected) {
             let tokens =
                 found.iter().zip(expected).map(|(a, b)| (a.lock_token.clone(), b.lock_token.clone()));
-            self.seen().tokens.extend(tokens);
+            self.state().tokens.extend(tokens);
         }
-        let plain = |answer: &Answer<Vec<FetchedWork>>| match answer {
+        let comparable = |answer: &Answer<Vec<FetchedWork>>| match answer {
             Ok(work) => {
                 Ok(work.iter().map(|work| (work.item.clone(), work.attempt_count)).collect::<Vec<_>>())
             }
             Err(error) => Err(error.clone()),
         };
-        let _ = self.same("fetch_work_items", plain(&found), &plain(&expected));
+        let _ = self.same("fetch_work_items", comparable(&found), &comparable(&expected));
         found
     }
 
@@ -272,9 +276,13 @@ impl Provider for Mirror {
         self.same("read_outcome", self.store.read_outcome(instance).await, &expected)
     }
 
-    async fn get_custom_status(&self, instance: &str, seen: u64) -> Answer<Option<(Option<String>, u64)>> {
-        let expected = self.model.get_custom_status(instance, seen).await;
-        self.same("get_custom_status", self.store.get_custom_status(instance, seen).await, &expected)
+    async fn get_custom_status(
+        &self,
+        instance: &str,
+        last_seen: u64,
+    ) -> Answer<Option<(Option<String>, u64)>> {
+        let expected = self.model.get_custom_status(instance, last_seen).await;
+        self.same("get_custom_status", self.store.get_custom_status(instance, last_seen).await, &expected)
     }
 
     async fn get_kv_value(&self, instance: &str, key: &str) -> Answer<Option<String>> {

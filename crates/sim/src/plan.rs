@@ -1,8 +1,8 @@
-//! What a seed decides before its world begins: which faults, how often, how the nodes are set up, what is started.
+//! What a seed decides before its world begins: the faults and their rates, the options of the nodes, the roots.
 
 use crate::fault::Fault;
-use crate::program::{self, act::root};
-use crate::sweep::{self, Aim};
+use crate::program::{self, action::root};
+use crate::sweep::{self, SweepProbe};
 use crate::world::Cut;
 use outlast_provider::{Clock, TagFilter};
 use outlast_runtime::{RuntimeOptions, UnregisteredBackoffConfig};
@@ -12,74 +12,74 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Which store a world has.
+/// The store of a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StoreKind {
     Memory,
     /// In memory.
     Sqlite,
     SqliteFile,
-    /// In memory, with the memory store beside it.
+    /// In memory; the memory store receives the same calls and must give the same answers.
     SqliteMirrored,
 }
 
-pub(crate) use crate::program::act::{Act, Root};
+pub(crate) use crate::program::action::{Action, Root};
 
 pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) store: StoreKind,
-    /// How many processes there are.
+    /// Number of nodes.
     pub(crate) nodes: usize,
-    /// Call faults that this world has, with their rates in thousandths.
-    pub(crate) rates: BTreeMap<Fault, u64>,
-    /// Longest ordinary latency of a call.
+    /// Faults of single calls that this world has, with their rates in thousandths.
+    pub(crate) call_fault_rates: BTreeMap<Fault, u64>,
+    /// Longest latency of a call without a fault.
     pub(crate) latency_ms: u64,
-    /// Faulty statements, in ten thousandths.
+    /// Rate of failing statements, in ten thousandths.
     pub(crate) statement_faults: u64,
-    /// Mean times between such events in one process; none of those that are not here.
-    pub(crate) every_ms: BTreeMap<Fault, u64>,
-    /// Longest time that a process stays down. When it is long, nobody takes over what the other one stalls on; when it
-    /// is endless, a dead process stays dead until the world is healed.
+    /// Mean time between two faults of this kind in one node. A fault that is missing here does not happen.
+    pub(crate) process_fault_means_ms: BTreeMap<Fault, u64>,
+    /// Longest time that a node stays down. While it is down, no other node takes over the leases of a stalled one.
+    /// With [`UNTIL_HEALED`] the node stays down until the world is healed.
     pub(crate) downtime_ms: u64,
     pub(crate) loses_wake_ups: bool,
-    /// Whether clocks of processes differ from the store's.
+    /// Whether the clocks of nodes differ from the store's clock.
     pub(crate) skewed: bool,
-    /// Whether all processes but the first are of an older build.
+    /// Whether all nodes but the first run an older build.
     pub(crate) old_builds: bool,
-    /// How long faults go on.
+    /// How long faults happen.
     pub(crate) safety_ms: u64,
     pub(crate) lease_ms: u64,
-    /// Few deliveries make poison, which a world with crashes must then tolerate.
+    /// The poison limit. With a low limit, crashes can poison an instance, and the checks allow that.
     pub(crate) max_attempts: u32,
-    /// Messages for instances that nobody ever starts, with their times.
-    pub(crate) strays: Vec<u64>,
+    /// Times at which messages are sent to instances that are never started.
+    pub(crate) stray_times_ms: Vec<u64>,
     pub(crate) roots: Vec<Root>,
-    /// One fault at one moment instead of all the others, in a sweep.
-    pub(crate) aim: Option<Arc<Aim>>,
+    /// In a sweep: the one fault of this run, in place of all other faults.
+    pub(crate) probe: Option<Arc<SweepProbe>>,
 }
 
-/// Enough that no number of crashes reaches it.
+/// A poison limit that no number of crashes reaches.
 pub(crate) const NEVER_POISON: u32 = 100_000;
 
-/// A process stays dead until the world is healed.
-pub(crate) const FOR_EVER: u64 = u64::MAX;
+/// A node stays down until the world is healed.
+pub(crate) const UNTIL_HEALED: u64 = u64::MAX;
 
 impl Plan {
     pub(crate) fn of(seed: u64) -> Self {
         let mut rng = Rng::stream(seed, "plan");
         let intensity = rng.between(1, 3);
-        // Swarm testing: a random half of the faults at a time reaches states that all of them together hide.
-        let mut rates = BTreeMap::new();
+        // Swarm testing: each world has about half of the faults, because all faults together hide some states.
+        let mut call_fault_rates = BTreeMap::new();
         for (fault, rate) in Fault::OF_CALLS {
             if rng.per_mille(450) {
-                rates.insert(*fault, rate * intensity);
+                call_fault_rates.insert(*fault, rate * intensity);
             }
         }
-        // A world without a lost lease or a commit in doubt proves nothing.
-        if !rates.keys().any(|fault| fault.hides_the_answer()) {
-            rates.insert(Fault::LostAnswer, 30);
+        // A world without a lost lease or a commit in doubt proves nothing, so at least one fault hides an answer.
+        if !call_fault_rates.keys().any(|fault| fault.hides_answer()) {
+            call_fault_rates.insert(Fault::LostAnswer, 30);
         }
-        let mut every_ms = BTreeMap::new();
+        let mut process_fault_means_ms = BTreeMap::new();
         for (fault, chances, low, high) in [
             (Fault::Crash, 400, 1_000, 6_000),
             (Fault::Shutdown, 400, 2_000, 10_000),
@@ -90,7 +90,7 @@ impl Plan {
         ] {
             let mean = rng.between(low, high);
             if rng.per_mille(chances) {
-                every_ms.insert(fault, mean);
+                process_fault_means_ms.insert(fault, mean);
             }
         }
         let safety_ms = rng.between(10_000, 30_000);
@@ -105,30 +105,30 @@ impl Plan {
             seed,
             store,
             nodes: rng.pick(&[1, 2, 2, 2, 3, 4]),
-            rates,
+            call_fault_rates,
             latency_ms: if rng.per_mille(600) { rng.between(1, 20) } else { 0 },
             statement_faults: match store {
                 StoreKind::Sqlite | StoreKind::SqliteFile => statement_faults,
                 StoreKind::Memory | StoreKind::SqliteMirrored => 0,
             },
-            every_ms,
-            downtime_ms: rng.pick(&[500, 2_000, 15_000, FOR_EVER]),
+            process_fault_means_ms,
+            downtime_ms: rng.pick(&[500, 2_000, 15_000, UNTIL_HEALED]),
             loses_wake_ups: rng.per_mille(300),
             skewed: rng.per_mille(400),
             old_builds: rng.per_mille(200),
             safety_ms,
             lease_ms: rng.pick(&[300, 1_000, 2_000, 5_000]),
             max_attempts: if rng.per_mille(150) { 10 } else { NEVER_POISON },
-            strays: (0..rng.below(3)).map(|_| rng.below(safety_ms)).collect(),
+            stray_times_ms: (0..rng.below(3)).map(|_| rng.below(safety_ms)).collect(),
             roots: (0..rng.between(3, 6)).map(|nth| root(&mut rng, nth, safety_ms)).collect(),
-            aim: None,
+            probe: None,
         }
     }
 
-    /// The same with less in it.
+    /// This plan without the faults and roots of `cut`.
     pub(crate) fn without(mut self, cut: &Cut) -> Self {
-        self.rates.retain(|fault, _| !cut.faults.contains(fault));
-        self.every_ms.retain(|fault, _| !cut.faults.contains(fault));
+        self.call_fault_rates.retain(|fault, _| !cut.faults.contains(fault));
+        self.process_fault_means_ms.retain(|fault, _| !cut.faults.contains(fault));
         if cut.faults.contains(&Fault::Statement) {
             self.statement_faults = 0;
         }
@@ -138,20 +138,25 @@ impl Plan {
         self
     }
 
-    /// Everything that goes wrong here.
+    /// All faults of this plan.
     pub(crate) fn faults(&self) -> Vec<Fault> {
-        let mut all: Vec<Fault> = self.rates.keys().chain(self.every_ms.keys()).copied().collect();
+        let mut all: Vec<Fault> =
+            self.call_fault_rates.keys().chain(self.process_fault_means_ms.keys()).copied().collect();
         all.extend((self.statement_faults > 0).then_some(Fault::Statement));
         all.extend(self.loses_wake_ups.then_some(Fault::LostWakeUp));
         all.extend(self.old_builds.then_some(Fault::OldBuild));
         all
     }
 
-    /// The same for people.
+    /// This plan as one line of text.
     pub(crate) fn describe(&self) -> String {
-        let rates = self.rates.iter().map(|(fault, rate)| format!("{} {rate}/1000", fault.name()));
-        let every = self.every_ms.iter().map(|(fault, mean)| format!("{} every {mean} ms", fault.name()));
-        let faults: Vec<String> = rates.chain(every).collect();
+        let call_fault_rates =
+            self.call_fault_rates.iter().map(|(fault, rate)| format!("{} {rate}/1000", fault.name()));
+        let every = self
+            .process_fault_means_ms
+            .iter()
+            .map(|(fault, mean)| format!("{} every {mean} ms", fault.name()));
+        let faults: Vec<String> = call_fault_rates.chain(every).collect();
         format!(
             "{:?}, {} nodes, faults: [{}], statements {}/10000, latency <= {} ms, lease {} ms, {} roots, attempts {}",
             self.store,
@@ -165,12 +170,12 @@ impl Plan {
         )
     }
 
-    /// Whether so many deliveries can happen here that something is given up as poison.
+    /// Whether crashes can poison an instance or an activity of this world.
     pub(crate) fn may_poison(&self) -> bool {
         self.max_attempts < NEVER_POISON
     }
 
-    /// How far the clock of a process is off when it begins.
+    /// The skew of the clock of a node when the world begins.
     pub(crate) fn skew_ms(&self, node: usize) -> i64 {
         let mut rng = Rng::stream(self.seed, &format!("skew {node}"));
         let most = i64::try_from(self.lease_ms).unwrap_or(0);
@@ -178,7 +183,7 @@ impl Plan {
         if self.skewed { off } else { 0 }
     }
 
-    /// How a node runs. Each life of it draws its own.
+    /// The options of one life of a node. Every life draws its own.
     pub(crate) fn options(&self, node: usize, life: u64, clock: Arc<dyn Clock>) -> RuntimeOptions {
         let label = format!("node {node} life {life}");
         let mut rng = Rng::stream(self.seed, &label);
@@ -202,16 +207,16 @@ impl Plan {
             warm_executions: rng.pick(&[0, 1, 10_000, 10_000]),
             worker_tag_filter: TagFilter::default_and(program::TAGS.iter().copied()),
             codec: program::codec(self.seed),
-            unregistered_backoff: soon(),
+            unregistered_backoff: short_backoff(),
             clock,
             entropy: Arc::new(SeededEntropy::new(self.seed, &label)),
             ..RuntimeOptions::default()
         };
-        if self.aim.is_some() { sweep::settled(options) } else { options }
+        if self.probe.is_some() { sweep::fixed_options(options) } else { options }
     }
 }
 
-/// How long work waits whose code a node does not know. Worlds are short.
-fn soon() -> UnregisteredBackoffConfig {
+/// The backoff of turns and activities whose code a node does not have. It is short, because worlds are short.
+fn short_backoff() -> UnregisteredBackoffConfig {
     UnregisteredBackoffConfig { base_delay: Duration::from_millis(100), max_delay: Duration::from_secs(2) }
 }

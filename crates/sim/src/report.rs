@@ -1,4 +1,4 @@
-//! What a run says, to people and to files.
+//! Prints the result of a run of worlds and writes its figures.
 
 use outlast_sim::{Cut, Outcome, Settings, Summary, shrink};
 use outlast_testkit::figures;
@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Lines of the trace that are shown of a failing world.
-const TAIL: usize = 40;
-/// Failing worlds that are shown in full, and made smaller.
-const SHOWN: usize = 3;
-/// From so many worlds on, every fault must have met every call.
+/// Number of trace lines that are printed for a failing world.
+const TRACE_LINES: usize = 40;
+/// Number of failing worlds that are shrunk and printed in full.
+const SHOWN_FAILURES: usize = 3;
+/// Runs of at least this many worlds must inject every fault into every call it applies to ..
 const ENOUGH_SEEDS: usize = 10_000;
-/// So often.
+/// .. at least this often.
 const LEAST_PER_CELL: u64 = 50;
 
 pub(crate) fn summary(summary: &Summary, settings: &Settings, json: Option<&Path>) -> ExitCode {
-    for outcome in summary.failed.iter().take(SHOWN) {
+    for outcome in summary.failed.iter().take(SHOWN_FAILURES) {
         failure(outcome, settings);
     }
-    for outcome in summary.failed.iter().skip(SHOWN) {
+    for outcome in summary.failed.iter().skip(SHOWN_FAILURES) {
         println!("seed {} failed: {}", outcome.seed, outcome.failures.join("; "));
     }
     let tally = &summary.tally;
@@ -41,31 +41,31 @@ pub(crate) fn summary(summary: &Summary, settings: &Settings, json: Option<&Path
         summary.counted, summary.seeds
     );
     let thin = tally.thin_cells(LEAST_PER_CELL);
-    let met_all = summary.seeds < ENOUGH_SEEDS || thin.is_empty();
-    if !met_all {
-        println!("too few of: {}", thin.join(", "));
+    let is_covered = summary.seeds < ENOUGH_SEEDS || thin.is_empty();
+    if !is_covered {
+        println!("too few faults injected: {}", thin.join(", "));
     }
     let failed = summary.failed.len();
     let written = write(json, || summary_figures(summary));
-    // Read by `cargo xtask test`.
+    // `cargo xtask test` parses this line.
     println!("sim: {} seeds passed, {failed} failed", summary.seeds - failed);
-    exit_code(failed == 0 && met_all && written)
+    exit_code(failed == 0 && is_covered && written)
 }
 
 fn failure(outcome: &Outcome, settings: &Settings) {
     let (cut, smallest) = shrink(outcome.seed, settings);
     println!("seed {} failed; {}", smallest.seed, smallest.setting);
-    let skipped = smallest.lines.len().saturating_sub(TAIL);
+    let skipped = smallest.lines.len().saturating_sub(TRACE_LINES);
     smallest.lines.iter().skip(skipped).for_each(|line| println!("  {line}"));
     smallest.failures.iter().for_each(|failure| println!("  FAILED: {failure}"));
     println!(
-        "  again, with the whole trace: cargo xtask sim --seed {}{}\n",
+        "  to repeat with the whole trace: cargo xtask sim --seed {}{}\n",
         outcome.seed,
         options(&cut, settings)
     );
 }
 
-/// The rest of the command that repeats a world.
+/// The options of the command that repeats a world.
 fn options(cut: &Cut, settings: &Settings) -> String {
     let mut options = String::new();
     if !cut.faults.is_empty() {
@@ -130,7 +130,7 @@ pub(crate) fn score(needed: &[u64], defects: usize, seeds: usize, json: Option<&
     exit_code(needed.len() == defects && written)
 }
 
-/// Says whether that was possible, or not asked for.
+/// Writes the figures if a file is given. Returns `false` if the file cannot be written.
 pub(crate) fn write(file: Option<&Path>, figures: impl FnOnce() -> Value) -> bool {
     let Some(file) = file else { return true };
     figures::write(file, &figures()).map_err(|error| eprintln!("sim: {error}")).is_ok()

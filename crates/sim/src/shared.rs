@@ -1,15 +1,17 @@
-//! What everybody in a world can reach: chance, the trace, the counts, and what must be true.
+//! The state that all tasks of a world share: the plan, the store, random numbers, the trace, counts and recorded
+//! observations.
 
+use crate::accepted::Accepted;
 use crate::backend::Backend;
 use crate::bug::Bug;
 use crate::call::Caller;
-use crate::check::Control;
-use crate::clock::{EPOCH_MS, OffClock};
+use crate::check::ClientAnswers;
+use crate::clock::{EPOCH_MS, SkewedClock};
+use crate::effects::Effects;
 use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::tally::Tally;
 use crate::trace::Trace;
-use crate::witness::{Effects, Witness};
 use crate::world::Settings;
 use outlast_conformance::TokioClock;
 use outlast_provider::{Clock, Provider};
@@ -21,75 +23,76 @@ use tokio::sync::Notify;
 
 pub(crate) struct Shared {
     pub(crate) plan: Plan,
-    /// The defect that this world has, for tests of the simulator itself.
+    /// The defect of this world, for tests of the simulator itself.
     pub(crate) bug: Option<Bug>,
     pub(crate) backend: Backend,
     /// Virtual time.
-    pub(crate) truth: Arc<TokioClock>,
-    /// What the store takes for the time.
-    pub(crate) clock: Arc<OffClock>,
-    /// The newest code that the nodes run, for replays of our own.
+    pub(crate) true_clock: Arc<TokioClock>,
+    /// The store's clock.
+    pub(crate) clock: Arc<SkewedClock>,
+    /// The newest orchestrations of the nodes, for the simulator's own replays.
     pub(crate) orchestrations: OrchestrationRegistry,
-    /// The same of nodes of the older deployment.
+    /// The orchestrations of nodes of the older deployment.
     pub(crate) old_orchestrations: OrchestrationRegistry,
-    /// Somebody must kill this node now.
+    /// Notified when a fault of a call crashes this node.
     pub(crate) kill: Vec<Notify>,
     nodes: Vec<Node>,
-    /// Troubles of all nodes at once.
-    troubles: AtomicU64,
+    /// Disturbances of all nodes at once.
+    disturbances: AtomicU64,
     healed: AtomicBool,
     healing: Notify,
-    /// A failure was found.
+    /// Notified when an invariant is broken.
     pub(crate) failed: Notify,
-    /// Nothing that happens now counts: the world is being torn down.
-    pub(crate) over: AtomicBool,
+    /// The world is being torn down; calls and failures no longer count.
+    pub(crate) is_torn_down: AtomicBool,
     calls: AtomicU64,
-    dice: Mutex<Rng>,
+    rng: Mutex<Rng>,
     trace: Mutex<Trace>,
     tally: Mutex<Tally>,
-    witness: Mutex<Witness>,
+    accepted: Mutex<Accepted>,
     effects: Mutex<Effects>,
-    control: Mutex<Control>,
+    client_answers: Mutex<ClientAnswers>,
     failures: Mutex<Vec<String>>,
 }
 
-/// What others know of a process.
+/// The state of a node that other tasks read.
 #[derive(Default)]
 struct Node {
-    /// How often something happened to it that excuses a lost lease.
-    troubles: AtomicU64,
+    /// Number of events at this node that excuse a lost lease.
+    disturbances: AtomicU64,
     is_draining: AtomicBool,
 }
 
-/// Calls to the store in one world. Virtual time stands still in a loop that never waits; this ends it.
+/// Limit of calls to the store in one world. Virtual time does not advance in a loop that never waits; this limit ends
+/// such a loop.
 const MOST_CALLS: u64 = 100_000;
 
 impl Shared {
     pub(crate) async fn new(plan: Plan, settings: &Settings) -> Arc<Self> {
         let bug = settings.bug;
-        let truth = Arc::new(TokioClock::start_at(EPOCH_MS));
-        let clock = OffClock::new(&truth, 0);
+        let true_clock = Arc::new(TokioClock::start_at(EPOCH_MS));
+        let clock = SkewedClock::new(&true_clock, 0);
         let shared = Self {
             bug,
             backend: Backend::open(&plan, bug, &clock).await,
-            truth,
+            true_clock,
             clock,
             orchestrations: crate::program::orchestrations(false),
             old_orchestrations: crate::program::orchestrations(true),
             kill: (0..plan.nodes).map(|_| Notify::new()).collect(),
             nodes: (0..plan.nodes).map(|_| Node::default()).collect(),
-            troubles: AtomicU64::new(0),
+            disturbances: AtomicU64::new(0),
             healed: AtomicBool::new(false),
             healing: Notify::new(),
             failed: Notify::new(),
-            over: AtomicBool::new(false),
+            is_torn_down: AtomicBool::new(false),
             calls: AtomicU64::new(0),
-            dice: Mutex::new(Rng::stream(plan.seed, "dice")),
+            rng: Mutex::new(Rng::stream(plan.seed, "dice")),
             trace: Mutex::new(Trace::new(settings.keep_lines)),
             tally: Mutex::default(),
-            witness: Mutex::default(),
+            accepted: Mutex::default(),
             effects: Mutex::default(),
-            control: Mutex::default(),
+            client_answers: Mutex::default(),
             failures: Mutex::default(),
             plan,
         };
@@ -97,8 +100,8 @@ impl Shared {
         Arc::new(shared)
     }
 
-    pub(crate) fn dice(&self) -> MutexGuard<'_, Rng> {
-        self.dice.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn rng(&self) -> MutexGuard<'_, Rng> {
+        self.rng.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn trace(&self) -> MutexGuard<'_, Trace> {
@@ -109,36 +112,36 @@ impl Shared {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn witness(&self) -> MutexGuard<'_, Witness> {
-        self.witness.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn accepted(&self) -> MutexGuard<'_, Accepted> {
+        self.accepted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn effects(&self) -> MutexGuard<'_, Effects> {
         self.effects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn control(&self) -> MutexGuard<'_, Control> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn client_answers(&self) -> MutexGuard<'_, ClientAnswers> {
+        self.client_answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn store(&self) -> &dyn Provider {
         self.backend.provider()
     }
 
-    /// Virtual time since the beginning of the world.
+    /// Virtual time since the world began.
     pub(crate) fn now_ms(&self) -> u64 {
-        self.truth.now_ms().saturating_sub(EPOCH_MS)
+        self.true_clock.now_ms().saturating_sub(EPOCH_MS)
     }
 
-    pub(crate) fn note(&self, who: &str, text: &str) {
-        if !self.over.load(Relaxed) {
-            self.trace().note(self.now_ms(), who, text);
+    pub(crate) fn note(&self, source: &str, text: &str) {
+        if !self.is_torn_down.load(Relaxed) {
+            self.trace().note(self.now_ms(), source, text);
         }
     }
 
-    /// An invariant is broken. Only the first failure counts: the rest follows from it.
+    /// Records a broken invariant and ends the world. Later failures follow from the first.
     pub(crate) fn fail(&self, failure: String) {
-        if self.over.load(Relaxed) {
+        if self.is_torn_down.load(Relaxed) {
             return;
         }
         self.note("CHECK", &failure);
@@ -146,8 +149,9 @@ impl Shared {
         self.failed.notify_one();
     }
 
-    pub(crate) fn must(&self, hold: Result<(), String>) {
-        if let Err(failure) = hold {
+    /// Records a failed check.
+    pub(crate) fn require(&self, check: Result<(), String>) {
+        if let Err(failure) = check {
             self.fail(failure);
         }
     }
@@ -156,50 +160,52 @@ impl Shared {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether the world has this defect.
     pub(crate) fn has(&self, bug: Bug) -> bool {
         self.bug == Some(bug)
     }
 
-    /// The same, one time in ten.
-    pub(crate) fn now_and_then_has(&self, bug: Bug) -> bool {
-        self.has(bug) && self.dice().per_mille(100)
+    /// Whether the world has this defect and it shows now: one time in ten.
+    pub(crate) fn has_sometimes(&self, bug: Bug) -> bool {
+        self.has(bug) && self.rng().per_mille(100)
     }
 
-    pub(crate) fn is_faulty(&self) -> bool {
+    pub(crate) fn has_faults(&self) -> bool {
         !self.healed.load(Relaxed)
     }
 
-    /// From now on nothing goes wrong.
+    /// Ends all faults.
     pub(crate) fn heal(&self) {
         self.note("WORLD", "healed");
         self.healed.store(true, Relaxed);
-        self.backend.statements.arm(self.plan.aim.is_some());
+        self.backend.statements.arm(self.plan.probe.is_some());
         self.healing.notify_waiters();
     }
 
-    /// Waits for the end of the faults. Not with tokio's `watch`, which wakes its receivers in random order.
+    /// Waits for the end of all faults. A tokio `watch` would wake its receivers in random order.
     pub(crate) async fn healing(&self) {
-        if self.is_faulty() {
+        if self.has_faults() {
             self.healing.notified().await;
         }
     }
 
-    /// Something happened to a node that excuses it if it loses its leases.
-    pub(crate) fn trouble(&self, node: usize) {
-        self.nodes[node].troubles.fetch_add(1, Relaxed);
+    /// Counts an event at a node that excuses the loss of its leases.
+    pub(crate) fn disturb(&self, node: usize) {
+        self.nodes[node].disturbances.fetch_add(1, Relaxed);
     }
 
-    /// The same for all of them.
-    pub(crate) fn trouble_everybody(&self) {
-        self.troubles.fetch_add(1, Relaxed);
+    /// Counts such an event for all nodes.
+    pub(crate) fn disturb_all(&self) {
+        self.disturbances.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn troubles(&self, node: usize) -> u64 {
-        let everybody = self.troubles.load(Relaxed) + self.backend.statements.count();
-        self.nodes[node].troubles.load(Relaxed) + everybody
+    /// Number of disturbances of a node so far. Every failing statement disturbs all nodes.
+    pub(crate) fn disturbances(&self, node: usize) -> u64 {
+        let of_all_nodes = self.disturbances.load(Relaxed) + self.backend.statements.count();
+        self.nodes[node].disturbances.load(Relaxed) + of_all_nodes
     }
 
-    /// Whether a node is being asked to stop.
+    /// Sets whether a node is shutting down.
     pub(crate) fn drain(&self, node: usize, is_draining: bool) {
         self.nodes[node].is_draining.store(is_draining, Relaxed);
     }
@@ -208,47 +214,50 @@ impl Shared {
         caller.node.is_some_and(|node| self.nodes[node].is_draining.load(Relaxed))
     }
 
-    /// Counts a call. Says whether there were too many.
+    /// Counts a call. Returns `true` if the world makes too many calls.
     pub(crate) fn is_runaway(&self) -> bool {
         self.calls.fetch_add(1, Relaxed) > MOST_CALLS
     }
 
-    /// The fault of the next call, if it has one.
+    /// Draws the fault of the next call, if it has one.
     pub(crate) fn draw_fault(&self, op: &str, caller: &Caller) -> Option<Fault> {
-        if let Some(aim) = &self.plan.aim {
-            return aim.call(caller.node);
+        if let Some(probe) = &self.plan.probe {
+            return probe.on_call(caller.node);
         }
-        if !self.is_faulty() {
+        if !self.has_faults() {
             return None;
         }
-        let mut dice = self.dice();
+        let mut rng = self.rng();
         let applies = |fault: Fault| fault.applies_to(op) && (caller.node.is_some() || !fault.is_crash());
-        let rates: Vec<(Fault, u64)> = self
+        let call_fault_rates: Vec<(Fault, u64)> = self
             .plan
-            .rates
+            .call_fault_rates
             .iter()
             .map(|(fault, rate)| (*fault, *rate))
             .filter(|(fault, _)| applies(*fault))
             .collect();
-        // None of them is always asked first.
-        let first = dice.below(rates.len() as u64);
-        let turned = rates.iter().cycle().skip(usize::try_from(first).unwrap_or(0)).take(rates.len());
-        let mut drawn =
-            turned.filter(|(fault, rate)| dice.per_mille(rate * crate::tally::weight(op, *fault)));
+        // Faults are tried from a random position, so that no fault is always tried first.
+        let first = rng.below(call_fault_rates.len() as u64);
+        let rotated = call_fault_rates
+            .iter()
+            .cycle()
+            .skip(usize::try_from(first).unwrap_or(0))
+            .take(call_fault_rates.len());
+        let mut drawn = rotated.filter(|(fault, rate)| rng.per_mille(rate * fault.weight(op)));
         drawn.next().map(|(fault, _)| *fault)
     }
 
-    /// How long an ordinary call takes, each way.
+    /// Draws the latency of a call without a fault, for one direction.
     pub(crate) fn draw_latency_ms(&self) -> u64 {
         match self.plan.latency_ms {
             0 => 0,
-            most => self.dice().below(most + 1),
+            most => self.rng().below(most + 1),
         }
     }
 
-    /// Longer than a lease.
+    /// Draws a stall longer than a lease.
     pub(crate) fn draw_stall_ms(&self) -> u64 {
         let lease = self.plan.lease_ms;
-        self.dice().between(lease, 3 * lease)
+        self.rng().between(lease, 3 * lease)
     }
 }

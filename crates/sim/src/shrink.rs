@@ -1,9 +1,9 @@
-//! A smaller world that fails in the same way.
+//! Finds a smaller world that fails in the same way.
 
 use crate::plan::Plan;
 use crate::world::{Cut, Outcome, Settings, run};
 
-/// Leaves out faults and instances one by one, and keeps out what the failure does not need.
+/// Leaves out instances and faults one by one, and keeps each cut that does not change which invariant breaks.
 pub fn shrink(seed: u64, settings: &Settings) -> (Cut, Outcome) {
     let mut smallest = run(seed, settings);
     let mut cut = settings.cut.clone();
@@ -27,7 +27,7 @@ pub fn shrink(seed: u64, settings: &Settings) -> (Cut, Outcome) {
     (cut, smallest)
 }
 
-/// Which invariant is broken.
+/// The code of the broken invariant.
 fn code(outcome: &Outcome) -> Option<String> {
     let first = outcome.failures.first()?;
     Some(first.split(':').next().unwrap_or(first).to_string())

@@ -1,17 +1,17 @@
-//! What a sweep says, to people and to files.
+//! Prints the result of a sweep and writes its figures.
 
 use crate::report::{exit_code, write};
-use outlast_sim::{Level, Swept, script_names};
+use outlast_sim::{Level, SweepResult, script_names};
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Failures that are shown in full.
+/// Number of failures that are printed in full.
 const SHOWN: usize = 3;
-/// Lines of the trace that are shown of them.
+/// Number of trace lines that are printed for each of them.
 const TAIL: usize = 40;
 
-pub(crate) fn swept(swept: &Swept, json: Option<&Path>, whole_trace: bool) -> ExitCode {
+pub(crate) fn swept(swept: &SweepResult, json: Option<&Path>, whole_trace: bool) -> ExitCode {
     println!("{:<28}{:<14}{:>9}{:>9}{:>9}", "script", "level", "moments", "runs", "failed");
     for row in &swept.rows {
         println!(
@@ -28,7 +28,7 @@ pub(crate) fn swept(swept: &Swept, json: Option<&Path>, whole_trace: bool) -> Ex
         failure.lines.iter().skip(skipped).for_each(|line| println!("  {line}"));
         failure.failures.iter().for_each(|text| println!("  FAILED: {text}"));
     }
-    // This and the last line are read by `cargo xtask test`.
+    // `cargo xtask test` parses these lines and the last one.
     for failure in &swept.failures {
         let text: String = failure.failures.join("; ").chars().take(300).collect();
         println!("FAILED cargo xtask sim {}: {text}", failure.command);

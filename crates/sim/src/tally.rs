@@ -1,35 +1,35 @@
-//! How much trouble the worlds met: calls and faults, by operation.
+//! Counts of calls and faults, by operation.
 
 use crate::fault::Fault;
 use outlast_testkit::counts::Counts;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Counts of one world, or of many.
+/// Counts of one world or of many.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     calls: Counts<&'static str>,
     faults: Counts<(&'static str, Fault)>,
     process: Counts<Fault>,
-    /// Leases that ran out or were taken over while somebody worked under them.
+    /// Leases that ended or were taken over before their turn or activity was committed.
     pub leases_lost: u64,
-    /// Commits whose caller never learnt that they were made.
+    /// Commits that were made and whose answer was lost.
     pub commits_in_doubt: u64,
-    /// Turns that were committed.
+    /// Committed turns.
     pub turns: u64,
-    /// Turns that were run a second time from a cold start, and compared.
+    /// Turns that ran a second time from a cold start and were compared.
     pub turns_compared: u64,
-    /// Histories that were replayed from their first event at a random moment.
+    /// Histories that were replayed from their first event.
     pub replays: u64,
-    /// Instances that were followed to their end.
+    /// Instances at the end of their worlds.
     pub instances: u64,
-    /// Messages for instances that nobody started, which are left at the end.
+    /// Messages that are left for instances that were never started.
     pub orphans: u64,
     /// Virtual time.
     pub virtual_ms: u64,
 }
 
-/// Faults of single calls, drawn or not.
+/// Faults of single calls.
 const COLUMNS: &[Fault] = &[
     Fault::ErrorBefore,
     Fault::LostAnswer,
@@ -42,19 +42,6 @@ const COLUMNS: &[Fault] = &[
     Fault::Statement,
     Fault::StatementDone,
 ];
-
-/// Calls that a world rarely makes.
-const RARE: &[&str] = &["renew_turn", "abandon_turn", "abandon_work", "renew_sessions", "clean_sessions"];
-
-/// How much more often than usual this fault befalls this call. Deaths are rare, so that worlds live; those that meet a rare
-/// call are not to be missed.
-pub(crate) fn weight(op: &str, fault: Fault) -> u64 {
-    match (RARE.contains(&op), fault.is_crash()) {
-        (false, _) => 1,
-        (true, false) => 6,
-        (true, true) => 16,
-    }
-}
 
 impl Tally {
     pub(crate) fn called(&mut self, op: &'static str) {
@@ -69,10 +56,10 @@ impl Tally {
         self.process.increment(fault);
     }
 
-    /// Statements that failed, by their verb.
-    pub(crate) fn statements(&mut self, struck: &Counts<(&'static str, Fault)>) {
-        self.commits_in_doubt += struck.get(&("sql commit", Fault::StatementDone));
-        self.faults.merge(struck);
+    /// Adds the failed statements, by their verb.
+    pub(crate) fn statements(&mut self, injected: &Counts<(&'static str, Fault)>) {
+        self.commits_in_doubt += injected.get(&("sql commit", Fault::StatementDone));
+        self.faults.merge(injected);
     }
 
     /// How often each fault happened.
@@ -86,7 +73,7 @@ impl Tally {
         self.calls.keys().copied().chain(self.faults.keys().map(|cell| cell.0)).collect()
     }
 
-    /// Calls and faults that met less often than this.
+    /// Pairs of call and fault that occurred less often than this.
     pub fn thin_cells(&self, least: u64) -> Vec<String> {
         let mut thin = Vec::new();
         for (op, fault) in self.ops().into_iter().flat_map(|op| COLUMNS.iter().map(move |fault| (op, *fault)))
@@ -99,12 +86,12 @@ impl Tally {
         thin
     }
 
-    /// A world in which nothing could go wrong proves nothing.
-    pub fn met_trouble(&self) -> bool {
+    /// Whether the world counts: a lease was lost or a commit was in doubt.
+    pub fn is_counted(&self) -> bool {
         self.leases_lost > 0 || self.commits_in_doubt > 0
     }
 
-    /// Faults of all kinds.
+    /// Number of all faults.
     pub fn fault_count(&self) -> u64 {
         self.faults.total() + self.process.total()
     }
@@ -124,7 +111,8 @@ impl Tally {
         self.virtual_ms += other.virtual_ms;
     }
 
-    /// Operations down, faults across. A dash is what cannot be.
+    /// A table with a row for each operation and a column for each fault. A dash marks a fault that cannot happen to
+    /// the operation.
     pub fn table(&self) -> String {
         let columns: BTreeSet<Fault> = self.faults.keys().map(|(_, fault)| *fault).collect();
         let mut out = format!("{:<16}{:>10}", "operation", "calls");

@@ -1,4 +1,4 @@
-//! What happened in a world, line by line, and a digest of all of it: two runs of a seed must agree on both.
+//! The trace of a world, line by line, with a digest of all lines. Two runs of a seed must have the same trace.
 
 use outlast_testkit::rng::{DIGEST_START, digest};
 use std::collections::VecDeque;
@@ -14,8 +14,8 @@ impl Trace {
         Self { lines: VecDeque::new(), keep, digest: DIGEST_START }
     }
 
-    pub(crate) fn note(&mut self, at_ms: u64, who: &str, text: &str) {
-        let line = format!("{:>4}.{:03} {who:<6} {text}", at_ms / 1_000, at_ms % 1_000);
+    pub(crate) fn note(&mut self, at_ms: u64, source: &str, text: &str) {
+        let line = format!("{:>4}.{:03} {source:<6} {text}", at_ms / 1_000, at_ms % 1_000);
         self.digest = digest(self.digest, line.as_bytes());
         self.lines.push_back(line);
         if self.lines.len() > self.keep {

@@ -1,4 +1,4 @@
-//! One world: built from its seed, left to its faults, healed, and judged.
+//! One world: built from its plan, run with faults, healed, and checked.
 
 use crate::bug::Bug;
 use crate::check::{self, Recorder, Snapshot};
@@ -18,14 +18,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// How a world is run.
+/// How to run a world.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// A defect to find.
+    /// The defect of the world, if any.
     pub bug: Option<Bug>,
-    /// How many lines of the trace are kept.
+    /// Number of trace lines to keep.
     pub keep_lines: usize,
-    /// What is left out of the world that the seed draws.
+    /// Faults and roots to leave out.
     pub cut: Cut,
 }
 
@@ -35,33 +35,33 @@ impl Default for Settings {
     }
 }
 
-/// What a smaller world does without.
+/// Faults and roots that are left out of a world.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// These do not happen.
+    /// Faults that do not happen.
     pub faults: BTreeSet<Fault>,
-    /// These instances are not started.
+    /// Roots that are not started.
     pub roots: BTreeSet<String>,
 }
 
-/// What became of a world.
+/// The result of a world.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The seed.
     pub seed: u64,
-    /// What was found, first things first.
+    /// Broken invariants, in the order in which they were found.
     pub failures: Vec<String>,
     /// Digest of the whole trace.
     pub digest: u64,
     /// The end of the trace.
     pub lines: Vec<String>,
-    /// The faults that the seed chose.
+    /// The plan, as text.
     pub setting: String,
-    /// What happened.
+    /// Counts of calls and faults.
     pub tally: Tally,
 }
 
-/// Runs a world to its end.
+/// Runs the world of a seed.
 pub fn run(seed: u64, settings: &Settings) -> Outcome {
     run_plan(Plan::of(seed).without(&settings.cut), settings)
 }
@@ -78,7 +78,7 @@ pub(crate) fn run_plan(plan: Plan, settings: &Settings) -> Outcome {
         setting: String::new(),
         tally: Tally::default(),
     });
-    // The runtime survives a panic, which is no reason to have one.
+    // The runtime survives a panic, but every panic that no program planned is a defect.
     outcome.failures.extend(panics.into_iter().map(|panic| format!("P1: {panic}")));
     outcome
 }
@@ -86,17 +86,18 @@ pub(crate) fn run_plan(plan: Plan, settings: &Settings) -> Outcome {
 async fn run_world(plan: Plan, settings: &Settings) -> Outcome {
     let seed = plan.seed;
     let shared = Shared::new(plan, settings).await;
-    World { shared: Arc::clone(&shared), recorder: Recorder::default() }.live().await;
-    shared.over.store(true, Relaxed);
+    World { shared: Arc::clone(&shared), recorder: Recorder::default() }.run().await;
+    shared.is_torn_down.store(true, Relaxed);
     let mut trace = shared.trace();
     let (digest, lines) = (trace.digest(), trace.take_lines());
     let setting = shared.plan.describe();
-    shared.tally().statements(&shared.backend.statements.struck());
+    shared.tally().statements(&shared.backend.statements.injected());
     let tally = shared.tally().clone();
     Outcome { seed, failures: shared.failures(), digest, lines, setting, tally }
 }
 
-/// How long a healed world may take to finish, in virtual time. Longer than the longest pause of a dispatcher, twice.
+/// Longest time until a healed world must have finished, in virtual time. Longer than twice the longest pause of a
+/// dispatcher.
 const MOST_LIVENESS_MS: u64 = 300_000;
 
 struct World {
@@ -107,123 +108,129 @@ struct World {
 type Clients = JoinSet<(Root, OrchestrationStatus)>;
 
 impl World {
-    async fn live(mut self) {
+    async fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let mut nodes = JoinSet::new();
         for node in 0..shared.plan.nodes {
             nodes.spawn(node::run(Arc::clone(&shared), node));
         }
-        match &shared.plan.aim {
-            Some(aim) => drop(nodes.spawn(Arc::clone(aim).revive())),
+        match &shared.plan.probe {
+            Some(probe) => drop(nodes.spawn(Arc::clone(probe).resume_stalled())),
             None => {
-                nodes.spawn(weather(Arc::clone(&shared)));
-                nodes.spawn(client::look(Arc::clone(&shared)));
+                nodes.spawn(jump_store_clock(Arc::clone(&shared)));
+                nodes.spawn(client::poll_statuses(Arc::clone(&shared)));
             }
         }
-        for (nth, at) in shared.plan.strays.iter().enumerate() {
-            nodes.spawn(client::stray(Arc::clone(&shared), nth, *at));
+        for (nth, at) in shared.plan.stray_times_ms.iter().enumerate() {
+            nodes.spawn(client::send_to_missing_instance(Arc::clone(&shared), nth, *at));
         }
         let mut clients = Clients::new();
         for root in shared.plan.roots.clone() {
-            if shared.plan.aim.is_none() {
-                nodes.spawn(client::rival(Arc::clone(&shared), root.clone()));
+            if shared.plan.probe.is_none() {
+                nodes.spawn(client::start_concurrently(Arc::clone(&shared), root.clone()));
             }
             clients.spawn(client::drive(Arc::clone(&shared), root));
         }
-        let lived = tokio::select! {
+        let ended = tokio::select! {
             biased;
             () = shared.failed.notified() => Ok(()),
-            lived = self.phases(&mut clients) => lived,
+            ended = self.phases(&mut clients) => ended,
         };
-        if let Err(failure) = lived {
+        if let Err(failure) = ended {
             shared.fail(failure);
         }
         shared.tally().virtual_ms = shared.now_ms();
     }
 
+    /// The safety phase, the liveness phase, and the checks of the end.
     async fn phases(&mut self, clients: &mut Clients) -> Result<(), String> {
         let shared = Arc::clone(&self.shared);
-        // Safety: whatever goes wrong, nothing is lost.
+        // Safety: faults happen, and nothing is lost.
         while shared.now_ms() < shared.plan.safety_ms {
-            let pause = shared.dice().between(200, 3_000);
+            let pause = shared.rng().between(200, 3_000);
             tokio::time::sleep(Duration::from_millis(pause)).await;
-            check::everything(&shared, &mut self.recorder).await?;
+            check::check_world(&shared, &mut self.recorder).await?;
         }
         shared.heal();
-        // Liveness: everything comes to its end.
-        let told = self.finish(clients).await?;
-        let snapshot = self.drained().await?;
+        // Liveness: no faults happen, and every instance ends.
+        let statuses = self.finish(clients).await?;
+        let snapshot = self.wait_for_empty_queues().await?;
         shared.tally().instances = snapshot.instances.len() as u64;
         shared.tally().orphans = check::queues::orphans(&snapshot) as u64;
-        for (root, status) in &told {
+        for (root, status) in &statuses {
             check::ending::outcome(&shared, root, status)?;
             check::ending::detached(&shared, &snapshot, root)?;
         }
-        if let Some(aim) = &shared.plan.aim {
-            sweep::endings(aim, &snapshot);
+        if let Some(probe) = &shared.plan.probe {
+            sweep::record_endings(probe, &snapshot);
         }
         Ok(())
     }
 
+    /// Waits until all clients and instances have ended; returns the final statuses that clients received.
     async fn finish(&mut self, clients: &mut Clients) -> Result<Vec<(Root, OrchestrationStatus)>, String> {
         let shared = Arc::clone(&self.shared);
         let give_up_at = shared.now_ms() + MOST_LIVENESS_MS;
-        let mut told = Vec::new();
+        let mut statuses = Vec::new();
         loop {
             while let Some(joined) = clients.try_join_next() {
-                told.push(joined.map_err(|error| format!("a client panicked: {error}"))?);
+                statuses.push(joined.map_err(|error| format!("a client panicked: {error}"))?);
             }
-            let snapshot = check::everything(&shared, &mut self.recorder).await?;
-            if clients.is_empty() && check::ending::running(&snapshot).is_empty() {
-                return Ok(told);
+            let snapshot = check::check_world(&shared, &mut self.recorder).await?;
+            if clients.is_empty() && check::ending::unfinished_ids(&snapshot).is_empty() {
+                return Ok(statuses);
             }
             if shared.now_ms() >= give_up_at {
-                return Err(check::ending::stuck(&shared, &snapshot));
+                return Err(check::ending::unfinished(&shared, &snapshot));
             }
             tokio::time::sleep(Duration::from_secs(5)).await;
         }
     }
 
-    /// I10: after the last instance has ended, what is left over goes too.
-    async fn drained(&mut self) -> Result<Snapshot, String> {
+    /// I10: waits until the queues are empty after the last instance has ended.
+    async fn wait_for_empty_queues(&mut self) -> Result<Snapshot, String> {
         let shared = Arc::clone(&self.shared);
         let give_up_at = shared.now_ms() + MOST_LIVENESS_MS;
         loop {
-            let snapshot = check::everything(&shared, &mut self.recorder).await?;
-            let left = check::queues::left_over(&shared, &snapshot);
-            if left.is_empty() {
+            let snapshot = check::check_world(&shared, &mut self.recorder).await?;
+            let leftovers = check::queues::left_over(&shared, &snapshot);
+            if leftovers.is_empty() {
                 return Ok(snapshot);
             }
             if shared.now_ms() >= give_up_at {
-                return Err(format!("I10: all instances have ended, and there is still {}", left.join(", ")));
+                return Err(format!(
+                    "I10: all instances have ended, and the store still holds {}",
+                    leftovers.join(", ")
+                ));
             }
             tokio::time::sleep(Duration::from_secs(5)).await;
         }
     }
 }
 
-/// The clock of the store jumps now and then. Back only a little: leases then last longer, which is not what is tested.
-async fn weather(shared: Arc<Shared>) {
+/// Lets the clock of the store jump at random times. It is set back by little: leases then last longer, and that is not
+/// under test.
+async fn jump_store_clock(shared: Arc<Shared>) {
     const HOUR_MS: u64 = 3_600_000;
-    let Some(mean) = shared.plan.every_ms.get(&Fault::StoreClockJump).copied() else { return };
-    while shared.is_faulty() {
-        let pause = shared.dice().below(2 * mean);
+    let Some(mean) = shared.plan.process_fault_means_ms.get(&Fault::StoreClockJump).copied() else { return };
+    while shared.has_faults() {
+        let pause = shared.rng().below(2 * mean);
         tokio::time::sleep(Duration::from_millis(pause)).await;
-        if !shared.is_faulty() {
+        if !shared.has_faults() {
             return;
         }
         let ms = {
-            let mut dice = shared.dice();
-            // Which of two times is the later one is not a question that two stores must answer alike.
-            let back = dice.per_mille(300) && shared.plan.store != StoreKind::SqliteMirrored;
-            let ms = dice.below(if back { 2 * shared.plan.lease_ms } else { HOUR_MS });
+            let mut rng = shared.rng();
+            // With a clock that is set back, the order of two rows is not defined, so two stores may differ.
+            let back = rng.per_mille(300) && shared.plan.store != StoreKind::SqliteMirrored;
+            let ms = rng.below(if back { 2 * shared.plan.lease_ms } else { HOUR_MS });
             i64::try_from(ms).unwrap_or(0) * if back { -1 } else { 1 }
         };
         shared.note("WORLD", &format!("the store's clock jumps by {ms} ms"));
         shared.tally().happened(Fault::StoreClockJump);
-        shared.trouble_everybody();
+        shared.disturb_all();
         if ms < 0 {
-            shared.witness().leases.clock_is_set_back(shared.clock.now_ms());
+            shared.accepted().leases.clock_set_back(shared.clock.now_ms());
         }
         shared.clock.jump(ms);
     }

@@ -1,4 +1,4 @@
-//! How it all ends: I7 while something still runs, and what everybody must have printed.
+//! I7 and O1: every instance ends, and its output is the expected one.
 
 use super::Snapshot;
 use crate::plan::Root;
@@ -9,30 +9,30 @@ use outlast_provider::Clock;
 use outlast_runtime::OrchestrationStatus;
 
 /// Instances that have not ended.
-pub(crate) fn running(snapshot: &Snapshot) -> Vec<&str> {
+pub(crate) fn unfinished_ids(snapshot: &Snapshot) -> Vec<&str> {
     let all = snapshot.instances.keys().map(String::as_str);
     all.filter(|instance| !snapshot.has_ended(instance)).collect()
 }
 
-/// I7: the oldest of those that should have ended, and why it has not.
-pub(crate) fn stuck(shared: &Shared, snapshot: &Snapshot) -> String {
-    let running = running(snapshot);
+/// I7: describes the oldest instance that has not ended, and its open operations.
+pub(crate) fn unfinished(shared: &Shared, snapshot: &Snapshot) -> String {
+    let unfinished_ids = unfinished_ids(snapshot);
     let began =
         |instance: &&&str| snapshot.history(instance, 1).first().map_or(u64::MAX, |event| event.timestamp_ms);
-    let Some(oldest) = running.iter().min_by_key(began) else {
-        return "I7: every instance has ended, and a client still waits".to_string();
+    let Some(oldest) = unfinished_ids.iter().min_by_key(began) else {
+        return "I7: every instance has ended, but a client still waits".to_string();
     };
     let current = snapshot.instances.get(*oldest).copied().unwrap_or(1);
     let history = snapshot.history(oldest, current);
     format!(
         "I7: {} instance(s) have not ended; the oldest is '{oldest}', execution {current}, {} events, {}",
-        running.len(),
+        unfinished_ids.len(),
         history.len(),
-        why(shared, snapshot, oldest, history)
+        describe_waits(shared, snapshot, oldest, history)
     )
 }
 
-fn why(shared: &Shared, snapshot: &Snapshot, instance: &str, history: &[Event]) -> String {
+fn describe_waits(shared: &Shared, snapshot: &Snapshot, instance: &str, history: &[Event]) -> String {
     let now = shared.clock.now_ms();
     let mut reasons = Vec::new();
     for message in snapshot.messages.iter().filter(|message| message.item.target_instance() == instance) {
@@ -40,9 +40,12 @@ fn why(shared: &Shared, snapshot: &Snapshot, instance: &str, history: &[Event]) 
         let (kind, attempts) = (message.item.kind_name(), message.attempts);
         reasons.push(format!("message {kind} due in {due} ms, delivered {attempts} times"));
     }
-    for work in snapshot.work.iter().filter(|work| work.instance == instance) {
-        let due = i128::from(work.visible_at.max(work.locked_until)) - i128::from(now);
-        reasons.push(format!("activity {} free in {due} ms, delivered {} times", work.id, work.attempts));
+    for activity in snapshot.activities.iter().filter(|activity| activity.instance == instance) {
+        let due = i128::from(activity.visible_at.max(activity.locked_until)) - i128::from(now);
+        reasons.push(format!(
+            "activity {} free in {due} ms, delivered {} times",
+            activity.id, activity.attempts
+        ));
     }
     if let Some(until) = snapshot.leases.get(instance) {
         reasons.push(format!("leased for another {} ms", i128::from(*until) - i128::from(now)));
@@ -61,24 +64,33 @@ fn why(shared: &Shared, snapshot: &Snapshot, instance: &str, history: &[Event]) 
         };
         reasons.push(format!("event {} may wait for {waits}", event.event_id));
     }
-    if reasons.is_empty() { "and nothing waits for it".to_string() } else { reasons.join("; ") }
+    if reasons.is_empty() {
+        "no message, activity or lease of it is stored".to_string()
+    } else {
+        reasons.join("; ")
+    }
 }
 
-/// What clients were told, against what their programs must print.
-pub(crate) fn outcome(shared: &Shared, root: &Root, told: &OrchestrationStatus) -> Result<(), String> {
-    let cancelled = shared.witness().cancelled.contains(&root.instance);
-    let result = match told {
+/// Checks the final status that a client received against the expected output of the program.
+pub(crate) fn outcome(shared: &Shared, root: &Root, status: &OrchestrationStatus) -> Result<(), String> {
+    let cancelled = shared.accepted().cancelled.contains(&root.instance);
+    let result = match status {
         OrchestrationStatus::Completed { output, .. } => Ok(output.as_str()),
         OrchestrationStatus::Failed { details, .. } => match failure(shared, details, cancelled) {
             Some(message) => Err(message),
             None => return Ok(()),
         },
-        other => return Err(format!("I11: the client of '{}' was told {other:?}", root.instance)),
+        other => {
+            return Err(format!(
+                "I11: the client of '{}' received {other:?} as the final status",
+                root.instance
+            ));
+        }
     };
-    judge(shared, &root.instance, &root.program, result)
+    check_output(shared, &root.instance, &root.program, result)
 }
 
-/// The text of a failure that the program must explain; `None` for one that the world explains.
+/// The text of a failure that the program must have planned; `None` if a cancellation or poison explains the failure.
 fn failure<'a>(shared: &Shared, details: &'a ErrorDetails, cancelled: bool) -> Option<&'a str> {
     match details {
         ErrorDetails::Application { kind: AppErrorKind::Cancelled { .. }, .. } if cancelled => None,
@@ -88,23 +100,25 @@ fn failure<'a>(shared: &Shared, details: &'a ErrorDetails, cancelled: bool) -> O
     }
 }
 
-fn judge(
+fn check_output(
     shared: &Shared,
     instance: &str,
     program: &Program,
     result: Result<&str, &str>,
 ) -> Result<(), String> {
     if shared.plan.may_poison() {
-        // A child or an activity may have been poisoned on the way, and says so in the output.
+        // A child or an activity may have been poisoned, which changes the output.
         return Ok(());
     }
-    program.check(result).map_err(|problem| format!("O1: '{instance}' did not end as it must: {problem}"))
+    program
+        .check(result)
+        .map_err(|problem| format!("O1: '{instance}' did not return its expected output: {problem}"))
 }
 
-/// Detached instances have no client: the store must know them, if their parents got to start them.
+/// Checks the outputs of detached instances in the store, because no client waits for them.
 pub(crate) fn detached(shared: &Shared, snapshot: &Snapshot, root: &Root) -> Result<(), String> {
     for (instance, program) in root.program.detached() {
-        // Its parent did not come to it; `presence` knows.
+        // The parent ended before it started the instance; `presence` checks that.
         let Some(current) = snapshot.instances.get(instance) else { continue };
         let ended = snapshot.history(instance, *current).iter().find(|event| event.is_terminal());
         let result = match ended.map(|event| &event.kind) {
@@ -115,7 +129,7 @@ pub(crate) fn detached(shared: &Shared, snapshot: &Snapshot, root: &Root) -> Res
             },
             _ => return Err(format!("I7: detached instance '{instance}' has not ended")),
         };
-        judge(shared, instance, program, result)?;
+        check_output(shared, instance, program, result)?;
     }
     Ok(())
 }

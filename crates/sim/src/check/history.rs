@@ -1,4 +1,4 @@
-//! What must hold in every history.
+//! Checks that must hold in every history.
 
 use super::Snapshot;
 use crate::shared::Shared;
@@ -29,10 +29,10 @@ fn is_outcome(kind: &EventKind) -> bool {
     )
 }
 
-/// I3, T1, and that no outcome comes from nowhere.
+/// I3, T1, and the first half of I4.
 fn outcomes(shared: &Shared, history: &[Event]) -> Result<(), String> {
-    // A timer that has fired stays fired, whatever is done to the clock before the turn that hears of it.
-    let set_back_ms = shared.clock.back_ms();
+    // A timer message that is due stays due when the clock is set back before the turn that receives it.
+    let set_back_ms = shared.clock.set_back_ms();
     let scheduled: BTreeMap<u64, &EventKind> = history.iter().map(|e| (e.event_id, &e.kind)).collect();
     let mut answered = BTreeSet::new();
     for event in history.iter().filter(|event| is_outcome(&event.kind)) {
@@ -47,7 +47,7 @@ fn outcomes(shared: &Shared, history: &[Event]) -> Result<(), String> {
             _ => false,
         };
         if !fits || source >= event.event_id {
-            return Err(format!("I4: event {} is the outcome of nothing", event.event_id));
+            return Err(format!("I4: event {} is the outcome of no scheduled operation", event.event_id));
         }
         if matches!(event.kind, EventKind::TimerFired { fire_at_ms } if event.timestamp_ms + set_back_ms < fire_at_ms)
         {
@@ -57,28 +57,28 @@ fn outcomes(shared: &Shared, history: &[Event]) -> Result<(), String> {
     Ok(())
 }
 
-/// I2, second half.
+/// I2, second half: event ids have no gaps.
 fn ids(history: &[Event]) -> Result<(), String> {
     match history.iter().zip(1..).find(|(event, id)| event.event_id != *id) {
-        Some((event, id)) => Err(format!("I2: event {} stands in place {id}", event.event_id)),
+        Some((event, id)) => Err(format!("I2: event {} is at position {id}", event.event_id)),
         None => Ok(()),
     }
 }
 
-/// I8: after the terminal event come only notes about activities that were cut off.
+/// I8: only cancellations of activities follow the terminal event.
 fn end(history: &[Event]) -> Result<(), String> {
     let Some(at) = history.iter().position(Event::is_terminal) else { return Ok(()) };
     let allowed = |event: &Event| matches!(event.kind, EventKind::ActivityCancelRequested { .. });
     match history[at + 1..].iter().find(|event| !allowed(event)) {
         Some(event) => {
             let (kind, id) = (event.kind.type_name(), event.event_id);
-            Err(format!("I8: {kind} (event {id}) follows the end (event {})", history[at].event_id))
+            Err(format!("I8: {kind} (event {id}) follows the terminal event {}", history[at].event_id))
         }
         None => Ok(()),
     }
 }
 
-/// Neither storage trouble nor replay may fail an instance.
+/// I9: neither a storage error nor a replay error may fail an instance.
 fn failures(shared: &Shared, history: &[Event]) -> Result<(), String> {
     for event in history {
         let (EventKind::OrchestrationFailed { details }
@@ -89,7 +89,7 @@ fn failures(shared: &Shared, history: &[Event]) -> Result<(), String> {
         };
         match details {
             ErrorDetails::Application { .. } => {}
-            // Deliveries were counted, and a world with crashes has many.
+            // Crashes count as deliveries, so a low limit poisons instances.
             ErrorDetails::Poison { .. } if shared.plan.may_poison() => {}
             other => return Err(format!("I9: {}", other.display_message())),
         }
@@ -97,7 +97,7 @@ fn failures(shared: &Shared, history: &[Event]) -> Result<(), String> {
     Ok(())
 }
 
-/// A completion whose body never began is made up.
+/// I4, second half: an activity that completed must have run.
 fn effects(shared: &Shared, instance: &str, execution_id: u64, history: &[Event]) -> Result<(), String> {
     let ours = history.iter().filter_map(|event| match &event.kind {
         EventKind::ActivityScheduled { name, .. } if crate::program::is_activity(name) => {

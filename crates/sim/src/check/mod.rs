@@ -1,27 +1,28 @@
-//! The invariants, judged from the store's rows and from what was observed at its border.
+//! The invariants of a world. They are checked against the store's rows, the calls that the store accepted, and the
+//! answers that clients received.
 //!
 //! | | invariant | where |
 //! |---|---|---|
-//! | I1 | an instance whose start was taken is there, or its start waits | `presence` |
+//! | I1 | an instance whose start was accepted is stored, or its start is queued | `presence` |
 //! | I2 | a history only grows, and its ids have no gaps | `snapshot`, `history` |
-//! | I3 | each scheduled operation has at most one outcome; each message that was taken is there exactly once | `history`, `presence` |
-//! | I4 | each outcome was asked for, and an activity that completed was run | `history` |
-//! | I5 | the outcome of an activity that was taken is in history or queue; an open activity or child is somewhere | `presence` |
-//! | I6 | at most one lease on anything is alive by the store's clock, and nothing happens under one that ended | `Leases` in `witness.rs` |
-//! | I7 | when the faults stop, everything ends | `ending` |
+//! | I3 | each scheduled operation has at most one outcome; each accepted message is stored exactly once | `history`, `presence` |
+//! | I4 | each outcome belongs to a scheduled operation, and a completed activity ran | `history` |
+//! | I5 | an accepted outcome of an activity is in the history or in the queue; an open activity or child is stored | `presence` |
+//! | I6 | by the store's clock, each instance and activity has at most one live lease, and no call succeeds under an ended lease | `leases.rs` |
+//! | I7 | after the faults stop, every instance ends | `ending` |
 //! | I8 | nothing follows the commit that ended an execution | `history` |
-//! | I9 | a history replays, and decides nothing new; a turn that ran warm decides the same from a cold start | `replay` |
-//! | I10 | when everything has ended, no message, activity, lease or session is left but orphans, which are counted | `queues` |
-//! | I11 | what clients are told fits one order of events | `control` |
-//! | I12 | SQLite and the memory store, given the same calls, answer the same and hold the same | `mirror.rs` |
+//! | I9 | a stored history replays without new decisions; a turn decides the same warm and from a cold start | `replay` |
+//! | I10 | after all instances have ended, the store holds no message, activity, lease or session except orphans, which are counted | `queues` |
+//! | I11 | the answers to all clients fit one order of events | `client_answers` |
+//! | I12 | SQLite and the memory store give the same answers to the same calls and hold the same rows | `mirror.rs` |
 //! | I13 | the store's figures add up and agree with its rows | `totals` |
-//! | I14 | nobody loses a lease to whom nothing has happened since it was given | `Leases` in `witness.rs` |
+//! | I14 | a node that was not disturbed since a lease was granted does not lose it | `leases.rs` |
 //! | T1 | no timer fires before its time | `history` |
-//! | O1 | every program prints what it must | `ending`, `program/expect.rs` |
-//! | S1 | a shutdown keeps its promise of time | `node.rs` |
-//! | P1 | nothing panics | `panics.rs` |
+//! | O1 | every program returns its expected output | `ending`, `program/expect.rs` |
+//! | S1 | a shutdown ends within its grace period | `node.rs` |
+//! | P1 | no code panics, except activities that are planned to | `world.rs` |
 
-mod control;
+mod client_answers;
 pub(crate) mod ending;
 mod history;
 mod presence;
@@ -30,23 +31,23 @@ pub(crate) mod replay;
 mod snapshot;
 mod totals;
 
-pub(crate) use control::Control;
+pub(crate) use client_answers::ClientAnswers;
 pub(crate) use snapshot::{Recorder, Snapshot};
 
 use crate::shared::Shared;
 
-/// Looks at everything once. Nothing goes wrong with a look of ours.
-pub(crate) async fn everything(shared: &Shared, recorder: &mut Recorder) -> Result<Snapshot, String> {
+/// Checks all invariants that hold at any time. No fault happens during the check.
+pub(crate) async fn check_world(shared: &Shared, recorder: &mut Recorder) -> Result<Snapshot, String> {
     let was_armed = shared.backend.statements.arm(false);
-    let looked = look(shared, recorder).await;
+    let checked = check_all(shared, recorder).await;
     shared.backend.statements.arm(was_armed);
-    looked
+    checked
 }
 
-async fn look(shared: &Shared, recorder: &mut Recorder) -> Result<Snapshot, String> {
+async fn check_all(shared: &Shared, recorder: &mut Recorder) -> Result<Snapshot, String> {
     let snapshot = recorder.record(&shared.backend.dump().await?)?;
     history::check(shared, &snapshot)?;
-    presence::check(&shared.witness(), &snapshot)?;
+    presence::check(&shared.accepted(), &snapshot)?;
     totals::check(shared, &snapshot).await?;
     replay::check(shared, &snapshot).await?;
     Ok(snapshot)

@@ -1,29 +1,29 @@
-//! Nothing that the store took is lost: it is in a history, in a queue, or its instance has ended.
+//! I1, I3, I5: everything that the store accepted is in a history or in a queue, or its instance has ended.
 
 use super::Snapshot;
-use crate::witness::Witness;
+use crate::accepted::Accepted;
 use outlast_model::{Event, EventKind, WorkItem, build_child_instance_id};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn check(witness: &Witness, snapshot: &Snapshot) -> Result<(), String> {
+pub(super) fn check(accepted: &Accepted, snapshot: &Snapshot) -> Result<(), String> {
     let waiting = Waiting::of(snapshot);
-    starts(witness, snapshot, &waiting)?;
-    messages(witness, snapshot, &waiting)?;
-    cancellations(witness, snapshot, &waiting)?;
-    results(witness, snapshot, &waiting)?;
+    starts(accepted, snapshot, &waiting)?;
+    messages(accepted, snapshot, &waiting)?;
+    cancellations(accepted, snapshot, &waiting)?;
+    results(accepted, snapshot, &waiting)?;
     detached(snapshot, &waiting)?;
     for (instance, current) in &snapshot.instances {
         let history = snapshot.history(instance, *current);
         if !history.iter().any(Event::is_terminal) {
-            open_work(instance, *current, history, snapshot, &waiting)?;
+            open_operations(instance, *current, history, snapshot, &waiting)?;
         } else if !snapshot.has_ended(instance) && !waiting.successors.contains(instance.as_str()) {
-            return Err(format!("I5: '{instance}' continued as new, and its successor is nowhere"));
+            return Err(format!("I5: '{instance}' continued as new, and its successor is not stored"));
         }
     }
     Ok(())
 }
 
-/// The message queue by what its messages are about.
+/// The message queue, grouped by what its messages are about.
 #[derive(Default)]
 struct Waiting<'a> {
     starts: BTreeSet<&'a str>,
@@ -62,34 +62,36 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// I1.
-fn starts(witness: &Witness, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
-    let lost = witness.starts.iter().find(|instance| {
+/// I1: accepted starts.
+fn starts(accepted: &Accepted, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
+    let lost = accepted.starts.iter().find(|instance| {
         !snapshot.instances.contains_key(*instance) && !waiting.starts.contains(instance.as_str())
     });
     match lost {
-        Some(instance) => {
-            Err(format!("I1: the start of '{instance}' was taken, and the instance is nowhere"))
-        }
+        Some(instance) => Err(format!(
+            "I1: the start of '{instance}' was accepted, and neither start nor instance is stored"
+        )),
         None => Ok(()),
     }
 }
 
-/// I1 for instances that nobody waits for: what a history says was started is there.
+/// I1 for detached instances: every start that a history records is stored or queued.
 fn detached(snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
     for ((parent, _), history) in &snapshot.histories {
         for event in history.iter() {
             let EventKind::OrchestrationChained { instance, .. } = &event.kind else { continue };
             if !snapshot.instances.contains_key(instance) && !waiting.starts.contains(instance.as_str()) {
-                return Err(format!("I1: '{parent}' started '{instance}', which is nowhere"));
+                return Err(format!(
+                    "I1: '{parent}' started '{instance}', and neither start nor instance is stored"
+                ));
             }
         }
     }
     Ok(())
 }
 
-/// I3, second half. Every execution records again what its predecessor handed to it.
-fn messages(witness: &Witness, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
+/// I3, second half: accepted messages. An execution records again the messages that its predecessor carried over.
+fn messages(accepted: &Accepted, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
     let mut recorded: BTreeMap<(&str, &str), isize> = BTreeMap::new();
     for ((instance, _), history) in &snapshot.histories {
         for event in history.iter() {
@@ -106,36 +108,36 @@ fn messages(witness: &Witness, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Re
             }
         }
     }
-    for (instance, data) in &witness.messages {
+    for (instance, data) in &accepted.messages {
         let key = (instance.as_str(), data.as_str());
         let rows = waiting.data.get(&key).copied().unwrap_or(0);
         let events = recorded.get(&key).copied().unwrap_or(0);
         let count = events + isize::try_from(rows).unwrap_or(isize::MAX);
         if count > 1 || (count < 1 && !snapshot.has_ended(instance)) {
             return Err(format!(
-                "I3: message '{data}' for '{instance}' was taken once and is there {count} times ({rows} waiting)"
+                "I3: message '{data}' for '{instance}' was accepted once and is stored {count} times ({rows} queued)"
             ));
         }
     }
     Ok(())
 }
 
-/// I3 for cancellations: one that was taken waits, or was recorded, or came too late.
-fn cancellations(witness: &Witness, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
-    for instance in &witness.cancelled {
+/// I3 for cancellations: an accepted cancellation is queued or recorded, or the instance has ended.
+fn cancellations(accepted: &Accepted, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
+    for instance in &accepted.cancelled {
         let mut histories = snapshot.histories.iter().filter(|((id, _), _)| id == instance);
         let is_it = |event: &Event| matches!(event.kind, EventKind::OrchestrationCancelRequested { .. });
         let recorded = histories.any(|(_, history)| history.iter().any(is_it));
         if !recorded && !waiting.cancellations.contains(instance.as_str()) && !snapshot.has_ended(instance) {
-            return Err(format!("I3: the cancellation of '{instance}' was taken and is nowhere"));
+            return Err(format!("I3: the cancellation of '{instance}' was accepted and is not stored"));
         }
     }
     Ok(())
 }
 
-/// I5.
-fn results(witness: &Witness, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
-    for (instance, execution_id, id) in witness.results.keys() {
+/// I5: accepted outcomes of activities.
+fn results(accepted: &Accepted, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Result<(), String> {
+    for (instance, execution_id, id) in accepted.results.keys() {
         let history = snapshot.history(instance, *execution_id);
         let recorded = history.iter().any(|event| {
             event.source_event_id == Some(*id)
@@ -144,18 +146,18 @@ fn results(witness: &Witness, snapshot: &Snapshot, waiting: &Waiting<'_>) -> Res
                     EventKind::ActivityCompleted { .. } | EventKind::ActivityFailed { .. }
                 )
         });
-        let over = history.iter().any(Event::is_terminal);
-        if !recorded && !over && !waiting.outcomes.contains(&(instance, *execution_id, *id)) {
+        let has_ended = history.iter().any(Event::is_terminal);
+        if !recorded && !has_ended && !waiting.outcomes.contains(&(instance, *execution_id, *id)) {
             return Err(format!(
-                "I5: the outcome of activity {id} of '{instance}', execution {execution_id}, was taken and is nowhere"
+                "I5: the outcome of activity {id} of '{instance}', execution {execution_id}, was accepted and is not stored"
             ));
         }
     }
     Ok(())
 }
 
-/// I5 the other way round: what a history waits for is on its way.
-fn open_work(
+/// I5 for open operations: the activity, child or outcome that a history waits for is stored.
+fn open_operations(
     instance: &str,
     execution_id: u64,
     history: &[Event],
@@ -168,10 +170,10 @@ fn open_work(
         let answered = waiting.outcomes.contains(&(instance, execution_id, id));
         let (what, on_its_way) = match &event.kind {
             EventKind::ActivityScheduled { .. } => {
-                let is_it = |work: &super::snapshot::Work| {
-                    work.instance == instance && work.execution_id == execution_id && work.id == id
+                let is_it = |row: &super::snapshot::ActivityRow| {
+                    row.instance == instance && row.execution_id == execution_id && row.id == id
                 };
-                ("activity", snapshot.work.iter().any(is_it))
+                ("activity", snapshot.activities.iter().any(is_it))
             }
             EventKind::SubOrchestrationScheduled { instance: child, .. } => {
                 let child = build_child_instance_id(instance, child);
@@ -182,7 +184,7 @@ fn open_work(
         };
         if !answered && !on_its_way {
             return Err(format!(
-                "I5: '{instance}', execution {execution_id}, waits for {what} {id}, which is nowhere"
+                "I5: '{instance}', execution {execution_id}, waits for {what} {id}, which is not stored"
             ));
         }
     }

@@ -1,10 +1,10 @@
-//! I9: what is stored is enough. Any history replays from its first event, and a turn that ran on an execution in memory
-//! decides the same on one that was built anew.
+//! I9: a stored history is enough. Every history replays from its first event, and a turn that ran on an execution in
+//! memory decides the same on an execution that is built from the store.
 
 use super::Snapshot;
+use crate::accepted::Turn;
 use crate::program;
 use crate::shared::Shared;
-use crate::witness::Turn;
 use outlast_engine::{
     Admission, Commit, Execution, KvValue, Opening, ParentClosePolicy, Past, Setup, SystemCall, TurnInput,
 };
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Every running execution, replayed: it must decide nothing new.
+/// Replays every running execution. A replay must decide nothing new.
 pub(super) async fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), String> {
     for (instance, current) in &snapshot.instances {
         let history = snapshot.history(instance, *current);
@@ -42,7 +42,7 @@ pub(super) async fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), St
         let commit = outlast_engine::run(&mut execution, input).commit;
         if commit != (Commit { execution_id: *current, ..Commit::default() }) {
             return Err(format!(
-                "I9: '{instance}', execution {current}, replayed at event {} decides something new: {commit:?}",
+                "I9: '{instance}', execution {current}, replayed at event {}, makes a new decision: {commit:?}",
                 history.len()
             ));
         }
@@ -50,7 +50,7 @@ pub(super) async fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), St
     Ok(())
 }
 
-/// What the store knows. Nothing goes wrong with a look of ours.
+/// Loads an execution from the store. No fault happens during the load.
 async fn load(shared: &Shared, instance: &str, execution_id: u64) -> Option<LoadedTurn> {
     let was_armed = shared.backend.statements.arm(false);
     let loaded = shared.store().load_turn(instance, execution_id).await;
@@ -100,7 +100,7 @@ pub(crate) async fn again(shared: &Shared, turn: &Turn, is_old_build: bool) -> O
     Some(outlast_engine::run(&mut execution, input).commit).filter(|commit| !draws_an_id(commit))
 }
 
-/// A unique id is another one when it is asked for again.
+/// Whether the turn asked for a unique id, which differs in every run of the turn.
 fn draws_an_id(commit: &Commit) -> bool {
     let guid = SystemCall::NewGuid.activity_name();
     let is_it = |kind: &EventKind| matches!(kind, EventKind::ActivityScheduled { name, .. } if *name == guid);
@@ -155,7 +155,7 @@ fn cold(
     execution.ok().map(|execution| execution.with_codec(program::codec(shared.plan.seed)))
 }
 
-/// What a node wants to commit, next to what the same turn gives again.
+/// Compares the commit of a node with the commit of the same turn from a cold start.
 pub(crate) fn compare(again: &Commit, first: &TurnCommit) -> Result<(), String> {
     same("events", &again.history, &first.history_delta)?;
     same("activities", &again.worker_items, &first.worker_items)?;

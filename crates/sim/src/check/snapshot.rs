@@ -1,10 +1,10 @@
-//! The rows of a store at one moment, read from its dump, so that any store with a dump can be checked.
+//! The rows of a store at one time, parsed from its dump. Every store with a dump can be checked.
 
 use outlast_model::{Event, WorkItem, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What the store holds.
+/// The rows of a store.
 #[derive(Default)]
 pub(crate) struct Snapshot {
     /// The current execution of each instance.
@@ -12,20 +12,20 @@ pub(crate) struct Snapshot {
     /// Status by instance and execution.
     pub(crate) executions: BTreeMap<(String, u64), String>,
     pub(crate) histories: BTreeMap<(String, u64), Arc<Vec<Event>>>,
-    pub(crate) messages: Vec<Message>,
-    pub(crate) work: Vec<Work>,
+    pub(crate) messages: Vec<MessageRow>,
+    pub(crate) activities: Vec<ActivityRow>,
     /// When the lease of an instance ends.
     pub(crate) leases: BTreeMap<String, u64>,
     pub(crate) sessions: Vec<String>,
 }
 
-pub(crate) struct Message {
+pub(crate) struct MessageRow {
     pub(crate) item: WorkItem,
     pub(crate) visible_at: u64,
     pub(crate) attempts: u32,
 }
 
-pub(crate) struct Work {
+pub(crate) struct ActivityRow {
     pub(crate) instance: String,
     pub(crate) execution_id: u64,
     pub(crate) id: u64,
@@ -39,7 +39,7 @@ impl Snapshot {
         self.histories.get(&(instance.to_string(), execution_id)).map_or(&[], |history| history.as_slice())
     }
 
-    /// Whether nothing more will happen to the instance.
+    /// Whether the instance has completed or failed.
     pub(crate) fn has_ended(&self, instance: &str) -> bool {
         let current = self.instances.get(instance);
         let status = current.and_then(|current| self.executions.get(&(instance.to_string(), *current)));
@@ -47,17 +47,17 @@ impl Snapshot {
     }
 }
 
-/// A history as it was: text and meaning of its events.
+/// The events of a history in earlier dumps, as text and decoded.
 #[derive(Default)]
-struct Seen {
+struct KnownHistory {
     texts: Vec<String>,
     events: Arc<Vec<Event>>,
 }
 
-/// Reads one dump after the other: what was stored once must still be there.
+/// I2: reads one dump after the other. Events of an earlier dump must be in every later one.
 #[derive(Default)]
 pub(crate) struct Recorder {
-    seen: BTreeMap<(String, u64), Seen>,
+    known_histories: BTreeMap<(String, u64), KnownHistory>,
 }
 
 impl Recorder {
@@ -75,29 +75,30 @@ impl Recorder {
                 _ => snapshot.read(table, row).ok_or_else(unreadable)?,
             }
         }
-        for key in self.seen.keys() {
+        for key in self.known_histories.keys() {
             if !found.contains_key(key) {
                 return Err(format!("I2: the history of '{}', execution {}, is gone", key.0, key.1));
             }
         }
         for (key, texts) in found {
-            let events = self.grown(&key, &texts)?;
+            let events = self.append_new_events(&key, &texts)?;
             snapshot.histories.insert(key, events);
         }
         Ok(snapshot)
     }
 
-    /// The events of a history of which an earlier dump has shown the beginning.
-    fn grown(&mut self, key: &(String, u64), texts: &[&str]) -> Result<Arc<Vec<Event>>, String> {
-        let Seen { texts: known, events } = self.seen.entry(key.clone()).or_default();
-        let prefix = texts.get(..known.len());
-        if prefix.is_none_or(|prefix| prefix != known.as_slice()) {
+    /// Decodes the events that are new since the last dump. Fails if an earlier event changed.
+    fn append_new_events(&mut self, key: &(String, u64), texts: &[&str]) -> Result<Arc<Vec<Event>>, String> {
+        let KnownHistory { texts: known_texts, events } =
+            self.known_histories.entry(key.clone()).or_default();
+        let prefix = texts.get(..known_texts.len());
+        if prefix.is_none_or(|prefix| prefix != known_texts.as_slice()) {
             return Err(format!("I2: the history of '{}', execution {}, was rewritten", key.0, key.1));
         }
-        for text in &texts[known.len()..] {
+        for text in &texts[known_texts.len()..] {
             let event = json::decode_event(text).map_err(|error| format!("I2: '{text}': {error}"))?;
             Arc::make_mut(events).push(event);
-            known.push(text.to_string());
+            known_texts.push(text.to_string());
         }
         Ok(Arc::clone(events))
     }
@@ -118,18 +119,18 @@ impl Snapshot {
         match table {
             "instance" => drop(self.instances.insert(instance, number(3)?)),
             "execution" => drop(self.executions.insert((instance, number(1)?), words.get(2)?.to_string())),
-            // Columns that spare a look, and are wrong.
+            // A redundant column that contradicts other columns.
             "contradiction" => return None,
             "session" => self.sessions.push(row.to_string()),
             "lease" => drop(self.leases.insert(instance, number(1)?)),
             "message" => {
                 let item = json::decode_work_item(words.get(6)?).ok()?;
                 let attempts = u32::try_from(number(5)?).ok()?;
-                self.messages.push(Message { item, visible_at: number(2)?, attempts });
+                self.messages.push(MessageRow { item, visible_at: number(2)?, attempts });
             }
             "work" => {
                 let attempts = words.get(6)?.split(' ').next()?.parse().ok()?;
-                self.work.push(Work {
+                self.activities.push(ActivityRow {
                     instance,
                     execution_id: number(1)?,
                     id: number(2)?,

@@ -1,4 +1,4 @@
-//! I13: the store's own figures add up, and agree with its rows.
+//! I13: the figures of the store add up and agree with its rows.
 
 use super::Snapshot;
 use crate::shared::Shared;
@@ -23,7 +23,7 @@ pub(super) async fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), St
     ];
     for (what, said, counted) in found {
         if said != counted {
-            return Err(format!("I13: the store says {said} {what}, and has {counted}"));
+            return Err(format!("I13: the store reports {said} {what}, and its rows have {counted}"));
         }
     }
     let ended = |history: &[Event]| history.iter().any(Event::is_terminal);
@@ -32,6 +32,6 @@ pub(super) async fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), St
     let said = metrics.completed_instances + metrics.failed_instances + continued;
     match finished.count() as u64 {
         counted if counted == said => Ok(()),
-        counted => Err(format!("I13: {counted} executions have ended, and the store says {said}")),
+        counted => Err(format!("I13: {counted} executions have ended, and the store reports {said}")),
     }
 }

@@ -1,5 +1,5 @@
-//! No operation is forgotten: every public method of the context that the engine's source has is used by some step, or is
-//! in a list with the reason why not.
+//! Every public method of the context in the source of the engine is used by some step, or is in a list with the reason
+//! why not.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 /// Methods that no step uses.
 const LEFT_OUT: &[(&str, &str)] = &[(
     "schedule_wait2",
-    "it exists only under the feature replay-version-test, which plays a newer contract",
+    "it exists only under the feature replay-version-test, which stands for a newer contract",
 )];
 
-/// Files of the engine in which the context has methods.
+/// Files of the engine that contain methods of the context.
 fn sources() -> Vec<PathBuf> {
     let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/src");
     let in_folder = |folder: &str| {
@@ -43,7 +43,7 @@ fn methods(source: &str) -> BTreeSet<String> {
     found
 }
 
-/// Everything that the interpreter calls on a context.
+/// Names of all methods that the interpreter calls on a context.
 fn used() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/program/interpret");
     let mut found = BTreeSet::new();
@@ -59,7 +59,7 @@ fn used() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_operation_is_used() {
+fn every_context_method_is_used_by_a_step() {
     let mut all = BTreeSet::new();
     for path in sources() {
         all.extend(methods(&fs::read_to_string(&path).unwrap()));
@@ -67,15 +67,15 @@ fn every_operation_is_used() {
     assert!(all.len() > 50, "the engine has more operations than {}: {all:?}", all.len());
     let left_out: BTreeSet<String> = LEFT_OUT.iter().map(|(name, _)| name.to_string()).collect();
     let used = used();
-    let forgotten: Vec<&String> = all.difference(&used).filter(|name| !left_out.contains(*name)).collect();
-    assert!(forgotten.is_empty(), "no step uses {forgotten:?}");
+    let unused: Vec<&String> = all.difference(&used).filter(|name| !left_out.contains(*name)).collect();
+    assert!(unused.is_empty(), "no step uses {unused:?}");
     let stale: Vec<&String> =
         left_out.iter().filter(|name| used.contains(*name) || !all.contains(*name)).collect();
     assert!(stale.is_empty(), "{stale:?} need not be left out");
 }
 
 #[test]
-fn methods_are_found_in_source() {
+fn public_methods_are_found_in_source() {
     let source = "impl Other {\n    pub fn no(&self) {}\n}\nimpl OrchestrationContext {\n    pub fn one<T>(&self) {}\n    \
                   fn private(&self) {}\n    pub async fn two(\n}\n";
     assert_eq!(methods(source), ["one", "two"].map(str::to_string).into());

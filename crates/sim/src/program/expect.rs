@@ -1,46 +1,46 @@
-//! What a program must print.
+//! Checks the output of a program.
 
-use super::{Kin, NEW, OLD, Program, Step, Task};
+use super::{ChildCall, NEW, OLD, Program, Step, Task};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The output of a program, word by word.
+/// Reads the output of a program word by word.
 struct Reader<'a> {
     words: std::iter::Peekable<std::str::SplitWhitespace<'a>>,
-    /// Messages and events that were read: each can be read once.
+    /// Data of messages and events in the output. Each may occur once.
     read: BTreeSet<&'a str>,
 }
 
-/// What an instance has been told so far.
+/// The expected state of an instance.
 #[derive(Default)]
 struct Instance<'p> {
     keys: BTreeMap<&'p str, u64>,
     execution: u64,
-    /// The version that the execution asked for.
+    /// The version that the execution was started with, if any.
     version: Option<&'p str>,
 }
 
 impl Program {
-    /// Whether an instance that ran this program may have returned this.
+    /// Checks the output or the failure of an instance that ran this program.
     pub(crate) fn check(&self, output: Result<&str, &str>) -> Result<(), String> {
         match (self.fails, output) {
             (true, Err("planned")) => Ok(()),
-            (true, other) => Err(format!("it must fail as planned, not return {other:?}")),
-            (false, Err(error)) => Err(format!("it failed: {error}")),
+            (true, other) => Err(format!("the program must fail with 'planned', and returned {other:?}")),
+            (false, Err(error)) => Err(format!("the program failed: {error}")),
             (false, Ok(output)) => self.check_output(&plain(output)),
         }
     }
 
     fn check_output(&self, output: &str) -> Result<(), String> {
         let mut reader = Reader { words: output.split_whitespace().peekable(), read: BTreeSet::new() };
-        reader.program(self, None).map_err(|problem| format!("it printed '{output}': {problem}"))?;
+        reader.program(self, None).map_err(|problem| format!("the output is '{output}': {problem}"))?;
         match reader.words.next() {
-            Some(word) => Err(format!("it printed '{output}': nothing may follow before '{word}'")),
+            Some(word) => Err(format!("the output '{output}' must end before '{word}'")),
             None => Ok(()),
         }
     }
 }
 
-/// The output of a program that may have been typed: no program prints a quote.
+/// The output without the quotes of a typed value. No program prints a quote.
 pub(crate) fn plain(output: &str) -> String {
     match output.starts_with('"') {
         true => serde_json::from_str(output).unwrap_or_else(|_| output.to_string()),
@@ -48,7 +48,7 @@ pub(crate) fn plain(output: &str) -> String {
     }
 }
 
-/// What an attempt that took too long prints.
+/// The output of an attempt that timed out.
 const TIMED_OUT: &str = "!timeout:_activity_timed_out";
 
 impl<'a> Reader<'a> {
@@ -85,14 +85,14 @@ impl<'a> Reader<'a> {
             Step::Mixed(task, _, program) => {
                 self.word(&[&task.word()])?;
                 self.word(&["timer"])?;
-                self.child(program, &Kin::default())?;
+                self.child(program, &ChildCall::default())?;
             }
             Step::Retry(task, _, None) => self.word(&[&task.word()])?,
             Step::Retry(task, _, Some(_)) => self.word(&[&task.word(), TIMED_OUT])?,
-            Step::Child(program, kin) => self.child(program, kin)?,
+            Step::Child(program, child_call) => self.child(program, child_call)?,
             Step::ChildRace(program, _) => match self.is_next("late") {
                 true => self.word(&["late"])?,
-                false => self.child(program, &Kin::default())?,
+                false => self.child(program, &ChildCall::default())?,
             },
             Step::LeaveChild(_) | Step::LeaveActivity(_) => self.word(&["left"])?,
             Step::ReadChild(..) => {
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
             Step::Look => self.word(&[&format!("look:{}", instance.execution)])?,
             Step::Version => match instance.version {
                 Some(version) => self.word(&[&format!("v:{version}")])?,
-                // Whatever the node that began the execution has as its newest.
+                // The newest version of the node that began the execution.
                 None => self.word(&[&format!("v:{OLD}"), &format!("v:{NEW}")])?,
             },
         }
@@ -147,12 +147,12 @@ impl<'a> Reader<'a> {
         self.word(&words.iter().map(String::as_str).collect::<Vec<&str>>())
     }
 
-    fn child(&mut self, program: &Program, kin: &Kin) -> Result<(), String> {
+    fn child(&mut self, program: &Program, child_call: &ChildCall) -> Result<(), String> {
         self.word(&["("])?;
         match program.fails {
-            _ if kin.may_be_cancelled && self.is_next("!canceled") => drop(self.words.next()),
+            _ if child_call.may_be_cancelled && self.is_next("!canceled") => drop(self.words.next()),
             true => self.word(&["!planned"])?,
-            false => self.program(program, kin.version.as_deref())?,
+            false => self.program(program, child_call.version.as_deref())?,
         }
         self.word(&[")"])
     }
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{End, Take, Way};
+    use crate::program::{ActivityCall, DequeueCall, End};
 
     fn task(id: u64) -> Task {
         Task { id, ..Task::default() }
@@ -195,13 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn programs_know_what_they_print() {
-        let child = Program::once(vec![Step::Call(task(2), Way::Plain)]);
+    fn only_the_expected_output_passes() {
+        let child = Program::once(vec![Step::Call(task(2), ActivityCall::Plain)]);
         let steps = vec![
             Step::Race(task(1), 5),
-            Step::Child(Box::new(child), Kin::default()),
+            Step::Child(Box::new(child), ChildCall::default()),
             Step::Count("k".to_string(), false),
-            Step::Dequeue("q".to_string(), Take::Plain),
+            Step::Dequeue("q".to_string(), DequeueCall::Plain),
         ];
         let program = Program { rounds: 2, steps, ..Program::default() };
         let good = "t1 ( t2 ) k=1 read:a late ( t2 ) k=2 read:b";
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_versions_are_followed() {
+    fn keys_and_versions_are_checked_across_executions() {
         let count = |key: &str| Step::Count(key.to_string(), false);
         let steps = vec![count("a"), count("b"), Step::Keys, Step::ClearKey("b".to_string())];
         assert_eq!(
@@ -232,21 +232,22 @@ mod tests {
         assert_eq!(check(vec![count("a"), Step::Prune], "a=1 pruned:0,1 a=1 pruned:0,1"), Ok(()));
         assert!(check(vec![count("a"), Step::ClearKeys], "a=1 cleared:0 a=2 cleared:0").is_err());
         let child = Program::once(vec![Step::Version]);
-        let kin = Kin { version: Some(OLD.to_string()), may_be_cancelled: true, ..Kin::default() };
-        let steps = vec![Step::Child(Box::new(child), kin), Step::Look];
+        let child_call =
+            ChildCall { version: Some(OLD.to_string()), may_be_cancelled: true, ..ChildCall::default() };
+        let steps = vec![Step::Child(Box::new(child), child_call), Step::Look];
         assert_eq!(check(steps.clone(), "( v:1.0.0 ) look:1 ( !canceled:_why ) look:2"), Ok(()));
         assert!(check(steps.clone(), "( v:2.0.0 ) look:1 ( v:1.0.0 ) look:2").is_err());
         assert!(check(steps, "( v:1.0.0 ) look:1 ( v:1.0.0 ) look:1").is_err());
     }
 
     #[test]
-    fn failures_are_expected_of_those_that_fail() {
+    fn failing_tasks_must_fail_and_others_must_not() {
         let fails = Task { end: End::Fails, ..task(1) };
-        let steps = vec![Step::Retry(fails, Way::Plain, None)];
+        let steps = vec![Step::Retry(fails, ActivityCall::Plain, None)];
         assert_eq!(check(steps.clone(), "!t1-fails !t1-fails"), Ok(()));
         assert!(check(steps, "t1 !t1-fails").is_err());
-        assert!(check(vec![Step::Call(task(1), Way::Plain)], "t1 !t1-fails").is_err());
-        let limited = vec![Step::Retry(task(1), Way::Typed, Some(5))];
+        assert!(check(vec![Step::Call(task(1), ActivityCall::Plain)], "t1 !t1-fails").is_err());
+        let limited = vec![Step::Retry(task(1), ActivityCall::Typed, Some(5))];
         assert_eq!(check(limited, "t1 !timeout:_activity_timed_out"), Ok(()));
     }
 }

@@ -1,10 +1,12 @@
-//! Drawing programs.
+//! Draws programs.
 
 use super::weights::{Kind, Place, choose};
-use super::{End, Kin, Launch, NEW, OLD, Program, Step, TAGS, Take, Task, Wait, Way};
+use super::{
+    ActivityCall, ChildCall, DequeueCall, DetachedCall, End, NEW, OLD, Program, Step, TAGS, Task, WaitCall,
+};
 use outlast_testkit::rng::Rng;
 
-/// A program for a client to start.
+/// Draws the program of a root.
 pub(crate) fn program(rng: &mut Rng, instance: &str) -> Program {
     let mut draw = Draw { rng, instance, ids: 0, drained: false };
     draw.program(0)
@@ -14,11 +16,11 @@ struct Draw<'a> {
     rng: &'a mut Rng,
     instance: &'a str,
     ids: u64,
-    /// One crowd of messages is enough for a program.
+    /// Whether the program already has a [`Step::Drain`]; one is enough.
     drained: bool,
 }
 
-/// More than the contract carries over, and more than it delivers in a turn.
+/// More messages than the contract carries over, and more than it delivers in a turn.
 const CROWD: u64 = 105;
 
 impl Draw<'_> {
@@ -27,7 +29,7 @@ impl Draw<'_> {
         let steps: Vec<Step> = (0..self.rng.between(1, longest)).map(|_| self.step(depth)).collect();
         let mut rounds = if self.rng.per_mille(300) { 2 + u32::from(self.rng.per_mille(300)) } else { 1 };
         if steps.iter().any(|step| matches!(step, Step::Drain(..))) {
-            // What is not read before the execution ends may be more than is carried over.
+            // Messages that are not dequeued before the execution ends may be more than are carried over.
             rounds = 1;
         }
         let next = (rounds > 1 && self.rng.per_mille(300)).then(|| self.version());
@@ -54,19 +56,20 @@ impl Draw<'_> {
             Kind::Retry => self.retry(),
             Kind::Child => {
                 let program = self.child(depth);
-                Step::Child(program, self.kin())
+                Step::Child(program, self.child_call())
             }
             Kind::ChildRace => Step::ChildRace(self.child(depth), self.rng.between(0, 3_000)),
             Kind::CancelledChild => {
-                let kin = Kin { name: Some(self.id()), may_be_cancelled: true, ..Kin::default() };
-                Step::Child(self.child(depth), kin)
+                let child_call =
+                    ChildCall { name: Some(self.id()), may_be_cancelled: true, ..ChildCall::default() };
+                Step::Child(self.child(depth), child_call)
             }
             Kind::LeaveChild => Step::LeaveChild(self.child(depth)),
             Kind::LeaveActivity => Step::LeaveActivity(self.task()),
             Kind::ReadChild => Step::ReadChild(self.id(), self.flip()),
             Kind::Detached => self.detached(),
             Kind::Dequeue => self.dequeue(),
-            // Another queue: what is read here must not be missing there.
+            // A queue of its own: a message that is dequeued here must not be missing in another step.
             Kind::DequeueOrLeave => Step::DequeueOrLeave("maybe".to_string(), self.rng.between(100, 2_000)),
             Kind::Drain if self.drained => self.call(),
             Kind::Drain => {
@@ -94,35 +97,35 @@ impl Draw<'_> {
 
     fn call(&mut self) -> Step {
         let task = self.task();
-        let way = match self.rng.below(10) {
-            0..=3 => Way::Plain,
-            4 | 5 => Way::Typed,
-            6 | 7 => Way::Tagged(self.rng.pick(TAGS).to_string()),
-            8 => Way::Session(self.session()),
-            _ => Way::SessionTyped(self.session()),
+        let form = match self.rng.below(10) {
+            0..=3 => ActivityCall::Plain,
+            4 | 5 => ActivityCall::Typed,
+            6 | 7 => ActivityCall::Tagged(self.rng.pick(TAGS).to_string()),
+            8 => ActivityCall::Session(self.session()),
+            _ => ActivityCall::SessionTyped(self.session()),
         };
-        Step::Call(task, way)
+        Step::Call(task, form)
     }
 
     fn retry(&mut self) -> Step {
         let failures = u32::try_from(self.rng.between(0, 2)).unwrap_or(0);
         let task = Task { failures, ..self.task() };
-        let way = match self.rng.below(4) {
-            0 => Way::Plain,
-            1 => Way::Typed,
-            2 => Way::Session(self.session()),
-            _ => Way::SessionTyped(self.session()),
+        let form = match self.rng.below(4) {
+            0 => ActivityCall::Plain,
+            1 => ActivityCall::Typed,
+            2 => ActivityCall::Session(self.session()),
+            _ => ActivityCall::SessionTyped(self.session()),
         };
-        Step::Retry(task, way, self.rng.per_mille(300).then(|| self.limit() + 200))
+        Step::Retry(task, form, self.rng.per_mille(300).then(|| self.limit() + 200))
     }
 
     fn child(&mut self, depth: u32) -> Box<Program> {
         Box::new(self.program(depth + 1))
     }
 
-    fn kin(&mut self) -> Kin {
+    fn child_call(&mut self) -> ChildCall {
         let is_typed = self.rng.per_mille(300);
-        Kin {
+        ChildCall {
             name: self.rng.per_mille(400).then(|| self.id()),
             version: (!is_typed && self.rng.per_mille(400)).then(|| self.version()),
             is_typed,
@@ -133,34 +136,34 @@ impl Draw<'_> {
     fn detached(&mut self) -> Step {
         let id = self.id();
         let instance = format!("{}-d{id}", self.instance);
-        // Continuing as new would start the same id again.
+        // A second execution would start the same id again.
         let program = Program::once(vec![self.call(), Step::Version]);
-        let launch = match self.rng.below(5) {
-            0 => Launch::Plain,
-            1 => Launch::Typed,
-            2 => Launch::Versioned(self.version()),
-            3 => Launch::VersionedTyped(self.version()),
-            _ => Launch::Try,
+        let form = match self.rng.below(5) {
+            0 => DetachedCall::Plain,
+            1 => DetachedCall::Typed,
+            2 => DetachedCall::Versioned(self.version()),
+            3 => DetachedCall::VersionedTyped(self.version()),
+            _ => DetachedCall::Try,
         };
-        Step::Detached(instance, Box::new(program), launch)
+        Step::Detached(instance, Box::new(program), form)
     }
 
     fn dequeue(&mut self) -> Step {
         match self.rng.below(6) {
-            0 => Step::Dequeue("typed-q".to_string(), Take::Typed),
-            1 => Step::Dequeue("typed-q".to_string(), Take::TryTyped),
-            2 => Step::Dequeue("typed-q".to_string(), Take::PersistentTyped),
-            3 => Step::Dequeue(self.queue(), Take::Persistent),
-            _ => Step::Dequeue(self.queue(), Take::Plain),
+            0 => Step::Dequeue("typed-q".to_string(), DequeueCall::Typed),
+            1 => Step::Dequeue("typed-q".to_string(), DequeueCall::TryTyped),
+            2 => Step::Dequeue("typed-q".to_string(), DequeueCall::PersistentTyped),
+            3 => Step::Dequeue(self.queue(), DequeueCall::Persistent),
+            _ => Step::Dequeue(self.queue(), DequeueCall::Plain),
         }
     }
 
     fn signal(&mut self) -> Step {
         let limit = self.rng.between(500, 3_000);
         match self.rng.below(4) {
-            0 => Step::Signal("typed-e".to_string(), limit, Wait::Typed),
-            1 => Step::Signal("typed-e".to_string(), limit, Wait::TryTyped),
-            _ => Step::Signal(self.event(), limit, Wait::Plain),
+            0 => Step::Signal("typed-e".to_string(), limit, WaitCall::Typed),
+            1 => Step::Signal("typed-e".to_string(), limit, WaitCall::TryTyped),
+            _ => Step::Signal(self.event(), limit, WaitCall::Plain),
         }
     }
 
@@ -197,7 +200,7 @@ impl Draw<'_> {
         (0..self.rng.between(2, most)).map(|_| self.task()).collect()
     }
 
-    /// Some activities outlive a lease, and some the whole world if nobody renewed it.
+    /// Some activities last longer than a lease, and need renewals.
     fn task(&mut self) -> Task {
         let ms = match self.rng.below(10) {
             0..=5 => self.rng.between(0, 50),

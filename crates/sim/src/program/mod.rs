@@ -1,7 +1,8 @@
-//! Generated orchestrations: a program is data, and one orchestration interprets it. Between them they use every durable
-//! operation (`coverage.rs` checks that), and each says what it must print if nothing is lost, doubled or reordered.
+//! Generated orchestrations. A program is data, and one orchestration interprets it. The programs together use every
+//! durable operation (`coverage.rs` checks that), and each has an expected output.
 
-pub(crate) mod act;
+pub(crate) mod action;
+mod activities;
 #[cfg(test)]
 mod coverage;
 mod expect;
@@ -9,65 +10,64 @@ pub(crate) mod generate;
 mod interpret;
 mod step;
 mod weights;
-mod work;
 
+pub(crate) use activities::{activities, is_activity};
 pub(crate) use expect::plain;
 pub(crate) use interpret::{ORCHESTRATION, TYPED_ORCHESTRATION, orchestrations};
-pub(crate) use step::{Kin, Launch, Step, Take, Wait, Way};
-pub(crate) use work::{activities, is_activity};
+pub(crate) use step::{ActivityCall, ChildCall, DequeueCall, DetachedCall, Step, WaitCall};
 
 use outlast_model::codec::Codec;
 use serde::{Deserialize, Serialize};
 
-/// What activities may be tagged with. Some node must take each of them.
+/// Tags of activities. Every node fetches activities with these tags.
 pub(crate) const TAGS: &[&str] = &["large", "small"];
 
-/// The versions under which the orchestrations are registered. Nodes of an older deployment know the first only.
+/// The versions of the orchestrations. Nodes of an older build have only the first.
 pub(crate) const OLD: &str = "1.0.0";
 pub(crate) const NEW: &str = "2.0.0";
 
-/// How the typed values of a world are written: runtimes and clients of one store must agree.
+/// The encoding of typed values. All runtimes and clients of one store must use the same.
 pub(crate) fn codec(seed: u64) -> Codec {
     if seed.is_multiple_of(3) { Codec::Json } else { Codec::Contract }
 }
 
-/// An orchestration: its steps, as often as it continues as new.
+/// An orchestration: its steps, repeated in each execution.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Program {
-    /// How many executions it takes.
+    /// Number of executions.
     pub(crate) rounds: u32,
     pub(crate) steps: Vec<Step>,
-    /// Whether it returns an error in the end.
+    /// Whether it fails at the end.
     pub(crate) fails: bool,
-    /// The version that it asks for when it continues as new.
+    /// The version of the next execution.
     pub(crate) next: Option<String>,
 }
 
-/// An activity.
+/// A call of an activity.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Task {
-    /// Unique in the world.
+    /// Unique among all tasks of a root.
     pub(crate) id: u64,
     pub(crate) ms: u64,
-    /// How often its body fails before it succeeds.
+    /// Number of tries that fail before one succeeds.
     pub(crate) failures: u32,
     pub(crate) end: End,
 }
 
-/// How an activity ends when it has failed as often as it should.
+/// How an activity ends after these failures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum End {
     #[default]
     Succeeds,
-    /// However often it is tried.
+    /// Every try fails.
     Fails,
     Panics,
-    /// It puts a message into a queue of its own instance, see [`Task::queue`], and succeeds.
+    /// It sends a message to a queue of its own instance, see [`Task::queue`], and succeeds.
     Sends,
 }
 
 impl Task {
-    /// Its outcome in the output of a program.
+    /// The outcome in the output of a program.
     pub(crate) fn word(&self) -> String {
         match self.end {
             End::Succeeds | End::Sends => format!("t{}", self.id),
@@ -76,19 +76,19 @@ impl Task {
         }
     }
 
-    /// The queue that it sends to.
+    /// The queue that [`End::Sends`] sends to.
     pub(crate) fn queue(&self) -> String {
         format!("from-t{}", self.id)
     }
 }
 
-/// The id of a child that its parent names. Another one for each execution, or the id would be taken.
+/// The id of a child with an explicit id. It contains the execution, because a second execution cannot reuse an id.
 pub(crate) fn child_id(parent: &str, execution_id: u64, nth: u64) -> String {
     format!("{}-c{nth}-{execution_id}", parent.replace("::", "."))
 }
 
 impl Program {
-    /// One that takes a single execution.
+    /// A program with one execution.
     pub(crate) fn once(steps: Vec<Step>) -> Self {
         Self { rounds: 1, steps, ..Self::default() }
     }
@@ -97,7 +97,7 @@ impl Program {
         (0..self.rounds).flat_map(|_| &self.steps)
     }
 
-    /// The queue of each message that the program cannot end without, and some more.
+    /// The queue of each message that a client must send so that the program ends, and of optional messages.
     pub(crate) fn messages_needed(&self) -> Vec<String> {
         let needed = self.all_steps().flat_map(|step| match step {
             Step::Dequeue(queue, _) | Step::DequeueOrLeave(queue, _) => vec![queue.clone()],
@@ -107,7 +107,7 @@ impl Program {
         needed.collect()
     }
 
-    /// The name of each event that the program waits for, for a while.
+    /// The name of each event that the program waits for.
     pub(crate) fn signals_awaited(&self) -> Vec<String> {
         let awaited = self.all_steps().filter_map(|step| match step {
             Step::Signal(name, ..) | Step::Race3(_, _, name) => Some(name.clone()),
@@ -116,16 +116,16 @@ impl Program {
         awaited.collect()
     }
 
-    /// Children of this program that a client may cancel, by number.
+    /// Numbers of the children that a client may cancel.
     pub(crate) fn cancellable_children(&self) -> Vec<u64> {
         let named = self.steps.iter().filter_map(|step| match step {
-            Step::Child(_, Kin { name, may_be_cancelled: true, .. }) => *name,
+            Step::Child(_, ChildCall { name, may_be_cancelled: true, .. }) => *name,
             _ => None,
         });
         named.collect()
     }
 
-    /// Programs that it starts under ids of their own, and those that they start.
+    /// All detached programs that this program and its children start.
     pub(crate) fn detached(&self) -> Vec<(&str, &Program)> {
         let mut found = Vec::new();
         for step in &self.steps {

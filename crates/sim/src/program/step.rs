@@ -1,47 +1,47 @@
-//! What a program can do. Most steps come in several ways: the same operation under another name of the interface.
+//! The steps of programs. Most steps have several forms: the same operation under another method of the context.
 
 use super::{Program, Task};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Step {
-    Call(Task, Way),
-    /// An activity that sends a message to its own instance, and the message.
+    Call(Task, ActivityCall),
+    /// An activity that sends a message to its own instance, and the dequeue of that message.
     Ask(Task),
-    /// All at once, by `join` or by `join_all`.
+    /// Several activities at once, by `join` or by `join_all`.
     FanOut(Vec<Task>, bool),
-    /// The first of several, by `select_all` or by `race`; the others are dropped.
+    /// The first of several activities, by `select_all` or by `race`; the others are dropped.
     First(Vec<Task>, bool),
     Timer(u64),
     /// An activity against a timer; the loser is dropped.
     Race(Task, u64),
     /// An activity, a timer and a positional event; the losers are dropped.
     Race3(Task, u64, String),
-    /// Two races at once: selects inside of a join.
+    /// Two races at once: selects inside a join.
     TwoRaces([(Task, u64); 2]),
     /// An activity, a timer and a child at once.
     Mixed(Task, u64, Box<Program>),
-    /// Tried again until it succeeds, each time for so long at most.
-    Retry(Task, Way, Option<u64>),
-    Child(Box<Program>, Kin),
+    /// An activity with retries; the number is the timeout of each try.
+    Retry(Task, ActivityCall, Option<u64>),
+    Child(Box<Program>, ChildCall),
     /// A child against a timer; the loser is dropped, which cancels the child.
     ChildRace(Box<Program>, u64),
     /// A child that still runs when the execution ends.
     LeaveChild(Box<Program>),
     /// An activity that still runs when the execution ends.
     LeaveActivity(Task),
-    /// A child of this number counts to one; then its key is read, perhaps as a typed value.
+    /// A child with this number counts a key to one; then the parent reads the key, perhaps as a typed value.
     ReadChild(u64, bool),
-    /// Under an id of its own.
-    Detached(String, Box<Program>, Launch),
-    Dequeue(String, Take),
-    /// A dequeue that is dropped when nothing comes in time.
+    /// Starts a detached instance with this id.
+    Detached(String, Box<Program>, DetachedCall),
+    Dequeue(String, DequeueCall),
+    /// A dequeue that is dropped after this time.
     DequeueOrLeave(String, u64),
-    /// So many messages, after a wait in which they pile up.
+    /// Dequeues this number of messages after waiting this long.
     Drain(String, u64, u64),
     /// A positional event, or a timeout.
-    Signal(String, u64, Wait),
-    /// Adds one to a key and prints it: keys survive continue-as-new. Perhaps as a typed value.
+    Signal(String, u64, WaitCall),
+    /// Adds one to a key, perhaps as a typed value, and prints it. Keys survive continue-as-new.
     Count(String, bool),
     /// All keys with their values.
     Keys,
@@ -55,15 +55,15 @@ pub(crate) enum Step {
     Now,
     /// A unique id, which is recorded inline.
     Guid,
-    /// What the execution knows about itself.
+    /// Reads the name, ids and logging state of the execution.
     Look,
-    /// The version that runs.
+    /// The version of the running orchestration.
     Version,
 }
 
 /// How an activity is called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Way {
+pub(crate) enum ActivityCall {
     Plain,
     Typed,
     Tagged(String),
@@ -73,10 +73,10 @@ pub(crate) enum Way {
 
 /// How a child is called.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Kin {
+pub(crate) struct ChildCall {
     /// A number for an explicit id, see [`super::child_id`].
     pub(crate) name: Option<u64>,
-    /// Not together with typed values: there is no such operation.
+    /// There is no operation with both a version and typed values.
     pub(crate) version: Option<String>,
     pub(crate) is_typed: bool,
     /// Whether a client cancels it at some time.
@@ -85,7 +85,7 @@ pub(crate) struct Kin {
 
 /// How an orchestration is detached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Launch {
+pub(crate) enum DetachedCall {
     Plain,
     Typed,
     Versioned(String),
@@ -95,7 +95,7 @@ pub(crate) enum Launch {
 
 /// How a message is taken from a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Take {
+pub(crate) enum DequeueCall {
     Plain,
     Typed,
     TryTyped,
@@ -105,7 +105,7 @@ pub(crate) enum Take {
 
 /// How a positional event is awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Wait {
+pub(crate) enum WaitCall {
     Plain,
     Typed,
     TryTyped,

@@ -1,6 +1,6 @@
-//! How often each step is drawn, and where.
+//! How often the generator draws each step, and at which depth.
 
-/// What the generator can draw.
+/// The kinds of steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Call,
@@ -34,17 +34,17 @@ pub(super) enum Kind {
     Version,
 }
 
-/// Where a step can stand.
+/// The depths at which a step can occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Anywhere,
-    /// It has children, and nesting ends somewhere.
+    /// Not in the deepest programs, because the step has a child.
     Parent,
-    /// Only what a client started can be sent to.
+    /// Only in roots, because clients send messages only to roots.
     Root,
 }
 
-/// Steps that others build upon are drawn more often; those that make a world long, seldom.
+/// The weights. Basic steps are drawn more often, and steps that make a world long less often.
 pub(super) const WEIGHTS: &[(u64, Place, Kind)] = &[
     (18, Place::Anywhere, Kind::Call),
     (4, Place::Anywhere, Kind::Ask),
@@ -77,7 +77,7 @@ pub(super) const WEIGHTS: &[(u64, Place, Kind)] = &[
     (3, Place::Anywhere, Kind::Version),
 ];
 
-/// The step at this point of a draw among those that fit.
+/// The kind that a draw below the total weight selects among those that fit.
 pub(super) fn choose(fits: impl Fn(Place) -> bool + Copy, draw: impl FnOnce(u64) -> u64) -> Kind {
     let fitting = || WEIGHTS.iter().filter(move |(_, place, _)| fits(*place));
     let mut left = draw(fitting().map(|(weight, ..)| weight).sum());
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_drawn_where_it_fits() {
+    fn every_kind_is_drawn_and_only_where_it_fits() {
         let total: u64 = WEIGHTS.iter().map(|(weight, ..)| weight).sum();
         for (_, _, kind) in WEIGHTS {
             assert!((0..total).any(|at| choose(|_| true, |_| at) == *kind), "{kind:?}");

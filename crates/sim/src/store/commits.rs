@@ -1,11 +1,11 @@
-//! Commits: of a turn, and of an activity's outcome with the turn that follows from it. Some turns are run again from a cold
-//! start, and must decide the same.
+//! Commits of a turn, and of an outcome with the turn that follows it. Some turns run again from a cold start and must
+//! decide the same.
 
 use super::{FaultyStore, kinds, sabotage, short};
+use crate::accepted::Turn;
 use crate::bug::Bug;
 use crate::check::replay;
 use crate::fault::Fault;
-use crate::witness::Turn;
 use outlast_model::WorkItem;
 use outlast_provider::{Clock, Completion, ProviderError, TurnAhead, TurnCommit};
 
@@ -24,37 +24,39 @@ impl FaultyStore {
             commit.worker_items.len(),
             kinds(&commit.orchestrator_items)
         );
-        let asked = self.ask("ack_turn", detail);
-        if asked.fault == Some(Fault::ErrorBefore) && self.shared.has(Bug::OutageFailsInstance) {
+        let call_spec = self.begin_call("ack_turn", detail);
+        if call_spec.fault == Some(Fault::ErrorBefore) && self.shared.has(Bug::OutageFailsInstance) {
             commit = sabotage::failed_by_outage(self.shared.clock.now_ms(), &commit).unwrap_or(commit);
             let _ = self.inner().commit_turn(lock_token, commit.clone()).await;
         }
-        let fault = asked.fault;
+        let fault = call_spec.fault;
         let call = async {
-            let turn = self.shared.witness().turns.get(lock_token).cloned();
+            let turn = self.shared.accepted().turns.get(lock_token).cloned();
             let mut again = None;
-            if let Some(turn) = turn.as_ref().filter(|_| self.shared.dice().per_mille(250)) {
+            if let Some(turn) = turn.as_ref().filter(|_| self.shared.rng().per_mille(250)) {
                 again = replay::again(&self.shared, turn, self.is_old_build).await;
             }
             let compared = again.map(|again| replay::compare(&again, &commit));
             let instance = turn.map(|turn| turn.instance).unwrap_or_default();
             sabotage::commit(&self.shared, &instance, &mut commit);
             let execution_id = commit.execution_id;
-            let twice = commit.orchestrator_items.iter().find(|item| may_arrive_twice(item)).cloned();
-            let committed_at = self.under(lock_token, self.inner().commit_turn(lock_token, commit).await)?;
-            self.committed(lock_token);
-            self.shared.witness().turns.remove(lock_token);
+            let duplicate_item =
+                commit.orchestrator_items.iter().find(|item| may_arrive_twice(item)).cloned();
+            let committed_at =
+                self.answer_under_lease(lock_token, self.inner().commit_turn(lock_token, commit).await)?;
+            self.record_commit(lock_token);
+            self.shared.accepted().turns.remove(lock_token);
             self.shared.tally().turns += 1;
             self.compared(&instance, execution_id, compared);
-            if let Some(item) = twice.filter(|_| fault == Some(Fault::Duplicate)) {
+            if let Some(item) = duplicate_item.filter(|_| fault == Some(Fault::Duplicate)) {
                 self.duplicate(&item).await;
             }
             Ok(committed_at)
         };
-        self.shared.call(&self.caller, asked, |_| Some("ok".to_string()), call).await
+        self.shared.call(&self.caller, call_spec, |_| Some("ok".to_string()), call).await
     }
 
-    /// An activity's outcome with the turn that follows from it.
+    /// Completes an activity together with the turn that follows it.
     pub(super) async fn complete(
         &self,
         token: &str,
@@ -73,12 +75,12 @@ impl FaultyStore {
             kinds(&commit.orchestrator_items),
             commit.metadata.status.as_deref().unwrap_or("")
         );
-        let asked = self.ask("ack_ahead", detail);
-        let fault = asked.fault;
+        let call_spec = self.begin_call("ack_ahead", detail);
+        let fault = call_spec.fault;
         let call = async {
             let mut compared = None;
             if let Some(first) = ahead.commit.history_delta.first()
-                && self.shared.dice().per_mille(250)
+                && self.shared.rng().per_mille(250)
             {
                 let turn = Turn {
                     instance: instance.clone(),
@@ -93,14 +95,15 @@ impl FaultyStore {
             sabotage::commit(&self.shared, &instance, &mut ahead.commit);
             let execution_id = ahead.commit.execution_id;
             let answer = self.inner().complete_with_turn(token, completion.clone(), ahead).await;
-            let completed = self.under(token, answer)?;
-            self.committed(token);
-            let known = self.shared.witness().completed(&completion);
-            self.shared.must(known);
+            let completed = self.answer_under_lease(token, answer)?;
+            self.record_commit(token);
+            let known = self.shared.accepted().completed(&completion);
+            self.shared.require(known);
             if let Completion::WithTurn { .. } = completed {
                 let now = self.shared.clock.now_ms();
-                let alone = self.shared.witness().leases.without_lease(&format!("'{instance}'"), now);
-                self.shared.must(alone);
+                let alone =
+                    self.shared.accepted().leases.committed_without_lease(&format!("'{instance}'"), now);
+                self.shared.require(alone);
                 self.shared.tally().turns += 1;
                 self.compared(&instance, execution_id, compared);
             }
@@ -113,14 +116,14 @@ impl FaultyStore {
             Completion::WithTurn { .. } => Some("ok".to_string()),
             Completion::Queued => Some("queued".to_string()),
         };
-        self.shared.call(&self.caller, asked, show, call).await
+        self.shared.call(&self.caller, call_spec, show, call).await
     }
 
-    /// Says how a turn compares with the same one from a cold start.
+    /// Records the comparison of a turn with the same turn from a cold start.
     fn compared(&self, instance: &str, execution_id: u64, compared: Option<Result<(), String>>) {
         let Some(compared) = compared else { return };
         self.shared.tally().turns_compared += 1;
-        self.shared.must(compared.map_err(|difference| {
+        self.shared.require(compared.map_err(|difference| {
             format!(
                 "I9: a turn of '{instance}', execution {execution_id}, run again from a cold start decides \
                  otherwise: {difference}"
@@ -129,7 +132,7 @@ impl FaultyStore {
     }
 }
 
-/// Whether the engine promises to drop a second delivery.
+/// Whether the engine drops a second delivery of this message.
 fn may_arrive_twice(item: &WorkItem) -> bool {
     match item {
         WorkItem::TimerFired { .. }

@@ -1,14 +1,15 @@
-//! The store as one node or client sees it: every call of the contract, the additive ones too, passes [`Shared::call`],
-//! where faults happen. What the store took is written down for the invariants.
+//! The store as one node or client sees it. Every method of the provider passes [`Shared::call`], which injects faults.
+//! Accepted calls are recorded for the invariants.
 
 mod commits;
 mod sabotage;
 
+use crate::accepted::Turn;
 use crate::bug::Bug;
 use crate::call::{Call, Caller};
 use crate::fault::Fault;
+use crate::leases::Holder;
 use crate::shared::Shared;
-use crate::witness::{Holder, Turn};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
@@ -43,86 +44,99 @@ impl FaultyStore {
         self.shared.store()
     }
 
-    /// A call, and what is to befall it.
-    fn ask(&self, op: &'static str, detail: impl Into<String>) -> Call {
+    /// Describes a call and draws its fault.
+    fn begin_call(&self, op: &'static str, detail: impl Into<String>) -> Call {
         Call { op, detail: detail.into(), fault: self.shared.draw_fault(op, &self.caller) }
     }
 
-    /// A call whose success is its only answer.
+    /// Makes a call that returns nothing.
     async fn call(
         &self,
-        asked: Call,
+        call_spec: Call,
         call: impl Future<Output = Result<(), ProviderError>>,
     ) -> Result<(), ProviderError> {
-        self.shared.call(&self.caller, asked, |()| Some("ok".to_string()), call).await
+        self.shared.call(&self.caller, call_spec, |()| Some("ok".to_string()), call).await
     }
 
-    /// A call that changes nothing.
+    /// Makes a call that changes nothing.
     async fn read_call<T>(
         &self,
         op: &'static str,
         detail: &str,
         call: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, ProviderError> {
-        let asked = self.ask(op, detail);
-        self.shared.call(&self.caller, asked, |_| Some("read".to_string()), call).await
+        let call_spec = self.begin_call(op, detail);
+        self.shared.call(&self.caller, call_spec, |_| Some("read".to_string()), call).await
     }
 
-    /// How long a lease really lasts.
-    fn lease(&self, asked: Duration, fault: Option<Fault>) -> Duration {
+    /// The real duration of a lease, which a fault or a defect changes.
+    fn lease(&self, requested: Duration, fault: Option<Fault>) -> Duration {
         match fault {
-            Some(Fault::ShortLease) => asked / 20,
-            _ => sabotage::lease(&self.shared, asked),
+            Some(Fault::ShortLease) => requested / 20,
+            _ => sabotage::lease(&self.shared, requested),
         }
     }
 
-    /// How much trouble the caller has had so far.
-    fn troubles(&self) -> u64 {
-        self.caller.node.map_or(0, |node| self.shared.troubles(node))
+    /// The number of disturbances of the caller so far.
+    fn disturbances(&self) -> u64 {
+        self.caller.node.map_or(0, |node| self.shared.disturbances(node))
     }
 
-    /// Something was leased. A second delivery means that the lease of the first was lost. `asked_at` is how much trouble
-    /// the caller had had when it asked: one that was stalled since does not know how long it has held the lease.
-    fn leased(&self, token: &str, subject: String, lock_timeout: Duration, attempts: u32, asked_at: u64) {
+    /// Records a lease. A second delivery means that the lease of the first was lost. `disturbances_before` is the
+    /// number of disturbances of the caller when it began the fetch: a caller that was disturbed since does not know
+    /// when its lease began.
+    fn record_lease(
+        &self,
+        token: &str,
+        subject: String,
+        lock_timeout: Duration,
+        attempts: u32,
+        disturbances_before: u64,
+    ) {
         self.shared.tally().leases_lost += u64::from(attempts > 1);
         let Some(node) = self.caller.node else { return };
-        let holder = Holder { node, troubles: self.shared.troubles(node) };
-        if self.troubles() != asked_at {
-            return self.shared.witness().leases.granted_earlier(token, (subject, holder));
+        let holder = Holder { node, disturbances: self.shared.disturbances(node) };
+        if self.disturbances() != disturbances_before {
+            return self.shared.accepted().leases.granted_at_unknown_time(token, (subject, holder));
         }
         let (now, ms) = (self.shared.clock.now_ms(), saturating_ms(lock_timeout));
-        let troubles = |node| self.shared.troubles(node);
-        let granted = self.shared.witness().leases.granted(token, (subject, holder), now, ms, troubles);
-        self.shared.must(granted);
+        let disturbances = |node| self.shared.disturbances(node);
+        let granted = self.shared.accepted().leases.granted(token, (subject, holder), now, ms, disturbances);
+        self.shared.require(granted);
     }
 
-    fn renewed(&self, token: &str, extend_for: Duration) {
+    fn record_renewal(&self, token: &str, extend_for: Duration) {
         let now = self.shared.clock.now_ms();
-        let renewed = self.shared.witness().leases.renewed(token, now, saturating_ms(extend_for));
-        self.shared.must(renewed);
+        let renewed = self.shared.accepted().leases.renewed(token, now, saturating_ms(extend_for));
+        self.shared.require(renewed);
     }
 
-    fn committed(&self, token: &str) {
+    fn record_commit(&self, token: &str) {
         let now = self.shared.clock.now_ms();
-        let committed = self.shared.witness().leases.committed(token, now);
-        self.shared.must(committed);
+        let committed = self.shared.accepted().leases.committed(token, now);
+        self.shared.require(committed);
     }
 
-    fn given_back(&self, token: &str) {
-        let mut witness = self.shared.witness();
-        witness.turns.remove(token);
-        witness.leases.given_back(token);
+    fn abandoned(&self, token: &str) {
+        let mut accepted = self.shared.accepted();
+        accepted.turns.remove(token);
+        accepted.leases.given_back(token);
     }
 
-    /// An answer of the store about a lease. Where statements fail, an error does not say that nothing was done.
-    fn under<T>(&self, token: &str, answer: Result<T, ProviderError>) -> Result<T, ProviderError> {
-        if answer.is_err() && self.shared.backend.statements.leave_doubt() {
-            self.shared.witness().leases.doubt(token);
+    /// Passes on an answer to a call under a lease. If statements can fail, an error does not mean that nothing was
+    /// committed, so the lease is in doubt.
+    fn answer_under_lease<T>(
+        &self,
+        token: &str,
+        answer: Result<T, ProviderError>,
+    ) -> Result<T, ProviderError> {
+        if answer.is_err() && self.shared.backend.statements.may_hide_commits() {
+            self.shared.accepted().leases.mark_in_doubt(token);
         }
         answer
     }
 
-    /// Delivers something twice, as a store may whose queues deliver at least once.
+    /// Enqueues a message again, as a queue with at-least-once delivery may.
     async fn duplicate(&self, item: &WorkItem) {
         let delay = match item {
             WorkItem::TimerFired { fire_at_ms, .. } => {
@@ -133,28 +147,29 @@ impl FaultyStore {
         let _ = self.inner().enqueue_for_orchestrator(item.clone(), delay).await;
     }
 
-    /// A message from outside. Says whether there was room for it.
+    /// Enqueues a message of a client. Returns whether the instance had room for it.
     async fn enqueue(
         &self,
         item: &WorkItem,
         enqueue: impl Future<Output = Result<bool, ProviderError>>,
     ) -> Result<bool, ProviderError> {
-        let asked = self.ask("enqueue", format!("{} for {}", item.kind_name(), item.target_instance()));
+        let call_spec =
+            self.begin_call("enqueue", format!("{} for {}", item.kind_name(), item.target_instance()));
         let call = async {
-            let is_taken = self.shared.now_and_then_has(Bug::AcknowledgedNotDurable) || enqueue.await?;
-            if is_taken && self.shared.now_and_then_has(Bug::MessageTwice) {
+            let is_taken = self.shared.has_sometimes(Bug::AcknowledgedNotDurable) || enqueue.await?;
+            if is_taken && self.shared.has_sometimes(Bug::MessageTwice) {
                 self.inner().enqueue_for_orchestrator(item.clone(), None).await?;
             }
             if is_taken {
-                self.shared.witness().enqueued(item);
+                self.shared.accepted().enqueued(item);
             }
             Ok(is_taken)
         };
-        self.shared.call(&self.caller, asked, |_| Some("ok".to_string()), call).await
+        self.shared.call(&self.caller, call_spec, |_| Some("ok".to_string()), call).await
     }
 }
 
-/// The first part of a token is enough for people.
+/// The first part of a token, for the trace.
 fn short(token: &str) -> &str {
     token.get(..11).unwrap_or(token)
 }
@@ -186,14 +201,21 @@ impl Provider for FaultyStore {
     }
 
     async fn fetch_turn(&self, request: TurnRequest<'_>) -> Result<Option<FetchedTurn>, ProviderError> {
-        let asked = self.ask("fetch_turn", "");
-        let request = TurnRequest { lock_timeout: self.lease(request.lock_timeout, asked.fault), ..request };
+        let call_spec = self.begin_call("fetch_turn", "");
+        let request =
+            TurnRequest { lock_timeout: self.lease(request.lock_timeout, call_spec.fault), ..request };
         let call = async {
-            let asked_at = self.troubles();
+            let disturbances_before = self.disturbances();
             let fetched = self.inner().fetch_turn(request).await?;
             if let Some(turn) = &fetched {
                 let subject = format!("'{}'", turn.item.instance);
-                self.leased(&turn.lock_token, subject, request.lock_timeout, turn.attempt_count, asked_at);
+                self.record_lease(
+                    &turn.lock_token,
+                    subject,
+                    request.lock_timeout,
+                    turn.attempt_count,
+                    disturbances_before,
+                );
                 let seen = Turn {
                     instance: turn.item.instance.clone(),
                     execution_id: turn.item.execution_id,
@@ -201,7 +223,7 @@ impl Provider for FaultyStore {
                     now_ms: turn.now_ms.unwrap_or_default(),
                     attempts: turn.attempt_count,
                 };
-                self.shared.witness().turns.insert(turn.lock_token.clone(), seen);
+                self.shared.accepted().turns.insert(turn.lock_token.clone(), seen);
             }
             Ok(fetched)
         };
@@ -212,7 +234,7 @@ impl Provider for FaultyStore {
             let (at, messages) = (turn.last_event_id.unwrap_or_default(), kinds(&item.messages));
             Some(format!("{instance}/{execution} at {at} #{attempt} [{messages}] {token}"))
         };
-        self.shared.call(&self.caller, asked, show, call).await
+        self.shared.call(&self.caller, call_spec, show, call).await
     }
 
     async fn load_turn(&self, instance: &str, execution_id: u64) -> Result<LoadedTurn, ProviderError> {
@@ -274,11 +296,11 @@ impl Provider for FaultyStore {
         let detail = format!("{} after {delay:?}, free: {ignore_attempt}", short(lock_token));
         let call = async {
             let answer = self.inner().abandon_orchestration_item(lock_token, delay, ignore_attempt).await;
-            self.under(lock_token, answer)?;
-            self.given_back(lock_token);
+            self.answer_under_lease(lock_token, answer)?;
+            self.abandoned(lock_token);
             Ok(())
         };
-        self.call(self.ask("abandon_turn", detail), call).await
+        self.call(self.begin_call("abandon_turn", detail), call).await
     }
 
     async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
@@ -300,12 +322,12 @@ impl Provider for FaultyStore {
         new_events: Vec<Event>,
     ) -> Result<(), ProviderError> {
         let call = self.inner().append_with_execution(instance, execution_id, new_events);
-        self.call(self.ask("append", instance), call).await
+        self.call(self.begin_call("append", instance), call).await
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
         let detail = item.target_instance().to_string();
-        self.call(self.ask("enqueue_work", detail), self.inner().enqueue_for_worker(item)).await
+        self.call(self.begin_call("enqueue_work", detail), self.inner().enqueue_for_worker(item)).await
     }
 
     async fn fetch_work_item(
@@ -321,17 +343,24 @@ impl Provider for FaultyStore {
     }
 
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Result<Vec<FetchedWork>, ProviderError> {
-        let asked = self.ask("fetch_work", "");
-        let request = WorkRequest { lock_timeout: self.lease(request.lock_timeout, asked.fault), ..request };
+        let call_spec = self.begin_call("fetch_work", "");
+        let request =
+            WorkRequest { lock_timeout: self.lease(request.lock_timeout, call_spec.fault), ..request };
         let call = async {
-            let asked_at = self.troubles();
+            let disturbances_before = self.disturbances();
             let fetched = self.inner().fetch_work_items(request).await?;
             for work in &fetched {
                 let WorkItem::ActivityExecute { instance, execution_id, id, .. } = &work.item else {
                     continue;
                 };
                 let subject = format!("activity {id} of '{instance}', execution {execution_id}");
-                self.leased(&work.lock_token, subject, request.lock_timeout, work.attempt_count, asked_at);
+                self.record_lease(
+                    &work.lock_token,
+                    subject,
+                    request.lock_timeout,
+                    work.attempt_count,
+                    disturbances_before,
+                );
             }
             Ok(fetched)
         };
@@ -343,7 +372,7 @@ impl Provider for FaultyStore {
             let (attempt, token) = (work.attempt_count, short(&work.lock_token));
             Some(format!("{instance}/{execution_id} activity {id} #{attempt} {token}"))
         };
-        self.shared.call(&self.caller, asked, show, call).await
+        self.shared.call(&self.caller, call_spec, show, call).await
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {
@@ -354,21 +383,21 @@ impl Provider for FaultyStore {
             };
             format!("{} {} of {}", item.kind_name(), id, item.target_instance())
         });
-        let asked = self.ask("ack_work", format!("{} {what}", short(token)));
-        let fault = asked.fault;
+        let call_spec = self.begin_call("ack_work", format!("{} {what}", short(token)));
+        let fault = call_spec.fault;
         let call = async {
-            self.under(token, self.inner().ack_work_item(token, completion.clone()).await)?;
-            self.committed(token);
+            self.answer_under_lease(token, self.inner().ack_work_item(token, completion.clone()).await)?;
+            self.record_commit(token);
             if let Some(completion) = &completion {
-                let completed = self.shared.witness().completed(completion);
-                self.shared.must(completed);
+                let completed = self.shared.accepted().completed(completion);
+                self.shared.require(completed);
                 if fault == Some(Fault::Duplicate) {
                     self.duplicate(completion).await;
                 }
             }
             Ok(())
         };
-        self.call(asked, call).await
+        self.call(call_spec, call).await
     }
 
     async fn complete_with_turn(
@@ -381,20 +410,20 @@ impl Provider for FaultyStore {
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
-        let asked = self.ask("renew_work", short(token));
-        if asked.fault == Some(Fault::ErrorBefore) && self.shared.has(Bug::RenewalErrorLosesWork) {
+        let call_spec = self.begin_call("renew_work", short(token));
+        if call_spec.fault == Some(Fault::ErrorBefore) && self.shared.has(Bug::RenewalErrorLosesWork) {
             let _ = self.inner().ack_work_item(token, None).await;
         }
         let forgotten = self.shared.has(Bug::RenewalForgotten)
             || self.shared.has(Bug::DrainStopsRenewals) && self.shared.is_draining(&self.caller);
         let call = async {
             if !forgotten {
-                self.under(token, self.inner().renew_work_item_lock(token, extend_for).await)?;
-                self.renewed(token, extend_for);
+                self.answer_under_lease(token, self.inner().renew_work_item_lock(token, extend_for).await)?;
+                self.record_renewal(token, extend_for);
             }
             Ok(())
         };
-        self.call(asked, call).await
+        self.call(call_spec, call).await
     }
 
     async fn renew_session_lock(
@@ -405,13 +434,13 @@ impl Provider for FaultyStore {
     ) -> Result<usize, ProviderError> {
         let call = self.inner().renew_session_lock(owner_ids, extend_for, idle_timeout);
         let show = |count: &usize| Some(count.to_string()).filter(|_| *count > 0);
-        self.shared.call(&self.caller, self.ask("renew_sessions", ""), show, call).await
+        self.shared.call(&self.caller, self.begin_call("renew_sessions", ""), show, call).await
     }
 
     async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Result<usize, ProviderError> {
         let call = self.inner().cleanup_orphaned_sessions(idle_timeout);
         let show = |count: &usize| Some(count.to_string()).filter(|_| *count > 0);
-        self.shared.call(&self.caller, self.ask("clean_sessions", ""), show, call).await
+        self.shared.call(&self.caller, self.begin_call("clean_sessions", ""), show, call).await
     }
 
     async fn abandon_work_item(
@@ -422,11 +451,14 @@ impl Provider for FaultyStore {
     ) -> Result<(), ProviderError> {
         let detail = format!("{} after {delay:?}, free: {ignore_attempt}", short(token));
         let call = async {
-            self.under(token, self.inner().abandon_work_item(token, delay, ignore_attempt).await)?;
-            self.given_back(token);
+            self.answer_under_lease(
+                token,
+                self.inner().abandon_work_item(token, delay, ignore_attempt).await,
+            )?;
+            self.abandoned(token);
             Ok(())
         };
-        self.call(self.ask("abandon_work", detail), call).await
+        self.call(self.begin_call("abandon_work", detail), call).await
     }
 
     async fn renew_orchestration_item_lock(
@@ -435,11 +467,14 @@ impl Provider for FaultyStore {
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
         let call = async {
-            self.under(token, self.inner().renew_orchestration_item_lock(token, extend_for).await)?;
-            self.renewed(token, extend_for);
+            self.answer_under_lease(
+                token,
+                self.inner().renew_orchestration_item_lock(token, extend_for).await,
+            )?;
+            self.record_renewal(token, extend_for);
             Ok(())
         };
-        self.call(self.ask("renew_turn", short(token)), call).await
+        self.call(self.begin_call("renew_turn", short(token)), call).await
     }
 
     async fn enqueue_for_orchestrator(
@@ -463,15 +498,15 @@ impl Provider for FaultyStore {
         let detail = start.target_instance().to_string();
         let call = async {
             let outcome = self.inner().start_orchestration(request).await?;
-            let mut witness = self.shared.witness();
-            witness.enqueued(&start);
+            let mut accepted = self.shared.accepted();
+            accepted.enqueued(&start);
             if outcome == StartOutcome::Started {
-                messages.iter().for_each(|message| witness.enqueued(message));
+                messages.iter().for_each(|message| accepted.enqueued(message));
             }
             Ok(outcome)
         };
         let show = |outcome: &StartOutcome| Some(format!("{outcome:?}"));
-        self.shared.call(&self.caller, self.ask("start", detail), show, call).await
+        self.shared.call(&self.caller, self.begin_call("start", detail), show, call).await
     }
 
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
@@ -503,7 +538,7 @@ impl Provider for FaultyStore {
     }
 
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
-        if self.shared.plan.loses_wake_ups && self.shared.dice().per_mille(300) {
+        if self.shared.plan.loses_wake_ups && self.shared.rng().per_mille(300) {
             self.shared.tally().happened(Fault::LostWakeUp);
             return Some(Box::pin(std::future::pending()));
         }

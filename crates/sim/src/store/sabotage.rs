@@ -1,5 +1,5 @@
-//! What the defects of [`Bug`](crate::Bug) do, where they are not the store's own. Each is what a runtime or a store that has
-//! the defect would do, seen from the border between them.
+//! The defects of [`Bug`](crate::Bug) that are not defects of the memory store. Each changes the calls between runtime
+//! and store as a runtime or a store with that defect would.
 
 use crate::bug::Bug;
 use crate::shared::Shared;
@@ -7,14 +7,14 @@ use outlast_model::{ErrorDetails, Event, EventKind, WorkItem};
 use outlast_provider::{LoadedTurn, TurnCommit};
 use std::time::Duration;
 
-/// Spoils what a turn commits.
+/// Changes the commit of a turn.
 pub(super) fn commit(shared: &Shared, instance: &str, commit: &mut TurnCommit) {
     let Some(bug) = shared.bug else { return };
     let continues = commit.metadata.status.as_deref() == Some("ContinuedAsNew");
     let messages = &mut commit.orchestrator_items;
     match bug {
-        Bug::CommitForgetsWork if shared.dice().per_mille(100) => commit.worker_items.clear(),
-        Bug::CommitForgetsMessages if shared.dice().per_mille(100) => messages.clear(),
+        Bug::CommitForgetsWork if shared.rng().per_mille(100) => commit.worker_items.clear(),
+        Bug::CommitForgetsMessages if shared.rng().per_mille(100) => messages.clear(),
         Bug::CompletionTwice => completion_twice(&mut commit.history_delta),
         Bug::DetachedLostOnContinue if continues => messages.retain(|item| !is_detached_start(item)),
         Bug::ParentNotToldOfFailure => {
@@ -30,7 +30,7 @@ pub(super) fn commit(shared: &Shared, instance: &str, commit: &mut TurnCommit) {
     }
 }
 
-/// The first completion is recorded a second time, under the next id.
+/// Records the first completion a second time, under the next event id.
 fn completion_twice(delta: &mut Vec<Event>) {
     let last_id = delta.last().map_or(0, |event| event.event_id);
     let completed = delta.iter().find(|event| matches!(event.kind, EventKind::ActivityCompleted { .. }));
@@ -49,7 +49,7 @@ fn forget_carried(item: &mut WorkItem) {
     }
 }
 
-/// What a turn becomes after an outage, where storage trouble is taken for a failure of the instance.
+/// The commit of a runtime that fails the instance after a storage error.
 pub(super) fn failed_by_outage(now_ms: u64, commit: &TurnCommit) -> Option<TurnCommit> {
     let first = commit.history_delta.first().filter(|first| first.event_id > 1)?;
     let details = ErrorDetails::Infrastructure {
@@ -67,7 +67,7 @@ pub(super) fn failed_by_outage(now_ms: u64, commit: &TurnCommit) -> Option<TurnC
     Some(outcome)
 }
 
-/// Spoils what a cold turn reads.
+/// Changes the load of a cold turn.
 pub(super) fn load(shared: &Shared, loaded: &mut LoadedTurn) {
     match shared.bug {
         Some(Bug::StaleRead) if loaded.history.len() > 1 => drop(loaded.history.pop()),
@@ -76,7 +76,7 @@ pub(super) fn load(shared: &Shared, loaded: &mut LoadedTurn) {
     }
 }
 
-/// How long a lease really lasts.
+/// The duration of a lease.
 pub(super) fn lease(shared: &Shared, asked: Duration) -> Duration {
     match shared.has(Bug::LeaseNeverEnds) {
         true => asked * 1_000,

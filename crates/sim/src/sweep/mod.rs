@@ -1,25 +1,25 @@
-//! The sweep: thirty stories, and each of them again for every moment at which something can go wrong, with one fault
-//! there. Whatever it is, the story must end as before.
+//! The sweep: runs thirty scripts, and each script again for every moment at which a fault can happen, with one fault
+//! at that moment. The result of the script must not change.
 //!
-//! Moments are calls to the store, statements of SQLite, and polls of the tasks of a process.
+//! Moments are calls to the store, statements of SQLite, and polls of the tasks of a node.
 
-mod aim;
+mod probe;
 mod run;
 mod scripts;
 
-pub(crate) use aim::Aim;
-pub(crate) use run::{endings, settled};
+pub(crate) use probe::SweepProbe;
+pub(crate) use run::{fixed_options, record_endings};
 
 use crate::fault::Fault;
 use crate::plan::StoreKind;
 use crate::world::Settings;
-use aim::{Moments, Target};
 use outlast_sqlite::StatementFault;
 use outlast_testkit::parallel;
 use outlast_testkit::rng::Rng;
+use probe::{Moments, Target};
 use scripts::Script;
 
-/// Where faults are put.
+/// The kind of moment at which a sweep injects faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Calls to the memory store.
@@ -28,15 +28,15 @@ pub enum Level {
     SqliteCalls,
     /// Statements of the SQLite store.
     Statements,
-    /// Polls of the tasks of a process.
+    /// Polls of the tasks of a node.
     Polls,
 }
 
 impl Level {
-    /// All of them.
+    /// All levels.
     pub const ALL: &[Self] = &[Self::Calls, Self::SqliteCalls, Self::Statements, Self::Polls];
 
-    /// For the command line.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Calls => "memory-calls",
@@ -54,7 +54,7 @@ impl Level {
     }
 }
 
-/// Faults of calls. The last three are ways to be slower than a lease: the call, its answer, or the whole process.
+/// Faults of calls. The last three are slower than a lease: the call, its answer, or the whole node.
 const OF_CALLS: &[Fault] = &[
     Fault::ErrorBefore,
     Fault::CrashBefore,
@@ -65,20 +65,20 @@ const OF_CALLS: &[Fault] = &[
     Fault::Stalled,
 ];
 
-/// What to sweep.
+/// Which scripts, moments and faults to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sweep {
-    /// Where faults are put.
+    /// The levels to run.
     pub levels: Vec<Level>,
-    /// This story only.
+    /// Only this script.
     pub script: Option<String>,
-    /// This moment only.
+    /// Only this moment.
     pub at: Option<usize>,
-    /// This fault only, by its name in a failure's command.
+    /// Only this fault, by its name on the command line.
     pub fault: Option<String>,
-    /// Chooses the moments, if not all are swept.
+    /// Chooses the moments, if not all of them run.
     pub seed: u64,
-    /// One moment in so many.
+    /// Only one moment in this many runs.
     pub one_in: u64,
 }
 
@@ -89,92 +89,92 @@ impl Default for Sweep {
     }
 }
 
-/// What one story has come to at one level.
+/// The results of one script at one level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The story.
+    /// The name of the script.
     pub script: &'static str,
-    /// Where faults were put.
+    /// The level.
     pub level: Level,
-    /// Moments that it has.
+    /// Number of its moments.
     pub moments: usize,
-    /// How often it was told again.
+    /// Number of runs with a fault.
     pub runs: usize,
-    /// How often it ended otherwise, or broke an invariant.
+    /// Number of runs that broke an invariant or ended differently.
     pub failed: usize,
 }
 
-/// A story that did not end as it must.
+/// A run that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SweepFailure {
-    /// Arguments of `cargo xtask sim` that tell it again.
+    /// Arguments of `cargo xtask sim` that repeat the run.
     pub command: String,
-    /// What was found, first things first.
+    /// Broken invariants, in the order in which they were found.
     pub failures: Vec<String>,
-    /// The end of its trace.
+    /// The last lines of the trace.
     pub lines: Vec<String>,
 }
 
-/// What a sweep has come to.
+/// The results of a sweep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Swept {
-    /// By story and level.
+pub struct SweepResult {
+    /// One row for each script and level.
     pub rows: Vec<Row>,
-    /// In order of stories, levels and moments.
+    /// Failed runs, ordered by script, level and moment.
     pub failures: Vec<SweepFailure>,
 }
 
-/// Names of all stories.
+/// Names of all scripts.
 pub fn script_names() -> Vec<&'static str> {
     scripts::all().into_iter().map(|script| script.name).collect()
 }
 
-/// Names of the faults that a moment of any level can have.
+/// Names of all faults of all levels.
 pub fn sweep_fault_names() -> Vec<String> {
     let calls = OF_CALLS.iter().map(|fault| fault.name().replace(' ', "-"));
     calls.chain(["fails", "fails-after", "dies-0", "dies-1"].map(str::to_string)).collect()
 }
 
-/// One story at one level with one fault.
+/// One run of a script.
 struct Job {
     script: usize,
     level: Level,
     target: Option<Target>,
 }
 
-/// Tells stories again and again. The result does not depend on the number of threads.
-pub fn sweep(what: &Sweep, settings: &Settings) -> Swept {
+/// Runs a sweep. The result does not depend on the number of threads.
+pub fn sweep(request: &Sweep, settings: &Settings) -> SweepResult {
     let scripts = scripts::all();
-    let chosen = |script: &Script| what.script.as_deref().is_none_or(|name| name == script.name);
+    let chosen = |script: &Script| request.script.as_deref().is_none_or(|name| name == script.name);
     let mut first = Vec::new();
-    for level in &what.levels {
+    for level in &request.levels {
         let scripts = scripts.iter().enumerate().filter(|(_, script)| chosen(script));
         first.extend(scripts.map(|(script, _)| Job { script, level: *level, target: None }));
     }
-    let mut swept = Swept::default();
+    let mut swept = SweepResult::default();
     let mut jobs = Vec::new();
-    for (job, told) in first.iter().zip(in_threads(&first, &scripts, settings)) {
-        let targets = what.targets(scripts[job.script].name, job.level, &told.moments);
-        swept.add(&scripts, job, &told, targets.len());
-        // A story that goes wrong by itself has nothing more to say.
-        let targets = if told.failures.is_empty() { targets } else { Vec::new() };
+    for (job, script_run) in first.iter().zip(run_jobs(&first, &scripts, settings)) {
+        let targets = request.targets(scripts[job.script].name, job.level, &script_run.moments);
+        swept.add(&scripts, job, &script_run, targets.len());
+        // A script that fails without a fault is not run with faults.
+        let targets = if script_run.failures.is_empty() { targets } else { Vec::new() };
         jobs.extend(targets.into_iter().map(|target| Job { target: Some(target), ..*job }));
     }
-    for (job, told) in jobs.iter().zip(in_threads(&jobs, &scripts, settings)) {
-        swept.add(&scripts, job, &told, 0);
+    for (job, script_run) in jobs.iter().zip(run_jobs(&jobs, &scripts, settings)) {
+        swept.add(&scripts, job, &script_run, 0);
     }
     swept
 }
 
-fn in_threads(jobs: &[Job], scripts: &[Script], settings: &Settings) -> Vec<run::Told> {
+fn run_jobs(jobs: &[Job], scripts: &[Script], settings: &Settings) -> Vec<run::ScriptRun> {
     parallel::map(jobs, |job| {
         let seed = job.script as u64;
-        run::tell(&scripts[job.script], seed, job.level.store(), job.target, settings)
+        run::run_script(&scripts[job.script], seed, job.level.store(), job.target, settings)
     })
 }
 
 impl Sweep {
-    /// The moments of a story, with all that can happen then.
+    /// All moments of a script with every fault that can happen then.
     fn targets(&self, script: &str, level: Level, moments: &Moments) -> Vec<Target> {
         let mut all = Vec::new();
         match level {
@@ -217,7 +217,7 @@ impl Sweep {
     }
 }
 
-/// Moment and fault, as on the command line.
+/// The moment and the fault, as on the command line.
 fn describe(target: Target) -> (usize, String) {
     match target {
         Target::Call(at, fault) => (at, fault.name().replace(' ', "-")),
@@ -228,18 +228,21 @@ fn describe(target: Target) -> (usize, String) {
     }
 }
 
-impl Swept {
-    fn add(&mut self, scripts: &[Script], job: &Job, told: &run::Told, planned: usize) {
+impl SweepResult {
+    fn add(&mut self, scripts: &[Script], job: &Job, script_run: &run::ScriptRun, planned: usize) {
         let script = scripts[job.script].name;
-        let failed = usize::from(!told.failures.is_empty());
+        let failed = usize::from(!script_run.failures.is_empty());
         match job.target {
             None => {
                 let moments = match job.level {
-                    Level::Calls | Level::SqliteCalls => told.moments.calls.len(),
-                    Level::Statements => told.moments.statements.len(),
-                    Level::Polls => {
-                        told.moments.polls.iter().map(|polls| usize::try_from(*polls).unwrap_or(0)).sum()
-                    }
+                    Level::Calls | Level::SqliteCalls => script_run.moments.calls.len(),
+                    Level::Statements => script_run.moments.statements.len(),
+                    Level::Polls => script_run
+                        .moments
+                        .polls
+                        .iter()
+                        .map(|polls| usize::try_from(*polls).unwrap_or(0))
+                        .sum(),
                 };
                 let runs = if failed == 0 { planned } else { 0 };
                 self.rows.push(Row { script, level: job.level, moments, runs, failed });
@@ -257,12 +260,12 @@ impl Swept {
                 let (at, fault) = describe(target);
                 command.push_str(&format!(" --at {at} --fault {fault}"));
             }
-            let (failures, lines) = (told.failures.clone(), told.lines.clone());
+            let (failures, lines) = (script_run.failures.clone(), script_run.lines.clone());
             self.failures.push(SweepFailure { command, failures, lines });
         }
     }
 
-    /// How often a story was told again at a level.
+    /// Number of runs with a fault at a level.
     pub fn runs(&self, level: Level) -> usize {
         self.rows.iter().filter(|row| row.level == level).map(|row| row.runs).sum()
     }

@@ -1,6 +1,6 @@
-//! One story with one fault.
+//! One run of a script with at most one fault.
 
-use super::aim::{Aim, Moments, Target};
+use super::probe::{Moments, SweepProbe, Target};
 use super::scripts::Script;
 use crate::check::Snapshot;
 use crate::plan::{NEVER_POISON, Plan, StoreKind};
@@ -11,63 +11,63 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Short enough that a lost one is soon over, long enough that slow activities are not renewed all the time.
+/// Short enough that a lost lease ends soon, and long enough that slow activities need few renewals.
 pub(super) const LEASE_MS: u64 = 3_000;
 
-/// What became of a story.
-pub(super) struct Told {
+/// The result of one run of a script.
+pub(super) struct ScriptRun {
     pub(super) moments: Moments,
     pub(super) failures: Vec<String>,
-    /// The end of its trace.
+    /// The last lines of the trace.
     pub(super) lines: Vec<String>,
 }
 
-pub(super) fn tell(
+pub(super) fn run_script(
     script: &Script,
     seed: u64,
     store: StoreKind,
     target: Option<Target>,
     settings: &Settings,
-) -> Told {
-    let aim = Aim::new(target);
+) -> ScriptRun {
+    let probe = SweepProbe::new(target);
     let plan = Plan {
         seed,
         store,
         nodes: 2,
-        rates: BTreeMap::new(),
+        call_fault_rates: BTreeMap::new(),
         latency_ms: 0,
         statement_faults: 0,
-        every_ms: BTreeMap::new(),
+        process_fault_means_ms: BTreeMap::new(),
         downtime_ms: 1,
         loses_wake_ups: false,
         skewed: false,
         old_builds: false,
-        // It is healed from the beginning: the one fault is not of the world's.
+        // The world has no faults of its own: the probe injects the only fault.
         safety_ms: 0,
         lease_ms: LEASE_MS,
         max_attempts: NEVER_POISON,
-        strays: Vec::new(),
+        stray_times_ms: Vec::new(),
         roots: vec![script.root.clone()],
-        aim: Some(Arc::clone(&aim)),
+        probe: Some(Arc::clone(&probe)),
     };
     let outcome = world::run_plan(plan, settings);
-    let moments = aim.moments();
+    let moments = probe.moments();
     let mut failures = outcome.failures;
     if failures.is_empty() {
         failures.extend(wrong_ending(script, &moments.endings));
     }
     let lines = if failures.is_empty() { Vec::new() } else { outcome.lines };
-    Told { moments, failures, lines }
+    ScriptRun { moments, failures, lines }
 }
 
-/// What ended otherwise than it must.
+/// Describes endings that differ from the expected ones.
 fn wrong_ending(script: &Script, endings: &BTreeMap<String, String>) -> Option<String> {
     let wanted: BTreeMap<String, String> = script.endings.iter().cloned().collect();
-    (wanted != *endings).then(|| format!("it must end as {wanted:?}, not as {endings:?}"))
+    (wanted != *endings).then(|| format!("the endings must be {wanted:?}, and are {endings:?}"))
 }
 
-/// How nodes run in all stories: few fetches while nothing happens, and nothing drawn.
-pub(crate) fn settled(options: RuntimeOptions) -> RuntimeOptions {
+/// The options of nodes in all scripts: few fetches while nothing happens, and nothing random.
+pub(crate) fn fixed_options(options: RuntimeOptions) -> RuntimeOptions {
     RuntimeOptions {
         dispatcher_long_poll_timeout: Duration::from_secs(30),
         orchestration_concurrency: 1,
@@ -80,20 +80,20 @@ pub(crate) fn settled(options: RuntimeOptions) -> RuntimeOptions {
     }
 }
 
-/// Tells an aim how everything ended that somebody outside can see: children with ids of their parent's are not.
-pub(crate) fn endings(aim: &Aim, snapshot: &Snapshot) {
+/// Records the endings of all instances that are visible to clients. Children with ids of their parent are not.
+pub(crate) fn record_endings(probe: &SweepProbe, snapshot: &Snapshot) {
     for (instance, current) in snapshot.instances.iter().filter(|(instance, _)| !instance.contains("::")) {
         let ended = snapshot.history(instance, *current).iter().find(|event| event.is_terminal());
         let how = match ended.map(|Event { kind, .. }| kind) {
             Some(EventKind::OrchestrationCompleted { output }) => format!("={}", without_data(output)),
             Some(EventKind::OrchestrationFailed { details }) => format!("!{}", details.display_message()),
-            _ => "it has not ended".to_string(),
+            _ => "the instance has not ended".to_string(),
         };
-        aim.ended(instance, how);
+        probe.instance_ended(instance, how);
     }
 }
 
-/// The data of a message says how often its client has tried.
+/// Removes the data of messages, which contains the number of tries of the client.
 fn without_data(output: &str) -> String {
     let words = crate::program::plain(output);
     let words = words
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_is_no_part_of_an_ending() {
+    fn endings_leave_out_the_data_of_messages() {
         assert_eq!(without_data("t1 read:i0.3 its:1 read:x"), "t1 read its:1 read");
         assert_eq!(without_data("\"t1 read:i0.3\""), "t1 read");
     }

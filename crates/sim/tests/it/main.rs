@@ -1,4 +1,4 @@
-//! The simulator, simulated: it repeats itself, it finds what is there, and it meets trouble.
+//! Tests of the simulator: runs repeat, known defects are found, and faults happen.
 
 mod model;
 mod sweep;
@@ -6,11 +6,11 @@ mod sweep;
 use outlast_sim::{BUGS, Bug, Outcome, Settings, first_failure, run, run_many, shrink};
 
 #[test]
-fn a_seed_tells_the_same_story_twice() {
+fn two_runs_of_a_seed_have_the_same_trace() {
     let settings = Settings { keep_lines: usize::MAX, ..Settings::default() };
     for seed in [3, 47, 2_500, 11_300] {
         let (first, second) = (run(seed, &settings), run(seed, &settings));
-        assert!(first.lines.len() > 100, "seed {seed} is a short story");
+        assert!(first.lines.len() > 100, "the trace of seed {seed} is short");
         for (one, other) in first.lines.iter().zip(&second.lines) {
             assert_eq!(one, other, "seed {seed}");
         }
@@ -19,9 +19,9 @@ fn a_seed_tells_the_same_story_twice() {
     assert_ne!(run(3, &settings).digest, run(4, &settings).digest);
 }
 
-/// As many worlds as `OUTLAST_SIM_WORLDS` says: `cargo xtask mutants` wants more of them.
+/// `OUTLAST_SIM_WORLDS` sets the number of worlds; `cargo xtask mutants` needs more of them.
 #[test]
-fn a_world_without_a_defect_ends_well_and_meets_trouble() {
+fn worlds_without_a_defect_pass_and_have_faults() {
     let worlds = std::env::var("OUTLAST_SIM_WORLDS").map_or(20, |worlds| worlds.parse().unwrap());
     let seeds: Vec<u64> = (10_000..).take(worlds).collect();
     let summary = run_many(&seeds, &Settings::default());
@@ -37,9 +37,9 @@ fn a_world_without_a_defect_ends_well_and_meets_trouble() {
     }
 }
 
-/// `cargo xtask sim --score` looks for all of them; these are found soonest.
+/// `cargo xtask sim --score` checks all defects; these are found soonest.
 #[test]
-fn a_known_defect_is_found_and_its_world_made_smaller() {
+fn known_defects_are_found_and_their_worlds_shrunk() {
     for bug in ["CommitForgetsWork", "CompletionTwice", "CancelsChildThatNeverStarted"] {
         let settings = Settings { bug: Bug::parse(bug), ..Settings::default() };
         let found = first_failure(0..20, &settings).unwrap_or_else(|| panic!("{bug} is not found"));

@@ -1,4 +1,4 @@
-//! The sweep, swept: it repeats itself, it is clean, and it finds what is there.
+//! Tests of the sweep: runs repeat, all scripts pass, and known defects are found.
 
 use outlast_sim::{Bug, Level, Settings, Sweep, script_names, sweep};
 
@@ -6,9 +6,9 @@ fn some(levels: &[Level], script: Option<&str>, one_in: u64) -> Sweep {
     Sweep { levels: levels.to_vec(), script: script.map(str::to_string), one_in, ..Sweep::default() }
 }
 
-/// All moments are for `cargo xtask sim --sweep`, which is built to be fast.
+/// `cargo xtask sim --sweep` runs all moments in a release build; this test runs a sample.
 #[test]
-fn stories_end_as_they_must_whatever_goes_wrong() {
+fn scripts_pass_with_any_single_fault() {
     let swept = sweep(&some(Level::ALL, None, 100), &Settings::default());
     assert_eq!(swept.failures, []);
     assert_eq!(swept.rows.len(), script_names().len() * Level::ALL.len());
@@ -20,15 +20,15 @@ fn stories_end_as_they_must_whatever_goes_wrong() {
 }
 
 #[test]
-fn a_sweep_is_the_same_twice() {
+fn two_runs_of_a_sweep_are_equal() {
     let what = some(&[Level::Calls, Level::Polls], Some("child-race-cancelled"), 10);
     let settings = Settings::default();
     assert_eq!(sweep(&what, &settings), sweep(&what, &settings));
 }
 
-/// Some go wrong now and then without any help; the others need the one fault that the sweep brings.
+/// Some defects show without a fault; the others need the one fault of the sweep.
 #[test]
-fn defects_are_found() {
+fn known_defects_are_found() {
     for (bug, script, needs_a_fault) in [
         ("CommitForgetsWork", "chain", false),
         ("AcknowledgedNotDurable", "queue", false),

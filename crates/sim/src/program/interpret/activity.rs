@@ -1,8 +1,8 @@
-//! Activities, alone and together.
+//! Steps with activities.
 
-use super::{flat, ms, text};
-use crate::program::work::{ACTIVITY, Done, TYPED_ACTIVITY};
-use crate::program::{Task, Way};
+use super::{ms, one_word, text};
+use crate::program::activities::{ACTIVITY, Done, TYPED_ACTIVITY};
+use crate::program::{ActivityCall, Task};
 use outlast_engine::{DurableFuture, Either2, Either3, OrchestrationContext};
 use outlast_model::{BackoffStrategy, RetryPolicy};
 use std::time::Duration;
@@ -11,13 +11,15 @@ pub(super) fn plain(context: &OrchestrationContext, task: &Task) -> DurableFutur
     context.schedule_activity(ACTIVITY, text(task))
 }
 
-pub(super) async fn call(context: &OrchestrationContext, task: &Task, way: &Way) -> String {
-    flat(match way {
-        Way::Plain => plain(context, task).await,
-        Way::Typed => typed(context.schedule_activity_typed(TYPED_ACTIVITY, task).await),
-        Way::Tagged(tag) => plain(context, task).with_tag(tag).await,
-        Way::Session(session) => context.schedule_activity_on_session(ACTIVITY, text(task), session).await,
-        Way::SessionTyped(session) => {
+pub(super) async fn call(context: &OrchestrationContext, task: &Task, form: &ActivityCall) -> String {
+    one_word(match form {
+        ActivityCall::Plain => plain(context, task).await,
+        ActivityCall::Typed => typed(context.schedule_activity_typed(TYPED_ACTIVITY, task).await),
+        ActivityCall::Tagged(tag) => plain(context, task).with_tag(tag).await,
+        ActivityCall::Session(session) => {
+            context.schedule_activity_on_session(ACTIVITY, text(task), session).await
+        }
+        ActivityCall::SessionTyped(session) => {
             typed(context.schedule_activity_on_session_typed(TYPED_ACTIVITY, task, session).await)
         }
     })
@@ -33,12 +35,12 @@ pub(super) async fn fan_out(context: &OrchestrationContext, tasks: &[Task], join
         true => context.join(calls).await,
         false => context.join_all(calls).await,
     };
-    results.into_iter().map(flat).collect()
+    results.into_iter().map(one_word).collect()
 }
 
 pub(super) async fn first(context: &OrchestrationContext, tasks: &[Task], race: bool) -> String {
     let calls: Vec<_> = tasks.iter().map(|task| plain(context, task)).collect();
-    flat(match race {
+    one_word(match race {
         true => context.race(calls).await,
         false => context.select_all(calls).await.1,
     })
@@ -47,7 +49,7 @@ pub(super) async fn first(context: &OrchestrationContext, tasks: &[Task], race: 
 pub(super) async fn race(context: &OrchestrationContext, task: &Task, limit: u64) -> String {
     let (activity, timer) = (plain(context, task), context.schedule_timer(ms(limit)));
     match context.select2(activity, timer).await {
-        Either2::First(result) => flat(result),
+        Either2::First(result) => one_word(result),
         Either2::Second(()) => "late".to_string(),
     }
 }
@@ -55,7 +57,7 @@ pub(super) async fn race(context: &OrchestrationContext, task: &Task, limit: u64
 pub(super) async fn race3(context: &OrchestrationContext, task: &Task, limit: u64, event: &str) -> String {
     let (activity, timer) = (plain(context, task), context.schedule_timer(ms(limit)));
     match context.select3(activity, timer, context.schedule_wait(event)).await {
-        Either3::First(result) => flat(result),
+        Either3::First(result) => one_word(result),
         Either3::Second(()) => "late".to_string(),
         Either3::Third(data) => format!("read:{data}"),
     }
@@ -64,7 +66,7 @@ pub(super) async fn race3(context: &OrchestrationContext, task: &Task, limit: u6
 pub(super) async fn retry(
     context: &OrchestrationContext,
     task: &Task,
-    way: &Way,
+    form: &ActivityCall,
     limit: Option<u64>,
 ) -> String {
     let policy = RetryPolicy {
@@ -72,16 +74,18 @@ pub(super) async fn retry(
         backoff: BackoffStrategy::Fixed { delay: Duration::from_millis(100) },
         timeout: limit.map(Duration::from_millis),
     };
-    flat(match way {
+    one_word(match form {
         // A retried activity cannot be tagged.
-        Way::Plain | Way::Tagged(_) => {
+        ActivityCall::Plain | ActivityCall::Tagged(_) => {
             context.schedule_activity_with_retry(ACTIVITY, text(task), policy).await
         }
-        Way::Typed => typed(context.schedule_activity_with_retry_typed(TYPED_ACTIVITY, task, policy).await),
-        Way::Session(session) => {
+        ActivityCall::Typed => {
+            typed(context.schedule_activity_with_retry_typed(TYPED_ACTIVITY, task, policy).await)
+        }
+        ActivityCall::Session(session) => {
             context.schedule_activity_with_retry_on_session(ACTIVITY, text(task), policy, session).await
         }
-        Way::SessionTyped(session) => {
+        ActivityCall::SessionTyped(session) => {
             let call =
                 context.schedule_activity_with_retry_on_session_typed(TYPED_ACTIVITY, task, policy, session);
             typed(call.await)

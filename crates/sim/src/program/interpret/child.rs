@@ -1,13 +1,17 @@
-//! Other orchestrations: children, and those that are on their own.
+//! Steps with other instances: children and detached starts.
 
-use super::{ORCHESTRATION, TYPED_ORCHESTRATION, flat, ms, nested};
-use crate::program::{Kin, Launch, Program, Step, child_id};
+use super::{ORCHESTRATION, TYPED_ORCHESTRATION, in_brackets, ms, one_word};
+use crate::program::{ChildCall, DetachedCall, Program, Step, child_id};
 use outlast_engine::{Either2, OrchestrationContext};
 
-pub(super) async fn run(context: &OrchestrationContext, program: &Program, kin: &Kin) -> Vec<String> {
-    let id = kin.name.map(|name| child_id(&context.instance_id(), context.execution_id(), name));
-    let version = kin.version.clone();
-    let child = match (id, kin.is_typed, version.is_some()) {
+pub(super) async fn run(
+    context: &OrchestrationContext,
+    program: &Program,
+    child_call: &ChildCall,
+) -> Vec<String> {
+    let id = child_call.name.map(|name| child_id(&context.instance_id(), context.execution_id(), name));
+    let version = child_call.version.clone();
+    let child = match (id, child_call.is_typed, version.is_some()) {
         (None, true, _) => context.schedule_sub_orchestration_typed(TYPED_ORCHESTRATION, &program.state()),
         (Some(id), true, _) => {
             context.schedule_sub_orchestration_with_id_typed(TYPED_ORCHESTRATION, id, &program.state())
@@ -23,18 +27,18 @@ pub(super) async fn run(context: &OrchestrationContext, program: &Program, kin: 
             context.schedule_sub_orchestration_with_id(ORCHESTRATION, id, program.input())
         }
     };
-    nested(child.await)
+    in_brackets(child.await)
 }
 
 pub(super) async fn race(context: &OrchestrationContext, program: &Program, limit: u64) -> Vec<String> {
     let child = context.schedule_sub_orchestration(ORCHESTRATION, program.input());
     match context.select2(child, context.schedule_timer(ms(limit))).await {
-        Either2::First(result) => nested(result),
+        Either2::First(result) => in_brackets(result),
         Either2::Second(()) => vec!["late".to_string()],
     }
 }
 
-/// The key that [`Step::ReadChild`] is about.
+/// The key of [`Step::ReadChild`].
 const KEY: &str = "seen";
 
 pub(super) async fn read(context: &OrchestrationContext, name: u64, is_typed: bool) -> Vec<String> {
@@ -48,34 +52,34 @@ pub(super) async fn read(context: &OrchestrationContext, name: u64, is_typed: bo
         }
         false => context.get_kv_value_from_instance(&id, KEY).await,
     };
-    let read = flat(value.map(|value| format!("its:{}", value.unwrap_or_else(|| "none".to_string()))));
-    [nested(child), vec![read]].concat()
+    let read = one_word(value.map(|value| format!("its:{}", value.unwrap_or_else(|| "none".to_string()))));
+    [in_brackets(child), vec![read]].concat()
 }
 
 pub(super) fn detach(
     context: &OrchestrationContext,
     instance: &str,
     program: &Program,
-    launch: &Launch,
+    form: &DetachedCall,
 ) -> String {
-    match launch {
-        Launch::Plain => context.schedule_orchestration(ORCHESTRATION, instance, program.input()),
-        Launch::Typed => {
+    match form {
+        DetachedCall::Plain => context.schedule_orchestration(ORCHESTRATION, instance, program.input()),
+        DetachedCall::Typed => {
             context.schedule_orchestration_typed(TYPED_ORCHESTRATION, instance, &program.state());
         }
-        Launch::Versioned(version) => context.schedule_orchestration_versioned(
+        DetachedCall::Versioned(version) => context.schedule_orchestration_versioned(
             ORCHESTRATION,
             Some(version.clone()),
             instance,
             program.input(),
         ),
-        Launch::VersionedTyped(version) => context.schedule_orchestration_versioned_typed(
+        DetachedCall::VersionedTyped(version) => context.schedule_orchestration_versioned_typed(
             TYPED_ORCHESTRATION,
             Some(version.clone()),
             instance,
             &program.state(),
         ),
-        Launch::Try => {
+        DetachedCall::Try => {
             let refused = context.try_schedule_orchestration(
                 ORCHESTRATION,
                 None,

@@ -1,17 +1,17 @@
-//! What comes from outside: queues and positional events.
+//! Steps that receive messages: queues and positional events.
 
 use super::ms;
-use crate::program::{Take, Wait};
+use crate::program::{DequeueCall, WaitCall};
 use outlast_engine::{Either2, OrchestrationContext};
 
 #[allow(deprecated, reason = "the old names must work as long as they exist")]
-pub(super) async fn dequeue(context: &OrchestrationContext, queue: &str, take: Take) -> String {
-    let data: Result<String, String> = match take {
-        Take::Plain => Ok(context.dequeue_event(queue).await),
-        Take::Typed => Ok(context.dequeue_event_typed(queue).await),
-        Take::TryTyped => context.try_dequeue_event_typed(queue).await,
-        Take::Persistent => Ok(context.schedule_wait_persistent(queue).await),
-        Take::PersistentTyped => Ok(context.schedule_wait_persistent_typed(queue).await),
+pub(super) async fn dequeue(context: &OrchestrationContext, queue: &str, form: DequeueCall) -> String {
+    let data: Result<String, String> = match form {
+        DequeueCall::Plain => Ok(context.dequeue_event(queue).await),
+        DequeueCall::Typed => Ok(context.dequeue_event_typed(queue).await),
+        DequeueCall::TryTyped => context.try_dequeue_event_typed(queue).await,
+        DequeueCall::Persistent => Ok(context.schedule_wait_persistent(queue).await),
+        DequeueCall::PersistentTyped => Ok(context.schedule_wait_persistent_typed(queue).await),
     };
     read(data)
 }
@@ -19,7 +19,7 @@ pub(super) async fn dequeue(context: &OrchestrationContext, queue: &str, take: T
 fn read(data: Result<String, String>) -> String {
     match data {
         Ok(data) => format!("read:{data}"),
-        error => super::flat(error),
+        error => super::one_word(error),
     }
 }
 
@@ -44,11 +44,11 @@ pub(super) async fn drain(
     all
 }
 
-pub(super) async fn signal(context: &OrchestrationContext, name: &str, limit: u64, wait: Wait) -> String {
-    let event = match wait {
-        Wait::Plain => context.schedule_wait(name).map(Ok),
-        Wait::Typed => context.schedule_wait_typed(name).map(Ok),
-        Wait::TryTyped => context.try_schedule_wait_typed(name),
+pub(super) async fn signal(context: &OrchestrationContext, name: &str, limit: u64, form: WaitCall) -> String {
+    let event = match form {
+        WaitCall::Plain => context.schedule_wait(name).map(Ok),
+        WaitCall::Typed => context.schedule_wait_typed(name).map(Ok),
+        WaitCall::TryTyped => context.try_schedule_wait_typed(name),
     };
     match context.select2(event, context.schedule_timer(ms(limit))).await {
         Either2::First(data) => read(data),

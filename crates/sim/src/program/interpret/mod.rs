@@ -1,18 +1,18 @@
-//! The orchestration that runs programs.
+//! The orchestration that interprets programs.
 
 mod activity;
 mod child;
 mod message;
 mod state;
 
-use super::{NEW, OLD, Program, Step, Take};
+use super::{DequeueCall, NEW, OLD, Program, Step};
 use outlast_engine::{DurableFuture, OrchestrationContext};
 use outlast_runtime::registry::OrchestrationRegistry;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 pub(crate) const ORCHESTRATION: &str = "program";
-/// The same, registered over typed values.
+/// The typed form of the same orchestration.
 pub(crate) const TYPED_ORCHESTRATION: &str = "typed-program";
 
 /// The input of one execution.
@@ -20,17 +20,17 @@ pub(crate) const TYPED_ORCHESTRATION: &str = "typed-program";
 pub(crate) struct State {
     program: Program,
     round: u32,
-    /// What was printed so far.
+    /// The output so far.
     out: Vec<String>,
 }
 
 impl Program {
-    /// The input that starts it.
+    /// The input of the first execution.
     pub(crate) fn state(&self) -> State {
         State { program: self.clone(), round: 0, out: Vec::new() }
     }
 
-    /// The same as text.
+    /// The input of the first execution, as text.
     pub(crate) fn input(&self) -> String {
         text(&self.state())
     }
@@ -44,7 +44,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// What a build knows: an old one has no new versions.
+/// The orchestrations of a build. An old build lacks the new version.
 pub(crate) fn orchestrations(is_old: bool) -> OrchestrationRegistry {
     let mut builder = OrchestrationRegistry::builder();
     for version in if is_old { &[OLD][..] } else { &[OLD, NEW] } {
@@ -61,15 +61,15 @@ async fn run_text(context: OrchestrationContext, input: String) -> Result<String
     run(context, serde_json::from_str(&input).map_err(|error| error.to_string())?).await
 }
 
-/// What an execution holds until it ends.
+/// Children and activities that still run when the execution ends.
 #[derive(Default)]
-struct Left(Vec<DurableFuture<Result<String, String>>>);
+struct Unfinished(Vec<DurableFuture<Result<String, String>>>);
 
 async fn run(context: OrchestrationContext, mut state: State) -> Result<String, String> {
     let program = state.program.clone();
-    let mut left = Left::default();
+    let mut unfinished = Unfinished::default();
     for step in &program.steps {
-        let printed = run_step(&context, step, &mut left).await;
+        let printed = run_step(&context, step, &mut unfinished).await;
         state.out.extend(printed);
     }
     state.round += 1;
@@ -77,7 +77,7 @@ async fn run(context: OrchestrationContext, mut state: State) -> Result<String, 
         let is_typed = context.orchestration_name() == TYPED_ORCHESTRATION;
         return match (program.next, is_typed) {
             (Some(version), true) => {
-                // There is no typed form with a version; this is what it would send.
+                // There is no typed method with a version; this sends the same input.
                 let input = context.codec().encode(&state)?;
                 context.continue_as_new_versioned(version, input).await
             }
@@ -92,12 +92,12 @@ async fn run(context: OrchestrationContext, mut state: State) -> Result<String, 
     }
 }
 
-async fn run_step(context: &OrchestrationContext, step: &Step, left: &mut Left) -> Vec<String> {
+async fn run_step(context: &OrchestrationContext, step: &Step, unfinished: &mut Unfinished) -> Vec<String> {
     match step {
-        Step::Call(task, way) => vec![activity::call(context, task, way).await],
+        Step::Call(task, form) => vec![activity::call(context, task, form).await],
         Step::Ask(task) => {
-            let asked = flat(activity::plain(context, task).await);
-            vec![asked, message::dequeue(context, &task.queue(), Take::Plain).await]
+            let asked = one_word(activity::plain(context, task).await);
+            vec![asked, message::dequeue(context, &task.queue(), DequeueCall::Plain).await]
         }
         Step::FanOut(tasks, join) => activity::fan_out(context, tasks, *join).await,
         Step::First(tasks, race) => vec![activity::first(context, tasks, *race).await],
@@ -116,45 +116,45 @@ async fn run_step(context: &OrchestrationContext, step: &Step, left: &mut Left) 
             let child = context.schedule_sub_orchestration(ORCHESTRATION, program.input());
             let timer = context.schedule_timer(ms(*delay));
             let (task, (), child) = context.join3(activity::plain(context, task), timer, child).await;
-            [vec![flat(task), "timer".to_string()], nested(child)].concat()
+            [vec![one_word(task), "timer".to_string()], in_brackets(child)].concat()
         }
-        Step::Retry(task, way, limit) => vec![activity::retry(context, task, way, *limit).await],
-        Step::Child(program, kin) => child::run(context, program, kin).await,
+        Step::Retry(task, form, limit) => vec![activity::retry(context, task, form, *limit).await],
+        Step::Child(program, child_call) => child::run(context, program, child_call).await,
         Step::ChildRace(program, limit) => child::race(context, program, *limit).await,
         Step::LeaveChild(program) => {
-            left.0.push(context.schedule_sub_orchestration(ORCHESTRATION, program.input()));
+            unfinished.0.push(context.schedule_sub_orchestration(ORCHESTRATION, program.input()));
             vec!["left".to_string()]
         }
         Step::LeaveActivity(task) => {
-            left.0.push(activity::plain(context, task));
+            unfinished.0.push(activity::plain(context, task));
             vec!["left".to_string()]
         }
         Step::ReadChild(name, is_typed) => child::read(context, *name, *is_typed).await,
-        Step::Detached(instance, program, launch) => {
-            vec![child::detach(context, instance, program, launch)]
+        Step::Detached(instance, program, form) => {
+            vec![child::detach(context, instance, program, form)]
         }
-        Step::Dequeue(queue, take) => vec![message::dequeue(context, queue, *take).await],
+        Step::Dequeue(queue, form) => vec![message::dequeue(context, queue, *form).await],
         Step::DequeueOrLeave(queue, limit) => vec![message::dequeue_or_leave(context, queue, *limit).await],
         Step::Drain(queue, count, after) => message::drain(context, queue, *count, *after).await,
-        Step::Signal(name, limit, wait) => vec![message::signal(context, name, *limit, *wait).await],
+        Step::Signal(name, limit, form) => vec![message::signal(context, name, *limit, *form).await],
         local => state::run(context, local).await,
     }
 }
 
-/// An outcome as one word.
-fn flat(result: Result<String, String>) -> String {
+/// An outcome as one word of the output.
+fn one_word(result: Result<String, String>) -> String {
     result.unwrap_or_else(|error| {
-        // The text of a panic has the id of a task in it, which is not the same in another run.
+        // The text of a panic contains the id of a tokio task, which differs between runs.
         let panicked = error.split(['"', ' ']).find(|word| word.ends_with("-panics"));
         format!("!{}", panicked.unwrap_or(&error).replace(char::is_whitespace, "_"))
     })
 }
 
-/// What a child printed, in brackets.
-fn nested(result: Result<String, String>) -> Vec<String> {
+/// The output of a child, in brackets.
+fn in_brackets(result: Result<String, String>) -> Vec<String> {
     let out = match result {
         Ok(out) => out,
-        error => flat(error),
+        error => one_word(error),
     };
     vec!["(".to_string(), out, ")".to_string()]
 }

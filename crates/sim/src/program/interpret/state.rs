@@ -1,6 +1,6 @@
-//! What needs nobody else: keys, the status, the time, and what an execution knows about itself.
+//! Steps without activities and other instances: keys, status, time, and properties of the execution.
 
-use super::{ORCHESTRATION, TYPED_ORCHESTRATION, flat};
+use super::{ORCHESTRATION, TYPED_ORCHESTRATION, one_word};
 use crate::program::Step;
 use outlast_engine::OrchestrationContext;
 use std::collections::BTreeMap;
@@ -29,12 +29,12 @@ pub(super) async fn run(context: &OrchestrationContext, step: &Step) -> Vec<Stri
             context.reset_custom_status();
             format!("status:{}", context.get_custom_status().unwrap_or_default())
         }
-        Step::Now => flat(context.utc_now().await.map(|_| "now".to_string())),
+        Step::Now => one_word(context.utc_now().await.map(|_| "now".to_string())),
         Step::Guid => {
             let guid = context.new_guid().await;
-            flat(guid.map(|guid| if guid.len() == 36 { "guid".to_string() } else { guid }))
+            one_word(guid.map(|guid| if guid.len() == 36 { "guid".to_string() } else { guid }))
         }
-        Step::Look => look(context),
+        Step::Look => inspect(context),
         Step::Version => format!("v:{}", context.orchestration_version()),
         other => format!("!{other:?}_is_not_local").replace(char::is_whitespace, ""),
     };
@@ -54,7 +54,7 @@ fn count(context: &OrchestrationContext, key: &str, is_typed: bool) -> String {
     format!("{key}={count}")
 }
 
-/// The three ways to see all keys, which must agree.
+/// Reads all keys in three ways, which must agree.
 fn keys(context: &OrchestrationContext) -> String {
     let values: BTreeMap<String, String> = context.get_kv_all_values().into_iter().collect();
     let names = context.get_kv_all_keys();
@@ -65,8 +65,8 @@ fn keys(context: &OrchestrationContext) -> String {
     format!("keys:{}", all.join(","))
 }
 
-/// Nothing of this is durable, and all of it must be the same in every replay.
-fn look(context: &OrchestrationContext) -> String {
+/// Reads properties of the execution. They are not durable, and must be the same in every replay.
+fn inspect(context: &OrchestrationContext) -> String {
     context.trace_info("looks around");
     context.trace_debug("looks closely");
     context.trace_warn("sees something");

@@ -1,17 +1,17 @@
-//! Activities, timers and what an instance keeps for itself.
+//! Scripts of activities, timers, keys and status.
 
 use super::*;
 
 pub(super) fn scripts() -> Vec<Script> {
     let count = |key: &str| Step::Count(name(key), false);
     vec![
-        script("hello", vec![call(1)], "t1").and_then_late(),
+        script("hello", vec![call(1)], "t1").with_actions_after_end(),
         script(
             "chain",
             vec![
                 call(1),
-                Step::Call(task(2), Way::Tagged(name(crate::program::TAGS[0]))),
-                Step::Call(task(3), Way::Typed),
+                Step::Call(task(2), ActivityCall::Tagged(name(crate::program::TAGS[0]))),
+                Step::Call(task(3), ActivityCall::Typed),
             ],
             "t1 t2 t3",
         ),
@@ -31,32 +31,32 @@ pub(super) fn scripts() -> Vec<Script> {
         script(
             "session",
             vec![
-                Step::Call(task(1), Way::Session(name("s"))),
-                Step::Call(task(2), Way::SessionTyped(name("s"))),
+                Step::Call(task(1), ActivityCall::Session(name("s"))),
+                Step::Call(task(2), ActivityCall::SessionTyped(name("s"))),
             ],
             "t1 t2",
         ),
-        script("retry", vec![Step::Retry(Task { failures: 2, ..task(1) }, Way::Plain, None)], "t1"),
+        script("retry", vec![Step::Retry(Task { failures: 2, ..task(1) }, ActivityCall::Plain, None)], "t1"),
         script(
             "retry-with-timeout",
             vec![
-                Step::Retry(slow(1, 2 * LONG_MS), Way::Plain, Some(1_000)),
-                Step::Retry(task(2), Way::Session(name("s")), Some(LONG_MS)),
+                Step::Retry(slow(1, 2 * LONG_MS), ActivityCall::Plain, Some(1_000)),
+                Step::Retry(task(2), ActivityCall::Session(name("s")), Some(LONG_MS)),
             ],
             "!timeout:_activity_timed_out t2",
         ),
         script(
             "failing-activity",
             vec![
-                Step::Call(ending(1, End::Fails), Way::Plain),
-                Step::Call(ending(2, End::Panics), Way::Plain),
+                Step::Call(ending(1, End::Fails), ActivityCall::Plain),
+                Step::Call(ending(2, End::Panics), ActivityCall::Plain),
             ],
             "!t1-fails !t2-panics",
         ),
-        acted(
+        script_with_actions(
             "keys",
             rounds(2, vec![count("a"), count("b"), call(1), Step::Keys, Step::ClearKey(name("b"))]),
-            vec![(0, Act::Start)],
+            vec![(0, Action::Start)],
             "a=1 b=1 t1 keys:a=1,b=1 cleared: a=2 b=1 t1 keys:a=2,b=1 cleared:",
         ),
         script(

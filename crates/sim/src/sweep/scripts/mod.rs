@@ -1,22 +1,22 @@
-//! The stories that are told again with a fault at every moment. Each has one ending, whatever goes wrong once: waits that
-//! must not be won last much longer than any fault, and time costs nothing here.
+//! The scripts of a sweep. Each has one possible result, whichever single fault happens: a timer that must not win
+//! lasts much longer than any fault, and virtual time costs nothing.
 
 mod activities;
 mod instances;
 mod messages;
 
-use crate::program::act::{Act, Root};
-use crate::program::{End, Program, Step, Task, Way};
+use crate::program::action::{Action, Root};
+use crate::program::{ActivityCall, End, Program, Step, Task};
 
-/// A story.
+/// A script.
 pub(super) struct Script {
     pub(super) name: &'static str,
     pub(super) root: Root,
-    /// How each instance ends that somebody outside can see: `=` and its output, or `!` and its failure.
+    /// The expected ending of each instance that is visible to clients: `=` and its output, or `!` and its failure.
     pub(super) endings: Vec<(String, String)>,
 }
 
-/// All of them.
+/// All scripts.
 pub(super) fn all() -> Vec<Script> {
     [activities::scripts(), instances::scripts(), messages::scripts()].into_iter().flatten().collect()
 }
@@ -24,30 +24,35 @@ pub(super) fn all() -> Vec<Script> {
 /// Longer than all delays that one fault can cause.
 const LONG_MS: u64 = 40_000;
 
-/// A script that is just started.
+/// A script whose client only starts it.
 fn script(name: &'static str, steps: Vec<Step>, output: &str) -> Script {
-    acted(name, Program::once(steps), vec![(0, Act::Start)], output)
+    script_with_actions(name, Program::once(steps), vec![(0, Action::Start)], output)
 }
 
-fn acted(name: &'static str, program: Program, acts: Vec<(u64, Act)>, output: &str) -> Script {
-    let root = Root { instance: name.to_string(), program, acts, late: Vec::new() };
+fn script_with_actions(
+    name: &'static str,
+    program: Program,
+    actions: Vec<(u64, Action)>,
+    output: &str,
+) -> Script {
+    let root = Root { instance: name.to_string(), program, actions, actions_after_end: Vec::new() };
     Script { name, root, endings: vec![(name.to_string(), format!("={output}"))] }
 }
 
 impl Script {
-    fn failing(mut self, message: &str) -> Self {
+    fn with_failure(mut self, message: &str) -> Self {
         self.endings[0].1 = format!("!{message}");
         self
     }
 
-    /// What comes after the end changes nothing.
-    fn and_then_late(mut self) -> Self {
-        let (event, queue) = (Act::Raise(name("e")), Act::Enqueue(name("q")));
-        self.root.late = vec![event, queue, Act::Cancel, Act::Start];
+    /// The client sends messages, cancels and starts after the end. They must change nothing.
+    fn with_actions_after_end(mut self) -> Self {
+        let (event, queue) = (Action::Raise(name("e")), Action::Enqueue(name("q")));
+        self.root.actions_after_end = vec![event, queue, Action::Cancel, Action::Start];
         self
     }
 
-    fn also(mut self, instance: &str, ending: &str) -> Self {
+    fn with_ending_of(mut self, instance: &str, ending: &str) -> Self {
         self.endings.push((instance.to_string(), ending.to_string()));
         self
     }
@@ -66,7 +71,7 @@ fn ending(id: u64, end: End) -> Task {
 }
 
 fn call(id: u64) -> Step {
-    Step::Call(task(id), Way::Plain)
+    Step::Call(task(id), ActivityCall::Plain)
 }
 
 fn child(steps: Vec<Step>) -> Box<Program> {
@@ -87,18 +92,18 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn there_are_thirty_with_names_of_their_own() {
+    fn thirty_scripts_have_distinct_names() {
         let scripts = all();
         let names: BTreeSet<&str> = scripts.iter().map(|script| script.name).collect();
         assert_eq!((scripts.len(), names.len()), (30, 30));
     }
 
     #[test]
-    fn programs_agree_with_the_endings() {
+    fn endings_match_the_expected_output_of_programs() {
         for Script { name, root, endings } in all() {
             let (_, ending) = &endings[0];
-            let told = match ending.strip_prefix('=') {
-                // The data of messages is not part of an ending; here each must be another.
+            let words_of_output = match ending.strip_prefix('=') {
+                // The data of messages is not part of an ending; here each message has its own.
                 Some(output) => {
                     let mut nth = 0;
                     let mut words = |word: &str| {
@@ -109,7 +114,7 @@ mod tests {
                 }
                 None => continue,
             };
-            assert_eq!(root.program.check(Ok(&told)), Ok(()), "{name}");
+            assert_eq!(root.program.check(Ok(&words_of_output)), Ok(()), "{name}");
         }
     }
 }

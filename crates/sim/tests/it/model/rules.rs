@@ -1,7 +1,7 @@
-//! What the models ask of a store, and the validations that check it.
+//! The rules that the models require of a store, and the validations that check them.
 //!
-//! Every bug of a model is a rule here: for stores, with the validations that fail without it, or for the runtime and the
-//! engine, with the test that has it.
+//! Every bug of a model has a rule here: for stores, with the validations that fail without the rule; for the runtime
+//! and the engine, with the name of their test.
 
 use super::child::Family;
 use super::lease::Leases;
@@ -11,17 +11,18 @@ use async_trait::async_trait;
 use outlast_conformance::{ProviderFactory, TokioClock, Validation, ValidationOutcome, validations};
 use outlast_memory::{Defect, MemoryProvider, Rules};
 use outlast_provider::{OsEntropy, Provider};
+use outlast_testkit::virtual_time;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What a store must do.
+/// A rule for stores.
 struct Rule {
     rule: &'static str,
-    /// The bugs of the models that show why.
+    /// The bugs of the models that break this rule.
     bugs: &'static str,
-    /// The same as defects of the memory store.
+    /// Defects of the memory store that break this rule.
     defects: &'static [Defect],
-    /// The validations that fail without it.
+    /// Validations that fail without the rule.
     checked_by: &'static [&'static str],
 }
 
@@ -33,7 +34,7 @@ const RULES: &[Rule] = &[
         checked_by: &["fencing::a_commit_after_takeover_leaves_no_trace"],
     },
     Rule {
-        rule: "a lease that ended commits nothing, even if nobody took over",
+        rule: "a lease that ended commits nothing, even if no worker took over",
         bugs: "lease::ExpiryIgnored",
         defects: &[Defect::AckIgnoresExpiry],
         checked_by: &["fencing::a_commit_after_expiry_leaves_no_trace"],
@@ -45,7 +46,7 @@ const RULES: &[Rule] = &[
         checked_by: &["fencing::a_refused_commit_changes_nothing"],
     },
     Rule {
-        rule: "a commit deletes what its fetch covered, and nothing that came later",
+        rule: "a commit deletes the messages that its fetch covered, and none that came later",
         bugs: "lease::LateArrivalsDeleted",
         defects: &[Defect::AckDeletesLateArrivals],
         checked_by: &[
@@ -54,7 +55,7 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
-        rule: "a commit uses its token up, so that one whose answer was lost cannot be repeated",
+        rule: "a commit invalidates its token, so that it cannot be repeated after a lost answer",
         bugs: "lease::TokenOutlivesCommit",
         defects: &[Defect::AckKeepsLease],
         checked_by: &["fencing::one_lease_commits_once", "fencing::a_used_token_is_dead"],
@@ -78,7 +79,7 @@ const RULES: &[Rule] = &[
         checked_by: &["leases::a_lease_starts_when_the_work_is_claimed"],
     },
     Rule {
-        rule: "what is held is handed out to nobody else",
+        rule: "a fetch never returns a leased item",
         bugs: "lease::LeaseNotExclusive, work::LeaseNotExclusive",
         defects: &[Defect::LeaseNotExclusive, Defect::BatchHandsOutTwice],
         checked_by: &[
@@ -87,13 +88,13 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
-        rule: "a takeover covers what the lost lease covered",
+        rule: "a takeover covers the messages that the lost lease covered",
         bugs: "lease::OldCoverKept",
         defects: &[Defect::TakeoverKeepsOldCover],
         checked_by: &["leases::a_takeover_covers_what_was_fetched_before"],
     },
     Rule {
-        rule: "only its holder gives a lease back",
+        rule: "only its holder abandons a lease",
         bugs: "lease::StrangerGivesBack, work::StrangerGivesBack",
         defects: &[Defect::AbandonAfterTakeover],
         checked_by: &["fencing::a_lost_token_cannot_disturb_the_new_holder"],
@@ -144,13 +145,13 @@ const RULES: &[Rule] = &[
         checked_by: &["sessions::test_concurrent_session_claim_only_one_wins"],
     },
     Rule {
-        rule: "work of a session goes to its owner",
+        rule: "an activity of a session goes to the owner of the session",
         bugs: "work::SessionIgnored",
         defects: &[Defect::SessionStolen],
         checked_by: &["sessions::test_session_affinity_blocks_other_worker"],
     },
     Rule {
-        rule: "messages for an instance that has not started wait for it, and block nobody",
+        rule: "messages for an instance that has not started are kept, and block no other instance",
         bugs: "child::OrphanDropped, child::NeverStartedIsCancelled",
         defects: &[Defect::OrphanControlMessagesDropped, Defect::OrphanBlocksQueue],
         checked_by: &[
@@ -159,20 +160,20 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
-        rule: "a start keeps who waits for its instance",
+        rule: "a start keeps the parent that waits for its instance",
         bugs: "child::LinkLost",
         defects: &[Defect::SuccessorLosesParent],
         checked_by: &["families::a_start_keeps_who_waits_for_it"],
     },
     Rule {
-        rule: "an instance that has ended is still handed out, so that it can say that its id is taken",
+        rule: "a fetch still returns an ended instance, so that a second start of its id is answered",
         bugs: "child::CollisionNotTold",
         defects: &[Defect::EndedTakesNothing],
         checked_by: &["families::an_ended_instance_can_still_answer"],
     },
 ];
 
-/// Bugs that no store can have: the runtime and the engine keep these rules, and have tests with these names.
+/// Bugs that no store can have. The runtime and the engine prevent them, and have tests with these names.
 const NOT_OF_STORES: &[(&str, &str)] = &[
     ("work::CancelledByAnError", "c04_passing_errors_of_renewals_are_asked_again"),
     ("child::ExecutionNotMatched", "outcomes_of_other_executions_are_dropped"),
@@ -188,7 +189,7 @@ const NOT_OF_STORES: &[(&str, &str)] = &[
     ("child::DroppedInBetween", "a_cancellation_between_two_executions_is_for_the_successor"),
 ];
 
-/// Memory stores with these rules, on tokio's clock.
+/// Creates memory stores with these rules on tokio's clock.
 struct Stores(Rules);
 
 #[async_trait]
@@ -201,15 +202,14 @@ impl ProviderFactory for Stores {
     }
 }
 
-/// Whether a store with this defect passes.
+/// Whether a memory store with this defect passes the validation.
 fn passes(validation: &Validation, defect: Option<Defect>) -> bool {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    let outcome = runtime.unwrap().block_on(validation.outcome(&Stores(Rules { defect })));
+    let outcome = virtual_time::run(validation.outcome(&Stores(Rules { defect })));
     outcome == ValidationOutcome::Passed
 }
 
 #[test]
-fn every_rule_is_checked_by_validations_that_fail_without_it() {
+fn every_rule_has_validations_that_fail_without_it() {
     let all = validations();
     let find = |name: &str| {
         let found = all.iter().find(|validation| format!("{validation:?}") == name);
@@ -234,7 +234,7 @@ fn every_rule_is_checked_by_validations_that_fail_without_it() {
 }
 
 #[test]
-fn every_bug_of_a_model_has_its_rule() {
+fn every_bug_of_a_model_has_a_rule() {
     fn bugs<P: Protocol>(model: &'static str) -> impl Iterator<Item = String> {
         P::BUGS.iter().map(move |(bug, _)| format!("{model}::{bug:?}"))
     }

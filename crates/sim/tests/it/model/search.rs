@@ -1,4 +1,4 @@
-//! How a model is looked at: the protocol as it is must hold everywhere, and every way to get it wrong must show.
+//! Checks a model: the protocol without a bug must keep every property, and every bug must break its properties.
 
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 use std::collections::hash_map::{DefaultHasher, Entry};
@@ -6,16 +6,16 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 
-/// The property that no single state shows: wherever things stand, they can still end well. It is looked for in the
-/// whole graph, because the checker's own `eventually` may miss a state that it comes to twice.
-pub(super) const CAN_END: &str = "everything can still end well";
+/// A liveness property: from every reachable state, an end state can be reached. It is checked on the whole graph,
+/// because the checker's own `eventually` can miss a state that it reaches twice.
+pub(super) const CAN_END: &str = "an end state can be reached";
 
-/// How much of a protocol is looked at.
+/// How many states of a protocol are visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Depth {
     /// In every test run.
     Usual,
-    /// On demand: more than a million states for each model.
+    /// On demand: more than a million states of each model.
     Deep,
 }
 
@@ -28,7 +28,7 @@ impl Depth {
         }
     }
 
-    /// What every model must have at least.
+    /// The least number of states of every model.
     pub(super) fn least_states(self) -> usize {
         match self {
             Self::Usual => 10_000,
@@ -37,7 +37,7 @@ impl Depth {
     }
 }
 
-/// A model, and the known ways to get its protocol wrong.
+/// A model and its known bugs.
 pub(super) trait Protocol:
     Model<
         State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static,
@@ -49,74 +49,74 @@ pub(super) trait Protocol:
 {
     type Bug: Copy + Debug + Send + Sync + 'static;
 
-    /// Each bug, and all properties that it must break.
+    /// Each bug with all properties that it must break.
     const BUGS: &'static [(Self::Bug, &'static [&'static str])];
 
     fn sound(depth: Depth) -> Self;
     fn with(bug: Self::Bug) -> Self;
 
-    /// Whether nothing is left to be done.
+    /// Whether this is an end state.
     fn is_over(&self, state: &Self::State) -> bool;
 
-    /// Whether the end may depend on it: nobody counts on a crash, or on somebody who gives up.
+    /// Whether the path to an end state may use this action. It may not rely on a crash or on a cancellation.
     fn helps(&self, action: &Self::Action) -> bool;
 }
 
-/// What was done and must never be done, by the name of the property that it breaks.
-pub(super) type Wrongs = BTreeSet<&'static str>;
+/// Forbidden events that happened, by the name of the property that they break.
+pub(super) type ForbiddenEvents = BTreeSet<&'static str>;
 
-/// The properties that these things are never done.
+/// Properties that state that these events never happen.
 macro_rules! never {
-    ($($wrong:ident),+ $(,)?) => {
-        vec![$(stateright::Property::always($wrong, |_, state: &State| !state.wrong.contains($wrong))),+]
+    ($($forbidden:ident),+ $(,)?) => {
+        vec![$(stateright::Property::always($forbidden, |_, state: &State| !state.forbidden.contains($forbidden))),+]
     };
 }
 pub(super) use never;
 
-/// What was seen of a protocol.
+/// The result of checking a protocol.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ModelReport {
     pub(super) states: usize,
-    /// Properties that the protocol as it is breaks, and the shortest way to it.
+    /// Properties that the protocol without a bug breaks, with the shortest path.
     pub(super) broken: Vec<(&'static str, String)>,
-    /// What should happen sometimes, and never does: a model in which nothing happens breaks no property either.
+    /// Situations that should occur and do not. A model in which nothing happens breaks no property either.
     pub(super) never_happened: Vec<&'static str>,
     pub(super) bugs: usize,
     pub(super) bugs_found: usize,
-    /// Bugs, and a property that they should break and do not.
+    /// Bugs that do not break a property that they should break.
     pub(super) missed: Vec<(String, &'static str)>,
 }
 
-/// Looks at the protocol as it is, and with each of its bugs.
-pub(super) fn look_at<P: Protocol>(name: &str) -> Seen {
+/// Checks a protocol without a bug and with each of its bugs.
+pub(super) fn check_model<P: Protocol>(name: &str) -> ModelReport {
     let depth = Depth::asked_for();
-    let mut seen = Seen { bugs: P::BUGS.len(), ..Seen::default() };
+    let mut report = ModelReport { bugs: P::BUGS.len(), ..ModelReport::default() };
     let checker = P::sound(depth).checker().threads(2).spawn_bfs().join();
-    seen.states = checker.unique_state_count();
-    println!("{name}: {} states, {} deep", seen.states, checker.max_depth());
+    report.states = checker.unique_state_count();
+    println!("{name}: {} states, {} deep", report.states, checker.max_depth());
     for property in checker.model().properties() {
         let found = checker.discovery(property.name);
         match (property.expectation, found) {
-            (Expectation::Sometimes, None) => seen.never_happened.push(property.name),
+            (Expectation::Sometimes, None) => report.never_happened.push(property.name),
             (Expectation::Sometimes, Some(_)) | (_, None) => {}
-            (_, Some(path)) => seen.broken.push((property.name, format!("{:?}", path.into_actions()))),
+            (_, Some(path)) => report.broken.push((property.name, format!("{:?}", path.into_actions()))),
         }
     }
-    if let Some(way) = dead_end(&P::sound(depth)) {
-        seen.broken.push((CAN_END, way));
+    if let Some(path) = path_to_dead_end(&P::sound(depth)) {
+        report.broken.push((CAN_END, path));
     }
     for (bug, properties) in P::BUGS {
         let missed: Vec<_> = properties.iter().filter(|property| !breaks(&P::with(*bug), property)).collect();
-        seen.bugs_found += usize::from(missed.is_empty());
-        seen.missed.extend(missed.into_iter().map(|property| (format!("{bug:?}"), *property)));
+        report.bugs_found += usize::from(missed.is_empty());
+        report.missed.extend(missed.into_iter().map(|property| (format!("{bug:?}"), *property)));
     }
-    seen
+    report
 }
 
-/// Whether the model breaks the property; says how.
+/// Whether the model breaks the property; prints the path.
 fn breaks<P: Protocol>(model: &P, property: &'static str) -> bool {
-    let way = if property == CAN_END {
-        dead_end(model)
+    let path = if property == CAN_END {
+        path_to_dead_end(model)
     } else {
         assert!(
             model.properties().iter().any(|known| known.name == property),
@@ -126,48 +126,52 @@ fn breaks<P: Protocol>(model: &P, property: &'static str) -> bool {
         let checker = model.clone().checker().finish_when(enough).spawn_bfs().join();
         checker.discovery(property).map(|path| format!("{:?}", path.into_actions()))
     };
-    if let Some(way) = &way {
-        println!("  not '{property}': {way}");
+    if let Some(path) = &path {
+        println!("  not '{property}': {path}");
     }
-    way.is_some()
+    path.is_some()
 }
 
-/// The way to a state from which the end cannot be reached any more.
-fn dead_end<P: Protocol>(model: &P) -> Option<String> {
+/// The path to a state from which no end state can be reached.
+fn path_to_dead_end<P: Protocol>(model: &P) -> Option<String> {
     let mut graph = Graph::default();
-    let mut ahead = VecDeque::new();
+    let mut frontier = VecDeque::new();
     for state in model.init_states() {
-        ahead.extend(graph.meet(&state, || None).map(|index| (index, state)));
+        frontier.extend(graph.add_state(&state, || None).map(|index| (index, state)));
     }
-    while let Some((from, state)) = ahead.pop_front() {
+    while let Some((from, state)) = frontier.pop_front() {
         graph.ends[from] = model.is_over(&state);
         for (action, next) in model.next_steps(&state) {
             let helps = model.helps(&action);
-            let to = graph.meet(&next, || Some((from, format!("{action:?}"))));
+            let to = graph.add_state(&next, || Some((from, format!("{action:?}"))));
             if helps {
                 graph.edges.push((from, to.unwrap_or_else(|| graph.indices[&digest(&next)])));
             }
-            ahead.extend(to.map(|index| (index, next)));
+            frontier.extend(to.map(|index| (index, next)));
         }
     }
-    let index = graph.without_end()?;
-    Some(graph.way_to(index))
+    let index = graph.first_dead_end()?;
+    Some(graph.path_to(index))
 }
 
-/// All states by number, and how one leads to another.
+/// All states by number, and the steps between them.
 #[derive(Default)]
 struct Graph {
     indices: HashMap<u64, usize>,
     ends: Vec<bool>,
-    /// The first way in.
+    /// The first step that reached each state.
     entries: Vec<Option<(usize, String)>>,
-    /// Steps that help.
+    /// Steps that may be part of a path to an end state.
     edges: Vec<(usize, usize)>,
 }
 
 impl Graph {
-    /// The number of a state that was not met before.
-    fn meet<S: Hash>(&mut self, state: &S, by: impl FnOnce() -> Option<(usize, String)>) -> Option<usize> {
+    /// The number of a state that is new.
+    fn add_state<S: Hash>(
+        &mut self,
+        state: &S,
+        by: impl FnOnce() -> Option<(usize, String)>,
+    ) -> Option<usize> {
         let index = self.ends.len();
         match self.indices.entry(digest(state)) {
             Entry::Occupied(_) => return None,
@@ -178,24 +182,24 @@ impl Graph {
         Some(index)
     }
 
-    /// The first state from which no way leads to an end.
-    fn without_end(&self) -> Option<usize> {
+    /// The first state from which no path leads to an end state.
+    fn first_dead_end(&self) -> Option<usize> {
         let mut edges = self.edges.clone();
         edges.sort_unstable_by_key(|(_, to)| *to);
         let mut can_end = self.ends.clone();
-        let mut ahead: Vec<usize> = (0..can_end.len()).filter(|index| can_end[*index]).collect();
-        while let Some(to) = ahead.pop() {
+        let mut frontier: Vec<usize> = (0..can_end.len()).filter(|index| can_end[*index]).collect();
+        while let Some(to) = frontier.pop() {
             let first = edges.partition_point(|(_, target)| *target < to);
             for (from, _) in edges[first..].iter().take_while(|(_, target)| *target == to) {
                 if !std::mem::replace(&mut can_end[*from], true) {
-                    ahead.push(*from);
+                    frontier.push(*from);
                 }
             }
         }
         can_end.iter().position(|can_end| !can_end)
     }
 
-    fn way_to(&self, mut index: usize) -> String {
+    fn path_to(&self, mut index: usize) -> String {
         let mut steps = Vec::new();
         while let Some((from, action)) = &self.entries[index] {
             steps.push(action.as_str());

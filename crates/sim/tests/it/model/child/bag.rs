@@ -1,8 +1,8 @@
-//! What waits for an instance.
+//! The message queue of an instance.
 
 use std::fmt;
 
-/// The execution of the parent that waits for a child; nobody waits for the parent itself.
+/// The execution of the parent that waits for a child; `None` for the parent itself.
 pub(super) type Link = Option<u8>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,9 +14,9 @@ pub(in crate::model) enum Message {
         link: Link,
     },
     Cancel,
-    /// Anything else that wakes an instance.
+    /// Any other message that wakes an instance.
     Poke,
-    /// The child has ended, or its id is taken.
+    /// The outcome of a child: it has ended, or its id is taken.
     Answer {
         execution: u8,
         taken: bool,
@@ -25,7 +25,7 @@ pub(in crate::model) enum Message {
 
 const KINDS: usize = 12;
 
-/// Every message there is.
+/// All messages.
 const ALL: [Message; KINDS] = [
     Message::Start { link: None },
     Message::Start { link: Some(1) },
@@ -41,7 +41,7 @@ const ALL: [Message; KINDS] = [
     Message::Answer { execution: 2, taken: true },
 ];
 
-/// Where a message is in the list.
+/// The index of a message in [`ALL`].
 fn kind(message: Message) -> usize {
     let link = |link: Link| usize::from(link.unwrap_or(0));
     match message {
@@ -54,12 +54,12 @@ fn kind(message: Message) -> usize {
 }
 
 #[test]
-fn every_message_has_its_place() {
+fn every_message_has_its_own_index() {
     let places: Vec<usize> = ALL.into_iter().map(kind).collect();
     assert_eq!(places, (0..KINDS).collect::<Vec<_>>());
 }
 
-/// Messages in no order: how many there are of each.
+/// A multiset of messages: the number of each.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(in crate::model) struct Bag([u8; KINDS]);
 
@@ -78,7 +78,7 @@ impl Bag {
         *self == Self::default()
     }
 
-    /// Each message as often as it is there.
+    /// Each message as often as it occurs.
     pub(in crate::model) fn iter(&self) -> impl Iterator<Item = Message> {
         ALL.into_iter().zip(self.0).flat_map(|(message, count)| std::iter::repeat_n(message, count.into()))
     }
@@ -87,7 +87,7 @@ impl Bag {
         self.0[kind(message)] > 0
     }
 
-    /// All parts of it but the empty one.
+    /// All non-empty subsets.
     pub(in crate::model) fn parts(&self) -> Vec<Self> {
         let mut parts = vec![Self::default()];
         for kind in (0..KINDS).filter(|kind| self.0[*kind] > 0) {

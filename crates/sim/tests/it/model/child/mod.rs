@@ -1,19 +1,19 @@
-//! A parent and its child, each of which may continue as new at any time, while the parent is cancelled, answers travel,
-//! and messages come late, in any order, or twice.
+//! A parent and its child. Each may continue as new at any time, while the parent is cancelled, and messages arrive
+//! late, in any order, or twice.
 //!
-//! The commit of a turn is one step here: the lease model shows that it is. A turn takes any part of what waits for its
-//! instance, because messages may be delayed, and the code may do anything at the end of it:
+//! The commit of a turn is one step here, which the lease model justifies. A turn fetches any part of the queue of its
+//! instance, because messages may be delayed, and the code may do any of these at its end:
 //!
 //! | the code | then |
 //! |---|---|
-//! | goes on | it may ask for a child, drop the one it has, or both in one turn |
-//! | returns | a child that it still waits for is cancelled; one that it asked for in this turn is started and cancelled |
+//! | goes on | it may start a child, drop the child it waits for, or both in one turn |
+//! | returns | a child that it still waits for is cancelled; one that it started in this turn is started and cancelled |
 //! | fails: an error, a limit, poison | children run on, unless the policy says otherwise |
-//! | continues as new | the same; answers for the old execution are dropped by the new one |
-//! | is cancelled | children are cancelled; one that it asked for in this turn is started and cancelled; detached starts are sent |
+//! | continues as new | the same; the new execution drops outcomes for the old one |
+//! | is cancelled | children are cancelled; one that it started in this turn is started and cancelled; detached starts are sent |
 //!
-//! Both executions of the parent ask for their child under the same event id, and under the same instance id: the
-//! second time the id may be taken. A deep look adds a child with an id of its own for the second execution.
+//! Both executions of the parent start their child under the same event id and the same instance id, so the second
+//! start may find the id taken. The deep model adds a child with its own id for the second execution.
 
 mod bag;
 mod state;
@@ -25,42 +25,42 @@ use state::{Call, INSTANCES, Life, State};
 use stateright::{Model, Property};
 use turn::Turn;
 
-/// The ways to get it wrong.
+/// The known bugs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bug {
-    /// An answer is matched by its event id alone.
+    /// The outcome of a child is matched by its event id alone.
     ExecutionNotMatched,
-    /// An answer is recorded although there is one (C10 of the reference).
+    /// A second outcome of a child is recorded (C10 of the reference).
     SecondAnswerRecorded,
     /// Children of the turn that ends are cancelled, and their starts are not sent (C2).
     NeverStartedIsCancelled,
     /// Detached starts of a turn that continues as new or is cancelled are lost (C3).
     DetachedLost,
-    /// The parent is not told of a limit or of poison (C6, C7).
+    /// The parent receives no outcome after a limit or poison (C6, C7).
     FailureNotTold,
-    /// The parent is not told that the id of its child is taken.
+    /// The parent receives no outcome if the id of its child is taken.
     CollisionNotTold,
-    /// A start that comes for an instance which is poisoned between two executions is dropped, and nobody is told.
+    /// A start for an instance that is poisoned between two executions is dropped, and its parent receives no outcome.
     PoisonSwallowsStarts,
-    /// A child that runs answers a second copy of its own start as if the id was taken.
+    /// A running child treats a second copy of its own start as a start of a taken id.
     OwnStartCollides,
-    /// A successor does not know who waits for it.
+    /// A successor does not know its parent.
     LinkLost,
-    /// A cancelled parent forgets its child.
+    /// A cancelled parent does not cancel its child.
     ChildForgotten,
-    /// What comes between an execution and its successor is dropped.
+    /// A message between an execution and its successor is dropped.
     DroppedInBetween,
-    /// What comes before the start of its instance is dropped.
+    /// A message before the start of its instance is dropped.
     OrphanDropped,
 }
 
-const TOLD_TWICE: &str = "no parent is told twice";
-const OWED: &str = "whoever waits for a child will be told";
-const OLD_ANSWER: &str = "no answer for an old execution is taken by a new one";
-const UNASKED: &str = "no answer comes that nobody asked for";
-const FALSE_ANSWER: &str = "no parent is told that its own running child is somebody else's";
-const NEVER_STARTED: &str = "no cancellation goes to a child that was never started";
-const DETACHED: &str = "whatever is recorded as started is started";
+const TOLD_TWICE: &str = "no parent receives two outcomes";
+const OWED: &str = "a waiting parent receives an outcome";
+const OLD_ANSWER: &str = "no outcome for an old execution is recorded by a new one";
+const UNASKED: &str = "no outcome comes without an open call";
+const FALSE_ANSWER: &str = "no parent learns that the id of its own running child is taken";
+const NEVER_STARTED: &str = "no cancellation is sent to a child that was never started";
+const DETACHED: &str = "every recorded detached start is sent";
 const CANCELLED: &str = "a child that was cancelled ends";
 
 const PARENT: usize = 0;
@@ -69,7 +69,7 @@ const LAST_EXECUTION: u8 = 2;
 #[derive(Clone)]
 pub(super) struct Family {
     children: usize,
-    /// How many messages are delivered twice.
+    /// Number of messages that are delivered twice.
     copies: u8,
     bug: Option<Bug>,
 }
@@ -80,21 +80,21 @@ impl Family {
     }
 }
 
-/// How a turn ends as far as the code is concerned.
+/// What the code does at the end of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum CodeEnd {
     GoesOn,
     Returns,
     Fails,
     ContinuesAsNew,
 }
 
-const ANYTHING: [Does; 4] = [Does::GoesOn, Does::Returns, Does::Fails, Does::ContinuesAsNew];
+const ANYTHING: [CodeEnd; 4] = [CodeEnd::GoesOn, CodeEnd::Returns, CodeEnd::Fails, CodeEnd::ContinuesAsNew];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     ParentTurn(Bag, Turn),
-    ChildTurn(usize, Bag, Does),
+    ChildTurn(usize, Bag, CodeEnd),
     Poke(usize),
     CancelParent,
     Copy(usize, Message),
@@ -115,21 +115,23 @@ impl Model for Family {
             Life::Continued { execution, .. } => (execution + 1, true),
             Life::Ended => (0, false),
         };
-        let mut asks = vec![None];
-        asks.extend(may_ask.then_some(Some(1)));
-        asks.extend((may_ask && execution == LAST_EXECUTION && self.children == 2).then_some(Some(2)));
+        let mut starts_child = vec![None];
+        starts_child.extend(may_ask.then_some(Some(1)));
+        starts_child
+            .extend((may_ask && execution == LAST_EXECUTION && self.children == 2).then_some(Some(2)));
         for batch in state.batches(PARENT) {
-            for asks in asks.iter().copied() {
-                let turn =
-                    |does, drops, detaches| Action::ParentTurn(batch, Turn { does, asks, drops, detaches });
-                actions.extend(ANYTHING.map(|does| turn(does, false, false)));
-                actions.push(turn(Does::GoesOn, true, false));
-                actions.extend(ANYTHING.map(|does| turn(does, false, true)));
+            for starts_child in starts_child.iter().copied() {
+                let turn = |code_end, drops, detaches| {
+                    Action::ParentTurn(batch, Turn { code_end, starts_child, drops, detaches })
+                };
+                actions.extend(ANYTHING.map(|code_end| turn(code_end, false, false)));
+                actions.push(turn(CodeEnd::GoesOn, true, false));
+                actions.extend(ANYTHING.map(|code_end| turn(code_end, false, true)));
             }
         }
         for child in 1..=self.children {
             for batch in state.batches(child) {
-                actions.extend(ANYTHING.map(|does| Action::ChildTurn(child, batch, does)));
+                actions.extend(ANYTHING.map(|code_end| Action::ChildTurn(child, batch, code_end)));
             }
         }
         for instance in 0..=self.children {
@@ -148,7 +150,9 @@ impl Model for Family {
         let mut state = last.clone();
         match action {
             Action::ParentTurn(batch, turn) => self.parent_turn(&mut state, batch, turn)?,
-            Action::ChildTurn(child, batch, does) => self.child_turn(&mut state, child, batch, does)?,
+            Action::ChildTurn(child, batch, code_end) => {
+                self.child_turn(&mut state, child, batch, code_end)?
+            }
             Action::Poke(instance) => state.send(instance, Message::Poke),
             Action::CancelParent => {
                 state.cancel_asked = true;
@@ -165,7 +169,9 @@ impl Model for Family {
     fn properties(&self) -> Vec<Property<Self>> {
         let mut properties = never![OLD_ANSWER, UNASKED, FALSE_ANSWER, NEVER_STARTED, DETACHED];
         properties.extend([
-            Property::always(TOLD_TWICE, |_, state: &State| state.told.iter().all(|told| *told < 2)),
+            Property::always(TOLD_TWICE, |_, state: &State| {
+                state.outcomes.iter().all(|outcomes| *outcomes < 2)
+            }),
             Property::always(OWED, |_, state: &State| match (state.lives[PARENT], state.call) {
                 (Life::Runs { execution, .. }, Call::Waits(child)) => state.is_owed(child, execution),
                 _ => true,
@@ -177,18 +183,21 @@ impl Model for Family {
                         || state.queues[child].has(Message::Cancel)
                 })
             }),
-            Property::sometimes("everybody has ended", |model: &Self, state: &State| {
+            Property::sometimes("parent and children have ended", |model: &Self, state: &State| {
                 model.is_over(state) && state.started[1]
             }),
-            Property::sometimes("an answer comes to the successor of who asked", |_, state: &State| {
-                matches!(state.lives[PARENT], Life::Runs { execution: 2, .. })
-                    && state.queues[PARENT].has(Message::Answer { execution: 1, taken: false })
-            }),
+            Property::sometimes(
+                "an outcome arrives at the successor of the parent that waits",
+                |_, state: &State| {
+                    matches!(state.lives[PARENT], Life::Runs { execution: 2, .. })
+                        && state.queues[PARENT].has(Message::Answer { execution: 1, taken: false })
+                },
+            ),
             Property::sometimes("the successor of a child answers", |_, state: &State| {
-                matches!(state.lives[1], Life::Runs { execution: 2, link: Some(1) }) && state.told[0] == 0
+                matches!(state.lives[1], Life::Runs { execution: 2, link: Some(1) }) && state.outcomes[0] == 0
             }),
-            Property::sometimes("both executions of the parent are told", |_, state: &State| {
-                state.told == [1, 1]
+            Property::sometimes("both executions of the parent receive an outcome", |_, state: &State| {
+                state.outcomes == [1, 1]
             }),
             Property::sometimes("the id of a child is taken", |_, state: &State| {
                 state.queues[PARENT].has(Message::Answer { execution: 2, taken: true })

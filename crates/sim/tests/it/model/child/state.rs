@@ -1,8 +1,8 @@
-//! Where a family stands.
+//! The state of a parent and its children.
 
 use super::bag::{Bag, Link, Message};
 use super::{LAST_EXECUTION, NEVER_STARTED, PARENT};
-use crate::model::search::Wrongs;
+use crate::model::search::ForbiddenEvents;
 
 pub(super) const INSTANCES: usize = 3;
 
@@ -14,7 +14,7 @@ pub(super) enum Life {
     Ended,
 }
 
-/// The parent's call of a child, in its current execution.
+/// The parent's call of a child in its current execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Call {
     None,
@@ -30,8 +30,8 @@ pub(in crate::model) struct State {
     pub(super) lives: [Life; INSTANCES],
     pub(super) queues: [Bag; INSTANCES],
     pub(super) call: Call,
-    /// Answers recorded by each execution of the parent.
-    pub(super) told: [u8; LAST_EXECUTION as usize],
+    /// Outcomes recorded by each execution of the parent.
+    pub(super) outcomes: [u8; LAST_EXECUTION as usize],
     /// Instances whose start was committed.
     pub(super) started: [bool; INSTANCES],
     /// Instances that must end because of how their parent ended, or because it dropped them.
@@ -39,7 +39,7 @@ pub(in crate::model) struct State {
     pub(super) detached: bool,
     pub(super) cancel_asked: bool,
     pub(super) copies_left: u8,
-    pub(super) wrong: Wrongs,
+    pub(super) forbidden: ForbiddenEvents,
 }
 
 impl State {
@@ -50,13 +50,13 @@ impl State {
             lives: [Life::NotThere; INSTANCES],
             queues: Default::default(),
             call: Call::None,
-            told: [0; LAST_EXECUTION as usize],
+            outcomes: [0; LAST_EXECUTION as usize],
             started: [false; INSTANCES],
             must_end: [false; INSTANCES],
             detached: false,
             cancel_asked: false,
             copies_left: copies,
-            wrong: Wrongs::new(),
+            forbidden: ForbiddenEvents::new(),
         };
         state.send(PARENT, Message::Start { link: None });
         state
@@ -69,7 +69,7 @@ impl State {
 
     pub(super) fn cancel(&mut self, child: usize) {
         if !self.started[child] {
-            self.wrong.insert(NEVER_STARTED);
+            self.forbidden.insert(NEVER_STARTED);
         }
         self.send(child, Message::Cancel);
     }
@@ -90,7 +90,7 @@ impl State {
         }
     }
 
-    /// Whether somebody can still answer this execution's call of the child.
+    /// Whether an outcome for this execution's call of the child can still arrive.
     pub(super) fn is_owed(&self, child: usize, execution: u8) -> bool {
         let link = Some(execution);
         let runs = match self.lives[child] {

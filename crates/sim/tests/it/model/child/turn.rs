@@ -1,33 +1,34 @@
-//! What the commit of a turn does: the engine's `opening.rs`, `admit.rs` and `finish.rs` without their words.
+//! The commit of a turn: the engine's `opening.rs`, `admit.rs` and `finish.rs` in short.
 
 use super::bag::{Bag, Link, Message};
 use super::state::{Call, Life, State};
-use super::{Bug, DETACHED, Does, FALSE_ANSWER, Family, LAST_EXECUTION, OLD_ANSWER, PARENT, UNASKED};
+use super::{Bug, CodeEnd, DETACHED, FALSE_ANSWER, Family, LAST_EXECUTION, OLD_ANSWER, PARENT, UNASKED};
 
 /// What the parent's code does in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::model) struct Turn {
-    pub(super) does: Does,
-    /// It asks for this child.
-    pub(super) asks: Option<usize>,
-    /// It drops the child that it waits for, or asks for just now.
+    pub(super) code_end: CodeEnd,
+    /// The child that it starts.
+    pub(super) starts_child: Option<usize>,
+    /// It drops the child that it waits for, or that it starts in this turn.
     pub(super) drops: bool,
-    /// It starts something that nobody waits for.
+    /// It starts a detached instance.
     pub(super) detaches: bool,
 }
 
-/// What a batch means for its instance.
+/// What a batch of messages does to its instance.
 enum Admission {
     Runs {
         execution: u8,
         link: Link,
         begins: bool,
     },
-    /// Everything is dropped.
+    /// All messages are dropped.
     Dropped,
-    /// It stays in the queue.
+    /// The batch stays in the queue.
     Waits,
-    /// The start of the successor did not come, and too much else did: the successor ends without having run.
+    /// The start of the successor did not arrive and the limit of deliveries is reached: the successor ends without
+    /// having run.
     Poisoned {
         link: Link,
     },
@@ -42,20 +43,20 @@ enum Ends {
 }
 
 impl Ends {
-    fn of(does: Does, batch: Bag) -> Option<Self> {
-        match does {
+    fn of(code_end: CodeEnd, batch: Bag) -> Option<Self> {
+        match code_end {
             _ if batch.has(Message::Cancel) => Some(Self::Cancelled),
-            Does::GoesOn => None,
-            Does::Returns => Some(Self::Returned),
-            Does::Fails => Some(Self::Failed),
-            Does::ContinuesAsNew => Some(Self::Continued),
+            CodeEnd::GoesOn => None,
+            CodeEnd::Returns => Some(Self::Returned),
+            CodeEnd::Fails => Some(Self::Failed),
+            CodeEnd::ContinuesAsNew => Some(Self::Continued),
         }
     }
 }
 
 impl Family {
-    /// Which execution the batch is for. Parents whose child could not be started are told.
-    fn admit(&self, state: &mut State, instance: usize, batch: Bag, does: Does) -> Admission {
+    /// Decides which execution the batch is for. Parents whose child could not be started receive an outcome.
+    fn admit(&self, state: &mut State, instance: usize, batch: Bag, code_end: CodeEnd) -> Admission {
         let start = batch.iter().find_map(|message| match message {
             Message::Start { link } => Some(link),
             _ => None,
@@ -76,20 +77,22 @@ impl Family {
             (Life::Continued { execution, .. }, _, Some(link)) => {
                 (Some(link), Admission::Runs { execution: execution + 1, link, begins: true })
             }
-            (Life::Continued { link, .. }, ..) if does == Does::Fails => (None, Admission::Poisoned { link }),
+            (Life::Continued { link, .. }, ..) if code_end == CodeEnd::Fails => {
+                (None, Admission::Poisoned { link })
+            }
             (Life::Continued { .. }, ..) if self.has(Bug::DroppedInBetween) => (None, Admission::Dropped),
             (Life::Continued { .. }, ..) => return Admission::Waits,
             (Life::Ended, ..) => (None, Admission::Dropped),
         };
         let poisoned = matches!(admission, Admission::Poisoned { .. });
         if !(self.has(Bug::CollisionNotTold) || poisoned && self.has(Bug::PoisonSwallowsStarts)) {
-            self.tell_taken(state, batch, running_for);
+            self.answer_taken_ids(state, batch, running_for);
         }
         admission
     }
 
-    /// The same parent asking twice for a running child is no collision.
-    fn tell_taken(&self, state: &mut State, batch: Bag, running_for: Option<Link>) {
+    /// A second start by the same parent is no collision while the child runs.
+    fn answer_taken_ids(&self, state: &mut State, batch: Bag, running_for: Option<Link>) {
         for message in batch.iter() {
             let Message::Start { link } = message else { continue };
             if running_for != Some(link) || self.has(Bug::OwnStartCollides) {
@@ -98,37 +101,37 @@ impl Family {
         }
     }
 
-    /// The first answer to an open call wins, and everything else is dropped.
+    /// Records the first outcome of an open call, and drops all others.
     fn record(&self, state: &mut State, current: u8, execution: u8, taken: bool) {
         if execution != current && !self.has(Bug::ExecutionNotMatched) {
             return;
         }
         match state.call {
             Call::Answered if !self.has(Bug::SecondAnswerRecorded) => return,
-            Call::None => return state.wrong.extend([UNASKED]),
+            Call::None => return state.forbidden.extend([UNASKED]),
             Call::Waits(child) if taken => {
                 if let Life::Runs { link, .. } | Life::Continued { link, .. } = state.lives[child]
                     && link == Some(current)
                 {
-                    state.wrong.insert(FALSE_ANSWER);
+                    state.forbidden.insert(FALSE_ANSWER);
                 }
             }
             Call::Waits(_) | Call::Dropped | Call::Answered => {}
         }
         if execution != current {
-            state.wrong.insert(OLD_ANSWER);
+            state.forbidden.insert(OLD_ANSWER);
         }
         state.call = Call::Answered;
-        let told = &mut state.told[usize::from(current - 1)];
-        *told = (*told + 1).min(2);
+        let outcomes = &mut state.outcomes[usize::from(current - 1)];
+        *outcomes = (*outcomes + 1).min(2);
     }
 
     pub(super) fn parent_turn(&self, state: &mut State, batch: Bag, turn: Turn) -> Option<()> {
-        let does_nothing = turn.asks.is_none() && !turn.drops && !turn.detaches;
+        let does_nothing = turn.starts_child.is_none() && !turn.drops && !turn.detaches;
         state.queues[PARENT].take_all(batch);
-        let execution = match self.admit(state, PARENT, batch, turn.does) {
+        let execution = match self.admit(state, PARENT, batch, turn.code_end) {
             Admission::Waits => return None,
-            Admission::Dropped => return (does_nothing && turn.does == Does::GoesOn).then_some(()),
+            Admission::Dropped => return (does_nothing && turn.code_end == CodeEnd::GoesOn).then_some(()),
             Admission::Poisoned { .. } => {
                 state.lives[PARENT] = Life::Ended;
                 state.call = Call::None;
@@ -148,21 +151,21 @@ impl Family {
             Call::Waits(child) => Some(child),
             _ => None,
         };
-        let ends = Ends::of(turn.does, batch);
+        let ends = Ends::of(turn.code_end, batch);
         let possible = [
-            turn.asks.is_none() || state.call == Call::None,
-            !turn.drops || (ends.is_none() && (turn.asks.is_some() || waits_for.is_some())),
+            turn.starts_child.is_none() || state.call == Call::None,
+            !turn.drops || (ends.is_none() && (turn.starts_child.is_some() || waits_for.is_some())),
             // While the parent goes on, a detached start is like any other message.
             !turn.detaches || (ends.is_some() && !state.detached),
             // A cancelled turn ends in one way, whatever the code did.
-            ends != Some(Ends::Cancelled) || turn.does == Does::GoesOn,
+            ends != Some(Ends::Cancelled) || turn.code_end == CodeEnd::GoesOn,
             ends != Some(Ends::Continued) || execution < LAST_EXECUTION,
         ];
         if possible.contains(&false) {
             return None;
         }
         match ends {
-            None => go_on(state, execution, turn, waits_for),
+            None => send_messages(state, execution, turn, waits_for),
             Some(ends) => self.end_parent(state, execution, ends, turn, waits_for),
         }
         Some(())
@@ -172,7 +175,7 @@ impl Family {
         if turn.detaches {
             state.detached = true;
             if self.has(Bug::DetachedLost) && matches!(ends, Ends::Cancelled | Ends::Continued) {
-                state.wrong.insert(DETACHED);
+                state.forbidden.insert(DETACHED);
             }
         }
         let cancels = matches!(ends, Ends::Cancelled | Ends::Returned) || state.closes_children;
@@ -183,7 +186,7 @@ impl Family {
             }
         }
         let drops = matches!(ends, Ends::Cancelled | Ends::Returned);
-        if let Some(child) = turn.asks.filter(|_| drops) {
+        if let Some(child) = turn.starts_child.filter(|_| drops) {
             if !self.has(Bug::NeverStartedIsCancelled) {
                 state.send(child, Message::Start { link: Some(execution) });
             }
@@ -198,12 +201,18 @@ impl Family {
         }
     }
 
-    pub(super) fn child_turn(&self, state: &mut State, child: usize, batch: Bag, does: Does) -> Option<()> {
+    pub(super) fn child_turn(
+        &self,
+        state: &mut State,
+        child: usize,
+        batch: Bag,
+        code_end: CodeEnd,
+    ) -> Option<()> {
         state.queues[child].take_all(batch);
         let quiet = self.has(Bug::FailureNotTold);
-        let (execution, link) = match self.admit(state, child, batch, does) {
+        let (execution, link) = match self.admit(state, child, batch, code_end) {
             Admission::Waits => return None,
-            Admission::Dropped => return (does == Does::GoesOn).then_some(()),
+            Admission::Dropped => return (code_end == CodeEnd::GoesOn).then_some(()),
             Admission::Poisoned { link } => {
                 state.lives[child] = Life::Ended;
                 state.answer(link.filter(|_| !quiet), false);
@@ -211,8 +220,8 @@ impl Family {
             }
             Admission::Runs { execution, link, .. } => (execution, link),
         };
-        match Ends::of(does, batch) {
-            Some(Ends::Cancelled) if does != Does::GoesOn => return None,
+        match Ends::of(code_end, batch) {
+            Some(Ends::Cancelled) if code_end != CodeEnd::GoesOn => return None,
             Some(Ends::Continued) if execution == LAST_EXECUTION => return None,
             None => state.lives[child] = Life::Runs { execution, link },
             Some(Ends::Continued) => {
@@ -228,10 +237,10 @@ impl Family {
     }
 }
 
-/// Everything that the code asked for is sent. A child that it dropped again is started and cancelled.
-fn go_on(state: &mut State, execution: u8, turn: Turn, waits_for: Option<usize>) {
+/// Sends the messages of the turn. A child that was dropped in the same turn is started and cancelled.
+fn send_messages(state: &mut State, execution: u8, turn: Turn, waits_for: Option<usize>) {
     state.lives[PARENT] = Life::Runs { execution, link: None };
-    match (turn.asks, waits_for) {
+    match (turn.starts_child, waits_for) {
         (Some(child), _) if turn.drops => {
             state.call = Call::Dropped;
             state.send(child, Message::Start { link: Some(execution) });

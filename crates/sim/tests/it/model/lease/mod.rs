@@ -1,45 +1,45 @@
-//! The lease on an instance: fetch, renew, commit, give back, and everything that can come between.
+//! The lease of an instance: fetch, renew, commit, abandon, and all events between them.
 //!
 //! | may happen at any time | as |
 //! |---|---|
 //! | a message arrives, also while a turn runs | `Send` |
-//! | a worker dies, or its process stands still for as long as it likes | `Crash`; nothing makes a worker act |
-//! | a commit or an abandon is done and its answer is lost | `answered: false`: the worker does not know and tries again |
-//! | clocks differ | every call is judged by the clock of its caller, which is off by its `skew` |
+//! | a worker crashes, or its process stalls for any time | `Crash`; no action is forced |
+//! | a commit or an abandon succeeds and its answer is lost | `answered: false`: the worker tries again |
+//! | clocks differ | every call uses the clock of its caller, which differs from the true time by its `skew` |
 //!
-//! Times are kept as what is left of them, so the model has no horizon: the states are finite although nothing that
-//! happens is counted. Event ids, which would refuse most double commits too, are left out: the fence must hold alone.
+//! Times are kept as the remaining time, so the model has finitely many states without a bound on the number of events.
+//! Event ids, which would also refuse most double commits, are left out: the token check must be enough.
 
 mod store;
 
-use super::search::{CAN_END, Depth, Protocol, Wrongs, never};
+use super::search::{CAN_END, Depth, ForbiddenEvents, Protocol, never};
 use stateright::{Model, Property};
 use store::{Message, Place, State, Worker};
 
-/// The ways to get it wrong.
+/// The known bugs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bug {
-    /// A commit checks its token, and writes in a second step.
+    /// A commit checks its token and writes in a second step.
     CheckThenWrite,
-    /// A commit checks its token, not whether the lease has ended.
+    /// A commit checks its token but not the end of the lease.
     ExpiryIgnored,
     /// A refused commit has already deleted its messages.
     RefusedCommitDeletes,
     /// A commit deletes messages that arrived after the fetch.
     LateArrivalsDeleted,
-    /// A commit does not use its token up.
+    /// A commit does not invalidate its token.
     TokenOutlivesCommit,
     /// Every lease has the same token.
     TokensRepeat,
-    /// Renewal revives a lease that ended.
+    /// A renewal revives a lease that ended.
     RenewalRevives,
     /// A lease starts when the fetch was called, before it waited.
     LeaseStartsAtCall,
-    /// A fetch takes an instance that is held.
+    /// A fetch leases an instance that is already leased.
     LeaseNotExclusive,
     /// A takeover does not cover the messages that the lost lease covered.
     OldCoverKept,
-    /// A lost token gives back what another worker holds.
+    /// A worker that lost its lease abandons the lease of another worker.
     StrangerGivesBack,
     /// The lease of a dead worker never ends.
     LeaseNeverEnds,
@@ -47,13 +47,13 @@ pub(super) enum Bug {
 
 const TWICE: &str = "no message is recorded twice";
 const LOST: &str = "no message is lost";
-const ONE_HOLDER: &str = "a live lease is taken by nobody";
+const ONE_HOLDER: &str = "no fetch takes a live lease";
 const ENDED: &str = "no commit after the end of its lease";
 const TAKEN: &str = "no commit after a takeover";
 const REVIVED: &str = "no renewal after the end of its lease";
 const RENEWED_TAKEN: &str = "no renewal after a takeover";
-const BORN_DEAD: &str = "a lease is live when it is handed out";
-const DISTURBED: &str = "a lease is given back by its holder only";
+const BORN_DEAD: &str = "a lease is live when it is granted";
+const DISTURBED: &str = "only its holder abandons a lease";
 
 const MOST: usize = 3;
 
@@ -61,9 +61,9 @@ const MOST: usize = 3;
 pub(super) struct Leases {
     workers: usize,
     messages: usize,
-    /// How far each clock may be off.
+    /// Possible skews of each clock.
     skews: [&'static [i8]; MOST],
-    /// How many ticks a lease lasts, and a delay.
+    /// Duration of a lease and of a delay, in ticks.
     lease: i8,
     delay: i8,
     bug: Option<Bug>,
@@ -96,7 +96,7 @@ impl Model for Leases {
                         lease: None,
                         messages: [Message { place: Place::NotSent, recorded: 0 }; MOST],
                         workers: [Worker::Idle; MOST],
-                        wrong: Wrongs::new(),
+                        forbidden: ForbiddenEvents::new(),
                     });
                 }
             }

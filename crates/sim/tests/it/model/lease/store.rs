@@ -1,9 +1,9 @@
-//! The store's part of the lease, one step for each call.
+//! The store's side of the lease protocol, one step for each call.
 
 use super::{BORN_DEAD, Bug, DISTURBED, ENDED, Leases, MOST, ONE_HOLDER, RENEWED_TAKEN, REVIVED, TAKEN};
-use crate::model::search::Wrongs;
+use crate::model::search::ForbiddenEvents;
 
-/// Whose token it is. A worker has one at a time; one that nobody remembers is good for nobody.
+/// The worker that holds a token. A worker has one token at a time; no worker can use a forgotten token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Token {
     Of(usize),
@@ -13,7 +13,7 @@ pub(super) enum Token {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Lease {
     pub(super) token: Token,
-    /// Until its end, by the true time.
+    /// Remaining time, by the true time.
     pub(super) left: i8,
 }
 
@@ -30,19 +30,19 @@ pub(super) struct Message {
     pub(super) recorded: u8,
 }
 
-/// What a worker knows and does.
+/// The state of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Worker {
     Idle,
-    /// Its fetch waits, with the lease counted from the call. Only with [`Bug::LeaseStartsAtCall`].
+    /// Its fetch waits, and the lease began at the call. Only with [`Bug::LeaseStartsAtCall`].
     Asking {
         left: i8,
     },
-    /// It runs a turn on these messages, one bit for each.
+    /// It runs a turn on these messages, one bit each.
     Turn {
         batch: u8,
     },
-    /// Its token was found good. Only with [`Bug::CheckThenWrite`].
+    /// Its token was checked. Only with [`Bug::CheckThenWrite`].
     Checked {
         batch: u8,
     },
@@ -54,7 +54,7 @@ pub(in crate::model) struct State {
     pub(super) lease: Option<Lease>,
     pub(super) messages: [Message; MOST],
     pub(super) workers: [Worker; MOST],
-    pub(super) wrong: Wrongs,
+    pub(super) forbidden: ForbiddenEvents,
 }
 
 impl State {
@@ -66,7 +66,7 @@ impl State {
         self.lease.is_some_and(|lease| lease.token == Token::Of(worker))
     }
 
-    /// The messages that a worker finds.
+    /// The messages that are visible to a worker.
     pub(super) fn visible(&self, worker: usize) -> u8 {
         let mut batch = 0;
         for (nth, message) in self.messages.iter().enumerate() {
@@ -79,7 +79,7 @@ impl State {
         batch
     }
 
-    /// The worker has nothing to do with its token any more.
+    /// The worker becomes idle and forgets its token.
     pub(super) fn leave(&mut self, worker: usize) {
         self.workers[worker] = Worker::Idle;
         let forget = |token: &mut Token| {
@@ -101,7 +101,7 @@ impl Leases {
         self.bug == Some(bug)
     }
 
-    /// Whether the store takes the worker's token for the one of this lease.
+    /// Whether the store accepts the token of the worker for this lease.
     pub(super) fn fits(&self, lease: Lease, worker: usize) -> bool {
         lease.token == Token::Of(worker) || self.has(Bug::TokensRepeat)
     }
@@ -124,7 +124,7 @@ impl Leases {
             return None;
         }
         if held {
-            state.wrong.insert(ONE_HOLDER);
+            state.forbidden.insert(ONE_HOLDER);
         }
         let left = match state.workers[worker] {
             Worker::Asking { left } => left,
@@ -132,7 +132,7 @@ impl Leases {
         };
         let lease = Lease { token: Token::Of(worker), left };
         if !state.is_live(lease, worker) {
-            state.wrong.insert(BORN_DEAD);
+            state.forbidden.insert(BORN_DEAD);
         }
         state.lease = Some(lease);
         for (nth, message) in state.messages.iter_mut().enumerate() {
@@ -154,10 +154,10 @@ impl Leases {
             return None;
         }
         if !live {
-            state.wrong.insert(REVIVED);
+            state.forbidden.insert(REVIVED);
         }
         if lease.token != Token::Of(worker) {
-            state.wrong.insert(RENEWED_TAKEN);
+            state.forbidden.insert(RENEWED_TAKEN);
         }
         state.lease = Some(Lease { left: lease.left.max(self.lease + state.skew[worker]), ..lease });
         Some(())
@@ -180,7 +180,7 @@ impl Leases {
         }
         match state.lease.filter(|_| state.is_held_by(worker)) {
             Some(lease) if state.is_live(lease, worker) => {}
-            held => state.wrong.extend([if held.is_some() { ENDED } else { TAKEN }]),
+            held => state.forbidden.extend([if held.is_some() { ENDED } else { TAKEN }]),
         }
         for (nth, message) in state.messages.iter_mut().enumerate() {
             message.recorded = (message.recorded + u8::from(batch & (1 << nth) != 0)).min(2);
@@ -199,12 +199,12 @@ impl Leases {
         Some(())
     }
 
-    /// Whoever is refused may try to give back; it is refused then too.
+    /// Abandons a lease. A worker whose token does not fit is refused.
     pub(super) fn give_back(&self, state: &mut State, worker: usize, delayed: bool, answered: bool) {
         let stranger = self.has(Bug::StrangerGivesBack);
         if let Some(lease) = state.lease.filter(|lease| self.fits(*lease, worker) || stranger) {
             if lease.token != Token::Of(worker) {
-                state.wrong.insert(DISTURBED);
+                state.forbidden.insert(DISTURBED);
             }
             state.lease = None;
             let hide = self.delay + state.skew[worker];
@@ -222,7 +222,7 @@ impl Leases {
         }
     }
 
-    /// Nobody can tell apart what ended long ago and what ended just now by the slowest clock.
+    /// One tick passes. Remaining times stop at the slowest clock, because no clock can distinguish earlier times.
     pub(super) fn tick(&self, state: &mut State) {
         let slowest = *self.skews.iter().copied().flatten().min().expect("there are clocks");
         let pass = |left: &mut i8| *left = (*left - 1).max(slowest);

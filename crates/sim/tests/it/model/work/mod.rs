@@ -1,24 +1,24 @@
-//! The queue of activities: claim, renew, complete, give back, cancel, and the sessions that bind work to one owner.
+//! The queue of activities: fetch, renew, complete, abandon, cancel, and sessions, which bind activities to one owner.
 //!
 //! | may happen at any time | as |
 //! |---|---|
-//! | a turn asks for an activity, drops it in that same turn, or cancels it later | `Schedule`, `ScheduleAndDrop`, `Cancel` |
-//! | a process dies, with all of its workers; it comes back as a new owner of sessions | `Crash` |
-//! | a completion is stored and its answer is lost | `answered: false`: the worker does not know and tries again |
-//! | a renewal fails for the moment | `RenewalFails`, which a sound worker waits out |
+//! | a turn schedules an activity, drops it in the same turn, or cancels it later | `Schedule`, `ScheduleAndDrop`, `Cancel` |
+//! | a process crashes with all its workers and comes back as a new owner of sessions | `Crash` |
+//! | a completion is stored and its answer is lost | `answered: false`: the worker tries again |
+//! | a renewal returns a retryable error | `RenewalFails`; a correct worker tries again |
 //!
-//! As in the lease model, times are kept as what is left of them and nothing is counted.
+//! As in the lease model, times are kept as the remaining time, and no events are counted.
 
 mod store;
 
-use super::search::{CAN_END, Depth, Protocol, Wrongs, never};
+use super::search::{CAN_END, Depth, ForbiddenEvents, Protocol, never};
 use stateright::{Model, Property};
-use store::{Activity, Row, State, Wish, Worker};
+use store::{Activity, Demand, Row, State, Worker};
 
-/// The ways to get it wrong.
+/// The known bugs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bug {
-    /// After a renewal that failed for the moment, the activity is taken for cancelled and acknowledged without a
+    /// After a retryable error of a renewal, the worker treats the activity as cancelled and acknowledges it without a
     /// completion (C4 of the reference).
     CancelledByAnError,
     /// An activity is removed from the queue, and its completion stored in a second step.
@@ -27,44 +27,44 @@ pub(super) enum Bug {
     ExpiryIgnored,
     /// A completion is accepted although the activity is gone.
     GoneIsFine,
-    /// Renewal revives a lease that ended.
+    /// A renewal revives a lease that ended.
     RenewalRevives,
-    /// A fetch takes an activity that is held.
+    /// A fetch leases an activity that is already leased.
     LeaseNotExclusive,
-    /// A lost token gives back what another worker holds.
+    /// A worker that lost its lease abandons the lease of another worker.
     StrangerGivesBack,
     /// Activities are cancelled before those of the same turn are stored.
     CancelBeforeEnqueue,
-    /// A session is found free, and claimed in a second step.
+    /// A session is checked, and claimed in a second step.
     SessionClaimedLate,
-    /// Work of a session goes to whoever asks.
+    /// An activity of a session goes to any worker.
     SessionIgnored,
-    /// Renewal revives a session that ended.
+    /// A renewal revives a session that ended.
     SessionRevives,
     /// The session of a dead owner never ends.
     SessionNeverEnds,
 }
 
-const TWICE: &str = "no activity is answered twice";
-const LOST: &str = "no wanted activity goes without an answer";
+const TWICE: &str = "no activity completes twice";
+const LOST: &str = "no activity that is not cancelled is lost";
 const ENDED: &str = "no completion after the end of its lease";
 const TAKEN: &str = "no completion after a takeover";
 const CANCELLED: &str = "no completion after a cancellation";
-const UNWANTED: &str = "a cancelled activity is handed out to nobody";
-const ONE_HOLDER: &str = "a live lease is taken by nobody";
+const UNWANTED: &str = "no fetch returns a cancelled activity";
+const ONE_HOLDER: &str = "no fetch takes a live lease";
 const REVIVED: &str = "no renewal after the end of its lease";
-const DISTURBED: &str = "a lease is given back by its holder only";
-const ONE_OWNER: &str = "a live session changes hands never";
+const DISTURBED: &str = "only its holder abandons a lease";
+const ONE_OWNER: &str = "a live session keeps its owner";
 const SESSION_REVIVED: &str = "no renewal after the end of a session";
 
 const MOST: usize = 3;
 
 #[derive(Clone)]
 pub(super) struct Activities {
-    /// The process of each worker, which owns sessions.
+    /// The process of each worker; processes own sessions.
     owners: &'static [u8],
     activities: usize,
-    /// How many ticks a lease lasts, a session, and a delay.
+    /// Duration of a lease, of a session and of a delay, in ticks.
     lease: i8,
     session: i8,
     delay: i8,
@@ -95,22 +95,22 @@ impl Model for Activities {
     type Action = Action;
 
     fn init_states(&self) -> Vec<State> {
-        let nothing = Activity { wish: Wish::NotYet, row: None, answers: 0 };
+        let nothing = Activity { demand: Demand::NotYet, row: None, answers: 0 };
         vec![State {
             activities: [nothing; MOST],
             session: None,
             workers: [Worker::Idle; MOST],
-            wrong: Wrongs::new(),
+            forbidden: ForbiddenEvents::new(),
         }]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         actions.extend([Action::Tick, Action::CleanUp]);
         for nth in 0..self.activities {
-            match state.activities[nth].wish {
-                Wish::NotYet => actions.extend([Action::Schedule(nth), Action::ScheduleAndDrop(nth)]),
-                Wish::Wanted => actions.push(Action::Cancel(nth)),
-                Wish::Cancelled => {}
+            match state.activities[nth].demand {
+                Demand::NotYet => actions.extend([Action::Schedule(nth), Action::ScheduleAndDrop(nth)]),
+                Demand::Wanted => actions.push(Action::Cancel(nth)),
+                Demand::Cancelled => {}
             }
         }
         for (worker, owner) in self.owners.iter().enumerate() {
@@ -145,16 +145,16 @@ impl Model for Activities {
         match action {
             Action::Tick => Self::tick(&mut state),
             Action::Schedule(nth) => {
-                state.activities[nth] = Activity { wish: Wish::Wanted, row: Some(Row::NEW), answers: 0 };
+                state.activities[nth] = Activity { demand: Demand::Wanted, row: Some(Row::NEW), answers: 0 };
             }
             Action::ScheduleAndDrop(nth) => {
                 let row = Some(Row::NEW).filter(|_| self.has(Bug::CancelBeforeEnqueue));
-                state.activities[nth] = Activity { wish: Wish::Cancelled, row, answers: 0 };
+                state.activities[nth] = Activity { demand: Demand::Cancelled, row, answers: 0 };
             }
-            // Once it is answered there is nothing to cancel.
+            // A completed activity cannot be cancelled.
             Action::Cancel(nth) => {
                 state.activities[nth].row.take()?;
-                state.activities[nth].wish = Wish::Cancelled;
+                state.activities[nth].demand = Demand::Cancelled;
             }
             Action::Find { worker, nth } => {
                 let free = state.activities[nth].row.is_some_and(|row| row.hidden <= 0 && !row.is_leased());
@@ -210,7 +210,7 @@ impl Model for Activities {
             Property::always(TWICE, |_, state: &State| state.activities.iter().all(|a| a.answers < 2)),
             Property::always(LOST, |_, state: &State| {
                 state.activities.iter().enumerate().all(|(nth, activity)| {
-                    activity.wish != Wish::Wanted
+                    activity.demand != Demand::Wanted
                         || activity.row.is_some()
                         || activity.answers > 0
                         || state.workers.contains(&Worker::Removed(nth))
@@ -225,7 +225,7 @@ impl Model for Activities {
             }),
             Property::sometimes("a cancelled activity still runs", |_, state: &State| {
                 let cancelled = |w: &Worker| {
-                    matches!(w, Worker::Runs(nth) if state.activities[*nth].wish == Wish::Cancelled)
+                    matches!(w, Worker::Runs(nth) if state.activities[*nth].demand == Demand::Cancelled)
                 };
                 state.workers.iter().any(cancelled)
             }),
@@ -279,7 +279,7 @@ impl Protocol for Activities {
     fn is_over(&self, state: &State) -> bool {
         state.activities[..self.activities]
             .iter()
-            .all(|a| a.row.is_none() && (a.answers == 1 || a.wish == Wish::Cancelled))
+            .all(|a| a.row.is_none() && (a.answers == 1 || a.demand == Demand::Cancelled))
     }
 
     fn helps(&self, action: &Action) -> bool {

@@ -1,12 +1,12 @@
-//! The store's part of activities and sessions, one step for each call.
+//! The store's side of activities and sessions, one step for each call.
 
 use super::{
     Activities, Bug, CANCELLED, DISTURBED, ENDED, MOST, ONE_HOLDER, ONE_OWNER, REVIVED, SESSION_REVIVED,
     TAKEN, UNWANTED,
 };
-use crate::model::search::Wrongs;
+use crate::model::search::ForbiddenEvents;
 
-/// Whose token it is; one that nobody remembers is good for nobody.
+/// The worker that holds a token. No worker can use a forgotten token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Token {
     Of(usize),
@@ -21,7 +21,7 @@ pub(super) struct Row {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Wish {
+pub(super) enum Demand {
     NotYet,
     Wanted,
     Cancelled,
@@ -29,7 +29,7 @@ pub(super) enum Wish {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Activity {
-    pub(super) wish: Wish,
+    pub(super) demand: Demand,
     pub(super) row: Option<Row>,
     pub(super) answers: u8,
 }
@@ -40,14 +40,14 @@ pub(super) struct Session {
     pub(super) left: i8,
 }
 
-/// What a worker does with an activity.
+/// The state of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Worker {
     Idle,
     Runs(usize),
-    /// It has found the session free. Only with [`Bug::SessionClaimedLate`].
+    /// It has checked that the session is free. Only with [`Bug::SessionClaimedLate`].
     Found(usize),
-    /// It takes the activity for cancelled. Only with [`Bug::CancelledByAnError`].
+    /// It treats the activity as cancelled. Only with [`Bug::CancelledByAnError`].
     WindsDown(usize),
     /// It has removed the activity. Only with [`Bug::DeleteThenTell`].
     Removed(usize),
@@ -56,10 +56,10 @@ pub(super) enum Worker {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::model) struct State {
     pub(super) activities: [Activity; MOST],
-    /// The session that all activities but the last of three are bound to.
+    /// The session of all activities but the last of three.
     pub(super) session: Option<Session>,
     pub(super) workers: [Worker; MOST],
-    pub(super) wrong: Wrongs,
+    pub(super) forbidden: ForbiddenEvents,
 }
 
 impl State {
@@ -73,8 +73,8 @@ impl State {
     }
 
     pub(super) fn answer(&mut self, nth: usize) {
-        if self.activities[nth].wish == Wish::Cancelled {
-            self.wrong.insert(CANCELLED);
+        if self.activities[nth].demand == Demand::Cancelled {
+            self.forbidden.insert(CANCELLED);
         }
         let answers = &mut self.activities[nth].answers;
         *answers = (*answers + 1).min(2);
@@ -84,7 +84,7 @@ impl State {
         self.session.is_some_and(|session| session.left > 0)
     }
 
-    /// The last of three needs no session.
+    /// Whether the activity belongs to the session: all but the last of three do.
     pub(super) fn is_bound(nth: usize) -> bool {
         nth + 1 < MOST
     }
@@ -118,15 +118,15 @@ impl Activities {
             return None;
         }
         if row.is_leased() {
-            state.wrong.insert(ONE_HOLDER);
+            state.forbidden.insert(ONE_HOLDER);
         }
-        if state.activities[nth].wish == Wish::Cancelled {
-            state.wrong.insert(UNWANTED);
+        if state.activities[nth].demand == Demand::Cancelled {
+            state.forbidden.insert(UNWANTED);
         }
         if State::is_bound(nth) {
             let owner = Some(self.owners[worker]);
             if state.session.is_some_and(|session| session.left > 0 && session.owner != owner) {
-                state.wrong.insert(ONE_OWNER);
+                state.forbidden.insert(ONE_OWNER);
             }
             state.session = Some(Session { owner, left: self.session });
         }
@@ -135,13 +135,14 @@ impl Activities {
         Some(())
     }
 
-    /// A refusal says that somebody else has it or nobody wants it: the worker stops, and acknowledges nothing.
+    /// A refused renewal means that the lease was lost or the activity was cancelled: the worker stops without an
+    /// acknowledgement.
     pub(super) fn renew(&self, state: &mut State, worker: usize, nth: usize) {
         let row = state.activities[nth].row.filter(|row| row.token == Some(Token::Of(worker)));
         match row {
             Some(row) if row.is_leased() || self.has(Bug::RenewalRevives) => {
                 if !row.is_leased() {
-                    state.wrong.insert(REVIVED);
+                    state.forbidden.insert(REVIVED);
                 }
                 state.activities[nth].row = Some(Row { left: row.left.max(self.lease), ..row });
             }
@@ -149,19 +150,19 @@ impl Activities {
         }
     }
 
-    /// Whether the row is the worker's to remove.
+    /// Whether the store lets the worker remove the row.
     pub(super) fn removes(&self, state: &mut State, worker: usize, nth: usize) -> bool {
         match state.activities[nth].row {
             Some(row) if row.token == Some(Token::Of(worker)) => {
                 let late = !row.is_leased();
                 if late && self.has(Bug::ExpiryIgnored) {
-                    state.wrong.insert(ENDED);
+                    state.forbidden.insert(ENDED);
                 }
                 !late || self.has(Bug::ExpiryIgnored)
             }
             Some(_) => {
                 if self.has(Bug::GoneIsFine) {
-                    state.wrong.insert(TAKEN);
+                    state.forbidden.insert(TAKEN);
                 }
                 self.has(Bug::GoneIsFine)
             }
@@ -191,7 +192,7 @@ impl Activities {
         let is_fitting = |row: &Row| row.token == mine || self.has(Bug::StrangerGivesBack);
         if let Some(row) = state.activities[nth].row.filter(is_fitting) {
             if row.token != mine {
-                state.wrong.insert(DISTURBED);
+                state.forbidden.insert(DISTURBED);
             }
             let hidden = if delayed { self.delay } else { 0 };
             state.activities[nth].row = Some(Row { hidden, ..Row::NEW });
@@ -205,7 +206,7 @@ impl Activities {
             return None;
         }
         if session.left == 0 {
-            state.wrong.insert(SESSION_REVIVED);
+            state.forbidden.insert(SESSION_REVIVED);
         }
         state.session = Some(Session { left: session.left.max(self.session), ..session });
         Some(())

@@ -1,43 +1,43 @@
-//! What keeps a process going: its tasks are polled while it beats.
+//! Decides whether the tasks of a node are polled.
 
 use outlast_runtime::test_hooks::Pulse;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 
-/// The pulse of one life of a process.
-pub(crate) struct Heart {
+/// The gate of one life of a node.
+pub(crate) struct PollGate {
     state: Mutex<State>,
-    /// It stopped by itself, at the poll that was chosen for it.
-    pub(crate) stopped: Notify,
+    /// Notified when the life ends at its last poll.
+    pub(crate) reached_last_poll: Notify,
 }
 
 struct State {
-    beats: u64,
-    /// The process dies instead of this poll.
-    last_beat: Option<u64>,
+    polls: u64,
+    /// The node crashes instead of the poll after this one.
+    last_poll: Option<u64>,
     is_stalled: bool,
     /// Tasks that wait for the end of a stall.
     waiting: Vec<Waker>,
 }
 
-impl Heart {
-    pub(crate) fn new(last_beat: Option<u64>) -> Self {
-        let state = State { beats: 0, last_beat, is_stalled: false, waiting: Vec::new() };
-        Self { state: Mutex::new(state), stopped: Notify::new() }
+impl PollGate {
+    pub(crate) fn new(last_poll: Option<u64>) -> Self {
+        let state = State { polls: 0, last_poll, is_stalled: false, waiting: Vec::new() };
+        Self { state: Mutex::new(state), reached_last_poll: Notify::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on no task is polled.
+    /// Stops all polls.
     pub(crate) fn stall(&self) {
         self.state().is_stalled = true;
     }
 
-    /// Everything that wanted to be polled meanwhile is polled now.
-    pub(crate) fn go_on(&self) {
+    /// Ends a stall: tasks that were woken meanwhile are polled now.
+    pub(crate) fn resume(&self) {
         let waiting = {
             let mut state = self.state();
             state.is_stalled = false;
@@ -46,24 +46,24 @@ impl Heart {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Polls so far.
-    pub(crate) fn beats(&self) -> u64 {
-        self.state().beats
+    /// Number of polls so far.
+    pub(crate) fn polls(&self) -> u64 {
+        self.state().polls
     }
 }
 
-impl Pulse for Heart {
+impl Pulse for PollGate {
     fn beat(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();
         if state.is_stalled {
             state.waiting.push(context.waker().clone());
             return Poll::Pending;
         }
-        state.beats += 1;
-        match state.last_beat {
-            Some(last) if state.beats > last => {
-                // Nothing of this life is polled again.
-                self.stopped.notify_one();
+        state.polls += 1;
+        match state.last_poll {
+            Some(last) if state.polls > last => {
+                // No task of this life is polled again.
+                self.reached_last_poll.notify_one();
                 Poll::Pending
             }
             _ => Poll::Ready(()),

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) const ACTIVITY: &str = "work";
-/// The same, registered over typed values.
+/// The typed form of the same activity.
 pub(super) const TYPED_ACTIVITY: &str = "typed-work";
 
-/// What the typed activity returns.
+/// The result of the typed activity.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) id: u64,
 }
 
-/// Whether an activity of this name is one of ours, and its effects are counted.
+/// Whether this is the name of an activity of programs, whose effects are counted.
 pub(crate) fn is_activity(name: &str) -> bool {
     name == ACTIVITY || name == TYPED_ACTIVITY
 }
@@ -43,7 +43,7 @@ pub(crate) fn activities(shared: &Arc<Shared>) -> ActivityRegistry {
 async fn work(shared: Arc<Shared>, context: ActivityContext, task: &Task) -> Result<(), String> {
     let runs = shared.effects().ran(&context, task);
     let pause = tokio::time::sleep(Duration::from_millis(task.ms));
-    // Half of the activities listen to cancellation, the others have to be aborted.
+    // Half of the activities stop when they are cancelled; the others must be aborted.
     if task.id.is_multiple_of(2) {
         tokio::select! {
             biased;
@@ -67,7 +67,7 @@ async fn work(shared: Arc<Shared>, context: ActivityContext, task: &Task) -> Res
     }
 }
 
-/// Tells its own instance, as often as it takes. Every try has data of its own.
+/// Sends a message to its own instance until the call succeeds. Every try has its own data.
 async fn send(context: &ActivityContext, task: &Task, runs: u64) {
     let (client, instance) = (context.get_client(), context.instance_id());
     for attempt in 0.. {

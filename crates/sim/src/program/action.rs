@@ -1,4 +1,4 @@
-//! What clients do. Between them these use every operation of the client that writes or waits.
+//! The actions of clients. Together they use every method of the client that writes or waits.
 
 use super::generate;
 use super::{NEW, OLD, ORCHESTRATION, Program, TYPED_ORCHESTRATION, child_id};
@@ -6,41 +6,41 @@ use outlast_runtime::{Client, ClientError, Conflict, OrchestrationStatus, StartR
 use outlast_testkit::rng::Rng;
 use std::time::Duration;
 
-/// A workload that a client drives.
+/// An instance that a client starts and drives.
 #[derive(Debug, Clone)]
 pub(crate) struct Root {
     pub(crate) instance: String,
     pub(crate) program: Program,
-    /// What the client does, in order of time.
-    pub(crate) acts: Vec<(u64, Act)>,
-    /// What it does when the instance has ended: nothing of it may change anything.
-    pub(crate) late: Vec<Act>,
+    /// The actions of the client with their times, in order of time.
+    pub(crate) actions: Vec<(u64, Action)>,
+    /// Actions after the instance has ended. They must change nothing.
+    pub(crate) actions_after_end: Vec<Action>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum Action {
     Start,
     StartTyped,
     StartVersioned(String),
     StartVersionedTyped(String),
-    /// Start by the additive call, which leaves an id alone that is taken; perhaps with a first message.
+    /// Starts with the call that leaves a running instance unchanged, perhaps with a first message.
     StartOnce(Option<String>),
-    /// The same, typed and later, and with the message delivered in any case.
+    /// The same, typed and delayed; the message is delivered in any case.
     StartOrSend(Option<String>, u64),
     /// The same, under an id that is derived from a token; the instance must be [`token_instance`].
     StartByToken(String),
     Enqueue(String),
-    /// By the panicking form or by the old name.
+    /// By the panicking or the deprecated method.
     EnqueueOtherwise(String),
     Raise(String),
     RaiseOtherwise(String),
     Cancel,
-    /// Of a child that its parent names.
+    /// Cancels a child with an explicit id.
     CancelChild(u64),
     Read(Read),
 }
 
-/// What a client looks at while an instance runs. What it finds depends on the moment; that it is told must not.
+/// What a client reads while an instance runs. The value depends on the time of the call; the call must succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Read {
     Status,
@@ -66,17 +66,17 @@ const READS: &[Read] = &[
     Read::Tree,
 ];
 
-/// The instance that a token stands for.
+/// The instance id that is derived from a token.
 pub(crate) fn token_instance(token: &str) -> String {
     format!("{ORCHESTRATION}:{token}")
 }
 
-/// Queues and events with such names carry typed values.
+/// Whether a queue or event with this name carries typed values.
 fn is_typed(name: &str) -> bool {
     name.starts_with("typed")
 }
 
-impl Act {
+impl Action {
     fn is_start(&self) -> bool {
         matches!(
             self,
@@ -90,8 +90,13 @@ impl Act {
         )
     }
 
-    /// Does it. Every try has data of its own, so that two deliveries of one cannot be taken for one delivery of two.
-    pub(crate) async fn perform(&self, client: &Client, root: &Root, sent: u64) -> Result<Done, ClientError> {
+    /// Performs the action. Every try has its own data, so that a message delivered twice differs from two messages.
+    pub(crate) async fn perform(
+        &self,
+        client: &Client,
+        root: &Root,
+        sent: u64,
+    ) -> Result<ActionResult, ClientError> {
         let (instance, data) = (root.instance.as_str(), format!("{}.{sent}", root.instance));
         match self {
             start if start.is_start() => return start.start(client, root, data).await,
@@ -115,10 +120,10 @@ impl Act {
             Self::Read(read) => read.perform(client, instance).await,
             _ => client.cancel_instance(instance, "no longer wanted").await,
         }?;
-        Ok(Done::Told)
+        Ok(ActionResult::Done)
     }
 
-    async fn start(&self, client: &Client, root: &Root, data: String) -> Result<Done, ClientError> {
+    async fn start(&self, client: &Client, root: &Root, data: String) -> Result<ActionResult, ClientError> {
         let (instance, program) = (root.instance.as_str(), &root.program);
         let (state, input) = (program.state(), program.input());
         match self {
@@ -137,7 +142,7 @@ impl Act {
                     true => start.with_event_typed(queue, &data),
                     false => start.with_event(queue, data.clone()),
                 });
-                return Ok(Done::of(&start.send().await?));
+                return Ok(ActionResult::of(&start.send().await?));
             }
             Self::StartOrSend(first, delay) => {
                 let start = client.start_request(TYPED_ORCHESTRATION).instance(instance).input_typed(&state);
@@ -146,33 +151,33 @@ impl Act {
                     true => start.with_event_typed(queue, &data),
                     false => start.with_event(queue, data.clone()),
                 });
-                return Ok(Done::of(&start.if_exists(Conflict::UseExisting).send().await?));
+                return Ok(ActionResult::of(&start.if_exists(Conflict::UseExisting).send().await?));
             }
             Self::StartByToken(token) => {
                 let start = client.start_request(ORCHESTRATION).idempotency_token(token).input(input);
-                return Ok(Done::of(&start.send().await?));
+                return Ok(ActionResult::of(&start.send().await?));
             }
             _ => client.start_orchestration(instance, ORCHESTRATION, input).await,
         }?;
-        Ok(Done::Told)
+        Ok(ActionResult::Done)
     }
 }
 
-/// What a client knows after its act.
+/// The result of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Done {
-    Told,
-    /// This very call has started the instance.
-    Started,
+pub(crate) enum ActionResult {
+    Done,
+    /// The call started the instance.
+    StartedInstance,
 }
 
-impl Done {
+impl ActionResult {
     fn of(receipt: &StartReceipt) -> Self {
-        if receipt.is_started() { Self::Started } else { Self::Told }
+        if receipt.is_started() { Self::StartedInstance } else { Self::Done }
     }
 }
 
-/// How long a client waits for something that may never come.
+/// How long a client waits for a value that may never be set.
 const PATIENCE: Duration = Duration::from_millis(700);
 
 impl Read {
@@ -196,7 +201,7 @@ impl Read {
             Self::Tree => client.get_instance_tree(instance).await.map(drop),
         };
         match read {
-            // It has not come, it is not there yet, or its output is not JSON.
+            // The value is not set, the instance does not exist yet, or its output is not JSON.
             Err(
                 ClientError::Timeout
                 | ClientError::InstanceNotFound { .. }
@@ -208,17 +213,17 @@ impl Read {
     }
 }
 
-/// After its end: the instance is as it was, whatever is sent to it.
+/// Performs the actions after the end, and checks that they change nothing.
 pub(crate) async fn after_the_end(
     client: &Client,
     root: &Root,
     ended: &OrchestrationStatus,
 ) -> Result<(), String> {
-    for (nth, act) in (1_000_000..).zip(&root.late) {
-        // A passing error is as good as an answer here: the call may have been made.
-        let _ = act.perform(client, root, nth).await;
+    for (nth, action) in (1_000_000..).zip(&root.actions_after_end) {
+        // A retryable error is as good as an answer here: the call may have been made.
+        let _ = action.perform(client, root, nth).await;
     }
-    if root.late.iter().any(Act::is_start) {
+    if root.actions_after_end.iter().any(Action::is_start) {
         let again = client.start_request(ORCHESTRATION).instance(&root.instance).send().await;
         if again.is_ok_and(|receipt| receipt.started().is_ok()) {
             return Err(format!("I11: '{}' was started again after its end", root.instance));
@@ -226,13 +231,13 @@ pub(crate) async fn after_the_end(
     }
     match client.get_orchestration_status(&root.instance).await {
         Ok(status) if status != *ended => {
-            Err(format!("I11: '{}' had ended as {ended:?}, and is {status:?} now", root.instance))
+            Err(format!("I11: '{}' ended as {ended:?}, and a later answer is {status:?}", root.instance))
         }
         _ => Ok(()),
     }
 }
 
-/// A program, and what its client does.
+/// Draws a root: its program and the actions of its client.
 pub(crate) fn root(rng: &mut Rng, nth: u64, safety_ms: u64) -> Root {
     let by_token = rng.per_mille(80);
     let token = format!("i{nth}");
@@ -241,40 +246,46 @@ pub(crate) fn root(rng: &mut Rng, nth: u64, safety_ms: u64) -> Root {
     let mut now = rng.below(safety_ms / 2);
     let mut queues = program.messages_needed();
     let start = match rng.below(10) {
-        _ if by_token => Act::StartByToken(token),
-        0 | 1 => Act::Start,
-        2 => Act::StartTyped,
-        3 => Act::StartVersioned(rng.pick(&[OLD, NEW]).to_string()),
-        4 => Act::StartVersionedTyped(rng.pick(&[OLD, NEW]).to_string()),
-        5 | 6 => Act::StartOnce(None),
-        7 | 8 => Act::StartOnce(queues.pop()),
-        _ => Act::StartOrSend(queues.pop(), rng.below(2_000)),
+        _ if by_token => Action::StartByToken(token),
+        0 | 1 => Action::Start,
+        2 => Action::StartTyped,
+        3 => Action::StartVersioned(rng.pick(&[OLD, NEW]).to_string()),
+        4 => Action::StartVersionedTyped(rng.pick(&[OLD, NEW]).to_string()),
+        5 | 6 => Action::StartOnce(None),
+        7 | 8 => Action::StartOnce(queues.pop()),
+        _ => Action::StartOrSend(queues.pop(), rng.below(2_000)),
     };
-    let mut acts = vec![(now, start)];
+    let mut actions = vec![(now, start)];
     for queue in queues {
-        // A crowd comes all at once.
+        // All messages of [`Step::Drain`](super::Step::Drain) arrive at once.
         now += if queue == "crowd" { 0 } else { rng.below(1_500) };
         let otherwise = rng.per_mille(200);
-        acts.push((now, if otherwise { Act::EnqueueOtherwise(queue) } else { Act::Enqueue(queue) }));
+        actions.push((now, if otherwise { Action::EnqueueOtherwise(queue) } else { Action::Enqueue(queue) }));
     }
     for name in program.signals_awaited() {
         now += rng.below(1_000);
-        acts.push((now, if rng.per_mille(200) { Act::RaiseOtherwise(name) } else { Act::Raise(name) }));
+        actions
+            .push((now, if rng.per_mille(200) { Action::RaiseOtherwise(name) } else { Action::Raise(name) }));
     }
-    let began = acts[0].0;
+    let began = actions[0].0;
     for child in program.cancellable_children() {
-        acts.push((began + rng.below(4_000), Act::CancelChild(child)));
+        actions.push((began + rng.below(4_000), Action::CancelChild(child)));
     }
     for _ in 0..rng.below(3) {
-        acts.push((began + rng.below(5_000), Act::Read(rng.pick(READS))));
+        actions.push((began + rng.below(5_000), Action::Read(rng.pick(READS))));
     }
     if rng.per_mille(120) {
-        acts.push((began + rng.below(10_000), Act::Cancel));
+        actions.push((began + rng.below(10_000), Action::Cancel));
     }
-    acts.sort_by_key(|(at, _)| *at);
-    let late = match rng.per_mille(150) {
-        true => vec![Act::Raise("e0".to_string()), Act::Enqueue("q0".to_string()), Act::Cancel, Act::Start],
+    actions.sort_by_key(|(at, _)| *at);
+    let actions_after_end = match rng.per_mille(150) {
+        true => vec![
+            Action::Raise("e0".to_string()),
+            Action::Enqueue("q0".to_string()),
+            Action::Cancel,
+            Action::Start,
+        ],
         false => Vec::new(),
     };
-    Root { instance, program, acts, late }
+    Root { instance, program, actions, actions_after_end }
 }

@@ -1,94 +1,94 @@
-//! Statements of the SQLite store that fail.
+//! Injects failures into statements of the SQLite store.
 
 use crate::fault::Fault;
-use crate::sweep::Aim;
+use crate::sweep::SweepProbe;
 use outlast_sqlite::{StatementFault, StatementFaults};
 use outlast_testkit::counts::Counts;
 use outlast_testkit::rng::Rng;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Strikes some statements while it is armed.
-pub(crate) struct Statements {
-    /// In ten thousandths.
+/// Makes some statements fail while it is armed.
+pub(crate) struct StatementInjector {
+    /// Share of failing statements, in ten thousandths.
     rate: u64,
     spares_rollbacks: bool,
-    /// Or one of them, in a sweep.
-    aim: Option<Arc<Aim>>,
+    /// In a sweep: chooses the one statement that fails.
+    probe: Option<Arc<SweepProbe>>,
     armed: AtomicBool,
     state: Mutex<State>,
 }
 
 struct State {
-    dice: Rng,
-    struck: Counts<(&'static str, Fault)>,
+    rng: Rng,
+    injected: Counts<(&'static str, Fault)>,
 }
 
-impl Statements {
+impl StatementInjector {
     pub(crate) fn new(seed: u64, rate: u64, spares_rollbacks: bool) -> Self {
-        let state = State { dice: Rng::stream(seed, "statements"), struck: Counts::default() };
-        Self { rate, spares_rollbacks, aim: None, armed: AtomicBool::new(false), state: Mutex::new(state) }
+        let state = State { rng: Rng::stream(seed, "statements"), injected: Counts::default() };
+        Self { rate, spares_rollbacks, probe: None, armed: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
-    /// The same in a sweep.
-    pub(crate) fn aimed(self, aim: Option<Arc<Aim>>) -> Self {
-        Self { aim, ..self }
+    /// Lets a sweep choose the statement that fails.
+    pub(crate) fn probed(self, probe: Option<Arc<SweepProbe>>) -> Self {
+        Self { probe, ..self }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says whether it was armed before.
+    /// Arms or disarms; returns whether it was armed before.
     pub(crate) fn arm(&self, armed: bool) -> bool {
-        self.armed.swap(armed && (self.rate > 0 || self.aim.is_some()), Relaxed)
+        self.armed.swap(armed && (self.rate > 0 || self.probe.is_some()), Relaxed)
     }
 
-    /// Whether an error of a call may hide that it was done.
-    pub(crate) fn leave_doubt(&self) -> bool {
-        self.rate > 0 || self.aim.as_ref().is_some_and(|aim| aim.leaves_doubt())
+    /// Whether a call that returned an error may have been committed.
+    pub(crate) fn may_hide_commits(&self) -> bool {
+        self.rate > 0 || self.probe.as_ref().is_some_and(|probe| probe.may_hide_commits())
     }
 
-    /// What was struck, by the verb of the statement.
-    pub(crate) fn struck(&self) -> Counts<(&'static str, Fault)> {
-        self.state().struck.clone()
+    /// The injected failures, by the verb of the statement.
+    pub(crate) fn injected(&self) -> Counts<(&'static str, Fault)> {
+        self.state().injected.clone()
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.state().struck.total()
+        self.state().injected.total()
     }
 }
 
-impl StatementFaults for Statements {
+impl StatementFaults for StatementInjector {
     fn strike(&self, sql: &str) -> Option<StatementFault> {
-        // A store in memory would be gone with its connection.
+        // A failed rollback closes the connection, which would delete a store in memory.
         if !self.armed.load(Relaxed) || (self.spares_rollbacks && sql.starts_with("ROLLBACK")) {
             return None;
         }
         let mut state = self.state();
-        if let Some(aim) = &self.aim {
-            let strike = aim.statement(sql)?;
+        if let Some(probe) = &self.probe {
+            let strike = probe.on_statement(sql)?;
             let is_done = strike == StatementFault::After;
             let fault = if is_done { Fault::StatementDone } else { Fault::Statement };
-            state.struck.increment((verb(sql), fault));
+            state.injected.increment((verb(sql), fault));
             return Some(strike);
         }
-        // Only a batch that failed needs these.
+        // Statements that run only after a failed batch fail more often, because they are rare.
         let is_rare = ["SAVEPOINT", "RELEASE", "ROLLBACK"].iter().any(|verb| sql.starts_with(verb));
         let weight = if is_rare { 30 } else { 1 };
-        if state.dice.below(10_000) >= self.rate * weight {
+        if state.rng.below(10_000) >= self.rate * weight {
             return None;
         }
-        let (fault, strike) = match state.dice.per_mille(600) {
+        let (fault, strike) = match state.rng.per_mille(600) {
             true => (Fault::Statement, StatementFault::Before),
             false => (Fault::StatementDone, StatementFault::After),
         };
-        state.struck.increment((verb(sql), fault));
+        state.injected.increment((verb(sql), fault));
         Some(strike)
     }
 }
 
-/// A name for tables.
+/// The name of a statement in the table of calls and faults.
 fn verb(sql: &str) -> &'static str {
     const VERBS: &[(&str, &str)] = &[
         ("BEGIN", "sql begin"),
@@ -112,15 +112,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_are_named_by_what_they_do() {
+    fn statements_are_named_by_their_verb() {
         assert_eq!(verb("COMMIT"), "sql commit");
         assert_eq!(verb("-- INSERT comes later\nSELECT 1"), "sql select");
         assert_eq!(verb("WITH due AS (SELECT 1) UPDATE t SET a = 1"), "sql update");
     }
 
     #[test]
-    fn only_armed_statements_are_struck() {
-        let statements = Statements::new(1, 10_000, true);
+    fn statements_fail_only_while_armed() {
+        let statements = StatementInjector::new(1, 10_000, true);
         assert_eq!(statements.strike("COMMIT"), None);
         assert!(!statements.arm(true));
         assert!(statements.strike("COMMIT").is_some());

@@ -1,0 +1,65 @@
+//! Calls that the store accepted. Their contents must therefore be stored.
+
+use crate::leases::Leases;
+use outlast_model::WorkItem;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Instance, execution, and event that scheduled the activity.
+pub(crate) type ActivityKey = (String, u64, u64);
+
+/// Calls that the store performed, whether or not the answer reached the caller.
+#[derive(Default)]
+pub(crate) struct Accepted {
+    /// Instances whose start was accepted.
+    pub(crate) starts: BTreeSet<String>,
+    /// Events and queue messages by instance and data; data is unique.
+    pub(crate) messages: BTreeSet<(String, String)>,
+    /// Instances whose cancellation was accepted.
+    pub(crate) cancelled: BTreeSet<String>,
+    /// Accepted outcomes of activities.
+    pub(crate) results: BTreeMap<ActivityKey, WorkItem>,
+    /// Turns that were fetched and neither committed nor abandoned, by lock token.
+    pub(crate) turns: BTreeMap<String, Turn>,
+    pub(crate) leases: Leases,
+}
+
+/// A fetched turn.
+#[derive(Clone)]
+pub(crate) struct Turn {
+    pub(crate) instance: String,
+    pub(crate) execution_id: u64,
+    pub(crate) messages: Vec<WorkItem>,
+    pub(crate) now_ms: u64,
+    pub(crate) attempts: u32,
+}
+
+impl Accepted {
+    /// Records an accepted message of a client.
+    pub(crate) fn enqueued(&mut self, item: &WorkItem) {
+        match item {
+            WorkItem::StartOrchestration { instance, .. } => drop(self.starts.insert(instance.clone())),
+            WorkItem::ExternalRaised { instance, data, .. }
+            | WorkItem::QueueMessage { instance, data, .. } => {
+                self.messages.insert((instance.clone(), data.clone()));
+            }
+            WorkItem::CancelInstance { instance, .. } => drop(self.cancelled.insert(instance.clone())),
+            _ => {}
+        }
+    }
+
+    /// Records an accepted outcome of an activity. Fails if the activity had an outcome before.
+    pub(crate) fn completed(&mut self, completion: &WorkItem) -> Result<(), String> {
+        let (WorkItem::ActivityCompleted { instance, execution_id, id, .. }
+        | WorkItem::ActivityFailed { instance, execution_id, id, .. }) = completion
+        else {
+            return Ok(());
+        };
+        let key = (instance.clone(), *execution_id, *id);
+        match self.results.insert(key, completion.clone()) {
+            None => Ok(()),
+            Some(_) => Err(format!(
+                "I3: two outcomes of activity {id} of '{instance}', execution {execution_id}, were accepted"
+            )),
+        }
+    }
+}
