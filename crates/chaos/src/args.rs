@@ -6,7 +6,7 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Parser)]
-#[command(name = "outlast-chaos", about = "Kills worker processes and judges what is left")]
+#[command(name = "outlast-chaos", about = "Kills worker processes and verifies the store")]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -14,14 +14,14 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Starts workers on a store, hurts them, and judges what is left
+    /// Starts workers on a store, kills and stops them, and verifies the store
     Supervise(Run),
-    /// Sends two instances more messages than fit into memory, and checks what that does to this process and to others
+    /// Sends two instances more messages than fit into memory, and checks memory and latency
     Flood(FloodArgs),
-    /// Works on a store until it is told to stop, or killed
+    /// Runs turns and activities of a store until it is stopped or killed
     #[command(hide = true)]
     Worker(WorkerArgs),
-    /// Cuts the power of machines with a store, and judges what is left on their disks
+    /// Cuts the power of machines with a store, and verifies their disks
     #[command(disable_help_flag = true)]
     Power {
         /// --cuts N, --seed S, --json FILE
@@ -30,21 +30,21 @@ pub(crate) enum Command {
     },
 }
 
-/// A run. It ends when every target is reached, or when the time is over.
+/// A run. It ends when every target is reached or the time is over.
 #[derive(Group, Clone, Debug)]
 pub(crate) struct Run {
     /// The store under test
     pub(crate) store: StoreKind,
-    /// How long it may take; without targets, how long it takes [default without targets: 1]
+    /// Longest duration; without targets, the duration [default without targets: 1]
     #[arg(long, value_name = "N")]
     pub(crate) minutes: Option<f64>,
-    /// Go on until this many workers were killed
+    /// Run until this many workers were killed
     #[arg(long, value_name = "N")]
     pub(crate) kills: Option<u64>,
-    /// Go on until this many instances have ended
+    /// Run until this many instances have ended
     #[arg(long, value_name = "N")]
     pub(crate) instances: Option<u64>,
-    /// What all chance comes from
+    /// Seed of all random choices
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Also write the figures to this file, as one JSON object
@@ -59,24 +59,24 @@ pub(crate) struct Run {
     /// Instances that clients keep running at once
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub(crate) in_flight: usize,
-    /// Makes a part misbehave, which the judge must then find
+    /// Sabotages a part of the run, which the verification must then find
     #[arg(long, hide = true)]
     pub(crate) sabotage: Option<Sabotage>,
 }
 
 impl Run {
-    /// The parts that were asked for, or all that a run of the store has; an error names one that the store has not.
+    /// The requested phases, or all phases of the store. Fails for a phase that the store does not have.
     pub(crate) fn phases(&self) -> Result<Vec<Phase>, String> {
         let known = self.store.phases();
         match self.phases.iter().find(|phase| !known.contains(phase)) {
-            Some(phase) => Err(format!("{} has no part '{phase}'", self.store.name())),
+            Some(phase) => Err(format!("{} has no phase '{phase}'", self.store.name())),
             None if self.phases.is_empty() => Ok(known.to_vec()),
             None => Ok(self.phases.clone()),
         }
     }
 }
 
-/// A part of a run, with a store of its own.
+/// A phase of a run. Each phase has its own store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Phase {
     /// Kills, stops and backups
@@ -85,7 +85,7 @@ pub(crate) enum Phase {
     DiskFull,
     /// A worker whose syncs fail
     FsyncErrors,
-    /// A network that swallows, delays and trickles
+    /// A network that drops, delays and trickles bytes
     Partitions,
 }
 
@@ -106,7 +106,7 @@ impl std::fmt::Display for Phase {
     }
 }
 
-/// A flood.
+/// The arguments of a flood.
 #[derive(Group, Clone, Debug)]
 pub(crate) struct FloodArgs {
     /// The store under test
@@ -134,15 +134,15 @@ pub(crate) struct FloodArgs {
 #[derive(Group, Clone, Debug)]
 pub(crate) struct WorkerArgs {
     pub(crate) store: StoreKind,
-    /// Where the store is
+    /// Folder of the store
     #[arg(long)]
     pub(crate) disk: PathBuf,
-    /// Where the ledger and the evidence are
+    /// Folder of the effect ledger and the commit logs
     #[arg(long)]
     pub(crate) folder: PathBuf,
     #[arg(long)]
     pub(crate) name: String,
-    /// How long its work is leased
+    /// Duration of the leases of the worker
     #[arg(long)]
     pub(crate) lease_ms: u64,
     #[arg(long)]
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_run_has_every_phase() {
+    fn a_run_without_options_has_every_phase() {
         let run = run("sqlite");
         assert_eq!((run.phases().unwrap().len(), run.kills, run.seed), (3, None, 1));
     }
@@ -175,13 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn a_server_has_a_disk_of_its_own() {
+    fn each_store_has_its_own_phases() {
         assert_eq!(run("postgres").phases(), Ok(vec![Phase::Kills, Phase::Partitions]));
         let refused = run("postgres --phases kills,disk-full").phases();
-        assert_eq!(refused, Err("postgres has no part 'disk-full'".to_string()));
+        assert_eq!(refused, Err("postgres has no phase 'disk-full'".to_string()));
         assert_eq!(run("postgres --phases partitions").phases(), Ok(vec![Phase::Partitions]));
         let refused = run("sqlite --phases partitions").phases();
-        assert_eq!(refused, Err("sqlite has no part 'partitions'".to_string()));
+        assert_eq!(refused, Err("sqlite has no phase 'partitions'".to_string()));
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_refused() {
+    fn invalid_arguments_are_refused() {
         for line in ["", "oracle", "sqlite --phases fire", "sqlite --kills many"] {
             assert!(
                 Args::try_parse_from(format!("chaos supervise {line}").split_whitespace()).is_err(),

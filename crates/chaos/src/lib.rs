@@ -1,4 +1,4 @@
-//! The shipped store and runtime on machines that fail.
+//! The shipped stores and runtime on machines, servers and networks that fail.
 
 pub mod power;
 pub mod proxy;

@@ -1,4 +1,4 @@
-//! The clients: they keep a bounded number of jobs running, do their part in them, and remember what they were told.
+//! The clients: they keep a bounded number of jobs running, perform the actions of each job, and record the answers.
 
 use crate::job::{CANCEL_REASON, GO, Job, Kind, LETTERS, MAIL, Sabotage};
 use crate::store::{Known, Store};
@@ -11,12 +11,12 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// Longer than any run: a client that waits in vain is found by whoever waits for the clients.
-const FOREVER: Duration = Duration::from_secs(24 * 3600);
-const LOOK: Duration = Duration::from_millis(100);
-const PAUSE: Duration = Duration::from_millis(50);
+/// A client never gives up during a run; the caller that waits for all clients has a limit.
+const LONGER_THAN_A_RUN: Duration = Duration::from_secs(24 * 3600);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// Clients at work.
+/// The running clients.
 pub(crate) struct Load {
     shared: Arc<Shared>,
     slots: JoinSet<()>,
@@ -26,22 +26,22 @@ struct Shared {
     client: Client,
     seed: u64,
     sabotage: Option<Sabotage>,
-    /// Added to every start, to fill a disk with.
+    /// Extra bytes of every start, to fill a disk.
     ballast: usize,
     next: AtomicU64,
     is_over: AtomicBool,
-    /// Calls that failed and were made again.
+    /// Calls that failed and were repeated.
     repeated: AtomicU64,
-    book: Mutex<Book>,
+    client_record: Mutex<ClientRecord>,
 }
 
-/// What the clients know.
+/// The answers that clients received.
 #[derive(Default, Clone)]
-pub(crate) struct Book {
-    /// Starts that were acknowledged, and how they ended as far as clients know.
+pub(crate) struct ClientRecord {
+    /// Acknowledged starts, with the final status if a client received it.
     pub(crate) jobs: BTreeMap<u64, Option<OrchestrationStatus>>,
     pub(crate) ended: u64,
-    /// Calls that failed for good, which none should.
+    /// Calls that failed permanently. There should be none.
     pub(crate) failures: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl Load {
             next: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
             repeated: AtomicU64::new(0),
-            book: Mutex::default(),
+            client_record: Mutex::default(),
         });
         let mut load = Self { shared, slots: JoinSet::new() };
         for _ in 0..slots {
@@ -71,38 +71,38 @@ impl Load {
         load
     }
 
-    /// One more client, for one job whose start carries this many bytes.
+    /// Adds a client for one job whose start carries this many extra bytes.
     pub(crate) fn add_one(&mut self, ballast: usize) {
         let shared = Arc::clone(&self.shared);
         self.slots.spawn(async move {
             let job = shared.next_with_ballast();
-            shared.attend(&job, ballast).await;
+            shared.run_job(&job, ballast).await;
         });
     }
 
     pub(crate) fn ended(&self) -> u64 {
-        self.shared.book().ended
+        self.shared.client_record().ended
     }
 
-    /// Starts that were acknowledged.
+    /// Number of acknowledged starts.
     pub(crate) fn started(&self) -> u64 {
-        self.shared.book().jobs.len() as u64
+        self.shared.client_record().jobs.len() as u64
     }
 
     pub(crate) fn repeated(&self) -> u64 {
         self.shared.repeated.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn book(&self) -> Book {
-        self.shared.book().clone()
+    pub(crate) fn client_record(&self) -> ClientRecord {
+        self.shared.client_record().clone()
     }
 
-    /// For somebody who asks the clients now and then what they know.
-    pub(crate) fn witness(&self) -> Witness {
-        Witness(Arc::clone(&self.shared))
+    /// A handle that reads the acknowledged instances.
+    pub(crate) fn client_view(&self) -> ClientView {
+        ClientView(Arc::clone(&self.shared))
     }
 
-    /// No new jobs; waits until those that run have ended. `false` if some have not in time.
+    /// Starts no new jobs and waits until the running ones have ended. Returns `false` if some have not ended in time.
     pub(crate) async fn finish(&mut self, patience: Duration) -> bool {
         self.shared.is_over.store(true, Ordering::SeqCst);
         let all_ended =
@@ -112,28 +112,28 @@ impl Load {
     }
 }
 
-pub(crate) struct Witness(Arc<Shared>);
+pub(crate) struct ClientView(Arc<Shared>);
 
-impl Witness {
-    /// What a copy that is made from now on must hold.
+impl ClientView {
+    /// The instances that a backup from now on must contain.
     pub(crate) fn known(&self) -> Known {
-        let book = self.0.book();
+        let client_record = self.0.client_record();
         let id = |(number, _): (&u64, &Option<_>)| Job::of(self.0.seed, *number).instance();
         Known {
-            started: book.jobs.iter().map(id).collect(),
-            ended: book.jobs.iter().filter(|(_, told)| told.is_some()).map(id).collect(),
+            started: client_record.jobs.iter().map(id).collect(),
+            ended: client_record.jobs.iter().filter(|(_, status)| status.is_some()).map(id).collect(),
         }
     }
 }
 
 impl Shared {
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn client_record(&self) -> MutexGuard<'_, ClientRecord> {
+        self.client_record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn run(&self) {
         while !self.is_over.load(Ordering::SeqCst) {
-            self.attend(&self.next(), self.ballast).await;
+            self.run_job(&self.next(), self.ballast).await;
         }
     }
 
@@ -141,7 +141,7 @@ impl Shared {
         Job::of(self.seed, self.next.fetch_add(1, Ordering::SeqCst))
     }
 
-    /// The next job whose start can carry bytes that it does not need.
+    /// The next job whose start can carry extra bytes.
     fn next_with_ballast(&self) -> Job {
         loop {
             let job = self.next();
@@ -151,58 +151,54 @@ impl Shared {
         }
     }
 
-    /// Sees a job through, and writes down how it ended.
-    async fn attend(&self, job: &Job, ballast: usize) {
-        let done = self.see_through(job, ballast).await;
-        let mut book = self.book();
-        match done {
-            Ok(Some(told)) => {
-                book.jobs.insert(job.number, Some(told));
-                book.ended += 1;
+    /// Runs a job to its end and records its final status.
+    async fn run_job(&self, job: &Job, ballast: usize) {
+        let result = self.drive_job(job, ballast).await;
+        let mut client_record = self.client_record();
+        match result {
+            Ok(Some(status)) => {
+                client_record.jobs.insert(job.number, Some(status));
+                client_record.ended += 1;
             }
             Ok(None) => {}
-            Err(error) => book.failures.push(format!("the client of '{}': {error}", job.instance())),
+            Err(error) => client_record.failures.push(format!("the client of '{}': {error}", job.instance())),
         }
     }
 
-    /// One job, from its start to its end.
-    async fn see_through(
-        &self,
-        job: &Job,
-        ballast: usize,
-    ) -> Result<Option<OrchestrationStatus>, ClientError> {
+    /// Starts a job, performs its actions, and waits for its end.
+    async fn drive_job(&self, job: &Job, ballast: usize) -> Result<Option<OrchestrationStatus>, ClientError> {
         let id = job.instance();
-        if self.sabotage.is_some_and(|sabotage| sabotage.strikes(Sabotage::ForgetStart, &id)) {
-            self.book().jobs.insert(job.number, None);
+        if self.sabotage.is_some_and(|sabotage| sabotage.affects(Sabotage::ForgetStart, &id)) {
+            self.client_record().jobs.insert(job.number, None);
             return Ok(None);
         }
-        self.again(|| self.begin(job, &id, ballast)).await?;
-        self.book().jobs.insert(job.number, None);
+        self.retry(|| self.start_job(job, &id, ballast)).await?;
+        self.client_record().jobs.insert(job.number, None);
         match job.kind {
             Kind::Signal => {
-                self.ready(&id).await?;
-                self.again(|| self.client.raise_event(&id, GO, GO)).await?;
+                self.wait_until_ready(&id).await?;
+                self.retry(|| self.client.raise_event(&id, GO, GO)).await?;
             }
             Kind::Cut => {
-                self.ready(&id).await?;
-                self.again(|| self.client.enqueue_event(&id, GO, GO)).await?;
+                self.wait_until_ready(&id).await?;
+                self.retry(|| self.client.enqueue_event(&id, GO, GO)).await?;
             }
             Kind::Queue => {
                 for letter in 1..LETTERS {
-                    self.again(|| self.client.enqueue_event(&id, MAIL, letter.to_string())).await?;
+                    self.retry(|| self.client.enqueue_event(&id, MAIL, letter.to_string())).await?;
                 }
             }
             Kind::Cancelled => {
-                self.ready(&id).await?;
-                self.again(|| self.client.cancel_instance(&id, CANCEL_REASON)).await?;
+                self.wait_until_ready(&id).await?;
+                self.retry(|| self.client.cancel_instance(&id, CANCEL_REASON)).await?;
             }
             _ => {}
         }
-        self.again(|| self.client.wait_for_orchestration(&id, FOREVER)).await.map(Some)
+        self.retry(|| self.client.wait_for_orchestration(&id, LONGER_THAN_A_RUN)).await.map(Some)
     }
 
-    /// A start whose answer was lost may have been stored: its id tells.
-    async fn begin(&self, job: &Job, id: &str, ballast: usize) -> Result<StartOutcome, ClientError> {
+    /// Starts a job. A repeated start finds its id taken if the first one was stored.
+    async fn start_job(&self, job: &Job, id: &str, ballast: usize) -> Result<StartOutcome, ClientError> {
         let input = match job.kind {
             Kind::Generations => "0".to_string(),
             _ => "x".repeat(ballast),
@@ -214,13 +210,13 @@ impl Shared {
         start.if_exists(Conflict::Fail).send().await.map(|receipt| receipt.outcome)
     }
 
-    /// Waits until it says that it waits: what is sent earlier would be lost.
-    async fn ready(&self, id: &str) -> Result<OrchestrationStatus, ClientError> {
-        self.again(|| self.client.wait_for_status_change(id, 0, LOOK, FOREVER)).await
+    /// Waits until the instance sets its status, because an event that is raised earlier is lost.
+    async fn wait_until_ready(&self, id: &str) -> Result<OrchestrationStatus, ClientError> {
+        self.retry(|| self.client.wait_for_status_change(id, 0, POLL_INTERVAL, LONGER_THAN_A_RUN)).await
     }
 
-    /// Storage trouble is no reason to give up.
-    async fn again<T, F: Future<Output = Result<T, ClientError>>>(
+    /// Repeats a call until it succeeds or fails permanently.
+    async fn retry<T, F: Future<Output = Result<T, ClientError>>>(
         &self,
         call: impl Fn() -> F,
     ) -> Result<T, ClientError> {
@@ -228,9 +224,9 @@ impl Shared {
             match call().await {
                 Err(error) if error.is_retryable() => {
                     self.repeated.fetch_add(1, Ordering::Relaxed);
-                    sleep(PAUSE).await;
+                    sleep(RETRY_PAUSE).await;
                 }
-                done => return done,
+                result => return result,
             }
         }
     }

@@ -1,24 +1,24 @@
-//! `cargo xtask chaos`: real worker processes on one store, which are killed, stopped and starved of disk while clients
-//! go on, and a judge of what is left.
+//! `cargo xtask chaos`: runs real worker processes on one store, kills and stops them and fills their disk while
+//! clients continue, and then verifies the store.
 //!
-//! `supervise` is the run: it starts the others, hurts them, and judges. `worker` is one of the processes that are hurt.
-//! `flood` asks what instances with more messages than fit into memory do to their process and to others.
-//! They share a folder with the store, a ledger that testifies about it, and what each worker says it was told.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its terminal")]
+//! `supervise` is the run: it starts the worker processes, injects the faults, and verifies the store. `worker` is one
+//! worker process. `flood` sends instances more messages than fit into memory, and checks this process and other
+//! instances. The processes share a folder with the store, the effect ledger, and the commit log of each worker.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to its terminal")]
 
 mod args;
-mod evidence;
-mod fleet;
+mod commit_log;
+mod effect_ledger;
 mod flood;
 mod job;
-mod judge;
-mod ledger;
 mod load;
-mod nemesis;
 mod phase;
 mod report;
 mod store;
+mod verify;
 mod worker;
+mod worker_faults;
+mod worker_pool;
 
 use args::{Args, Command};
 use clap::Parser;

@@ -1,12 +1,12 @@
-//! What a run found: named checks, figures, and parts that could not run here.
+//! The report of a run: named checks, figures, and skipped phases.
 
 use outlast_testkit::figures;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Findings of one check that are printed.
-const SHOWN: usize = 12;
+/// Number of findings that are printed for one check.
+const SHOWN_FINDINGS: usize = 12;
 
 #[derive(Default)]
 pub(crate) struct Report {
@@ -16,7 +16,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// A check; it passes if nothing was found. Both are printed at once.
+    /// Prints a check. It passes if it has no findings.
     pub(crate) fn check(&mut self, name: &str, findings: &[String]) {
         if findings.is_empty() {
             self.passed += 1;
@@ -24,15 +24,15 @@ impl Report {
         }
         self.failed += 1;
         println!("  FAILED  {name}: {}", findings.len());
-        findings.iter().take(SHOWN).for_each(|finding| println!("            {finding}"));
-        if findings.len() > SHOWN {
-            println!("            and {} more", findings.len() - SHOWN);
+        findings.iter().take(SHOWN_FINDINGS).for_each(|finding| println!("            {finding}"));
+        if findings.len() > SHOWN_FINDINGS {
+            println!("            and {} more", findings.len() - SHOWN_FINDINGS);
         }
     }
 
-    /// A check with one possible finding.
-    pub(crate) fn require(&mut self, name: &str, holds: bool, otherwise: impl FnOnce() -> String) {
-        let findings = if holds { Vec::new() } else { vec![otherwise()] };
+    /// Prints a check with at most one finding.
+    pub(crate) fn require(&mut self, name: &str, holds: bool, finding: impl FnOnce() -> String) {
+        let findings = if holds { Vec::new() } else { vec![finding()] };
         self.check(name, &findings);
     }
 
@@ -40,7 +40,7 @@ impl Report {
         self.figures.insert(key.to_string(), value.into());
     }
 
-    /// Counts under one name.
+    /// Adds a figure for each count.
     pub(crate) fn histogram(&mut self, prefix: &str, counts: &BTreeMap<u64, u64>) {
         for (key, count) in counts {
             self.figure(&format!("{prefix}_{key}"), *count);
@@ -52,7 +52,7 @@ impl Report {
         self.figure(&format!("skipped_{}", phase.replace('-', "_")), reason);
     }
 
-    pub(crate) fn is_good(&self) -> bool {
+    pub(crate) fn all_passed(&self) -> bool {
         self.failed == 0
     }
 

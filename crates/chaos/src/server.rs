@@ -1,28 +1,28 @@
-//! The PostgreSQL that `cargo xtask` has started: it can be stopped, started again, and crashed.
+//! The PostgreSQL server that `cargo xtask` started. It can be stopped, started and crashed.
 
 use std::process::Stdio;
 use tokio::process::Command;
 
-/// The server itself, its programs and its data, as `cargo xtask` tells them.
+/// Environment variables with the URL, the programs and the data folder of the server.
 pub const URL: &str = "OUTLAST_TEST_POSTGRES_URL";
 const PROGRAMS: &str = "OUTLAST_TEST_POSTGRES_BIN";
 const DATA: &str = "OUTLAST_TEST_POSTGRES_DATA";
 
-/// A variable that `cargo xtask` sets.
+/// Reads a variable that `cargo xtask` sets.
 ///
 /// # Errors
-/// It is not set.
+/// If it is not set.
 pub fn variable(name: &str) -> Result<String, String> {
     std::env::var(name)
         .map_err(|_| format!("{name} is not set: `cargo xtask postgres -- COMMAND` starts a server"))
 }
 
-/// How a server is told to end.
+/// How to stop the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// Connections are ended with a word, transactions undone.
+    /// The server closes its connections with an error message and rolls back their transactions.
     Fast,
-    /// Without a word; it recovers from its log when it is started.
+    /// The server exits at once, and recovers from its log at the next start.
     Immediate,
 }
 
@@ -35,55 +35,55 @@ impl Stop {
     }
 }
 
-/// Who may stop and start the server.
+/// Stops and starts the server.
 #[derive(Debug, Clone)]
-pub struct Control {
+pub struct ServerControl {
     programs: String,
     data: String,
 }
 
-impl Control {
-    /// Of the server that the variables name.
+impl ServerControl {
+    /// Finds the server by the environment variables.
     ///
     /// # Errors
-    /// There is none.
+    /// If a variable is missing.
     pub fn find() -> Result<Self, String> {
         Ok(Self { programs: variable(PROGRAMS)?, data: variable(DATA)? })
     }
 
-    /// Ends the server.
+    /// Stops the server.
     ///
     /// # Errors
-    /// It does not end.
+    /// If the server does not stop.
     pub async fn stop(&self, how: Stop) -> Result<(), String> {
         self.pg_ctl("stop", &["--mode", how.mode()]).await
     }
 
-    /// Starts the server that was stopped, on the same data and port.
+    /// Starts the stopped server with the same data and port.
     ///
     /// # Errors
-    /// It does not start.
+    /// If the server does not start.
     pub async fn start(&self) -> Result<(), String> {
         self.pg_ctl("start", &["--log", &format!("{}/../server.log", self.data)]).await
     }
 
-    /// The whole server ends without a word, and recovers from its log.
+    /// Crashes the server and starts it again; it recovers from its log.
     ///
     /// # Errors
-    /// It does not come back.
+    /// If the server does not start again.
     pub async fn crash(&self) -> Result<(), String> {
         self.stop(Stop::Immediate).await?;
         self.start().await
     }
 
     async fn pg_ctl(&self, verb: &str, options: &[&str]) -> Result<(), String> {
-        // Who owns the data runs the server; root may act for it.
+        // The owner of the data runs the server; root may act for the owner.
         const AS_OWNER: &str = r#"owner=$(stat -c %U "$PGDATA"); as=; [ "$owner" = "$(id -un)" ] || as="runuser -u $owner --"
             cd / && exec $as "$@""#;
         let mut command = Command::new("sh");
         command.args(["-c", AS_OWNER, "pg_ctl", &format!("{}/pg_ctl", self.programs), verb]);
         command.args(["--wait", "--silent"]).args(options).env("PGDATA", &self.data);
-        // A server keeps the pipes of who started it.
+        // The server would keep the pipes of the process that starts it open.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         match command.status().await {
             Ok(status) if status.success() => Ok(()),

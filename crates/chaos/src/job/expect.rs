@@ -1,20 +1,20 @@
-//! How a job must end, and what it must leave in the ledger.
+//! The expected result and effects of a job.
 
 use super::programs::{GENERATIONS, GO, LETTERS, REFUSALS, WIDTH};
-use super::{FAMILY, Job, Kind};
+use super::{CHILD_SEPARATOR, Job, Kind};
 use outlast::{AppErrorKind, ErrorDetails, OrchestrationStatus};
 use std::collections::BTreeSet;
 
-/// Why clients cancel.
+/// The reason of cancellations.
 pub(crate) const CANCEL_REASON: &str = "enough";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Expected {
     ending: Ending,
-    /// Labels in the ledger, with a number where one is done several times.
+    /// Labels in the effect ledger, numbered if a label occurs several times.
     pub(crate) effects: BTreeSet<(String, u64)>,
-    /// Instances beside its own.
-    relatives: BTreeSet<&'static str>,
+    /// Names of its other instances.
+    other_instances: BTreeSet<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Expected {
         let numbered =
             |prefix: &str, count: u64| (0..count).map(|n| format!("{prefix}{n}")).collect::<Vec<_>>();
         let plain = |labels: &[&str]| labels.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let (labels, said) = match job.kind {
+        let (labels, output) = match job.kind {
             Kind::Chain => (plain(&["a", "b", "c"]), None),
             Kind::FanOut => (numbered("f", WIDTH as u64), None),
             Kind::Timer => (plain(&["before", "after"]), None),
@@ -44,33 +44,33 @@ impl Expected {
         };
         let ending = match job.kind {
             Kind::Cancelled => Ending::Cancelled,
-            _ => Ending::Completed(said.unwrap_or_else(|| labels.join(","))),
+            _ => Ending::Completed(output.unwrap_or_else(|| labels.join(","))),
         };
         let times = if job.kind == Kind::Retry { REFUSALS + 1 } else { 1 };
         let effects =
             labels.into_iter().flat_map(|label| (0..times).map(move |n| (label.clone(), n))).collect();
-        let relatives = match job.kind {
+        let other_instances = match job.kind {
             Kind::Children => &["left", "right"][..],
             Kind::Detached => &["alone"],
             _ => &[],
         };
-        Self { ending, effects, relatives: relatives.iter().copied().collect() }
+        Self { ending, effects, other_instances: other_instances.iter().copied().collect() }
     }
 
-    /// Its instances, by id.
-    pub(crate) fn family(&self, own: &str) -> BTreeSet<String> {
-        let relatives = self.relatives.iter().map(|name| format!("{own}{FAMILY}{name}"));
-        relatives.chain([own.to_string()]).collect()
+    /// The ids of all instances of the job.
+    pub(crate) fn instance_ids(&self, own: &str) -> BTreeSet<String> {
+        let other_instances = self.other_instances.iter().map(|name| format!("{own}{CHILD_SEPARATOR}{name}"));
+        other_instances.chain([own.to_string()]).collect()
     }
 
-    /// What is wrong with how it stands, if anything.
-    pub(crate) fn check(&self, told: &OrchestrationStatus) -> Result<(), String> {
-        let fits = match (&self.ending, told) {
+    /// Checks the status of the job.
+    pub(crate) fn check(&self, status: &OrchestrationStatus) -> Result<(), String> {
+        let fits = match (&self.ending, status) {
             (Ending::Completed(wanted), OrchestrationStatus::Completed { output, .. }) => wanted == output,
             (Ending::Cancelled, OrchestrationStatus::Failed { details, .. }) => is_our_cancellation(details),
             _ => false,
         };
-        if fits { Ok(()) } else { Err(format!("expected {:?}, but it is {told:?}", self.ending)) }
+        if fits { Ok(()) } else { Err(format!("expected {:?}, found {status:?}", self.ending)) }
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn another_output_and_another_ending_are_refused() {
+    fn other_outputs_and_statuses_are_refused() {
         let expected = Expected::of(&Job { number: 1, kind: Kind::Chain });
         assert_eq!(expected.check(&completed("a,b,c")), Ok(()));
         assert!(expected.check(&completed("a,b")).is_err());
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_leaves_effects_and_comes_up() {
+    fn every_kind_has_effects_and_is_drawn() {
         let kinds: BTreeSet<&str> = (0..500).map(|number| Job::of(1, number).kind.name()).collect();
         assert_eq!(kinds.len(), Kind::ALL.len());
         for kind in Kind::ALL {

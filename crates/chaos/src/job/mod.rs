@@ -1,4 +1,4 @@
-//! What the clients ask for: instances whose output and effects are known beforehand.
+//! The jobs of the clients: instances with known outputs and effects.
 
 mod expect;
 mod programs;
@@ -17,7 +17,7 @@ pub(crate) struct Job {
     pub(crate) kind: Kind,
 }
 
-/// What it does; `programs.rs` has the code.
+/// The kind of a job; `programs.rs` has its orchestration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Chain,
@@ -70,7 +70,7 @@ impl Kind {
 }
 
 impl Job {
-    /// The job with this number, the same in every run of a seed.
+    /// The job with this number. It is the same in every run of a seed.
     pub(crate) fn of(seed: u64, number: u64) -> Self {
         let mut rng = Rng::new(seed ^ digest(DIGEST_START, format!("job/{number}").as_bytes()));
         Self { number, kind: Kind::ALL[rng.index(Kind::ALL.len())] }
@@ -80,40 +80,40 @@ impl Job {
         format!("job-{:06}-{}", self.number, self.kind.name())
     }
 
-    /// The job that an instance belongs to, which may be a child of it.
+    /// The instance id of the job that an instance belongs to.
     pub(crate) fn owner(instance: &str) -> &str {
-        instance.split_once(FAMILY).map_or(instance, |(owner, _)| owner)
+        instance.split_once(CHILD_SEPARATOR).map_or(instance, |(owner, _)| owner)
     }
 }
 
-/// Between the id of a job and what names one of its other instances.
-const FAMILY: &str = "::";
+/// Separates the id of a job from the name of one of its other instances.
+const CHILD_SEPARATOR: &str = "::";
 
-/// The activity that leaves a row in the ledger, and the one that never ends by itself.
+/// The activity that records an effect, and the activity that ends only when it is cancelled.
 pub(crate) const EFFECT: &str = "Effect";
-pub(crate) const PATIENT: &str = "Patient";
+pub(crate) const ENDLESS: &str = "Endless";
 
-/// What [`EFFECT`] is asked to do.
+/// The input of [`EFFECT`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Deed {
+pub(crate) struct EffectRequest {
     pub(crate) job: String,
     pub(crate) label: String,
-    /// So many deeds of this label are refused before one succeeds.
+    /// Number of effects with this label that fail before one succeeds.
     pub(crate) refusals: u64,
     pub(crate) takes_ms: u64,
 }
 
-impl Deed {
+impl EffectRequest {
     fn new(job: &str, label: &str) -> Self {
         let chance = digest(digest(DIGEST_START, job.as_bytes()), label.as_bytes());
         Self { job: job.to_string(), label: label.to_string(), refusals: 0, takes_ms: chance % 30 }
     }
 }
 
-/// A part that misbehaves on purpose: the judge must find each.
+/// Sabotage that the verification must find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sabotage {
-    /// Activities answer without having left their effect
+    /// Activities complete without their effect
     LoseEffect,
     /// Activities are enqueued twice
     DoubleComplete,
@@ -133,8 +133,8 @@ impl Sabotage {
         }
     }
 
-    /// One in twenty, the same ones in every process.
-    pub(crate) fn strikes(self, wanted: Self, what: &str) -> bool {
-        self == wanted && digest(DIGEST_START, what.as_bytes()).is_multiple_of(20)
+    /// Whether the sabotage affects this subject: one in twenty, the same ones in every process.
+    pub(crate) fn affects(self, kind: Self, subject: &str) -> bool {
+        self == kind && digest(DIGEST_START, subject.as_bytes()).is_multiple_of(20)
     }
 }

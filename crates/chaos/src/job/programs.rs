@@ -1,18 +1,18 @@
-//! The orchestrations. Nothing in them knows about crashes.
+//! The orchestrations of jobs. They contain no code for crashes.
 
-use super::{Deed, EFFECT, FAMILY, Kind, PATIENT};
+use super::{CHILD_SEPARATOR, EFFECT, ENDLESS, EffectRequest, Kind};
 use outlast::runtime::OrchestrationRegistryBuilder;
 use outlast::{BackoffStrategy, Either2, OrchestrationContext, OrchestrationRegistry, RetryPolicy};
 use std::time::Duration;
 
-/// What an instance says when it waits for its client.
+/// The custom status of an instance that waits for its client.
 const READY: &str = "ready";
-/// The event that it waits for.
+/// The event and the queue that such an instance waits for.
 pub(crate) const GO: &str = "go";
 /// The queue of [`Kind::Queue`], and how many messages it takes from it.
 pub(crate) const MAIL: &str = "mail";
 pub(crate) const LETTERS: u64 = 3;
-/// Deeds of [`Kind::FanOut`], executions of [`Kind::Generations`], refusals of [`Kind::Retry`].
+/// Number of effects of [`Kind::FanOut`], of executions of [`Kind::Generations`], of failures of [`Kind::Retry`].
 pub(super) const WIDTH: usize = 5;
 pub(super) const GENERATIONS: u64 = 3;
 pub(super) const REFUSALS: u64 = 2;
@@ -20,7 +20,7 @@ pub(super) const REFUSALS: u64 = 2;
 const LEAF: &str = "leaf";
 const TRAIL: &str = "trail";
 
-/// A failure of a program is a failure of its instance, which nobody expects.
+/// An orchestration that fails is reported by the verification.
 type Done = Result<String, String>;
 
 pub(crate) fn orchestrations() -> OrchestrationRegistryBuilder {
@@ -40,13 +40,13 @@ pub(crate) fn orchestrations() -> OrchestrationRegistryBuilder {
         .register(LEAF, leaf)
 }
 
-fn input(deed: &Deed) -> Result<String, String> {
-    serde_json::to_string(deed).map_err(|error| error.to_string())
+fn input(request: &EffectRequest) -> Result<String, String> {
+    serde_json::to_string(request).map_err(|error| error.to_string())
 }
 
-/// One deed of the job that this instance is.
+/// Runs one effect of the job.
 async fn effect(ctx: &OrchestrationContext, label: &str) -> Done {
-    ctx.schedule_activity(EFFECT, input(&Deed::new(&ctx.instance_id(), label))?).await
+    ctx.schedule_activity(EFFECT, input(&EffectRequest::new(&ctx.instance_id(), label))?).await
 }
 
 async fn chain(ctx: OrchestrationContext, _: String) -> Done {
@@ -58,11 +58,13 @@ async fn chain(ctx: OrchestrationContext, _: String) -> Done {
 }
 
 async fn fan_out(ctx: OrchestrationContext, _: String) -> Done {
-    let mut deeds = Vec::new();
+    let mut requests = Vec::new();
     for n in 0..WIDTH {
-        deeds.push(ctx.schedule_activity(EFFECT, input(&Deed::new(&ctx.instance_id(), &format!("f{n}")))?));
+        requests.push(
+            ctx.schedule_activity(EFFECT, input(&EffectRequest::new(&ctx.instance_id(), &format!("f{n}")))?),
+        );
     }
-    let done = ctx.join_all(deeds).await;
+    let done = ctx.join_all(requests).await;
     Ok(done.into_iter().collect::<Result<Vec<_>, _>>()?.join(","))
 }
 
@@ -75,12 +77,12 @@ async fn timer(ctx: OrchestrationContext, _: String) -> Done {
 
 async fn signal(ctx: OrchestrationContext, _: String) -> Done {
     ctx.set_custom_status(READY);
-    let said = ctx.schedule_wait(GO).await;
+    let received = ctx.schedule_wait(GO).await;
     let done = effect(&ctx, "told").await?;
-    Ok(format!("{said},{done}"))
+    Ok(format!("{received},{done}"))
 }
 
-/// Takes letters until it has each once: a client that does not know whether one arrived sends it again.
+/// Dequeues messages until it has each once: a client that received no answer sends a message again.
 async fn queue(ctx: OrchestrationContext, _: String) -> Done {
     let mut letters: Vec<String> = Vec::new();
     while (letters.len() as u64) < LETTERS {
@@ -96,25 +98,29 @@ async fn queue(ctx: OrchestrationContext, _: String) -> Done {
 async fn children(ctx: OrchestrationContext, _: String) -> Done {
     let own = ctx.instance_id();
     let child = |label: &str| {
-        let deed = input(&Deed::new(&own, label))?;
-        let id = format!("{own}{FAMILY}{label}");
-        Ok::<_, String>(ctx.schedule_sub_orchestration_with_id(LEAF, id, deed))
+        let request = input(&EffectRequest::new(&own, label))?;
+        let id = format!("{own}{CHILD_SEPARATOR}{label}");
+        Ok::<_, String>(ctx.schedule_sub_orchestration_with_id(LEAF, id, request))
     };
     let (left, right) = ctx.join2(child("left")?, child("right")?).await;
     Ok(format!("{},{}", left?, right?))
 }
 
-async fn leaf(ctx: OrchestrationContext, deed: String) -> Done {
-    ctx.schedule_activity(EFFECT, deed).await
+async fn leaf(ctx: OrchestrationContext, request: String) -> Done {
+    ctx.schedule_activity(EFFECT, request).await
 }
 
 async fn detached(ctx: OrchestrationContext, _: String) -> Done {
     let own = ctx.instance_id();
-    ctx.schedule_orchestration(LEAF, format!("{own}{FAMILY}alone"), input(&Deed::new(&own, "alone"))?);
+    ctx.schedule_orchestration(
+        LEAF,
+        format!("{own}{CHILD_SEPARATOR}alone"),
+        input(&EffectRequest::new(&own, "alone"))?,
+    );
     effect(&ctx, "sent").await
 }
 
-/// Each execution adds to a value that outlives it.
+/// Each execution extends a key that survives continue-as-new.
 async fn generations(ctx: OrchestrationContext, generation: String) -> Done {
     let generation: u64 = generation.parse().unwrap_or(0);
     let done = effect(&ctx, &format!("g{generation}")).await?;
@@ -129,30 +135,30 @@ async fn generations(ctx: OrchestrationContext, generation: String) -> Done {
 async fn retry(ctx: OrchestrationContext, _: String) -> Done {
     let policy =
         RetryPolicy::new(5).with_backoff(BackoffStrategy::Fixed { delay: Duration::from_millis(20) });
-    let deed = Deed { refusals: REFUSALS, ..Deed::new(&ctx.instance_id(), "stubborn") };
-    ctx.schedule_activity_with_retry(EFFECT, input(&deed)?, policy).await
+    let request = EffectRequest { refusals: REFUSALS, ..EffectRequest::new(&ctx.instance_id(), "stubborn") };
+    ctx.schedule_activity_with_retry(EFFECT, input(&request)?, policy).await
 }
 
 async fn session(ctx: OrchestrationContext, _: String) -> Done {
     let own = ctx.instance_id();
     let mut done = Vec::new();
     for label in ["s0", "s1", "s2"] {
-        let deed = input(&Deed::new(&own, label))?;
-        done.push(ctx.schedule_activity_on_session(EFFECT, deed, own.clone()).await?);
+        let request = input(&EffectRequest::new(&own, label))?;
+        done.push(ctx.schedule_activity_on_session(EFFECT, request, own.clone()).await?);
     }
     Ok(done.join(","))
 }
 
-/// Gives up an activity that would never end.
+/// Drops an activity that would never end.
 async fn cut(ctx: OrchestrationContext, _: String) -> Done {
     ctx.set_custom_status(READY);
-    match ctx.select2(ctx.dequeue_event(GO), ctx.schedule_activity(PATIENT, "")).await {
-        Either2::First(said) => Ok(format!("{said},{}", effect(&ctx, "cut").await?)),
+    match ctx.select2(ctx.dequeue_event(GO), ctx.schedule_activity(ENDLESS, "")).await {
+        Either2::First(received) => Ok(format!("{received},{}", effect(&ctx, "cut").await?)),
         Either2::Second(ended) => Err(format!("the endless activity ended: {ended:?}")),
     }
 }
 
-/// Waits for something that never comes.
+/// Waits for a message that never comes.
 async fn cancelled(ctx: OrchestrationContext, _: String) -> Done {
     effect(&ctx, "begun").await?;
     ctx.set_custom_status(READY);

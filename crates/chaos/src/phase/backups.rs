@@ -1,6 +1,6 @@
-//! Copies of the store while it is used: each must be sound and hold what was acknowledged before.
+//! Backups of the store while it is used. Each must be intact and contain everything that was acknowledged before.
 
-use crate::load::Witness;
+use crate::load::ClientView;
 use crate::store::Store;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-/// From one copy to the next; longer when copies take long.
+/// Pause between two backups; longer when backups take long.
 const PAUSE: Duration = Duration::from_secs(4);
 const PAUSE_PER_COPY: u32 = 12;
 
-/// Copies that are being made in the background.
+/// Backups in the background.
 pub(super) struct Backups {
     task: JoinSet<Result<Copies, String>>,
     end: Arc<Notify>,
@@ -22,16 +22,16 @@ pub(super) struct Backups {
 #[derive(Default)]
 pub(super) struct Copies {
     pub(super) made: u64,
-    /// Instances that were looked for.
+    /// Number of instances that the backups had to contain.
     pub(super) looked_for: u64,
     pub(super) problems: Vec<String>,
 }
 
 impl Backups {
-    pub(super) fn start(store: Store, witness: Witness, folder: PathBuf) -> Self {
+    pub(super) fn start(store: Store, client_view: ClientView, folder: PathBuf) -> Self {
         let end = Arc::new(Notify::new());
         let mut task = JoinSet::new();
-        task.spawn(copy_until(Arc::clone(&end), store, witness, folder));
+        task.spawn(copy_until(Arc::clone(&end), store, client_view, folder));
         Self { task, end }
     }
 
@@ -48,14 +48,14 @@ impl Backups {
 async fn copy_until(
     end: Arc<Notify>,
     store: Store,
-    witness: Witness,
+    client_view: ClientView,
     folder: PathBuf,
 ) -> Result<Copies, String> {
     let mut copies = Copies::default();
     let mut pause = PAUSE;
     while timeout(pause, end.notified()).await.is_err() {
         let began = Instant::now();
-        let known = witness.known();
+        let known = client_view.known();
         copies.looked_for += known.started.len() as u64;
         let problems = store.backup(&folder, known).await?;
         copies

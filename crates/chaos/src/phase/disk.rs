@@ -1,15 +1,15 @@
-//! A small disk in memory, and a file that fills it.
+//! A small file system in memory, and a file that fills it.
 
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A mounted file system, gone with this value.
+/// A mounted file system. Dropping the value unmounts it.
 pub(super) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Mounts one there; an error if this user may not.
+    /// Mounts a file system; fails if this user may not mount.
     pub(super) fn mount(path: PathBuf, size: &str) -> Result<Self, String> {
         std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         let mut mount = Command::new("mount");
@@ -29,7 +29,7 @@ impl SmallDisk {
         self.0.join("ballast")
     }
 
-    /// Takes all the space that is left.
+    /// Fills all remaining space.
     pub(super) fn fill(&self) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("{}: {error}", self.ballast().display());
         let mut file = File::create(self.ballast()).map_err(failed)?;
@@ -54,7 +54,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: after a failure, somebody may still have the store open.
+        // Lazily, because a process may still have the store open after a failure.
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }

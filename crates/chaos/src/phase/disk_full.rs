@@ -1,11 +1,10 @@
-//! A disk that runs full while clients and workers have something to store, and is cleared later.
+//! A disk that becomes full while clients and workers write, and is cleared later.
 //!
-//! Which call meets the full disk first is left to chance nowhere. Workers hold turns that are larger than any room that is
-//! left, the disk is filled, new clients start instances until not even a small call gets through, and only then do the
-//! workers give their turns to the store.
+//! The order of events is fixed. Workers hold turns that are larger than the remaining space, the disk is filled, new
+//! clients start instances until even small calls fail, and only then do the workers pass their turns to the store.
 
 use super::disk::SmallDisk;
-use super::scene::{Clients, Scene};
+use super::phase_run::{Clients, PhaseRun};
 use crate::args::{Phase, Run};
 use crate::report::Report;
 use std::path::PathBuf;
@@ -13,19 +12,19 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 const SIZE: &str = "40m";
-/// Instances that must end before the disk is filled, and again after it was cleared.
+/// Instances that must end before the disk is filled, and again after it is cleared.
 const ENOUGH: u64 = 25;
 const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Bytes that a start carries. A client that cannot store them leaves less room than that.
+/// Bytes of a start. When a start fails, less space than this is left.
 const BALLAST: usize = 2_000;
-/// Turns that workers hold, and the bytes of each: far more than the room that such a client leaves.
+/// Number and size of the turns that workers hold: far larger than the space that is left when a start fails.
 const LARGE_TURNS: u64 = 2;
 const LARGE: usize = 512 * 1024;
-/// Nothing gets through for so many looks: the disk is full for calls of any size.
-const QUIET_LOOKS: u32 = 5;
-/// Workers keep the leases of the turns that they hold.
+/// After this many polls without a successful call, the disk is full for calls of any size.
+const QUIET_POLLS: u32 = 5;
+/// Long enough that workers keep the leases of the turns that they hold.
 const LEASE: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(run: &Run, folder: PathBuf, report: &mut Report) -> Result<(), String> {
@@ -40,64 +39,68 @@ pub(super) async fn run(run: &Run, folder: PathBuf, report: &mut Report) -> Resu
         }
     };
     let clients = Clients { in_flight: 16, ballast: BALLAST, lease: LEASE };
-    let mut scene = Scene::open(run, folder, disk.path().to_path_buf(), clients).await?;
+    let mut phase_run = PhaseRun::open(run, folder, disk.path().to_path_buf(), clients).await?;
     for _ in 0..2 {
-        scene.fleet.add(&[])?;
+        phase_run.pool.add(&[])?;
     }
-    let worked = scene.until(PATIENCE, |scene| scene.load.ended() >= ENOUGH).await;
-    report.require("the phase began", worked, || format!("{} instances ended", scene.load.ended()));
+    let worked = phase_run.wait_until(PATIENCE, |phase_run| phase_run.load.ended() >= ENOUGH).await;
+    report.require("the phase started", worked, || format!("{} instances ended", phase_run.load.ended()));
 
-    scene.fleet.order_all(&format!("hold {LARGE}")).await;
+    phase_run.pool.send_to_all(&format!("hold {LARGE}")).await;
     for _ in 0..LARGE_TURNS {
-        scene.load.add_one(LARGE);
+        phase_run.load.add_one(LARGE);
     }
-    let held = scene.until(PATIENCE, |scene| scene.fleet.totals().held >= LARGE_TURNS).await;
+    let held = phase_run.wait_until(PATIENCE, |phase_run| phase_run.pool.totals().held >= LARGE_TURNS).await;
     report.require("workers hold turns that are too large for a full disk", held, || {
-        format!("{} of {LARGE_TURNS}", scene.fleet.totals().held)
+        format!("{} of {LARGE_TURNS}", phase_run.pool.totals().held)
     });
     disk.fill()?;
-    let is_full = fill_store(&mut scene).await;
-    let (calls, failed_before) = (scene.load.repeated(), scene.fleet.totals().failed);
-    report.require("a full disk is told to clients", is_full, || format!("{calls} client calls failed"));
-    scene.fleet.order_all("release").await;
-    let noticed = scene.until(PATIENCE, |scene| scene.fleet.totals().failed > failed_before).await;
-    report.require("a full disk is told to workers", noticed, || {
+    let is_full = fill_store(&mut phase_run).await;
+    let (calls, failed_before) = (phase_run.load.repeated(), phase_run.pool.totals().failed);
+    report
+        .require("calls of clients fail on a full disk", is_full, || format!("{calls} client calls failed"));
+    phase_run.pool.send_to_all("release").await;
+    let noticed =
+        phase_run.wait_until(PATIENCE, |phase_run| phase_run.pool.totals().failed > failed_before).await;
+    report.require("commits of workers fail on a full disk", noticed, || {
         format!(
-            "{failed_before} commits of workers failed before they had a turn to store, and none after it"
+            "{failed_before} commits of workers failed before they committed the held turns, and none after that"
         )
     });
-    report.figure("disk_full_failed_client_calls", scene.load.repeated());
-    // Its successor finds no room to open the store in.
-    scene.fleet.kill(0).await?;
+    report.figure("disk_full_failed_client_calls", phase_run.load.repeated());
+    // The new worker has no space to open the store.
+    phase_run.pool.kill(0).await?;
     sleep(Duration::from_secs(1)).await;
-    let before = scene.load.ended();
+    let before = phase_run.load.ended();
     disk.clear()?;
 
-    let went_on = scene.until(PATIENCE, |scene| scene.load.ended() >= before + ENOUGH).await;
-    report.require("everybody goes on when there is room again", went_on, || {
-        format!("{before} instances had ended, {} later", scene.load.ended())
+    let went_on = phase_run.wait_until(PATIENCE, |phase_run| phase_run.load.ended() >= before + ENOUGH).await;
+    report.require("clients and workers continue when the disk has space again", went_on, || {
+        format!("{before} instances had ended, {} later", phase_run.load.ended())
     });
-    scene.close("disk_full_", report).await
+    phase_run.close("disk_full_", report).await
 }
 
-/// Adds clients until calls of clients fail and nothing gets through any more. The disk is full, but the store has some
-/// room in its files. `false` if that takes too long.
-async fn fill_store(scene: &mut Scene) -> bool {
+/// Adds clients until calls of clients fail and no call succeeds any more: the disk is full, but the files of the store
+/// still have free pages. Returns `false` if that takes too long.
+async fn fill_store(phase_run: &mut PhaseRun) -> bool {
     let began = Instant::now();
-    let stored = |scene: &Scene| (scene.load.started(), scene.load.ended(), scene.fleet.totals().stored);
-    let (mut before, mut failed, mut quiet) = (stored(scene), scene.load.repeated(), 0);
-    while quiet < QUIET_LOOKS {
+    let stored = |phase_run: &PhaseRun| {
+        (phase_run.load.started(), phase_run.load.ended(), phase_run.pool.totals().stored)
+    };
+    let (mut before, mut failed, mut quiet) = (stored(phase_run), phase_run.load.repeated(), 0);
+    while quiet < QUIET_POLLS {
         if began.elapsed() > PATIENCE {
             return false;
         }
-        if scene.load.repeated() == failed {
-            // All clients may be waiting for their instances. One more has something to store.
-            scene.load.add_one(BALLAST);
+        if phase_run.load.repeated() == failed {
+            // All clients may be waiting for their instances. A new client has a start to store.
+            phase_run.load.add_one(BALLAST);
         }
-        sleep(LOOK).await;
-        let is_quiet = stored(scene) == before && scene.load.repeated() > failed;
+        sleep(POLL_INTERVAL).await;
+        let is_quiet = stored(phase_run) == before && phase_run.load.repeated() > failed;
         quiet = if is_quiet { quiet + 1 } else { 0 };
-        (before, failed) = (stored(scene), scene.load.repeated());
+        (before, failed) = (stored(phase_run), phase_run.load.repeated());
     }
     true
 }

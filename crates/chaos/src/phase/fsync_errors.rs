@@ -1,7 +1,7 @@
-//! A worker whose syncs of the store fail now and then: `strace` makes them. Commits may fail, but none may be
-//! acknowledged and be missing.
+//! A worker whose syncs of the store sometimes fail; `strace` injects the errors. Commits may fail, but no acknowledged
+//! commit may be missing.
 
-use super::scene::{Clients, Scene};
+use super::phase_run::{Clients, PhaseRun};
 use crate::args::{Phase, Run};
 use crate::report::Report;
 use crate::worker::LEASE;
@@ -23,19 +23,24 @@ pub(super) async fn run(run: &Run, folder: PathBuf, report: &mut Report) -> Resu
     }
     let log = folder.join("strace.log");
     let clients = Clients { in_flight: 16, ballast: 0, lease: LEASE };
-    let mut scene = Scene::open(run, folder.clone(), folder.clone(), clients).await?;
-    scene.fleet.add(&tracer(&folder, &log))?;
-    let is_enough = |scene: &Scene| scene.load.ended() >= ENOUGH && scene.fleet.totals().failed >= 3;
-    let worked = scene.until(PATIENCE, is_enough).await;
+    let mut phase_run = PhaseRun::open(run, folder.clone(), folder.clone(), clients).await?;
+    phase_run.pool.add(&tracer(&folder, &log))?;
+    let is_enough =
+        |phase_run: &PhaseRun| phase_run.load.ended() >= ENOUGH && phase_run.pool.totals().failed >= 3;
+    let worked = phase_run.wait_until(PATIENCE, is_enough).await;
 
     let failed_syncs = failed_syncs(&std::fs::read_to_string(&log).unwrap_or_default());
-    let failed_commits = scene.fleet.totals().failed;
+    let failed_commits = phase_run.pool.totals().failed;
     report.figure("fsync_errors_injected", failed_syncs);
-    report.require("failed syncs are told, and the worker goes on", worked && failed_syncs > 0, || {
-        let ended = scene.load.ended();
-        format!("{failed_syncs} syncs failed, {failed_commits} commits said so, {ended} instances ended")
-    });
-    scene.close("fsync_", report).await
+    report.require(
+        "failed syncs fail their commits, and the worker continues",
+        worked && failed_syncs > 0,
+        || {
+            let ended = phase_run.load.ended();
+            format!("{failed_syncs} syncs failed, {failed_commits} commits failed, {ended} instances ended")
+        },
+    );
+    phase_run.close("fsync_", report).await
 }
 
 fn can_trace() -> bool {
@@ -44,7 +49,7 @@ fn can_trace() -> bool {
     quiet.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// Only the store's files: the ledger has to testify. SQLite uses one call or the other.
+/// Only the files of the store are traced, not the effect ledger. SQLite uses one of the two calls.
 fn tracer(folder: &Path, log: &Path) -> Vec<String> {
     let mut call = ["strace", "-f", "-y", "-e", "trace=fsync,fdatasync", "-o"].map(str::to_string).to_vec();
     call.push(log.display().to_string());

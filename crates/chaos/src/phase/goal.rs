@@ -1,9 +1,9 @@
-//! When the main phase is over.
+//! Decides when the main phase ends.
 
 use crate::args::Run;
 use std::time::Duration;
 
-/// Targets, and the time that is given to reach them.
+/// The targets, and the time limit.
 #[derive(Debug)]
 pub(super) struct Goal {
     pub(super) kills: u64,
@@ -39,18 +39,18 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn without_targets_the_time_ends_it() {
+    fn without_targets_the_time_limit_ends_the_phase() {
         let goal = Goal { kills: 0, instances: 0, limit: Some(60 * SECOND) };
         assert!(!goal.is_over(59 * SECOND, 1_000, 1_000) && goal.is_over(60 * SECOND, 0, 0));
     }
 
     #[test]
-    fn all_targets_end_it_and_so_does_the_limit() {
+    fn reaching_all_targets_or_the_limit_ends_the_phase() {
         let goal = Goal { kills: 30, instances: 100, limit: Some(60 * SECOND) };
         assert!(!goal.is_over(SECOND, 30, 99) && !goal.is_over(SECOND, 29, 100));
         assert!(goal.is_over(SECOND, 30, 100) && goal.is_reached(30, 100));
         assert!(goal.is_over(60 * SECOND, 0, 0) && !goal.is_reached(0, 0));
-        let patient = Goal { limit: None, ..goal };
-        assert!(!patient.is_over(9_999 * SECOND, 29, 100));
+        let unlimited = Goal { limit: None, ..goal };
+        assert!(!unlimited.is_over(9_999 * SECOND, 29, 100));
     }
 }

@@ -2,84 +2,85 @@
 
 use super::backups::Backups;
 use super::goal::Goal;
-use super::scene::{Clients, Scene};
+use super::phase_run::{Clients, PhaseRun};
 use crate::args::Run;
-use crate::nemesis::Nemesis;
 use crate::report::Report;
 use crate::store::Server;
 use crate::worker::LEASE;
+use crate::worker_faults::WorkerFaults;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 const WORKERS: usize = 3;
-/// If nothing ends for so long, nothing will.
+/// If no instance ends for this long, the phase fails.
 const NO_PROGRESS: Duration = Duration::from_secs(120);
-/// Of two kills, none is a third quite often.
+/// With fewer kills than this, the share of kills in a commit is random.
 const ENOUGH_FOR_A_SHARE: u64 = 10;
 const LINE_EVERY: Duration = Duration::from_secs(15);
 
 pub(super) async fn run(run: &Run, folder: PathBuf, report: &mut Report) -> Result<(), String> {
     let goal = Goal::of(run);
     let clients = Clients { in_flight: run.in_flight, ballast: 0, lease: LEASE };
-    let mut scene = Scene::open(run, folder.clone(), folder.clone(), clients).await?;
+    let mut phase_run = PhaseRun::open(run, folder.clone(), folder.clone(), clients).await?;
     for _ in 0..WORKERS {
-        scene.fleet.add(&[])?;
+        phase_run.pool.add(&[])?;
     }
-    let copied = scene.store.can_be_copied();
-    let backups = copied.then(|| Backups::start(scene.store.clone(), scene.load.witness(), folder));
-    let mut nemesis = Nemesis::new(run.seed, run.pace);
+    let copied = phase_run.store.can_be_copied();
+    let backups =
+        copied.then(|| Backups::start(phase_run.store.clone(), phase_run.load.client_view(), folder));
+    let mut faults = WorkerFaults::new(run.seed, run.pace);
     let began = Instant::now();
-    let progressed = hurt(&mut scene, &mut nemesis, &goal, run.kills != Some(0)).await?;
+    let progressed = inject_faults(&mut phase_run, &mut faults, &goal, run.kills != Some(0)).await?;
     let took = began.elapsed();
-    tell(&nemesis, report);
+    report_kills(&faults, report);
     report.figure("kill_seconds", took.as_secs());
     if let Some(backups) = backups {
         let copies = backups.finish().await?;
         report.figure("backups", copies.made);
         report.figure("instances_looked_for_in_backups", copies.looked_for);
-        report.check("every copy made meanwhile is sound and holds what was acknowledged", &copies.problems);
+        report.check("every backup is intact and holds the acknowledged instances", &copies.problems);
     }
-    if let Some(server) = &scene.server {
-        tell_server(server, report);
+    if let Some(server) = &phase_run.server {
+        report_server_faults(server, report);
     }
-    let ended = scene.load.ended();
-    report.require("something ended every two minutes", progressed, || {
-        format!("nothing since {ended} instances")
+    let ended = phase_run.load.ended();
+    report.require("an instance ended every two minutes", progressed, || {
+        format!("no instance ended after the first {ended}")
     });
-    report.require("the targets were reached", goal.is_reached(nemesis.kills, ended), || {
-        format!("{} kills and {ended} instances after {took:?}, wanted {goal:?}", nemesis.kills)
+    report.require("the targets were reached", goal.is_reached(faults.kills, ended), || {
+        format!("{} kills and {ended} instances after {took:?}, wanted {goal:?}", faults.kills)
     });
-    if nemesis.kills >= ENOUGH_FOR_A_SHARE {
-        let is_third = nemesis.in_commit * 3 >= nemesis.kills;
-        report.require("a third of the kills landed between a commit and its answer", is_third, || {
-            format!("{} of {}", nemesis.in_commit, nemesis.kills)
+    if faults.kills >= ENOUGH_FOR_A_SHARE {
+        let is_third = faults.in_commit * 3 >= faults.kills;
+        report.require("a third of the kills happened between a commit and its answer", is_third, || {
+            format!("{} of {}", faults.in_commit, faults.kills)
         });
     }
-    scene.close("", report).await
+    phase_run.close("", report).await
 }
 
-/// Until the goal is reached, or nothing gets on any more: `false`.
-async fn hurt(
-    scene: &mut Scene,
-    nemesis: &mut Nemesis,
+/// Injects faults until the goal is reached. Returns `false` if no instance ends for too long.
+async fn inject_faults(
+    phase_run: &mut PhaseRun,
+    faults: &mut WorkerFaults,
     goal: &Goal,
-    may_strike: bool,
+    may_inject: bool,
 ) -> Result<bool, String> {
     let began = Instant::now();
     let (mut ended, mut progress_at, mut line_at) = (0, began, began);
-    while !goal.is_over(began.elapsed(), nemesis.kills, scene.load.ended()) {
-        sleep(nemesis.pause()).await;
-        scene.fleet.count_heads()?;
-        nemesis.resume_due(&mut scene.fleet).await?;
-        if may_strike {
-            nemesis.strike(&mut scene.fleet).await?;
-            if let Some(server) = &mut scene.server {
-                nemesis.strike_server(server).await?;
+    while !goal.is_over(began.elapsed(), faults.kills, phase_run.load.ended()) {
+        sleep(faults.pause()).await;
+        phase_run.pool.replace_exited()?;
+        faults.resume_due(&mut phase_run.pool).await?;
+        if may_inject {
+            faults.inject(&mut phase_run.pool).await?;
+            if let Some(server) = &mut phase_run.server {
+                faults.inject_into_server(server).await?;
             }
         }
-        if scene.load.ended() > ended {
-            (ended, progress_at) = (scene.load.ended(), Instant::now());
+        if phase_run.load.ended() > ended {
+            (ended, progress_at) = (phase_run.load.ended(), Instant::now());
         } else if progress_at.elapsed() > NO_PROGRESS {
             return Ok(false);
         }
@@ -88,32 +89,34 @@ async fn hurt(
             let seconds = began.elapsed().as_secs();
             println!(
                 "  {seconds:>4} s: {} kills, {} in a commit, {ended} instances",
-                nemesis.kills, nemesis.in_commit
+                faults.kills, faults.in_commit
             );
         }
     }
     Ok(true)
 }
 
-fn tell(nemesis: &Nemesis, report: &mut Report) {
-    report.figure("kills", nemesis.kills);
-    report.figure("kills_in_commit", nemesis.in_commit);
-    report.figure("kills_in_commit_percent", nemesis.in_commit * 100 / nemesis.kills.max(1));
-    for (aim, (kills, in_commit)) in &nemesis.by_aim {
-        println!("  {kills:>5} kills aimed {aim}, {in_commit} of them between a commit and its answer");
-        report.figure(&format!("kills_aimed_{aim}"), *kills);
-        report.figure(&format!("kills_aimed_{aim}_in_commit"), *in_commit);
+fn report_kills(faults: &WorkerFaults, report: &mut Report) {
+    report.figure("kills", faults.kills);
+    report.figure("kills_in_commit", faults.in_commit);
+    report.figure("kills_in_commit_percent", faults.in_commit * 100 / faults.kills.max(1));
+    for (point, (kills, in_commit)) in &faults.kills_by_point {
+        println!(
+            "  {kills:>5} kills at the point {point}, {in_commit} of them between a commit and its answer"
+        );
+        report.figure(&format!("kills_aimed_{point}"), *kills);
+        report.figure(&format!("kills_aimed_{point}_in_commit"), *in_commit);
     }
-    println!("  {:>5} kills in all, {} between a commit and its answer", nemesis.kills, nemesis.in_commit);
-    println!("  {:>5} stops beyond the lease", nemesis.stops);
-    report.figure("stops_beyond_lease", nemesis.stops);
+    println!("  {:>5} kills in all, {} between a commit and its answer", faults.kills, faults.in_commit);
+    println!("  {:>5} stops longer than a lease", faults.stops);
+    report.figure("stops_beyond_lease", faults.stops);
 }
 
-fn tell_server(server: &Server, report: &mut Report) {
+fn report_server_faults(server: &Server, report: &mut Report) {
     let figures = [
-        ("server_crashes", server.crashes, "times the server ended without a word"),
-        ("backend_kills", server.backend_kills, "processes of the server ended under a client"),
-        ("connections_cut_in_commit", server.cuts(), "connections were cut in the middle of a commit"),
+        ("server_crashes", server.crashes, "crashes of the server"),
+        ("backend_kills", server.backend_kills, "backends of the server terminated"),
+        ("connections_cut_in_commit", server.cuts(), "connections cut in a commit"),
         ("connections_severed", server.severed, "times all connections were cut"),
     ];
     for (name, count, what) in figures {

@@ -1,4 +1,4 @@
-//! A run: its phases, one after the other, each with a store of its own.
+//! A run: its phases one after the other, each with its own store.
 
 mod backups;
 mod disk;
@@ -8,14 +8,14 @@ mod goal;
 mod kills;
 mod namespace;
 mod partitions;
-mod scene;
+mod phase_run;
 
 use crate::args::{Phase, Run};
 use crate::report::Report;
 use std::path::PathBuf;
 use tokio::time::Instant;
 
-/// Runs every phase that was asked for; says whether all was well.
+/// Runs every requested phase; returns whether all checks passed.
 pub(crate) async fn run_all(run: Run) -> Result<bool, String> {
     let phases = run.phases()?;
     if phases.contains(&Phase::DiskFull) {
@@ -36,7 +36,7 @@ pub(crate) async fn run_all(run: Run) -> Result<bool, String> {
             Phase::FsyncErrors => fsync_errors::run(&run, own, &mut report).await,
             Phase::Partitions => partitions::run(&run, own, &mut report).await,
         };
-        // The other phases have something to say as well.
+        // A phase that fails does not end the run.
         if let Err(error) = done {
             report.check(&format!("{phase} runs to its end"), &[error]);
         }
@@ -50,13 +50,13 @@ pub(crate) async fn run_all(run: Run) -> Result<bool, String> {
 }
 
 fn end(run: &Run, report: &Report, folder: PathBuf) -> Result<bool, String> {
-    let is_good = report.is_good();
-    if is_good {
+    let all_passed = report.all_passed();
+    if all_passed {
         std::fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     } else {
-        println!("seed {}; store, ledger and what workers said are kept in {}", run.seed, folder.display());
+        println!("seed {}; store, effect ledger and commit logs are kept in {}", run.seed, folder.display());
     }
-    // Read by `cargo xtask test`.
+    // `cargo xtask test` parses this line.
     println!("chaos: {} checks passed, {} failed", report.passed, report.failed);
-    Ok(is_good)
+    Ok(all_passed)
 }

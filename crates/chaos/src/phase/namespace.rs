@@ -1,6 +1,6 @@
-//! Mounting a small disk needs root; a namespace of one's own is as good, where the machine grants it.
+//! Mounting a file system needs root or a user namespace.
 
-/// There are no namespaces.
+/// Other systems have no namespaces.
 #[cfg(not(unix))]
 pub(super) fn enter() {}
 
@@ -13,7 +13,7 @@ mod on_unix {
     use std::os::unix::process::CommandExt as _;
     use std::process::{Command, Stdio};
 
-    /// Goes on as the same program in a namespace of its own, unless that is not needed or not allowed.
+    /// Runs this program again in its own user namespace, unless it is root or namespaces are not allowed.
     pub(in crate::phase) fn enter() {
         let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
         let quiet = |command: &mut Command| {
@@ -24,7 +24,7 @@ mod on_unix {
             return;
         }
         if let Ok(own) = std::env::current_exe() {
-            // Returns only if it fails; then the phase that needs it says that it was skipped.
+            // Returns only on failure; then the phase is reported as skipped.
             let _ = Command::new("unshare").arg("-rm").arg(own).args(std::env::args_os().skip(1)).exec();
         }
     }

@@ -1,35 +1,34 @@
-//! A network between the workers and the server of their store that swallows, delays or trickles what is sent, while every
-//! connection stays open.
+//! A network between the workers and the server that drops, delays or trickles bytes while every connection stays open.
 
-use super::scene::{Clients, Scene};
+use super::phase_run::{Clients, PhaseRun};
 use crate::args::Run;
 use crate::report::Report;
 use crate::store::{COMMIT_BYTES, DEADLINE, Server};
 use crate::worker::LEASE;
-use outlast_chaos::proxy::{Disturbance, Flow, Whom};
+use outlast_chaos::proxy::{Disturbance, Flow, Scope};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::Instant;
 
 const WORKERS: usize = 3;
-/// Commits that each worker makes before the first trial, and then in every trial.
+/// Commits of each worker before the first trial, and in every trial.
 const ENOUGH: u64 = 5;
-/// For the first commits, and for a commit to come by.
+/// Time limit for the first commits, and for the next commit in a trial.
 const TO_BEGIN: Duration = Duration::from_secs(30);
-/// Beyond the deadline: time to connect again and to get something to do.
+/// Time to reconnect and to fetch the next item after the deadline.
 const TO_RECONNECT: Duration = Duration::from_secs(5);
 
-/// The connections that a trial is about.
-enum Aim {
-    /// One, from its next commit on.
+/// The connections of a trial.
+enum TrialTarget {
+    /// The connection of the next commit.
     Lane,
-    Connections(Whom),
+    Connections(Scope),
 }
 
 struct Trial {
     name: &'static str,
-    aim: Aim,
+    target: TrialTarget,
     disturbance: Disturbance,
 }
 
@@ -38,115 +37,137 @@ const DELAY: Flow = Flow::Delay(Duration::from_millis(50));
 const TRICKLE: Flow = Flow::Trickle { bytes: 256, pause: Duration::from_millis(2) };
 
 const TRIALS: [Trial; 9] = [
-    Trial { name: "lane_swallowed", aim: Aim::Lane, disturbance: Disturbance::both(SWALLOW) },
-    Trial { name: "lane_requests_swallowed", aim: Aim::Lane, disturbance: Disturbance::requests(SWALLOW) },
-    Trial { name: "lane_answers_swallowed", aim: Aim::Lane, disturbance: Disturbance::answers(SWALLOW) },
+    Trial { name: "lane_swallowed", target: TrialTarget::Lane, disturbance: Disturbance::both(SWALLOW) },
+    Trial {
+        name: "lane_requests_swallowed",
+        target: TrialTarget::Lane,
+        disturbance: Disturbance::requests(SWALLOW),
+    },
+    Trial {
+        name: "lane_answers_swallowed",
+        target: TrialTarget::Lane,
+        disturbance: Disturbance::answers(SWALLOW),
+    },
     Trial {
         name: "all_swallowed",
-        aim: Aim::Connections(Whom::Open),
+        target: TrialTarget::Connections(Scope::Open),
         disturbance: Disturbance::both(SWALLOW),
     },
     Trial {
         name: "all_requests_swallowed",
-        aim: Aim::Connections(Whom::Open),
+        target: TrialTarget::Connections(Scope::Open),
         disturbance: Disturbance::requests(SWALLOW),
     },
     Trial {
         name: "all_answers_swallowed",
-        aim: Aim::Connections(Whom::Open),
+        target: TrialTarget::Connections(Scope::Open),
         disturbance: Disturbance::answers(SWALLOW),
     },
     Trial {
         name: "listeners_swallowed",
-        aim: Aim::Connections(Whom::Listeners),
+        target: TrialTarget::Connections(Scope::Listeners),
         disturbance: Disturbance::both(SWALLOW),
     },
-    Trial { name: "delayed", aim: Aim::Connections(Whom::All), disturbance: Disturbance::both(DELAY) },
-    Trial { name: "trickled", aim: Aim::Connections(Whom::All), disturbance: Disturbance::both(TRICKLE) },
+    Trial {
+        name: "delayed",
+        target: TrialTarget::Connections(Scope::All),
+        disturbance: Disturbance::both(DELAY),
+    },
+    Trial {
+        name: "trickled",
+        target: TrialTarget::Connections(Scope::All),
+        disturbance: Disturbance::both(TRICKLE),
+    },
 ];
 
 pub(super) async fn run(run: &Run, folder: PathBuf, report: &mut Report) -> Result<(), String> {
     let clients = Clients { in_flight: run.in_flight, ballast: 0, lease: LEASE };
-    let mut scene = Scene::open(run, folder.clone(), folder, clients).await?;
+    let mut phase_run = PhaseRun::open(run, folder.clone(), folder, clients).await?;
     for _ in 0..WORKERS {
-        scene.fleet.add(&[])?;
+        phase_run.pool.add(&[])?;
     }
     let nothing = BTreeMap::new();
-    let began = scene.until(TO_BEGIN, |scene| each_went_on(scene, &nothing)).await;
-    report.require("the phase began", began, || format!("commits by worker: {:?}", scene.fleet.stored()));
+    let began = phase_run.wait_until(TO_BEGIN, |phase_run| every_worker_committed(phase_run, &nothing)).await;
+    report
+        .require("the phase started", began, || format!("commits by worker: {:?}", phase_run.pool.stored()));
     for trial in &TRIALS {
-        let tried = trial.run(&scene).await?;
+        let result = trial.run(&phase_run).await?;
         println!(
-            "  {:>5} ms until every worker went on: {} ({})",
-            tried.took.as_millis(),
+            "  {:>5} ms until every worker committed again: {} ({})",
+            result.took.as_millis(),
             trial.name,
-            tried.count
+            result.count
         );
-        report.figure(&format!("partition_{}_connections", trial.name), tried.count);
+        report.figure(&format!("partition_{}_connections", trial.name), result.count);
         report.figure(
             &format!("partition_{}_milliseconds", trial.name),
-            u64::try_from(tried.took.as_millis()).unwrap_or(u64::MAX),
+            u64::try_from(result.took.as_millis()).unwrap_or(u64::MAX),
         );
-        report.require(&format!("work goes on in time: {}", trial.name), tried.problem.is_none(), || {
-            tried.problem.unwrap_or_default()
-        });
+        report.require(
+            &format!("commits continue in time: {}", trial.name),
+            result.problem.is_none(),
+            || result.problem.unwrap_or_default(),
+        );
     }
-    let server = server(&scene)?;
+    let server = server(&phase_run)?;
     report.figure("partition_connections_disturbed", server.proxy().disturbed());
     report.figure("partition_connections_given_up", server.proxy().abandoned());
     report.figure("partition_bytes_swallowed", server.proxy().swallowed_bytes());
-    scene.close("partitions_", report).await
+    phase_run.close("partitions_", report).await
 }
 
-fn server(scene: &Scene) -> Result<&Server, String> {
-    scene.server.as_ref().ok_or_else(|| "a store without a server has no network".to_string())
+fn server(phase_run: &PhaseRun) -> Result<&Server, String> {
+    phase_run.server.as_ref().ok_or_else(|| "a store without a server has no network".to_string())
 }
 
-/// Whether every worker has made enough commits since it had made this many.
-fn each_went_on(scene: &Scene, before: &BTreeMap<String, u64>) -> bool {
+/// Whether every worker has made enough commits since `before`.
+fn every_worker_committed(phase_run: &PhaseRun, before: &BTreeMap<String, u64>) -> bool {
     let went_on = |(name, stored): (&String, &u64)| *stored >= before.get(name).unwrap_or(&0) + ENOUGH;
-    let stored = scene.fleet.stored();
+    let stored = phase_run.pool.stored();
     !stored.is_empty() && stored.iter().all(went_on)
 }
 
-/// How a trial went.
-struct Tried {
-    /// Connections that were disturbed.
+/// The result of a trial.
+struct TrialResult {
+    /// Number of disturbed connections.
     count: u64,
     took: Duration,
     problem: Option<String>,
 }
 
 impl Trial {
-    async fn run(&self, scene: &Scene) -> Result<Tried, String> {
-        let proxy = server(scene)?.proxy();
+    async fn run(&self, phase_run: &PhaseRun) -> Result<TrialResult, String> {
+        let proxy = server(phase_run)?.proxy();
         let (disturbed, given_up) = (proxy.disturbed(), proxy.abandoned());
         let mut problem = None;
-        match self.aim {
-            Aim::Lane => {
-                proxy.aim_disturbance(self.disturbance, COMMIT_BYTES);
-                if !scene.until(TO_BEGIN, |_| proxy.disturbed() > disturbed).await {
-                    problem = Some("no commit came by".to_string());
+        match self.target {
+            TrialTarget::Lane => {
+                proxy.disturb_at(self.disturbance, COMMIT_BYTES);
+                if !phase_run.wait_until(TO_BEGIN, |_| proxy.disturbed() > disturbed).await {
+                    problem = Some("no commit was made".to_string());
                 }
             }
-            Aim::Connections(whom) => {
-                if proxy.disturb(whom, self.disturbance) == 0 {
+            TrialTarget::Connections(scope) => {
+                if proxy.disturb(scope, self.disturbance) == 0 {
                     problem = Some("no connection was open".to_string());
                 }
             }
         }
-        let (began, before) = (Instant::now(), scene.fleet.stored());
+        let (began, before) = (Instant::now(), phase_run.pool.stored());
         let in_time = DEADLINE + TO_RECONNECT;
-        // The others go on without the lane, so it is looked for itself.
-        let is_given_up = || !matches!(self.aim, Aim::Lane) || proxy.abandoned() > given_up;
-        if !scene.until(in_time, |scene| is_given_up() && each_went_on(scene, &before)).await {
-            let stored = scene.fleet.stored();
+        // Other connections continue without this lane, so the lane itself must be given up.
+        let is_given_up = || !matches!(self.target, TrialTarget::Lane) || proxy.abandoned() > given_up;
+        if !phase_run
+            .wait_until(in_time, |phase_run| is_given_up() && every_worker_committed(phase_run, &before))
+            .await
+        {
+            let stored = phase_run.pool.stored();
             let more = format!("{in_time:?} after it, commits by worker are {stored:?}, and were {before:?}");
             problem.get_or_insert(if is_given_up() { more } else { "the lane was not given up".to_string() });
         }
         let took = began.elapsed();
         let count = proxy.disturbed() - disturbed;
         proxy.heal();
-        Ok(Tried { count, took, problem })
+        Ok(TrialResult { count, took, problem })
     }
 }

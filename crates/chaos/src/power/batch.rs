@@ -1,30 +1,30 @@
-//! Many worlds, some of them at a time.
+//! Runs many seeds on all cores.
 
-use super::tally::Tally;
-use super::world::{self, Outcome, Settings};
+use super::cut_counts::CutCounts;
+use super::power_run::{self, Outcome, Settings};
 use outlast_testkit::parallel;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What many worlds found.
+/// The results of many seeds.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// Their counts together.
-    pub tally: Tally,
-    /// Worlds in which acknowledged calls were lost.
+    /// The sum of all counts.
+    pub tally: CutCounts,
+    /// Runs that lost acknowledged calls.
     pub lossy: Vec<Outcome>,
-    /// Worlds in which something was broken, whatever the settings.
+    /// Runs with findings that no setting excuses.
     pub broken: Vec<Outcome>,
 }
 
-/// Runs as many worlds, from `first_seed` on, as `cuts` power cuts need.
+/// Runs as many seeds, from `first_seed` on, as `cuts` power cuts need.
 pub fn run_many(first_seed: u64, cuts: u64, settings: Settings) -> Summary {
     let summary = Mutex::new(Summary::default());
     let next = AtomicU64::new(0);
-    let worlds = cuts.div_ceil(settings.cuts.max(1));
-    let next_index = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < worlds);
+    let runs = cuts.div_ceil(settings.cuts.max(1));
+    let next_index = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < runs);
     parallel::for_each(next_index, |index| {
-        let outcome = world::run(first_seed + index, settings);
+        let outcome = power_run::run(first_seed + index, settings);
         summary.lock().unwrap_or_else(PoisonError::into_inner).add(outcome);
     });
     summary.into_inner().unwrap_or_else(PoisonError::into_inner)

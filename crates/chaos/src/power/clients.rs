@@ -1,7 +1,7 @@
-//! Clients: they order things, and keep each answer.
+//! Clients: they start orders and record each answer.
 
+use super::call_log::{CallLog, CallState};
 use super::disk::Disk;
-use super::ledger::{Claim, Ledger};
 use outlast_model::WorkItem;
 use outlast_provider::{Provider, ProviderError};
 use outlast_runtime::{Client, ClientError, OrchestrationStatus};
@@ -12,43 +12,43 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// The orchestration that is ordered, the activity that it calls, and the queue from which it takes one note.
+/// The orchestration, the activity that it calls, and the queue from which it dequeues one message.
 pub(crate) const ORDER: &str = "Order";
 pub(crate) const PACK: &str = "Pack";
 pub(crate) const NOTES: &str = "notes";
 
-/// What the activity makes of an order.
+/// The result of the activity.
 pub(crate) fn packed(input: &str) -> String {
     format!("{} bytes", input.len())
 }
 
-/// How an order ends.
+/// The output of the orchestration.
 pub(crate) fn output(packed: &str, note: &str) -> String {
     format!("{packed}, {note}")
 }
 
-/// No instance takes this long on a machine with power.
+/// No instance takes this long while the power is on.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the clients of one boot share.
+/// The state that the clients of one boot share.
 pub(crate) struct Clients {
     pub(crate) store: Arc<dyn Provider>,
-    /// The same store, for its upkeep.
-    pub(crate) upkeep: Arc<SqliteProvider>,
-    pub(crate) ledger: Arc<Ledger>,
-    /// `None` for a machine that keeps its power.
+    /// The same store, for checkpoints.
+    pub(crate) sqlite: Arc<SqliteProvider>,
+    pub(crate) call_log: Arc<CallLog>,
+    /// `None` for a boot without a power cut.
     pub(crate) disk: Option<Arc<Disk>>,
     /// Number of the next instance.
     pub(crate) next: Arc<AtomicU64>,
-    /// Instances that may still be started in this boot.
-    pub(crate) budget: AtomicU64,
+    /// Number of instances that may still be started in this boot.
+    pub(crate) orders_left: AtomicU64,
     pub(crate) seed: u64,
     /// Errors while the power was on.
-    pub(crate) complaints: Arc<Mutex<Vec<String>>>,
+    pub(crate) unexpected_errors: Arc<Mutex<Vec<String>>>,
 }
 
 impl Clients {
-    /// Brings every order that is known to its end, and makes new ones, one after the other in each of `lanes`.
+    /// Finishes all known orders, and runs new ones one after the other in each of `lanes` tasks.
     pub(crate) async fn run(self: Arc<Self>, lanes: usize) {
         let mut tasks = JoinSet::new();
         for instance in self.unfinished() {
@@ -60,20 +60,21 @@ impl Clients {
         }
         for _ in 0..lanes {
             let clients = Arc::clone(&self);
-            tasks.spawn(async move { while clients.order_one().await {} });
+            tasks.spawn(async move { while clients.run_new_order().await {} });
         }
         tasks.join_all().await;
     }
 
     fn unfinished(&self) -> Vec<String> {
-        let stories = self.ledger.stories();
-        let open = stories.iter().filter(|(_, story)| story.told.is_none());
+        let instances = self.call_log.instances();
+        let open = instances.iter().filter(|(_, calls)| calls.client_output.is_none());
         open.map(|(instance, _)| instance.clone()).collect()
     }
 
-    /// Whether to go on.
-    async fn order_one(&self) -> bool {
-        let left = self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+    /// Runs a new order. Returns `false` if the client must stop.
+    async fn run_new_order(&self) -> bool {
+        let left =
+            self.orders_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         if left.is_err() {
             return false;
         }
@@ -84,14 +85,14 @@ impl Clients {
     }
 
     async fn order(&self, instance: &str, number: u64) -> Result<(), ClientError> {
-        // Some fit into a row, some need pages of their own.
+        // Some inputs fit into a row, others need overflow pages.
         let mut rng = Rng::new(self.seed ^ number);
         let input = "x".repeat(rng.pick(&[3, 40, 900, 6_000]));
         self.client().start_orchestration(instance, ORDER, input).await?;
         self.finish(instance).await?;
         match rng.below(8) {
-            0 => match self.upkeep.checkpoint().await {
-                // On a machine with too much to do somebody may be in the way for too long: nothing is lost by that.
+            0 => match self.sqlite.checkpoint().await {
+                // On a busy machine a checkpoint may time out; that loses nothing.
                 Ok(()) | Err(SqliteError::Busy { .. }) => Ok(()),
                 Err(error) => Err(ProviderError::permanent("checkpoint", error.to_string()).into()),
             },
@@ -100,15 +101,15 @@ impl Clients {
         }
     }
 
-    /// Also gives the freed pages back, which makes the file shorter.
+    /// Deletes an instance. The store then also truncates its file.
     async fn delete(&self, instance: &str) -> Result<(), ClientError> {
-        self.ledger.deletes(instance, Claim::Asked);
+        self.call_log.deletion_state(instance, CallState::Unanswered);
         self.client().delete_instance(instance, false).await?;
-        self.ledger.deletes(instance, Claim::Acknowledged);
+        self.call_log.deletion_state(instance, CallState::Acknowledged);
         Ok(())
     }
 
-    /// Sends the note, unless it is known to be stored, and waits for the end.
+    /// Sends the message, unless it is known to be stored, and waits for the end.
     async fn finish(&self, instance: &str) -> Result<(), ClientError> {
         if !self.has_note(instance) {
             self.client().enqueue_event(instance, NOTES, format!("a note for {instance}")).await?;
@@ -117,11 +118,11 @@ impl Clients {
             OrchestrationStatus::Completed { output, .. } => {
                 let expected = self.expected(instance);
                 if Some(&output) != expected.as_ref() {
-                    self.complain(format!("{instance} ended with '{output}', not with {expected:?}"));
+                    self.record_error(format!("{instance} ended with '{output}', not with {expected:?}"));
                 }
-                self.ledger.told(instance, output);
+                self.call_log.client_output(instance, output);
             }
-            other => self.complain(format!("{instance} ended as {other:?}")),
+            other => self.record_error(format!("{instance} ended as {other:?}")),
         }
         Ok(())
     }
@@ -131,16 +132,16 @@ impl Clients {
     }
 
     fn has_note(&self, instance: &str) -> bool {
-        let stories = self.ledger.stories();
-        let sent = stories.get(instance).map_or(&[][..], |story| &story.sent);
-        sent.iter().any(|(item, claim)| {
-            *claim == Claim::Acknowledged && matches!(item, WorkItem::QueueMessage { .. })
+        let instances = self.call_log.instances();
+        let sent = instances.get(instance).map_or(&[][..], |calls| &calls.sent);
+        sent.iter().any(|(item, state)| {
+            *state == CallState::Acknowledged && matches!(item, WorkItem::QueueMessage { .. })
         })
     }
 
     fn expected(&self, instance: &str) -> Option<String> {
-        let stories = self.ledger.stories();
-        stories.get(instance)?.sent.iter().find_map(|(item, _)| match item {
+        let instances = self.call_log.instances();
+        instances.get(instance)?.sent.iter().find_map(|(item, _)| match item {
             WorkItem::StartOrchestration { input, .. } => {
                 Some(output(&packed(input), &format!("a note for {instance}")))
             }
@@ -148,18 +149,18 @@ impl Clients {
         })
     }
 
-    /// An error is excused by a power cut, and by nothing else. Whether to go on.
+    /// Records an error unless the power is off. Returns whether the client continues.
     fn check(&self, instance: &str, done: Result<(), ClientError>) -> bool {
-        let has_power = !self.disk.as_ref().is_some_and(|disk| disk.is_dead());
+        let has_power = !self.disk.as_ref().is_some_and(|disk| disk.is_off());
         if let Err(error) = &done
             && has_power
         {
-            self.complain(format!("{instance}: {error}"));
+            self.record_error(format!("{instance}: {error}"));
         }
         done.is_ok() && has_power
     }
 
-    fn complain(&self, what: String) {
-        self.complaints.lock().unwrap_or_else(PoisonError::into_inner).push(what);
+    fn record_error(&self, what: String) {
+        self.unexpected_errors.lock().unwrap_or_else(PoisonError::into_inner).push(what);
     }
 }

@@ -1,7 +1,7 @@
-//! The command line.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its terminal")]
+//! The command `chaos power`.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to its terminal")]
 
-use super::{Settings, Summary, Tally, run_many};
+use super::{CutCounts, Settings, Summary, run_many};
 use outlast_sqlite::Synchronous;
 use outlast_testkit::figures;
 use serde_json::{Value, json};
@@ -10,12 +10,12 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: power [--cuts N] [--seed S] [--json FILE]
-  --cuts N     how often the power goes with each setting (default 1000)
-  --seed S     the first world (default 0)
-  --json FILE  write the figures there";
+  --cuts N     number of power cuts with the default setting (default 1000)
+  --seed S     the first seed (default 0)
+  --json FILE  write the figures to this file";
 
-/// Power cuts of one world.
-const CUTS_IN_A_ROW: u64 = 8;
+/// Power cuts of one run.
+const CUTS_PER_RUN: u64 = 8;
 
 struct Args {
     cuts: u64,
@@ -41,9 +41,9 @@ impl Args {
     }
 }
 
-/// Cuts the power of machines with the default setting, with `Synchronous::Normal`, and with a disk that lies; says what was
-/// lost. Fails if the default setting lost anything, if anything was broken, or if the other two lost nothing, which would
-/// mean that this tool cannot see.
+/// Cuts the power with the default setting, with `Synchronous::Normal`, and on a disk that ignores syncs, and prints
+/// the losses. Fails if the default setting lost a call, if any run is broken, or if the other two settings lost
+/// nothing, because then the tool could not detect losses.
 pub fn run(args: &[String]) -> ExitCode {
     let args = match Args::parse(args) {
         Ok(args) => args,
@@ -52,26 +52,26 @@ pub fn run(args: &[String]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let full = Settings { synchronous: Synchronous::Full, disk_ignores_sync: false, cuts: CUTS_IN_A_ROW };
+    let full = Settings { synchronous: Synchronous::Full, disk_ignores_sync: false, cuts: CUTS_PER_RUN };
     let few = args.cuts.div_ceil(5);
-    let kept = run_many(args.seed, args.cuts, full);
-    report("synchronous = FULL", &kept);
+    let full_sync = run_many(args.seed, args.cuts, full);
+    report("synchronous = FULL", &full_sync);
     let normal = run_many(args.seed, few, Settings { synchronous: Synchronous::Normal, ..full });
     report("synchronous = NORMAL", &normal);
-    let lied_to = run_many(args.seed, few, Settings { disk_ignores_sync: true, ..full });
-    report("synchronous = FULL on a disk that ignores syncs", &lied_to);
-    show_all("FULL lost", &kept.lossy);
-    show_all("FULL broke", &kept.broken);
+    let ignoring_syncs = run_many(args.seed, few, Settings { disk_ignores_sync: true, ..full });
+    report("synchronous = FULL on a disk that ignores syncs", &ignoring_syncs);
+    show_all("FULL lost", &full_sync.lossy);
+    show_all("FULL broke", &full_sync.broken);
     show_all("NORMAL broke", &normal.broken);
 
-    let found_lie = lied_to.tally.lost > 0 || !lied_to.broken.is_empty();
-    let good = kept.lossy.is_empty()
-        && kept.broken.is_empty()
+    let found_ignored_syncs = ignoring_syncs.tally.lost > 0 || !ignoring_syncs.broken.is_empty();
+    let good = full_sync.lossy.is_empty()
+        && full_sync.broken.is_empty()
         && normal.broken.is_empty()
         && normal.tally.lost > 0
-        && found_lie;
+        && found_ignored_syncs;
     if let Some(path) = &args.json
-        && let Err(error) = figures::write(path, &all_figures(&args, &kept, &normal, &lied_to))
+        && let Err(error) = figures::write(path, &all_figures(&args, &full_sync, &normal, &ignoring_syncs))
     {
         eprintln!("power: {error}");
         return ExitCode::FAILURE;
@@ -81,10 +81,10 @@ pub fn run(args: &[String]) -> ExitCode {
 }
 
 fn report(setting: &str, summary: &Summary) {
-    let Tally { cuts, acknowledged, looked_for, lost, instances, .. } = summary.tally;
+    let CutCounts { cuts, acknowledged, looked_for, lost, instances, .. } = summary.tally;
     let tally = &summary.tally;
     println!("{setting}");
-    println!("  {cuts} power cuts: {:?}", tally.places.as_map());
+    println!("  {cuts} power cuts: {:?}", tally.cuts_by_call.as_map());
     println!(
         "  {} of them while a store was created, {} while it was opened after a cut, {} during a checkpoint",
         tally.cuts_while_created, tally.cuts_while_reopened, tally.cuts_while_checkpointing
@@ -94,7 +94,7 @@ fn report(setting: &str, summary: &Summary) {
         tally.writes_dropped, tally.writes_torn, tally.writes_kept, tally.names_dropped
     );
     println!("  {acknowledged} calls acknowledged, looked for {looked_for} times, {lost} lost");
-    println!("  {instances} instances brought to their end, {} worlds broken\n", summary.broken.len());
+    println!("  {instances} instances finished, {} runs broken\n", summary.broken.len());
 }
 
 fn show_all(title: &str, outcomes: &[super::Outcome]) {
@@ -105,7 +105,7 @@ fn show_all(title: &str, outcomes: &[super::Outcome]) {
     }
 }
 
-fn all_figures(args: &Args, full: &Summary, normal: &Summary, lied_to: &Summary) -> Value {
+fn all_figures(args: &Args, full: &Summary, normal: &Summary, ignoring_syncs: &Summary) -> Value {
     let tally = &full.tally;
     json!({
         "seed": args.seed,
@@ -126,9 +126,9 @@ fn all_figures(args: &Args, full: &Summary, normal: &Summary, lied_to: &Summary)
         "acknowledged_normal": normal.tally.acknowledged,
         "lost_normal": normal.tally.lost,
         "broken_normal": normal.broken.len(),
-        "cuts_sabotaged": lied_to.tally.cuts,
-        "lost_sabotaged": lied_to.tally.lost,
-        "broken_sabotaged": lied_to.broken.len(),
+        "cuts_sabotaged": ignoring_syncs.tally.cuts,
+        "lost_sabotaged": ignoring_syncs.tally.lost,
+        "broken_sabotaged": ignoring_syncs.broken.len(),
     })
 }
 
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn invalid_arguments_are_refused() {
         for line in ["--cuts", "--cuts many", "--speed 3"] {
             assert!(parse(line).is_err(), "{line}");
         }

@@ -1,14 +1,14 @@
-//! A disk behind a page cache: what is durable, and what is only written.
+//! A simulated disk with a page cache: it knows which changes are durable and which are only written.
 //!
-//! | call | what the machine sees | what survives a power cut |
+//! | call | effect before a cut | durable after a cut |
 //! |---|---|---|
-//! | write, truncate | at once | anything from nothing to all of it, until a sync of that file |
+//! | write, truncate | at once | none, part or all of it, until a sync of that file |
 //! | sync of a file | – | all changes of that file so far |
-//! | create, delete | at once | either, until a sync of the folder |
-//! | sync of the folder | – | all names as they are |
+//! | create, delete | at once | the name before or after, until a sync of the folder |
+//! | sync of the folder | – | all names as they are now |
 //!
-//! When the folder is synced follows SQLite's own VFS for unix: with the first sync through a handle that was opened to create
-//! a journal or a log, and with a deletion that asks for it. A file whose data was synced can therefore still lack its name.
+//! The folder is synced as in SQLite's own VFS for Unix: at the first sync through a handle that was opened to create a
+//! journal or a log, and at a deletion that requests it. A file with synced data can therefore still lack its name.
 
 use super::file::{Handle, Inode};
 use super::vfs;
@@ -20,33 +20,33 @@ use tokio::sync::watch;
 /// The files of a folder, by name.
 pub(crate) type Images = BTreeMap<String, Vec<u8>>;
 
-/// When the power goes.
+/// When the power is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Moment {
-    /// In the n-th call of any kind, from opening on: finds what only reads, such as recovery.
+pub(crate) enum CutTime {
+    /// In the n-th call of any kind since boot, so that cuts also happen in recovery, which only reads.
     Call(u64),
     /// In the n-th write, truncation, sync, creation or deletion.
     Change(u64),
-    /// In the n-th write or sync of the database itself: when it is made, and in checkpoints.
+    /// In the n-th write or sync of the database file: at its creation and in checkpoints.
     DatabaseChange(u64),
-    /// When somebody pulls the plug.
-    Unplanned,
+    /// When [`Disk::cut_power`] is called.
+    OnRequest,
 }
 
 /// What SQLite uses a file for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum FileUse {
     Database,
     Log,
     Journal,
 }
 
-/// What was going on when the power went.
+/// The call during which the power was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum DiskCall {
     Idle,
     /// A call that changes nothing: open, read, lock.
-    Looking,
+    ReadOnly,
     LogWrite,
     LogSync,
     /// In a store with a log, only a checkpoint writes to the database.
@@ -58,9 +58,9 @@ pub(crate) enum Place {
 
 /// The power is off.
 #[derive(Debug)]
-pub(crate) struct Dead;
+pub(crate) struct PowerOff;
 
-/// What a name stands for, durably and in the order of later changes.
+/// The inode of a name: the durable one, and the later changes in order.
 #[derive(Default)]
 pub(super) struct Name {
     pub(super) durable: Option<usize>,
@@ -76,19 +76,19 @@ impl Name {
 pub(super) struct State {
     pub(super) inodes: Vec<Inode>,
     pub(super) names: BTreeMap<String, Name>,
-    moment: Moment,
+    cut_time: CutTime,
     calls: u64,
     changes: u64,
     database_changes: u64,
-    is_dead: bool,
+    is_off: bool,
     pub(super) ignores_sync: bool,
 }
 
-/// One machine's disk, mounted at a folder.
+/// The disk of one boot, mounted at a folder.
 pub(crate) struct Disk {
     pub(super) folder: PathBuf,
     state: Mutex<State>,
-    place: watch::Sender<Option<Place>>,
+    disk_call: watch::Sender<Option<DiskCall>>,
 }
 
 static MOUNTED: Mutex<BTreeMap<PathBuf, Weak<Disk>>> = Mutex::new(BTreeMap::new());
@@ -97,8 +97,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A folder for the files of one boot. In memory if possible: [`Disk`] simulates the durability of the disk, so a real disk
-/// would only be slower.
+/// A folder for the files of one boot. It is in memory if possible: [`Disk`] simulates durability, so a real disk would
+/// only be slower.
 pub(crate) fn folder() -> std::io::Result<tempfile::TempDir> {
     outlast_testkit::folder::in_memory("outlast-power-")
 }
@@ -109,11 +109,11 @@ pub(crate) fn restore(images: &Images, folder: &Path) -> std::io::Result<()> {
 }
 
 impl Disk {
-    /// Starts a machine with these files on its disk. SQLite then reaches the folder through this disk, as long as it lives.
+    /// Boots with these files on the disk. SQLite accesses the folder through this disk as long as the value lives.
     pub(crate) fn boot(
         folder: &Path,
         images: &Images,
-        moment: Moment,
+        cut_time: CutTime,
         ignores_sync: bool,
     ) -> std::io::Result<Arc<Self>> {
         vfs::install();
@@ -131,92 +131,98 @@ impl Disk {
             state: Mutex::new(State {
                 inodes,
                 names,
-                moment,
+                cut_time,
                 calls: 0,
                 changes: 0,
                 database_changes: 0,
-                is_dead: false,
+                is_off: false,
                 ignores_sync,
             }),
-            place: watch::Sender::new(None),
+            disk_call: watch::Sender::new(None),
         });
         locked(&MOUNTED).insert(folder, Arc::downgrade(&disk));
         Ok(disk)
     }
 
-    /// The disk that a path lies on, and its name there.
+    /// The disk of a path, and the file name.
     pub(super) fn of(path: &str) -> Option<(Arc<Self>, String)> {
         let path = Path::new(path);
         let disk = locked(&MOUNTED).get(path.parent()?)?.upgrade()?;
         Some((disk, path.file_name()?.to_str()?.to_string()))
     }
 
-    pub(crate) fn is_dead(&self) -> bool {
-        self.state().is_dead
+    pub(crate) fn is_off(&self) -> bool {
+        self.state().is_off
     }
 
-    /// Returns when the power is off.
-    pub(crate) async fn died(&self) {
-        // The sender lives as long as this disk, so this can only end with a value.
-        let _ = self.place.subscribe().wait_for(Option::is_some).await;
+    /// Waits until the power is off.
+    pub(crate) async fn wait_for_cut(&self) {
+        // The sender lives as long as this disk, so the wait ends only with a value.
+        let _ = self.disk_call.subscribe().wait_for(Option::is_some).await;
     }
 
-    /// Cuts the power now, unless it is off already, and says what was going on when it went.
-    pub(crate) fn pull_plug(&self) -> Place {
-        self.state().is_dead = true;
-        self.place.send_if_modified(|place| place.replace(place.unwrap_or(Place::Idle)).is_none());
-        self.place.borrow().unwrap_or(Place::Idle)
+    /// Cuts the power unless it is off already; returns the call during which it was cut.
+    pub(crate) fn cut_power(&self) -> DiskCall {
+        self.state().is_off = true;
+        self.disk_call
+            .send_if_modified(|disk_call| disk_call.replace(disk_call.unwrap_or(DiskCall::Idle)).is_none());
+        self.disk_call.borrow().unwrap_or(DiskCall::Idle)
     }
 
-    /// Lets the power go in the n-th change from now.
+    /// Cuts the power in the n-th change from now.
     pub(crate) fn cut_after(&self, changes: u64) {
         let mut state = self.state();
-        state.moment = Moment::Change(state.changes + changes);
+        state.cut_time = CutTime::Change(state.changes + changes);
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         locked(&self.state)
     }
 
-    /// One call. `change` is done to the state if the power is on when the call begins; if it goes in this very call, the
-    /// caller learns no more of it.
-    pub(super) fn call(&self, place: Place, change: impl FnOnce(&mut State, Power)) -> Result<(), Dead> {
+    /// Performs one call. `change` is applied to the state if the power is on when the call begins. If the power is cut
+    /// in this call, the caller gets an error.
+    pub(super) fn call(
+        &self,
+        disk_call: DiskCall,
+        change: impl FnOnce(&mut State, Power),
+    ) -> Result<(), PowerOff> {
         let mut state = self.state();
-        if state.is_dead {
-            return Err(Dead);
+        if state.is_off {
+            return Err(PowerOff);
         }
         state.calls += 1;
-        state.changes += u64::from(place != Place::Looking);
-        state.database_changes += u64::from(matches!(place, Place::DatabaseWrite | Place::DatabaseSync));
-        let goes = match state.moment {
-            Moment::Call(n) => state.calls >= n,
-            Moment::Change(n) => state.changes >= n,
-            Moment::DatabaseChange(n) => state.database_changes >= n,
-            Moment::Unplanned => false,
+        state.changes += u64::from(disk_call != DiskCall::ReadOnly);
+        state.database_changes +=
+            u64::from(matches!(disk_call, DiskCall::DatabaseWrite | DiskCall::DatabaseSync));
+        let is_cut = match state.cut_time {
+            CutTime::Call(n) => state.calls >= n,
+            CutTime::Change(n) => state.changes >= n,
+            CutTime::DatabaseChange(n) => state.database_changes >= n,
+            CutTime::OnRequest => false,
         };
-        state.is_dead = goes;
-        change(&mut state, if goes { Power::Goes } else { Power::Stays });
+        state.is_off = is_cut;
+        change(&mut state, if is_cut { Power::IsCut } else { Power::StaysOn });
         drop(state);
-        if goes {
-            self.place.send_replace(Some(place));
-            return Err(Dead);
+        if is_cut {
+            self.disk_call.send_replace(Some(disk_call));
+            return Err(PowerOff);
         }
         Ok(())
     }
 
-    /// A call that changes nothing.
-    pub(super) fn look(&self) -> Result<(), Dead> {
-        self.call(Place::Looking, |_, _| {})
+    /// Performs a call that changes nothing.
+    pub(super) fn read_only_call(&self) -> Result<(), PowerOff> {
+        self.call(DiskCall::ReadOnly, |_, _| {})
     }
 
-    /// After SQLite opened a file, and perhaps created it.
-    pub(super) fn opened(self: &Arc<Self>, name: &str, what_for: Use) -> Result<Handle, Dead> {
+    /// Records that SQLite opened a file, and perhaps created it.
+    pub(super) fn open_file(self: &Arc<Self>, name: &str, file_use: FileUse) -> Result<Handle, PowerOff> {
         let known = self.state().names.get(name).and_then(Name::current);
         let inode = match known {
             Some(inode) => inode,
             None => {
                 let mut created = 0;
-                self.call(Place::Folder, |state, _| {
+                self.call(DiskCall::Folder, |state, _| {
                     created = state.inodes.len();
                     state.inodes.push(Inode::default());
                     state.names.entry(name.to_string()).or_default().unsynced.push(Some(created));
@@ -224,11 +230,11 @@ impl Disk {
                 created
             }
         };
-        Ok(Handle::new(self, inode, what_for))
+        Ok(Handle::new(self, inode, file_use))
     }
 
-    pub(super) fn delete(&self, name: &str, sync_folder: bool) -> Result<(), Dead> {
-        self.call(Place::Folder, |state, _| {
+    pub(super) fn delete(&self, name: &str, sync_folder: bool) -> Result<(), PowerOff> {
+        self.call(DiskCall::Folder, |state, _| {
             if let Some(known) = state.names.get_mut(name)
                 && known.current().is_some()
             {
@@ -238,9 +244,9 @@ impl Disk {
         if sync_folder { self.sync_folder() } else { Ok(()) }
     }
 
-    pub(super) fn sync_folder(&self) -> Result<(), Dead> {
-        self.call(Place::Folder, |state, power| {
-            if power == Power::Stays && !state.ignores_sync {
+    pub(super) fn sync_folder(&self) -> Result<(), PowerOff> {
+        self.call(DiskCall::Folder, |state, power| {
+            if power == Power::StaysOn && !state.ignores_sync {
                 for name in state.names.values_mut() {
                     name.durable = name.current();
                     name.unsynced.clear();
@@ -256,10 +262,11 @@ impl Drop for Disk {
     }
 }
 
+/// Whether the power is cut in the current call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Power {
-    Stays,
-    Goes,
+    StaysOn,
+    IsCut,
 }
 
 #[cfg(test)]

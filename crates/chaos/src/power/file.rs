@@ -1,6 +1,6 @@
-//! One file on a disk: what is durable of it, and what changes it.
+//! One file of the simulated disk: its durable bytes and its unsynced changes.
 
-use super::disk::{Dead, Disk, Place, Power, Use};
+use super::disk::{Disk, DiskCall, FileUse, Power, PowerOff};
 use std::sync::Arc;
 
 #[derive(Debug, Clone)]
@@ -9,7 +9,7 @@ pub(super) enum Change {
     Resize(usize),
 }
 
-/// A file, whatever its name is.
+/// A file without its name.
 #[derive(Default)]
 pub(super) struct Inode {
     pub(super) durable: Vec<u8>,
@@ -20,45 +20,45 @@ pub(super) struct Inode {
 pub(super) struct Handle {
     disk: Arc<Disk>,
     inode: usize,
-    what_for: Use,
-    /// Until its first sync.
+    file_use: FileUse,
+    /// Whether the next sync also syncs the folder.
     syncs_folder: bool,
 }
 
 impl Handle {
-    pub(super) fn new(disk: &Arc<Disk>, inode: usize, what_for: Use) -> Self {
-        Self { disk: Arc::clone(disk), inode, what_for, syncs_folder: what_for != Use::Database }
+    pub(super) fn new(disk: &Arc<Disk>, inode: usize, file_use: FileUse) -> Self {
+        Self { disk: Arc::clone(disk), inode, file_use, syncs_folder: file_use != FileUse::Database }
     }
 
-    pub(super) fn look(&self) -> Result<(), Dead> {
-        self.disk.look()
+    pub(super) fn read_only_call(&self) -> Result<(), PowerOff> {
+        self.disk.read_only_call()
     }
 
-    pub(super) fn write(&self, at: usize, bytes: &[u8]) -> Result<(), Dead> {
+    pub(super) fn write(&self, at: usize, bytes: &[u8]) -> Result<(), PowerOff> {
         self.change(Change::Write { at, bytes: bytes.to_vec() })
     }
 
-    pub(super) fn truncate(&self, len: usize) -> Result<(), Dead> {
+    pub(super) fn truncate(&self, len: usize) -> Result<(), PowerOff> {
         self.change(Change::Resize(len))
     }
 
-    fn change(&self, change: Change) -> Result<(), Dead> {
-        let place = match self.what_for {
-            Use::Database => Place::DatabaseWrite,
-            Use::Log => Place::LogWrite,
-            Use::Journal => Place::Journal,
+    fn change(&self, change: Change) -> Result<(), PowerOff> {
+        let disk_call = match self.file_use {
+            FileUse::Database => DiskCall::DatabaseWrite,
+            FileUse::Log => DiskCall::LogWrite,
+            FileUse::Journal => DiskCall::Journal,
         };
-        self.disk.call(place, |state, _| state.inodes[self.inode].unsynced.push(change))
+        self.disk.call(disk_call, |state, _| state.inodes[self.inode].unsynced.push(change))
     }
 
-    pub(super) fn sync(&mut self) -> Result<(), Dead> {
-        let place = match self.what_for {
-            Use::Database => Place::DatabaseSync,
-            Use::Log => Place::LogSync,
-            Use::Journal => Place::Journal,
+    pub(super) fn sync(&mut self) -> Result<(), PowerOff> {
+        let disk_call = match self.file_use {
+            FileUse::Database => DiskCall::DatabaseSync,
+            FileUse::Log => DiskCall::LogSync,
+            FileUse::Journal => DiskCall::Journal,
         };
-        self.disk.call(place, |state, power| {
-            if power == Power::Stays && !state.ignores_sync {
+        self.disk.call(disk_call, |state, power| {
+            if power == Power::StaysOn && !state.ignores_sync {
                 let inode = &mut state.inodes[self.inode];
                 std::mem::take(&mut inode.unsynced)
                     .into_iter()
@@ -69,7 +69,7 @@ impl Handle {
     }
 }
 
-/// What changes of a file do to its bytes.
+/// Applies a change to the bytes of a file.
 pub(super) trait Apply {
     fn apply(&mut self, change: Change);
 }
@@ -78,7 +78,7 @@ impl Apply for Vec<u8> {
     fn apply(&mut self, change: Change) {
         match change {
             Change::Write { at, bytes } => {
-                // What lies beyond the end is appended, what lies before it is replaced.
+                // Bytes beyond the end are appended, bytes before it are replaced.
                 self.resize(self.len().max(at), 0);
                 let inside = bytes.len().min(self.len() - at);
                 self[at..at + inside].copy_from_slice(&bytes[..inside]);

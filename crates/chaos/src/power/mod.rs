@@ -1,27 +1,29 @@
-//! Power cuts: a store on a disk that loses, reorders and tears whatever was not synced.
+//! Power cuts: a store on a simulated disk that loses, reorders and tears unsynced writes.
 //!
-//! The shipped store and SQLite run on their threads, as in production, on real files. Only what is durable is simulated: beside
-//! each file the disk keeps what would be left of it. When the power goes, every call fails from then on. What was synced, and
-//! a random share of what was not, becomes the disk of the next machine, and the store is opened on it again.
+//! The shipped store and SQLite run on their own threads and on real files, as in production. Only durability is
+//! simulated: for each file the disk keeps the bytes that are synced and the changes that are not. After a power cut
+//! every call fails. The synced bytes and a random part of the unsynced changes become the disk of the next boot, and
+//! the store is opened on it again.
 //!
-//! Read `world.rs` first; then `disk.rs` and `wreck.rs` for how cruel the machine is, and `judge.rs` for what must hold all the same.
+//! Read `power_run.rs` first; then `disk.rs` and `after_cut.rs` for the simulated disk, and `verify.rs` for the checks
+//! after each cut.
 
+mod after_cut;
 mod batch;
+mod call_log;
 mod clients;
 mod command;
+mod cut_counts;
 mod disk;
+mod drivers;
 mod file;
-mod hands;
-mod judge;
-mod ledger;
+mod power_run;
+mod recording_store;
 mod stored;
-mod tally;
+mod verify;
 mod vfs;
-mod witness;
-mod world;
-mod wreck;
 
 pub use batch::{Summary, run_many};
 pub use command::run;
-pub use tally::Tally;
-pub use world::{Outcome, Settings, run as run_world};
+pub use cut_counts::CutCounts;
+pub use power_run::{Outcome, Settings, run as run_seed};

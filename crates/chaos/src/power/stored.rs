@@ -1,17 +1,17 @@
-//! What is in a store's file, read row by row, not through the store.
+//! The rows of a store file, read with SQL and not through the store.
 
 use outlast_model::{Event, EventKind, WorkItem, json};
 use rusqlite::{Connection, OpenFlags};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What is stored for one instance.
+/// The rows of one instance.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) history: Vec<Event>,
     pub(crate) messages: Vec<WorkItem>,
-    /// Ids of activities that wait.
-    pub(crate) work: Vec<u64>,
+    /// Ids of queued activities.
+    pub(crate) activities: Vec<u64>,
     pub(crate) execution: Option<Execution>,
 }
 
@@ -27,16 +27,16 @@ impl Rows {
     pub(crate) fn is_empty(&self) -> bool {
         self.history.is_empty()
             && self.messages.is_empty()
-            && self.work.is_empty()
+            && self.activities.is_empty()
             && self.execution.is_none()
     }
 
-    /// How often an event of the history says this.
+    /// Number of events that match.
     pub(crate) fn events(&self, says: impl Fn(&Event) -> bool) -> usize {
         self.history.iter().filter(|event| says(event)).count()
     }
 
-    /// How often a message that is stored, or was delivered, is this one.
+    /// How often this message is queued or recorded in the history.
     pub(crate) fn times(&self, sent: &WorkItem) -> usize {
         let waiting = self.messages.iter().filter(|message| *message == sent).count();
         let delivered = self.events(|event| match (&event.kind, sent) {
@@ -71,7 +71,7 @@ impl Rows {
     }
 }
 
-/// Reads a file after a crash, the log included. An error means that it is damaged.
+/// Reads a store file with its log after a cut. An error means that the file is damaged.
 pub(crate) fn read(path: &Path) -> Result<BTreeMap<String, Rows>, String> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(|error| error.to_string())?;
@@ -97,7 +97,7 @@ fn read_from(conn: &Connection) -> rusqlite::Result<Read> {
     let mut rows: BTreeMap<String, Rows> = BTreeMap::new();
     let mark: i64 = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
     if mark == 0 {
-        // The power went before the store was made; the store makes it anew.
+        // The power was cut before the store was created; the store creates it again.
         return Ok((rows, problems));
     }
     let mut statement = conn.prepare(include_str!("sql/stored_history.sql"))?;
@@ -117,7 +117,7 @@ fn read_from(conn: &Connection) -> rusqlite::Result<Read> {
     let mut statement = conn.prepare(include_str!("sql/stored_work.sql"))?;
     for row in statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))? {
         let (instance, id) = row?;
-        rows.entry(instance).or_default().work.push(id.unsigned_abs());
+        rows.entry(instance).or_default().activities.push(id.unsigned_abs());
     }
     let mut statement = conn.prepare(include_str!("sql/stored_executions.sql"))?;
     let mut found = statement.query([])?;

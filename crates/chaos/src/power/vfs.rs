@@ -1,14 +1,14 @@
-//! SQLite's own VFS with a [`Disk`] in between: the only `unsafe` code of the workspace.
+//! A VFS for SQLite that puts a [`Disk`] in front of SQLite's own VFS: the only `unsafe` code of the workspace.
 //!
-//! The shim is the default VFS of the process, so the shipped store needs no change to be opened through it. A file in the
-//! folder of a disk is opened twice over: the file of the ordinary VFS lies behind ours in the memory that SQLite gives us, and
-//! sees all reads, writes and locks, which is what the running machine works with. The disk is told beforehand, and says
-//! when the power is off. Syncs stop here. Files elsewhere go to the ordinary VFS and never meet this code again.
+//! The shim is the default VFS of the process, so the shipped store opens files through it unchanged. A file in the
+//! folder of a disk is opened in both layers: the file of the ordinary VFS lies behind ours in the memory that SQLite
+//! allocates, and performs all reads, writes and locks of the running machine. The disk records each call first and
+//! returns an error if the power is off. Syncs are not forwarded. Files in other folders use the ordinary VFS only.
 //!
-//! A panic in here ends the process: it cannot cross C.
+//! A panic in this file aborts the process, because it cannot unwind through C.
 #![allow(unsafe_code, reason = "a VFS is a table of C functions over memory that SQLite owns")]
 
-use super::disk::{Dead, Disk, Use};
+use super::disk::{Disk, FileUse, PowerOff};
 use super::file::Handle;
 use rusqlite::ffi;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -17,7 +17,7 @@ use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The head of a file of ours; the file of the ordinary VFS follows.
+/// The head of our file; the file of the ordinary VFS follows it.
 #[repr(C)]
 struct Shim {
     base: ffi::sqlite3_file,
@@ -36,7 +36,7 @@ pub(super) fn install() {
             let ordinary = ffi::sqlite3_vfs_find(ptr::null());
             assert!(!ordinary.is_null(), "SQLite has a default VFS");
             ORDINARY.store(ordinary, Ordering::Release);
-            // The functions that are not replaced do not look at the VFS they are called for.
+            // The functions that are not replaced do not use their VFS argument.
             let shim = Box::leak(Box::new(*ordinary));
             shim.pNext = ptr::null_mut();
             shim.zName = c"outlast-power".as_ptr();
@@ -49,7 +49,7 @@ pub(super) fn install() {
     });
 }
 
-/// No `xFetch`: what is mapped into memory would be written without our knowing.
+/// Without `xFetch`, because writes to mapped memory would bypass the disk.
 static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
     iVersion: 2,
     xClose: Some(close),
@@ -103,12 +103,12 @@ macro_rules! forward {
     }};
 }
 
-/// Asks the disk first: `$failed` if the power is off.
-macro_rules! unless_dead {
-    ($told:expr, $failed:expr, $then:expr) => {
-        match $told {
+/// Performs the call only if the disk reports that the power is on, else returns `$failed`.
+macro_rules! unless_off {
+    ($client_output:expr, $failed:expr, $then:expr) => {
+        match $client_output {
             Ok(()) => $then,
-            Err(Dead) => $failed,
+            Err(PowerOff) => $failed,
         }
     };
 }
@@ -124,17 +124,17 @@ unsafe extern "C" fn open(
     // SAFETY: `name` is null or a C string; `file` has room for a file of ours, so for an ordinary one too.
     unsafe {
         let Some(xopen) = (*ordinary).xOpen else { return ffi::SQLITE_CANTOPEN };
-        let Some((what_for, (disk, name_there))) = use_of(flags).zip(disk_of(name)) else {
+        let Some((file_use, (disk, file_name))) = use_of(flags).zip(disk_of(name)) else {
             return xopen(ordinary, name, file, flags, out_flags);
         };
         (*file).pMethods = ptr::null();
-        unless_dead!(disk.look(), return ffi::SQLITE_CANTOPEN, {});
+        unless_off!(disk.read_only_call(), return ffi::SQLITE_CANTOPEN, {});
         let behind = inner(file);
-        let opened = xopen(ordinary, name, behind, flags, out_flags);
-        if opened != ffi::SQLITE_OK {
-            return opened;
+        let status = xopen(ordinary, name, behind, flags, out_flags);
+        if status != ffi::SQLITE_OK {
+            return status;
         }
-        let Ok(handle) = disk.opened(&name_there, what_for) else {
+        let Ok(handle) = disk.open_file(&file_name, file_use) else {
             if let Some(close) = (*(*behind).pMethods).xClose {
                 close(behind);
             }
@@ -146,12 +146,12 @@ unsafe extern "C" fn open(
     }
 }
 
-fn use_of(flags: c_int) -> Option<Use> {
+fn use_of(flags: c_int) -> Option<FileUse> {
     match flags {
-        flags if flags & ffi::SQLITE_OPEN_MAIN_DB != 0 => Some(Use::Database),
-        flags if flags & ffi::SQLITE_OPEN_WAL != 0 => Some(Use::Log),
-        flags if flags & ffi::SQLITE_OPEN_MAIN_JOURNAL != 0 => Some(Use::Journal),
-        // Temporary files die with the power and are never looked for again.
+        flags if flags & ffi::SQLITE_OPEN_MAIN_DB != 0 => Some(FileUse::Database),
+        flags if flags & ffi::SQLITE_OPEN_WAL != 0 => Some(FileUse::Log),
+        flags if flags & ffi::SQLITE_OPEN_MAIN_JOURNAL != 0 => Some(FileUse::Journal),
+        // Temporary files are not used after a power cut.
         _ => None,
     }
 }
@@ -173,8 +173,8 @@ unsafe extern "C" fn delete(_vfs: *mut ffi::sqlite3_vfs, name: *const c_char, sy
         let Some(xdelete) = (*ordinary).xDelete else { return ffi::SQLITE_IOERR_DELETE };
         match disk_of(name) {
             None => xdelete(ordinary, name, sync_folder),
-            Some((disk, name_there)) => unless_dead!(
-                disk.delete(&name_there, sync_folder != 0),
+            Some((disk, file_name)) => unless_off!(
+                disk.delete(&file_name, sync_folder != 0),
                 ffi::SQLITE_IOERR_DELETE,
                 xdelete(ordinary, name, 0)
             ),
@@ -191,8 +191,8 @@ unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
 
 unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, to: *mut c_void, len: c_int, at: i64) -> c_int {
     // SAFETY: SQLite calls with an open file of ours.
-    let told = unsafe { handle(file) }.look();
-    unless_dead!(told, ffi::SQLITE_IOERR_READ, forward!(xRead, file, to, len, at))
+    let client_output = unsafe { handle(file) }.read_only_call();
+    unless_off!(client_output, ffi::SQLITE_IOERR_READ, forward!(xRead, file, to, len, at))
 }
 
 unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, from: *const c_void, len: c_int, at: i64) -> c_int {
@@ -200,36 +200,37 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, from: *const c_void, le
         return ffi::SQLITE_IOERR_WRITE;
     };
     // SAFETY: SQLite calls with an open file of ours, and `from` holds `len` bytes.
-    let told = unsafe { handle(file).write(offset, std::slice::from_raw_parts(from.cast(), length)) };
-    unless_dead!(told, ffi::SQLITE_IOERR_WRITE, forward!(xWrite, file, from, len, at))
+    let client_output =
+        unsafe { handle(file).write(offset, std::slice::from_raw_parts(from.cast(), length)) };
+    unless_off!(client_output, ffi::SQLITE_IOERR_WRITE, forward!(xWrite, file, from, len, at))
 }
 
 unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, len: i64) -> c_int {
     let Ok(length) = usize::try_from(len) else { return ffi::SQLITE_IOERR_TRUNCATE };
     // SAFETY: SQLite calls with an open file of ours.
-    let told = unsafe { handle(file) }.truncate(length);
-    unless_dead!(told, ffi::SQLITE_IOERR_TRUNCATE, forward!(xTruncate, file, len))
+    let client_output = unsafe { handle(file) }.truncate(length);
+    unless_off!(client_output, ffi::SQLITE_IOERR_TRUNCATE, forward!(xTruncate, file, len))
 }
 
 unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, _flags: c_int) -> c_int {
     // SAFETY: SQLite calls with an open file of ours.
-    let told = unsafe { handle(file) }.sync();
-    unless_dead!(told, ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_OK)
+    let client_output = unsafe { handle(file) }.sync();
+    unless_off!(client_output, ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_OK)
 }
 
 unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, size: *mut i64) -> c_int {
     // SAFETY: SQLite calls with an open file of ours.
-    let told = unsafe { handle(file) }.look();
-    unless_dead!(told, ffi::SQLITE_IOERR_FSTAT, forward!(xFileSize, file, size))
+    let client_output = unsafe { handle(file) }.read_only_call();
+    unless_off!(client_output, ffi::SQLITE_IOERR_FSTAT, forward!(xFileSize, file, size))
 }
 
 unsafe extern "C" fn lock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
     // SAFETY: SQLite calls with an open file of ours.
-    let told = unsafe { handle(file) }.look();
-    unless_dead!(told, ffi::SQLITE_IOERR_LOCK, forward!(xLock, file, level))
+    let client_output = unsafe { handle(file) }.read_only_call();
+    unless_off!(client_output, ffi::SQLITE_IOERR_LOCK, forward!(xLock, file, level))
 }
 
-/// What lets go works without power too, so that the remains of the dead machine can be cleared away.
+/// Unlocking also works without power, so that the files can be closed after a cut.
 unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
     forward!(xUnlock, file, level)
 }
@@ -258,8 +259,8 @@ unsafe extern "C" fn shm_map(
     to: *mut *mut c_void,
 ) -> c_int {
     // SAFETY: SQLite calls with an open file of ours.
-    let told = unsafe { handle(file) }.look();
-    unless_dead!(told, ffi::SQLITE_IOERR_SHMMAP, forward!(xShmMap, file, region, size, extend, to))
+    let client_output = unsafe { handle(file) }.read_only_call();
+    unless_off!(client_output, ffi::SQLITE_IOERR_SHMMAP, forward!(xShmMap, file, region, size, extend, to))
 }
 
 unsafe extern "C" fn shm_lock(file: *mut ffi::sqlite3_file, offset: c_int, n: c_int, flags: c_int) -> c_int {
@@ -267,8 +268,8 @@ unsafe extern "C" fn shm_lock(file: *mut ffi::sqlite3_file, offset: c_int, n: c_
         return forward!(xShmLock, file, offset, n, flags);
     }
     // SAFETY: SQLite calls with an open file of ours.
-    let told = unsafe { handle(file) }.look();
-    unless_dead!(told, ffi::SQLITE_IOERR_SHMLOCK, forward!(xShmLock, file, offset, n, flags))
+    let client_output = unsafe { handle(file) }.read_only_call();
+    unless_off!(client_output, ffi::SQLITE_IOERR_SHMLOCK, forward!(xShmLock, file, offset, n, flags))
 }
 
 unsafe extern "C" fn shm_barrier(file: *mut ffi::sqlite3_file) {

@@ -1,4 +1,4 @@
-//! What happens to the bytes of a connection that stays open.
+//! Disturbances of connections that stay open.
 
 use std::time::Duration;
 use tokio::io::{self, AsyncWrite, AsyncWriteExt as _};
@@ -7,14 +7,14 @@ use tokio::time::sleep;
 /// What happens to the bytes of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Flow {
-    /// They arrive.
+    /// Bytes are forwarded.
     #[default]
     Pass,
-    /// They do not arrive, and neither does the end of the connection. The sender is told nothing.
+    /// Bytes are dropped, and so is the end of the connection. The sender receives no error.
     Swallow,
-    /// Each piece arrives this much later.
+    /// Each piece is forwarded after this delay.
     Delay(Duration),
-    /// They arrive in pieces of this many bytes, with this pause before each.
+    /// Bytes are forwarded in pieces, with a pause before each.
     Trickle {
         /// The length of a piece.
         bytes: usize,
@@ -24,7 +24,7 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// Sends bytes on, or does what else there is to do with them.
+    /// Forwards, delays or drops bytes.
     pub(super) async fn send(self, bytes: &[u8], to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         match self {
             Self::Pass => to.write_all(bytes).await,
@@ -69,19 +69,19 @@ impl Disturbance {
         Self { requests: Flow::Pass, answers: flow }
     }
 
-    pub(super) fn swallows(self) -> bool {
+    pub(super) fn loses_bytes(self) -> bool {
         self.requests == Flow::Swallow || self.answers == Flow::Swallow
     }
 }
 
-/// Connections that a disturbance is meant for.
+/// The connections that a disturbance affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whom {
-    /// Those that are open. New ones are let through.
+pub enum Scope {
+    /// Open connections. New ones are forwarded.
     Open,
-    /// Those that are open, and new ones until the proxy is healed.
+    /// Open connections, and new ones until the proxy is healed.
     All,
-    /// Those that are open and listen for notifications.
+    /// Open connections that listen for notifications.
     Listeners,
 }
 
@@ -91,7 +91,7 @@ mod tests {
     use tokio::io::AsyncReadExt as _;
     use tokio::time::Instant;
 
-    /// The pieces in which 25 bytes arrive, each with its length and the milliseconds until then.
+    /// The pieces in which 25 bytes arrive: length and milliseconds of each.
     async fn pieces(flow: Flow) -> Vec<(usize, u128)> {
         let (mut to, mut from) = io::duplex(64);
         let began = Instant::now();
@@ -112,12 +112,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn bytes_arrive_when_and_as_they_are_meant_to() {
+    async fn each_flow_forwards_delays_or_drops_bytes() {
         let pause = Duration::from_millis(40);
         assert_eq!(pieces(Flow::Pass).await, [(25, 0)]);
         assert_eq!(pieces(Flow::Swallow).await, []);
         assert_eq!(pieces(Flow::Delay(pause)).await, [(25, 40)]);
         assert_eq!(pieces(Flow::Trickle { bytes: 10, pause }).await, [(10, 40), (10, 80), (5, 120)]);
-        assert_eq!(pieces(Flow::Trickle { bytes: 0, pause }).await.len(), 25, "a piece has a byte");
+        assert_eq!(
+            pieces(Flow::Trickle { bytes: 0, pause }).await.len(),
+            25,
+            "a piece has at least one byte"
+        );
     }
 }

@@ -1,18 +1,17 @@
-//! Where requests and answers end in the protocol of PostgreSQL, version 3.
+//! Splits requests and answers in the protocol of PostgreSQL, version 3.
 
-/// The messages that end what a client sends in one go: those that the server answers with "ready", and those that it
-/// acts on at once.
-const ASKS: &[u8] = b"QS";
-const ENDS: &[u8] = b"QSHXpcdf";
-/// The server can be asked again.
+/// Messages that end a request: those that the server answers with "ready", and all that the server acts on at once.
+const ENDS_WITH_READY: &[u8] = b"QS";
+const ENDS_REQUEST: &[u8] = b"QSHXpcdf";
+/// The server is ready for the next request.
 const READY: u8 = b'Z';
 
-/// Takes what a client sends, and gives it back request by request.
+/// Collects the bytes of a client and splits them into requests.
 #[derive(Default)]
 pub(super) struct Requests {
     bytes: Vec<u8>,
-    has_begun: bool,
-    asked: u64,
+    has_started: bool,
+    expected_ready: u64,
 }
 
 impl Requests {
@@ -20,21 +19,21 @@ impl Requests {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next request that is complete. The first message has no letter.
+    /// The next complete request. The first message of a connection has no letter.
     pub(super) fn next(&mut self) -> Option<Vec<u8>> {
-        let end = if self.has_begun { self.end_of_request()? } else { self.end_of_beginning()? };
+        let end = if self.has_started { self.end_of_request()? } else { self.end_of_startup()? };
         Some(self.bytes.drain(..end).collect())
     }
 
-    /// How many times the server will be ready again, for what was given back so far. It is once after the first message.
-    pub(super) fn asked(&self) -> u64 {
-        self.asked
+    /// Number of "ready" answers that the server will send for the requests so far. The startup message counts as one.
+    pub(super) fn expected_ready(&self) -> u64 {
+        self.expected_ready
     }
 
-    fn end_of_beginning(&mut self) -> Option<usize> {
+    fn end_of_startup(&mut self) -> Option<usize> {
         let end = message(&self.bytes, 0)?;
-        self.has_begun = true;
-        self.asked = 1;
+        self.has_started = true;
+        self.expected_ready = 1;
         Some(end)
     }
 
@@ -43,15 +42,15 @@ impl Requests {
         loop {
             let letter = *self.bytes.get(at)?;
             at = message(&self.bytes, at + 1)?;
-            if ENDS.contains(&letter) {
-                self.asked += u64::from(ASKS.contains(&letter));
+            if ENDS_REQUEST.contains(&letter) {
+                self.expected_ready += u64::from(ENDS_WITH_READY.contains(&letter));
                 return Some(at);
             }
         }
     }
 }
 
-/// Reads what a server sends, and counts the answers that are complete.
+/// Reads the bytes of a server and counts its complete answers.
 #[derive(Default)]
 pub(super) struct Answers {
     bytes: Vec<u8>,
@@ -74,7 +73,7 @@ impl Answers {
     }
 }
 
-/// Where the message ends whose length is told here, if all of it is there. The length counts itself.
+/// The end of the message whose length is at this position, if the message is complete. The length includes itself.
 fn message(bytes: &[u8], at: usize) -> Option<usize> {
     let length = u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?);
     let end = at + usize::try_from(length).ok()?.max(4);
@@ -97,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_ends_where_the_server_is_asked() {
+    fn requests_end_at_sync_and_query_messages() {
         let bound = [sent(b'B', b"one"), sent(b'E', b""), sent(b'S', b"")].concat();
         let query = sent(b'Q', b"COMMIT\0");
         let all = [startup(), sent(b'p', b"secret"), bound.clone(), query.clone()].concat();
@@ -108,7 +107,7 @@ mod tests {
             for piece in all.chunks(size) {
                 requests.take(piece);
                 while let Some(request) = requests.next() {
-                    found.push((request, requests.asked()));
+                    found.push((request, requests.expected_ready()));
                 }
             }
             let expected =

@@ -1,13 +1,13 @@
-//! Stands between the clients and a PostgreSQL server, and disturbs connections: all of them, or one in the middle of a
-//! commit. It can cut them, and it can leave them open and swallow, delay or trickle their bytes.
+//! A proxy between clients and a PostgreSQL server. It cuts connections (all of them, or one in the middle of a
+//! commit), or keeps them open and drops, delays or trickles their bytes.
 //!
-//! It knows requests and answers, but not what they are about. A commit has the events of a turn with it, so whoever aims
-//! at commits aims at large requests. Connections must be in plain text.
+//! The proxy splits requests and answers but does not interpret them. The request of a commit contains the events of a
+//! turn, so commits are recognised by their size. Connections must be in plain text.
 
 mod flow;
 mod frames;
 
-pub use flow::{Disturbance, Flow, Whom};
+pub use flow::{Disturbance, Flow, Scope};
 
 use frames::{Answers, Requests};
 use std::net::SocketAddr;
@@ -21,21 +21,21 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 const BUFFER: usize = 1 << 16;
-/// A request with this makes its connection one that listens.
+/// A connection that sends this text receives notifications.
 const LISTEN: &[u8] = b"LISTEN ";
 
-/// Where a request is when its connection is cut.
+/// The state of a request when its connection is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// The server never hears of it.
+    /// The server receives nothing.
     Before,
-    /// The server has half of it.
+    /// The server receives half of the request.
     Within,
-    /// The server has answered, which the client never hears.
+    /// The server has answered, and the client does not receive the answer.
     After,
 }
 
-/// A listening proxy. Dropping it closes everything.
+/// A listening proxy. Dropping it closes all connections.
 pub struct Proxy {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -44,32 +44,32 @@ pub struct Proxy {
 
 #[derive(Default)]
 struct Shared {
-    aim: Mutex<Option<Aim>>,
+    pending: Mutex<Option<PendingAction>>,
     cuts: AtomicU64,
-    /// How often all connections were cut.
+    /// Number of times that all connections were cut.
     severed: watch::Sender<u64>,
-    /// Connections, those that have ended among them.
-    lines: Mutex<Vec<Weak<Line>>>,
-    /// What happens to new connections.
+    /// All connections, including ended ones.
+    connections: Mutex<Vec<Weak<ConnectionState>>>,
+    /// The disturbance of new connections.
     disturbance: Mutex<Disturbance>,
     disturbed: AtomicU64,
     abandoned: AtomicU64,
     swallowed_bytes: AtomicU64,
 }
 
-struct Aim {
-    strike: Strike,
+struct PendingAction {
+    action: ProxyAction,
     at_least_bytes: usize,
 }
 
 #[derive(Clone, Copy)]
-enum Strike {
+enum ProxyAction {
     Cut(Cut),
     Disturb(Disturbance),
 }
 
 impl Proxy {
-    /// Listens on a port of the loopback, for a server at this address.
+    /// Starts a proxy on a loopback port, for a server at this address.
     pub async fn start(server: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -79,68 +79,70 @@ impl Proxy {
         Ok(Self { address, shared, _tasks: tasks })
     }
 
-    /// Where clients connect to.
+    /// The address for clients.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Cuts a connection at its next request of this size or more. Replaces an aim that nobody met.
-    pub fn aim(&self, cut: Cut, at_least_bytes: usize) {
-        *lock(&self.shared.aim) = Some(Aim { strike: Strike::Cut(cut), at_least_bytes });
+    /// Cuts the connection of the next request of at least this size. Replaces an earlier action that is still pending.
+    pub fn cut_at(&self, cut: Cut, at_least_bytes: usize) {
+        *lock(&self.shared.pending) = Some(PendingAction { action: ProxyAction::Cut(cut), at_least_bytes });
     }
 
-    /// Disturbs a connection from its next request of this size or more. Replaces an aim that nobody met.
-    pub fn aim_disturbance(&self, disturbance: Disturbance, at_least_bytes: usize) {
-        *lock(&self.shared.aim) = Some(Aim { strike: Strike::Disturb(disturbance), at_least_bytes });
+    /// Disturbs the connection of the next request of at least this size. Replaces an earlier action that is still
+    /// pending.
+    pub fn disturb_at(&self, disturbance: Disturbance, at_least_bytes: usize) {
+        *lock(&self.shared.pending) =
+            Some(PendingAction { action: ProxyAction::Disturb(disturbance), at_least_bytes });
     }
 
-    /// Disturbs connections from now on. Says how many of them are open.
-    pub fn disturb(&self, whom: Whom, disturbance: Disturbance) -> u64 {
-        if whom == Whom::All {
+    /// Disturbs connections from now on. Returns the number of disturbed open connections.
+    pub fn disturb(&self, scope: Scope, disturbance: Disturbance) -> u64 {
+        if scope == Scope::All {
             *lock(&self.shared.disturbance) = disturbance;
         }
         let mut count = 0;
-        for line in self.shared.open_lines() {
-            if whom != Whom::Listeners || line.listens.load(Ordering::SeqCst) {
-                self.shared.disturb(&line, disturbance);
+        for connection in self.shared.open_connections() {
+            if scope != Scope::Listeners || connection.listens.load(Ordering::SeqCst) {
+                self.shared.disturb(&connection, disturbance);
                 count += 1;
             }
         }
         count
     }
 
-    /// Ends all disturbances. Connections that lost bytes cannot go on: they are cut.
+    /// Ends all disturbances. Connections that lost bytes are cut.
     pub fn heal(&self) {
         *lock(&self.shared.disturbance) = Disturbance::default();
-        for line in self.shared.open_lines() {
-            let before = std::mem::take(&mut *lock(&line.disturbance));
-            if before.swallows() {
-                line.cut.notify_one();
+        for connection in self.shared.open_connections() {
+            let before = std::mem::take(&mut *lock(&connection.disturbance));
+            if before.loses_bytes() {
+                connection.cut.notify_one();
             }
         }
     }
 
-    /// How many connections were disturbed.
+    /// Number of disturbed connections.
     pub fn disturbed(&self) -> u64 {
         self.shared.disturbed.load(Ordering::SeqCst)
     }
 
-    /// How many connections were closed by their client or their server while bytes of them were swallowed.
+    /// Number of connections that their client or server closed while bytes were dropped.
     pub fn abandoned(&self) -> u64 {
         self.shared.abandoned.load(Ordering::SeqCst)
     }
 
-    /// How many bytes were swallowed.
+    /// Number of dropped bytes.
     pub fn swallowed_bytes(&self) -> u64 {
         self.shared.swallowed_bytes.load(Ordering::SeqCst)
     }
 
-    /// How many connections were cut at a request.
+    /// Number of connections that were cut at a request.
     pub fn cuts(&self) -> u64 {
         self.shared.cuts.load(Ordering::SeqCst)
     }
 
-    /// Cuts all connections, wherever they are. New ones are let through.
+    /// Cuts all open connections. New connections are forwarded.
     pub fn sever(&self) {
         self.shared.severed.send_modify(|times| *times += 1);
     }
@@ -151,37 +153,37 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    /// What to do to a connection at this request, if it is the one.
-    fn verdict(&self, request: &[u8]) -> Option<Strike> {
-        let mut aim = lock(&self.aim);
-        let strike = aim.as_ref().filter(|aim| request.len() >= aim.at_least_bytes)?.strike;
-        *aim = None;
-        Some(strike)
+    /// Takes the pending action if this request is large enough.
+    fn take_action(&self, request: &[u8]) -> Option<ProxyAction> {
+        let mut pending = lock(&self.pending);
+        let action = pending.as_ref().filter(|pending| request.len() >= pending.at_least_bytes)?.action;
+        *pending = None;
+        Some(action)
     }
 
-    fn open_lines(&self) -> Vec<Arc<Line>> {
-        lock(&self.lines).iter().filter_map(Weak::upgrade).collect()
+    fn open_connections(&self) -> Vec<Arc<ConnectionState>> {
+        lock(&self.connections).iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// A new connection.
-    fn line(&self) -> Arc<Line> {
+    /// Registers a new connection.
+    fn new_connection(&self) -> Arc<ConnectionState> {
         let disturbance = *lock(&self.disturbance);
-        let line = Arc::new(Line::default());
+        let connection = Arc::new(ConnectionState::default());
         if disturbance != Disturbance::default() {
-            self.disturb(&line, disturbance);
+            self.disturb(&connection, disturbance);
         }
-        let mut lines = lock(&self.lines);
-        lines.retain(|line| line.strong_count() > 0);
-        lines.push(Arc::downgrade(&line));
-        line
+        let mut connections = lock(&self.connections);
+        connections.retain(|connection| connection.strong_count() > 0);
+        connections.push(Arc::downgrade(&connection));
+        connection
     }
 
-    fn disturb(&self, line: &Line, disturbance: Disturbance) {
-        *lock(&line.disturbance) = disturbance;
+    fn disturb(&self, connection: &ConnectionState, disturbance: Disturbance) {
+        *lock(&connection.disturbance) = disturbance;
         self.disturbed.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Sends bytes on as the connection's disturbance wants it.
+    /// Forwards bytes according to the disturbance of the connection.
     async fn send(&self, flow: Flow, bytes: &[u8], to: &mut OwnedWriteHalf) -> io::Result<()> {
         if flow == Flow::Swallow {
             self.swallowed_bytes.fetch_add(bytes.len() as u64, Ordering::SeqCst);
@@ -196,41 +198,46 @@ async fn accept(listener: TcpListener, server: SocketAddr, shared: Arc<Shared>) 
         while connections.try_join_next().is_some() {}
         let shared = Arc::clone(&shared);
         connections.spawn(async move {
-            let (mut severed, line) = (shared.severed.subscribe(), shared.line());
+            let (mut severed, connection) = (shared.severed.subscribe(), shared.new_connection());
             tokio::select! {
-                // Whatever ends a connection, both sides see it closed.
-                _ = serve(client, server, &line, &shared) => {}
+                // However a connection ends, both sides are closed.
+                _ = serve(client, server, &connection, &shared) => {}
                 _ = severed.changed() => {}
-                () = line.cut.notified() => {}
+                () = connection.cut.notified() => {}
             }
         });
     }
 }
 
-/// One connection, until either side closes it or it is cut. If the direction to one side is swallowed, that side does not
-/// see that the other one closes it.
-async fn serve(client: TcpStream, server: SocketAddr, line: &Line, shared: &Shared) -> io::Result<()> {
+/// Serves one connection until either side closes it or it is cut. A side whose incoming bytes are dropped does not see
+/// that the other side closes the connection.
+async fn serve(
+    client: TcpStream,
+    server: SocketAddr,
+    connection: &ConnectionState,
+    shared: &Shared,
+) -> io::Result<()> {
     let server = TcpStream::connect(server).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
-    // Dropping a half closes its direction, so both are kept until the connection ends.
+    // Dropping a half closes its direction, so both halves are kept until the connection ends.
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
-    let mut asking = pin!(ask(&mut from_client, &mut to_server, line, shared));
-    let mut telling = pin!(tell(&mut from_server, &mut to_client, line, shared));
+    let mut requests_task = pin!(forward_requests(&mut from_client, &mut to_server, connection, shared));
+    let mut answers_task = pin!(forward_answers(&mut from_server, &mut to_client, connection, shared));
     tokio::select! {
-        end = &mut asking => {
-            let disturbance = line.disturbance();
-            if disturbance.swallows() {
+        end = &mut requests_task => {
+            let disturbance = connection.disturbance();
+            if disturbance.loses_bytes() {
                 shared.abandoned.fetch_add(1, Ordering::SeqCst);
             }
-            if disturbance.requests == Flow::Swallow { telling.await } else { end }
+            if disturbance.requests == Flow::Swallow { answers_task.await } else { end }
         }
-        end = &mut telling => {
-            let disturbance = line.disturbance();
+        end = &mut answers_task => {
+            let disturbance = connection.disturbance();
             // A server that misses the rest of a request closes the connection itself.
-            let end = if disturbance.answers == Flow::Swallow { asking.await } else { end };
-            if disturbance.swallows() {
+            let end = if disturbance.answers == Flow::Swallow { requests_task.await } else { end };
+            if disturbance.loses_bytes() {
                 shared.abandoned.fetch_add(1, Ordering::SeqCst);
             }
             end
@@ -238,29 +245,29 @@ async fn serve(client: TcpStream, server: SocketAddr, line: &Line, shared: &Shar
     }
 }
 
-/// What the two directions of a connection know of each other.
+/// The state that both directions of a connection share.
 #[derive(Default)]
-struct Line {
+struct ConnectionState {
     answered: watch::Sender<u64>,
-    /// The client hears nothing any more.
-    is_mute: AtomicBool,
-    /// The client has asked for notifications.
+    /// Answers are no longer forwarded to the client.
+    drops_answers: AtomicBool,
+    /// The client listens for notifications.
     listens: AtomicBool,
     disturbance: Mutex<Disturbance>,
     cut: Notify,
 }
 
-impl Line {
+impl ConnectionState {
     fn disturbance(&self) -> Disturbance {
         *lock(&self.disturbance)
     }
 }
 
-/// What the client asks, request by request.
-async fn ask(
+/// Forwards the requests of the client, one by one.
+async fn forward_requests(
     client: &mut OwnedReadHalf,
     server: &mut OwnedWriteHalf,
-    line: &Line,
+    connection: &ConnectionState,
     shared: &Shared,
 ) -> io::Result<()> {
     let mut requests = Requests::default();
@@ -272,14 +279,16 @@ async fn ask(
         }
         requests.take(&bytes[..length]);
         while let Some(request) = requests.next() {
-            line.listens.fetch_or(request.windows(LISTEN.len()).any(|part| part == LISTEN), Ordering::SeqCst);
-            let cut = match shared.verdict(&request) {
-                Some(Strike::Cut(cut)) => cut,
-                strike => {
-                    if let Some(Strike::Disturb(disturbance)) = strike {
-                        shared.disturb(line, disturbance);
+            connection
+                .listens
+                .fetch_or(request.windows(LISTEN.len()).any(|part| part == LISTEN), Ordering::SeqCst);
+            let cut = match shared.take_action(&request) {
+                Some(ProxyAction::Cut(cut)) => cut,
+                action => {
+                    if let Some(ProxyAction::Disturb(disturbance)) = action {
+                        shared.disturb(connection, disturbance);
                     }
-                    shared.send(line.disturbance().requests, &request, server).await?;
+                    shared.send(connection.disturbance().requests, &request, server).await?;
                     continue;
                 }
             };
@@ -287,11 +296,15 @@ async fn ask(
                 Cut::Before => {}
                 Cut::Within => server.write_all(&request[..request.len() / 2]).await?,
                 Cut::After => {
-                    line.is_mute.store(true, Ordering::SeqCst);
+                    connection.drops_answers.store(true, Ordering::SeqCst);
                     server.write_all(&request).await?;
-                    let asked = requests.asked();
-                    // It cannot fail: the sender is ours.
-                    let _ = line.answered.subscribe().wait_for(|answered| *answered >= asked).await;
+                    let expected_ready = requests.expected_ready();
+                    // It cannot fail, because `connection` owns the sender.
+                    let _ = connection
+                        .answered
+                        .subscribe()
+                        .wait_for(|answered| *answered >= expected_ready)
+                        .await;
                 }
             }
             shared.cuts.fetch_add(1, Ordering::SeqCst);
@@ -300,11 +313,11 @@ async fn ask(
     }
 }
 
-/// What the server answers, as it comes.
-async fn tell(
+/// Forwards the answers of the server.
+async fn forward_answers(
     server: &mut OwnedReadHalf,
     client: &mut OwnedWriteHalf,
-    line: &Line,
+    connection: &ConnectionState,
     shared: &Shared,
 ) -> io::Result<()> {
     let mut answers = Answers::default();
@@ -315,9 +328,9 @@ async fn tell(
             return Ok(());
         }
         answers.take(&bytes[..length]);
-        line.answered.send_replace(answers.complete());
-        if !line.is_mute.load(Ordering::SeqCst) {
-            shared.send(line.disturbance().answers, &bytes[..length], client).await?;
+        connection.answered.send_replace(answers.complete());
+        if !connection.drops_answers.load(Ordering::SeqCst) {
+            shared.send(connection.disturbance().answers, &bytes[..length], client).await?;
         }
     }
 }

@@ -1,4 +1,4 @@
--- Every run of a body, and what it did. An effect is keyed, so that a body that runs again does nothing twice.
+-- Every run of a body, and its effect. An effect has a key, so that a repeated run does not add a second effect.
 CREATE TABLE IF NOT EXISTS attempts (
     key    TEXT NOT NULL,
     worker TEXT NOT NULL

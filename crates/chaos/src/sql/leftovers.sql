@@ -1,4 +1,4 @@
--- What is left in a store when everybody has ended and stopped: nothing of this.
+-- Rows that must be gone after all instances have ended and all workers have stopped.
 SELECT 'message for ''' || instance_id || '''' FROM orchestrator_queue
 UNION ALL SELECT 'activity of ''' || instance_id || '''' FROM worker_queue
 UNION ALL SELECT 'lease on ''' || instance_id || '''' FROM instance_locks

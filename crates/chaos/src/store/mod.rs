@@ -1,4 +1,4 @@
-//! The store under test: what the run must know of it beyond the contract.
+//! The store under test, and what a run needs beyond the provider trait.
 
 mod postgres;
 mod sqlite;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A store that a run can be about. A new one is a variant here and a file beside `sqlite.rs`.
+/// The kind of a store. A new one is a variant here and a file beside `sqlite.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StoreKind {
     Postgres,
@@ -32,12 +32,12 @@ enum Tools {
     Sqlite(sqlite::Tools),
 }
 
-/// What must be in a copy that is made after this was known.
+/// Instances that a backup must contain.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     /// Instances whose start was acknowledged.
     pub(crate) started: BTreeSet<String>,
-    /// Instances that a client saw ended.
+    /// Instances whose end a client has seen.
     pub(crate) ended: BTreeSet<String>,
 }
 
@@ -49,7 +49,7 @@ impl StoreKind {
         }
     }
 
-    /// The parts of a run that mean something for it: a server has a disk of its own.
+    /// The phases of a run on this store. A server has its own disk, which the run cannot fill.
     pub(crate) fn phases(self) -> &'static [Phase] {
         match self {
             Self::Postgres => &[Phase::Kills, Phase::Partitions],
@@ -57,8 +57,8 @@ impl StoreKind {
         }
     }
 
-    /// Opens the store in a folder, or the one that belongs to it on a server; creates it if need be. Tries again while
-    /// that may help.
+    /// Opens the store in a folder, or its schema on a server; creates it if necessary. Tries again after retryable
+    /// errors.
     pub(crate) async fn open(self, disk: &Path) -> Result<Store, String> {
         match self {
             Self::Postgres => {
@@ -74,20 +74,20 @@ impl StoreKind {
 }
 
 impl Store {
-    /// Whether it has a way of its own to be copied while it is used.
+    /// Whether the store can back itself up while it is used.
     pub(crate) fn can_be_copied(&self) -> bool {
         matches!(self.tools, Tools::Sqlite(_))
     }
 
-    /// Copies the store to a folder while it is used, and says what is wrong with the copy.
+    /// Backs up the store to a folder while it is used, and returns problems of the backup.
     pub(crate) async fn backup(&self, to: &Path, known: Known) -> Result<Vec<String>, String> {
         match &self.tools {
-            Tools::Postgres(_) => Err("a server is copied by tools of its own".to_string()),
+            Tools::Postgres(_) => Err("PostgreSQL is backed up by its own tools".to_string()),
             Tools::Sqlite(tools) => tools.backup(to, known).await,
         }
     }
 
-    /// What is wrong with the stored bytes.
+    /// Problems of the stored bytes.
     pub(crate) async fn damage(&self) -> Result<Vec<String>, String> {
         match &self.tools {
             Tools::Postgres(tools) => tools.damage().await,
@@ -95,7 +95,7 @@ impl Store {
         }
     }
 
-    /// Rows that nobody should have left: messages, activities, leases, dead letters.
+    /// Messages, activities, leases and dead letters that are left.
     pub(crate) async fn leftovers(&self) -> Result<Vec<String>, String> {
         match &self.tools {
             Tools::Postgres(tools) => tools.leftovers().await,

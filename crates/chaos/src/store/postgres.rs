@@ -1,8 +1,8 @@
-//! PostgreSQL: a schema on a server that all processes share, and what can happen to that server.
+//! PostgreSQL: a schema on a server that all processes share, and faults of that server.
 
 use outlast::providers::postgres::{PostgresProvider, ProviderConfig};
 use outlast_chaos::proxy::{Cut, Proxy};
-use outlast_chaos::server::{Control, URL as SERVER, variable};
+use outlast_chaos::server::{ServerControl, URL as SERVER, variable};
 use outlast_testkit::rng::Rng;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
-/// Where workers find the server: behind the proxy.
+/// The variable with the URL of the server behind the proxy, for workers.
 pub(crate) const URL: &str = "OUTLAST_CHAOS_POSTGRES_URL";
 
 const LEFTOVERS: &str = include_str!("../sql/leftovers.sql");
@@ -18,10 +18,11 @@ const HAVE_AMCHECK: &str = include_str!("../sql/have_amcheck.sql");
 const UNSOUND_INDEXES: &str = include_str!("../sql/check_indexes.sql");
 const ANY_BACKEND: &str = include_str!("../sql/terminate_any_backend.sql");
 
-/// Requests of commits are larger than this, most others are smaller.
+/// Requests of commits are larger than this; most other requests are smaller.
 pub(crate) const COMMIT_BYTES: usize = 1_500;
 
-/// How long a transaction of the store may take before its connection is given up, as [`Tools::open`] configures it.
+/// The deadline of a transaction of the store, as [`Tools::open`] configures it. After it, the store gives up the
+/// connection.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
@@ -38,7 +39,7 @@ impl Tools {
             let config = ProviderConfig::url(&server).schema(&schema).deadline(DEADLINE);
             match PostgresProvider::new_with_config(config).await {
                 Ok(provider) => return Ok(Self { provider: Arc::new(provider), server }),
-                // A server that was killed comes back; a minute is enough.
+                // A killed server is started again; a minute is enough.
                 Err(error) if error.is_retryable() && tries < 600 => {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
@@ -48,14 +49,14 @@ impl Tools {
         Err("the store could not be opened".to_string())
     }
 
-    /// Every index against its table, row by row.
+    /// Checks every index against its table, row by row.
     pub(super) async fn damage(&self) -> Result<Vec<String>, String> {
         let connected = self.connect().await?;
         let has_it = connected.client.batch_execute(HAVE_AMCHECK).await;
         has_it.map_err(|error| format!("amcheck: {error}"))?;
         match connected.client.simple_query(UNSOUND_INDEXES).await {
             Ok(_) => Ok(Vec::new()),
-            // It stops at the first that is unsound.
+            // The check ends at the first damaged index.
             Err(error) => Ok(vec![error.to_string()]),
         }
     }
@@ -70,24 +71,24 @@ impl Tools {
         Ok(rows.into_iter().filter_map(text).collect())
     }
 
-    /// A connection whose names are those of the store's schema.
+    /// A connection whose search path is the store's schema.
     async fn connect(&self) -> Result<Connected, String> {
         let connected = connect(&self.server).await?;
-        // The name was made by `schema_of`.
+        // `schema_of` made the name, so it needs no escaping.
         let path = format!("SET search_path TO \"{}\"", self.provider.schema_name());
         connected.client.batch_execute(&path).await.map_err(|error| error.to_string())?;
         Ok(connected)
     }
 }
 
-/// Each phase of each run has a schema of its own, which all of its processes can name.
+/// The schema of a phase, which all its processes derive from the folder.
 fn schema_of(disk: &Path) -> String {
     let names = disk.components().rev().take(2).map(|part| part.as_os_str().to_string_lossy());
     let name: String = names.collect::<Vec<_>>().join("_");
     name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
 }
 
-/// A connection of the supervisor's own, and the task that serves it.
+/// A connection of the supervisor, and the task that serves it.
 struct Connected {
     client: Client,
     _task: JoinSet<Result<(), tokio_postgres::Error>>,
@@ -101,10 +102,10 @@ async fn connect(url: &str) -> Result<Connected, String> {
     Ok(Connected { client, _task: task })
 }
 
-/// The server of a run, and what was done to it.
+/// The server of a run, and counts of its faults.
 pub(crate) struct Server {
     url: String,
-    control: Control,
+    control: ServerControl,
     proxy: Proxy,
     pub(crate) backend_kills: u64,
     pub(crate) crashes: u64,
@@ -118,34 +119,34 @@ impl Server {
         let port = config.get_ports().first().copied().unwrap_or(5432);
         let proxy = Proxy::start(([127, 0, 0, 1], port).into()).await;
         let proxy = proxy.map_err(|error| format!("the proxy could not be started: {error}"))?;
-        Ok(Self { url, control: Control::find()?, proxy, backend_kills: 0, crashes: 0, severed: 0 })
+        Ok(Self { url, control: ServerControl::find()?, proxy, backend_kills: 0, crashes: 0, severed: 0 })
     }
 
-    /// The same server, behind the proxy.
+    /// The URL of the server behind the proxy.
     pub(crate) fn behind_proxy(&self) -> Result<String, String> {
         let (user, place) = self.url.rsplit_once('@').ok_or_else(|| format!("{SERVER} names no user"))?;
         let database = place.split_once('/').map_or("postgres", |(_, database)| database);
         Ok(format!("{user}@{}/{database}?sslmode=disable", self.proxy.address()))
     }
 
-    /// The network between workers and server.
+    /// The proxy between workers and server.
     pub(crate) fn proxy(&self) -> &Proxy {
         &self.proxy
     }
 
-    /// Connections that were cut in the middle of a commit.
+    /// Number of connections that were cut in a commit.
     pub(crate) fn cuts(&self) -> u64 {
         self.proxy.cuts()
     }
 
-    /// Something that happens to servers and networks.
-    pub(crate) async fn hurt(&mut self, rng: &mut Rng) -> Result<(), String> {
+    /// Injects a random fault into the server or the network.
+    pub(crate) async fn inject_fault(&mut self, rng: &mut Rng) -> Result<(), String> {
         match rng.below(100) {
             0..3 => self.crash().await,
             3..55 => self.terminate_backend().await,
             55..95 => {
                 let cuts = [Cut::Before, Cut::Within, Cut::After];
-                self.proxy.aim(cuts[rng.index(cuts.len())], COMMIT_BYTES);
+                self.proxy.cut_at(cuts[rng.index(cuts.len())], COMMIT_BYTES);
                 Ok(())
             }
             _ => {
@@ -156,17 +157,17 @@ impl Server {
         }
     }
 
-    /// One process of the server ends, whatever it does.
+    /// Terminates one backend of the server.
     async fn terminate_backend(&mut self) -> Result<(), String> {
         let connected = connect(&self.url).await?;
         let terminated =
             connected.client.simple_query(ANY_BACKEND).await.map_err(|error| error.to_string())?;
-        let one = |message: &&SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(_));
-        self.backend_kills += terminated.iter().filter(one).count() as u64;
+        let is_row = |message: &&SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(_));
+        self.backend_kills += terminated.iter().filter(is_row).count() as u64;
         Ok(())
     }
 
-    /// The whole server ends without a word, and recovers from its log.
+    /// Crashes the server and starts it again.
     async fn crash(&mut self) -> Result<(), String> {
         self.crashes += 1;
         self.control.crash().await
@@ -178,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schema_is_named_after_run_and_phase() {
+    fn schema_name_contains_run_and_phase() {
         assert_eq!(schema_of(Path::new("/tmp/outlast-chaos-17/kills")), "kills_outlast_chaos_17");
     }
 }

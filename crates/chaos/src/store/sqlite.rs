@@ -23,12 +23,12 @@ impl Tools {
     pub(super) async fn open(disk: &Path) -> Result<Self, String> {
         let path = disk.join(FILE);
         let url = format!("sqlite:{}", path.display());
-        // A small log is moved into the database often, so that kills land there too.
+        // A small log is checkpointed often, so that kills also happen during checkpoints.
         let options = SqliteOptions { wal_limit_bytes: 1 << 20, ..SqliteOptions::default() };
         for tries in 1.. {
             match SqliteProvider::new(&url, Some(options.clone())).await {
                 Ok(provider) => return Ok(Self { provider: Arc::new(provider), path }),
-                // A disk that is full or does not sync gets better; a minute is enough.
+                // A full disk is cleared and failing syncs end; a minute is enough.
                 Err(error) if error.is_retryable() && tries < 600 => {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
@@ -72,13 +72,13 @@ impl Tools {
 }
 
 async fn blocking<T: Send + 'static>(
-    act: impl FnOnce() -> rusqlite::Result<T> + Send + 'static,
+    read: impl FnOnce() -> rusqlite::Result<T> + Send + 'static,
 ) -> Result<T, String> {
-    let done = tokio::task::spawn_blocking(act).await.map_err(|error| error.to_string())?;
+    let done = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?;
     done.map_err(|error| format!("the store's file: {error}"))
 }
 
-/// Removes a database with what SQLite keeps beside it. What is not there need not be removed.
+/// Removes a database with its log and index. Missing files are ignored.
 fn remove(path: &Path) {
     for suffix in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
@@ -91,7 +91,7 @@ fn read_only(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Every page and index, and every reference between tables.
+/// Checks every page and index, and every reference between tables.
 fn integrity(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut problems = Vec::new();
     connection.pragma_query(None, "integrity_check", |row| {
@@ -100,7 +100,7 @@ fn integrity(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     })?;
     problems.retain(|line| line != "ok");
     connection.pragma_query(None, "foreign_key_check", |row| {
-        problems.push(format!("a row of {} refers to nothing", row.get::<_, String>(0)?));
+        problems.push(format!("a row of {} has a dangling reference", row.get::<_, String>(0)?));
         Ok(())
     })?;
     Ok(problems)
@@ -118,7 +118,7 @@ mod tests {
     use outlast::Client;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_copy_that_lacks_something_is_noticed() {
+    async fn a_backup_without_acknowledged_instances_is_found() {
         let folder = tempfile::tempdir().unwrap();
         let tools = Tools::open(folder.path()).await.unwrap();
         let client = Client::new(tools.provider.clone());

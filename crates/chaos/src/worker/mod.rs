@@ -1,45 +1,45 @@
 //! A worker process: the shipped runtime on the store under test, with short leases.
 
 mod activities;
-mod control;
-mod gate;
+mod pause_points;
+mod pausing_store;
 
-pub(crate) use control::Point;
+pub(crate) use pause_points::Point;
 
 use crate::args::WorkerArgs;
-use crate::evidence::Evidence;
+use crate::commit_log::CommitLog;
+use crate::effect_ledger::EffectLedger;
 use crate::job::orchestrations;
-use crate::ledger::Ledger;
-use control::{Control, Order};
-use gate::Gate;
 use outlast::RuntimeOptions;
 use outlast::runtime::Runtime;
+use pause_points::{Order, PausePoints};
+use pausing_store::PausingStore;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-/// How long work is leased, unless a phase says otherwise: a kill delays its instance for so long.
+/// The default lease. A kill delays an instance for this long.
 pub(crate) const LEASE: Duration = Duration::from_millis(1_200);
 
-/// What a worker prints when it has begun to work, and before the name of a point that it has reached.
+/// The line that a worker prints when it has started, and the prefix of the line with a point that it has reached.
 pub(crate) const READY: &str = "READY";
 pub(crate) const AT: &str = "AT ";
 
-/// Works until it is told to stop.
+/// Runs turns and activities until the supervisor stops the worker.
 pub(crate) async fn run(args: WorkerArgs) -> Result<(), String> {
-    let ledger = Ledger::open(&args.folder)?;
-    let evidence = Arc::new(Evidence::create(&args.folder, &args.name)?);
+    let ledger = EffectLedger::open(&args.folder)?;
+    let commit_log = Arc::new(CommitLog::create(&args.folder, &args.name)?);
     let store = args.store.open(&args.disk).await?;
-    let control = Arc::new(Control::default());
-    let gate = Gate {
+    let pause_points = Arc::new(PausePoints::default());
+    let pausing_store = PausingStore {
         inner: store.provider,
-        control: Arc::clone(&control),
-        evidence,
+        pause_points: Arc::clone(&pause_points),
+        commit_log,
         sabotage: args.sabotage,
         name: args.name.clone(),
     };
     let runtime = Runtime::builder()
-        .store(Arc::new(gate))
+        .store(Arc::new(pausing_store))
         .activities(activities::all(&ledger, &args).build())
         .orchestrations(orchestrations().build())
         .options(options(&args.name, Duration::from_millis(args.lease_ms)))
@@ -52,12 +52,12 @@ pub(crate) async fn run(args: WorkerArgs) -> Result<(), String> {
     loop {
         match lines.next_line().await {
             Ok(Some(line)) => match Order::parse(&line)? {
-                Order::Pause(point) => control.arm(point),
-                Order::Hold(bytes) => control.hold(bytes),
-                Order::Release => control.release(),
+                Order::Pause(point) => pause_points.arm(point),
+                Order::Hold(bytes) => pause_points.hold(bytes),
+                Order::Release => pause_points.release(),
                 Order::Stop => break,
             },
-            // Whoever supervised us is gone, and nobody would ever stop us.
+            // The supervisor has exited, so no order to stop will come.
             Ok(None) | Err(_) => std::process::exit(3),
         }
     }
@@ -79,7 +79,7 @@ fn options(name: &str, lease: Duration) -> RuntimeOptions {
         session_idle_timeout: lease * 5 / 2,
         session_cleanup_interval: Duration::from_secs(2),
         activity_cancellation_grace_period: Duration::from_secs(1),
-        // Nothing here is poison, however often its worker is killed.
+        // No instance is poison, however often its worker is killed.
         max_attempts: 10_000,
         worker_node_id: Some(name.to_string()),
         ..RuntimeOptions::default()

@@ -1,12 +1,12 @@
-//! Processes that are killed, machines that fail.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+//! Tests of killed processes, power cuts, outages of the server, and disturbed connections.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod disturbance;
 mod flood;
-mod judge;
 mod outage;
 mod power;
 mod proxy;
+mod verify;
 
-/// Tests that need the server of the tests, and those that stop it, one at a time.
-static ALONE_WITH_THE_SERVER: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+/// Held by tests that use the server, so that a test that stops it runs alone.
+static SERVER_LOCK: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());

@@ -1,7 +1,8 @@
-//! The server is stopped for longer than any lease, and started again: work in flight ends, and no process is restarted.
+//! The server is stopped for longer than any lease and started again: running instances end without a restart of a
+//! process.
 
 mod needs_postgres {
-    use crate::ALONE_WITH_THE_SERVER;
+    use crate::SERVER_LOCK;
     use outlast::providers::postgres::PostgresProvider;
     use outlast::runtime::Runtime;
     use outlast::runtime::registry::ActivityRegistry;
@@ -9,7 +10,7 @@ mod needs_postgres {
         ActivityContext, Client, ClientError, OrchestrationContext, OrchestrationRegistry,
         OrchestrationStatus, RuntimeOptions,
     };
-    use outlast_chaos::server::{Control, Stop, URL, variable};
+    use outlast_chaos::server::{ServerControl, Stop, URL, variable};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
@@ -24,33 +25,33 @@ mod needs_postgres {
     const STEPS: u64 = 40;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_server_that_was_stopped_in_good_order() {
-        whatever_happens_it_is_back(Stop::Fast).await;
+    async fn instances_end_after_a_fast_shutdown_of_the_server() {
+        with_server_restarted(Stop::Fast).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_server_that_ended_without_a_word() {
-        whatever_happens_it_is_back(Stop::Immediate).await;
+    async fn instances_end_after_an_immediate_shutdown_of_the_server() {
+        with_server_restarted(Stop::Immediate).await;
     }
 
-    /// Other tests need the server.
-    async fn whatever_happens_it_is_back(how: Stop) {
-        let _alone = ALONE_WITH_THE_SERVER.lock().await;
-        let control = Control::find().unwrap();
+    /// Runs an outage, and starts the server again even if the test fails, because other tests need it.
+    async fn with_server_restarted(how: Stop) {
+        let _lock = SERVER_LOCK.lock().await;
+        let control = ServerControl::find().unwrap();
         let tested = tokio::spawn(outage(control.clone(), how)).await;
         if tested.is_err() {
-            // It may be running after all.
+            // The server may be running already.
             let _ = control.start().await;
         }
         tested.unwrap();
     }
 
-    /// What the activities have done.
+    /// The progress of the activities.
     #[derive(Default)]
     struct Done {
         steps: AtomicU64,
         has_begun: Notify,
-        /// Whether the server has been stopped. The second half of the steps waits for it.
+        /// Whether the server was stopped. The second half of the steps waits for that.
         is_stopped: watch::Sender<bool>,
     }
 
@@ -61,13 +62,13 @@ mod needs_postgres {
                 let done = Arc::clone(&steps);
                 async move {
                     if done.steps.fetch_add(1, Ordering::Relaxed) >= CHAINS * STEPS / 2 {
-                        // It cannot fail: the sender is ours.
+                        // It cannot fail, because `done` owns the sender.
                         let _ = done.is_stopped.subscribe().wait_for(|is_stopped| *is_stopped).await;
                     }
                     Ok(step)
                 }
             })
-            // Its first run is under way when the server goes, and does not end before its lease does.
+            // Its first run has begun when the server stops, and does not end before its lease.
             .register("Long", move |ctx: ActivityContext, _: String| {
                 let done = Arc::clone(&long);
                 async move {
@@ -98,14 +99,14 @@ mod needs_postgres {
         OrchestrationRegistry::builder().register("Chain", chain).register("Long", long).build()
     }
 
-    /// The words of an error: retryable, and without the password.
-    fn judge(error: &ClientError, password: &str) {
+    /// Checks that an error is retryable and does not contain the password.
+    fn check_error(error: &ClientError, password: &str) {
         let shown = format!("{error} {error:?}");
         assert!(error.is_retryable(), "{shown}");
         assert!(!shown.contains(password), "a password is shown");
     }
 
-    /// Waits as clients do who know that servers come back.
+    /// Waits for the output of an instance, and retries on errors.
     async fn output(client: &Client, instance: &str, password: &str) -> String {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -115,14 +116,14 @@ mod needs_postgres {
                 Ok(other) => panic!("{instance}: {other:?}"),
                 Err(ClientError::Timeout) => {}
                 Err(error) => {
-                    judge(&error, password);
+                    check_error(&error, password);
                     sleep(Duration::from_millis(50)).await;
                 }
             }
         }
     }
 
-    async fn outage(control: Control, how: Stop) {
+    async fn outage(control: ServerControl, how: Stop) {
         let url = variable(URL).unwrap();
         let config: tokio_postgres::Config = url.parse().unwrap();
         let password = String::from_utf8(config.get_password().unwrap().to_vec()).unwrap();
@@ -143,7 +144,7 @@ mod needs_postgres {
         for n in 0..CHAINS {
             client.start_orchestration(format!("chain-{n}"), "Chain", "").await.unwrap();
         }
-        // A client that waits all the time.
+        // A client that waits during the whole outage.
         let waiting = tokio::spawn({
             let (client, password) = (client.clone(), password.clone());
             async move { output(&client, "long", &password).await }
@@ -155,12 +156,12 @@ mod needs_postgres {
         control.stop(how).await.unwrap();
         done.is_stopped.send_replace(true);
         let steps_before = done.steps.load(Ordering::Relaxed);
-        assert!(steps_before < CHAINS * STEPS, "the server went too late");
+        assert!(steps_before < CHAINS * STEPS, "the server was stopped too late");
         let since = Instant::now();
         let mut refused = 0;
         while since.elapsed() < GONE || refused <= 5 {
-            judge(&client.start_orchestration("late", "Chain", "").await.unwrap_err(), &password);
-            judge(&client.get_orchestration_status("long").await.unwrap_err(), &password);
+            check_error(&client.start_orchestration("late", "Chain", "").await.unwrap_err(), &password);
+            check_error(&client.get_orchestration_status("long").await.unwrap_err(), &password);
             let refusal = PostgresProvider::new_with_schema(&url, Some(&schema)).await.unwrap_err();
             assert!(refusal.is_retryable(), "{refusal}");
             assert!(!format!("{refusal} {refusal:?}").contains(&password), "a password is shown");
@@ -171,7 +172,7 @@ mod needs_postgres {
         control.start().await.unwrap();
         let since = Instant::now();
         while let Err(error) = client.start_orchestration("late", "Chain", "").await {
-            judge(&error, &password);
+            check_error(&error, &password);
             assert!(since.elapsed() < PATIENCE, "the store does not recover: {error}");
             sleep(Duration::from_millis(10)).await;
         }
@@ -182,7 +183,7 @@ mod needs_postgres {
         assert_eq!(waiting.await.unwrap(), "delivered again");
         assert!(
             since.elapsed() < PATIENCE / 2,
-            "{how:?}: all was done {:?} after the server was back",
+            "{how:?}: all instances ended {:?} after the server was back",
             since.elapsed()
         );
         let metrics = client.get_system_metrics().await.unwrap();

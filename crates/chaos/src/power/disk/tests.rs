@@ -1,20 +1,20 @@
-//! What the disk keeps, seen through SQLite itself and call by call.
+//! Tests of the simulated disk, through SQLite and call by call.
 
 use super::*;
 use outlast_testkit::rng::Rng;
 use rusqlite::Connection;
 
-/// A machine with nothing on its disk, and a database that is opened through it.
-fn machine(images: &Images, moment: Moment) -> (tempfile::TempDir, Arc<Disk>, rusqlite::Result<Connection>) {
+/// Boots with these files, and opens a database on the disk.
+fn boot(images: &Images, cut_time: CutTime) -> (tempfile::TempDir, Arc<Disk>, rusqlite::Result<Connection>) {
     let folder = folder().unwrap();
-    let disk = Disk::boot(folder.path(), images, moment, false).unwrap();
+    let disk = Disk::boot(folder.path(), images, cut_time, false).unwrap();
     let conn = Connection::open(folder.path().join("a.db"));
     (folder, disk, conn)
 }
 
-/// What the table holds after a power cut.
+/// The rows of the table after a power cut.
 fn found(images: &Images) -> Vec<i64> {
-    let (_folder, _disk, conn) = machine(images, Moment::Unplanned);
+    let (_folder, _disk, conn) = boot(images, CutTime::OnRequest);
     let conn = conn.unwrap();
     let integrity: String = conn.pragma_query_value(None, "integrity_check", |row| row.get(0)).unwrap();
     assert_eq!(integrity, "ok");
@@ -23,7 +23,7 @@ fn found(images: &Images) -> Vec<i64> {
 }
 
 fn with_log(synchronous: &str) -> (tempfile::TempDir, Arc<Disk>, Connection) {
-    let (folder, disk, conn) = machine(&Images::new(), Moment::Unplanned);
+    let (folder, disk, conn) = boot(&Images::new(), CutTime::OnRequest);
     let conn = conn.unwrap();
     conn.pragma_update(None, "journal_mode", "wal").unwrap();
     conn.pragma_update(None, "synchronous", synchronous).unwrap();
@@ -32,28 +32,28 @@ fn with_log(synchronous: &str) -> (tempfile::TempDir, Arc<Disk>, Connection) {
 }
 
 #[test]
-fn what_is_synced_is_in_every_wreck() {
+fn synced_rows_survive_every_cut() {
     let (_folder, disk, conn) = with_log("full");
     for n in 0..20 {
         conn.execute("INSERT INTO t VALUES (?)", [n]).unwrap();
     }
-    disk.pull_plug();
+    disk.cut_power();
     for seed in 0..50 {
-        let wreck = disk.wreck(&mut Rng::new(seed));
-        assert_eq!(found(&wreck.images), (0..20).collect::<Vec<_>>(), "seed {seed}");
+        let after_power_cut = disk.after_power_cut(&mut Rng::new(seed));
+        assert_eq!(found(&after_power_cut.images), (0..20).collect::<Vec<_>>(), "seed {seed}");
     }
 }
 
 #[test]
-fn what_is_not_synced_is_lost_from_some_point_on() {
+fn unsynced_rows_are_lost_from_some_row_on() {
     let (_folder, disk, conn) = with_log("normal");
     for n in 0..20 {
         conn.execute("INSERT INTO t VALUES (?)", [n]).unwrap();
     }
-    disk.pull_plug();
+    disk.cut_power();
     let mut lengths = std::collections::BTreeSet::new();
     for seed in 0..200 {
-        let found = found(&disk.wreck(&mut Rng::new(seed)).images);
+        let found = found(&disk.after_power_cut(&mut Rng::new(seed)).images);
         assert_eq!(found, (0..found.len() as i64).collect::<Vec<_>>(), "seed {seed}");
         lengths.insert(found.len());
     }
@@ -61,61 +61,61 @@ fn what_is_not_synced_is_lost_from_some_point_on() {
 }
 
 #[test]
-fn a_name_lasts_when_its_folder_is_synced() {
+fn a_name_is_durable_after_a_folder_sync() {
     let folder = folder().unwrap();
-    let disk = Disk::boot(folder.path(), &Images::new(), Moment::Unplanned, false).unwrap();
-    let mut log = disk.opened("log", Use::Log).unwrap();
-    let mut database = disk.opened("database", Use::Database).unwrap();
+    let disk = Disk::boot(folder.path(), &Images::new(), CutTime::OnRequest, false).unwrap();
+    let mut log = disk.open_file("log", FileUse::Log).unwrap();
+    let mut database = disk.open_file("database", FileUse::Database).unwrap();
     database.write(0, b"data").unwrap();
     database.sync().unwrap();
     let names = |seeds: std::ops::Range<u64>| {
-        let of = |seed| disk.wreck(&mut Rng::new(seed)).images.into_keys().collect::<Vec<_>>();
+        let of = |seed| disk.after_power_cut(&mut Rng::new(seed)).images.into_keys().collect::<Vec<_>>();
         seeds.map(of).collect::<std::collections::BTreeSet<_>>()
     };
-    assert_eq!(names(0..100).len(), 4, "each of both is there or not");
+    assert_eq!(names(0..100).len(), 4, "each of the two names is there or not");
     log.sync().unwrap();
     assert_eq!(names(0..100).into_iter().collect::<Vec<_>>(), [["database", "log"]]);
     disk.delete("log", false).unwrap();
-    assert_eq!(names(0..100).len(), 2, "it is there or not");
+    assert_eq!(names(0..100).len(), 2, "the deleted name is there or not");
     disk.delete("log", true).unwrap();
     assert_eq!(names(0..100).into_iter().collect::<Vec<_>>(), [["database"]]);
 }
 
 #[test]
-fn without_power_nothing_works_and_nothing_changes() {
+fn without_power_calls_fail_and_files_do_not_change() {
     let (_folder, disk, conn) = with_log("full");
     disk.cut_after(2);
     assert!(conn.execute("INSERT INTO t VALUES (1)", []).is_err());
-    assert!(disk.is_dead());
-    let before = disk.wreck(&mut Rng::new(1)).images;
+    assert!(disk.is_off());
+    let before = disk.after_power_cut(&mut Rng::new(1)).images;
     assert!(conn.execute("INSERT INTO t VALUES (2)", []).is_err());
     assert!(conn.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0)).is_err());
-    assert_eq!(disk.pull_plug(), Place::LogWrite, "what it died of stays what it died of");
+    assert_eq!(disk.cut_power(), DiskCall::LogWrite, "the first cut is the one that counts");
     drop(conn);
-    let after = disk.wreck(&mut Rng::new(1)).images;
+    let after = disk.after_power_cut(&mut Rng::new(1)).images;
     let durable =
         |images: Images| images.into_iter().filter(|(name, _)| name != "a.db-shm").collect::<Vec<_>>();
     assert!(durable(before) == durable(after));
 }
 
 #[test]
-fn a_disk_that_ignores_syncs_keeps_nothing_for_certain() {
+fn a_disk_that_ignores_syncs_can_lose_synced_files() {
     let folder = folder().unwrap();
-    let disk = Disk::boot(folder.path(), &Images::new(), Moment::Unplanned, true).unwrap();
-    let mut log = disk.opened("log", Use::Log).unwrap();
+    let disk = Disk::boot(folder.path(), &Images::new(), CutTime::OnRequest, true).unwrap();
+    let mut log = disk.open_file("log", FileUse::Log).unwrap();
     log.write(0, b"data").unwrap();
     log.sync().unwrap();
-    assert!((0..50).any(|seed| disk.wreck(&mut Rng::new(seed)).images.is_empty()));
+    assert!((0..50).any(|seed| disk.after_power_cut(&mut Rng::new(seed)).images.is_empty()));
 }
 
-/// Not only that it was written: that it is still there when the power is back.
+/// The backup must be on the disk after a power cut, not only written.
 #[test]
-fn a_backup_that_was_acknowledged_lasts() {
+fn an_acknowledged_backup_survives_a_cut() {
     use outlast_provider::Provider;
     use outlast_sqlite::SqliteProvider;
 
     let folder = folder().unwrap();
-    let disk = Disk::boot(folder.path(), &Images::new(), Moment::Unplanned, false).unwrap();
+    let disk = Disk::boot(folder.path(), &Images::new(), CutTime::OnRequest, false).unwrap();
     let tokio = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     tokio.block_on(async {
         let url = format!("sqlite:{}", folder.path().join("a.db").display());
@@ -126,12 +126,12 @@ fn a_backup_that_was_acknowledged_lasts() {
             store.enqueue_for_orchestrator(item, None).await.unwrap();
         }
         store.backup_to(folder.path().join("copy.db")).await.unwrap();
-        disk.pull_plug();
+        disk.cut_power();
     });
     for seed in 0..100 {
-        let wreck = disk.wreck(&mut Rng::new(seed));
+        let after_power_cut = disk.after_power_cut(&mut Rng::new(seed));
         let after = super::folder().unwrap();
-        restore(&wreck.images, after.path()).unwrap();
+        restore(&after_power_cut.images, after.path()).unwrap();
         let stored = crate::power::stored::read(&after.path().join("copy.db"));
         assert_eq!(stored.map(|rows| rows.len()), Ok(20), "seed {seed}");
     }

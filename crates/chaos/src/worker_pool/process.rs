@@ -1,4 +1,4 @@
-//! One worker process, as its supervisor sees it.
+//! One worker process.
 
 use super::Setup;
 use crate::worker::{AT, Point, READY};
@@ -13,12 +13,12 @@ use tokio::time::{Instant, timeout};
 pub(crate) struct Process {
     pub(crate) name: String,
     child: Child,
-    orders: ChildStdin,
+    stdin: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
-    /// Where what it complains about is written.
+    /// The file with its standard error.
     log: PathBuf,
     is_ready: bool,
-    /// When a stopped one goes on.
+    /// The time at which a stopped worker is resumed.
     pub(crate) stopped_until: Option<Instant>,
 }
 
@@ -44,13 +44,13 @@ impl Process {
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(&log).map_err(failed)?);
         let mut child = command.kill_on_drop(true).spawn().map_err(failed)?;
-        let (Some(orders), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        let (Some(stdin), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(format!("worker {name} has no pipes"));
         };
         Ok(Self {
             name: name.to_string(),
             child,
-            orders,
+            stdin,
             lines: BufReader::new(output).lines(),
             log,
             is_ready: false,
@@ -58,12 +58,12 @@ impl Process {
         })
     }
 
-    /// Reads on until it says this; `false` if it does not in time.
-    async fn says(&mut self, words: &str, patience: Duration) -> bool {
+    /// Reads lines until the worker prints this one; `false` if it does not in time.
+    async fn wait_for_line(&mut self, wanted_line: &str, patience: Duration) -> bool {
         let wanted = async {
             while let Ok(Some(line)) = self.lines.next_line().await {
                 self.is_ready |= line == READY;
-                if line == words {
+                if line == wanted_line {
                     return true;
                 }
             }
@@ -72,36 +72,36 @@ impl Process {
         timeout(patience, wanted).await.unwrap_or(false)
     }
 
-    /// Whether it works yet, or does in time.
+    /// Waits until the worker has started; `false` if it does not in time.
     pub(crate) async fn is_ready(&mut self, patience: Duration) -> bool {
-        self.is_ready || self.says(READY, patience).await
+        self.is_ready || self.wait_for_line(READY, patience).await
     }
 
-    /// Has it stop at a point of its next commit; `false` if it does not get there in time.
-    pub(crate) async fn reaches(&mut self, point: Point, patience: Duration) -> bool {
-        self.order(&format!("pause {}", point.name())).await;
-        self.says(&format!("{AT}{}", point.name()), patience).await
+    /// Lets the worker pause at a point of its next commit; `false` if it does not get there in time.
+    pub(crate) async fn pause_at(&mut self, point: Point, patience: Duration) -> bool {
+        self.send(&format!("pause {}", point.name())).await;
+        self.wait_for_line(&format!("{AT}{}", point.name()), patience).await
     }
 
-    /// One that is gone hears nothing, which is noticed elsewhere.
-    pub(super) async fn order(&mut self, line: &str) {
-        let _ = self.orders.write_all(format!("{line}\n").as_bytes()).await;
-        let _ = self.orders.flush().await;
+    /// Sends an order. Errors are ignored here: [`Self::ended`] finds workers that exited.
+    pub(super) async fn send(&mut self, line: &str) {
+        let _ = self.stdin.write_all(format!("{line}\n").as_bytes()).await;
+        let _ = self.stdin.flush().await;
     }
 
-    /// SIGKILL. One that is traced loses its tracer, and ends when it notices that nobody gives it orders.
+    /// Sends SIGKILL. Under a tracer this kills the tracer; the worker then exits because its input is closed.
     pub(super) async fn kill(&mut self) -> Result<(), String> {
         self.child.kill().await.map_err(|error| format!("{} could not be killed: {error}", self.name))
     }
 
-    /// SIGSTOP, to be undone then.
+    /// Sends SIGSTOP; the worker is to be resumed at `moment`.
     pub(crate) async fn stop_until(&mut self, moment: Instant) -> Result<(), String> {
         self.signal("STOP").await?;
         self.stopped_until = Some(moment);
         Ok(())
     }
 
-    /// SIGCONT, if it is stopped.
+    /// Sends SIGCONT if the worker is stopped.
     pub(crate) async fn resume(&mut self) -> Result<(), String> {
         match self.stopped_until.take() {
             Some(_) => self.signal("CONT").await,
@@ -109,7 +109,7 @@ impl Process {
         }
     }
 
-    /// The standard library knows no other signal than SIGKILL, but every shell does.
+    /// The standard library can send only SIGKILL, so a shell sends the signal.
     async fn signal(&self, signal: &str) -> Result<(), String> {
         let Some(id) = self.child.id() else { return Ok(()) };
         let script = format!("kill -s {signal} {id}");
@@ -121,28 +121,28 @@ impl Process {
         }
     }
 
-    /// How it ended, if it has.
+    /// The exit status and the end of the log, if the worker has exited.
     pub(super) fn ended(&mut self) -> Result<Option<String>, String> {
         match self.child.try_wait() {
             Ok(None) => Ok(None),
-            Ok(Some(status)) => Ok(Some(format!("{status}; {}", self.last_words()))),
+            Ok(Some(status)) => Ok(Some(format!("{status}; {}", self.end_of_log()))),
             Err(error) => Err(format!("{}: {error}", self.name)),
         }
     }
 
-    /// Waits for a good end.
+    /// Waits for a successful exit.
     pub(super) async fn wait(&mut self, patience: Duration) -> Result<(), String> {
         match timeout(patience, self.child.wait()).await {
             Ok(Ok(status)) if status.success() => Ok(()),
-            Ok(Ok(status)) => Err(format!("{status}; {}", self.last_words())),
+            Ok(Ok(status)) => Err(format!("{status}; {}", self.end_of_log())),
             Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("it still runs after {patience:?}; {}", self.last_words())),
+            Err(_) => Err(format!("it still runs after {patience:?}; {}", self.end_of_log())),
         }
     }
 
-    fn last_words(&self) -> String {
+    fn end_of_log(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().rev().take(5).collect();
-        format!("it said: {}", lines.into_iter().rev().collect::<Vec<_>>().join(" / "))
+        format!("its log ends with: {}", lines.into_iter().rev().collect::<Vec<_>>().join(" / "))
     }
 }

@@ -1,9 +1,9 @@
-//! What must hold in every history.
+//! Checks that must hold in every history.
 
 use outlast::{ErrorDetails, Event, EventKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is wrong with the executions of an instance.
+/// Problems of the executions of an instance.
 pub(super) fn problems(executions: &BTreeMap<u64, Vec<Event>>) -> Vec<String> {
     let mut problems = Vec::new();
     let newest = executions.keys().next_back().copied().unwrap_or(0);
@@ -13,27 +13,29 @@ pub(super) fn problems(executions: &BTreeMap<u64, Vec<Event>>) -> Vec<String> {
     for (execution, events) in executions {
         let found =
             order(events).into_iter().chain(ends(events, *execution == newest)).chain(outcomes(events));
-        problems.extend(found.map(|problem| format!("execution {execution}: {problem}; {}", line(events))));
+        problems
+            .extend(found.map(|problem| format!("execution {execution}: {problem}; {}", one_line(events))));
     }
     problems
 }
 
-/// Storage trouble and poison that reached a history, and timers that fired early.
-pub(super) fn troubles(executions: &BTreeMap<u64, Vec<Event>>) -> Vec<String> {
-    executions.values().flatten().filter_map(trouble).collect()
+/// Storage errors and poison in a history, and timers that fired early.
+pub(super) fn errors(executions: &BTreeMap<u64, Vec<Event>>) -> Vec<String> {
+    executions.values().flatten().filter_map(error_of).collect()
 }
 
 pub(super) fn has_ended(executions: &BTreeMap<u64, Vec<Event>>) -> bool {
     executions.values().next_back().is_some_and(|events| events.iter().any(Event::is_terminal))
 }
 
-/// Ids are 1, 2, 3.
+/// Event ids must be 1, 2, 3 and so on.
 fn order(events: &[Event]) -> Option<String> {
     let wrong = events.iter().zip(1..).find(|(event, id)| event.event_id != *id)?;
-    Some(format!("event {} stands in place {}", wrong.0.event_id, wrong.1))
+    Some(format!("event {} is at position {}", wrong.0.event_id, wrong.1))
 }
 
-/// One end at most, which continues as new unless it is the last. One that has not ended is found elsewhere.
+/// At most one terminal event, which is continue-as-new unless the execution is the newest. A running instance is
+/// reported elsewhere.
 fn ends(events: &[Event], is_newest: bool) -> Option<String> {
     let ends: Vec<&Event> = events.iter().filter(|event| event.is_terminal()).collect();
     match ends.as_slice() {
@@ -46,7 +48,7 @@ fn ends(events: &[Event], is_newest: bool) -> Option<String> {
     }
 }
 
-/// Each decision has one outcome at most, and each outcome a decision of its kind before it.
+/// Each scheduled operation has at most one outcome, and each outcome a scheduled operation of its kind before it.
 fn outcomes(events: &[Event]) -> Vec<String> {
     let mut problems = Vec::new();
     let mut answered = BTreeSet::new();
@@ -65,13 +67,13 @@ fn outcomes(events: &[Event]) -> Vec<String> {
         }
         let fits = |decision: &Event| decision.event_id == source && decision.kind.type_name() == wanted;
         if source >= event.event_id || !events.iter().any(fits) {
-            problems.push(format!("event {} is the outcome of nothing", event.event_id));
+            problems.push(format!("event {} is the outcome of no scheduled operation", event.event_id));
         }
     }
     problems
 }
 
-fn trouble(event: &Event) -> Option<String> {
+fn error_of(event: &Event) -> Option<String> {
     match &event.kind {
         EventKind::OrchestrationFailed { details }
         | EventKind::ActivityFailed { details }
@@ -88,7 +90,7 @@ fn trouble(event: &Event) -> Option<String> {
 }
 
 /// A history in one line.
-pub(super) fn line(events: &[Event]) -> String {
+pub(super) fn one_line(events: &[Event]) -> String {
     let words = events.iter().map(|event| match event.source_event_id {
         Some(source) => format!("{}:{}<-{source}", event.event_id, event.kind.type_name()),
         None => format!("{}:{}", event.event_id, event.kind.type_name()),
@@ -100,7 +102,7 @@ pub(super) fn line(events: &[Event]) -> String {
 pub(super) mod tests {
     use super::*;
 
-    /// A history from `kind` or `kind<-source`, one after the other.
+    /// A history from words `kind` or `kind<-source`.
     pub(crate) fn events(text: &str) -> Vec<Event> {
         let event = |(id, word): (u64, &str)| {
             let (name, source) = match word.split_once("<-") {
@@ -143,7 +145,7 @@ pub(super) mod tests {
     const GOOD: &str = "started scheduled timer fired<-3 completed<-2 ended";
 
     #[test]
-    fn a_good_history_has_no_problem() {
+    fn valid_histories_have_no_problem() {
         assert_eq!(check(&[GOOD]), [""; 0]);
         assert_eq!(check(&["started continued", GOOD]), [""; 0]);
     }
@@ -154,8 +156,11 @@ pub(super) mod tests {
             ("started scheduled completed<-2 completed<-2 ended", "execution 1: event 2 has two outcomes"),
             ("started timer fired<-2 fired<-2 ended", "execution 1: event 2 has two outcomes"),
             ("started scheduled completed<-2 ended ended", "execution 1: it has 2 ends"),
-            ("started completed<-1 ended", "execution 1: event 2 is the outcome of nothing"),
-            ("started timer completed<-2 ended", "execution 1: event 3 is the outcome of nothing"),
+            ("started completed<-1 ended", "execution 1: event 2 is the outcome of no scheduled operation"),
+            (
+                "started timer completed<-2 ended",
+                "execution 1: event 3 is the outcome of no scheduled operation",
+            ),
             ("started continued", "execution 1: it ends with OrchestrationContinuedAsNew"),
         ];
         for (text, problem) in found {
@@ -166,20 +171,20 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn trouble_and_early_timers_are_found() {
-        let found = |text: &str| troubles(&BTreeMap::from([(1, events(text))])).join("; ");
+    fn storage_errors_and_early_timers_are_found() {
+        let found = |text: &str| errors(&BTreeMap::from([(1, events(text))])).join("; ");
         assert_eq!(found(GOOD), "");
         let early = found("started timer early<-2 ended");
         assert!(early.starts_with("event 3 came") && early.ends_with("ms early"), "{early}");
-        let trouble = found("started scheduled trouble<-2 ended");
-        assert!(trouble.starts_with("event 3 says: ") && trouble.contains("disk"), "{trouble}");
+        let error_of = found("started scheduled trouble<-2 ended");
+        assert!(error_of.starts_with("event 3 says: ") && error_of.contains("disk"), "{error_of}");
     }
 
     #[test]
-    fn gaps_are_found() {
+    fn gaps_in_ids_and_executions_are_found() {
         let mut all = BTreeMap::from([(1, events(GOOD))]);
         all.get_mut(&1).unwrap().remove(0);
-        assert!(problems(&all)[0].starts_with("execution 1: event 2 stands in place 1"));
+        assert!(problems(&all)[0].starts_with("execution 1: event 2 is at position 1"));
         let later = BTreeMap::from([(2, events(GOOD))]);
         assert_eq!(problems(&later), ["its executions are [2]"]);
         assert!(has_ended(&later) && !has_ended(&BTreeMap::from([(1, events("started"))])));

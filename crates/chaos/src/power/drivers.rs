@@ -1,4 +1,4 @@
-//! Who does the work: the shipped runtime, or loops that call the store by hand and leave nothing to a runtime's care.
+//! Runs turns and activities: with the shipped runtime, or with loops that call the store directly.
 
 use super::clients::{NOTES, ORDER, PACK, output, packed};
 use outlast_engine::OrchestrationContext;
@@ -10,35 +10,36 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Longer than a boot lasts, shorter than the time between two.
+/// Longer than a boot, shorter than the time between two boots.
 const LEASE: Duration = Duration::from_secs(600);
 const POLL: Duration = Duration::from_millis(100);
 
-/// Two loops for turns and two for activities, until an error ends one of them. Both kinds may have a connection of their own.
-pub(crate) async fn by_hand(for_turns: Arc<dyn Provider>, for_work: Arc<dyn Provider>) -> String {
+/// Runs two loops for turns and two for activities until an error ends one of them. Turns and activities may use
+/// different stores on the same file.
+pub(crate) async fn run_loops(for_turns: Arc<dyn Provider>, for_activities: Arc<dyn Provider>) -> String {
     let mut tasks = JoinSet::new();
     for _ in 0..2 {
-        let (turns, work) = (Arc::clone(&for_turns), Arc::clone(&for_work));
+        let (turns, activities) = (Arc::clone(&for_turns), Arc::clone(&for_activities));
         tasks.spawn(async move {
             loop {
-                take_turn(&*turns).await?;
+                run_turn(&*turns).await?;
             }
         });
         tasks.spawn(async move {
             loop {
-                do_work(&*work).await?;
+                run_activity(&*activities).await?;
             }
         });
     }
     let ended: Option<Result<Result<(), ProviderError>, _>> = tasks.join_next().await;
-    format!("the work ended with {ended:?}")
+    format!("a loop ended with {ended:?}")
 }
 
-async fn take_turn(store: &dyn Provider) -> Result<(), ProviderError> {
+async fn run_turn(store: &dyn Provider) -> Result<(), ProviderError> {
     let Some((item, token, _)) = store.fetch_orchestration_item(LEASE, POLL, None).await? else {
         return Ok(());
     };
-    let (events, work) = decide(&item);
+    let (events, activities) = decide(&item);
     let ended = events.last().and_then(|event| match &event.kind {
         EventKind::OrchestrationCompleted { output } => Some(output.clone()),
         _ => None,
@@ -50,19 +51,21 @@ async fn take_turn(store: &dyn Provider) -> Result<(), ProviderError> {
         orchestration_version: Some("1.0.0".to_string()),
         ..ExecutionMetadata::default()
     };
-    store.ack_orchestration_item(&token, item.execution_id, events, work, vec![], metadata, vec![]).await
+    store
+        .ack_orchestration_item(&token, item.execution_id, events, activities, vec![], metadata, vec![])
+        .await
 }
 
-/// One event per message, and the end when there is nothing left to wait for.
+/// Decides a turn: one event per message, and the terminal event when both outcomes are there.
 fn decide(item: &OrchestrationItem) -> (Vec<Event>, Vec<WorkItem>) {
     let mut history = item.history.clone();
-    let mut work = Vec::new();
+    let mut activities = Vec::new();
     for message in &item.messages {
         let (source, kind) = match message.clone() {
             WorkItem::StartOrchestration { input, .. } => {
                 add(&mut history, item, None, started(&input));
                 let id = history.len() as u64 + 1;
-                work.push(activity(item, id, &input));
+                activities.push(activity(item, id, &input));
                 let (name, session_id, tag) = (PACK.to_string(), None, None);
                 (None, EventKind::ActivityScheduled { name, input, session_id, tag })
             }
@@ -72,7 +75,7 @@ fn decide(item: &OrchestrationItem) -> (Vec<Event>, Vec<WorkItem>) {
             WorkItem::QueueMessage { name, data, .. } => {
                 (None, EventKind::QueueEventDelivered { name, data })
             }
-            // Nobody sends anything else.
+            // Clients send no other messages.
             _ => continue,
         };
         add(&mut history, item, source, kind);
@@ -80,7 +83,7 @@ fn decide(item: &OrchestrationItem) -> (Vec<Event>, Vec<WorkItem>) {
     if let Some(output) = end(&history) {
         add(&mut history, item, None, EventKind::OrchestrationCompleted { output });
     }
-    (history.split_off(item.history.len()), work)
+    (history.split_off(item.history.len()), activities)
 }
 
 fn add(history: &mut Vec<Event>, item: &OrchestrationItem, source: Option<u64>, kind: EventKind) {
@@ -125,7 +128,7 @@ fn end(history: &[Event]) -> Option<String> {
     Some(output(packed?, note?))
 }
 
-async fn do_work(store: &dyn Provider) -> Result<(), ProviderError> {
+async fn run_activity(store: &dyn Provider) -> Result<(), ProviderError> {
     let fetched = store.fetch_work_item(LEASE, POLL, None, &TagFilter::DefaultOnly).await?;
     let Some((WorkItem::ActivityExecute { instance, execution_id, id, input, .. }, token, _)) = fetched
     else {
@@ -137,8 +140,8 @@ async fn do_work(store: &dyn Provider) -> Result<(), ProviderError> {
         .await
 }
 
-/// The shipped runtime, which needs nobody to drive it.
-pub(crate) async fn runtime(store: Arc<dyn Provider>, clock: Arc<dyn Clock>) -> Arc<Runtime> {
+/// Starts the shipped runtime.
+pub(crate) async fn start_runtime(store: Arc<dyn Provider>, clock: Arc<dyn Clock>) -> Arc<Runtime> {
     let activities = ActivityRegistry::builder()
         .register(PACK, |_: ActivityContext, input: String| async move { Ok(packed(&input)) })
         .build();

@@ -1,19 +1,19 @@
-//! Named points of a commit, where the supervisor may have the process stop to be killed.
+//! Named points of a commit at which the supervisor can pause a worker in order to kill it.
 //!
-//! Our own few lines instead of a crate for failpoints: the points are calls of the contract, so a wrapper around the
-//! store is enough, and the shipped code stays as it is.
+//! A wrapper around the store is enough, because the points are calls of the provider. No crate for failpoints is
+//! needed, and the shipped code is unchanged.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use tokio::sync::watch;
 
-/// Where a commit is.
+/// A point of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Point {
-    /// The runtime has decided, the store knows nothing of it.
+    /// The runtime has made the commit, and the store has not received it.
     Before,
-    /// The store has been given the commit. It goes on; the kill comes some moment later.
+    /// The store has received the commit. The commit continues, and the kill follows shortly after.
     Within,
-    /// The store has committed, the runtime does not know.
+    /// The store has committed, and the runtime has no answer.
     After,
 }
 
@@ -33,14 +33,14 @@ impl Point {
     }
 }
 
-/// What the supervisor says.
+/// An order of the supervisor.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// At the next commit, say that this point is reached, and stay there.
+    /// Print the point when the next commit reaches it, and wait there.
     Pause(Point),
-    /// Keep turns of at least this many bytes from the store until they are released.
+    /// Hold back turns of at least this many bytes until they are released.
     Hold(usize),
-    /// Give the store the turns that are held.
+    /// Pass the held turns to the store.
     Release,
     Stop,
 }
@@ -58,22 +58,22 @@ impl Order {
     }
 }
 
-/// What the supervisor has asked for.
+/// The orders that are in force.
 #[derive(Default)]
-pub(super) struct Control {
-    /// The number of a point, taken by the first commit that comes by; 0 for none.
+pub(super) struct PausePoints {
+    /// The number of a point, which the next commit takes; 0 for none.
     point: AtomicU8,
-    /// Turns of at least this many bytes are held.
+    /// Turns of at least this many bytes are held back.
     held_from: watch::Sender<Option<usize>>,
 }
 
-impl Control {
+impl PausePoints {
     pub(super) fn arm(&self, point: Point) {
         let number = Point::ALL.iter().position(|other| *other == point).unwrap_or(0) + 1;
         self.point.store(u8::try_from(number).unwrap_or(0), Ordering::SeqCst);
     }
 
-    pub(super) fn take(&self) -> Option<Point> {
+    pub(super) fn take_point(&self) -> Option<Point> {
         let number = usize::from(self.point.swap(0, Ordering::SeqCst));
         Point::ALL.get(number.checked_sub(1)?).copied()
     }
@@ -86,13 +86,13 @@ impl Control {
         self.held_from.send_replace(None);
     }
 
-    /// The size from which turns are held, if any are.
+    /// The size from which turns are held back, if any are.
     pub(super) fn held_from(&self) -> Option<usize> {
         *self.held_from.borrow()
     }
 
     pub(super) async fn released(&self) {
-        // It cannot fail: the sender is ours.
+        // It cannot fail, because `self` owns the sender.
         let _ = self.held_from.subscribe().wait_for(Option::is_none).await;
     }
 }
@@ -102,12 +102,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_point_is_taken_once() {
-        let control = Control::default();
-        assert_eq!(control.take(), None);
+    fn one_commit_takes_a_point() {
+        let pause_points = PausePoints::default();
+        assert_eq!(pause_points.take_point(), None);
         for point in Point::ALL {
-            control.arm(point);
-            assert_eq!((control.take(), control.take()), (Some(point), None));
+            pause_points.arm(point);
+            assert_eq!((pause_points.take_point(), pause_points.take_point()), (Some(point), None));
             assert_eq!(Order::parse(&format!("pause {}", point.name())), Ok(Order::Pause(point)));
         }
         assert_eq!(Order::parse("stop"), Ok(Order::Stop));
@@ -120,18 +120,18 @@ mod tests {
     async fn held_turns_wait_for_their_release() {
         assert_eq!(Order::parse("hold 100"), Ok(Order::Hold(100)));
         assert_eq!(Order::parse("release"), Ok(Order::Release));
-        let control = Control::default();
-        control.released().await;
-        assert_eq!(control.held_from(), None);
-        control.hold(100);
-        assert_eq!(control.held_from(), Some(100));
+        let pause_points = PausePoints::default();
+        pause_points.released().await;
+        assert_eq!(pause_points.held_from(), None);
+        pause_points.hold(100);
+        assert_eq!(pause_points.held_from(), Some(100));
         let waits = tokio::select! {
             biased;
-            () = control.released() => false,
+            () = pause_points.released() => false,
             () = std::future::ready(()) => true,
         };
         assert!(waits);
-        control.release();
-        control.released().await;
+        pause_points.release();
+        pause_points.released().await;
     }
 }

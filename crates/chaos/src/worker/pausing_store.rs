@@ -1,8 +1,8 @@
-//! The store as the runtime of a worker sees it. Every call is passed on; commits are counted, written down and, if the
-//! supervisor asked for it, held at a point until the process is killed.
+//! The store as the runtime of a worker sees it. It forwards every call; commits are counted and logged, and pause at a
+//! point until the worker is killed if the supervisor ordered it.
 
-use super::control::{Control, Point};
-use crate::evidence::{Ack, Evidence, Step, size_of};
+use super::pause_points::{PausePoints, Point};
+use crate::commit_log::{Commit, CommitLog, CommitStep, size_of};
 use crate::job::Sabotage;
 use async_trait::async_trait;
 use outlast::providers::{
@@ -16,65 +16,65 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) struct Gate {
+pub(super) struct PausingStore {
     pub(super) inner: Arc<dyn Provider>,
-    pub(super) control: Arc<Control>,
-    pub(super) evidence: Arc<Evidence>,
+    pub(super) pause_points: Arc<PausePoints>,
+    pub(super) commit_log: Arc<CommitLog>,
     pub(super) sabotage: Option<Sabotage>,
     pub(super) name: String,
 }
 
 type Answer<T> = Result<T, ProviderError>;
 
-impl Gate {
-    async fn commit<T>(&self, commit: Option<Ack>, call: impl Future<Output = Answer<T>>) -> Answer<T> {
-        let point = self.control.take();
+impl PausingStore {
+    async fn commit<T>(&self, commit: Option<Commit>, call: impl Future<Output = Answer<T>>) -> Answer<T> {
+        let point = self.pause_points.take_point();
         if point == Some(Point::Before) {
-            return hold(Point::Before).await;
+            return announce_and_wait(Point::Before).await;
         }
-        let _in_flight = self.evidence.begin();
-        self.note(Step::Begun, commit.as_ref());
+        let _in_flight = self.commit_log.begin();
+        self.log(CommitStep::Begun, commit.as_ref());
         if point == Some(Point::Within) {
             announce(Point::Within);
         }
         let answer = call.await;
-        self.note(if answer.is_ok() { Step::Stored } else { Step::NotStored }, commit.as_ref());
-        self.evidence.change(|state| match &answer {
+        self.log(if answer.is_ok() { CommitStep::Stored } else { CommitStep::NotStored }, commit.as_ref());
+        self.commit_log.change(|state| match &answer {
             Ok(_) => state.stored += 1,
             Err(error) if error.is_retryable() => state.failed += 1,
             Err(_) => state.refused += 1,
         });
         if point == Some(Point::After) {
-            return hold(Point::After).await;
+            return announce_and_wait(Point::After).await;
         }
         answer
     }
 
-    /// Waits until the supervisor releases a turn of this size, if it asked to hold one.
+    /// Holds back a turn of at least the ordered size until the supervisor releases it.
     async fn hold_large(&self, events: &[Event]) {
-        if let Some(least) = self.control.held_from()
+        if let Some(least) = self.pause_points.held_from()
             && size_of(events) >= least
         {
-            self.evidence.change(|state| state.held += 1);
-            self.control.released().await;
+            self.commit_log.change(|state| state.held += 1);
+            self.pause_points.released().await;
         }
     }
 
-    /// Evidence that is not complete could not convict anybody: rather die visibly.
-    fn note(&self, step: Step, commit: Option<&Ack>) {
-        if let Some(Err(error)) = commit.map(|commit| self.evidence.note(step, commit)) {
-            eprintln!("evidence cannot be written: {error}");
+    /// An incomplete log would hide errors, so the worker exits if it cannot write.
+    fn log(&self, step: CommitStep, commit: Option<&Commit>) {
+        if let Some(Err(error)) = commit.map(|commit| self.commit_log.log(step, commit)) {
+            eprintln!("the commit log cannot be written: {error}");
             std::process::exit(4);
         }
     }
 
-    fn sabotaged(&self, commit: &mut TurnCommit, ack: Option<&Ack>) -> bool {
-        let (Some(sabotage), Some(ack)) = (self.sabotage, ack) else { return false };
-        if sabotage.strikes(Sabotage::DoubleComplete, ack.instance()) {
+    fn sabotage_turn(&self, commit: &mut TurnCommit, record: Option<&Commit>) -> bool {
+        let (Some(sabotage), Some(record)) = (self.sabotage, record) else { return false };
+        if sabotage.affects(Sabotage::DoubleComplete, record.instance()) {
             commit.worker_items.extend(commit.worker_items.clone());
         }
-        // Not the same turns in every process, so that the instance gets on in the end.
-        sabotage.strikes(Sabotage::SilentOk, &format!("{} {:?}", self.name, ack.place()))
+        // Each process drops other turns, so that the instance ends at last.
+        sabotage.affects(Sabotage::SilentOk, &format!("{} {:?}", self.name, record.subject()))
     }
 }
 
@@ -82,24 +82,24 @@ fn announce(point: Point) {
     println!("{}{}", super::AT, point.name());
 }
 
-/// Says where it is, and stays there.
-async fn hold<T>(point: Point) -> T {
+/// Prints the point and waits for ever.
+async fn announce_and_wait<T>(point: Point) -> T {
     announce(point);
     std::future::pending().await
 }
 
-fn ack_of_work(completion: Option<&WorkItem>) -> Option<Ack> {
+fn commit_of_activity(completion: Option<&WorkItem>) -> Option<Commit> {
     match completion {
         Some(
             WorkItem::ActivityCompleted { instance, execution_id, id, .. }
             | WorkItem::ActivityFailed { instance, execution_id, id, .. },
-        ) => Some(Ack::Work { instance: instance.clone(), execution: *execution_id, activity: *id }),
+        ) => Some(Commit::Activity { instance: instance.clone(), execution: *execution_id, activity: *id }),
         _ => None,
     }
 }
 
 #[async_trait]
-impl Provider for Gate {
+impl Provider for PausingStore {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -110,11 +110,11 @@ impl Provider for Gate {
 
     async fn commit_turn(&self, lock_token: &str, mut commit: TurnCommit) -> Answer<Option<u64>> {
         self.hold_large(&commit.history_delta).await;
-        let ack = Ack::of_turn(&commit.history_delta);
-        if self.sabotaged(&mut commit, ack.as_ref()) {
-            return self.commit(ack, async { Ok(None) }).await;
+        let record = Commit::of_turn(&commit.history_delta);
+        if self.sabotage_turn(&mut commit, record.as_ref()) {
+            return self.commit(record, async { Ok(None) }).await;
         }
-        self.commit(ack, self.inner.commit_turn(lock_token, commit)).await
+        self.commit(record, self.inner.commit_turn(lock_token, commit)).await
     }
 
     async fn ack_orchestration_item(
@@ -127,7 +127,7 @@ impl Provider for Gate {
         metadata: ExecutionMetadata,
         cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Answer<()> {
-        let ack = Ack::of_turn(&history_delta);
+        let record = Commit::of_turn(&history_delta);
         let call = self.inner.ack_orchestration_item(
             lock_token,
             execution_id,
@@ -137,12 +137,12 @@ impl Provider for Gate {
             metadata,
             cancelled_activities,
         );
-        self.commit(ack, call).await
+        self.commit(record, call).await
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Answer<()> {
-        let ack = ack_of_work(completion.as_ref());
-        self.commit(ack, self.inner.ack_work_item(token, completion)).await
+        let record = commit_of_activity(completion.as_ref());
+        self.commit(record, self.inner.ack_work_item(token, completion)).await
     }
 
     async fn complete_with_turn(
@@ -151,15 +151,16 @@ impl Provider for Gate {
         completion: WorkItem,
         mut turn: TurnAhead,
     ) -> Answer<Completion> {
-        let (work, ahead) = (ack_of_work(Some(&completion)), Ack::of_turn(&turn.commit.history_delta));
-        if self.sabotaged(&mut turn.commit, ahead.as_ref()) {
+        let (work, ahead) =
+            (commit_of_activity(Some(&completion)), Commit::of_turn(&turn.commit.history_delta));
+        if self.sabotage_turn(&mut turn.commit, ahead.as_ref()) {
             return self.commit(work, async { Ok(Completion::WithTurn { at_ms: 0 }) }).await;
         }
         let completed = async {
             let completed = self.inner.complete_with_turn(token, completion, turn).await?;
             if let Completion::WithTurn { .. } = completed {
-                self.note(Step::Begun, ahead.as_ref());
-                self.note(Step::Stored, ahead.as_ref());
+                self.log(CommitStep::Begun, ahead.as_ref());
+                self.log(CommitStep::Stored, ahead.as_ref());
             }
             Ok(completed)
         };

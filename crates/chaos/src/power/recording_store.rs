@@ -1,6 +1,6 @@
-//! A store that writes down what it acknowledges.
+//! A store that records its calls and acknowledgements.
 
-use super::ledger::{Claim, Ledger};
+use super::call_log::{CallLog, CallState};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
@@ -13,15 +13,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Wraps the shipped store. Every method is forwarded to its namesake; those that change something are noted before, as
-/// asked, and after, as acknowledged.
-pub(crate) struct Witness {
+/// Wraps the shipped store. Every method is forwarded; calls that change the store are recorded before, as unanswered,
+/// and after, as acknowledged.
+pub(crate) struct RecordingStore {
     pub(crate) inner: Arc<dyn Provider>,
-    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) call_log: Arc<CallLog>,
 }
 
 #[async_trait]
-impl Provider for Witness {
+impl Provider for RecordingStore {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -50,7 +50,7 @@ impl Provider for Witness {
         cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Result<(), ProviderError> {
         let delta = history_delta.clone();
-        self.ledger.commits(&delta);
+        self.call_log.committing(&delta);
         let call = self.inner.ack_orchestration_item(
             lock_token,
             execution_id,
@@ -60,7 +60,7 @@ impl Provider for Witness {
             metadata,
             cancelled_activities,
         );
-        call.await.inspect(|()| self.ledger.committed(&delta))
+        call.await.inspect(|()| self.call_log.committed(&delta))
     }
 
     async fn abandon_orchestration_item(
@@ -108,9 +108,9 @@ impl Provider for Witness {
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {
-        self.ledger.completes(completion.as_ref(), Claim::Asked);
+        self.call_log.activity_state(completion.as_ref(), CallState::Unanswered);
         let done = self.inner.ack_work_item(token, completion.clone()).await;
-        done.inspect(|()| self.ledger.completes(completion.as_ref(), Claim::Acknowledged))
+        done.inspect(|()| self.call_log.activity_state(completion.as_ref(), CallState::Acknowledged))
     }
 
     async fn complete_with_turn(
@@ -120,13 +120,13 @@ impl Provider for Witness {
         turn: TurnAhead,
     ) -> Result<Completion, ProviderError> {
         let delta = turn.commit.history_delta.clone();
-        self.ledger.completes(Some(&completion), Claim::Asked);
-        self.ledger.commits(&delta);
+        self.call_log.activity_state(Some(&completion), CallState::Unanswered);
+        self.call_log.committing(&delta);
         let done = self.inner.complete_with_turn(token, completion.clone(), turn).await;
         done.inspect(|completed| {
-            self.ledger.completes(Some(&completion), Claim::Acknowledged);
+            self.call_log.activity_state(Some(&completion), CallState::Acknowledged);
             if let Completion::WithTurn { .. } = completed {
-                self.ledger.committed(&delta);
+                self.call_log.committed(&delta);
             }
         })
     }
@@ -170,8 +170,8 @@ impl Provider for Witness {
         item: WorkItem,
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
-        self.ledger.sends(&item);
-        self.inner.enqueue_for_orchestrator(item.clone(), delay).await.inspect(|()| self.ledger.sent(&item))
+        self.call_log.sending(&item);
+        self.inner.enqueue_for_orchestrator(item.clone(), delay).await.inspect(|()| self.call_log.sent(&item))
     }
 
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
@@ -208,8 +208,8 @@ impl Provider for Witness {
 
     async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Result<Option<u64>, ProviderError> {
         let delta = commit.history_delta.clone();
-        self.ledger.commits(&delta);
-        self.inner.commit_turn(lock_token, commit).await.inspect(|_| self.ledger.committed(&delta))
+        self.call_log.committing(&delta);
+        self.inner.commit_turn(lock_token, commit).await.inspect(|_| self.call_log.committed(&delta))
     }
 
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Result<Vec<FetchedWork>, ProviderError> {
@@ -221,21 +221,21 @@ impl Provider for Witness {
     }
 
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Result<bool, ProviderError> {
-        self.ledger.sends(&item);
+        self.call_log.sending(&item);
         let done = self.inner.enqueue_within(item.clone(), most_waiting).await;
         done.inspect(|enqueued| {
             if *enqueued {
-                self.ledger.sent(&item)
+                self.call_log.sent(&item)
             }
         })
     }
 
     async fn start_orchestration(&self, request: StartRequest) -> Result<StartOutcome, ProviderError> {
         let items: Vec<WorkItem> = [&request.start].into_iter().chain(&request.messages).cloned().collect();
-        items.iter().for_each(|item| self.ledger.sends(item));
+        items.iter().for_each(|item| self.call_log.sending(item));
         let done = self.inner.start_orchestration(request).await;
         if matches!(done, Ok(StartOutcome::Started)) {
-            items.iter().for_each(|item| self.ledger.sent(item));
+            items.iter().for_each(|item| self.call_log.sent(item));
         }
         done
     }

@@ -1,8 +1,8 @@
-//! What a power cut leaves on a disk.
+//! The contents of the disk after a power cut.
 //!
-//! Every name and every unsynced change meets its fate alone, so the changes reach the disk in any order. A write can be torn
-//! anywhere; what lies outside of it stays as it was, which SQLite takes for granted (`SQLITE_POWERSAFE_OVERWRITE`) and
-//! drives have done for decades. What was synced is never touched.
+//! Every name and every unsynced change is kept, dropped or torn independently, so changes reach the disk in any order.
+//! A write can be torn anywhere; bytes outside it do not change, which SQLite assumes (`SQLITE_POWERSAFE_OVERWRITE`)
+//! and drives guarantee. Synced bytes never change.
 
 use super::disk::{Disk, Images};
 use super::file::{Apply, Change, Inode};
@@ -11,54 +11,57 @@ use std::collections::BTreeMap;
 
 const SECTOR: usize = 512;
 
-/// The remains.
-pub(crate) struct Wreck {
+/// The files after a cut, and counts of unsynced changes.
+pub(crate) struct DiskAfterCut {
     pub(crate) images: Images,
-    pub(crate) fates: Fates,
+    pub(crate) unsynced: UnsyncedCounts,
 }
 
-/// What became of changes that were not synced.
+/// Counts of unsynced changes by their fate.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Fates {
+pub(crate) struct UnsyncedCounts {
     pub(crate) kept: u64,
     pub(crate) dropped: u64,
     pub(crate) torn: u64,
-    /// Creations and deletions that did not last.
+    /// Creations and deletions that were lost.
     pub(crate) names_dropped: u64,
 }
 
-/// How hard the cut is, the same for all changes: some cuts lose everything, some nothing.
+/// How much a cut destroys, for all changes alike: some cuts lose all unsynced changes, some none.
 struct Severity {
     keep_per_mille: u64,
     tear_per_mille: u64,
 }
 
 impl Disk {
-    /// What is on the disk when the power is back.
-    pub(crate) fn wreck(&self, rng: &mut Rng) -> Wreck {
+    /// The files on the disk when the power is back.
+    pub(crate) fn after_power_cut(&self, rng: &mut Rng) -> DiskAfterCut {
         let severity = Severity {
             keep_per_mille: rng.pick(&[0, 100, 500, 900, 1_000]),
             tear_per_mille: rng.pick(&[0, 200, 600]),
         };
         let state = self.state();
-        let mut fates = Fates::default();
+        let mut unsynced = UnsyncedCounts::default();
         let mut images = BTreeMap::new();
         for (name, versions) in &state.names {
             let all: Vec<Option<usize>> =
                 [versions.durable].into_iter().chain(versions.unsynced.iter().copied()).collect();
             let chosen = rng.index(all.len());
-            fates.names_dropped += (all.len() - 1 - chosen) as u64;
+            unsynced.names_dropped += (all.len() - 1 - chosen) as u64;
             if let Some(inode) = all[chosen] {
-                images.insert(name.clone(), remains(&state.inodes[inode], &severity, rng, &mut fates));
+                images.insert(
+                    name.clone(),
+                    bytes_after_cut(&state.inodes[inode], &severity, rng, &mut unsynced),
+                );
             }
         }
         drop(state);
-        self.leave_index(&mut images, rng);
-        Wreck { images, fates }
+        self.add_wal_index(&mut images, rng);
+        DiskAfterCut { images, unsynced }
     }
 
-    /// The index of the log is never synced: nothing, junk, or what the dead machine had, is found in its place.
-    fn leave_index(&self, images: &mut Images, rng: &mut Rng) {
+    /// The index of the log is never synced: after a cut it is missing, random, or as the running machine had it.
+    fn add_wal_index(&self, images: &mut Images, rng: &mut Rng) {
         let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -67,40 +70,45 @@ impl Disk {
             }
             match rng.below(3) {
                 0 => {}
-                1 => drop(images.insert(name, junk(rng, 32_768))),
+                1 => drop(images.insert(name, random_bytes(rng, 32_768))),
                 _ => drop(std::fs::read(entry.path()).map(|bytes| images.insert(name, bytes))),
             }
         }
     }
 }
 
-fn remains(inode: &Inode, severity: &Severity, rng: &mut Rng, fates: &mut Fates) -> Vec<u8> {
+fn bytes_after_cut(
+    inode: &Inode,
+    severity: &Severity,
+    rng: &mut Rng,
+    unsynced: &mut UnsyncedCounts,
+) -> Vec<u8> {
     let mut bytes = inode.durable.clone();
     for change in &inode.unsynced {
         if rng.per_mille(severity.tear_per_mille)
             && let Change::Write { at, bytes: new } = change
         {
-            fates.torn += 1;
+            unsynced.torn += 1;
             tear(&mut bytes, *at, new, rng);
         } else if rng.per_mille(severity.keep_per_mille) {
-            fates.kept += 1;
+            unsynced.kept += 1;
             bytes.apply(change.clone());
         } else {
-            fates.dropped += 1;
+            unsynced.dropped += 1;
         }
     }
     bytes
 }
 
-/// A write of which parts arrived.
+/// Applies parts of a write.
 fn tear(file: &mut Vec<u8>, at: usize, new: &[u8], rng: &mut Rng) {
     let end = at + new.len();
     if file.len() < end {
-        // The file may have grown before its data came: what the disk held there shows.
+        // The file may have grown before its data was written; then it contains old bytes of the disk there.
         let old = file.len();
         file.resize(end, 0);
         if rng.per_mille(500) {
-            file[old..].copy_from_slice(&junk(rng, end - old));
+            file[old..].copy_from_slice(&random_bytes(rng, end - old));
         }
     }
     let cut = rng.index(new.len() + 1);
@@ -118,13 +126,13 @@ fn tear_by_sector(file: &mut [u8], at: usize, new: &[u8], rng: &mut Rng) {
         match rng.below(5) {
             0 | 1 => file[from..to].copy_from_slice(&new[from - at..to - at]),
             2 | 3 => {}
-            _ => file[from..to].copy_from_slice(&junk(rng, to - from)),
+            _ => file[from..to].copy_from_slice(&random_bytes(rng, to - from)),
         }
         from = to;
     }
 }
 
-fn junk(rng: &mut Rng, len: usize) -> Vec<u8> {
+fn random_bytes(rng: &mut Rng, len: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(len + 8);
     while bytes.len() < len {
         bytes.extend_from_slice(&rng.next_u64().to_le_bytes());
@@ -138,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_torn_write_touches_nothing_beside_it() {
+    fn a_torn_write_changes_only_its_own_range() {
         for seed in 0..500 {
             let mut rng = Rng::new(seed);
             let mut file = vec![1; 3_000];
@@ -149,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_torn_in_many_ways() {
+    fn writes_are_torn_at_both_ends_and_by_sector() {
         let torn = |seed| {
             let mut file = vec![1; 2_048];
             tear(&mut file, 0, &[2; 2_048], &mut Rng::new(seed));
@@ -158,26 +166,26 @@ mod tests {
         let files: Vec<Vec<u8>> = (0..200).map(torn).collect();
         let is_mixed = |file: &&Vec<u8>| file.contains(&1) && file.contains(&2);
         assert!(files.iter().filter(is_mixed).count() > 100);
-        assert!(files.iter().any(|file| file.iter().any(|byte| *byte > 2)), "some sectors hold junk");
+        assert!(files.iter().any(|file| file.iter().any(|byte| *byte > 2)), "some sectors hold random bytes");
         assert!(files.iter().any(|file| file[0] == 2 && file[2_047] == 1), "some lost their end");
         assert!(files.iter().any(|file| file[0] == 1 && file[2_047] == 2), "some lost their start");
     }
 
     #[test]
-    fn synced_bytes_stay_and_unsynced_ones_meet_every_fate() {
+    fn synced_bytes_stay_and_unsynced_changes_are_kept_dropped_or_torn() {
         let inode = Inode {
             durable: vec![7; 100],
             unsynced: vec![Change::Write { at: 50, bytes: vec![8; 100] }, Change::Resize(120)],
         };
         let severity = Severity { keep_per_mille: 500, tear_per_mille: 300 };
-        let mut fates = Fates::default();
+        let mut unsynced = UnsyncedCounts::default();
         let mut lengths = std::collections::BTreeSet::new();
         for seed in 0..300 {
-            let bytes = remains(&inode, &severity, &mut Rng::new(seed), &mut fates);
+            let bytes = bytes_after_cut(&inode, &severity, &mut Rng::new(seed), &mut unsynced);
             assert!(bytes[..50].iter().all(|byte| *byte == 7));
             lengths.insert(bytes.len());
         }
         assert_eq!(lengths.into_iter().collect::<Vec<_>>(), [100, 120, 150]);
-        assert!(fates.kept > 0 && fates.dropped > 0 && fates.torn > 0, "{fates:?}");
+        assert!(unsynced.kept > 0 && unsynced.dropped > 0 && unsynced.torn > 0, "{unsynced:?}");
     }
 }

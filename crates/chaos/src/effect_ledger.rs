@@ -1,7 +1,7 @@
-//! What activities really did, in a database of its own: it shares nothing with the store, so that it can testify
-//! about it.
+//! The effect ledger: a separate database of the effects of activities. It shares no code and no file with the store,
+//! so the store can be compared with it.
 
-use crate::job::Deed;
+use crate::job::EffectRequest;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,49 +17,50 @@ const ALL_EFFECTS: &str = include_str!("sql/all_effects.sql");
 const HISTOGRAM: &str = include_str!("sql/attempts_histogram.sql");
 const WITHOUT_ATTEMPT: &str = include_str!("sql/effects_without_attempt.sql");
 
-/// A process that is stopped may hold the lock for a while.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A stopped process may hold the lock for some time.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Clone)]
-pub(crate) struct Ledger(Arc<Mutex<Connection>>);
+pub(crate) struct EffectLedger(Arc<Mutex<Connection>>);
 
-/// What stands in the ledger about one job: labels, each with its number.
+/// The effects of each job: labels with their numbers.
 pub(crate) type Effects = BTreeMap<String, Vec<(String, u64)>>;
 
-impl Ledger {
+impl EffectLedger {
     pub(crate) fn open(folder: &Path) -> Result<Self, String> {
         let open = || {
             let connection = Connection::open(folder.join("ledger.db"))?;
-            connection.busy_timeout(PATIENCE)?;
+            connection.busy_timeout(LOCK_TIMEOUT)?;
             connection.pragma_update(None, "journal_mode", "wal")?;
-            // Processes die here, the machine does not.
+            // Only processes crash here, the machine does not.
             connection.pragma_update(None, "synchronous", "normal")?;
             connection.execute_batch(SCHEMA)?;
             Ok(connection)
         };
-        open().map(|connection| Self(Arc::new(Mutex::new(connection)))).map_err(told)
+        open().map(|connection| Self(Arc::new(Mutex::new(connection)))).map_err(with_context)
     }
 
-    /// Notes that a body runs, and does its deed unless that was done under this key before. Says as the how-manieth of
-    /// its label.
+    /// Records that a body runs, and its effect unless the same key already has one. Returns the number of the effect
+    /// among those with its label.
     pub(crate) async fn perform(
         &self,
         key: &str,
         worker: &str,
-        deed: &Deed,
+        request: &EffectRequest,
         keep: bool,
     ) -> Result<u64, String> {
-        let (ledger, key, worker, deed) = (self.clone(), key.to_string(), worker.to_string(), deed.clone());
+        let (ledger, key, worker, request) =
+            (self.clone(), key.to_string(), worker.to_string(), request.clone());
         let performed = tokio::task::spawn_blocking(move || {
             ledger.with(|transaction| {
                 transaction.execute(ADD_ATTEMPT, params![key, worker])?;
                 if let Some(number) = transaction.query_row(FIND_EFFECT, [&key], number).optional()? {
                     return Ok(number);
                 }
-                let next = transaction.query_row(COUNT_EFFECTS, [&deed.job, &deed.label], number)?;
+                let next = transaction.query_row(COUNT_EFFECTS, [&request.job, &request.label], number)?;
                 if keep {
                     let stored = i64::try_from(next).unwrap_or(i64::MAX);
-                    transaction.execute(ADD_EFFECT, params![key, deed.job, deed.label, stored])?;
+                    transaction.execute(ADD_EFFECT, params![key, request.job, request.label, stored])?;
                 }
                 Ok(next)
             })
@@ -67,15 +68,15 @@ impl Ledger {
         performed.await.map_err(|error| error.to_string())?
     }
 
-    fn with<T>(&self, act: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T, String> {
+    fn with<T>(&self, run: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T, String> {
         let mut connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let act = || {
+        let run = || {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let done = act(&transaction)?;
+            let done = run(&transaction)?;
             transaction.commit()?;
             Ok(done)
         };
-        act().map_err(told)
+        run().map_err(with_context)
     }
 
     pub(crate) fn effects(&self) -> Result<Effects, String> {
@@ -93,7 +94,7 @@ impl Ledger {
         })
     }
 
-    /// How many activities ran once, twice, and so on.
+    /// Number of activities by how often they ran.
     pub(crate) fn histogram(&self) -> Result<BTreeMap<u64, u64>, String> {
         self.with(|transaction| {
             let mut statement = transaction.prepare(HISTOGRAM)?;
@@ -103,7 +104,7 @@ impl Ledger {
         })
     }
 
-    /// Effects that no body can have left.
+    /// Number of effects without a recorded run.
     pub(crate) fn without_attempt(&self) -> Result<u64, String> {
         self.with(|transaction| transaction.query_row(WITHOUT_ATTEMPT, [], number))
     }
@@ -113,11 +114,11 @@ fn number(row: &rusqlite::Row<'_>) -> rusqlite::Result<u64> {
     row.get::<_, i64>(0).map(i64::unsigned_abs)
 }
 
-fn told(error: rusqlite::Error) -> String {
-    format!("the ledger: {error}")
+fn with_context(error: rusqlite::Error) -> String {
+    format!("the effect ledger: {error}")
 }
 
-/// What differs between a job's effects and the ledger.
+/// Describes differences between the expected and the recorded effects of a job.
 pub(crate) fn difference(wanted: &BTreeSet<(String, u64)>, found: &[(String, u64)]) -> Vec<String> {
     let mut problems = Vec::new();
     let once: BTreeSet<&(String, u64)> = found.iter().collect();
@@ -139,16 +140,16 @@ pub(crate) fn difference(wanted: &BTreeSet<(String, u64)>, found: &[(String, u64
 mod tests {
     use super::*;
 
-    fn deed(label: &str) -> Deed {
-        Deed { job: "j".to_string(), label: label.to_string(), refusals: 0, takes_ms: 0 }
+    fn request(label: &str) -> EffectRequest {
+        EffectRequest { job: "j".to_string(), label: label.to_string(), refusals: 0, takes_ms: 0 }
     }
 
     #[tokio::test]
-    async fn a_key_is_good_for_one_effect() {
+    async fn a_key_has_one_effect() {
         let folder = tempfile::tempdir().unwrap();
-        let ledger = Ledger::open(folder.path()).unwrap();
+        let ledger = EffectLedger::open(folder.path()).unwrap();
         for (key, number) in [("k1", 0), ("k1", 0), ("k2", 1), ("k1", 0)] {
-            assert_eq!(ledger.perform(key, "w", &deed("a"), true).await, Ok(number));
+            assert_eq!(ledger.perform(key, "w", &request("a"), true).await, Ok(number));
         }
         let effects = vec![("a".to_string(), 0), ("a".to_string(), 1)];
         assert_eq!(ledger.effects(), Ok(Effects::from([("j".to_string(), effects)])));
@@ -164,7 +165,7 @@ mod tests {
         let wanted = BTreeSet::from([effect("a", 0), effect("b", 0)]);
         assert!(difference(&wanted, &[effect("b", 0), effect("a", 0)]).is_empty());
         assert_eq!(difference(&wanted, &[effect("a", 0)]), ["no effect (\"b\", 0)"]);
-        // A body that ran under two keys.
+        // One body ran under two keys.
         assert_eq!(
             difference(&wanted, &[effect("a", 0), effect("b", 0), effect("b", 1)]),
             ["unexpected effect (\"b\", 1)"]

@@ -1,46 +1,46 @@
-//! The worker processes of a run.
+//! The worker processes of a phase.
 
 mod process;
 
 pub(crate) use process::Process;
 
-use crate::evidence::State;
+use crate::commit_log::CommitCounts;
 use crate::job::Sabotage;
 use crate::store::StoreKind;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What every worker of a phase is given.
+/// The settings of every worker of a phase.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) store: StoreKind,
-    /// Where the store is; the folder itself unless it has a disk of its own.
+    /// The folder of the store; the folder of the phase unless the store has its own disk.
     pub(crate) disk: PathBuf,
     pub(crate) folder: PathBuf,
     pub(crate) sabotage: Option<Sabotage>,
-    /// How long its work is leased.
+    /// Duration of the leases.
     pub(crate) lease: Duration,
-    /// Variables that it has beside those of its supervisor.
+    /// Additional environment variables.
     pub(crate) variables: Vec<(&'static str, String)>,
 }
 
-/// The processes, and what became of those that are gone.
-pub(crate) struct Fleet {
+/// The running workers, and the names of all workers.
+pub(crate) struct WorkerPool {
     setup: Setup,
     pub(crate) workers: Vec<Process>,
-    /// Everybody who ever worked.
+    /// Names of all workers that ever ran.
     pub(crate) names: Vec<String>,
-    /// Workers that ended without having been told to.
-    pub(crate) deserters: Vec<String>,
+    /// Workers that exited without a request.
+    pub(crate) unexpected_exits: Vec<String>,
 }
 
-impl Fleet {
+impl WorkerPool {
     pub(crate) fn new(setup: Setup) -> Self {
-        Self { setup, workers: Vec::new(), names: Vec::new(), deserters: Vec::new() }
+        Self { setup, workers: Vec::new(), names: Vec::new(), unexpected_exits: Vec::new() }
     }
 
-    /// Starts one more worker, perhaps under a tracer.
+    /// Starts a worker, perhaps under a tracer.
     pub(crate) fn add(&mut self, tracer: &[String]) -> Result<(), String> {
         let name = format!("w{}", self.names.len() + 1);
         self.workers.push(Process::start(&self.setup, &name, tracer)?);
@@ -48,22 +48,22 @@ impl Fleet {
         Ok(())
     }
 
-    /// Kills a worker and puts another in its place. Says what it had in flight.
-    pub(crate) async fn kill(&mut self, index: usize) -> Result<State, String> {
+    /// Kills a worker and starts another. Returns the counts of the killed worker.
+    pub(crate) async fn kill(&mut self, index: usize) -> Result<CommitCounts, String> {
         let mut worker = self.workers.swap_remove(index);
         worker.kill().await?;
         self.add(&[])?;
-        Ok(State::read(&self.setup.folder, &worker.name))
+        Ok(CommitCounts::read(&self.setup.folder, &worker.name))
     }
 
-    /// Notes workers that died by themselves, and replaces them.
-    pub(crate) fn count_heads(&mut self) -> Result<(), String> {
+    /// Records workers that exited by themselves, and replaces them.
+    pub(crate) fn replace_exited(&mut self) -> Result<(), String> {
         let mut index = 0;
         while let Some(worker) = self.workers.get_mut(index) {
             match worker.ended()? {
                 None => index += 1,
                 Some(how) => {
-                    self.deserters.push(format!("{} ended by itself: {how}", worker.name));
+                    self.unexpected_exits.push(format!("{} exited by itself: {how}", worker.name));
                     self.workers.swap_remove(index);
                     self.add(&[])?;
                 }
@@ -72,14 +72,14 @@ impl Fleet {
         Ok(())
     }
 
-    /// Tells every worker.
-    pub(crate) async fn order_all(&mut self, line: &str) {
+    /// Sends an order to every worker.
+    pub(crate) async fn send_to_all(&mut self, line: &str) {
         for worker in &mut self.workers {
-            worker.order(line).await;
+            worker.send(line).await;
         }
     }
 
-    /// Lets everybody go on who is stopped.
+    /// Resumes all stopped workers.
     pub(crate) async fn resume_all(&mut self) -> Result<(), String> {
         for worker in &mut self.workers {
             worker.resume().await?;
@@ -87,30 +87,30 @@ impl Fleet {
         Ok(())
     }
 
-    /// Tells everybody to stop, and waits for it.
-    pub(crate) async fn dismiss(&mut self, patience: Duration) -> Result<Vec<String>, String> {
+    /// Stops all workers; returns those that did not stop in time.
+    pub(crate) async fn stop_all(&mut self, patience: Duration) -> Result<Vec<String>, String> {
         let mut problems = Vec::new();
-        self.order_all("stop").await;
+        self.send_to_all("stop").await;
         for mut worker in std::mem::take(&mut self.workers) {
             if let Err(how) = worker.wait(patience).await {
-                problems.push(format!("{} did not stop as told: {how}", worker.name));
+                problems.push(format!("{} did not stop: {how}", worker.name));
                 worker.kill().await?;
             }
         }
         Ok(problems)
     }
 
-    /// How many commits each worker has made that is alive.
+    /// Number of commits of each running worker.
     pub(crate) fn stored(&self) -> BTreeMap<String, u64> {
-        let stored = |name: &str| State::read(&self.setup.folder, name).stored;
+        let stored = |name: &str| CommitCounts::read(&self.setup.folder, name).stored;
         self.workers.iter().map(|worker| (worker.name.clone(), stored(&worker.name))).collect()
     }
 
-    /// The numbers of all workers, dead or alive, added up.
-    pub(crate) fn totals(&self) -> State {
-        self.names.iter().map(|name| State::read(&self.setup.folder, name)).fold(
-            State::default(),
-            |sum, one| State {
+    /// The sum of the counts of all workers, running or not.
+    pub(crate) fn totals(&self) -> CommitCounts {
+        self.names.iter().map(|name| CommitCounts::read(&self.setup.folder, name)).fold(
+            CommitCounts::default(),
+            |sum, one| CommitCounts {
                 in_flight: sum.in_flight + one.in_flight,
                 stored: sum.stored + one.stored,
                 refused: sum.refused + one.refused,

@@ -1,0 +1,69 @@
+//! The verification finds every sabotage. Otherwise a passing run would prove nothing.
+// A test fails by panicking.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::process::Command;
+
+/// Runs a short phase; returns its output and whether it passed.
+fn run(args: &[&str]) -> (String, bool) {
+    let short = ["supervise", "sqlite", "--phases", "kills", "--instances", "100"];
+    let done = Command::new(env!("CARGO_BIN_EXE_outlast-chaos")).args(short).args(args).output().unwrap();
+    let output =
+        format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    // A failed run keeps its folder, which this test does not need.
+    if let Some((_, folder)) = output.split_once("are kept in ") {
+        std::fs::remove_dir_all(folder.lines().next().unwrap()).unwrap();
+    }
+    (output, done.status.success())
+}
+
+fn finds_sabotage(sabotage: &str, findings: &[&str]) {
+    let (output, success) = run(&["--kills", "0", "--sabotage", sabotage]);
+    assert!(!success, "{sabotage} was not found:\n{output}");
+    for finding in findings {
+        let line = format!("  FAILED  {finding}");
+        assert!(output.lines().any(|output| output.starts_with(&line)), "`{line}` is missing:\n{output}");
+    }
+}
+
+#[test]
+fn a_short_run_passes_and_writes_its_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("figures.json");
+    let (output, success) = run(&["--kills", "3", "--pace", "400", "--json", file.to_str().unwrap()]);
+    assert!(success, "{output}");
+    let figures: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let number = |key: &str| figures[key].as_u64().unwrap_or_else(|| panic!("{key} is missing: {figures}"));
+    assert!(number("kills") >= 3 && number("instances") >= 100, "{figures}");
+    assert_eq!((number("lost"), number("stuck"), number("double_completions")), (0, 0, 0));
+    assert!(
+        output.contains(&format!("chaos: {} checks passed, 0 failed", number("checks_passed"))),
+        "{output}"
+    );
+}
+
+#[test]
+fn a_missing_effect_is_found() {
+    finds_sabotage("lose-effect", &["the effect ledger holds every effect once"]);
+}
+
+#[test]
+fn an_activity_completed_twice_is_found() {
+    finds_sabotage("double-complete", &["every commit that was acknowledged to a worker is stored"]);
+}
+
+#[test]
+fn an_acknowledged_commit_that_is_not_stored_is_found() {
+    finds_sabotage("silent-ok", &["every commit that was acknowledged to a worker is stored"]);
+}
+
+#[test]
+fn an_acknowledged_start_that_is_not_stored_is_found() {
+    finds_sabotage("forget-start", &["0 lost", "the effect ledger holds every effect once"]);
+}
+
+#[test]
+fn missed_targets_fail_the_run() {
+    let (output, success) = run(&["--kills", "1000", "--minutes", "0.05"]);
+    assert!(!success && output.contains("  FAILED  the targets were reached"), "{output}");
+}
