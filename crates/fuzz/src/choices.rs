@@ -1,10 +1,10 @@
-//! Choices that are read off the input. At its end every choice is the first one.
+//! Makes choices from the bytes of an input. After the last byte every choice is the first one.
 
-pub(crate) struct Bytes<'a> {
+pub(crate) struct Choices<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Bytes<'a> {
+impl<'a> Choices<'a> {
     pub(crate) fn new(rest: &'a [u8]) -> Self {
         Self { rest }
     }
@@ -27,7 +27,7 @@ impl<'a> Bytes<'a> {
         self.byte() & 1 == 1
     }
 
-    /// A number below `bound`, 0 if there is none.
+    /// A number below `bound`; 0 if `bound` is 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         let wide = bound > 256;
         let drawn = usize::from(self.byte()) | if wide { usize::from(self.byte()) << 8 } else { 0 };
@@ -38,7 +38,7 @@ impl<'a> Bytes<'a> {
         of[self.below(of.len())].clone()
     }
 
-    /// Mostly a small number or one at an edge.
+    /// A number, mostly small or at an edge of the range.
     pub(crate) fn number(&mut self) -> i64 {
         match self.byte() {
             0..=15 => 0,
@@ -51,7 +51,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// At most `most` bytes of the input, as they are.
+    /// At most `most` bytes of the input, unchanged.
     pub(crate) fn some(&mut self, most: usize) -> &'a [u8] {
         let len = self.below(most + 1).min(self.rest.len());
         let (taken, rest) = self.rest.split_at(len);

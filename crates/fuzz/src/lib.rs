@@ -1,25 +1,25 @@
-//! The fuzz targets: each takes bytes, does something with them, and panics if what comes of it must not be.
+//! The fuzz targets. Each takes bytes, runs code with them, and panics if the result is wrong.
 //!
-//! `cargo xtask fuzz` runs them guided by coverage; the tests of this package replay what that left in `fuzz/corpus` and
-//! add some thousand inputs of their own, on the stable toolchain.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a target tells what it found by a panic")]
+//! `cargo xtask fuzz` runs the targets guided by coverage. The tests of this package replay the inputs in `fuzz/corpus`
+//! and add some thousand random inputs, on the stable toolchain.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a target reports a finding by a panic")]
 
-mod bytes;
+mod choices;
 mod corruption;
 mod decode;
-mod ledger;
 mod listing;
+mod migration_table;
 mod scratch;
 
 pub use corruption::row_corruption;
 pub use decode::{decode_event, decode_work_item};
-pub use ledger::migration_ledger;
 pub use listing::list_filter_cursor;
+pub use migration_table::migration_ledger;
 
-/// A target and its name, which is also the name of its corpus.
+/// A target with its name, which is also the name of its corpus.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// Every target.
+/// All targets.
 pub const TARGETS: [Target; 5] = [
     ("decode_event", decode_event),
     ("decode_work_item", decode_work_item),

@@ -1,6 +1,7 @@
-//! A ledger of migrations that was tampered with: the store is refused and left as it is, or the ledger says what it must.
+//! Stores whose table of applied migrations was changed. Opening must refuse the store and leave it unchanged, unless
+//! the table lists exactly the applied migrations.
 
-use crate::bytes::Bytes;
+use crate::choices::Choices;
 use crate::scratch::Scratch;
 use outlast_provider_kit::migrations::{Applied, Migration, pending};
 use outlast_sqlite::{SqliteError, SqliteOptions, SqliteProvider};
@@ -9,14 +10,14 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 use std::sync::OnceLock;
 
-/// Changes the ledger of a store and opens it; also decides about ledgers of any length.
+/// Changes the migration table of a store and opens the store; mostly checks only the rule, on tables of any length.
 pub fn migration_ledger(data: &[u8]) {
-    let mut bytes = Bytes::new(data);
-    if bytes.below(4) == 0 {
-        // Opening costs a thousand times as much.
-        opened(&mut bytes);
+    let mut choices = Choices::new(data);
+    if choices.below(4) == 0 {
+        // Opening a store takes a thousand times as long as the rule alone.
+        change_and_open(&mut choices);
     } else {
-        decided(&mut bytes);
+        check_rule(&mut choices);
     }
 }
 
@@ -27,100 +28,104 @@ const BUNDLED: [Migration; 4] = [
     Migration { version: 4, name: "fourth", sql: "four" },
 ];
 
-/// The rule alone: what is to be applied is what the ledger lacks, and only if it has the beginning of the list.
-fn decided(bytes: &mut Bytes<'_>) {
-    let bundled = &BUNDLED[..bytes.below(BUNDLED.len() + 1)];
-    let mut ledger: Vec<Applied> = BUNDLED
+/// Checks the rule alone: the pending migrations are those that the table lacks, and the table must be a prefix of the
+/// list.
+fn check_rule(choices: &mut Choices<'_>) {
+    let bundled = &BUNDLED[..choices.below(BUNDLED.len() + 1)];
+    let mut applied: Vec<Applied> = BUNDLED
         .iter()
-        .take(bytes.below(BUNDLED.len() + 1))
+        .take(choices.below(BUNDLED.len() + 1))
         .map(|migration| Applied { version: migration.version, checksum: migration.checksum() })
         .collect();
-    for _ in 0..bytes.below(4) {
-        let at = bytes.below(ledger.len());
-        match bytes.below(6) {
-            0 if !ledger.is_empty() => drop(ledger.remove(at)),
-            1 if !ledger.is_empty() => ledger.swap(at, 0),
-            2 if !ledger.is_empty() => ledger[at].version = bytes.number() as u32,
-            3 if !ledger.is_empty() => ledger[at].checksum = bytes.text(8),
-            4 if !ledger.is_empty() => ledger.push(ledger[at].clone()),
-            _ => ledger.insert(at, Applied { version: bytes.number() as u32, checksum: bytes.text(8) }),
+    for _ in 0..choices.below(4) {
+        let at = choices.below(applied.len());
+        match choices.below(6) {
+            0 if !applied.is_empty() => drop(applied.remove(at)),
+            1 if !applied.is_empty() => applied.swap(at, 0),
+            2 if !applied.is_empty() => applied[at].version = choices.number() as u32,
+            3 if !applied.is_empty() => applied[at].checksum = choices.text(8),
+            4 if !applied.is_empty() => applied.push(applied[at].clone()),
+            _ => applied.insert(at, Applied { version: choices.number() as u32, checksum: choices.text(8) }),
         }
     }
-    let is_prefix = ledger.len() <= bundled.len()
-        && ledger.iter().zip(bundled).all(|(applied, migration)| {
-            (applied.version, &applied.checksum) == (migration.version, &migration.checksum())
+    let is_prefix = applied.len() <= bundled.len()
+        && applied.iter().zip(bundled).all(|(row, migration)| {
+            (row.version, &row.checksum) == (migration.version, &migration.checksum())
         });
-    match pending(bundled, &ledger) {
+    match pending(bundled, &applied) {
         Ok(due) => {
-            assert!(is_prefix, "{ledger:?} was accepted");
-            assert_eq!(due.len(), bundled.len() - ledger.len());
+            assert!(is_prefix, "{applied:?} was accepted");
+            assert_eq!(due.len(), bundled.len() - applied.len());
         }
-        Err(refusal) => assert!(!is_prefix, "{ledger:?} was refused: {refusal}"),
+        Err(refusal) => assert!(!is_prefix, "{applied:?} was refused: {refusal}"),
     }
 }
 
 const READ: &str = "SELECT version, checksum FROM outlast_migrations ORDER BY rowid";
 
-/// A whole store: its ledger is changed row by row, and then it is opened.
-fn opened(bytes: &mut Bytes<'_>) {
+/// Changes the migration table of a store, and opens the store.
+fn change_and_open(choices: &mut Choices<'_>) {
     let scratch = Scratch::holding(new_store());
-    let raw = Connection::open(scratch.path()).expect("it is a database");
+    let raw = Connection::open(scratch.path()).expect("the file is a database");
     let before = rows(&raw);
-    for _ in 0..=bytes.below(3) {
-        change(&raw, bytes);
+    for _ in 0..=choices.below(3) {
+        change(&raw, choices);
     }
     let (after, tables) = (rows(&raw), content(&raw));
     drop(raw);
     let opened = open_store(&scratch.url());
-    let raw = Connection::open(scratch.path()).expect("it is still a database");
-    assert_eq!(content(&raw), tables, "opening changed it");
+    let raw = Connection::open(scratch.path()).expect("the file is still a database");
+    assert_eq!(content(&raw), tables, "opening changed the store");
     match opened {
-        Ok(()) => assert_eq!(after, before, "it was opened with another ledger"),
+        Ok(()) => assert_eq!(after, before, "the store opened with a changed migration table"),
         Err(SqliteError::Schema { .. } | SqliteError::Foreign { .. }) => {
-            assert!(after != before || mark(&raw) != MARK, "it was refused as it was made");
+            assert!(
+                after != before || application_id(&raw) != APPLICATION_ID,
+                "an unchanged store was refused"
+            );
         }
-        Err(error) => panic!("not the kind of error that says what is wrong: {error:?}"),
+        Err(error) => panic!("the error does not name the damage: {error:?}"),
     }
 }
 
-fn change(raw: &Connection, bytes: &mut Bytes<'_>) {
-    let value = |bytes: &mut Bytes<'_>| match bytes.below(5) {
+fn change(raw: &Connection, choices: &mut Choices<'_>) {
+    let value = |choices: &mut Choices<'_>| match choices.below(5) {
         0 => Value::Null,
-        1 => Value::Integer(bytes.number()),
+        1 => Value::Integer(choices.number()),
         2 => Value::Real(0.5),
-        3 => Value::Text(bytes.text(70)),
-        _ => Value::Blob(bytes.some(8).to_vec()),
+        3 => Value::Text(choices.text(70)),
+        _ => Value::Blob(choices.some(8).to_vec()),
     };
-    // Not every change is possible: columns have constraints.
-    let _ = match bytes.below(10) {
+    // Constraints of columns forbid some changes.
+    let _ = match choices.below(10) {
         0 => raw.execute("DELETE FROM outlast_migrations", []),
         1 => raw.execute("DROP TABLE outlast_migrations", []),
         2 => raw.execute("ALTER TABLE outlast_migrations RENAME TO migrations", []),
-        3 => raw.execute("UPDATE outlast_migrations SET version = ?1", [value(bytes)]),
-        4 => raw.execute("UPDATE outlast_migrations SET checksum = ?1", [value(bytes)]),
+        3 => raw.execute("UPDATE outlast_migrations SET version = ?1", [value(choices)]),
+        4 => raw.execute("UPDATE outlast_migrations SET checksum = ?1", [value(choices)]),
         5 => raw.execute(
             "UPDATE outlast_migrations SET name = ?1, applied_at = ?2",
-            [value(bytes), value(bytes)],
+            [value(choices), value(choices)],
         ),
         6 | 7 => raw.execute(
             "INSERT INTO outlast_migrations (version, name, checksum, applied_at) VALUES (?1, 'more', ?2, 0)",
-            [value(bytes), value(bytes)],
+            [value(choices), value(choices)],
         ),
         8 => raw.execute("ALTER TABLE outlast_migrations RENAME COLUMN checksum TO digest", []),
-        _ => raw.pragma_update(None, "application_id", bytes.number() as i32).map(|()| 1),
+        _ => raw.pragma_update(None, "application_id", choices.number() as i32).map(|()| 1),
     };
 }
 
-/// The part of the ledger that counts, or why it cannot be read.
+/// The versions and checksums of the migration table; `None` if they cannot be read.
 fn rows(raw: &Connection) -> Option<Vec<(Value, Value)>> {
     let mut statement = raw.prepare(READ).ok()?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).ok()?;
     rows.collect::<Result<_, _>>().ok()
 }
 
-/// The schema and the rows of the ledger, and of one table that a migration would make again.
+/// The schema, the migration table, and one table that a repeated migration would create again.
 fn content(raw: &Connection) -> Vec<Vec<Value>> {
-    let mut all = vec![vec![Value::Integer(mark(raw))]];
+    let mut all = vec![vec![Value::Integer(application_id(raw))]];
     for sql in [
         "SELECT name, sql FROM sqlite_schema ORDER BY name",
         "SELECT * FROM outlast_migrations",
@@ -134,9 +139,9 @@ fn content(raw: &Connection) -> Vec<Vec<Value>> {
     all
 }
 
-const MARK: i64 = 0x4F75_746C;
+const APPLICATION_ID: i64 = 0x4F75_746C;
 
-fn mark(raw: &Connection) -> i64 {
+fn application_id(raw: &Connection) -> i64 {
     raw.pragma_query_value(None, "application_id", |row| row.get(0)).expect("every database has one")
 }
 

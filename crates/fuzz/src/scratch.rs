@@ -1,10 +1,10 @@
-//! Files for one input each, in memory where the system has a place for that.
+//! Files for one input each, in memory if the system allows it.
 
 use outlast_testkit::folder;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// A folder with one database file. It is removed with the value.
+/// A folder with one database file. Dropping the value removes the folder.
 pub(crate) struct Scratch {
     folder: TempDir,
 }
@@ -14,7 +14,7 @@ impl Scratch {
         Self { folder: folder::in_memory("outlast-fuzz-").expect("a folder for temporary files") }
     }
 
-    /// With a database that was made before.
+    /// A folder with this database.
     pub(crate) fn holding(database: &[u8]) -> Self {
         let scratch = Self::new();
         std::fs::write(scratch.path(), database).expect("a temporary file can be written");
@@ -29,7 +29,7 @@ impl Scratch {
         format!("sqlite:{}", self.path().display())
     }
 
-    /// The database, once nobody has it open.
+    /// The bytes of the database, after all connections are closed.
     pub(crate) fn content(&self) -> Vec<u8> {
         std::fs::read(self.path()).expect("the database is there")
     }

@@ -1,12 +1,12 @@
-//! Damage: one cell changed, or one row removed or doubled.
+//! Damage: one cell is changed, or one row is removed or duplicated.
 
 use super::table::{Cell, Row, TABLES, Table};
-use crate::bytes::Bytes;
+use crate::choices::Choices;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use std::fmt;
 
-/// What happened to a row. It is gone if `after` is `None`, and new if `before` is.
+/// A damaged row. `after` is `None` for a removed row, and `before` for an added one.
 pub(super) struct Damage {
     pub(super) table: &'static str,
     pub(super) columns: Vec<String>,
@@ -22,7 +22,7 @@ impl Damage {
     }
 }
 
-/// What is different, column by column.
+/// Prints the differences column by column.
 impl fmt::Debug for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.table)?;
@@ -39,24 +39,24 @@ impl fmt::Debug for Damage {
     }
 }
 
-/// Does what the input says, as far as the schema lets it.
-pub(super) fn inflict(raw: &Connection, bytes: &mut Bytes<'_>) -> Option<Damage> {
-    let (name, key) = bytes.pick(&TABLES);
+/// Applies the damage that the input chooses, if the schema allows it.
+pub(super) fn apply_damage(raw: &Connection, choices: &mut Choices<'_>) -> Option<Damage> {
+    let (name, key) = choices.pick(&TABLES);
     let table = Table::read(raw, name);
-    let at = bytes.below(table.rows.len());
+    let at = choices.below(table.rows.len());
     let row = table.rows.get(at)?.clone();
-    let (before, after) = match bytes.below(8) {
+    let (before, after) = match choices.below(8) {
         0 => (Some(row.clone()), table.delete(raw, &row).then_some(None)?),
         1 => {
-            let double = doubled(&table, &row, key, bytes);
-            (None, table.insert(raw, &double).then_some(Some(double))?)
+            let duplicate = duplicate_of(&table, &row, key, choices);
+            (None, table.insert(raw, &duplicate).then_some(Some(duplicate))?)
         }
         how => {
-            let column = bytes.below(table.columns.len());
+            let column = choices.below(table.columns.len());
             let cell = match how {
-                2 => other_cell(&table, column, bytes),
-                3 => any_cell(bytes),
-                _ => edited(&row[column], bytes),
+                2 => other_cell(&table, column, choices),
+                3 => any_cell(choices),
+                _ => edited(&row[column], choices),
             };
             if !table.set(raw, &row, column, &cell) {
                 return None;
@@ -67,7 +67,7 @@ pub(super) fn inflict(raw: &Connection, bytes: &mut Bytes<'_>) -> Option<Damage>
     (before != after).then_some(Damage { table: name, columns: table.columns, before, after })
 }
 
-/// The row as the database has it now: a column may have made a number of a text.
+/// The row as the database has it now; a column may have converted a text to a number.
 fn stored(raw: &Connection, table: &Table, row: &Row, column: usize, cell: Cell) -> Option<Row> {
     let now = Table::read(raw, table.name);
     let is_new = |candidate: &&Row| !table.rows.contains(candidate);
@@ -79,65 +79,65 @@ fn stored(raw: &Connection, table: &Table, row: &Row, column: usize, cell: Cell)
 }
 
 /// A copy of a row under another key.
-fn doubled(table: &Table, row: &Row, key: &[&str], bytes: &mut Bytes<'_>) -> Row {
-    let mut double = row.clone();
-    let column = table.column(bytes.pick(key)).unwrap_or(0);
-    double[column] = match (&row[column], bytes.below(4)) {
-        (_, 0) => other_cell(table, column, bytes),
+fn duplicate_of(table: &Table, row: &Row, key: &[&str], choices: &mut Choices<'_>) -> Row {
+    let mut duplicate = row.clone();
+    let column = table.column(choices.pick(key)).unwrap_or(0);
+    duplicate[column] = match (&row[column], choices.below(4)) {
+        (_, 0) => other_cell(table, column, choices),
         (Cell::Value(Value::Integer(number)), 1) => Cell::Value(Value::Integer(number.wrapping_sub(1))),
         (Cell::Value(Value::Integer(number)), _) => Cell::Value(Value::Integer(number.wrapping_add(1))),
         (Cell::Text(text), _) => Cell::Text([text, b"2".as_slice()].concat()),
         (other, _) => other.clone(),
     };
-    double
+    duplicate
 }
 
-/// What another row has in the same column.
-fn other_cell(table: &Table, column: usize, bytes: &mut Bytes<'_>) -> Cell {
-    table.rows[bytes.below(table.rows.len())][column].clone()
+/// The cell of another row in the same column.
+fn other_cell(table: &Table, column: usize, choices: &mut Choices<'_>) -> Cell {
+    table.rows[choices.below(table.rows.len())][column].clone()
 }
 
-fn any_cell(bytes: &mut Bytes<'_>) -> Cell {
-    match bytes.below(6) {
+fn any_cell(choices: &mut Choices<'_>) -> Cell {
+    match choices.below(6) {
         0 => Cell::Value(Value::Null),
-        1 => Cell::Value(Value::Integer(bytes.number())),
-        2 => Cell::Value(Value::Real(f64::from(bytes.byte()) + 0.5)),
-        3 => Cell::Value(Value::Blob(bytes.some(24).to_vec())),
+        1 => Cell::Value(Value::Integer(choices.number())),
+        2 => Cell::Value(Value::Real(f64::from(choices.byte()) + 0.5)),
+        3 => Cell::Value(Value::Blob(choices.some(24).to_vec())),
         4 => Cell::Text(Vec::new()),
-        _ => Cell::Text(bytes.some(64).to_vec()),
+        _ => Cell::Text(choices.some(64).to_vec()),
     }
 }
 
-/// A small change, as a disk or a careless hand makes it.
-fn edited(cell: &Cell, bytes: &mut Bytes<'_>) -> Cell {
+/// A small change of a cell.
+fn edited(cell: &Cell, choices: &mut Choices<'_>) -> Cell {
     match cell {
-        Cell::Text(text) => Cell::Text(edited_bytes(text.clone(), bytes)),
-        Cell::Value(Value::Blob(blob)) => Cell::Value(Value::Blob(edited_bytes(blob.clone(), bytes))),
+        Cell::Text(text) => Cell::Text(edited_bytes(text.clone(), choices)),
+        Cell::Value(Value::Blob(blob)) => Cell::Value(Value::Blob(edited_bytes(blob.clone(), choices))),
         Cell::Value(Value::Integer(number)) => {
-            let bit = bytes.below(64);
-            Cell::Value(Value::Integer(match bytes.below(4) {
+            let bit = choices.below(64);
+            Cell::Value(Value::Integer(match choices.below(4) {
                 0 => number ^ (1 << bit),
                 1 => number.wrapping_add(1),
                 2 => number.wrapping_sub(1),
                 _ => -number.wrapping_abs(),
             }))
         }
-        Cell::Value(_) => any_cell(bytes),
+        Cell::Value(_) => any_cell(choices),
     }
 }
 
-fn edited_bytes(mut text: Vec<u8>, bytes: &mut Bytes<'_>) -> Vec<u8> {
+fn edited_bytes(mut text: Vec<u8>, choices: &mut Choices<'_>) -> Vec<u8> {
     if text.is_empty() {
-        return bytes.some(8).to_vec();
+        return choices.some(8).to_vec();
     }
-    let at = bytes.below(text.len());
-    match bytes.below(6) {
-        0 => text[at] ^= 1 << bytes.below(8),
+    let at = choices.below(text.len());
+    match choices.below(6) {
+        0 => text[at] ^= 1 << choices.below(8),
         1 => text.truncate(at),
         2 => drop(text.drain(..at)),
-        3 => text[at] = bytes.byte(),
-        4 => text.insert(at, bytes.byte()),
-        _ => drop(text.drain(at..(at + 1 + bytes.below(32)).min(text.len()))),
+        3 => text[at] = choices.byte(),
+        4 => text.insert(at, choices.byte()),
+        _ => drop(text.drain(at..(at + 1 + choices.below(32)).min(text.len()))),
     }
     text
 }

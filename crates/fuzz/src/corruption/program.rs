@@ -1,16 +1,16 @@
-//! Orchestrations that use every durable operation that leaves rows. What they return follows from what is stored.
+//! Orchestrations that use every durable operation that stores rows. Their outputs follow from the stored rows.
 
 use outlast_engine::{Either2, OrchestrationContext};
 use outlast_runtime::ActivityContext;
 use outlast_runtime::registry::{ActivityRegistry, OrchestrationRegistry};
 use std::time::Duration;
 
-/// One for each template.
+/// The programs; each has a template for every time.
 pub(super) const PROGRAMS: [&str; 10] =
     ["chain", "fan", "timer", "keys", "child", "queue", "signal", "session", "race", "fails"];
 
-/// The program of the instance that shares the store with the damaged one.
-pub(super) const BYSTANDER: &str = "chain";
+/// The program of the second instance in the store.
+pub(super) const SECOND_PROGRAM: &str = "chain";
 
 pub(super) fn orchestrations() -> OrchestrationRegistry {
     OrchestrationRegistry::builder()
@@ -79,7 +79,7 @@ async fn child(context: OrchestrationContext, input: String) -> Returned {
     context.schedule_activity("shout", format!("({said})")).await
 }
 
-/// Reads what was sent to it, in order.
+/// Dequeues its messages in order.
 async fn queue(context: OrchestrationContext, _input: String) -> Returned {
     let first = context.dequeue_event("in").await;
     let said = context.schedule_activity("shout", first).await?;

@@ -1,23 +1,24 @@
-//! Damage that nobody can notice, since rows carry no checksums: what is left is a valid row, in agreement with all others.
+//! Damage that cannot be detected, because rows have no checksums: the result is a valid row that agrees with all other
+//! rows.
 //!
-//! Payloads, keys' values, the order and the time of messages, and whether a message is there at all are what the store
-//! was told; there is nothing to hold them against. Everything else must be noticed before it changes what an instance
-//! returns: texts that do not decode, events that are missing, doubled, moved or of somebody else, messages that are not
-//! for the instance they lie with, states that contradict each other.
+//! Payloads, values of keys, the order and time of messages, and whether a message exists cannot be compared with other
+//! rows. All other damage must be detected before it changes the output of an instance: texts that do not decode;
+//! events that are missing, duplicated, moved or of another instance; messages in the queue of another instance; states
+//! that contradict each other.
 
 use super::damage::Damage;
+use super::store_run::SECOND;
 use super::table::Cell;
-use super::world::OTHER;
 use outlast_model::{Event, WorkItem, json};
 use rusqlite::types::Value;
 
-/// Whether the damage concerns the bystander; the rest is the damaged instance's, its children's or nobody's.
-pub(super) fn touches_bystander(damage: &Damage) -> bool {
+/// Whether the damage affects the second instance of the store.
+pub(super) fn affects_second_instance(damage: &Damage) -> bool {
     let columns = ["instance_id", "parent_instance_id"];
-    columns.iter().flat_map(|column| damage.cells(column)).flatten().any(|cell| cell.text() == Some(OTHER))
+    columns.iter().flat_map(|column| damage.cells(column)).flatten().any(|cell| cell.text() == Some(SECOND))
 }
 
-/// Whether it may change what an instance returns without anybody being able to know.
+/// Whether the damage may change the output of an instance without being detectable.
 pub(super) fn is_silent(damage: &Damage) -> bool {
     let changed = |column: &str| {
         let [before, after] = damage.cells(column);
@@ -26,12 +27,13 @@ pub(super) fn is_silent(damage: &Damage) -> bool {
     match damage.table {
         "history" => changed("event_data") && is_event_of_row(damage),
         "orchestrator_queue" => match (&damage.before, &damage.after) {
-            // Lost: nobody knows that it was there.
+            // Removed: no other row refers to a message.
             (_, None) => true,
             (None, Some(_)) => is_counted(item(damage)),
-            // Moved in time, or to somebody else, who must not take it.
+            // Moved in time, or to another instance, which must not receive it.
             (Some(_), Some(_)) if !changed("work_item") => !changed("attempt_count"),
-            // It is set aside, and those behind it are delivered. Without its start an instance must not begin.
+            // An undecodable message is set aside, and later messages are delivered. An instance must not begin without
+            // its start.
             (Some(_), Some(_)) => {
                 !is_start(damage) || item(damage).is_some_and(|item| is_for_row(&item, damage))
             }
@@ -52,7 +54,7 @@ pub(super) fn is_silent(damage: &Damage) -> bool {
     }
 }
 
-/// An execution need not have an output.
+/// Whether the cell is a valid output; an execution need not have one.
 fn is_output(cell: Option<&Cell>) -> bool {
     cell.is_some_and(|cell| cell.text().is_some() || *cell == Cell::Value(Value::Null))
 }
@@ -61,7 +63,7 @@ fn is_status(cell: &Cell) -> bool {
     matches!(cell.text(), Some("Running" | "Completed" | "Failed" | "ContinuedAsNew"))
 }
 
-/// Whether what is stored now is an event that belongs where it lies.
+/// Whether the stored text is an event that belongs to its row.
 fn is_event_of_row(damage: &Damage) -> bool {
     let [_, Some(text)] = damage.cells("event_data") else { return false };
     let Some(Ok(event)) = text.text().map(json::decode_event) else { return false };
@@ -84,13 +86,13 @@ fn is_for_row(item: &WorkItem, damage: &Damage) -> bool {
         && is_activity == (damage.table == "worker_queue")
 }
 
-/// Whether it was what begins an execution.
+/// Whether the damaged message began an execution.
 fn is_start(damage: &Damage) -> bool {
     let before = damage.cells("work_item")[0].and_then(Cell::text).map(json::decode_work_item);
     matches!(before, Some(Ok(WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. })))
 }
 
-/// Whether two of them are not one.
+/// Whether a duplicate of the message counts as a second message.
 fn is_counted(item: Option<WorkItem>) -> bool {
     matches!(item, Some(WorkItem::QueueMessage { .. } | WorkItem::ExternalRaised { .. }))
 }

@@ -11,58 +11,58 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// When worlds begin.
+/// The time at which a store is created.
 const EPOCH_MS: u64 = 1_700_000_000_000;
 
 pub(super) const MAIN: &str = "main";
-pub(super) const OTHER: &str = "other";
+pub(super) const SECOND: &str = "other";
 
-/// How an instance stands in the end.
+/// The final state of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Stand {
+pub(super) enum FinalState {
     Completed(String),
     Failed(ErrorDetails),
-    /// It exists, and has not ended.
-    Open,
+    /// The instance exists and has not ended.
+    NotEnded,
     Missing,
-    /// The store cannot say.
+    /// The store returned an error.
     Refused(String),
 }
 
-impl Stand {
+impl FinalState {
     fn of(status: Result<OrchestrationStatus, impl ToString>) -> Self {
         match status {
             Ok(OrchestrationStatus::Completed { output, .. }) => Self::Completed(output),
             Ok(OrchestrationStatus::Failed { details, .. }) => Self::Failed(details),
-            Ok(OrchestrationStatus::Running { .. }) => Self::Open,
+            Ok(OrchestrationStatus::Running { .. }) => Self::NotEnded,
             Ok(OrchestrationStatus::NotFound) => Self::Missing,
             Err(error) => Self::Refused(error.to_string()),
         }
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn has_ended(&self) -> bool {
         matches!(self, Self::Completed(_) | Self::Failed(_))
     }
 }
 
-/// Numbers that repeat themselves from run to run.
-struct Counted(AtomicU64);
+/// Numbers that are equal in every run.
+struct CountingEntropy(AtomicU64);
 
-impl Entropy for Counted {
+impl Entropy for CountingEntropy {
     fn next_u128(&self) -> u128 {
-        // Odd, so that no two are equal, and spread over all bits.
+        // The multiplier is odd, so that no two numbers are equal, and spreads them over all bits.
         u128::from(self.0.fetch_add(1, Relaxed) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
     }
 }
 
-pub(super) struct World {
+pub(super) struct StoreRun {
     clock: Arc<TokioClock>,
     store: Arc<SqliteProvider>,
     pub(super) client: Client,
 }
 
-impl World {
-    /// Opens a store so many milliseconds after the beginning. `life` makes tokens differ from those of an earlier one.
+impl StoreRun {
+    /// Opens a store this long after its creation. `life` makes tokens differ from those of an earlier open.
     pub(super) async fn open(url: &str, at_ms: u64, life: u64) -> Result<Self, SqliteError> {
         let clock = Arc::new(TokioClock::start_at(EPOCH_MS + at_ms));
         let options = SqliteOptions {
@@ -70,7 +70,7 @@ impl World {
             synchronous: Synchronous::Normal,
             foreign_poll_interval: Duration::from_secs(60),
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
-            entropy: Arc::new(Counted(AtomicU64::new(life << 32))),
+            entropy: Arc::new(CountingEntropy(AtomicU64::new(life << 32))),
             ..SqliteOptions::default()
         };
         let store = Arc::new(SqliteProvider::new(url, Some(options)).await?);
@@ -90,23 +90,23 @@ impl World {
             max_attempts: 3,
             observability: ObservabilityConfig::default(),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
-            entropy: Arc::new(Counted(AtomicU64::new((life + 100) << 32))),
+            entropy: Arc::new(CountingEntropy(AtomicU64::new((life + 100) << 32))),
             ..RuntimeOptions::default()
         };
         let store = Arc::clone(&self.store) as Arc<_>;
         Runtime::start_with_options(store, program::activities(), program::orchestrations(), options).await
     }
 
-    /// Waits until both instances have ended, or for so long.
-    pub(super) async fn finish(&self, patience: Duration) -> [Stand; 2] {
+    /// Waits until both instances have ended, at most for `timeout`.
+    pub(super) async fn finish(&self, timeout: Duration) -> [FinalState; 2] {
         let ended = async |instance: &str| {
-            let status = self.client.wait_for_orchestration(instance, patience).await;
+            let status = self.client.wait_for_orchestration(instance, timeout).await;
             match status {
-                Ok(status) => Stand::of(Ok::<_, String>(status)),
-                Err(_) => Stand::of(self.client.get_orchestration_status(instance).await),
+                Ok(status) => FinalState::of(Ok::<_, String>(status)),
+                Err(_) => FinalState::of(self.client.get_orchestration_status(instance).await),
             }
         };
-        let (main, other) = tokio::join!(ended(MAIN), ended(OTHER));
+        let (main, other) = tokio::join!(ended(MAIN), ended(SECOND));
         [main, other]
     }
 }

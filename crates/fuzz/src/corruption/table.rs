@@ -1,4 +1,4 @@
-//! Tables as rows of cells, whatever the cells hold.
+//! Tables as rows of cells of any type.
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
@@ -36,7 +36,7 @@ impl Cell {
         }
     }
 
-    /// How a statement takes it: bytes become text unchecked by a cast only.
+    /// The placeholder of the cell in a statement: only a cast turns bytes into unchecked text.
     fn placeholder(&self, nth: usize) -> String {
         match self {
             Self::Text(_) => format!("CAST(?{nth} AS TEXT)"),
@@ -65,7 +65,7 @@ impl ToSql for Cell {
 
 pub(super) type Row = Vec<Cell>;
 
-/// What can be damaged, and the columns that make a row's key.
+/// The tables that can be damaged, with their key columns.
 pub(super) const TABLES: [(&str, &[&str]); 12] = [
     ("instances", &["instance_id"]),
     ("executions", &["instance_id", "execution_id"]),
@@ -102,7 +102,7 @@ impl Table {
         self.columns.iter().position(|column| column == name)
     }
 
-    /// A condition that holds for this row only, with its parameters from `first` on.
+    /// A condition that matches only this row, with parameters numbered from `first`.
     fn is_row(&self, row: &Row, first: usize) -> String {
         let conditions: Vec<String> = (self.columns.iter().zip(row).enumerate())
             .map(|(at, (column, cell))| format!("{column} IS {}", cell.placeholder(first + at)))
@@ -110,7 +110,7 @@ impl Table {
         conditions.join(" AND ")
     }
 
-    /// Says whether the schema let it happen.
+    /// Updates a cell; returns whether the schema allowed it.
     pub(super) fn set(&self, raw: &Connection, row: &Row, column: usize, cell: &Cell) -> bool {
         let (name, value) = (&self.columns[column], cell.placeholder(1));
         let sql = format!("UPDATE {} SET {name} = {value} WHERE {}", self.name, self.is_row(row, 2));

@@ -1,4 +1,4 @@
-//! The same instances in both stores, made by the calls that a runtime makes.
+//! The same instances in both stores, created by the calls of a runtime.
 
 use outlast_memory::MemoryProvider;
 use outlast_model::WorkItem;
@@ -15,29 +15,29 @@ pub(super) struct Stores {
 }
 
 pub(super) const COUNT: usize = 60;
-pub(super) const BEGAN_AT_MS: u64 = 1_000;
+pub(super) const FIRST_MS: u64 = 1_000;
 pub(super) const STATUSES: [&str; 6] =
     ["Running", "Completed", "Failed", "ContinuedAsNew", "Unknown", "running"];
 pub(super) const NAMES: [&str; 5] = ["Flow", "flow", "Other", "Fl%", ""];
 pub(super) const PREFIXES: [&str; 10] = ["", "a", "a1", "A", "ö", "o", "%", "_", "a%", "\u{1F600}"];
 pub(super) const PARENTS: [&str; 4] = ["a0", "ö1", "nobody", "%4"];
 
-/// Time that only moves while rows are made.
-struct Hand(AtomicU64);
+/// A clock that advances only while rows are created.
+struct ManualClock(AtomicU64);
 
-impl Clock for Hand {
+impl Clock for ManualClock {
     fn now_ms(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
 
 pub(super) fn stores() -> &'static Stores {
-    static MADE: OnceLock<Stores> = OnceLock::new();
-    MADE.get_or_init(|| virtual_time::run(make()))
+    static STORES: OnceLock<Stores> = OnceLock::new();
+    STORES.get_or_init(|| virtual_time::run(create()))
 }
 
-async fn make() -> Stores {
-    let clock = Arc::new(Hand(AtomicU64::new(BEGAN_AT_MS)));
+async fn create() -> Stores {
+    let clock = Arc::new(ManualClock(AtomicU64::new(FIRST_MS)));
     let memory = MemoryProvider::with_clock(Arc::clone(&clock) as Arc<dyn Clock>);
     let options = SqliteOptions {
         inline: true,
@@ -46,7 +46,7 @@ async fn make() -> Stores {
     };
     let sqlite = SqliteProvider::new_in_memory_with_options(Some(options)).await.expect("a store in memory");
     for nth in 0..COUNT {
-        // Some share a millisecond.
+        // Some instances share a millisecond.
         clock.0.fetch_add((nth % 3) as u64 * 4, Relaxed);
         for store in [&memory as &dyn Provider, &sqlite as &dyn Provider] {
             add(store, nth).await;

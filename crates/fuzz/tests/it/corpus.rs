@@ -1,16 +1,16 @@
-//! Every input that `cargo xtask fuzz` left behind, and every one that ever found something.
+//! Replays every recorded input of `cargo xtask fuzz`, including all that once found a defect.
 
 use outlast_fuzz::TARGETS;
 use std::path::Path;
 
-/// Replays the corpus of a target; says how many inputs it has.
+/// Replays the corpus of a target; returns the number of inputs.
 fn replay(name: &str) -> usize {
     let (_, target) = TARGETS.iter().find(|(known, _)| *known == name).expect("a target has this name");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
     let mut count = 0;
     for entry in std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
         let path = entry.unwrap().path();
-        // Shown only if it fails: then it is the last one.
+        // Printed only if the test fails; then it is the last line.
         println!("{}", path.display());
         target(&std::fs::read(&path).unwrap());
         count += 1;

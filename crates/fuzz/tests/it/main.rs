@@ -1,5 +1,5 @@
-//! The fuzz targets on the stable toolchain: what was found before, and some thousand inputs more.
-// A test fails by panicking, and says before which input it did.
+//! The fuzz targets on the stable toolchain: the recorded inputs, and some thousand random ones.
+// A test fails by panicking, and prints the input that it runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod corpus;

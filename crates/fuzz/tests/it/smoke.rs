@@ -1,6 +1,6 @@
-//! Inputs that nobody chose. They find what lies near the surface; the rest is for `cargo xtask fuzz`.
+//! Random inputs for every target. `cargo xtask fuzz` searches deeper.
 //!
-//! `OUTLAST_FUZZ_CASES` sets the number of inputs of each target, `OUTLAST_FUZZ_SEED` chooses others.
+//! `OUTLAST_FUZZ_CASES` sets the number of inputs of each target, `OUTLAST_FUZZ_SEED` their seed.
 
 use outlast_fuzz::TARGETS;
 use proptest::collection::vec;
@@ -30,7 +30,7 @@ fn smoke(name: &str, cases: u32, inputs: impl Strategy<Value = Vec<u8>>) {
     outcome.unwrap_or_else(|failure| panic!("{name}: {failure}"));
 }
 
-/// Stored texts with a few bytes changed: bytes at random hardly ever decode.
+/// Stored texts with a few changed bytes, because random bytes hardly ever decode.
 fn nearly(texts: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
     let text = proptest::sample::select(texts);
     (text, vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 0..4)).prop_map(|(text, edits)| {
