@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// What to run.
+/// Which cases to run, and how.
 pub(crate) struct Plan {
     quick: bool,
     only: Option<Vec<String>>,
@@ -56,7 +56,7 @@ impl Plan {
     }
 }
 
-/// Runs the cases; says whether all targets were met.
+/// Runs the cases; returns whether all targets were met.
 pub(crate) fn run(plan: &Plan) -> bool {
     let mut report = Report::default();
     for (name, case) in CASES {
@@ -64,14 +64,15 @@ pub(crate) fn run(plan: &Plan) -> bool {
             case(plan, &mut report);
         }
     }
-    let met = report.finish();
+    let is_met = report.finish();
     if let Some(path) = &plan.json {
         std::fs::write(path, report.json()).unwrap();
     }
-    met
+    is_met
 }
 
-fn folder() -> TempDir {
+/// A new folder in `OUTLAST_BENCH_DIR`, or in the usual place for temporary files.
+pub(crate) fn folder() -> TempDir {
     match std::env::var_os("OUTLAST_BENCH_DIR") {
         Some(base) => tempfile::tempdir_in(base).unwrap(),
         None => tempfile::tempdir().unwrap(),
@@ -91,11 +92,11 @@ fn per_second(time: Duration, count: usize) -> f64 {
     count as f64 / time.as_secs_f64()
 }
 
-fn since(before: SqliteStats, after: SqliteStats, count: usize, figure: fn(&SqliteStats) -> u64) -> f64 {
+fn per_count(before: SqliteStats, after: SqliteStats, count: usize, figure: fn(&SqliteStats) -> u64) -> f64 {
     (figure(&after) - figure(&before)) as f64 / count as f64
 }
 
-/// 64 concurrent callers against 64 steps per transaction.
+/// 64 concurrent callers, compared with 64 steps per transaction.
 fn hello_64(plan: &Plan, report: &mut Report) {
     let cycles = if plan.quick { 4_000 } else { 12_000 };
     let (mut ours, mut floors, mut statements, mut syncs) = (vec![], vec![], vec![], vec![]);
@@ -107,20 +108,20 @@ fn hello_64(plan: &Plan, report: &mut Report) {
         floors.push(1.0 / per_cycle.as_secs_f64());
         one_thread().block_on(async {
             let store = Arc::new(open(&folder, "ours.db").await);
-            hello::together(&store, 0..200).await;
+            hello::many_callers(&store, 0..200).await;
             let before = store.stats();
             let cpu = (cpu::used_by(is_writer), cpu::used());
             let written = cpu::bytes_written();
             let begun = Instant::now();
-            hello::together(&store, 200..200 + cycles).await;
+            hello::many_callers(&store, 200..200 + cycles).await;
             ours.push(per_second(begun.elapsed(), cycles));
             bytes.push((cpu::bytes_written() - written) as f64 / 1e3 / cycles as f64);
             let writer = cpu::used_by(is_writer) - cpu.0;
             writer_us.push(writer.as_secs_f64() * 1e6 / cycles as f64);
             callers_us.push((cpu::used() - cpu.1 - writer).as_secs_f64() * 1e6 / cycles as f64);
             let after = store.stats();
-            statements.push(since(before, after, cycles, |stats| stats.statements));
-            syncs.push(since(before, after, cycles, |stats| stats.commits));
+            statements.push(per_count(before, after, cycles, |stats| stats.statements));
+            syncs.push(per_count(before, after, cycles, |stats| stats.commits));
         });
     }
     let floor = report.row(Row::new("hello64", "floor-64, by hand", "cycles/s", floors));
@@ -131,17 +132,17 @@ fn hello_64(plan: &Plan, report: &mut Report) {
     report.row(Row::new("hello64", "processor time per cycle, writer", "us", writer_us));
     report.row(Row::new("hello64", "processor time per cycle, callers", "us", callers_us));
     let share = ours / floor * 100.0;
-    report.verdict("64 callers: at least 40 % of floor-64", format!("{share:.1} %"), share >= 40.0);
-    report.verdict("at most 22 statements per cycle", format!("{statements:.2}"), statements <= 22.0);
+    report.target("64 callers: at least 40 % of floor-64", format!("{share:.1} %"), share >= 40.0);
+    report.target("at most 22 statements per cycle", format!("{statements:.2}"), statements <= 22.0);
     let sound = floor >= SOUND_64_PER_SECOND;
-    report.verdict(
+    report.target(
         format!("floor-64 sound (at least {SOUND_64_PER_SECOND}/s)"),
         format!("{floor:.0}/s"),
         sound,
     );
 }
 
-/// One caller against one step per transaction.
+/// One caller, compared with one step per transaction.
 fn hello_1(plan: &Plan, report: &mut Report) {
     let cycles = if plan.quick { 300 } else { 1_000 };
     let (mut ours, mut fused, mut floors) = (vec![], vec![], vec![]);
@@ -155,17 +156,17 @@ fn hello_1(plan: &Plan, report: &mut Report) {
             let before = store.stats();
             let begun = Instant::now();
             for n in 0..cycles {
-                hello::alone(&store, &format!("hello-{n:06}")).await;
+                hello::one_caller(&store, &format!("hello-{n:06}")).await;
             }
             ours.push(per_second(begun.elapsed(), cycles));
             let between = store.stats();
             let begun = Instant::now();
             for n in 0..cycles {
-                hello::fused(&store, &format!("fused-{n:06}")).await;
+                hello::with_waiting_fetches(&store, &format!("fused-{n:06}")).await;
             }
             fused.push(per_second(begun.elapsed(), cycles));
-            syncs.push(since(before, between, cycles, |stats| stats.commits));
-            fused_syncs.push(since(between, store.stats(), cycles, |stats| stats.commits));
+            syncs.push(per_count(before, between, cycles, |stats| stats.commits));
+            fused_syncs.push(per_count(between, store.stats(), cycles, |stats| stats.commits));
         });
     }
     let floor = report.row(Row::new("hello1", "floor-1, by hand", "cycles/s", floors));
@@ -174,17 +175,13 @@ fn hello_1(plan: &Plan, report: &mut Report) {
     report.row(Row::new("hello1", "outlast, 1 caller, fetches waiting", "cycles/s", fused));
     let fused_syncs = report.row(Row::new("hello1", "syncs per cycle, fetches waiting", "", fused_syncs));
     let share = ours / floor * 100.0;
-    report.verdict("1 caller: at least 70 % of floor-1", format!("{share:.1} %"), share >= 70.0);
-    report.verdict("fetches waiting: 4 syncs per cycle", format!("{fused_syncs:.2}"), fused_syncs <= 4.0);
+    report.target("1 caller: at least 70 % of floor-1", format!("{share:.1} %"), share >= 70.0);
+    report.target("fetches waiting: 4 syncs per cycle", format!("{fused_syncs:.2}"), fused_syncs <= 4.0);
     let sound = floor >= SOUND_1_PER_SECOND;
-    report.verdict(
-        format!("floor-1 sound (at least {SOUND_1_PER_SECOND}/s)"),
-        format!("{floor:.0}/s"),
-        sound,
-    );
+    report.target(format!("floor-1 sound (at least {SOUND_1_PER_SECOND}/s)"), format!("{floor:.0}/s"), sound);
 }
 
-/// A fetch next to 10,000 timers against a fetch from an empty store.
+/// A fetch in a store with 10,000 timers, compared with a fetch in an empty store.
 fn timers(plan: &Plan, report: &mut Report) {
     let calls = if plan.quick { 2_000 } else { 20_000 };
     let folder = folder();
@@ -201,7 +198,7 @@ fn timers(plan: &Plan, report: &mut Report) {
             full.enqueue_for_orchestrator(timer, None).await.unwrap();
         }
         for store in [&empty, &full] {
-            hello::alone(store, "warm").await;
+            hello::one_caller(store, "warm").await;
         }
         let (mut without, mut with) = (Vec::new(), Vec::new());
         for n in 0..calls {
@@ -218,14 +215,15 @@ fn timers(plan: &Plan, report: &mut Report) {
             vec![median(&with)],
         ));
         let ratio = found / base;
-        report.verdict("10,000 timers: fetch within 1.2 x", format!("{ratio:.3} x"), ratio <= 1.2);
+        report.target("10,000 timers: fetch within 1.2 x", format!("{ratio:.3} x"), ratio <= 1.2);
     });
 }
 
-/// Pokes an instance and measures the fetch of the turn, which is then committed.
+/// Sends a message to an instance, measures the fetch of its turn, and commits the turn.
 async fn timed_fetch(store: &SqliteProvider, instance: &str, event_id: u64) -> f64 {
-    let poke = WorkItem::QueueMessage { instance: instance.to_string(), name: "q".into(), data: "d".into() };
-    store.enqueue_for_orchestrator(poke, None).await.unwrap();
+    let message =
+        WorkItem::QueueMessage { instance: instance.to_string(), name: "q".into(), data: "d".into() };
+    store.enqueue_for_orchestrator(message, None).await.unwrap();
     let begun = Instant::now();
     let turn = store.fetch_turn(hello::turn_request(Duration::ZERO)).await.unwrap().unwrap();
     let took = begun.elapsed();
@@ -243,14 +241,14 @@ async fn append(store: &SqliteProvider, turn: &FetchedTurn, event_id: u64) {
         .unwrap();
 }
 
-/// A warm fetch of a long history against that of a short one.
+/// A warm fetch of an instance with a long history, compared with a short one.
 fn history(plan: &Plan, report: &mut Report) {
     let calls = if plan.quick { 1_000 } else { 5_000 };
     let folder = folder();
     one_thread().block_on(async {
         let store = open(&folder, "history.db").await;
         for (instance, length) in [("short", 10_u64), ("long", 10_000)] {
-            hello::alone(&store, instance).await;
+            hello::one_caller(&store, instance).await;
             let kind = || EventKind::QueueEventDelivered { name: "q".to_string(), data: "d".to_string() };
             let events = (5..=length).map(|id| Event::with_event_id(id, instance, 1, None, kind())).collect();
             store.append_with_execution(instance, 1, events).await.unwrap();
@@ -267,18 +265,18 @@ fn history(plan: &Plan, report: &mut Report) {
         let found =
             report.row(Row::new("history", "warm fetch, 10,000 events", "us (median)", vec![median(&long)]));
         let ratio = found / base;
-        report.verdict("history of 10,000: warm fetch within 1.2 x", format!("{ratio:.3} x"), ratio <= 1.2);
-        report.verdict("warm fetches read no history", format!("{rows} rows"), rows == 0);
+        report.target("history of 10,000: warm fetch within 1.2 x", format!("{ratio:.3} x"), ratio <= 1.2);
+        report.target("warm fetches read no history", format!("{rows} rows"), rows == 0);
     });
 }
 
-/// Processor time while fetches wait and nothing happens.
+/// Processor time while fetches wait and no message arrives.
 fn idle(plan: &Plan, report: &mut Report) {
     let seconds = if plan.quick { 5 } else { 20 };
     let folder = folder();
     one_thread().block_on(async {
         let store = open(&folder, "idle.db").await;
-        hello::alone(&store, "once").await;
+        hello::one_caller(&store, "once").await;
         let patience = Duration::from_secs(seconds);
         let before = cpu::used();
         let begun = Instant::now();
@@ -294,6 +292,6 @@ fn idle(plan: &Plan, report: &mut Report) {
             "% of a core",
             vec![share],
         ));
-        report.verdict("idle: below 0.3 % of a core", format!("{share:.3} %"), share < 0.3);
+        report.target("idle: below 0.3 % of a core", format!("{share:.3} %"), share < 0.3);
     });
 }

@@ -26,7 +26,7 @@ fn run(args: &Args) -> Result<Outcome, String> {
     }
 }
 
-/// The rows of a hello by hand.
+/// The floor in SQLite.
 fn hello(args: &Args, folder: &Path, count: usize) -> Result<Outcome, String> {
     let durability = match args.text("--synchronous", "full") {
         "full" => "FULL",
@@ -50,23 +50,23 @@ fn hello(args: &Args, folder: &Path, count: usize) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// The rows of a hello by hand, in PostgreSQL.
+/// The floor in PostgreSQL.
 fn hello_postgres(args: &Args, count: usize) -> Result<Outcome, String> {
     let (per_transaction, connections) =
         (args.number("--per-transaction", 64)?, args.number("--connections", 2)?);
     let url = server::url()?;
     let mut outcome = Outcome::new("FULL", count);
-    let work = floor::postgres::run(&url, per_transaction, connections, &mut outcome);
-    let each = on_two_threads(work).map_err(|error| format!("{error:?}"))?;
+    let measure = floor::postgres::run(&url, per_transaction, connections, &mut outcome);
+    let each = on_two_threads(measure).map_err(|error| format!("{error:?}"))?;
     outcome.figure("throughput", 1.0 / each.as_secs_f64(), PER_SECOND);
     Ok(outcome)
 }
 
-/// What the disk takes to store 8 kB for good, in a file that already has its size.
+/// The time to write and sync 8 kB in a file that already has its size.
 fn fsync(folder: &Path, count: usize) -> Result<Outcome, String> {
     let mut outcome = Outcome::new("FULL", count);
     let mut times = Vec::with_capacity(count);
-    let mut work = || -> std::io::Result<()> {
+    let mut measure = || -> std::io::Result<()> {
         let block = [0x5a_u8; 8192];
         let mut file = std::fs::File::create(folder.join("fsync"))?;
         file.write_all(&block.repeat(64))?;
@@ -82,7 +82,7 @@ fn fsync(folder: &Path, count: usize) -> Result<Outcome, String> {
         }
         Ok(())
     };
-    work().map_err(|error| format!("{}: {error}", folder.display()))?;
+    measure().map_err(|error| format!("{}: {error}", folder.display()))?;
     outcome.completed = times.len();
     outcome.figure("p50", percentile(&times, 50), "ms");
     outcome.figure("p99", percentile(&times, 99), "ms");

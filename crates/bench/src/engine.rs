@@ -1,5 +1,5 @@
-//! The engine's hot paths, to be counted by an instrument that counts instructions: `cargo xtask bench engine` runs each
-//! case with and without the part that is measured, and takes the difference.
+//! The hot paths of the engine, for a tool that counts instructions: `cargo xtask bench engine` runs each case with and
+//! without the measured part, and takes the difference.
 
 use outlast_engine::{
     Code, Execution, Opening, OrchestrationContext, ParentClosePolicy, Setup, TurnInput, TurnOutput,
@@ -8,14 +8,14 @@ use outlast_model::{Event, EventKind, WorkItem};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Each brings two events, and two are there before.
+/// Each outcome adds two events; two events exist before the first.
 const OUTCOMES: u64 = 4_999;
 const EVENTS: u64 = 10_000;
 const BRANCHES: u64 = 10_000;
-/// How many outcomes a turn of the join is given.
+/// Number of outcomes in a turn of the join.
 const BATCH: usize = 100;
 
-/// Runs a case, without what is measured unless `measured`.
+/// Runs a case; without the measured part if `measured` is false.
 pub(crate) fn run(case: &str, measured: bool) -> Result<(), String> {
     match case {
         "replay" => replay(measured),
@@ -26,7 +26,7 @@ pub(crate) fn run(case: &str, measured: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// 10,000 stored events into a fresh call of the function.
+/// Replays 10,000 stored events in a new execution.
 fn replay(measured: bool) {
     let (_, history) = chain();
     let mut cold = execution(steps);
@@ -36,9 +36,9 @@ fn replay(measured: bool) {
     }
 }
 
-/// A hundred more steps of an execution with 10,000 events.
+/// Runs a hundred more turns of an execution with 10,000 events.
 fn warm_turns(measured: bool) {
-    // Kept, so that freeing it is no part of what is measured.
+    // Kept, so that freeing it is not measured.
     let (mut warm, _history) = chain();
     if measured {
         for _ in 0..100 {
@@ -49,7 +49,7 @@ fn warm_turns(measured: bool) {
     }
 }
 
-/// A join of 10,000 activities: the turn that schedules them, and the turns that bring their outcomes.
+/// A join of 10,000 activities: the turn that schedules them, and the turns with their outcomes.
 fn join(measured: bool) {
     let mut joined = execution(branches);
     if !measured {
@@ -65,7 +65,7 @@ fn join(measured: bool) {
     assert!(joined.has_ended());
 }
 
-/// An execution that waits for the outcome of its last step, and its 10,000 events.
+/// An execution that waits for the outcome of its last activity, and its 10,000 events.
 fn chain() -> (Execution, Vec<Event>) {
     let mut execution = execution(steps);
     let mut history = turn(&mut execution, Vec::new(), Vec::new()).commit.history;

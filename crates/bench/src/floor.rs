@@ -1,5 +1,5 @@
-//! The same rows by hand: one connection, prepared statements, no queue to search, no lease to check, no JSON to
-//! build, nobody to answer. What is left is what SQLite and the disk cost.
+//! The floor: stores the same rows with one connection and prepared statements, without searching a queue, checking a
+//! lease, building JSON or answering a caller. The rest is the cost of SQLite and the disk.
 
 pub(crate) mod postgres;
 
@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Below these the machine is not what the targets were set on: cycles per second with 64 steps and with one step per
-/// transaction.
+/// Cycles per second, with 64 steps and with one step per transaction, below which the machine is slower than the one
+/// the targets were set on.
 pub(crate) const SOUND_64_PER_SECOND: f64 = 18_000.0;
 pub(crate) const SOUND_1_PER_SECOND: f64 = 640.0;
 
@@ -31,13 +31,14 @@ CREATE TABLE worker_queue (id INTEGER PRIMARY KEY, work_item TEXT, visible_at IN
 ";
 
 const START: &str = r#"{"StartOrchestration":{"instance":"hello-000000","orchestration":"Hello","input":"world","version":"1.0.0","parent_instance":null,"parent_id":null,"execution_id":1}}"#;
-const WORK: &str = r#"{"ActivityExecute":{"instance":"hello-000000","execution_id":1,"id":2,"name":"Greet","input":"world"}}"#;
+const ACTIVITY: &str = r#"{"ActivityExecute":{"instance":"hello-000000","execution_id":1,"id":2,"name":"Greet","input":"world"}}"#;
 const DONE: &str =
     r#"{"ActivityCompleted":{"instance":"hello-000000","execution_id":1,"id":2,"result":"hello, world"}}"#;
 const EVENT: &str = r#"{"event_id":2,"source_event_id":null,"instance_id":"hello-000000","execution_id":1,"timestamp_ms":1700000000000,"duroxide_version":"0.1.32","type":"ActivityScheduled","name":"Greet","input":"world"}"#;
 const TOKEN: &str = "lock_0123456789abcdef0123456789abcdef.hello-000000";
 
-/// Runs `cycles` hellos, this many steps per transaction; returns the time per cycle, and how many are completed.
+/// Runs `cycles` hello cycles with this many steps per transaction; returns the time per cycle and the number of
+/// completed cycles.
 pub(crate) fn run(
     folder: &Path,
     cycles: usize,
@@ -73,7 +74,8 @@ fn open(folder: &Path, synchronous: &str) -> Connection {
     conn
 }
 
-/// Instances advance in waves of one transaction's width, each step of a kind together, as concurrent callers do.
+/// Groups of instances that advance together: one step of all instances of a group is one transaction, as with
+/// concurrent callers.
 fn waves(instances: usize, width: usize) -> impl Iterator<Item = Range<usize>> {
     (0..instances).step_by(width).map(move |first| first..instances.min(first + width))
 }
@@ -92,7 +94,7 @@ fn number(of: usize) -> i64 {
     i64::try_from(of).unwrap()
 }
 
-/// The rows of an instance's two messages.
+/// The row numbers of an instance's two messages.
 fn first(instance: usize) -> i64 {
     number(instance * 2 + 1)
 }
@@ -112,10 +114,10 @@ fn apply(conn: &Connection, step: usize, instance: usize) {
             run_one(conn, "INSERT INTO executions VALUES (?1, 1, 'Running', NULL, 17, NULL)", params![id]);
             event(conn, &id, 1);
             event(conn, &id, 2);
-            add_work(conn, instance, &id);
+            add_activity(conn, instance, &id);
         }
-        3 => take_work(conn, instance),
-        4 => finish_work(conn, instance, &id),
+        3 => lease_activity(conn, instance),
+        4 => finish_activity(conn, instance, &id),
         5 => lock(conn, second(instance), &id),
         _ => {
             unlock(conn, second(instance), &id);
@@ -129,18 +131,18 @@ fn apply(conn: &Connection, step: usize, instance: usize) {
     }
 }
 
-fn add_work(conn: &Connection, row: usize, id: &str) {
+fn add_activity(conn: &Connection, row: usize, id: &str) {
     let sql = "INSERT INTO worker_queue (id, work_item, visible_at, instance_id, execution_id, activity_id)
                VALUES (?1, ?2, 17, ?3, 1, 2)";
-    run_one(conn, sql, params![number(row + 1), WORK, id]);
+    run_one(conn, sql, params![number(row + 1), ACTIVITY, id]);
 }
 
-fn take_work(conn: &Connection, row: usize) {
+fn lease_activity(conn: &Connection, row: usize) {
     let sql = "UPDATE worker_queue SET lock_token = ?2, locked_until = 17, attempt_count = 1 WHERE id = ?1";
     run_one(conn, sql, params![number(row + 1), TOKEN]);
 }
 
-fn finish_work(conn: &Connection, row: usize, id: &str) {
+fn finish_activity(conn: &Connection, row: usize, id: &str) {
     run_one(conn, "DELETE FROM worker_queue WHERE id = ?1", params![number(row + 1)]);
     enqueue(conn, second(row), id, DONE);
 }

@@ -26,11 +26,11 @@ fn event(instance: &str, event_id: u64, source: Option<u64>, kind: EventKind) ->
     Event::with_event_id(event_id, instance, 1, source, kind)
 }
 
-pub(crate) fn turn_request(patience: Duration) -> TurnRequest<'static> {
-    TurnRequest { lock_timeout: LEASE, poll_timeout: patience, filter: None, with_history: false }
+pub(crate) fn turn_request(poll_timeout: Duration) -> TurnRequest<'static> {
+    TurnRequest { lock_timeout: LEASE, poll_timeout, filter: None, with_history: false }
 }
 
-/// Does what a runtime would do with a turn; true if that ended the orchestration.
+/// Commits a turn as a runtime would; returns whether that ended the instance.
 pub(crate) async fn commit(store: &SqliteProvider, turn: &FetchedTurn) -> bool {
     let instance = turn.item.instance.as_str();
     if turn.last_event_id == Some(0) {
@@ -89,9 +89,9 @@ pub(crate) async fn commit(store: &SqliteProvider, turn: &FetchedTurn) -> bool {
     true
 }
 
-/// Runs one activity, if there is one in time.
-pub(crate) async fn work(store: &SqliteProvider, patience: Duration) -> bool {
-    let fetched = store.fetch_work_item(LEASE, patience, None, &TagFilter::DefaultOnly).await.unwrap();
+/// Runs one activity if one arrives in time.
+pub(crate) async fn run_activity(store: &SqliteProvider, poll_timeout: Duration) -> bool {
+    let fetched = store.fetch_work_item(LEASE, poll_timeout, None, &TagFilter::DefaultOnly).await.unwrap();
     let Some((WorkItem::ActivityExecute { instance, execution_id, id, .. }, token, _)) = fetched else {
         return false;
     };
@@ -101,23 +101,22 @@ pub(crate) async fn work(store: &SqliteProvider, patience: Duration) -> bool {
     true
 }
 
-/// One caller, nothing waiting: seven commits.
-pub(crate) async fn alone(store: &SqliteProvider, instance: &str) {
+/// One caller without waiting fetches: seven commits.
+pub(crate) async fn one_caller(store: &SqliteProvider, instance: &str) {
     store.enqueue_for_orchestrator(start(instance), None).await.unwrap();
     let turn = store.fetch_turn(turn_request(Duration::ZERO)).await.unwrap().unwrap();
     assert!(!commit(store, &turn).await);
-    assert!(work(store, Duration::ZERO).await);
+    assert!(run_activity(store, Duration::ZERO).await);
     let turn = store.fetch_turn(turn_request(Duration::ZERO)).await.unwrap().unwrap();
     assert!(commit(store, &turn).await);
 }
 
-/// One caller whose fetches wait for their work, as a runtime's do: each is served with the commit that makes it
-/// ready.
-pub(crate) async fn fused(store: &SqliteProvider, instance: &str) {
-    let patience = Duration::from_secs(10);
+/// One caller whose fetches wait, as the fetches of a runtime do: each commit serves the fetch that waits for it.
+pub(crate) async fn with_waiting_fetches(store: &SqliteProvider, instance: &str) {
+    let poll_timeout = Duration::from_secs(10);
     let (turn, enqueued) = tokio::join!(
         biased;
-        store.fetch_turn(turn_request(patience)),
+        store.fetch_turn(turn_request(poll_timeout)),
         store.enqueue_for_orchestrator(start(instance), None)
     );
     enqueued.unwrap();
@@ -125,7 +124,7 @@ pub(crate) async fn fused(store: &SqliteProvider, instance: &str) {
     let activity = store.fetch_work_items(WorkRequest {
         max_items: 1,
         lock_timeout: LEASE,
-        poll_timeout: patience,
+        poll_timeout,
         session: None,
         tag_filter: &TagFilter::DefaultOnly,
     });
@@ -138,19 +137,19 @@ pub(crate) async fn fused(store: &SqliteProvider, instance: &str) {
     let done = WorkItem::ActivityCompleted { instance, execution_id, id, result: "hello, world".to_string() };
     let (turn, acked) = tokio::join!(
         biased;
-        store.fetch_turn(turn_request(patience)),
+        store.fetch_turn(turn_request(poll_timeout)),
         store.ack_work_item(&activity.lock_token, Some(done))
     );
     acked.unwrap();
     assert!(commit(store, &turn.unwrap().unwrap()).await);
 }
 
-/// 64 callers at once: clients that start, dispatchers that take turns, workers that run activities.
-pub(crate) async fn together(store: &Arc<SqliteProvider>, ids: std::ops::Range<usize>) {
+/// 64 callers at once: clients that start instances, dispatchers that run turns, workers that run activities.
+pub(crate) async fn many_callers(store: &Arc<SqliteProvider>, ids: std::ops::Range<usize>) {
     const CLIENTS: usize = 16;
     const DISPATCHERS: usize = 32;
     const WORKERS: usize = 16;
-    let patience = Duration::from_millis(200);
+    let poll_timeout = Duration::from_millis(200);
     let cycles = ids.len();
     let next = Arc::new(AtomicUsize::new(ids.start));
     let ended = Arc::new(AtomicUsize::new(0));
@@ -171,7 +170,7 @@ pub(crate) async fn together(store: &Arc<SqliteProvider>, ids: std::ops::Range<u
         let (store, ended) = (Arc::clone(store), Arc::clone(&ended));
         tasks.push(tokio::spawn(async move {
             while ended.load(Ordering::Relaxed) < cycles {
-                if let Some(turn) = store.fetch_turn(turn_request(patience)).await.unwrap()
+                if let Some(turn) = store.fetch_turn(turn_request(poll_timeout)).await.unwrap()
                     && commit(&store, &turn).await
                 {
                     ended.fetch_add(1, Ordering::Relaxed);
@@ -183,7 +182,7 @@ pub(crate) async fn together(store: &Arc<SqliteProvider>, ids: std::ops::Range<u
         let (store, ended) = (Arc::clone(store), Arc::clone(&ended));
         tasks.push(tokio::spawn(async move {
             while ended.load(Ordering::Relaxed) < cycles {
-                work(&store, patience).await;
+                run_activity(&store, poll_timeout).await;
             }
         }));
     }

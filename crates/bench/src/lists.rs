@@ -1,6 +1,7 @@
-//! `cargo xtask bench lists`: what gauges, totals and lists cost in a store with many finished instances, and what they cost
-//! before there was an index for what runs or failed, and a budget for a page.
+//! `cargo xtask bench lists`: the times of gauges, totals and lists in a store with many finished instances, beside the
+//! times without the index of running and failed instances and without the limit of a page.
 
+use crate::cases::folder;
 use crate::measure;
 use duroxide::providers::postgres::PostgresProvider;
 use duroxide::providers::sqlite::SqliteProvider;
@@ -11,11 +12,12 @@ use tokio_postgres::NoTls;
 
 const ROUNDS: usize = 7;
 const PAGE: u32 = 100;
-/// One instance of a thousand and one runs, and a few failed: with 1,000,000 finished ones that is 1,000 and about 500.
+/// One instance in 1,001 runs, and one in 2,001 failed: with 1,000,000 finished instances, 1,000 run and about 500
+/// failed.
 const EVERY_RUNNING: u64 = 1_001;
 const EVERY_FAILED: u64 = 2_001;
 
-/// What a page is asked for.
+/// The measured pages: name, status, orchestration.
 const PAGES: [(&str, Option<&str>, Option<&str>); 5] = [
     ("first page of all", None, None),
     ("first page of Running", Some("Running"), None),
@@ -46,13 +48,13 @@ pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<(), String>
     })
 }
 
-fn filled(sql: &str, instances: u64) -> String {
+fn with_counts(sql: &str, instances: u64) -> String {
     sql.replace("{instances}", &instances.to_string())
         .replace("{running}", &EVERY_RUNNING.to_string())
         .replace("{failed}", &EVERY_FAILED.to_string())
 }
 
-/// Milliseconds, the median of some calls after one that does not count, and what the last call answered.
+/// The median time of some calls in milliseconds, after one call that does not count, and the last answer.
 async fn timed<T>(mut call: impl AsyncFnMut() -> T) -> (f64, T) {
     let mut answer = call().await;
     let mut times = Vec::new();
@@ -64,10 +66,10 @@ async fn timed<T>(mut call: impl AsyncFnMut() -> T) -> (f64, T) {
     (measure::percentile(&times, 50), answer)
 }
 
-/// What is measured, in milliseconds before and now, and what was found.
+/// Name, milliseconds before and now, and the number of rows found.
 struct Row(String, Option<f64>, f64, String);
 
-/// What the store does now. `before` has one time for each page.
+/// Measures the store. `before` has one time for each page.
 async fn rows(store: &dyn ProviderAdmin, before: &[f64]) -> Vec<Row> {
     let (totals, metrics) = timed(async || store.get_system_metrics().await.unwrap()).await;
     let (depths, _) = timed(async || store.get_queue_depths().await.unwrap()).await;
@@ -108,25 +110,21 @@ fn table(store: &str, instances: u64, rows: &[Row]) -> String {
 }
 
 async fn sqlite(instances: u64) -> Result<String, String> {
-    let folder = match std::env::var_os("OUTLAST_BENCH_DIR") {
-        Some(base) => tempfile::tempdir_in(base),
-        None => tempfile::tempdir(),
-    };
-    let folder = folder.map_err(|error| error.to_string())?;
+    let folder = folder();
     let file = folder.path().join("store.db");
     let url = format!("sqlite:{}", file.display());
     let open = async || SqliteProvider::new(&url, None).await.map_err(|error| error.to_string());
     drop(open().await?);
-    let by_hand = rusqlite::Connection::open(&file).map_err(|error| error.to_string())?;
-    let fill = filled(include_str!("sql/fill_sqlite.sql"), instances);
+    let direct = rusqlite::Connection::open(&file).map_err(|error| error.to_string())?;
+    let fill = with_counts(include_str!("sql/fill_sqlite.sql"), instances);
     let fast = "PRAGMA synchronous = OFF; PRAGMA cache_size = -262144; PRAGMA temp_store = MEMORY;";
-    let filled =
-        by_hand.execute_batch(&format!("{fast} BEGIN; {fill} COMMIT; PRAGMA wal_checkpoint(TRUNCATE);"));
-    filled.map_err(|error| error.to_string())?;
+    let result =
+        direct.execute_batch(&format!("{fast} BEGIN; {fill} COMMIT; PRAGMA wal_checkpoint(TRUNCATE);"));
+    result.map_err(|error| error.to_string())?;
     let mut before = Vec::new();
     for (_, status, name) in PAGES {
         let walk = async || {
-            let mut page = by_hand.prepare_cached(include_str!("sql/page_by_walk_sqlite.sql")).unwrap();
+            let mut page = direct.prepare_cached(include_str!("sql/page_by_walk_sqlite.sql")).unwrap();
             let wanted = rusqlite::params![
                 i64::MAX,
                 status,
@@ -148,14 +146,14 @@ async fn sqlite(instances: u64) -> Result<String, String> {
 async fn postgres(url: &str, instances: u64) -> Result<String, String> {
     let store = PostgresProvider::new_with_schema(url, Some("outlast")).await;
     let store = store.map_err(|error| error.to_string())?;
-    let (by_hand, connection) =
+    let (direct, connection) =
         tokio_postgres::connect(url, NoTls).await.map_err(|error| error.to_string())?;
     tokio::spawn(connection);
-    for statement in filled(include_str!("sql/fill_postgres.sql"), instances).split(";\n") {
-        by_hand.batch_execute(statement).await.map_err(|error| error.to_string())?;
+    for statement in with_counts(include_str!("sql/fill_postgres.sql"), instances).split(";\n") {
+        direct.batch_execute(statement).await.map_err(|error| error.to_string())?;
     }
     let index = "(status, started_at) WHERE status IN ('Running', 'Failed')";
-    by_hand
+    direct
         .batch_execute("DROP INDEX outlast.executions_attention")
         .await
         .map_err(|error| error.to_string())?;
@@ -166,7 +164,7 @@ async fn postgres(url: &str, instances: u64) -> Result<String, String> {
         let none = None::<&str>;
         let no_time = None::<i64>;
         let page = async || {
-            by_hand
+            direct
                 .query(walk, &[&i64::MAX, &status, &name, &none, &none, &no_time, &no_time, &limit])
                 .await
                 .unwrap()
@@ -175,6 +173,6 @@ async fn postgres(url: &str, instances: u64) -> Result<String, String> {
         before.push(timed(page).await.0);
     }
     let index = format!("CREATE INDEX executions_attention ON outlast.executions {index}");
-    by_hand.batch_execute(&index).await.map_err(|error| error.to_string())?;
+    direct.batch_execute(&index).await.map_err(|error| error.to_string())?;
     Ok(table("PostgreSQL", instances, &rows(&store, &before).await))
 }

@@ -1,6 +1,6 @@
-//! `cargo xtask bench provider`: what the store costs, next to what the same rows cost by hand. And our part of
-//! `cargo xtask bench compare`, which starts this program once per figure.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark talks to a terminal")]
+//! `cargo xtask bench provider`: measures the store beside hand-written floors that store the same rows. Also our side
+//! of `cargo xtask bench compare`, which starts this program once per figure.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints to its terminal")]
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and starts threads")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that fails stops")]
 
@@ -39,22 +39,22 @@ Run one scenario, or one floor, for `cargo xtask bench compare`, and print one l
 outlast-bench sizes [--count N]
 
 Runs N orchestrations of one activity on PostgreSQL (default: 100,000), deletes them, and does
-both again; prints the sizes of tables and indexes. `cargo xtask bench sizes` has the server.
+both again; prints the sizes of tables and indexes. `cargo xtask bench sizes` starts the server.
 
 outlast-bench lists [--finished N]
 
-Fills stores with N finished instances (default: 1,000,000), of which a few failed, and one that
-runs for each thousand of them; prints what gauges, totals and lists cost, and what they cost
-before there was an index for what runs or failed. `cargo xtask bench lists` has the server.
+Fills stores with N finished instances (default: 1,000,000), of which a few failed, and one running
+instance for each thousand of them; prints the times of gauges, totals and lists, and the times
+without the index of running and failed instances. `cargo xtask bench lists` starts the server.
 
 outlast-bench engine replay|warm-turns|join [--setup-only]
 
-Runs a hot path of the engine once, for an instrument that counts instructions.
+Runs a hot path of the engine once, for a tool that counts instructions.
 
 outlast-bench observe nothing|metrics|spans|both [COUNT]
 
 Runs COUNT orchestrations (default: 2,000) on a store in memory, with a recorder for metrics, a
-subscriber for the spans of store operations, both or neither, for such an instrument.";
+subscriber for the spans of store operations, both or neither, for the same tool.";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -73,11 +73,11 @@ fn main() -> ExitCode {
         Some("floor") => compare::main(args),
         Some("engine") => {
             let case = args.next().unwrap_or_default();
-            ended(engine::run(&case, args.next().as_deref() != Some("--setup-only")))
+            exit_code(engine::run(&case, args.next().as_deref() != Some("--setup-only")))
         }
-        Some("observe") => ended(observe::main(args)),
-        Some("sizes") => ended(sizes::main(args)),
-        Some("lists") => ended(lists::main(args)),
+        Some("observe") => exit_code(observe::main(args)),
+        Some("sizes") => exit_code(sizes::main(args)),
+        Some("lists") => exit_code(lists::main(args)),
         Some("help" | "--help" | "-h") => {
             println!("{HELP}");
             ExitCode::SUCCESS
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn ended(outcome: Result<(), String>) -> ExitCode {
+fn exit_code(outcome: Result<(), String>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {

@@ -1,5 +1,5 @@
-//! What metrics and spans cost, to be counted by an instrument that counts instructions: the same orchestrations without
-//! recorder and subscriber, with one of them, and with both.
+//! The cost of metrics and spans, for a tool that counts instructions: the same orchestrations without recorder and
+//! subscriber, with one of them, and with both.
 
 use duroxide::providers::sqlite::SqliteProvider;
 use duroxide::runtime::Runtime;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// As many as run at once.
+/// Number of orchestrations that run at once.
 const AT_ONCE: usize = 16;
 
-/// Keeps every metric in atomics, as exporters do.
-struct Kept(Registry<Key, AtomicStorage>);
+/// A recorder that keeps every metric in atomics, as exporters do.
+struct AtomicRecorder(Registry<Key, AtomicStorage>);
 
-impl Recorder for Kept {
+impl Recorder for AtomicRecorder {
     fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
@@ -48,7 +48,8 @@ pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<(), String>
     let count = args.next().map_or(Ok(2_000), |count| count.parse());
     let count: usize = count.map_err(|error| format!("not a number of orchestrations: {error}"))?;
     if with_metrics {
-        metrics::set_global_recorder(Kept(Registry::atomic())).map_err(|error| error.to_string())?;
+        metrics::set_global_recorder(AtomicRecorder(Registry::atomic()))
+            .map_err(|error| error.to_string())?;
     }
     if with_spans {
         let subscriber = tracing_subscriber::fmt()
@@ -63,7 +64,7 @@ pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<(), String>
     Ok(())
 }
 
-/// Runs this many orchestrations of one activity each, on a store in memory, so that no disk hides what they cost.
+/// Runs this many orchestrations of one activity each on a store in memory, so that no disk time is included.
 async fn hello(count: usize) -> Duration {
     let store = Arc::new(SqliteProvider::new_in_memory().await.unwrap());
     let activities = ActivityRegistry::builder()

@@ -1,4 +1,4 @@
-//! Medians, spreads, targets.
+//! Prints medians and spreads, and whether targets are met.
 
 use serde_json::json;
 
@@ -30,17 +30,17 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// A figure with what it should be.
-pub(crate) struct Verdict {
+/// A target and the figure that was measured.
+pub(crate) struct TargetResult {
     pub(crate) target: String,
     pub(crate) found: String,
-    pub(crate) met: bool,
+    pub(crate) is_met: bool,
 }
 
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
-    pub(crate) verdicts: Vec<Verdict>,
+    pub(crate) targets: Vec<TargetResult>,
 }
 
 impl Report {
@@ -59,18 +59,18 @@ impl Report {
         median
     }
 
-    pub(crate) fn verdict(&mut self, target: impl Into<String>, found: impl Into<String>, met: bool) {
-        self.verdicts.push(Verdict { target: target.into(), found: found.into(), met });
+    pub(crate) fn target(&mut self, target: impl Into<String>, found: impl Into<String>, is_met: bool) {
+        self.targets.push(TargetResult { target: target.into(), found: found.into(), is_met });
     }
 
-    /// Prints what was reached; says whether all was.
+    /// Prints all targets; returns whether all were met.
     pub(crate) fn finish(&self) -> bool {
         println!("\ntargets:");
-        for verdict in &self.verdicts {
-            let word = if verdict.met { "met   " } else { "MISSED" };
-            println!("  {word} {}: {}", verdict.target, verdict.found);
+        for result in &self.targets {
+            let word = if result.is_met { "met   " } else { "MISSED" };
+            println!("  {word} {}: {}", result.target, result.found);
         }
-        self.verdicts.iter().all(|verdict| verdict.met)
+        self.targets.iter().all(|result| result.is_met)
     }
 
     pub(crate) fn json(&self) -> String {

@@ -1,4 +1,4 @@
-//! What only our side of the shared scenarios has: our stores, what they count, and the cache of the runtime.
+//! Our side of the shared scenarios: our stores, their counts, and the cache of the runtime.
 
 use crate::measure::{self, Args};
 use duroxide::RuntimeOptions;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub(crate) const OPTIONS: &[&str] = &["--store", "--synchronous", "--cache"];
 
-/// Figures since the store was opened.
+/// Counts since the store was opened.
 pub(crate) type Counts = Box<dyn Fn() -> measure::Counts + Send + Sync>;
 
 pub(crate) struct Store {
@@ -56,7 +56,7 @@ async fn sqlite(url: &str, synchronous: Synchronous, durability: &'static str) -
     let store = SqliteProvider::new(url, Some(options)).await.map_err(|error| error.to_string())?;
     let store = Arc::new(store);
     let counted = Arc::clone(&store);
-    // A commit is a sync at FULL alone.
+    // A commit is a sync only at FULL.
     let commits = if durability == "FULL" { "syncs" } else { "commits" };
     let counts = move || {
         let stats = counted.stats();
@@ -66,7 +66,7 @@ async fn sqlite(url: &str, synchronous: Synchronous, durability: &'static str) -
     Ok(Store { provider: store, durability, counts: Box::new(counts) })
 }
 
-/// Switches the cache of suspended executions off, if that is asked for; returns its bound.
+/// Switches the cache of warm executions off if requested; returns its limit.
 pub(crate) fn cache(options: &mut RuntimeOptions, args: &Args) -> Result<Option<usize>, String> {
     match args.text("--cache", "on") {
         "on" => Ok(Some(options.warm_bytes)),

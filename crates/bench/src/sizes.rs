@@ -1,5 +1,5 @@
-//! `cargo xtask bench sizes`: what orchestrations leave in PostgreSQL, what is left of it when they are deleted, and whether
-//! the next ones use the space again.
+//! `cargo xtask bench sizes`: the sizes of the tables in PostgreSQL after many orchestrations, after their deletion,
+//! and after as many more.
 
 use crate::measure;
 use duroxide::providers::ProviderAdmin;
@@ -19,13 +19,13 @@ use tokio_postgres::NoTls;
 const SCHEMA: &str = "outlast";
 /// Clients that start orchestrations.
 const STARTERS: usize = 32;
-/// How long autovacuum may take to come by: it looks once a minute.
+/// Longest time until autovacuum runs; it looks once a minute.
 const VACUUM: Duration = Duration::from_secs(240);
 
-/// What a moment looks like: bytes of each table with what belongs to it, and of its indexes.
+/// Bytes of each table and of its indexes.
 type Sizes = BTreeMap<String, (i64, i64)>;
 
-struct World {
+struct MeasuredStore {
     store: Arc<PostgresProvider>,
     client: Client,
     runtime: Arc<Runtime>,
@@ -45,27 +45,27 @@ pub(crate) fn main(mut args: impl Iterator<Item = String>) -> Result<(), String>
 }
 
 async fn run(count: usize) -> Result<String, String> {
-    let world = World::open().await?;
-    let mut moments = vec![("empty".to_string(), world.sizes().await)];
+    let store_under_test = MeasuredStore::open().await?;
+    let mut measurements = vec![("empty".to_string(), store_under_test.sizes().await)];
     let mut times = Vec::new();
     for (round, more) in [("", ""), ("again ", " more")] {
         let begun = Instant::now();
-        world.hello(round.trim(), count).await;
+        store_under_test.hello(round.trim(), count).await;
         times.push(format!("{count}{more} orchestrations took {:.0} s", begun.elapsed().as_secs_f64()));
-        moments.push((format!("{round}{count}{more}"), world.sizes().await));
-        let deletion = world.delete(count).await;
+        measurements.push((format!("{round}{count}{more}"), store_under_test.sizes().await));
+        let deletion = store_under_test.delete(count).await;
         times.push(deletion);
-        moments.push((format!("{round}deleted"), world.sizes().await));
+        measurements.push((format!("{round}deleted"), store_under_test.sizes().await));
         let begun = Instant::now();
-        world.vacuumed(count).await?;
-        times.push(format!("autovacuum was through {:.0} s later", begun.elapsed().as_secs_f64()));
-        moments.push((format!("{round}vacuumed"), world.sizes().await));
+        store_under_test.wait_for_vacuum(count).await?;
+        times.push(format!("autovacuum was done {:.0} s later", begun.elapsed().as_secs_f64()));
+        measurements.push((format!("{round}vacuumed"), store_under_test.sizes().await));
     }
-    world.runtime.shutdown(None).await;
-    Ok(format!("{}\n{}", table(&moments), times.join("; ")))
+    store_under_test.runtime.shutdown(None).await;
+    Ok(format!("{}\n{}", table(&measurements), times.join("; ")))
 }
 
-impl World {
+impl MeasuredStore {
     async fn open() -> Result<Self, String> {
         let url = measure::server::url()?;
         let store = PostgresProvider::new_with_schema(&url, Some(SCHEMA)).await;
@@ -107,9 +107,9 @@ impl World {
         }
     }
 
-    /// Removes everything, as a timer would: some at a time.
+    /// Deletes all instances in bounded calls, as a periodic job would.
     async fn delete(&self, count: usize) -> String {
-        let (begun, mut longest, mut calls, mut gone) = (Instant::now(), Duration::ZERO, 0, 0);
+        let (begun, mut longest, mut calls, mut deleted_count) = (Instant::now(), Duration::ZERO, 0, 0);
         loop {
             let since = Instant::now();
             let deleted = self.client.delete_instance_bulk(InstanceFilter::default()).await.unwrap();
@@ -118,9 +118,9 @@ impl World {
                 break;
             }
             calls += 1;
-            gone += deleted.instances_deleted;
+            deleted_count += deleted.instances_deleted;
         }
-        assert_eq!(gone, count as u64);
+        assert_eq!(deleted_count, count as u64);
         let (took, longest) = (begun.elapsed().as_secs_f64(), longest.as_secs_f64());
         format!("deleting them took {took:.0} s in {calls} calls, the longest {longest:.1} s")
     }
@@ -130,10 +130,10 @@ impl World {
         rows.iter().map(|row| (row.get(0), (row.get(1), row.get(2)))).collect()
     }
 
-    /// Waits until autovacuum has been at what was deleted.
-    async fn vacuumed(&self, count: usize) -> Result<(), String> {
+    /// Waits until autovacuum has removed the deleted rows.
+    async fn wait_for_vacuum(&self, count: usize) -> Result<(), String> {
         let begun = Instant::now();
-        // What is less is not worth a visit: a fifth of a table, by default.
+        // Autovacuum ignores tables with fewer dead rows, a fifth of a table by default.
         let few = i64::try_from(count / 10).unwrap_or(i64::MAX);
         while begun.elapsed() < VACUUM {
             let most =
@@ -143,27 +143,27 @@ impl World {
             }
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
-        Err(format!("autovacuum has not come by in {VACUUM:?}"))
+        Err(format!("autovacuum has not run in {VACUUM:?}"))
     }
 }
 
-/// A row per table that ever had anything in it, and a sum.
-fn table(moments: &[(String, Sizes)]) -> String {
+/// A table with a row for each table of the store that ever had rows, and a sum.
+fn table(measurements: &[(String, Sizes)]) -> String {
     let cell = |(table, indexes): (i64, i64)| format!(" {} + {} |", megabytes(table), megabytes(indexes));
     let mut text = String::from("MB, table + indexes |");
-    for (name, _) in moments {
+    for (name, _) in measurements {
         let _ = write!(text, " {name} |");
     }
-    let mut text = format!("| {text}\n|---|{}", "---:|".repeat(moments.len()));
-    let empty = &moments[0].1;
+    let mut text = format!("| {text}\n|---|{}", "---:|".repeat(measurements.len()));
+    let empty = &measurements[0].1;
     for name in empty.keys() {
-        if moments.iter().any(|(_, sizes)| sizes[name] != empty[name]) {
+        if measurements.iter().any(|(_, sizes)| sizes[name] != empty[name]) {
             let _ = write!(text, "\n| `{name}` |");
-            moments.iter().for_each(|(_, sizes)| text.push_str(&cell(sizes[name])));
+            measurements.iter().for_each(|(_, sizes)| text.push_str(&cell(sizes[name])));
         }
     }
     text.push_str("\n| all |");
-    for (_, sizes) in moments {
+    for (_, sizes) in measurements {
         let all = sizes.values().fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1));
         text.push_str(&cell(all));
     }

@@ -1,7 +1,8 @@
-//! The same rows by hand in PostgreSQL: prepared statements, all of a transaction sent before the first answer is read, a
-//! few connections side by side. No queue to search, no lease to check, nobody to wake.
+//! The floor in PostgreSQL: stores the same rows with prepared statements on a few connections. All statements of a
+//! transaction are sent before the first answer is read. It searches no queue, checks no lease and sends no
+//! notification.
 
-use super::{DONE, EVENT, START, STEPS, TOKEN, WORK, first, id, number, second, waves};
+use super::{ACTIVITY, DONE, EVENT, START, STEPS, TOKEN, first, id, number, second, waves};
 use crate::measure::{Outcome, Tally};
 use futures::future::{BoxFuture, FutureExt as _, maybe_done};
 use std::future::poll_fn;
@@ -25,7 +26,7 @@ CREATE TABLE worker_queue (id bigint PRIMARY KEY, work_item text, visible_at big
     locked_until bigint, attempt_count bigint DEFAULT 0, instance_id text, execution_id bigint, activity_id bigint);
 ";
 
-/// Runs as many hellos as are expected, on a few connections; returns the time per hello.
+/// Runs the expected number of hello cycles on a few connections; returns the time per cycle.
 pub(crate) async fn run(
     url: &str,
     steps_per_transaction: usize,
@@ -35,29 +36,29 @@ pub(crate) async fn run(
     let cycles = outcome.expected;
     let client = connect(url).await?;
     client.batch_execute(SCHEMA).await?;
-    let mut hands = Vec::new();
+    let mut prepared = Vec::new();
     for _ in 0..connections {
-        hands.push(Hand::prepare(connect(url).await?).await?);
+        prepared.push(PreparedConnection::prepare(connect(url).await?).await?);
     }
     let tally = Tally::begin(Vec::new());
     let begun = Instant::now();
     let mut all = JoinSet::new();
-    for (place, hand) in hands.into_iter().enumerate() {
+    for (index, connection) in prepared.into_iter().enumerate() {
         all.spawn(async move {
-            for wave in waves(cycles, steps_per_transaction).skip(place).step_by(connections) {
+            for wave in waves(cycles, steps_per_transaction).skip(index).step_by(connections) {
                 for step in 0..STEPS {
-                    let calls = wave.clone().flat_map(|instance| hand.calls(step, instance));
-                    hand.transaction(calls.collect()).await?;
+                    let calls = wave.clone().flat_map(|instance| connection.calls(step, instance));
+                    connection.transaction(calls.collect()).await?;
                 }
             }
-            Ok::<_, Error>(hand)
+            Ok::<_, Error>(connection)
         });
     }
-    // What was sent is counted while the connections are open.
-    let hands: Vec<Hand> = all.join_all().await.into_iter().collect::<Result<_, _>>()?;
+    // Sent bytes are counted while the connections are open.
+    let prepared: Vec<PreparedConnection> = all.join_all().await.into_iter().collect::<Result<_, _>>()?;
     let time = begun.elapsed();
     tally.end(Vec::new(), outcome, cycles, "per orchestration");
-    drop(hands);
+    drop(prepared);
     let sql = "SELECT count(*) FROM executions WHERE status = 'Completed' AND output = 'hello, world'";
     let completed: i64 = client.query_one(sql, &[]).await?.get(0);
     outcome.completed = usize::try_from(completed).unwrap();
@@ -70,8 +71,8 @@ async fn connect(url: &str) -> Result<Client, Error> {
     Ok(client)
 }
 
-/// A connection with its statements.
-struct Hand {
+/// A connection with its prepared statements.
+struct PreparedConnection {
     client: Client,
     enqueue: Statement,
     lock: Statement,
@@ -81,9 +82,9 @@ struct Hand {
     instance: Statement,
     execution: Statement,
     event: Statement,
-    add_work: Statement,
-    take_work: Statement,
-    remove_work: Statement,
+    add_activity: Statement,
+    lease_activity: Statement,
+    remove_activity: Statement,
     touch: Statement,
     complete: Statement,
 }
@@ -97,7 +98,7 @@ macro_rules! values {
 /// A statement with its parameters, not sent yet.
 type Call<'a> = BoxFuture<'a, Result<u64, Error>>;
 
-impl Hand {
+impl PreparedConnection {
     async fn prepare(client: Client) -> Result<Self, Error> {
         let statement = |sql: &'static str| client.prepare(sql);
         Ok(Self {
@@ -115,16 +116,16 @@ impl Hand {
             instance: statement("INSERT INTO instances VALUES ($1, 'Hello', '1.0.0', 1, 0, 17, 17)").await?,
             execution: statement("INSERT INTO executions VALUES ($1, 1, 'Running', NULL, 17, NULL)").await?,
             event: statement("INSERT INTO history VALUES ($1, 1, $2, 'ActivityScheduled', $3)").await?,
-            add_work: statement(
+            add_activity: statement(
                 "INSERT INTO worker_queue (id, work_item, visible_at, instance_id, execution_id, activity_id)
                  VALUES ($1, $2, 17, $3, 1, 2)",
             )
             .await?,
-            take_work: statement(
+            lease_activity: statement(
                 "UPDATE worker_queue SET lock_token = $2, locked_until = 17, attempt_count = 1 WHERE id = $1",
             )
             .await?,
-            remove_work: statement("DELETE FROM worker_queue WHERE id = $1").await?,
+            remove_activity: statement("DELETE FROM worker_queue WHERE id = $1").await?,
             touch: statement("UPDATE instances SET updated_at = 18 WHERE instance_id = $1").await?,
             complete: statement(
                 "UPDATE executions SET status = 'Completed', output = 'hello, world', completed_at = 18
@@ -151,11 +152,11 @@ impl Hand {
                 self.call(&self.execution, values![id.clone()]),
                 self.call(&self.event, values![id.clone(), 1_i64, EVENT]),
                 self.call(&self.event, values![id.clone(), 2_i64, EVENT]),
-                self.call(&self.add_work, values![row, WORK, id]),
+                self.call(&self.add_activity, values![row, ACTIVITY, id]),
             ],
-            3 => vec![self.call(&self.take_work, values![row, TOKEN])],
+            3 => vec![self.call(&self.lease_activity, values![row, TOKEN])],
             4 => vec![
-                self.call(&self.remove_work, values![row]),
+                self.call(&self.remove_activity, values![row]),
                 self.call(&self.enqueue, values![second, id, DONE]),
             ],
             5 => vec![
@@ -177,14 +178,14 @@ impl Hand {
         self.client.execute_raw(statement, values).boxed()
     }
 
-    /// Sends everything, then reads the answers. Each statement changes one row.
+    /// Sends all statements, then reads the answers. Each statement changes one row.
     async fn transaction(&self, calls: Vec<Call<'_>>) -> Result<(), Error> {
         let control = |sql: &'static str| -> Call<'_> {
             async move { self.client.batch_execute(sql).await.map(|()| 1) }.boxed()
         };
         let calls = std::iter::once(control("BEGIN")).chain(calls).chain([control("COMMIT")]);
         let mut calls: Vec<_> = calls.map(|call| Box::pin(maybe_done(call))).collect();
-        // What a call sends, it sends when it is polled for the first time.
+        // A call sends its statement when it is polled for the first time.
         poll_fn(|context| {
             for call in &mut calls {
                 let _ = call.poll_unpin(context);

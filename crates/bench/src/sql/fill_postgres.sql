@@ -1,4 +1,4 @@
--- Instances with one execution and three events each; some run and sleep, some failed.
+-- Instances with one execution and three events each; some wait for a timer, some failed.
 INSERT INTO outlast.instances (instance_id, orchestration_name, orchestration_version, current_execution_id, created_at, updated_at)
 SELECT 'order-' || lpad(n::text, 8, '0'), 'Order', '1.0.0', 1, 1700000000000 + n, 1700000000000 + n
 FROM generate_series(1, {instances}) AS n;

@@ -1,4 +1,4 @@
--- Instances with one execution and three events each; some run and sleep, some failed.
+-- Instances with one execution and three events each; some wait for a timer, some failed.
 CREATE TEMP TABLE n AS
 WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {instances}) SELECT n FROM n;
 INSERT INTO instances (instance_id, orchestration_name, orchestration_version, current_execution_id, created_at, updated_at)

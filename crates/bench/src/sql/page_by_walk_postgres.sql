@@ -1,4 +1,4 @@
--- A page as it was read before the index executions_attention and the budget: from the newest instance on, until it is full.
+-- A page as read without the index executions_attention and without a limit: instances from the newest on, until the page is full.
 SELECT i.created_as, i.instance_id, i.orchestration_name, coalesce(i.orchestration_version, 'unknown'),
        i.current_execution_id, coalesce(e.status, 'Unknown'), e.output, i.created_at,
        greatest(i.updated_at, (SELECT max(x.updated_at) FROM outlast.executions AS x WHERE x.instance_id = i.instance_id)),
