@@ -1,7 +1,7 @@
 //! The shop's books: the ledger, and what the activities must know of it to do nothing twice.
 
 use super::entry::{Because, Entry, Line};
-use super::ledger::{Ledger, mark};
+use super::ledger::{LedgerFile, mark};
 use crate::failure::Failure;
 use outlast::providers::{Clock, SystemClock};
 use std::collections::{BTreeMap, HashMap};
@@ -14,7 +14,7 @@ pub(super) struct Books(Arc<Mutex<Open>>);
 
 impl Books {
     /// Opens the books on a ledger, and gives what was in it.
-    pub(super) fn open(mut ledger: Ledger) -> Result<(Self, Vec<Line>), Failure> {
+    pub(super) fn open(mut ledger: LedgerFile) -> Result<(Self, Vec<Line>), Failure> {
         let lines = ledger.read()?;
         let mut open = Open { ledger, done: HashMap::new(), taken: BTreeMap::new(), calls: HashMap::new() };
         lines.iter().for_each(|line| open.remember(line));
@@ -52,7 +52,7 @@ impl Books {
 
 /// The books while somebody writes in them.
 pub(super) struct Open {
-    ledger: Ledger,
+    ledger: LedgerFile,
     /// What was done, by its key.
     done: HashMap<String, Entry>,
     /// Pieces that were reserved and not released.
@@ -149,11 +149,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ledger.jsonl");
         for _ in 0..2 {
-            let (books, _) = Books::open(Ledger::open(&path).unwrap()).unwrap();
+            let (books, _) = Books::open(LedgerFile::open(&path).unwrap()).unwrap();
             let done = books.with(|books| books.once("a:1:2", |_| packed("a"))).await.unwrap();
             assert_eq!(done, packed("a"));
         }
-        let (_, lines) = Books::open(Ledger::open(&path).unwrap()).unwrap();
+        let (_, lines) = Books::open(LedgerFile::open(&path).unwrap()).unwrap();
         let entries: Vec<&Entry> = lines.iter().map(|line| &line.entry).collect();
         let refused =
             Entry::Refused { order: "a".into(), repeats: "a:1:2".into(), because: Because::DeliveredAgain };
@@ -163,7 +163,7 @@ mod tests {
     #[tokio::test]
     async fn the_books_count_stock_and_calls() {
         let dir = tempfile::tempdir().unwrap();
-        let (books, _) = Books::open(Ledger::open(&dir.path().join("l")).unwrap()).unwrap();
+        let (books, _) = Books::open(LedgerFile::open(&dir.path().join("l")).unwrap()).unwrap();
         let items = vec![Item { sku: "mug".into(), quantity: 2, cents: 1 }];
         let counted = books
             .with(move |books| {

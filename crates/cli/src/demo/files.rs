@@ -1,6 +1,6 @@
 //! The two files of the shop.
 
-use super::ledger::Ledger;
+use super::ledger::LedgerFile;
 use super::past::Past;
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ impl Files {
     }
 
     /// Opens the ledger, which keeps other demos out of the folder. `fresh` empties both files first.
-    pub(super) fn open(&self, fresh: bool) -> Result<Ledger, Failure> {
+    pub(super) fn open(&self, fresh: bool) -> Result<LedgerFile, Failure> {
         std::fs::create_dir_all(&self.dir).map_err(|error| {
             Failure::new(format!("the folder '{}' cannot be made: {error}", self.dir.display()))
         })?;
@@ -29,7 +29,7 @@ impl Files {
                 self.store.display()
             )));
         }
-        let mut ledger = Ledger::open(&self.ledger)?;
+        let mut ledger = LedgerFile::open(&self.ledger)?;
         if fresh {
             self.remove_store()?;
             ledger.clear()?;

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 const MARK: &str = "outlast demo";
 
 /// The open file. While it is open, no other process gets it.
-pub(super) struct Ledger {
+pub(super) struct LedgerFile {
     file: File,
     path: PathBuf,
     /// Where the last whole line ends.
     end: u64,
 }
 
-impl Ledger {
+impl LedgerFile {
     /// Opens or creates the file, and takes it for this process.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let about = |error: &dyn std::fmt::Display| Failure::new(format!("'{}': {error}", path.display()));
@@ -131,14 +131,14 @@ mod tests {
     fn half_a_line_never_was() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ledger.jsonl");
-        let mut ledger = Ledger::open(&path).unwrap();
+        let mut ledger = LedgerFile::open(&path).unwrap();
         ledger.append(&marked()).unwrap();
         ledger.append(&line("a")).unwrap();
         drop(ledger);
         let whole = std::fs::read(&path).unwrap();
         for cut in whole.len() - 20..whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();
-            let mut ledger = Ledger::open(&path).unwrap();
+            let mut ledger = LedgerFile::open(&path).unwrap();
             assert_eq!(ledger.read().unwrap(), [marked()]);
             ledger.append(&line("b")).unwrap();
             assert_eq!(ledger.read().unwrap(), [marked(), line("b")]);
@@ -149,11 +149,11 @@ mod tests {
     fn one_process_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ledger.jsonl");
-        let first = Ledger::open(&path).unwrap();
-        let message = Ledger::open(&path).err().unwrap().to_string();
+        let first = LedgerFile::open(&path).unwrap();
+        let message = LedgerFile::open(&path).err().unwrap().to_string();
         assert!(message.contains("another demo is running"), "{message}");
         drop(first);
-        assert!(Ledger::open(&path).is_ok());
+        assert!(LedgerFile::open(&path).is_ok());
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
         let path = dir.path().join("ledger.jsonl");
         for text in ["dear diary", "dear\ndiary\n", "{\"at_ms\":1,\"entry\":\"placed\",\"order\":\"x\"}\n"] {
             std::fs::write(&path, text).unwrap();
-            let message = Ledger::open(&path).err().unwrap().to_string();
+            let message = LedgerFile::open(&path).err().unwrap().to_string();
             assert!(message.contains("not a ledger"), "{message}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
