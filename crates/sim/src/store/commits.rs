@@ -1,7 +1,8 @@
 //! Commits of a turn, and of an outcome with the turn that follows it. Some turns run again from a cold start and must
 //! decide the same.
 
-use super::{FaultyStore, kinds, sabotage, short};
+use super::record::{kinds, short};
+use super::{FaultyStore, sabotage};
 use crate::accepted::Turn;
 use crate::bug::Bug;
 use crate::check::replay;

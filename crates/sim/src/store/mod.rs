@@ -2,26 +2,28 @@
 //! Accepted calls are recorded for the invariants.
 
 mod commits;
+mod record;
 mod sabotage;
 
 use crate::accepted::Turn;
 use crate::bug::Bug;
-use crate::call::{Call, Caller};
+use crate::call::Caller;
 use crate::fault::Fault;
-use crate::leases::Holder;
 use crate::shared::Shared;
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    BoundedTurn, Clock, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
+    BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
     HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
     ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
-    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
+    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
+use record::{kinds, short};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The store of one node or client.
 pub(crate) struct FaultyStore {
     shared: Arc<Shared>,
     caller: Caller,
@@ -43,140 +45,6 @@ impl FaultyStore {
     fn inner(&self) -> &dyn Provider {
         self.shared.store()
     }
-
-    /// Describes a call and draws its fault.
-    fn begin_call(&self, op: &'static str, detail: impl Into<String>) -> Call {
-        Call { op, detail: detail.into(), fault: self.shared.draw_fault(op, &self.caller) }
-    }
-
-    /// Makes a call that returns nothing.
-    async fn call(
-        &self,
-        call_spec: Call,
-        call: impl Future<Output = Result<(), ProviderError>>,
-    ) -> Result<(), ProviderError> {
-        self.shared.call(&self.caller, call_spec, |()| Some("ok".to_string()), call).await
-    }
-
-    /// Makes a call that changes nothing.
-    async fn read_call<T>(
-        &self,
-        op: &'static str,
-        detail: &str,
-        call: impl Future<Output = Result<T, ProviderError>>,
-    ) -> Result<T, ProviderError> {
-        let call_spec = self.begin_call(op, detail);
-        self.shared.call(&self.caller, call_spec, |_| Some("read".to_string()), call).await
-    }
-
-    /// The real duration of a lease, which a fault or a defect changes.
-    fn lease(&self, requested: Duration, fault: Option<Fault>) -> Duration {
-        match fault {
-            Some(Fault::ShortLease) => requested / 20,
-            _ => sabotage::lease(&self.shared, requested),
-        }
-    }
-
-    /// The number of disturbances of the caller so far.
-    fn disturbances(&self) -> u64 {
-        self.caller.node.map_or(0, |node| self.shared.disturbances(node))
-    }
-
-    /// Records a lease. A second delivery means that the lease of the first was lost. `disturbances_before` is the
-    /// number of disturbances of the caller when it began the fetch: a caller that was disturbed since does not know
-    /// when its lease began.
-    fn record_lease(
-        &self,
-        token: &str,
-        subject: String,
-        lock_timeout: Duration,
-        attempts: u32,
-        disturbances_before: u64,
-    ) {
-        self.shared.tally().leases_lost += u64::from(attempts > 1);
-        let Some(node) = self.caller.node else { return };
-        let holder = Holder { node, disturbances: self.shared.disturbances(node) };
-        if self.disturbances() != disturbances_before {
-            return self.shared.accepted().leases.granted_at_unknown_time(token, (subject, holder));
-        }
-        let (now, ms) = (self.shared.clock.now_ms(), saturating_ms(lock_timeout));
-        let disturbances = |node| self.shared.disturbances(node);
-        let granted = self.shared.accepted().leases.granted(token, (subject, holder), now, ms, disturbances);
-        self.shared.require(granted);
-    }
-
-    fn record_renewal(&self, token: &str, extend_for: Duration) {
-        let now = self.shared.clock.now_ms();
-        let renewed = self.shared.accepted().leases.renewed(token, now, saturating_ms(extend_for));
-        self.shared.require(renewed);
-    }
-
-    fn record_commit(&self, token: &str) {
-        let now = self.shared.clock.now_ms();
-        let committed = self.shared.accepted().leases.committed(token, now);
-        self.shared.require(committed);
-    }
-
-    fn abandoned(&self, token: &str) {
-        let mut accepted = self.shared.accepted();
-        accepted.turns.remove(token);
-        accepted.leases.given_back(token);
-    }
-
-    /// Passes on an answer to a call under a lease. If statements can fail, an error does not mean that nothing was
-    /// committed, so the lease is in doubt.
-    fn answer_under_lease<T>(
-        &self,
-        token: &str,
-        answer: Result<T, ProviderError>,
-    ) -> Result<T, ProviderError> {
-        if answer.is_err() && self.shared.backend.statements.may_hide_commits() {
-            self.shared.accepted().leases.mark_in_doubt(token);
-        }
-        answer
-    }
-
-    /// Enqueues a message again, as a queue with at-least-once delivery may.
-    async fn duplicate(&self, item: &WorkItem) {
-        let delay = match item {
-            WorkItem::TimerFired { fire_at_ms, .. } => {
-                Some(Duration::from_millis(fire_at_ms.saturating_sub(self.shared.clock.now_ms())))
-            }
-            _ => None,
-        };
-        let _ = self.inner().enqueue_for_orchestrator(item.clone(), delay).await;
-    }
-
-    /// Enqueues a message of a client. Returns whether the instance had room for it.
-    async fn enqueue(
-        &self,
-        item: &WorkItem,
-        enqueue: impl Future<Output = Result<bool, ProviderError>>,
-    ) -> Result<bool, ProviderError> {
-        let call_spec =
-            self.begin_call("enqueue", format!("{} for {}", item.kind_name(), item.target_instance()));
-        let call = async {
-            let is_taken = self.shared.has_sometimes(Bug::AcknowledgedNotDurable) || enqueue.await?;
-            if is_taken && self.shared.has_sometimes(Bug::MessageTwice) {
-                self.inner().enqueue_for_orchestrator(item.clone(), None).await?;
-            }
-            if is_taken {
-                self.shared.accepted().enqueued(item);
-            }
-            Ok(is_taken)
-        };
-        self.shared.call(&self.caller, call_spec, |_| Some("ok".to_string()), call).await
-    }
-}
-
-/// The first part of a token, for the trace.
-fn short(token: &str) -> &str {
-    token.get(..11).unwrap_or(token)
-}
-
-fn kinds(items: &[WorkItem]) -> String {
-    let kinds: Vec<&str> = items.iter().map(WorkItem::kind_name).collect();
-    kinds.join(",")
 }
 
 #[async_trait]

@@ -80,7 +80,8 @@ impl State {
         }
     }
 
-    /// The parts of a queue that a turn may take. What has ended drops everything, together or not.
+    /// The batches that a turn may fetch. An ended instance drops every message, so for it only the whole queue is
+    /// tried.
     pub(super) fn batches(&self, instance: usize) -> Vec<Bag> {
         match self.lives[instance] {
             Life::Ended => {
