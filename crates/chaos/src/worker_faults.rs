@@ -31,6 +31,7 @@ pub(crate) struct WorkerFaults {
 
 impl WorkerFaults {
     pub(crate) fn new(seed: u64, pace_ms: u64) -> Self {
+        // The label is part of what a seed means: another label would draw other faults.
         let rng = Rng::new(seed ^ digest(DIGEST_START, b"nemesis"));
         Self {
             rng,

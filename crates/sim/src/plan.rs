@@ -38,8 +38,8 @@ pub(crate) struct Plan {
     pub(crate) statement_faults: u64,
     /// Mean time between two faults of this kind in one node. A fault that is missing here does not happen.
     pub(crate) process_fault_means_ms: BTreeMap<Fault, u64>,
-    /// Longest time that a node stays down. While it is down, no other node takes over the leases of a stalled one.
-    /// With [`UNTIL_HEALED`] the node stays down until the world is healed.
+    /// Longest time that a node stays down. With a long downtime, often no other node is up to take over from a stalled
+    /// one. With [`UNTIL_HEALED`] a crashed node stays down until the world is healed.
     pub(crate) downtime_ms: u64,
     pub(crate) loses_wake_ups: bool,
     /// Whether the clocks of nodes differ from the store's clock.

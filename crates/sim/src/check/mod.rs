@@ -19,7 +19,7 @@
 //! | I14 | a node that was not disturbed since a lease was granted does not lose it | `leases.rs` |
 //! | T1 | no timer fires before its time | `history` |
 //! | O1 | every program returns its expected output | `ending`, `program/expect.rs` |
-//! | S1 | a shutdown ends within its grace period | `node.rs` |
+//! | S1 | a shutdown ends within twice its grace period | `node.rs` |
 //! | P1 | no code panics, except activities that are planned to | `world.rs` |
 
 mod client_answers;
