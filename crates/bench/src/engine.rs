@@ -55,7 +55,7 @@ fn join(measured: bool) {
     if !measured {
         return;
     }
-    let scheduled = turn(&mut joined, Vec::new(), Vec::new()).commit.history;
+    let scheduled = turn(&mut joined, Vec::new(), Vec::new()).commit.history_delta;
     let ids = scheduled.iter().filter(|event| matches!(event.kind, EventKind::ActivityScheduled { .. }));
     let outcomes: Vec<WorkItem> = ids.map(|event| outcome(event.event_id)).collect();
     assert_eq!(outcomes.len() as u64, BRANCHES);
@@ -68,10 +68,10 @@ fn join(measured: bool) {
 /// An execution that waits for the outcome of its last activity, and its 10,000 events.
 fn chain() -> (Execution, Vec<Event>) {
     let mut execution = execution(steps);
-    let mut history = turn(&mut execution, Vec::new(), Vec::new()).commit.history;
+    let mut history = turn(&mut execution, Vec::new(), Vec::new()).commit.history_delta;
     for _ in 0..OUTCOMES {
         let outcome = outcome(execution.last_event_id());
-        history.extend(turn(&mut execution, Vec::new(), vec![outcome]).commit.history);
+        history.extend(turn(&mut execution, Vec::new(), vec![outcome]).commit.history_delta);
     }
     assert_eq!(history.len() as u64, EVENTS);
     (execution, history)

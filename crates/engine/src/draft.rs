@@ -2,37 +2,7 @@
 
 use crate::context::Identity;
 use crate::state::TraceLine;
-use outlast_model::{Action, ErrorDetails, Event, EventKind, WorkItem};
-
-/// What one turn writes, all or nothing.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Commit {
-    /// The execution that the turn belongs to.
-    pub execution_id: u64,
-    /// New events.
-    pub history: Vec<Event>,
-    /// New activities.
-    pub worker_items: Vec<WorkItem>,
-    /// New messages, for this instance or others.
-    pub orchestrator_items: Vec<WorkItem>,
-    /// Activities, by scheduling event, that nobody wants any more.
-    pub cancelled_activities: Vec<u64>,
-    /// Status and result, if the execution ended.
-    pub ending: Option<(&'static str, String)>,
-    /// What began the execution, if it begins with this turn.
-    pub begins: Option<Begins>,
-}
-
-/// What the store keeps beside the history when an execution begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Begins {
-    /// Name of the orchestration.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// The parent, for children.
-    pub parent_instance: Option<String>,
-}
+use outlast_model::{Action, ErrorDetails, Event, EventKind, ScheduledActivityIdentifier, TurnCommit};
 
 /// What happened in a turn, for logs and metrics.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -115,7 +85,7 @@ pub(crate) struct Recorded {
 
 /// The commit, and what is needed to write it.
 pub(crate) struct Draft {
-    pub(crate) commit: Commit,
+    pub(crate) commit: TurnCommit,
     pub(crate) report: Report,
     pub(crate) now_ms: u64,
     /// Decisions of this turn, in order.
@@ -124,7 +94,7 @@ pub(crate) struct Draft {
 
 impl Draft {
     pub(crate) fn new(who: &Identity, now_ms: u64) -> Self {
-        let commit = Commit { execution_id: who.execution_id, ..Commit::default() };
+        let commit = TurnCommit { execution_id: who.execution_id, ..TurnCommit::default() };
         let report = Report {
             name: who.name.clone(),
             version: who.version.clone(),
@@ -136,7 +106,16 @@ impl Draft {
 
     /// Whether an event was written by this turn: what it asks for was never sent, so there is nothing to call off.
     pub(crate) fn is_new(&self, event_id: u64) -> bool {
-        self.commit.history.first().is_some_and(|first| event_id >= first.event_id)
+        self.commit.history_delta.first().is_some_and(|first| event_id >= first.event_id)
+    }
+
+    /// Cancels an activity that an earlier turn sent.
+    pub(crate) fn cancel_activity(&mut self, who: &Identity, activity_id: u64) {
+        self.commit.cancelled_activities.push(ScheduledActivityIdentifier {
+            instance: who.instance.clone(),
+            execution_id: who.execution_id,
+            activity_id,
+        });
     }
 
     pub(crate) fn event(&self, who: &Identity, event_id: u64, source: Option<u64>, kind: EventKind) -> Event {

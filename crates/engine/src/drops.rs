@@ -43,9 +43,8 @@ impl Execution {
         for (mut events, note) in groups.into_iter().zip(note) {
             events.sort_unstable();
             for event_id in events {
-                if !draft.is_new(event_id) {
-                    let activity = self.ledger.open_activities.get(&event_id);
-                    draft.commit.cancelled_activities.extend(activity);
+                if !draft.is_new(event_id) && self.ledger.open_activities.contains(&event_id) {
+                    draft.cancel_activity(self.who(), event_id);
                 }
                 let child = self.ledger.open_children.get(&event_id);
                 children.extend(child.map(|child| (event_id, child.clone())));

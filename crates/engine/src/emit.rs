@@ -11,7 +11,7 @@ impl Execution {
     pub(crate) fn record(&mut self, draft: &mut Draft, source: Option<u64>, kind: EventKind) -> Event {
         let event = draft.event(self.who(), self.ledger.last_event_id + 1, source, kind);
         self.ledger.note(&event);
-        draft.commit.history.push(event.clone());
+        draft.commit.history_delta.push(event.clone());
         event
     }
 

@@ -6,7 +6,9 @@ use crate::draft::{Draft, Ending, Recorded, Retry};
 use crate::drops::Children;
 use crate::ledger::Ledger;
 use crate::opening::Opening;
-use outlast_model::{Action, AppErrorKind, ErrorDetails, EventKind, INITIAL_EXECUTION_ID, WorkItem};
+use outlast_model::{
+    Action, AppErrorKind, ErrorDetails, EventKind, ExecutionStatus, INITIAL_EXECUTION_ID, WorkItem,
+};
 use std::collections::BTreeMap;
 
 /// What happens to running children when their parent ends.
@@ -62,7 +64,8 @@ pub(crate) fn finish(mut closing: Closing<'_>, draft: &mut Draft, close: Close) 
     closing.start_new_children(draft, &children);
     cancel_children(draft, children);
     closing.tell(draft, &close);
-    draft.commit.ending = Some((status, output));
+    draft.commit.metadata.status = Some(status.to_string());
+    draft.commit.metadata.output = Some(output);
     draft.report.age_ms = draft.now_ms.saturating_sub(closing.ledger.started_at_ms);
     draft.report.ended = Some(match close {
         Close::Completed(_) => Ending::Completed,
@@ -81,7 +84,7 @@ impl Closing<'_> {
     fn record(&mut self, draft: &mut Draft, source: Option<u64>, kind: EventKind) {
         let event = draft.event(self.who, self.ledger.last_event_id + 1, source, kind);
         self.ledger.note(&event);
-        draft.commit.history.push(event);
+        draft.commit.history_delta.push(event);
     }
 
     fn close_waits(&mut self, draft: &mut Draft) {
@@ -97,24 +100,24 @@ impl Closing<'_> {
     }
 
     /// Event, status, stored output, and the word for activities that are cut off.
-    fn terminal_event(&self, close: &Close) -> (EventKind, &'static str, String, &'static str) {
+    fn terminal_event(&self, close: &Close) -> (EventKind, ExecutionStatus, String, &'static str) {
         match close {
             Close::Completed(output) => {
                 let event = EventKind::OrchestrationCompleted { output: output.clone() };
-                (event, "Completed", output.clone(), "completed")
+                (event, ExecutionStatus::Completed, output.clone(), "completed")
             }
             Close::Failed(details) => {
                 let event = EventKind::OrchestrationFailed { details: details.clone() };
-                (event, "Failed", details.display_message(), "failed")
+                (event, ExecutionStatus::Failed, details.display_message(), "failed")
             }
             Close::Cancelled(reason) => {
                 let details = cancelled(reason.clone());
                 let output = details.display_message();
-                (EventKind::OrchestrationFailed { details }, "Failed", output, "failed")
+                (EventKind::OrchestrationFailed { details }, ExecutionStatus::Failed, output, "failed")
             }
             Close::ContinuedAsNew { input, .. } => {
                 let event = EventKind::OrchestrationContinuedAsNew { input: input.clone() };
-                (event, "ContinuedAsNew", input.clone(), "continued_as_new")
+                (event, ExecutionStatus::ContinuedAsNew, input.clone(), "continued_as_new")
             }
         }
     }
@@ -122,8 +125,9 @@ impl Closing<'_> {
     /// Activities that are in a queue or run somewhere. Those of this turn never get there.
     fn cancel_activities(&mut self, draft: &mut Draft, reason: &str) {
         for event_id in self.ledger.open_activities.clone() {
-            let sent = Some(event_id).filter(|event_id| !draft.is_new(*event_id));
-            draft.commit.cancelled_activities.extend(sent);
+            if !draft.is_new(event_id) {
+                draft.cancel_activity(self.who, event_id);
+            }
             let reason = format!("orchestration_terminal_{reason}");
             self.record(draft, Some(event_id), EventKind::ActivityCancelRequested { reason });
         }

@@ -29,7 +29,7 @@ mod walk;
 
 pub use combinator::{Either2, Either3};
 pub use context::OrchestrationContext;
-pub use draft::{Begins, ChildEnded, Commit, Ending, Report, Retry};
+pub use draft::{ChildEnded, Ending, Report, Retry};
 pub use execution::{Code, Execution, Probe, Setup};
 pub use finish::ParentClosePolicy;
 pub use future::DurableFuture;

@@ -104,7 +104,7 @@ impl Execution {
             )));
         }
         // In the turn that crosses it.
-        let before = events - draft.commit.history.len();
+        let before = events - draft.commit.history_delta.len();
         if before <= limits.history_events_warning && events > limits.history_events_warning {
             draft.report.warnings.push(format!(
                 "history has {events} events, and at {} the instance fails: continue as new from time to time",

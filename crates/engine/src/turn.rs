@@ -1,15 +1,15 @@
 //! One turn: a batch of messages in, a commit out. No clock, no randomness, no store: they are in the input.
 
 use crate::admit::{self, Verdict};
-use crate::draft::{Begins, Commit, Draft, Report};
+use crate::draft::{Draft, Report};
 use crate::execution::{Execution, Stop};
 use crate::finish::{self, Closing, ParentClosePolicy};
 use crate::mismatch::Mismatch;
 use crate::opening::Opening;
 use crate::outcome::Outcome;
 use crate::state::What;
-use crate::version::Rules;
-use outlast_model::{ErrorDetails, Event, EventKind, WorkItem};
+use crate::version::{self, Rules};
+use outlast_model::{ErrorDetails, Event, EventKind, TurnCommit, WorkItem};
 
 /// What a turn is given.
 pub struct TurnInput<'a> {
@@ -31,7 +31,7 @@ pub struct TurnInput<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnOutput {
     /// What to write.
-    pub commit: Commit,
+    pub commit: TurnCommit,
     /// What to say about it.
     pub report: Report,
 }
@@ -142,12 +142,12 @@ impl Execution {
         let mut event = draft.event(self.who(), 1, None, self.opening.event());
         event.duroxide_version.clone_from(&self.stamp);
         self.ledger.note(&event);
-        draft.commit.history.push(event.clone());
-        draft.commit.begins = Some(Begins {
-            name: self.who().name.clone(),
-            version: self.who().version.clone(),
-            parent_instance: self.opening.parent.as_ref().map(|parent| parent.instance.clone()),
-        });
+        draft.commit.history_delta.push(event.clone());
+        let metadata = &mut draft.commit.metadata;
+        metadata.orchestration_name = Some(self.who().name.clone());
+        metadata.orchestration_version = Some(self.who().version.clone());
+        metadata.parent_instance_id = self.opening.parent.as_ref().map(|parent| parent.instance.clone());
+        metadata.pinned_duroxide_version = version::pin(&self.stamp);
         draft.report.started = Some(if self.execution_id() > 1 { "continueAsNew" } else { "client" });
         event
     }

@@ -7,7 +7,7 @@
 //! | ... with the build `+buffered` | immediate, and a positional event that comes before its wait is kept for it |
 
 use outlast_model::CONTRACT_VERSION;
-use semver::Version;
+use semver::{BuildMetadata, Version};
 
 /// How an execution treats dropped waits and early events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,13 @@ impl Rules {
     }
 }
 
+/// The contract version that a stamp pins an execution to: without the build metadata, which selects replay rules only.
+/// `None` for a stamp that is not a version.
+pub(crate) fn pin(stamp: &str) -> Option<Version> {
+    let version = Version::parse(stamp).ok()?;
+    Some(Version { build: BuildMetadata::EMPTY, ..version })
+}
+
 /// The stamp for the first event of a new execution.
 pub fn stamp(buffer_early_signals: bool) -> String {
     if buffer_early_signals { format!("{CONTRACT_VERSION}+{BUFFERED}") } else { CONTRACT_VERSION.to_string() }
@@ -46,7 +53,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stamp_decides() {
+    fn pin_leaves_out_build_metadata_and_is_none_for_unreadable_stamp() {
+        assert_eq!(pin(&stamp(true)), pin(CONTRACT_VERSION));
+        assert_eq!(pin("0.1.31-beta+other").unwrap().to_string(), "0.1.31-beta");
+        assert_eq!(pin("yesterday"), None);
+    }
+
+    #[test]
+    fn stamp_selects_replay_rules() {
         let cases = [
             ("0.1.30", true, false, true),
             ("0.1.31-beta", true, false, true),

@@ -7,6 +7,7 @@
 mod action;
 mod clock;
 pub mod codec;
+mod commit;
 mod error;
 mod event;
 mod head;
@@ -16,11 +17,13 @@ pub mod limits;
 mod retry;
 mod size;
 mod stats;
+mod status;
 mod version;
 mod work_item;
 
 pub use action::{Action, LogLevel, ScheduleKind};
 pub use clock::wall_clock_ms;
+pub use commit::{ExecutionMetadata, ScheduledActivityIdentifier, TurnCommit};
 pub use error::{AppErrorKind, ConfigErrorKind, ErrorDetails, PoisonMessageType};
 pub use event::{Event, EventKind};
 pub use head::{HEAD_CHARS, WorkItemHead, decode_head};
@@ -30,5 +33,6 @@ pub use ids::{
 };
 pub use retry::{BackoffStrategy, RetryPolicy};
 pub use stats::SystemStats;
+pub use status::ExecutionStatus;
 pub use version::{CONTRACT_VERSION, current_build_version};
 pub use work_item::WorkItem;

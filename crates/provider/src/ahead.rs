@@ -1,6 +1,6 @@
 //! Completing an activity together with the turn that its outcome leads to.
 
-use crate::TurnCommit;
+use outlast_model::TurnCommit;
 
 /// A turn that was run before the store knew of the message that it is about: the outcome of an activity. The caller holds
 /// the execution in memory, and the store takes the turn only if the instance still stands where the caller thinks it does.

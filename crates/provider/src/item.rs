@@ -34,34 +34,6 @@ pub struct KvEntry {
     pub last_updated_at_ms: u64,
 }
 
-/// What a turn says about its execution, so that the store need not read events.
-#[derive(Debug, Clone, Default)]
-pub struct ExecutionMetadata {
-    /// New status of the execution: `Running`, `Completed`, `Failed` or `ContinuedAsNew`.
-    pub status: Option<String>,
-    /// Result, error text or next input; stored together with `status`.
-    pub output: Option<String>,
-    /// Written to the instance only together with `orchestration_version`.
-    pub orchestration_name: Option<String>,
-    /// Written to the instance only together with `orchestration_name`.
-    pub orchestration_version: Option<String>,
-    /// Stored when the instance is created.
-    pub parent_instance_id: Option<String>,
-    /// Overwrites the execution's pinned version when given.
-    pub pinned_duroxide_version: Option<semver::Version>,
-}
-
-/// An activity that a turn no longer wants.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScheduledActivityIdentifier {
-    /// The instance that scheduled it.
-    pub instance: String,
-    /// The execution that scheduled it.
-    pub execution_id: u64,
-    /// The id of its scheduling event.
-    pub activity_id: u64,
-}
-
 /// Who asks for session-bound work. All callers with one `owner_id` are one owner.
 #[derive(Debug, Clone)]
 pub struct SessionFetchConfig {

@@ -37,9 +37,7 @@ pub use entropy::{Entropy, OsEntropy};
 pub use error::ProviderError;
 pub use filter::{DispatcherCapabilityFilter, SemverRange};
 pub use gauges::{QueueBacklog, StoreGauges};
-pub use item::{
-    ExecutionMetadata, KvEntry, OrchestrationItem, ScheduledActivityIdentifier, SessionFetchConfig,
-};
+pub use item::{KvEntry, OrchestrationItem, SessionFetchConfig};
 pub use listing::{InstancePage, InstanceQuery};
 pub use management::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ManagementProvider,
@@ -47,11 +45,14 @@ pub use management::{
 };
 pub use outcome::InstanceOutcome;
 pub use outlast_model as model;
-pub use outlast_model::{WorkItem, current_build_version, limits::MAX_WORKER_TAGS};
+pub use outlast_model::{
+    ExecutionMetadata, ScheduledActivityIdentifier, TurnCommit, WorkItem, current_build_version,
+    limits::MAX_WORKER_TAGS,
+};
 pub use pending::{PendingWork, QueuedItem};
 pub use provider::Provider;
 pub use start::{StartOutcome, StartPolicy, StartRequest};
 pub use tags::TagFilter;
-pub use turn::{FetchedTurn, LoadedTurn, TurnCommit, TurnRequest};
+pub use turn::{FetchedTurn, LoadedTurn, TurnRequest};
 pub use watch::{InstanceWatch, Interest};
 pub use work::{FetchedWork, WorkRequest};

@@ -1,9 +1,7 @@
 //! Fetching a turn for a runtime that may hold the execution in memory already.
 
-use crate::{
-    DispatcherCapabilityFilter, ExecutionMetadata, KvEntry, OrchestrationItem, ScheduledActivityIdentifier,
-};
-use outlast_model::{Event, WorkItem};
+use crate::{DispatcherCapabilityFilter, KvEntry, OrchestrationItem};
+use outlast_model::Event;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -44,24 +42,6 @@ pub struct FetchedTurn {
     pub created_at_ms: Option<u64>,
     /// The store's time at the fetch, where the store has a clock of its own.
     pub now_ms: Option<u64>,
-}
-
-/// What [`Provider::commit_turn`](crate::Provider::commit_turn) writes: the arguments of
-/// [`Provider::ack_orchestration_item`](crate::Provider::ack_orchestration_item) as one value.
-#[derive(Debug, Clone, Default)]
-pub struct TurnCommit {
-    /// The execution that the turn belongs to.
-    pub execution_id: u64,
-    /// Events to append.
-    pub history_delta: Vec<Event>,
-    /// Activities to enqueue.
-    pub worker_items: Vec<WorkItem>,
-    /// Messages to enqueue.
-    pub orchestrator_items: Vec<WorkItem>,
-    /// What to record about the execution.
-    pub metadata: ExecutionMetadata,
-    /// Activities to cancel.
-    pub cancelled_activities: Vec<ScheduledActivityIdentifier>,
 }
 
 /// What replay needs of a turn that was fetched without its history.

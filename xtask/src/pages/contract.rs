@@ -8,6 +8,8 @@ use super::Sources;
 
 /// Where the contract is.
 const FOLDER: &str = "crates/provider/src/";
+/// The file with the types of the contract that the engine returns.
+const RESULT: &str = "crates/model/src/commit.rs";
 
 /// A method of a trait.
 pub(crate) struct Method {
@@ -106,7 +108,7 @@ fn types<'a>(sources: Sources<'a>) -> Vec<(&'static str, String, Vec<Member>)> {
 }
 
 fn contract<'a>(sources: Sources<'a>) -> impl Iterator<Item = &'a (&'a str, &'a str)> {
-    sources.iter().filter(|(path, _)| path.starts_with(FOLDER))
+    sources.iter().filter(|(path, _)| path.starts_with(FOLDER) || *path == RESULT)
 }
 
 /// The lines between the line that begins so and its closing brace.
@@ -222,8 +224,9 @@ pub enum Kind {
         let sources = [
             ("crates/provider/src/a.rs", text),
             ("crates/model/src/a.rs", "pub struct X {\n    pub a: u8,\n}"),
+            (RESULT, "pub struct Commit {\n    pub a: u8,\n}"),
         ];
-        assert_eq!(described_types(&sources), ["Info", "Kind"]);
+        assert_eq!(described_types(&sources), ["Info", "Kind", "Commit"]);
         let info = "| field | type | meaning |\n|---|---|---|\n\
             | `id` | `u64` | The id. |\n| `tags` | `Option<&'a Tags>` | Which tags. |\n";
         assert_eq!(show_fields("Info", &sources).unwrap(), info);

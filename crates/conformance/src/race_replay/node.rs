@@ -4,14 +4,12 @@ use super::IMMEDIATE;
 use crate::ProviderFactory;
 use crate::support::*;
 use outlast_engine::{
-    Admission, Admitted, Commit, Execution, KvValue, Opening, ParentClosePolicy, Past, Poison, Setup,
-    TurnInput, admit,
+    Admission, Admitted, Execution, KvValue, Opening, ParentClosePolicy, Past, Poison, Setup, TurnInput,
+    admit,
 };
 use outlast_provider::model::limits::Limits;
 use outlast_provider::model::{ErrorDetails, Event, PoisonMessageType, json};
-use outlast_provider::{
-    DispatcherCapabilityFilter, ExecutionMetadata, OrchestrationItem, Provider, ScheduledActivityIdentifier,
-};
+use outlast_provider::{DispatcherCapabilityFilter, OrchestrationItem, Provider, TurnCommit};
 use outlast_runtime::OrchestrationHandler;
 use outlast_runtime::registry::OrchestrationRegistry;
 use semver::Version;
@@ -41,7 +39,7 @@ pub(super) struct Held {
 }
 
 /// What became of a turn: its commit, or nothing if it was given back.
-pub(super) type Done = Option<Commit>;
+pub(super) type Done = Option<TurnCommit>;
 
 impl<'a> Node<'a> {
     pub(super) fn new(
@@ -104,7 +102,7 @@ impl<'a> Node<'a> {
     }
 
     /// A whole turn of this instance that must be committed.
-    pub(super) async fn commit(&self, instance: &str) -> Commit {
+    pub(super) async fn commit(&self, instance: &str) -> TurnCommit {
         self.turn(instance).await.unwrap_or_else(|| panic!("the turn of '{instance}' goes on"))
     }
 
@@ -121,7 +119,7 @@ impl<'a> Node<'a> {
     }
 
     /// The commit of a turn, with the events before it; `None` if this node cannot run it.
-    fn decide(&self, held: &Held) -> Option<(Commit, Vec<Event>)> {
+    fn decide(&self, held: &Held) -> Option<(TurnCommit, Vec<Event>)> {
         let item = &held.item;
         let past = Past::of_history(&item.history);
         match admit(&item.instance, item.execution_id, &past, item.messages.clone()) {
@@ -129,7 +127,10 @@ impl<'a> Node<'a> {
             Admission::SuccessorMissing(_) => None,
             Admission::Ended(orchestrator_items) => {
                 let execution_id = item.execution_id;
-                Some((Commit { execution_id, orchestrator_items, ..Commit::default() }, item.history.clone()))
+                Some((
+                    TurnCommit { execution_id, orchestrator_items, ..TurnCommit::default() },
+                    item.history.clone(),
+                ))
             }
             Admission::Run(admitted) => {
                 let before = if admitted.is_new { Vec::new() } else { item.history.clone() };
@@ -144,7 +145,7 @@ impl<'a> Node<'a> {
     }
 
     /// Runs the code: replayed from the store and, if it never left this node, also live. Both must decide alike.
-    fn advance(&self, held: &Held, admitted: &Admitted, before: &[Event]) -> Option<Commit> {
+    fn advance(&self, held: &Held, admitted: &Admitted, before: &[Event]) -> Option<TurnCommit> {
         let item = &held.item;
         let (version, handler) = self.handler(&admitted.opening)?;
         let opening = Opening { version: Some(version.to_string()), ..admitted.opening.clone() };
@@ -169,7 +170,7 @@ impl<'a> Node<'a> {
         Some(decided)
     }
 
-    fn poison(&self, held: &Held, admitted: Admitted, history: Vec<Event>) -> Commit {
+    fn poison(&self, held: &Held, admitted: Admitted, history: Vec<Event>) -> TurnCommit {
         let (instance, execution_id) = (held.item.instance.clone(), admitted.execution_id);
         let details = ErrorDetails::Poison {
             attempt_count: held.attempt,
@@ -215,47 +216,29 @@ impl<'a> Node<'a> {
         Some((version, handler))
     }
 
-    async fn write(&self, held: &Held, commit: Commit) {
-        let instance = &held.item.instance;
-        let cancelled = commit.cancelled_activities.iter().map(|activity_id| ScheduledActivityIdentifier {
-            instance: instance.clone(),
-            execution_id: commit.execution_id,
-            activity_id: *activity_id,
-        });
-        let mut metadata = ExecutionMetadata::default();
-        if let Some((status, output)) = commit.ending {
-            metadata.status = Some(status.to_string());
-            metadata.output = Some(output);
-        }
-        if let Some(begins) = commit.begins {
-            metadata.orchestration_name = Some(begins.name);
-            metadata.orchestration_version = Some(begins.version);
-            metadata.parent_instance_id = begins.parent_instance;
-            let pin = commit.history.first().map(|event| Version::parse(&event.duroxide_version));
-            metadata.pinned_duroxide_version = pin.and_then(Result::ok);
-        }
+    async fn write(&self, held: &Held, commit: TurnCommit) {
         let written = self.provider.ack_orchestration_item(
             &held.token,
             commit.execution_id,
-            commit.history,
+            commit.history_delta,
             commit.worker_items,
             commit.orchestrator_items,
-            metadata,
-            cancelled.collect(),
+            commit.metadata,
+            commit.cancelled_activities,
         );
         written.await.expect("a turn under a live lease commits");
     }
 
     /// A replay is as good as the events it is made from: they come back as they were written, to the byte.
-    async fn read_back(&self, instance: &str, commit: &Commit, before: Vec<Event>) {
-        let expected = texts(&[before, commit.history.clone()].concat());
+    async fn read_back(&self, instance: &str, commit: &TurnCommit, before: Vec<Event>) {
+        let expected = texts(&[before, commit.history_delta.clone()].concat());
         let stored = self.provider.read_with_execution(instance, commit.execution_id).await;
         let stored = stored.expect("read_with_execution succeeds");
         assert_eq!(texts(&stored), expected, "execution {} of '{instance}'", commit.execution_id);
     }
 }
 
-fn step(execution: &mut Execution, now_ms: u64, admitted: &Admitted, history: Vec<Event>) -> Commit {
+fn step(execution: &mut Execution, now_ms: u64, admitted: &Admitted, history: Vec<Event>) -> TurnCommit {
     let input = TurnInput {
         history,
         messages: admitted.messages.clone(),

@@ -1,9 +1,9 @@
 //! What the programs of the races share: registering them, answering their activities, looking at what they left.
 
 use crate::support::*;
-use outlast_engine::{Commit, OrchestrationContext};
+use outlast_engine::OrchestrationContext;
 use outlast_provider::model::{Event, EventKind};
-use outlast_provider::{Provider, WorkItem};
+use outlast_provider::{Provider, TurnCommit, WorkItem};
 use outlast_runtime::registry::OrchestrationRegistry;
 use std::future::Future;
 
@@ -28,9 +28,10 @@ pub(super) async fn perform(provider: &dyn Provider, activity: &str) {
 }
 
 /// Status and output of a commit that ends an execution.
-pub(super) fn ending(commit: &Commit) -> (&str, &str) {
-    let (status, output) = commit.ending.as_ref().expect("the execution has ended");
-    (status, output)
+pub(super) fn ending(commit: &TurnCommit) -> (&str, &str) {
+    let metadata = &commit.metadata;
+    let status = metadata.status.as_deref().expect("the execution has ended");
+    (status, metadata.output.as_deref().expect("an execution that has ended has an output"))
 }
 
 /// The newest execution's events.

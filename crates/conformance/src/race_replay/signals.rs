@@ -52,7 +52,7 @@ async fn lose(factory: &dyn ProviderFactory, stamp: &str, restarts: bool, expect
     perform(provider, "Stop").await;
     let what = format!("stamp {stamp}, restarts {restarts}");
     let undecided = turns.commit(&[raised(ONE, "go", "a")]).await;
-    assert_eq!(undecided.ending, None, "{what}: the second wait has no answer yet");
+    assert_eq!(undecided.metadata.status, None, "{what}: the second wait has no answer yet");
     // By the older rules the second event is one too many and gives the code no reason to run; a queue message does.
     let last = turns.commit(&[raised(ONE, "go", "b"), queue_message(ONE, "q", "")]).await;
     assert_eq!(ending(&last), ("Completed", expected), "{what}");

@@ -62,7 +62,11 @@ pub async fn test_duplicate_start_preserves_pinned_handler<F: ProviderFactory>(f
     let known = (held.item.orchestration_name.clone(), held.item.version.clone(), held.item.execution_id);
     assert_eq!(known, ("Mine".to_string(), "1.0.0".to_string(), 1), "what the store knows of the instance");
     let ignored = node.run(held).await.expect("starts of a running instance are taken off the queue");
-    assert_eq!((ignored.begins, ignored.history.len()), (None, 0), "and nothing else happens");
+    assert_eq!(
+        (ignored.metadata.orchestration_name, ignored.history_delta.len()),
+        (None, 0),
+        "and nothing else happens"
+    );
 
     // A restart in between: only the store knows which start was the first.
     let node = Node::new(factory, provider, &orchestrations);
@@ -73,7 +77,11 @@ pub async fn test_duplicate_start_preserves_pinned_handler<F: ProviderFactory>(f
 
     enqueue_all(provider, &duplicates).await;
     let after = node.commit("one").await;
-    assert_eq!((after.begins, after.history.len()), (None, 0), "what has ended does not begin again");
+    assert_eq!(
+        (after.metadata.orchestration_name, after.history_delta.len()),
+        (None, 0),
+        "what has ended does not begin again"
+    );
     assert_eq!(starts(provider, "one").await, begun, "there is one start, as it was");
     operator(provider).sees_name("one", "Mine", "1.0.0").await;
     operator(provider).sees_current("one", 1, "Completed", Some("Mine@1.0.0(first) now")).await;

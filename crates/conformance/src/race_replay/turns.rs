@@ -3,8 +3,7 @@
 use super::node::Node;
 use crate::ProviderFactory;
 use crate::support::*;
-use outlast_engine::Commit;
-use outlast_provider::{Provider, WorkItem};
+use outlast_provider::{Provider, TurnCommit, WorkItem};
 use outlast_runtime::registry::OrchestrationRegistry;
 
 /// The instance that runs.
@@ -32,7 +31,7 @@ impl<'a> Turns<'a> {
     }
 
     /// Delivers messages, in one batch with whatever waits already, and commits what comes of it.
-    pub(super) async fn commit(&self, messages: &[WorkItem]) -> Commit {
+    pub(super) async fn commit(&self, messages: &[WorkItem]) -> TurnCommit {
         enqueue_all(self.provider, messages).await;
         match &self.lasting {
             Some(node) => node.commit(ONE).await,

@@ -488,7 +488,7 @@ fn cancelled(policy: ParentClosePolicy, input: &str) -> Vec<(String, String)> {
         _ => vec![done(5, "")],
     };
     let output = world.give(batch);
-    assert_eq!(output.commit.ending.is_some(), input != "park");
+    assert_eq!(output.commit.metadata.status.is_some(), input != "park");
     let cancels = output.commit.orchestrator_items.into_iter().filter_map(|item| match item {
         outlast_model::WorkItem::CancelInstance { instance, reason } => Some((instance, reason)),
         _ => None,

@@ -120,7 +120,7 @@ fn p1_a_warm_turn_costs_the_same_at_any_length_of_history() {
             other => panic!("{other:?}"),
         };
         let answered = world.give([done(id, "")]);
-        let written = asked.commit.history.len() + answered.commit.history.len();
+        let written = asked.commit.history_delta.len() + answered.commit.history_delta.len();
         costs.push((polls.load(Relaxed), written));
     }
     assert!(costs.iter().all(|cost| *cost == costs[0]), "{:?} .. {:?}", costs[0], costs.last());

@@ -169,14 +169,14 @@ fn record(rules: &str, program: &str, about: &str) -> Frozen {
     let mut turns = Vec::new();
     for batch in batches {
         let messages: Vec<WorkItem> = batch.into_iter().map(|message| message.address("i", 1)).collect();
-        let events = world.give_items(messages.clone()).commit.history;
+        let events = world.give_items(messages.clone()).commit.history_delta;
         turns.push(Turn { now_ms: world.now_ms, messages, events });
     }
     // Outcomes for whatever is still open, until it ends.
     for _ in 0..20 {
         let Some(message) = next_answer(&world) else { break };
         let messages = vec![message.address("i", 1)];
-        let events = world.give_items(messages.clone()).commit.history;
+        let events = world.give_items(messages.clone()).commit.history_delta;
         turns.push(Turn { now_ms: world.now_ms, messages, events });
     }
     assert!(world.has_ended(), "{rules} {program}: {}", lines(&world.history));
@@ -234,7 +234,7 @@ fn frozen_histories_replay_for_ever() {
             world.opening.input.clone_from(&frozen.input);
             world.history.clone_from(&stored);
             world.now_ms = turn.now_ms - 10;
-            let mut events = world.give_items(turn.messages).commit.history;
+            let mut events = world.give_items(turn.messages).commit.history_delta;
             keep_ids(&mut events, &turn.events);
             assert_eq!(lines(&events), lines(&turn.events), "{name} after\n{}", lines(&stored));
             stored.extend(turn.events);

@@ -2,7 +2,7 @@
 
 use crate::kit::*;
 use outlast_engine::OrchestrationContext;
-use outlast_model::limits::Limits;
+use outlast_model::{ExecutionStatus, limits::Limits};
 use std::time::Duration;
 
 type Answer = Result<String, String>;
@@ -19,7 +19,11 @@ where
         let mut world = World::new(function).with_parent().limited(change);
         let output = world.give([]);
         if size == limit {
-            let passed = output.commit.ending.as_ref().is_none_or(|(status, _)| *status == "Completed");
+            let passed = output
+                .commit
+                .metadata
+                .execution_status()
+                .is_none_or(|status| status == ExecutionStatus::Completed);
             assert!(passed, "{}", output_text(&output));
             continue;
         }
@@ -29,7 +33,7 @@ where
         assert_eq!(text.matches("> tell boss/2#7 application:").count(), 1, "{text}");
         assert_eq!(text.matches("\n> ").count(), 1, "{text}");
         assert!(!format!("{:?}", world.history).contains(&"x".repeat(size)), "{text}");
-        assert_eq!(output.commit.ending.unwrap().0, "Failed");
+        assert_eq!(output.commit.metadata.execution_status(), Some(ExecutionStatus::Failed));
         if size == limit + 1 {
             let error = world.error();
             return error;

@@ -374,7 +374,7 @@ fn drops_that_did_not_happen() {
 fn an_activity_that_was_given_up_for_another_reason_may_be_held() {
     let holds = |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("A", "").await };
     let mut world = replay(holds, vec![started("in"), activity("A", ""), activity_ended(2)]);
-    assert!(world.give([]).commit.ending.is_none());
+    assert!(world.give([]).commit.metadata.status.is_none());
 }
 
 #[test]

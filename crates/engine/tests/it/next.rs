@@ -2,7 +2,7 @@
 
 use crate::kit::*;
 use outlast_engine::{Ended, OrchestrationContext, Past};
-use outlast_model::EventKind;
+use outlast_model::{EventKind, ExecutionStatus};
 use std::time::Duration;
 
 #[test]
@@ -173,7 +173,9 @@ fn c9_a_successor_that_drains_what_was_carried() {
     let mut world = World::new(code);
     world.give((0..100).map(|n| enqueue("q", &n.to_string())));
     world.next_execution();
-    assert_eq!(world.give([]).commit.ending, Some(("Completed", "100".to_string())));
+    let metadata = world.give([]).commit.metadata;
+    assert_eq!(metadata.execution_status(), Some(ExecutionStatus::Completed));
+    assert_eq!(metadata.output.as_deref(), Some("100"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::kit::*;
 use outlast_engine::{Either2, OrchestrationContext};
-use outlast_model::WorkItem;
+use outlast_model::{ExecutionStatus, WorkItem};
 use std::time::Duration;
 
 #[test]
@@ -198,7 +198,9 @@ fn c9_thousands_of_messages_are_read_in_one_turn() {
     world.give([]);
     let batch: Vec<Message> = (1..=5_000).map(|n| enqueue("q", &n.to_string())).collect();
     let output = world.give(batch);
-    assert_eq!(output.commit.ending, Some(("Completed", (5_000 * 5_001 / 2).to_string())));
+    let metadata = output.commit.metadata;
+    assert_eq!(metadata.execution_status(), Some(ExecutionStatus::Completed));
+    assert_eq!(metadata.output, Some((5_000 * 5_001 / 2).to_string()));
 }
 
 #[test]

@@ -251,7 +251,7 @@ fn c10_the_first_outcome_wins_whatever_its_kind() {
         let mut later = pair();
         later.give([]);
         later.give([first.clone()]);
-        assert!(later.give([second.clone()]).commit.history.is_empty());
+        assert!(later.give([second.clone()]).commit.history_delta.is_empty());
         later.now_ms = alone.now_ms - 10;
         later.give(rest);
         assert_eq!(later.history, alone.history, "{first:?} {second:?}");
@@ -282,7 +282,7 @@ fn outcomes_of_other_executions_are_dropped() {
             details: infrastructure(),
         },
     ];
-    assert!(world.give_items(strangers).commit.history.is_empty());
+    assert!(world.give_items(strangers).commit.history_delta.is_empty());
 }
 
 #[test]
@@ -459,9 +459,11 @@ fn an_execution_that_has_ended_is_left_alone() {
 fn an_execution_begins_with_what_is_known_of_it() {
     let mut world = World::new(|_, input| async move { Ok(input) }).with_parent();
     let output = world.give([]);
-    let begins = output.commit.begins.unwrap();
-    assert_eq!((begins.name.as_str(), begins.version.as_str()), ("Main", "1.0.0"));
-    assert_eq!(begins.parent_instance.as_deref(), Some("boss"));
+    let metadata = output.commit.metadata;
+    assert_eq!(metadata.orchestration_name.as_deref(), Some("Main"));
+    assert_eq!(metadata.orchestration_version.as_deref(), Some("1.0.0"));
+    assert_eq!(metadata.parent_instance_id.as_deref(), Some("boss"));
+    assert_eq!(metadata.pinned_duroxide_version, Some(outlast_model::current_build_version()));
     assert_eq!(output.report.started, Some("client"));
     assert_eq!(world.history[0].duroxide_version, "0.1.32");
 }

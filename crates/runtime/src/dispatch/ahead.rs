@@ -5,7 +5,7 @@
 //! turn only if the instance stands where memory says and no other message waits for it. Otherwise it queues the outcome,
 //! as ever, and the execution in memory, which has seen too much, is forgotten.
 
-use super::commit::{Summary, find_parents, for_store, forgive, kept};
+use super::commit::{Summary, find_parents, forgive, kept};
 use super::lease::Lease;
 use super::warm::{Announced, Position};
 use crate::core::Core;
@@ -85,7 +85,7 @@ pub(super) async fn run<'a>(
         report,
         worker_id,
         _counting: core.uncounted.enter(instance),
-        turn: TurnAhead { after_event_id, ran_at_ms: now_ms, commit: for_store(instance, commit) },
+        turn: TurnAhead { after_event_id, ran_at_ms: now_ms, commit },
         execution,
     })
 }

@@ -10,15 +10,14 @@
 
 use super::backoff::backoff;
 use super::lease::Lease;
-use super::turn::{Keep, without_build};
+use super::turn::Keep;
 use super::warm::{Kept, Position};
 use crate::core::Core;
 use crate::observability::Stopwatch;
 use crate::observe;
-use outlast_engine::{Commit, Execution, TurnOutput, UNKNOWN_EXECUTION};
-use outlast_model::{INITIAL_EXECUTION_ID, WorkItem};
-use outlast_provider::{ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit};
-use semver::Version;
+use outlast_engine::{Execution, TurnOutput, UNKNOWN_EXECUTION};
+use outlast_model::{ExecutionStatus, INITIAL_EXECUTION_ID, TurnCommit, WorkItem};
+use outlast_provider::ProviderError;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -78,8 +77,7 @@ impl Committing<'_> {
         }
     }
 
-    async fn write(&self, commit: Commit) -> Result<Option<u64>, ProviderError> {
-        let commit = for_store(self.instance, commit);
+    async fn write(&self, commit: TurnCommit) -> Result<Option<u64>, ProviderError> {
         let (since, patience) = (Stopwatch::start(), self.core.options.orchestrator_lock_timeout);
         let mut failures = 0;
         loop {
@@ -108,41 +106,6 @@ impl Committing<'_> {
     }
 }
 
-/// A commit as the store takes it.
-pub(super) fn for_store(instance: &Arc<str>, commit: Commit) -> TurnCommit {
-    let pinned = commit.begins.is_some().then(|| commit.history.first()).flatten();
-    let pinned = pinned.and_then(|event| Version::parse(&event.duroxide_version).ok()).map(without_build);
-    let (name, version, parent) = match commit.begins {
-        Some(begins) => (Some(begins.name), Some(begins.version), begins.parent_instance),
-        None => (None, None, None),
-    };
-    let (status, output) = match commit.ending {
-        Some((status, output)) => (Some(status.to_string()), Some(output)),
-        None => (None, None),
-    };
-    let execution_id = commit.execution_id;
-    let cancelled = commit.cancelled_activities.iter().map(|activity_id| ScheduledActivityIdentifier {
-        instance: instance.to_string(),
-        execution_id,
-        activity_id: *activity_id,
-    });
-    TurnCommit {
-        execution_id,
-        cancelled_activities: cancelled.collect(),
-        history_delta: commit.history,
-        worker_items: commit.worker_items,
-        orchestrator_items: commit.orchestrator_items,
-        metadata: ExecutionMetadata {
-            status,
-            output,
-            orchestration_name: name,
-            orchestration_version: version,
-            parent_instance_id: parent,
-            pinned_duroxide_version: pinned,
-        },
-    }
-}
-
 /// What is needed of a commit after it was handed to the store.
 pub(super) struct Summary {
     execution_id: u64,
@@ -154,14 +117,14 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) fn of(commit: &Commit) -> Self {
-        let status = commit.ending.as_ref().map(|(status, _)| *status);
+    pub(super) fn of(commit: &TurnCommit) -> Self {
+        let status = commit.metadata.execution_status();
         Self {
             execution_id: commit.execution_id,
-            cancelled: commit.cancelled_activities.clone(),
+            cancelled: commit.cancelled_activities.iter().map(|activity| activity.activity_id).collect(),
             has_work: !commit.worker_items.is_empty(),
             has_messages: !commit.orchestrator_items.is_empty(),
-            continued: status == Some("ContinuedAsNew"),
+            continued: status == Some(ExecutionStatus::ContinuedAsNew),
             ended: status.is_some(),
         }
     }

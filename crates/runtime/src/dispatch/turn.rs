@@ -12,10 +12,10 @@ use crate::core::Core;
 use crate::handler::OrchestrationHandler;
 use crate::observability::Stopwatch;
 use outlast_engine::{
-    Admission, Admitted, Code, Commit, Ended, Execution, KvValue, Opening, OrchestrationContext, Past,
-    Poison, Report, Setup, TurnInput, TurnOutput,
+    Admission, Admitted, Code, Ended, Execution, KvValue, Opening, OrchestrationContext, Past, Poison,
+    Report, Setup, TurnInput, TurnOutput,
 };
-use outlast_model::{AppErrorKind, ErrorDetails, Event, PoisonMessageType, WorkItem};
+use outlast_model::{AppErrorKind, ErrorDetails, Event, PoisonMessageType, TurnCommit, WorkItem};
 use outlast_provider::{FetchedTurn, LoadedTurn, ProviderError, TurnRequest};
 use semver::Version;
 use std::collections::BTreeMap;
@@ -447,12 +447,12 @@ fn missing_successor(past: Past) -> Opening {
 
 /// What a turn commits that takes its messages off the queue and sends others.
 pub(super) fn only_messages(execution_id: u64, orchestrator_items: Vec<WorkItem>) -> TurnOutput {
-    let commit = Commit { execution_id, orchestrator_items, ..Commit::default() };
+    let commit = TurnCommit { execution_id, orchestrator_items, ..TurnCommit::default() };
     TurnOutput { commit, report: Report::default() }
 }
 
 /// Build metadata says how an execution replays, not which contract it was started under.
-pub(super) fn without_build(version: Version) -> Version {
+fn without_build(version: Version) -> Version {
     Version { build: semver::BuildMetadata::EMPTY, ..version }
 }
 

@@ -4,7 +4,9 @@ use super::history::ended;
 use super::turn::{Keep, Verdict, only_messages};
 use crate::core::Core;
 use outlast_engine::{Admission, Ended, Ending};
-use outlast_model::{ErrorDetails, Event, EventKind, PoisonMessageType, WorkItem, build_child_instance_id};
+use outlast_model::{
+    ErrorDetails, Event, EventKind, ExecutionStatus, PoisonMessageType, WorkItem, build_child_instance_id,
+};
 use outlast_provider::FetchedTurn;
 use std::time::Duration;
 
@@ -36,8 +38,10 @@ pub(super) async fn decide(core: &Core, fetched: &FetchedTurn, error: String, no
     let kind = EventKind::OrchestrationFailed { details: details.clone() };
     messages.extend(parent_notice(core, instance, &details).await);
     let mut output = only_messages(execution_id, messages);
-    output.commit.history = vec![Event::at(now_ms, SENTINEL_EVENT_ID, instance, execution_id, None, kind)];
-    output.commit.ending = Some(("Failed", details.display_message()));
+    output.commit.history_delta =
+        vec![Event::at(now_ms, SENTINEL_EVENT_ID, instance, execution_id, None, kind)];
+    output.commit.metadata.status = Some(ExecutionStatus::Failed.to_string());
+    output.commit.metadata.output = Some(details.display_message());
     output.report.name.clone_from(&fetched.item.orchestration_name);
     output.report.version.clone_from(&fetched.item.version);
     output.report.execution_id = execution_id;
@@ -58,7 +62,7 @@ fn answers(fetched: &FetchedTurn) -> Vec<WorkItem> {
 /// For stores that do not say with the turn whether its execution has ended.
 async fn has_failed_already(core: &Core, instance: &str) -> bool {
     let Some(admin) = core.store.as_management_capability() else { return false };
-    admin.get_instance_info(instance).await.is_ok_and(|info| info.status == "Failed")
+    admin.get_instance_info(instance).await.is_ok_and(|info| info.status == ExecutionStatus::Failed.as_str())
 }
 
 /// The link to the parent is in the history that does not decode, but the parent's history names its children.

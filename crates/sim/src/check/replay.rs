@@ -6,10 +6,10 @@ use crate::accepted::Turn;
 use crate::program;
 use crate::shared::Shared;
 use outlast_engine::{
-    Admission, Commit, Execution, KvValue, Opening, ParentClosePolicy, Past, Setup, SystemCall, TurnInput,
+    Admission, Execution, KvValue, Opening, ParentClosePolicy, Past, Setup, SystemCall, TurnInput,
 };
-use outlast_model::{Event, EventKind, limits::Limits};
-use outlast_provider::{Clock, KvEntry, LoadedTurn, TurnCommit};
+use outlast_model::{Event, EventKind, TurnCommit, limits::Limits};
+use outlast_provider::{Clock, KvEntry, LoadedTurn};
 use outlast_runtime::OrchestrationHandler;
 use semver::Version;
 use std::collections::{BTreeMap, HashMap};
@@ -40,7 +40,7 @@ pub(super) async fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), St
             parent_close: ParentClosePolicy::default(),
         };
         let commit = outlast_engine::run(&mut execution, input).commit;
-        if commit != (Commit { execution_id: *current, ..Commit::default() }) {
+        if commit != (TurnCommit { execution_id: *current, ..TurnCommit::default() }) {
             return Err(format!(
                 "I9: '{instance}', execution {current}, replayed at event {}, makes a new decision: {commit:?}",
                 history.len()
@@ -60,7 +60,7 @@ async fn load(shared: &Shared, instance: &str, execution_id: u64) -> Option<Load
 
 /// The same turn, from the stored history instead of from memory, with the code of the same build. `None` where there is nothing
 /// to compare.
-pub(crate) async fn again(shared: &Shared, turn: &Turn, is_old_build: bool) -> Option<Commit> {
+pub(crate) async fn again(shared: &Shared, turn: &Turn, is_old_build: bool) -> Option<TurnCommit> {
     if turn.attempts > shared.plan.max_attempts {
         return None;
     }
@@ -101,10 +101,10 @@ pub(crate) async fn again(shared: &Shared, turn: &Turn, is_old_build: bool) -> O
 }
 
 /// Whether the turn asked for a unique id, which differs in every run of the turn.
-fn draws_an_id(commit: &Commit) -> bool {
+fn draws_an_id(commit: &TurnCommit) -> bool {
     let guid = SystemCall::NewGuid.activity_name();
     let is_it = |kind: &EventKind| matches!(kind, EventKind::ActivityScheduled { name, .. } if *name == guid);
-    commit.history.iter().any(|event| is_it(&event.kind))
+    commit.history_delta.iter().any(|event| is_it(&event.kind))
 }
 
 /// The version and the code that a build runs for an execution, if it has it.
@@ -156,13 +156,11 @@ fn cold(
 }
 
 /// Compares the commit of a node with the commit of the same turn from a cold start.
-pub(crate) fn compare(again: &Commit, first: &TurnCommit) -> Result<(), String> {
-    same("events", &again.history, &first.history_delta)?;
+pub(crate) fn compare(again: &TurnCommit, first: &TurnCommit) -> Result<(), String> {
+    same("events", &again.history_delta, &first.history_delta)?;
     same("activities", &again.worker_items, &first.worker_items)?;
     same("messages", &again.orchestrator_items, &first.orchestrator_items)?;
-    let cancelled: Vec<u64> =
-        first.cancelled_activities.iter().map(|activity| activity.activity_id).collect();
-    same("cancelled activities", &again.cancelled_activities, &cancelled)
+    same("cancelled activities", &again.cancelled_activities, &first.cancelled_activities)
 }
 
 fn same<T: PartialEq + Debug>(what: &str, again: &[T], first: &[T]) -> Result<(), String> {

@@ -134,10 +134,12 @@ fn work_line(item: &WorkItem) -> String {
 
 pub(crate) fn output_text(output: &TurnOutput) -> String {
     let commit = &output.commit;
-    let mut lines: Vec<String> = commit.history.iter().map(event_line).collect();
+    let mut lines: Vec<String> = commit.history_delta.iter().map(event_line).collect();
     lines.extend(commit.worker_items.iter().chain(&commit.orchestrator_items).map(work_line));
-    lines.extend(commit.cancelled_activities.iter().map(|id| format!("- activity {id}")));
-    lines.extend(commit.ending.iter().map(|(status, _)| format!("= {status}")));
+    lines.extend(
+        commit.cancelled_activities.iter().map(|activity| format!("- activity {}", activity.activity_id)),
+    );
+    lines.extend(commit.metadata.status.iter().map(|status| format!("= {status}")));
     lines.extend(output.report.traces.iter().map(|line| format!("~ {} {}", line.level, line.message)));
     lines.extend(output.report.warnings.iter().map(|warning| format!("! {warning}")));
     lines.extend(output.report.is_parked.then(|| "! parked".to_string()));

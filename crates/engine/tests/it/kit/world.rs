@@ -194,7 +194,7 @@ impl World {
         }
         self.commit(&output);
         assert_eq!(kept.last_event_id(), self.history.last().map_or(0, |event| event.event_id));
-        self.memory = output.commit.ending.is_none().then_some(kept);
+        self.memory = output.commit.metadata.status.is_none().then_some(kept);
         output
     }
 
@@ -214,16 +214,16 @@ impl World {
 
     fn commit(&mut self, output: &TurnOutput) {
         let expected = self.history.len() as u64 + 1;
-        for (event, id) in output.commit.history.iter().zip(expected..) {
+        for (event, id) in output.commit.history_delta.iter().zip(expected..) {
             assert_eq!(event.event_id, id, "ids have a gap");
         }
         if self.history.is_empty()
-            && let Some(first) = output.commit.history.first()
+            && let Some(first) = output.commit.history_delta.first()
         {
             assert_eq!(first.duroxide_version, self.stamp);
         }
-        if let Some((_, stored)) = &output.commit.ending {
-            let said = output.commit.history.iter().find_map(|event| match &event.kind {
+        if let Some(stored) = &output.commit.metadata.output {
+            let said = output.commit.history_delta.iter().find_map(|event| match &event.kind {
                 EventKind::OrchestrationCompleted { output } => Some(output.clone()),
                 EventKind::OrchestrationFailed { details } => Some(details.display_message()),
                 EventKind::OrchestrationContinuedAsNew { input } => Some(input.clone()),
@@ -231,7 +231,7 @@ impl World {
             });
             assert_eq!(Some(stored), said.as_ref(), "the stored output is not what the last event says");
         }
-        self.history.extend(output.commit.history.iter().cloned());
+        self.history.extend(output.commit.history_delta.iter().cloned());
         let is_next = |item: &&WorkItem| matches!(item, WorkItem::ContinueAsNew { .. });
         self.successor = output.commit.orchestrator_items.iter().find(is_next).cloned();
     }

@@ -121,7 +121,7 @@ impl Player {
         for item in commit.worker_items.iter().chain(&commit.orchestrator_items) {
             self.carry_out(item);
         }
-        for event in &commit.history {
+        for event in &commit.history_delta {
             if let EventKind::QueueSubscribed { name } = &event.kind
                 && name.starts_with("own")
             {
@@ -132,7 +132,8 @@ impl Player {
             let called_off = |item: &WorkItem| match item {
                 WorkItem::ActivityCompleted { execution_id: of, id, .. }
                 | WorkItem::ActivityFailed { execution_id: of, id, .. } => {
-                    *of == execution_id && commit.cancelled_activities.contains(id)
+                    *of == execution_id
+                        && commit.cancelled_activities.iter().any(|activity| activity.activity_id == *id)
                 }
                 _ => false,
             };

@@ -14,7 +14,7 @@ fn completed(parent: &str, parent_execution_id: u64) -> WorkItem {
 
 #[test]
 fn who_is_woken_is_who_got_something() {
-    let told = |commit: &Commit| {
+    let told = |commit: &TurnCommit| {
         let summary = Summary::of(commit);
         (summary.has_work, summary.has_messages)
     };
@@ -27,22 +27,23 @@ fn who_is_woken_is_who_got_something() {
         session_id: None,
         tag: None,
     };
-    let work = Commit { worker_items: vec![activity], ..Commit::default() };
-    let message = Commit { orchestrator_items: vec![start("child")], ..Commit::default() };
+    let work = TurnCommit { worker_items: vec![activity], ..TurnCommit::default() };
+    let message = TurnCommit { orchestrator_items: vec![start("child")], ..TurnCommit::default() };
     assert_eq!(told(&work), (true, false));
     assert_eq!(told(&message), (false, true));
 }
 
 #[test]
 fn an_execution_that_is_over_is_not_kept() {
-    let kept_after = |ending: Option<&'static str>| {
-        let ending = ending.map(|status| (status, String::new()));
-        kept(Box::new(busy()), &Summary::of(&Commit { ending, ..Commit::default() }))
+    let kept_after = |status: Option<ExecutionStatus>| {
+        let mut commit = TurnCommit::default();
+        commit.metadata.status = status.map(|status| status.to_string());
+        kept(Box::new(busy()), &Summary::of(&commit))
     };
     assert!(matches!(kept_after(None), Kept::Suspended(_)));
-    assert!(matches!(kept_after(Some("ContinuedAsNew")), Kept::Continued(_)));
-    assert!(matches!(kept_after(Some("Completed")), Kept::Ended));
-    assert!(matches!(kept_after(Some("Failed")), Kept::Ended));
+    assert!(matches!(kept_after(Some(ExecutionStatus::ContinuedAsNew)), Kept::Continued(_)));
+    assert!(matches!(kept_after(Some(ExecutionStatus::Completed)), Kept::Ended));
+    assert!(matches!(kept_after(Some(ExecutionStatus::Failed)), Kept::Ended));
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use crate::captured::{Captured, want_every_callsite};
 use crate::dispatch::Works;
 use crate::dispatch::fixture::{core, events, start, started, store};
 use crate::registry::OrchestrationRegistry;
-use outlast_model::EventKind;
+use outlast_model::{EventKind, ExecutionStatus};
 use outlast_provider::OrchestrationItem;
 use std::collections::HashMap;
 use tracing_subscriber::layer::SubscriberExt;
@@ -118,9 +118,9 @@ async fn a_successor_that_never_came_fails_as_what_its_predecessor_was() {
     else {
         panic!("it was given back");
     };
-    let Commit { execution_id, history, ending, begins, .. } = output.commit;
-    assert_eq!((execution_id, ending.map(|(status, _)| status)), (4, Some("Failed")));
-    assert_eq!(begins.map(|begins| begins.name).as_deref(), Some("O"));
+    let TurnCommit { execution_id, history_delta: history, metadata, .. } = output.commit;
+    assert_eq!((execution_id, metadata.execution_status()), (4, Some(ExecutionStatus::Failed)));
+    assert_eq!(metadata.orchestration_name.as_deref(), Some("O"));
     let EventKind::OrchestrationStarted { input, carry_forward_events, .. } = &history[0].kind else {
         panic!("{history:?}");
     };
@@ -142,7 +142,7 @@ async fn poisoned(turn: &Turn) -> (ErrorDetails, Vec<String>) {
     let verdict = decided(turn, fetched(1, often, vec![start("i")])).await;
     drop(guard);
     let Verdict::Commit { output, .. } = verdict else { panic!("it was given back") };
-    match output.commit.history.last().map(|event| &event.kind) {
+    match output.commit.history_delta.last().map(|event| &event.kind) {
         Some(EventKind::OrchestrationFailed { details }) => (details.clone(), captured.lines()),
         other => panic!("{other:?}"),
     }
