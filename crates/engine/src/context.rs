@@ -1,11 +1,11 @@
-//! The handle that orchestration code works with. What it can ask for is in `op/`.
+//! The handle through which orchestration code makes durable calls. The calls are in `op/`.
 
 use crate::state::{State, TraceLine};
 use outlast_model::codec::Codec;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Through this an orchestration asks for durable work. Clones share one state, so that several async blocks can hold
-/// one.
+/// Orchestration code makes its durable calls through this handle. Clones share one state, so that several async blocks can
+/// hold a handle.
 #[derive(Clone)]
 pub struct OrchestrationContext(Arc<Shared>);
 
@@ -14,7 +14,7 @@ struct Shared {
     state: Mutex<State>,
 }
 
-/// Who runs.
+/// The execution that runs, and its registered function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) instance: String,
@@ -32,22 +32,22 @@ impl OrchestrationContext {
         &self.0.identity
     }
 
-    /// How typed values are written.
+    /// The codec for typed values.
     pub fn codec(&self) -> Codec {
         self.lock().codec
     }
 
-    /// A panic in the author's code happens while nobody holds the lock, or leaves whole values behind.
+    /// A poisoned lock is entered: orchestration code panics while the lock is free, or leaves whole values behind.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The instance.
+    /// The id of the instance.
     pub fn instance_id(&self) -> String {
         self.identity().instance.clone()
     }
 
-    /// Its execution; continue-as-new starts the next.
+    /// The id of the execution; continue-as-new starts the next one.
     pub fn execution_id(&self) -> u64 {
         self.identity().execution_id
     }
@@ -62,7 +62,8 @@ impl OrchestrationContext {
         self.identity().version.clone()
     }
 
-    /// Whether the code that runs now has run before, for the same reason. Deciding by it is not deterministic.
+    /// Whether the code runs because of an event that was stored before this turn. A decision that depends on it is not
+    /// deterministic.
     pub fn is_replaying(&self) -> bool {
         self.lock().replaying
     }
@@ -78,7 +79,7 @@ impl OrchestrationContext {
         self.trace_line(TraceLine { level: level.into(), message: message.into(), without_quote: None });
     }
 
-    /// Logs a line that quotes an error, or another one where that is not wanted.
+    /// Logs a line that quotes an error. `without_quote` is the line for logs that must not hold payloads.
     pub(crate) fn trace_quoting(&self, message: String, without_quote: String) {
         self.trace_line(TraceLine { level: "WARN".to_string(), message, without_quote: Some(without_quote) });
     }

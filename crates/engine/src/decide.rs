@@ -1,9 +1,9 @@
-//! What the author's calls do: each is a decision, and waits for its event.
+//! Durable calls of orchestration code: each call is a decision, which waits for its event.
 
 use crate::future::Raw;
-use crate::op::kv::KvValue;
-use crate::state::{Site, Slot, Stage, State, What};
-use outlast_model::{Action, EventKind};
+use crate::op::Op;
+use crate::state::{Site, Slot, Stage, State};
+use outlast_model::Action;
 
 /// A decision that has no event yet.
 pub(crate) struct Emitted {
@@ -13,40 +13,41 @@ pub(crate) struct Emitted {
     pub(crate) site: Site,
 }
 
-/// A request to begin the next execution.
-#[derive(Debug, Clone)]
-pub(crate) struct Successor {
-    pub(crate) input: String,
-    pub(crate) version: Option<String>,
-}
-
-/// How runaway code is stopped: it unwinds with this, without a panic message.
+/// The payload of the unwinding that stops code over the limit of decisions. It prints no panic message.
 pub(crate) struct Runaway;
 
 impl State {
-    /// Asks for an operation that has a future; returns its token.
-    pub(crate) fn ask(&mut self, what: What, action: Action, call: &'static str, site: Site) -> u64 {
-        let token = self.open_slot(what, Stage::Open, site);
+    /// Makes a decision that has a future; returns the token of the future. `lane` is given by operations with an inbox.
+    pub(crate) fn ask(
+        &mut self,
+        op: Op,
+        lane: Option<String>,
+        action: Action,
+        call: &'static str,
+        site: Site,
+    ) -> u64 {
+        let token = self.open_slot(op, lane, Stage::Open, site);
         self.emit(Some(token), action, call, site);
         token
     }
 
-    /// Records a decision without a future.
+    /// Makes a decision without a future.
     pub(crate) fn decide(&mut self, action: Action, call: &'static str, site: Site) {
         self.emit(None, action, call, site);
     }
 
-    /// A future that is ready at once and leaves no trace in history.
-    pub(crate) fn answer(&mut self, what: What, raw: Raw, site: Site) -> u64 {
+    /// A future that is ready at once, without a decision.
+    pub(crate) fn answer(&mut self, op: Op, raw: Raw, site: Site) -> u64 {
         if self.is_new_decision() {
             self.count(site);
         }
-        self.open_slot(what, Stage::Ready(raw), site)
+        self.open_slot(op, None, Stage::Ready(raw), site)
     }
 
-    fn open_slot(&mut self, what: What, stage: Stage, site: Site) -> u64 {
+    fn open_slot(&mut self, op: Op, lane: Option<String>, stage: Stage, site: Site) -> u64 {
         self.slots.push(Slot {
-            what,
+            op,
+            lane,
             site,
             event_id: None,
             stage,
@@ -62,7 +63,7 @@ impl State {
         self.last_call = Some((call, site));
         if self.is_new_decision() {
             self.count(site);
-            // Nothing is decided after a violation.
+            // Decisions after a violation are not emitted.
             if self.violation.is_some() {
                 return;
             }
@@ -70,31 +71,15 @@ impl State {
         self.emitted.push_back(Emitted { token, action, site });
     }
 
-    /// Whether the next decision is one that history does not hold. Limits are checked for those only: what was
-    /// accepted once replays under any limit.
+    /// Whether history does not hold the next decision. Limits are checked for new decisions only: a stored decision
+    /// replays under any limit.
     pub(crate) fn is_new_decision(&self) -> bool {
         self.ahead.len() <= self.emitted.len()
     }
 
-    /// The time stamp of the stored key write that the next decision belongs to.
-    pub(crate) fn recorded_stamp(&self) -> Option<u64> {
+    /// The time that the stored event of the next decision carries, see [`Operation::stored_time`](crate::op::Operation).
+    pub(crate) fn stored_time(&self) -> Option<u64> {
         self.ahead.get(self.emitted.len()).copied().flatten()
-    }
-
-    /// A stored note of a call that the code no longer makes. The store keeps what it wrote, so the code sees it too.
-    pub(crate) fn adopt(&mut self, note: &EventKind) {
-        match note {
-            EventKind::CustomStatusUpdated { status } => self.custom_status.clone_from(status),
-            EventKind::KeyValueSet { key, value, last_updated_at_ms } => {
-                let value = KvValue { value: value.clone(), updated_at_ms: *last_updated_at_ms };
-                self.kv.insert(key.clone(), value);
-            }
-            EventKind::KeyValueCleared { key } => {
-                self.kv.remove(key);
-            }
-            EventKind::KeyValuesCleared => self.kv.clear(),
-            _ => {}
-        }
     }
 
     /// Fails the instance at the end of this poll. The first violation counts.
@@ -104,8 +89,8 @@ impl State {
         }
     }
 
-    /// Code that goes on deciding without ever waiting would never come back from its poll, whether or not something
-    /// else is wrong with it already.
+    /// Counts a new decision and stops code over the limit: code that decides without waiting would not return from its
+    /// poll. Code with another violation is stopped too.
     fn count(&mut self, site: Site) {
         self.new_decisions += 1;
         let limit = self.limits.decisions_per_turn;
@@ -121,29 +106,5 @@ impl State {
         if !std::thread::panicking() {
             std::panic::resume_unwind(Box::new(Runaway));
         }
-    }
-
-    /// Puts a tag on an activity that has no event yet.
-    pub(crate) fn tag_activity(&mut self, token: u64, new_tag: String) -> bool {
-        let limit = self.limits.tag_bytes;
-        let position = self.emitted.iter().rposition(|emitted| emitted.token == Some(token));
-        let found = position.and_then(|position| self.emitted.get_mut(position));
-        let Some(Action::CallActivity { name, tag, .. }) = found.map(|emitted| &mut emitted.action) else {
-            // Nothing was emitted after a violation, so there is nothing to tag.
-            return self.violation.is_some();
-        };
-        let size = new_tag.len();
-        let too_long = (size > limit).then(|| {
-            format!(
-                "Activity '{name}' tag size ({size} bytes) exceeds limit ({limit} bytes): shorten it, or raise \
-                 limits.tag_bytes"
-            )
-        });
-        *tag = Some(new_tag);
-        let is_new = position.is_some_and(|position| self.ahead.len() <= position);
-        if let Some(text) = too_long.filter(|_| is_new && self.violation.is_none()) {
-            self.violation = Some(text);
-        }
-        true
     }
 }

@@ -1,10 +1,11 @@
-//! A turn's commit while it is being written.
+//! The result of a turn while the turn runs.
 
 use crate::context::Identity;
+use crate::op::Op;
 use crate::state::TraceLine;
 use outlast_model::{Action, ErrorDetails, Event, EventKind, ScheduledActivityIdentifier, TurnCommit};
 
-/// What happened in a turn, for logs and metrics.
+/// The report of a turn, for logs and metrics.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Report {
     /// Name of the orchestration.
@@ -13,15 +14,15 @@ pub struct Report {
     pub version: String,
     /// Its execution.
     pub execution_id: u64,
-    /// Trace lines of the author's.
+    /// Trace lines of the orchestration code.
     pub traces: Vec<TraceLine>,
-    /// Things that somebody should know.
+    /// Warnings for the operator.
     pub warnings: Vec<String>,
     /// The execution began with this turn: `client` or `continueAsNew`.
     pub started: Option<&'static str>,
-    /// How it ended.
+    /// The ending, if the execution ended in this turn.
     pub ended: Option<Ending>,
-    /// It failed because it broke a limit: the words of the failure are the engine's, not the author's.
+    /// The execution failed at a limit: the engine wrote the failure text, not the orchestration code.
     pub broke_limit: bool,
     /// Age of the execution when it ended.
     pub age_ms: u64,
@@ -35,11 +36,11 @@ pub struct Report {
     pub children_ended: Vec<ChildEnded>,
     /// Activities that a retry policy scheduled once more.
     pub retries: Vec<Retry>,
-    /// The code waits for nothing that can happen, except cancellation.
+    /// The code awaits no durable future: only cancellation can end the instance.
     pub is_parked: bool,
 }
 
-/// How the call of a child orchestration ended, seen from its parent.
+/// The end of a call of a child orchestration, seen from its parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildEnded {
     /// Name of the child's orchestration.
@@ -63,62 +64,71 @@ pub struct Retry {
     pub attempt: u32,
 }
 
-/// How an execution ended, for logs and metrics.
+/// The ending of an execution, for logs and metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// It returned.
+    /// The orchestration returned.
     Completed,
-    /// It failed.
+    /// The orchestration failed or was cancelled.
     Failed(ErrorDetails),
-    /// It continued as new.
+    /// The orchestration continued as new.
     ContinuedAsNew,
 }
 
 /// A decision that became an event in this turn.
 pub(crate) struct Recorded {
+    pub(crate) op: Op,
     pub(crate) event_id: u64,
     pub(crate) token: Option<u64>,
     pub(crate) action: Action,
-    /// Which attempt of its retry policy it is; 1 for everything else.
+    /// The attempt of the retry policy; 1 for a decision without a policy.
     pub(crate) attempt: u32,
 }
 
-/// The commit, and what is needed to write it.
+/// The result of a turn, and the data that its steps share.
 pub(crate) struct Draft {
     pub(crate) commit: TurnCommit,
     pub(crate) report: Report,
     pub(crate) now_ms: u64,
     /// Decisions of this turn, in order.
     pub(crate) recorded: Vec<Recorded>,
+    /// Decisions whose future the code dropped in this turn, in the order of their notes.
+    pub(crate) dropped: Vec<(Op, u64)>,
 }
 
 impl Draft {
-    pub(crate) fn new(who: &Identity, now_ms: u64) -> Self {
-        let commit = TurnCommit { execution_id: who.execution_id, ..TurnCommit::default() };
+    pub(crate) fn new(identity: &Identity, now_ms: u64) -> Self {
+        let commit = TurnCommit { execution_id: identity.execution_id, ..TurnCommit::default() };
         let report = Report {
-            name: who.name.clone(),
-            version: who.version.clone(),
-            execution_id: who.execution_id,
+            name: identity.name.clone(),
+            version: identity.version.clone(),
+            execution_id: identity.execution_id,
             ..Report::default()
         };
-        Self { commit, report, now_ms, recorded: Vec::new() }
+        Self { commit, report, now_ms, recorded: Vec::new(), dropped: Vec::new() }
     }
 
-    /// Whether an event was written by this turn: what it asks for was never sent, so there is nothing to call off.
+    /// Whether this turn wrote the event. A decision of this turn is not sent yet, so it needs no cancellation.
     pub(crate) fn is_new(&self, event_id: u64) -> bool {
         self.commit.history_delta.first().is_some_and(|first| event_id >= first.event_id)
     }
 
     /// Cancels an activity that an earlier turn sent.
-    pub(crate) fn cancel_activity(&mut self, who: &Identity, activity_id: u64) {
+    pub(crate) fn cancel_activity(&mut self, identity: &Identity, activity_id: u64) {
         self.commit.cancelled_activities.push(ScheduledActivityIdentifier {
-            instance: who.instance.clone(),
-            execution_id: who.execution_id,
+            instance: identity.instance.clone(),
+            execution_id: identity.execution_id,
             activity_id,
         });
     }
 
-    pub(crate) fn event(&self, who: &Identity, event_id: u64, source: Option<u64>, kind: EventKind) -> Event {
-        Event::at(self.now_ms, event_id, &who.instance, who.execution_id, source, kind)
+    pub(crate) fn event(
+        &self,
+        identity: &Identity,
+        event_id: u64,
+        source: Option<u64>,
+        kind: EventKind,
+    ) -> Event {
+        Event::at(self.now_ms, event_id, &identity.instance, identity.execution_id, source, kind)
     }
 }

@@ -1,101 +1,59 @@
-//! Futures that the code gave up, and the notes of it in history.
+//! Futures that the code dropped, and their notes in history.
 
 use crate::draft::Draft;
 use crate::execution::{Execution, Stop};
 use crate::mismatch::Mismatch;
-use crate::state::{Site, Stage, What};
+use crate::op::Op;
+use crate::state::{Site, Stage};
 use outlast_model::EventKind;
-use std::collections::BTreeMap;
 
-/// Instances of children, by scheduling event.
-pub(crate) type Children = BTreeMap<u64, String>;
-
-/// The reason that is noted when the code dropped a future.
-pub(crate) const DROPPED: &str = "dropped_future";
+/// The reason in the note of a dropped future.
+const DROPPED: &str = "dropped_future";
 
 impl Execution {
-    /// Notes which futures the code dropped, once each: activities, children, waits, dequeues, each by ascending event.
-    /// Returns the children to be cancelled, by scheduling event.
-    pub(crate) fn note_drops(&mut self, draft: &mut Draft) -> Result<Children, Stop> {
-        let mut groups: [Vec<u64>; 4] = Default::default();
-        {
-            let mut state = self.context.lock();
-            for token in std::mem::take(&mut state.dropped) {
-                let slot = state.slot(token);
-                let Some(event_id) = slot.event_id.filter(|_| !slot.drop_noted) else { continue };
-                match slot.what {
-                    What::Activity => groups[0].push(event_id),
-                    What::Child => groups[1].push(event_id),
-                    What::Signal { .. } => groups[2].push(event_id),
-                    What::Queue { .. } => groups[3].push(event_id),
-                    What::Timer => {}
-                }
-            }
+    /// Notes the futures that the code dropped, once each: in the order of the table of operations, then by event.
+    pub(crate) fn note_drops(&mut self, draft: &mut Draft) -> Result<(), Stop> {
+        let dropped = self.unnoted_drops();
+        self.context.lock().dropped.clear();
+        for (op, event_id) in dropped {
+            let Some(note) = op.cancellation(DROPPED.to_string()) else { continue };
+            op.on_drop(self, draft, event_id);
+            draft.dropped.push((op, event_id));
+            let event = self.record(draft, Some(event_id), note);
+            self.apply(event, false)?;
         }
-        let reason = || DROPPED.to_string();
-        let note = [
-            EventKind::ActivityCancelRequested { reason: reason() },
-            EventKind::SubOrchestrationCancelRequested { reason: reason() },
-            EventKind::ExternalSubscribedCancelled { reason: reason() },
-            EventKind::QueueSubscriptionCancelled { reason: reason() },
-        ];
-        let mut children = Children::new();
-        for (mut events, note) in groups.into_iter().zip(note) {
-            events.sort_unstable();
-            for event_id in events {
-                if !draft.is_new(event_id) && self.ledger.open_activities.contains(&event_id) {
-                    draft.cancel_activity(self.who(), event_id);
-                }
-                let child = self.ledger.open_children.get(&event_id);
-                children.extend(child.map(|child| (event_id, child.clone())));
-                let event = self.record(draft, Some(event_id), note.clone());
-                self.apply(event, false)?;
-            }
-        }
-        Ok(children)
+        Ok(())
     }
 
-    /// Open children whose future the code dropped, where no note of the drop is written.
-    pub(crate) fn dropped_children(&self) -> Children {
+    /// The decisions whose future the code dropped and whose drop is not noted, in the order in which drops are noted.
+    pub(crate) fn unnoted_drops(&self) -> Vec<(Op, u64)> {
         let state = self.context.lock();
-        let events = state.dropped.iter().filter_map(|token| state.slot(*token).event_id);
-        let child = |event_id| Some((event_id, self.ledger.open_children.get(&event_id)?.clone()));
-        events.filter_map(child).collect()
+        let slots = state.dropped.iter().map(|token| state.slot(*token)).filter(|slot| !slot.drop_noted);
+        let mut dropped: Vec<_> = slots.filter_map(|slot| Some((slot.op, slot.event_id?))).collect();
+        dropped.sort_unstable();
+        dropped
     }
 
-    /// Whether the code gave the future of a decision up.
+    /// Whether the code dropped the future of a decision.
     pub(crate) fn is_dropped(&self, token: Option<u64>) -> bool {
         token.is_some_and(|token| matches!(self.context.lock().slot(token).stage, Stage::Dropped))
     }
 
-    /// A note that the code dropped a future. Under the legacy rules the drop takes effect here.
-    pub(crate) fn note_dropped(&mut self, source: u64, kind: &EventKind) {
-        let (what, reason) = match kind {
-            EventKind::ActivityCancelRequested { reason } => ("activities", reason),
-            EventKind::SubOrchestrationCancelRequested { reason } => ("sub-orchestrations", reason),
-            EventKind::ExternalSubscribedCancelled { reason } => ("external waits", reason),
-            EventKind::QueueSubscriptionCancelled { reason } => ("persistent waits", reason),
-            _ => return,
-        };
+    /// Applies the note of a dropped future. Under the legacy rules the drop takes effect here.
+    pub(crate) fn apply_drop(&mut self, op: Op, source: u64, note: &EventKind) {
         let Some(token) = self.token(source) else { return };
         let mut state = self.context.lock();
         let slot = state.slot_mut(token);
         slot.drop_noted = true;
-        let dropped = matches!(slot.stage, Stage::Dropped);
-        let slot_what = slot.what.clone();
-        match slot_what {
-            What::Signal { name } => state.signals.cancel(&name, source),
-            What::Queue { name } => {
-                state.queues.cancel(&name, source);
-            }
-            _ => {}
-        }
-        if !dropped && reason == DROPPED {
-            self.undropped.insert(source, what);
+        let is_dropped = matches!(slot.stage, Stage::Dropped);
+        state.release(token);
+        // Notes with other reasons were written because the execution ended.
+        if !is_dropped && op.cancellation(DROPPED.to_string()).as_ref() == Some(note) {
+            self.undropped.insert(source, op.dropped_name());
         }
     }
 
-    /// Whether every stored note of a drop was earned, once all stored events are applied.
+    /// Fails unless the code has dropped every future whose drop is stored. Called when all stored events are applied.
     pub(crate) fn check_drops(&mut self) -> Result<(), Stop> {
         if self.undropped.is_empty() {
             return Ok(());
@@ -110,7 +68,7 @@ impl Execution {
         if let Some((_, kind, site)) = held.first().copied() {
             let events: Vec<u64> =
                 held.iter().filter(|(_, other, _)| *other == kind).map(|(source, ..)| *source).collect();
-            return Err(Stop::Mismatch(Mismatch::not_dropped(self.who(), kind, &events, site)));
+            return Err(Stop::Mismatch(Mismatch::not_dropped(self.identity(), kind, &events, site)));
         }
         drop(state);
         self.undropped.clear();

@@ -1,18 +1,18 @@
-//! One execution in memory: its suspended code, and what its history adds up to.
+//! One execution in memory: its suspended code and its ledger.
 
 use crate::context::{Identity, OrchestrationContext};
 use crate::decide::Runaway;
 use crate::ledger::Ledger;
 use crate::mismatch::Mismatch;
-use crate::op;
 use crate::op::kv::KvValue;
+use crate::op::{Op, Role};
 use crate::opening::{Opening, Past};
 use crate::state::State;
 use crate::version::Rules;
-use crate::wake::Alarm;
+use crate::wake::RootWaker;
 use outlast_model::codec::Codec;
 use outlast_model::limits::Limits;
-use outlast_model::{AppErrorKind, ErrorDetails, Event, EventKind};
+use outlast_model::{AppErrorKind, ErrorDetails, Event};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,30 +20,30 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// The author's function, called and suspended.
+/// The future of the orchestration function.
 pub type Code = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
 
-/// What an execution is made of.
+/// The parts of an execution.
 pub struct Setup {
     /// The instance.
     pub instance: String,
     /// The execution.
     pub execution_id: u64,
-    /// What began it; its version is the one that runs.
+    /// The start of the execution; its version is the version that runs.
     pub opening: Opening,
-    /// The stamp of its first event, or the one to be written.
+    /// The stamp of the first event, stored or to be written.
     pub stamp: String,
-    /// Key-value state that earlier executions left.
+    /// The key-value state at the end of the previous execution.
     pub kv: BTreeMap<String, KvValue>,
     /// Limits for new decisions.
     pub limits: Arc<Limits>,
 }
 
-/// What a watchdog can learn about code that does not come back.
+/// Reads the last durable call of code whose poll does not return, for watchdogs.
 pub struct Probe(OrchestrationContext);
 
 impl Probe {
-    /// The last durable call that the code made, and where.
+    /// The name and the place of the last durable call.
     pub fn last_call(&self) -> Option<String> {
         self.0.lock().last_call.map(|(call, site)| format!("{call} at {site}"))
     }
@@ -55,27 +55,27 @@ pub struct Execution {
     pub(crate) opening: Opening,
     pub(crate) stamp: String,
     pub(crate) ledger: Ledger,
-    pub(crate) alarm: Alarm,
+    pub(crate) waker: RootWaker,
     code: Option<Code>,
     pub(crate) returned: Option<Result<String, String>>,
-    /// Which future belongs to which scheduling event, in ascending order of events.
+    /// Pairs of event and token of a decision, in ascending order of events.
     pub(crate) tokens: Vec<(u64, u64)>,
-    /// The last event gave the code reason to run.
+    /// The last event gave the code a reason to run.
     pub(crate) due: bool,
-    /// The event that was applied last.
+    /// The last applied event.
     pub(crate) applied: u64,
-    /// That event is stored, so what the code does because of it was done before.
+    /// The last applied event was stored before this turn.
     pub(crate) after_stored: bool,
-    /// How many futures the code had dropped before the poll that ended it.
+    /// Number of futures that the code had dropped before the poll in which it ended.
     pub(crate) dropped_before_end: usize,
-    /// Stored notes of dropped futures that this run has not dropped (yet), with their kind.
+    /// Stored notes of dropped futures that the code has not dropped yet, with the name of their operation.
     pub(crate) undropped: BTreeMap<u64, &'static str>,
     pub(crate) turns: u64,
     pub(crate) warned_parked: bool,
 }
 
 impl Execution {
-    /// Calls the author's function, which runs no code yet.
+    /// Calls the orchestration function. Its future is not polled yet.
     pub fn new(
         setup: Setup,
         call: impl FnOnce(OrchestrationContext, String) -> Code,
@@ -85,14 +85,14 @@ impl Execution {
         let context = execution.context.clone();
         let called = catch_unwind(AssertUnwindSafe(|| call(context, input)));
         let code = called.map_err(|payload| {
-            let (kind, message) = (AppErrorKind::Panicked, last_words(payload));
+            let (kind, message) = (AppErrorKind::Panicked, panic_message(payload));
             ErrorDetails::Application { kind, message, retryable: false }
         })?;
         execution.code = Some(code);
         Ok(execution)
     }
 
-    /// An execution whose code is not called: for an instance that ends before its first turn.
+    /// An execution whose function is not called, for an instance that ends without running its code.
     pub fn without_code(setup: Setup) -> Self {
         let (rules, _) = Rules::of_stamp(&setup.stamp);
         let state = State::new(rules, setup.limits, setup.kv, setup.opening.custom_status.clone());
@@ -107,7 +107,7 @@ impl Execution {
             opening: setup.opening,
             stamp: setup.stamp,
             ledger: Ledger::default(),
-            alarm: Alarm::new(),
+            waker: RootWaker::new(),
             code: None,
             returned: None,
             tokens: Vec::new(),
@@ -121,7 +121,7 @@ impl Execution {
         }
     }
 
-    /// Writes typed values in another form than the contract's.
+    /// Sets the codec for typed values.
     pub fn with_codec(self, codec: Codec) -> Self {
         self.context.lock().codec = codec;
         self
@@ -137,29 +137,28 @@ impl Execution {
         self.context.identity().execution_id
     }
 
-    /// The last event that it knows of. A copy in memory is good if the store says the same.
+    /// The last event of the execution. An execution in memory is current if the store names the same event.
     pub fn last_event_id(&self) -> u64 {
         self.ledger.last_event_id
     }
 
-    /// Whether its history has a terminal event.
+    /// Whether the history has a terminal event.
     pub fn has_ended(&self) -> bool {
         self.ledger.ended.is_some()
     }
 
-    /// Whether the outcome of this activity is all that its calls to others still have to bring. Timers and events do not count:
-    /// most of those that are waited for never come.
+    /// Whether this activity is open and no other activity or child is. Timers and waits for events do not count: most of
+    /// them end without an outcome.
     pub fn waits_only_for(&self, activity_id: u64) -> bool {
-        let Ledger { open_activities, open_children, .. } = &self.ledger;
-        open_children.is_empty() && open_activities.len() == 1 && open_activities.contains(&activity_id)
+        self.ledger.children.is_empty() && self.ledger.activities.is_only(activity_id)
     }
 
-    /// The name of its orchestration.
+    /// The name of the orchestration.
     pub fn orchestration_name(&self) -> &str {
         &self.opening.name
     }
 
-    /// Roughly what it takes in memory.
+    /// An estimate of the execution's memory in bytes.
     pub fn bytes(&self) -> usize {
         const PER_EVENT: usize = 160;
         let state = self.context.lock();
@@ -168,38 +167,38 @@ impl Execution {
         4_096 + self.ledger.events * PER_EVENT + self.ledger.bytes + keys + status
     }
 
-    /// Looks at the code from outside while it runs.
+    /// A probe that another thread can read while the code runs.
     pub fn probe(&self) -> Probe {
         Probe(self.context.clone())
     }
 
-    /// The key-value store as the code sees it: what a successor begins with.
+    /// The key-value state as the code sees it. A successor begins with it.
     pub fn keys(&self) -> BTreeMap<String, KvValue> {
         self.context.lock().kv.clone()
     }
 
-    /// What is known of the instance, for the sorting of the next batch. Input and messages that were carried over are in
-    /// the history, and with the code; they are left out here.
+    /// The past of the instance, for [`admit`](crate::admit) of the next batch. After the first turn, the opening lacks the
+    /// input and the carried messages.
     pub fn past(&self) -> Past {
         Past { opening: Some(self.opening.clone()), ended: self.ledger.ended.clone() }
     }
 
-    /// Only the first turn needs them, and a suspended execution should not take more memory than it must.
+    /// Frees the input and the carried messages, which only the first turn needs.
     pub(crate) fn forget_input(&mut self) {
         (self.opening.input, self.opening.carried) = (String::new(), Vec::new());
     }
 
-    pub(crate) fn who(&self) -> &Identity {
+    pub(crate) fn identity(&self) -> &Identity {
         self.context.identity()
     }
 
-    /// Tells the code which stored decisions lie ahead of it.
+    /// Enters the stored decisions that the code has to make again.
     pub(crate) fn expect_history(&mut self, history: &[Event]) {
-        let decisions = history.iter().filter(|event| op::is_decision(&event.kind));
-        self.context.lock().ahead.extend(decisions.map(|event| match &event.kind {
-            EventKind::KeyValueSet { last_updated_at_ms, .. } => Some(*last_updated_at_ms),
+        let decisions = history.iter().filter_map(|event| match Op::of_event(&event.kind)? {
+            (op, Role::Decision) => Some((op, event)),
             _ => None,
-        }));
+        });
+        self.context.lock().ahead.extend(decisions.map(|(op, event)| op.stored_time(&event.kind)));
         self.after_stored = !history.is_empty();
     }
 
@@ -209,16 +208,16 @@ impl Execution {
         self.code.is_some()
     }
 
-    /// Runs the code if it has reason to, until it rests.
+    /// Polls the code, if it has a reason to run, until it waits.
     pub(crate) fn poll_if_due(&mut self) -> Result<(), Stop> {
         if self.due {
             self.context.lock().legacy_wakers().into_iter().for_each(Waker::wake);
         }
         let mut polls = 0;
-        while self.code.is_some() && (std::mem::take(&mut self.due) | self.alarm.take_woken()) {
+        while self.code.is_some() && (std::mem::take(&mut self.due) | self.waker.take_woken()) {
             if polls == MOST_POLLS {
                 let last = self.context.lock().last_call;
-                return Err(Stop::Mismatch(Mismatch::never_rests(self.who(), self.applied, last)));
+                return Err(Stop::Mismatch(Mismatch::never_rests(self.identity(), self.applied, last)));
             }
             polls += 1;
             self.poll()?;
@@ -235,7 +234,7 @@ impl Execution {
                 self.dropped_before_end = state.dropped.len();
             }
         }
-        let mut cx = Context::from_waker(self.alarm.waker());
+        let mut cx = Context::from_waker(self.waker.get());
         let polled = catch_unwind(AssertUnwindSafe(|| code.as_mut().poll(&mut cx)));
         match polled {
             Ok(Poll::Pending) => Ok(()),
@@ -244,41 +243,41 @@ impl Execution {
                 self.drop_code().map_err(Stop::Panicked)
             }
             Err(payload) if payload.is::<Runaway>() => Err(Stop::Limit),
-            Err(payload) => Err(Stop::Panicked(last_words(payload))),
+            Err(payload) => Err(Stop::Panicked(panic_message(payload))),
         }
     }
 
-    /// Its locals go with it, and a destructor of the author's may panic.
+    /// Drops the future of the code with its locals, whose destructors may panic.
     fn drop_code(&mut self) -> Result<(), String> {
         let code = self.code.take();
-        catch_unwind(AssertUnwindSafe(|| drop(code))).map_err(last_words)
+        catch_unwind(AssertUnwindSafe(|| drop(code))).map_err(panic_message)
     }
 }
 
-/// Polls between two events. Code that is woken by itself this often waits by asking again and again.
+/// The limit of polls between two events. Code that wakes itself this often never waits.
 const MOST_POLLS: usize = 100_000;
 
-/// Why a turn's code cannot go on.
+/// The reason why the code of a turn cannot go on.
 pub(crate) enum Stop {
     Mismatch(Mismatch),
-    /// With what the panic said.
+    /// With the panic message.
     Panicked(String),
-    /// The violation is in the state.
+    /// The state holds the violation.
     Limit,
 }
 
-/// What a panic said.
-fn last_words(payload: Box<dyn Any + Send>) -> String {
+/// The message of a panic.
+fn panic_message(payload: Box<dyn Any + Send>) -> String {
     let text = payload.downcast_ref::<&str>().map(ToString::to_string);
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
     let message = text.unwrap_or_else(|| "orchestration panicked".to_string());
-    // The payload's own destructor is the author's code.
+    // The destructor of the payload may panic.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
     message
 }
 
 impl Drop for Execution {
-    /// Throwing a copy away decides nothing: nobody asks what its futures did. Its destructors may panic.
+    /// Futures that are dropped with the execution decide nothing. Destructors of the code may panic.
     fn drop(&mut self) {
         let _ = self.drop_code();
     }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// What a durable operation resolves to, before it is decoded for the author.
+/// The outcome of a durable operation, before it is decoded.
 #[derive(Debug)]
 pub(crate) enum Raw {
     /// An activity or a child.
@@ -19,7 +19,7 @@ pub(crate) enum Raw {
 }
 
 impl Raw {
-    /// For futures of activities and children; anything else cannot reach them, since a slot has one kind.
+    /// For futures of activities and children, which receive `Result` only.
     pub(crate) fn into_result(self) -> Result<String, String> {
         match self {
             Self::Result(result) => result,
@@ -28,7 +28,7 @@ impl Raw {
         }
     }
 
-    /// For futures of events and queue messages.
+    /// For futures of events and queue messages, which receive `Data` only.
     pub(crate) fn into_data(self) -> String {
         match self {
             Self::Data(data) | Self::Result(Ok(data) | Err(data)) => data,
@@ -39,16 +39,16 @@ impl Raw {
 
 type Decode<T> = Box<dyn FnOnce(Raw) -> T + Send>;
 
-/// A durable operation that was asked for. It is scheduled already: awaiting it waits for the outcome, and dropping it
-/// before that cancels it (a timer just fires for nobody).
+/// The future of a durable operation. The call that returns it schedules the operation. Awaiting it waits for the outcome.
+/// Dropping it before the outcome cancels the operation; a dropped timer fires without effect.
 ///
-/// Cancellation safety: dropping it is the way to cancel; `&mut` to it can be awaited repeatedly.
+/// Cancellation safety: dropping the future cancels the operation; `&mut` to the future can be awaited repeatedly.
 #[must_use = "the operation is cancelled when its future is dropped: await it"]
 pub struct DurableFuture<T> {
-    context: OrchestrationContext,
-    token: u64,
-    kind: ScheduleKind,
-    /// Taken when the outcome is handed out.
+    pub(crate) context: OrchestrationContext,
+    pub(crate) token: u64,
+    pub(crate) kind: ScheduleKind,
+    /// Taken when the future returns the outcome.
     decode: Option<Decode<T>>,
 }
 
@@ -62,7 +62,7 @@ impl<T> DurableFuture<T> {
         Self { context: context.clone(), token, kind, decode: Some(Box::new(decode)) }
     }
 
-    /// The same operation as this attempt of a retry policy. Metrics show it; history does not hold it.
+    /// Marks the operation as this attempt of a retry policy, for metrics. History does not hold the attempt.
     pub(crate) fn with_attempt(self, attempt: u32) -> Self {
         self.context.lock().slot_mut(self.token).attempt = attempt;
         self
@@ -74,29 +74,6 @@ impl<T: Send + 'static> DurableFuture<T> {
     pub fn map<U: Send + 'static>(mut self, f: impl FnOnce(T) -> U + Send + 'static) -> DurableFuture<U> {
         let decode = self.decode.take().map(|decode| Box::new(|raw| f(decode(raw))) as Decode<U>);
         DurableFuture { context: self.context.clone(), token: self.token, kind: self.kind.clone(), decode }
-    }
-
-    /// Sends the activity to workers that subscribe to `tag`. The last call counts.
-    ///
-    /// # Panics
-    ///
-    /// If this is not an activity, or if it was scheduled already: call it in the same expression as `schedule_activity`.
-    #[track_caller]
-    pub fn with_tag(self, tag: impl Into<String>) -> Self {
-        assert!(
-            matches!(self.kind, ScheduleKind::Activity { .. }),
-            "with_tag() can only be called on activity futures, got {:?}",
-            self.kind
-        );
-        // Before the lock is taken: the conversion may be anybody's code.
-        let tag = tag.into();
-        let tagged = self.context.lock().tag_activity(self.token, tag);
-        assert!(
-            tagged,
-            "with_tag() came too late: {:?} was scheduled already; call it right after scheduling",
-            self.kind
-        );
-        self
     }
 }
 
@@ -120,8 +97,10 @@ impl<T> Drop for DurableFuture<T> {
     fn drop(&mut self) {
         if self.decode.is_some() {
             // Woken after the lock is released: a waker may run any code.
-            let freed = self.context.lock().drop_future(self.token);
-            freed.into_iter().for_each(std::task::Waker::wake);
+            let waker = self.context.lock().drop_future(self.token);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
         }
     }
 }

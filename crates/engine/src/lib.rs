@@ -1,10 +1,9 @@
-//! The replay engine of Outlast: a turn is a function from a value to a value.
+//! The replay engine of Outlast. A turn is a function from [`TurnInput`] to [`TurnOutput`].
 //!
-//! There is no tokio here, no clock, no randomness, no store and no logging; the manifest cannot name them. What a turn
-//! needs comes in with [`TurnInput`], what it wants done goes out with [`TurnOutput`]. Read `turn.rs` first: it is the
-//! five steps in order.
+//! The crate uses no tokio, clock, randomness, store or logging; its manifest cannot name them. A turn
+//! takes a [`TurnInput`] and returns a [`TurnOutput`]. Read `turn.rs` first: [`run`] is the six steps of a turn, in the
+//! order in which they run. Then read `op/mod.rs`: the operations that the steps dispatch to.
 
-mod admit;
 mod combinator;
 mod context;
 mod decide;
@@ -21,6 +20,7 @@ mod op;
 mod opening;
 mod outcome;
 mod poison;
+mod receive;
 mod state;
 mod turn;
 mod version;
@@ -31,8 +31,8 @@ pub use combinator::{Either2, Either3};
 pub use context::OrchestrationContext;
 pub use draft::{ChildEnded, Ending, Report, Retry};
 pub use execution::{Code, Execution, Probe, Setup};
-pub use finish::ParentClosePolicy;
 pub use future::DurableFuture;
+pub use op::child::ParentClosePolicy;
 pub use op::entropy::{SYSTEM_CALL_PREFIX, SystemCall};
 pub use op::kv::KvValue;
 pub use opening::{Admission, Admitted, Ended, Opening, ParentLink, Past, UNKNOWN_EXECUTION, admit};

@@ -1,5 +1,4 @@
-//! Limits that are checked where a value enters. What each means and how large it is by default:
-//! [`outlast_model::limits::Limits`].
+//! Limits that are checked when a durable call is made. [`outlast_model::limits::Limits`] explains each.
 
 use crate::state::State;
 
@@ -22,7 +21,7 @@ impl State {
     }
 }
 
-/// The text for a payload above the limit.
+/// The error text for a payload above the limit.
 pub(crate) fn too_large(what: &str, size: usize, limit: usize) -> String {
     format!(
         "{what} has {size} bytes, the limit is {limit}: store it elsewhere and pass a reference, or raise \

@@ -1,19 +1,19 @@
-//! What is said when code and history disagree: what was stored, what the code did, where, and what to do.
+//! Replay errors. The text names the stored event, the decision of the code, its place in the source, and a remedy.
 
 use crate::context::Identity;
 use crate::decide::Emitted;
-use crate::op;
+use crate::op::Op;
 use crate::state::Site;
-use outlast_model::{ConfigErrorKind, ErrorDetails, Event, EventKind, INITIAL_EVENT_ID};
+use outlast_model::{Action, ConfigErrorKind, ErrorDetails, Event, INITIAL_EVENT_ID};
 
-/// What a person can do about code that no longer fits its history.
+/// The remedy for code that does not match its history.
 const ADVICE: &str = "run the code that wrote this history, or register the changed code as a new version";
 
-/// What a person can do about a history that no code can have written.
+/// The remedy for a history that no code can have written.
 const DAMAGED: &str = "the store is damaged or was changed by hand: restore history and queues from the same backup, or \
                        start the instance anew under another id";
 
-/// A disagreement.
+/// A replay error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mismatch(String);
 
@@ -26,50 +26,40 @@ impl Mismatch {
         }
     }
 
-    /// History goes on where the code decided nothing.
-    pub(crate) fn nothing_decided(who: &Identity, recorded: &Event, last: LastCall) -> Self {
-        let core = match recorded.kind {
-            EventKind::OrchestrationChained { .. } => "history OrchestrationChained but no emitted action",
-            _ => "history schedule but no emitted action",
-        };
-        let what = op::describe_event(&recorded.kind);
+    /// History holds a decision, and the code made none.
+    pub(crate) fn nothing_decided(identity: &Identity, op: Op, recorded: &Event, last: LastCall) -> Self {
+        let (core, what) = (op.missing(), op.describe(&recorded.kind));
         Self(format!(
             "{core}: {} is {what}, and the code does not ask for it; {}; {ADVICE}",
-            place(who, recorded.event_id),
+            place(identity, recorded.event_id),
             last_call(last)
         ))
     }
 
-    /// The code decided something else.
-    pub(crate) fn another_decision(who: &Identity, recorded: &Event, now: &Emitted) -> Self {
-        let core = match recorded.kind {
-            EventKind::CustomStatusUpdated { .. } => "custom status mismatch",
-            EventKind::KeyValueSet { .. } => "kv set mismatch",
-            EventKind::KeyValueCleared { .. } => "kv clear mismatch",
-            EventKind::KeyValuesCleared => "kv clear_all mismatch",
-            _ => "schedule mismatch",
-        };
-        let (was, is) = (op::describe_event(&recorded.kind), op::describe(&now.action));
+    /// History holds a decision, and the code made another one.
+    pub(crate) fn another_decision(identity: &Identity, op: Op, recorded: &Event, now: &Emitted) -> Self {
+        let (core, was, is) =
+            (op.mismatch(&recorded.kind), op.describe(&recorded.kind), describe(&now.action));
         let is = if was == is { format!("{is} with another payload") } else { is };
         Self(format!(
             "{core}: {} is {was}, and the code now asks for {is} at {}; {ADVICE}",
-            place(who, recorded.event_id),
+            place(identity, recorded.event_id),
             now.site
         ))
     }
 
-    /// The code ended where history goes on.
-    pub(crate) fn ended_early(who: &Identity, event_id: u64, ended: &str, last: LastCall) -> Self {
+    /// The code ended, and history holds later events.
+    pub(crate) fn ended_early(identity: &Identity, event_id: u64, ended: &str, last: LastCall) -> Self {
         Self(format!(
             "code ended before its history: replaying {}, the code {ended}, where it went on before; {}; \
              {ADVICE}",
-            place(who, event_id.max(INITIAL_EVENT_ID)),
+            place(identity, event_id.max(INITIAL_EVENT_ID)),
             last_call(last)
         ))
     }
 
     pub(crate) fn not_open(
-        who: &Identity,
+        identity: &Identity,
         event_id: u64,
         source: u64,
         name: &str,
@@ -79,69 +69,75 @@ impl Mismatch {
             Some(site) => format!("which was asked for at {site} and has its outcome already"),
             None => "which is no scheduled operation".to_string(),
         };
-        let place = place(who, event_id);
+        let place = place(identity, event_id);
         Self(format!(
             "completion without open schedule: {place} is {name} for event {source}, {why}; {DAMAGED}"
         ))
     }
 
-    pub(crate) fn not_an_activity(who: &Identity, event_id: u64, source: u64) -> Self {
+    pub(crate) fn not_an_activity(identity: &Identity, event_id: u64, source: u64) -> Self {
         Self(format!(
             "completion kind mismatch: expected activity: {} completes event {source}, which is none; {DAMAGED}",
-            place(who, event_id)
+            place(identity, event_id)
         ))
     }
 
-    /// `site` is where the first of the futures was asked for.
-    pub(crate) fn not_dropped(who: &Identity, what: &str, recorded: &[u64], site: Site) -> Self {
+    /// `site` is the place of the call that returned the first of the futures.
+    pub(crate) fn not_dropped(identity: &Identity, what: &str, recorded: &[u64], site: Site) -> Self {
         Self(format!(
             "cancellation mismatch ({what}): the history of {} says that the code dropped the futures of events \
              {recorded:?}, and it did not drop them (the first is asked for at {site}); {ADVICE}",
-            instance(who)
+            instance(identity)
         ))
     }
 
-    pub(crate) fn unknown_completion(who: &Identity, what: &str, id: u64) -> Self {
+    pub(crate) fn unknown_completion(identity: &Identity, what: &str, id: u64) -> Self {
         Self(format!(
             "no matching schedule for {what} id={id}: {} got an outcome for something that its history never asked \
              for; {DAMAGED}",
-            instance(who)
+            instance(identity)
         ))
     }
 
-    pub(crate) fn kind_of_completion(who: &Identity, id: u64, expected: &str, got: &str) -> Self {
+    pub(crate) fn kind_of_completion(identity: &Identity, id: u64, expected: &str, got: &str) -> Self {
         Self(format!(
             "completion kind mismatch for id={id}, expected '{expected}', got '{got}': {} got an outcome of another \
              kind than it asked for; {DAMAGED}",
-            instance(who)
+            instance(identity)
         ))
     }
 
-    pub(crate) fn corrupted(who: &Identity, what: &str) -> Self {
-        Self(format!("corrupted history: {what} ({}); {DAMAGED}", instance(who)))
+    pub(crate) fn corrupted(identity: &Identity, what: &str) -> Self {
+        Self(format!("corrupted history: {what} ({}); {DAMAGED}", instance(identity)))
     }
 
-    /// The code waits for something that nobody will record.
-    pub(crate) fn not_durable(who: &Identity, last: LastCall) -> Self {
+    /// The code awaits a future that is not durable.
+    pub(crate) fn not_durable(identity: &Identity, last: LastCall) -> Self {
         Self(format!(
             "waiting for something that is not durable: {} awaits a future that only this process can complete (a \
              sleep, a channel, a task, I/O), which would be lost with it; {}; \
              use schedule_timer for time, an activity for work, an event or queue for messages",
-            instance(who),
+            instance(identity),
             last_call(last)
         ))
     }
 
-    /// The code waits by waking itself up.
-    pub(crate) fn never_rests(who: &Identity, event_id: u64, last: LastCall) -> Self {
+    /// The code wakes itself at every poll.
+    pub(crate) fn never_rests(identity: &Identity, event_id: u64, last: LastCall) -> Self {
         Self(format!(
             "the code never rests: after {} it was woken by itself again and again without deciding or receiving \
              anything; {}; await a durable operation, or a channel that another part of the \
              code sends to",
-            place(who, event_id.max(INITIAL_EVENT_ID)),
+            place(identity, event_id.max(INITIAL_EVENT_ID)),
             last_call(last)
         ))
     }
+}
+
+/// A decision in words, without its payload. The ids of its event do not show in words.
+fn describe(action: &Action) -> String {
+    let op = Op::of_action(action);
+    op.event(action, 0, 0).map_or_else(|| op.name().to_string(), |event| op.describe(&event))
 }
 
 /// Name and place of a durable call, if any was made.
@@ -154,10 +150,10 @@ fn last_call(last: LastCall) -> String {
     }
 }
 
-fn instance(who: &Identity) -> String {
-    format!("instance '{}' execution {}", who.instance, who.execution_id)
+fn instance(identity: &Identity) -> String {
+    format!("instance '{}' execution {}", identity.instance, identity.execution_id)
 }
 
-fn place(who: &Identity, event_id: u64) -> String {
-    format!("event {event_id} of {}", instance(who))
+fn place(identity: &Identity, event_id: u64) -> String {
+    format!("event {event_id} of {}", instance(identity))
 }

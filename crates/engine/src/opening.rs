@@ -1,67 +1,67 @@
-//! Before a turn: which execution do the messages belong to, and what begins it.
+//! Before a turn: the execution that a fetched batch belongs to, and the start of that execution.
 //!
-//! | history | start in the batch | then |
+//! | history | start in the batch | result |
 //! |---|---|---|
-//! | none | any | the first one begins execution 1 |
-//! | none | none | nothing can be done with the batch |
-//! | running | any | the history goes on; starts are ignored, other parents told |
+//! | none | any | the first start begins execution 1 |
+//! | none | none | the batch cannot be processed |
+//! | running | any | the execution goes on; starts are ignored, and their parents get a failure |
 //! | continued as new | of the successor | execution + 1 begins |
-//! | continued as new | none | the batch waits for it |
-//! | completed, failed | any | the batch is dropped; other parents are told |
+//! | continued as new | none | the batch waits for the start of the successor |
+//! | completed, failed | any | the batch is dropped; parents of starts get a failure |
 
 use outlast_model::{AppErrorKind, ErrorDetails, Event, EventKind, WorkItem};
 
-/// What begins an execution.
+/// The start of an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
     /// Name of the orchestration.
     pub name: String,
-    /// Version, if one was asked for or is stored.
+    /// Version, if the start or the history names one.
     pub version: Option<String>,
     /// Input.
     pub input: String,
-    /// Who waits for the outcome.
+    /// The parent that waits for the outcome.
     pub parent: Option<ParentLink>,
     /// Unread queue messages of the previous execution.
     pub carried: Vec<(String, String)>,
-    /// Custom status that the previous execution left.
+    /// Custom status at the end of the previous execution.
     pub custom_status: Option<String>,
 }
 
-/// Who waits for a child.
+/// The parent of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParentLink {
-    /// The parent.
+    /// The instance of the parent.
     pub instance: String,
-    /// Its scheduling event.
+    /// The event of the parent that scheduled the child.
     pub event_id: u64,
-    /// Its execution at that time; missing in old data.
+    /// The execution of the parent that scheduled the child; missing in old data.
     pub execution_id: Option<u64>,
 }
 
-/// How an execution ended.
+/// The end of an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// It returned or failed.
+    /// The orchestration returned or failed.
     Finished,
-    /// It continued as new, with this input.
+    /// The orchestration continued as new.
     Continued {
         /// Input of the successor.
         input: String,
     },
 }
 
-/// What is known of an instance before a turn.
+/// The state of an instance before a turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Past {
-    /// How its current execution began; `None` for an instance without history.
+    /// The start of the current execution; `None` for an instance without history.
     pub opening: Option<Opening>,
-    /// How it ended, if it did.
+    /// The end of the current execution, if it has ended.
     pub ended: Option<Ended>,
 }
 
 impl Past {
-    /// What a history says.
+    /// Reads a history.
     pub fn of_history(history: &[Event]) -> Self {
         let start = history.iter().rposition(|event| Opening::of_event(&event.kind).is_some());
         let Some(start) = start else { return Self::default() };
@@ -71,7 +71,7 @@ impl Past {
                 EventKind::OrchestrationContinuedAsNew { input } if ended.is_none() => {
                     ended = Some(Ended::Continued { input: input.clone() });
                 }
-                // A failure after the continuation is how older runtimes recorded a poisoned successor.
+                // Older runtimes recorded a poisoned successor as a failure after the continuation.
                 EventKind::OrchestrationCompleted { .. } | EventKind::OrchestrationFailed { .. } => {
                     ended = Some(Ended::Finished);
                     break;
@@ -84,7 +84,7 @@ impl Past {
 }
 
 impl Opening {
-    /// What a start event says; `None` for other events.
+    /// Reads a start event; `None` for other events.
     pub fn of_event(kind: &EventKind) -> Option<Self> {
         let EventKind::OrchestrationStarted {
             name,
@@ -101,7 +101,7 @@ impl Opening {
         };
         Some(Self {
             name: name.clone(),
-            // The store's placeholder for "none".
+            // Stores write 0.0.0 for a missing version.
             version: Some(version.clone()).filter(|version| version != "0.0.0"),
             input: input.clone(),
             parent: parent_link(parent_instance, parent_id, parent_execution_id),
@@ -150,7 +150,7 @@ impl Opening {
         }
     }
 
-    /// The start event that says this.
+    /// The start event.
     pub(crate) fn event(&self) -> EventKind {
         let parent = self.parent.as_ref();
         EventKind::OrchestrationStarted {
@@ -174,16 +174,16 @@ fn parent_link(
     Some(ParentLink { instance: instance.clone()?, event_id: (*event_id)?, execution_id: *execution_id })
 }
 
-/// What to do with a fetched batch.
+/// The result of [`admit`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// Run a turn.
+    /// The batch runs a turn.
     Run(Box<Admitted>),
-    /// The instance has ended: drop the batch, send these.
+    /// The instance has ended: the batch is dropped, and these messages are sent.
     Ended(Vec<WorkItem>),
-    /// The successor's start is not here yet. Whoever ends the instance for that sends these.
+    /// The start of the successor is not in the batch. A turn that ends the instance for this reason sends these messages.
     SuccessorMissing(Vec<WorkItem>),
-    /// Neither history nor a start: nothing is known of the instance.
+    /// The instance has no history, and the batch has no start.
     Nameless,
 }
 
@@ -192,26 +192,26 @@ pub enum Admission {
 pub struct Admitted {
     /// The execution.
     pub execution_id: u64,
-    /// What began it, or begins it now.
+    /// The start of the execution.
     pub opening: Opening,
-    /// Whether it begins now.
+    /// Whether the execution begins with this batch.
     pub is_new: bool,
-    /// What is left of the batch, in order.
+    /// The messages of the batch without its starts, in order.
     pub messages: Vec<WorkItem>,
-    /// For parents whose child could not be started.
+    /// Failures for parents whose child was not started.
     pub notices: Vec<WorkItem>,
-    /// Starts that were ignored.
+    /// Number of ignored starts.
     pub ignored_starts: usize,
 }
 
 impl Admitted {
-    /// Whether the execution begins with the batch that cancels it.
+    /// Whether the execution begins with this batch and the batch cancels it.
     pub fn is_cancelled_at_start(&self) -> bool {
         self.is_new && self.messages.iter().any(|message| matches!(message, WorkItem::CancelInstance { .. }))
     }
 }
 
-/// Sorts a batch. `current` is the execution that the store named with it.
+/// Assigns a fetched batch to an execution. `current` is the execution that the store named with the batch.
 pub fn admit(instance: &str, current: u64, past: &Past, messages: Vec<WorkItem>) -> Admission {
     let (mut starts, mut rest) = (Vec::new(), Vec::new());
     for message in messages {
@@ -224,7 +224,7 @@ pub fn admit(instance: &str, current: u64, past: &Past, messages: Vec<WorkItem>)
     let (execution_id, begins_with) = match (&past.opening, &past.ended) {
         (None, _) => match (successor, starts.is_empty()) {
             (_, true) => return Admission::Nameless,
-            // A successor beats a start; without history both can only be remains of a deleted instance.
+            // Without history, a start and a successor's start can only be remains of a deleted instance.
             (Some(at), _) => (current, Some(starts.remove(at))),
             (None, false) => (current, Some(starts.remove(0))),
         },
@@ -250,8 +250,8 @@ pub fn admit(instance: &str, current: u64, past: &Past, messages: Vec<WorkItem>)
     }))
 }
 
-/// Tells parents that the id of their child is taken. A start that comes twice is no collision: its parent hears of the
-/// outcome, or was sent it in the commit that ended the child, and an answer now could overtake it.
+/// Failures for parents whose child id is taken. A start that is delivered twice is not a collision: its parent gets the
+/// outcome from the commit that ends the child, and a failure now could overtake that outcome.
 fn notices(instance: &str, past: &Past, starts: &[WorkItem]) -> Vec<WorkItem> {
     let terminal = past.ended.is_some();
     let own = past.opening.as_ref().and_then(|opening| opening.parent.as_ref());
@@ -267,7 +267,7 @@ fn notices(instance: &str, past: &Past, starts: &[WorkItem]) -> Vec<WorkItem> {
     collided.map(|link| link.failure(details.clone())).collect()
 }
 
-/// In a message to a parent: its execution is not known here, and must be looked up.
+/// In a message to a parent: the execution of the parent is not known here and must be read from the store.
 pub const UNKNOWN_EXECUTION: u64 = 0;
 
 impl ParentLink {

@@ -1,57 +1,54 @@
-//! How a turn ends, and step 5: what the limits say to that.
+//! Step 5: whether the execution goes on or ends, and whether it is within its limits.
 
 use crate::draft::Draft;
-use crate::drops::Children;
 use crate::execution::{Execution, Stop};
 use crate::finish::Close;
 use crate::limits::too_large;
 use crate::mismatch::Mismatch;
+use crate::op::continue_as_new::Successor;
 use outlast_model::{AppErrorKind, ErrorDetails};
 
-/// How the code stands at the end of a turn.
+/// The outcome of a turn.
 pub(crate) enum Outcome {
-    GoesOn { dropped_children: Children },
-    Ends { close: Close, dropped_children: Children },
-}
-
-impl From<Close> for Outcome {
-    fn from(close: Close) -> Self {
-        Self::Ends { close, dropped_children: Children::new() }
-    }
+    /// The code waits.
+    GoesOn,
+    Ends(Close),
 }
 
 impl Execution {
-    /// Decides how the turn ends. What comes first here wins.
+    /// Decides the outcome of the turn. The first cause counts, in this order: `failure` of the batch, a replay error or
+    /// panic or limit in `ran`, cancellation, continue-as-new, return, a limit of the history.
     pub(crate) fn outcome(
         &mut self,
         draft: &mut Draft,
-        abort: Option<ErrorDetails>,
+        failure: Option<ErrorDetails>,
         ran: Result<(), Stop>,
     ) -> Outcome {
-        if let Some(details) = abort {
-            return Close::Failed(details).into();
+        if let Some(details) = failure {
+            return Outcome::Ends(Close::Failed(details));
         }
         if let Err(stop) = ran {
             draft.report.broke_limit = matches!(stop, Stop::Limit);
-            return Close::Failed(self.failure(stop)).into();
+            return Outcome::Ends(Close::Failed(self.failure(stop)));
         }
         if let Some(reason) = self.ledger.cancel_reason.clone() {
-            let dropped_children = self.dropped_children();
-            return Outcome::Ends { close: Close::Cancelled(reason), dropped_children };
+            // These drops are not noted.
+            draft.dropped = self.unnoted_drops();
+            return Outcome::Ends(Close::Cancelled(reason));
         }
         let successor = self.context.lock().successor.take();
-        if let Some(successor) = successor {
-            return Close::ContinuedAsNew { input: successor.input, version: successor.version }.into();
+        if let Some(Successor { input, version }) = successor {
+            return Outcome::Ends(Close::ContinuedAsNew { input, version });
         }
-        let dropped_children = match self.note_drops(draft) {
-            Ok(dropped) => dropped,
-            Err(stop) => return Close::Failed(self.failure(stop)).into(),
-        };
+        if let Err(stop) = self.note_drops(draft) {
+            draft.dropped.clear();
+            return Outcome::Ends(Close::Failed(self.failure(stop)));
+        }
         match self.returned.take() {
-            Some(result) => Outcome::Ends { close: self.returned_close(draft, result), dropped_children },
+            Some(result) => Outcome::Ends(self.returned_close(draft, result)),
             None => match self.reason_to_stop(draft) {
-                Some(details) => Outcome::Ends { close: Close::Failed(details), dropped_children },
-                None => Outcome::GoesOn { dropped_children },
+                Some(details) => Outcome::Ends(Close::Failed(details)),
+                None => Outcome::GoesOn,
             },
         }
     }
@@ -82,11 +79,11 @@ impl Execution {
         }
     }
 
-    /// Step 5: what keeps code that waits from going on.
+    /// The failure of an execution whose code waits: it waits for a future that is not durable, or is over a limit.
     fn reason_to_stop(&mut self, draft: &mut Draft) -> Option<ErrorDetails> {
         let state = self.context.lock();
         if !state.is_waiting() {
-            if self.alarm.is_kept_by_others() {
+            if self.waker.is_kept_by_others() {
                 return Some(Mismatch::not_durable(self.context.identity(), state.last_call).details());
             }
             draft.report.is_parked = !std::mem::replace(&mut self.warned_parked, true);
@@ -103,7 +100,7 @@ impl Execution {
                 limits.history_bytes
             )));
         }
-        // In the turn that crosses it.
+        // Only the turn that passes the threshold warns.
         let before = events - draft.commit.history_delta.len();
         if before <= limits.history_events_warning && events > limits.history_events_warning {
             draft.report.warnings.push(format!(
@@ -115,7 +112,7 @@ impl Execution {
     }
 }
 
-/// The panic's own words, as far as a history may hold them.
+/// The failure for a panic, with its message cut to the limit of a payload.
 fn panicked(mut message: String, limit: usize) -> ErrorDetails {
     let size = message.len();
     if size > limit {

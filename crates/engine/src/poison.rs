@@ -1,41 +1,43 @@
-//! Instances that cannot be run any more.
+//! Ends instances that were delivered too often.
 
 use crate::draft::Draft;
 use crate::execution::{Execution, Setup};
-use crate::finish::{Close, ParentClosePolicy};
+use crate::finish::Close;
+use crate::op::child::ParentClosePolicy;
+use crate::outcome::Outcome;
 use crate::turn::TurnOutput;
 use outlast_model::{ErrorDetails, Event, WorkItem};
 
-/// An instance that cannot be run any more: it ends without running its code.
+/// An instance that ends without running its code.
 pub struct Poison {
-    /// What the execution is, or would be.
+    /// The execution, which may have no history yet.
     pub setup: Setup,
-    /// Its stored events.
+    /// The stored events of the execution.
     pub history: Vec<Event>,
-    /// Why.
+    /// The failure.
     pub details: ErrorDetails,
-    /// Messages to others.
+    /// Messages to other instances.
     pub notices: Vec<WorkItem>,
-    /// The time.
+    /// The time of the turn.
     pub now_ms: u64,
-    /// What happens to children.
+    /// The policy for running children.
     pub parent_close: ParentClosePolicy,
 }
 
-/// Ends an instance that failed too often, through the same door as every other ending.
+/// Ends an instance with a failure, through the same step as every other ending.
 pub fn poison(poison: Poison) -> TurnOutput {
     let Poison { setup, history, details, notices, now_ms, parent_close } = poison;
     let mut execution = Execution::without_code(setup);
-    let mut draft = Draft::new(execution.who(), now_ms);
+    let mut draft = Draft::new(execution.identity(), now_ms);
     for event in &history {
         execution.ledger.note(event);
     }
     if history.is_empty() {
         execution.start(&mut draft);
     }
-    // What has ended cannot fail any more.
+    // An execution that has ended keeps its ending.
     if !execution.has_ended() {
-        execution.finish(&mut draft, Close::Failed(details).into(), parent_close);
+        execution.finish(&mut draft, Outcome::Ends(Close::Failed(details)), parent_close);
     }
     draft.commit.orchestrator_items.extend(notices);
     execution.report(&mut draft);

@@ -1,10 +1,12 @@
-//! What orchestration code and the engine share while an execution is in memory.
+//! State that orchestration code and the engine share while an execution is in memory.
 
-use crate::decide::{Emitted, Successor};
+use crate::decide::Emitted;
 use crate::future::Raw;
+use crate::op::continue_as_new::Successor;
 use crate::op::kv::KvValue;
 use crate::op::queue::Queues;
 use crate::op::signal::Signals;
+use crate::op::{Bound, Held, Op};
 use crate::version::Rules;
 use outlast_model::codec::Codec;
 use outlast_model::limits::Limits;
@@ -13,10 +15,10 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Where in the author's source a durable call was made.
+/// The place of a durable call in the source.
 pub(crate) type Site = &'static Location<'static>;
 
-/// A durable future, as the engine sees it.
+/// The engine's record of a durable future.
 ///
 /// | stage | drop | outcome arrives | poll |
 /// |---|---|---|---|
@@ -24,29 +26,27 @@ pub(crate) type Site = &'static Location<'static>;
 /// | ready | dropped | - | taken |
 /// | taken, dropped | - | - | - |
 pub(crate) struct Slot {
-    pub(crate) what: What,
-    /// Where it was asked for.
+    pub(crate) op: Op,
+    /// The lane of the operation's inbox that the future waits on, if it waits on one.
+    pub(crate) lane: Option<String>,
+    /// The place of the call.
     pub(crate) site: Site,
     /// The scheduling event, once there is one.
     pub(crate) event_id: Option<u64>,
     pub(crate) stage: Stage,
     pub(crate) waker: Option<Waker>,
-    /// A note of the drop is in history.
+    /// History holds a note of the drop.
     pub(crate) drop_noted: bool,
     /// An outcome was delivered.
     pub(crate) answered: bool,
-    /// Which attempt of its retry policy it is; 1 for everything else.
+    /// The attempt of the retry policy; 1 for an operation without a policy.
     pub(crate) attempt: u32,
 }
 
-/// What a slot waits for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
-    Activity,
-    Timer,
-    Child,
-    Signal { name: String },
-    Queue { name: String },
+/// Data that clients sent, and the waits for it.
+pub(crate) struct Inboxes {
+    pub(crate) signals: Signals,
+    pub(crate) queues: Queues,
 }
 
 pub(crate) enum Stage {
@@ -56,32 +56,32 @@ pub(crate) enum Stage {
     Dropped,
 }
 
-/// A trace line of the author's.
+/// A trace line of orchestration code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceLine {
-    /// As the author wrote it.
+    /// The level that the code gave.
     pub level: String,
     /// The text.
     pub message: String,
-    /// Where the engine quotes the text of an error: the same line without it, for logs that are to hold no payloads.
+    /// The same line without the error text that it quotes, for logs that must not hold payloads.
     pub without_quote: Option<String>,
 }
 
 pub(crate) struct State {
-    /// How typed values are written.
+    /// The codec for typed values.
     pub(crate) codec: Codec,
     pub(crate) rules: Rules,
     pub(crate) limits: Arc<Limits>,
     /// The time of this turn.
     pub(crate) now_ms: u64,
-    /// Whether the poll that runs was caused by something that is stored already.
+    /// Whether the code runs because of an event that was stored before this turn.
     pub(crate) replaying: bool,
     pub(crate) slots: Vec<Slot>,
     pub(crate) emitted: VecDeque<Emitted>,
-    /// The stored decisions that the walk has not reached, in order; for a key write, its time stamp. The n-th emitted
-    /// action belongs to the n-th of these.
+    /// The stored decisions that are not applied yet, in order, with their stored time. The n-th emitted action belongs to
+    /// the n-th of these.
     pub(crate) ahead: VecDeque<Option<u64>>,
-    /// New decisions since something came in: the fan-out that one message causes.
+    /// New decisions since the last message: the fan-out that one message causes.
     pub(crate) new_decisions: usize,
     pub(crate) kv: BTreeMap<String, KvValue>,
     pub(crate) custom_status: Option<String>,
@@ -89,15 +89,14 @@ pub(crate) struct State {
     pub(crate) warnings: Vec<String>,
     pub(crate) violation: Option<String>,
     pub(crate) successor: Option<Successor>,
-    pub(crate) signals: Signals,
-    pub(crate) queues: Queues,
-    /// Futures dropped before their outcome, whose drop is not in history yet.
+    pub(crate) inboxes: Inboxes,
+    /// Dropped futures whose drop is not noted in history.
     pub(crate) dropped: Vec<u64>,
-    /// Under the legacy rules: bound waits that were open when the code last ran.
+    /// Under the legacy rules: bound waits that were open at the last poll of the code.
     legacy_waits: Vec<u64>,
-    /// Futures that somebody polled and that are open.
+    /// Number of open futures that were polled.
     waiting: usize,
-    /// The last durable call, for the message about foreign futures.
+    /// The last durable call, for error messages.
     pub(crate) last_call: Option<(&'static str, Site)>,
 }
 
@@ -124,8 +123,7 @@ impl State {
             warnings: Vec::new(),
             violation: None,
             successor: None,
-            signals: Signals::new(rules),
-            queues: Queues::new(rules),
+            inboxes: Inboxes { signals: Signals::new(rules), queues: Queues::new(rules) },
             dropped: Vec::new(),
             legacy_waits: Vec::new(),
             waiting: 0,
@@ -138,13 +136,13 @@ impl State {
         self.new_decisions = 0;
     }
 
-    /// Something came in from outside, so that more decisions may follow. They are counted by what causes them and not
-    /// by turn, or how messages happen to be split over turns would decide who is over the limit.
+    /// Restarts the count of decisions when the code receives a message. Decisions are counted per message and not per
+    /// turn, so that the split of messages into turns does not decide whether an instance is over the limit.
     pub(crate) fn received(&mut self) {
         self.new_decisions = 0;
     }
 
-    // -- what durable futures do ---------------------------------------------------------------------------------
+    // -- calls of durable futures --------------------------------------------------------------------------------
 
     pub(crate) fn poll(&mut self, token: u64, cx: &Context<'_>) -> Poll<Raw> {
         self.settle_lazily(token);
@@ -166,43 +164,46 @@ impl State {
         Poll::Pending
     }
 
-    /// Queue messages, and positional events under the legacy rules, are assigned when they are asked for.
+    /// Assigns a queue message, or under the legacy rules a positional event, when its future is polled.
     fn settle_lazily(&mut self, token: u64) {
         let slot = &self.slots[index(token)];
-        let (Stage::Open, Some(event_id)) = (&slot.stage, slot.event_id) else { return };
-        let data = match &slot.what {
-            What::Queue { name } => self.queues.take(name, event_id),
-            What::Signal { name } => self.signals.take(name, event_id),
-            _ => None,
+        let (Stage::Open, Some(event_id), Some(lane)) = (&slot.stage, slot.event_id, &slot.lane) else {
+            return;
         };
-        if let Some(data) = data {
+        if let Some(data) = slot.op.take(&mut self.inboxes, lane, event_id) {
             self.received();
             self.slot_mut(token).stage = Stage::Ready(Raw::Data(data));
         }
     }
 
-    /// Returns whom to wake, after the lock is released.
-    pub(crate) fn drop_future(&mut self, token: u64) -> Vec<Waker> {
+    /// Returns the waker to wake after the lock is released.
+    pub(crate) fn drop_future(&mut self, token: u64) -> Option<Waker> {
         let slot = self.slot_mut(token);
         let waited = slot.waker.take().is_some();
         let was_open = matches!(slot.stage, Stage::Open);
         slot.stage = Stage::Dropped;
-        let (what, bound) = (slot.what.clone(), slot.event_id);
         self.waiting -= usize::from(waited);
         self.dropped.push(token);
-        let Some(event_id) = bound.filter(|_| was_open && !self.rules.legacy) else { return Vec::new() };
-        let next = match what {
-            What::Signal { name } => {
-                self.signals.cancel(&name, event_id);
-                None
-            }
-            What::Queue { name } => self.queues.cancel(&name, event_id),
-            _ => None,
-        };
-        next.and_then(|token| self.waker_of(token)).into_iter().collect()
+        let next = if was_open && !self.rules.legacy { self.release(token) } else { None };
+        next.and_then(|token| self.waker_of(token))
     }
 
-    // -- what the walk does --------------------------------------------------------------------------------------
+    /// Enters the wait of a future that has its event into the inbox of its operation.
+    pub(crate) fn bind_wait(&mut self, token: u64) -> Held {
+        let slot = &self.slots[index(token)];
+        let (Some(lane), Some(event_id)) = (&slot.lane, slot.event_id) else { return Held::Nothing };
+        let is_dropped = matches!(slot.stage, Stage::Dropped);
+        slot.op.bind(&mut self.inboxes, Bound { lane, event_id, token, is_dropped })
+    }
+
+    /// Removes the wait of a future from its inbox; returns the token of the wait that can read data because of that.
+    pub(crate) fn release(&mut self, token: u64) -> Option<u64> {
+        let slot = &self.slots[index(token)];
+        let (Some(lane), Some(event_id)) = (&slot.lane, slot.event_id) else { return None };
+        slot.op.release(&mut self.inboxes, lane, event_id)
+    }
+
+    // -- calls of `walk.rs` --------------------------------------------------------------------------------------
 
     pub(crate) fn slot(&self, token: u64) -> &Slot {
         &self.slots[index(token)]
@@ -212,7 +213,7 @@ impl State {
         &mut self.slots[index(token)]
     }
 
-    /// The outcome of an operation has arrived; returns whom to wake.
+    /// Resolves a future with its outcome; returns the waker to wake.
     pub(crate) fn settle(&mut self, token: u64, raw: Raw) -> Option<Waker> {
         let slot = self.slot_mut(token);
         if !matches!(slot.stage, Stage::Open) {
@@ -224,30 +225,30 @@ impl State {
         waker
     }
 
-    /// Whom to wake when a slot that is still open may have become ready.
+    /// The waker of an open future.
     pub(crate) fn waker_of(&self, token: u64) -> Option<Waker> {
         self.slot(token).waker.clone()
     }
 
-    /// Waits of the given kind that are open as far as history knows, by event: neither read nor noted as dropped.
-    pub(crate) fn open_waits(&self, is_kind: impl Fn(&What) -> bool) -> Vec<u64> {
+    /// Waits on an inbox that are open as far as history knows, by event: neither read nor noted as dropped.
+    pub(crate) fn open_waits(&self) -> Vec<(Op, u64)> {
         let is_open = |slot: &&Slot| match slot.stage {
             Stage::Open => true,
             Stage::Dropped => !slot.drop_noted,
             Stage::Ready(_) | Stage::Taken => false,
         };
-        let open = self.slots.iter().filter(is_open).filter(|slot| is_kind(&slot.what));
-        open.filter_map(|slot| slot.event_id).collect()
+        let open = self.slots.iter().filter(|slot| slot.lane.is_some()).filter(is_open);
+        open.filter_map(|slot| Some((slot.op, slot.event_id?))).collect()
     }
 
-    /// Under the legacy rules a wait reads whatever is at its place when the code runs, and places move.
+    /// Enters a wait that is woken at every poll. Under the legacy rules the place of a wait, and so its data, can change.
     pub(crate) fn wait_by_legacy_rules(&mut self, token: u64) {
-        if self.rules.legacy && matches!(self.slot(token).what, What::Signal { .. } | What::Queue { .. }) {
+        if self.rules.legacy && self.slot(token).lane.is_some() {
             self.legacy_waits.push(token);
         }
     }
 
-    /// Whom to wake under the legacy rules whenever the code runs: every open wait.
+    /// The wakers of all open waits under the legacy rules.
     pub(crate) fn legacy_wakers(&mut self) -> Vec<Waker> {
         let mut waits = std::mem::take(&mut self.legacy_waits);
         waits.retain(|token| matches!(self.slot(*token).stage, Stage::Open));
@@ -256,7 +257,7 @@ impl State {
         wakers
     }
 
-    /// Whether any durable future is awaited.
+    /// Whether the code awaits a durable future.
     pub(crate) fn is_waiting(&self) -> bool {
         self.waiting > 0
     }

@@ -1,60 +1,66 @@
-//! One turn: a batch of messages in, a commit out. No clock, no randomness, no store: they are in the input.
+//! One turn: a batch of messages becomes a commit. Time and randomness are part of the input.
 
-use crate::admit::{self, Verdict};
 use crate::draft::{Draft, Report};
 use crate::execution::{Execution, Stop};
-use crate::finish::{self, Closing, ParentClosePolicy};
 use crate::mismatch::Mismatch;
+use crate::op::child::ParentClosePolicy;
 use crate::opening::Opening;
-use crate::outcome::Outcome;
-use crate::state::What;
 use crate::version::{self, Rules};
-use outlast_model::{ErrorDetails, Event, EventKind, TurnCommit, WorkItem};
+use outlast_model::{Event, TurnCommit, WorkItem};
 
-/// What a turn is given.
+/// The input of a turn.
 pub struct TurnInput<'a> {
-    /// Stored events that the execution has not applied: all of them after a restart, none when it is warm.
+    /// Stored events that the execution has not applied: all of them after a restart, none if the execution is warm.
     pub history: Vec<Event>,
-    /// What arrived, in order.
+    /// The messages of the batch, in order.
     pub messages: Vec<WorkItem>,
-    /// Messages to others that the sorting of the batch produced.
+    /// Messages to other instances that [`admit`](crate::admit) produced.
     pub notices: Vec<WorkItem>,
     /// The time of the turn.
     pub now_ms: u64,
-    /// Where random bits come from.
+    /// The source of random bits.
     pub random: &'a mut dyn FnMut() -> u128,
-    /// What happens to children at the end.
+    /// The policy for running children when the execution ends.
     pub parent_close: ParentClosePolicy,
 }
 
-/// What a turn results in.
+/// The output of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnOutput {
-    /// What to write.
+    /// The result, which the store writes.
     pub commit: TurnCommit,
-    /// What to say about it.
+    /// The report for logs and metrics.
     pub report: Report,
 }
 
-/// Runs a turn. The execution is warm afterwards, and good for another if the commit succeeds.
+/// Runs a turn. Afterwards the execution is warm: it can run the next turn if the commit succeeds.
+///
+/// | step | does | file |
+/// |---|---|---|
+/// | 1 replay | applies the stored events to a fresh call of the function; nothing if the execution is warm | `walk.rs` |
+/// | 2 receive | turns the messages into events | `receive.rs` |
+/// | 3 advance | applies these events, and polls the code after each | `walk.rs`, `execution.rs` |
+/// | 4 emit | turns the decisions of the code into events, and applies them | `emit.rs` |
+/// | 5 outcome | decides whether the execution goes on or ends; checks limits; notes dropped futures | `outcome.rs` |
+/// | 6 finish | sends the decisions, or ends the execution | `finish.rs` |
 pub fn run(execution: &mut Execution, input: TurnInput<'_>) -> TurnOutput {
-    let _turn = execution.alarm.enter();
+    let _turn = execution.waker.enter();
     let mut draft = execution.begin(&input);
     let replayed = execution.replay(input.history);
     if execution.has_ended() {
-        // Whoever runs it again after its end gets nothing but what the sorting of the batch produced.
+        // A turn after the end sends the notices of its batch and nothing else.
         draft.commit.orchestrator_items = input.notices;
         return TurnOutput { commit: draft.commit, report: draft.report };
     }
-    let batch = execution.admit(&mut draft, input.messages);
-    let ran = match (&batch.abort, replayed) {
+    let batch = execution.receive(&mut draft, input.messages);
+    let ran = match (&batch.failure, replayed) {
         (Some(_), _) => Ok(()),
         (None, Err(stop)) => Err(stop),
         (None, Ok(())) => {
             execution.advance(batch.events).and_then(|()| execution.emit(&mut draft, input.random))
         }
     };
-    let outcome = execution.outcome(&mut draft, batch.abort, ran);
+    let outcome = execution.outcome(&mut draft, batch.failure, ran);
     execution.finish(&mut draft, outcome, input.parent_close);
     draft.commit.orchestrator_items.extend(input.notices);
     execution.report(&mut draft);
@@ -62,17 +68,10 @@ pub fn run(execution: &mut Execution, input: TurnInput<'_>) -> TurnOutput {
     TurnOutput { commit: draft.commit, report: draft.report }
 }
 
-/// The batch as events.
-struct Batch {
-    events: Vec<Event>,
-    /// Why the code does not get to see it.
-    abort: Option<ErrorDetails>,
-}
-
 impl Execution {
-    /// Opens the draft.
+    /// Begins the draft of the turn.
     fn begin(&mut self, input: &TurnInput<'_>) -> Draft {
-        let mut draft = Draft::new(self.who(), input.now_ms);
+        let mut draft = Draft::new(self.identity(), input.now_ms);
         self.context.lock().begin_turn(input.now_ms);
         self.turns += 1;
         if self.turns == 1 && !Rules::of_stamp(&self.stamp).1 {
@@ -82,11 +81,11 @@ impl Execution {
         draft
     }
 
-    /// Step 2a: what is stored.
+    /// Step 1: applies the stored events.
     fn replay(&mut self, history: Vec<Event>) -> Result<(), Stop> {
-        if self.alarm.woken_from_outside() {
+        if self.waker.woken_from_outside() {
             let last = self.context.lock().last_call;
-            return Err(Stop::Mismatch(Mismatch::not_durable(self.who(), last)));
+            return Err(Stop::Mismatch(Mismatch::not_durable(self.identity(), last)));
         }
         let is_warm = self.ledger.events > 0;
         if is_warm || history.is_empty() {
@@ -100,7 +99,7 @@ impl Execution {
             return Ok(());
         }
         if let Some(damage) = damage(&history) {
-            return Err(Stop::Mismatch(Mismatch::corrupted(self.who(), &damage)));
+            return Err(Stop::Mismatch(Mismatch::corrupted(self.identity(), &damage)));
         }
         for event in history {
             self.apply(event, true)?;
@@ -109,64 +108,22 @@ impl Execution {
         self.check_drops()
     }
 
-    /// Step 1: messages become events. An execution that begins gets its start event and what was carried over first.
-    fn admit(&mut self, draft: &mut Draft, messages: Vec<WorkItem>) -> Batch {
-        let mut batch = Batch { events: Vec::new(), abort: None };
-        if self.ledger.events == 0 {
-            let start = self.start(draft);
-            batch.events.push(start);
-            for (name, data) in self.opening.carried.clone() {
-                let carried = EventKind::QueueEventDelivered { name, data };
-                batch.events.push(self.record(draft, None, carried));
-            }
-        }
-        for message in messages {
-            if !self.wants(&message) {
-                continue;
-            }
-            match admit::message(self.who(), &self.ledger, message) {
-                Verdict::Drop => {}
-                Verdict::Refuse(mismatch) => batch.abort = Some(mismatch.details()),
-                Verdict::Record { source, kind } => {
-                    let failure = admit::system_failure(&kind).cloned();
-                    batch.abort = batch.abort.or(failure);
-                    draft.report.children_ended.extend(self.ledger.child_ended(source, &kind, draft.now_ms));
-                    batch.events.push(self.record(draft, source, kind));
-                }
-            }
-        }
-        batch
-    }
-
+    /// Records the start event.
     pub(crate) fn start(&mut self, draft: &mut Draft) -> Event {
-        let mut event = draft.event(self.who(), 1, None, self.opening.event());
+        let mut event = draft.event(self.identity(), 1, None, self.opening.event());
         event.duroxide_version.clone_from(&self.stamp);
         self.ledger.note(&event);
         draft.commit.history_delta.push(event.clone());
         let metadata = &mut draft.commit.metadata;
-        metadata.orchestration_name = Some(self.who().name.clone());
-        metadata.orchestration_version = Some(self.who().version.clone());
+        metadata.orchestration_name = Some(self.identity().name.clone());
+        metadata.orchestration_version = Some(self.identity().version.clone());
         metadata.parent_instance_id = self.opening.parent.as_ref().map(|parent| parent.instance.clone());
         metadata.pinned_duroxide_version = version::pin(&self.stamp);
         draft.report.started = Some(if self.execution_id() > 1 { "continueAsNew" } else { "client" });
         event
     }
 
-    /// Timers that the code dropped wake nobody, and topics need a subscriber.
-    fn wants(&self, message: &WorkItem) -> bool {
-        match message {
-            WorkItem::TimerFired { execution_id, id, .. } => {
-                *execution_id != self.execution_id() || !self.is_dropped(self.token(*id))
-            }
-            #[cfg(feature = "replay-version-test")]
-            WorkItem::ExternalRaised2 { name, topic, .. } => {
-                self.context.lock().signals.knows(&crate::op::topic::lane(name, topic))
-            }
-            _ => true,
-        }
-    }
-
-    /// Step 2b: what is new.
+    /// Step 3: applies the events of the batch, and polls the code after each.
     fn advance(&mut self, events: Vec<Event>) -> Result<(), Stop> {
         for event in events {
             self.poll_if_due()?;
@@ -179,35 +136,6 @@ impl Execution {
         self.poll_if_due()
     }
 
-    /// Step 4.
-    pub(crate) fn finish(&mut self, draft: &mut Draft, outcome: Outcome, policy: ParentClosePolicy) {
-        match outcome {
-            Outcome::GoesOn { dropped_children } => {
-                let this = &*self;
-                let children = &this.ledger.open_children;
-                finish::go_on(this.who(), draft, children, &dropped_children, |token| this.is_dropped(token));
-            }
-            Outcome::Ends { close, dropped_children } => {
-                let state = self.context.lock();
-                let closing = Closing {
-                    who: self.context.identity(),
-                    opening: &self.opening,
-                    ledger: &mut self.ledger,
-                    open_signals: state.open_waits(|what| matches!(what, What::Signal { .. })),
-                    open_queues: state.open_waits(|what| matches!(what, What::Queue { .. })),
-                    dropped_children,
-                    unread: state.queues.unread(),
-                    custom_status: state.custom_status.clone(),
-                    policy,
-                    carry_limit: state.limits.carry_forward_events,
-                    carry_bytes: state.limits.carry_forward_bytes,
-                };
-                drop(state);
-                finish::finish(closing, draft, close);
-            }
-        }
-    }
-
     pub(crate) fn report(&mut self, draft: &mut Draft) {
         let mut state = self.context.lock();
         draft.report.traces = std::mem::take(&mut state.traces);
@@ -217,7 +145,7 @@ impl Execution {
     }
 }
 
-/// What is wrong with a history before anybody looks at the code.
+/// Damage of a history that shows without its code.
 fn damage(history: &[Event]) -> Option<String> {
     if history.first().is_none_or(|first| Opening::of_event(&first.kind).is_none()) {
         return Some("first event must be OrchestrationStarted".to_string());

@@ -1,25 +1,25 @@
-//! Which rules an execution replays by. The stamp on its first event decides, for the whole execution.
+//! The replay rules of an execution. The stamp of its first event selects them for the whole execution.
 //!
 //! | stamp | rules |
 //! |---|---|
-//! | below 0.1.31, pre-releases of it, or not a version | *legacy*: a dropped wait gives its place up at the end of the turn, and values move to its successors |
-//! | from 0.1.31 | *immediate*: a dropped wait gives its place up at once |
-//! | ... with the build `+buffered` | immediate, and a positional event that comes before its wait is kept for it |
+//! | below 0.1.31, pre-releases of it, or not a version | *legacy*: a dropped wait keeps its place until the end of the turn; then later waits move up |
+//! | from 0.1.31 | *immediate*: a dropped wait loses its place at once |
+//! | ... with the build `+buffered` | immediate, and a positional event that arrives before its wait is kept for the wait |
 
 use outlast_model::CONTRACT_VERSION;
 use semver::{BuildMetadata, Version};
 
-/// How an execution treats dropped waits and early events.
+/// The rules for dropped waits and early events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rules {
-    /// A dropped wait counts until its note is written.
+    /// A dropped wait keeps its place until its note is written.
     pub(crate) legacy: bool,
     /// Early positional events are kept.
     pub(crate) buffers_early_signals: bool,
 }
 
 const FIRST_IMMEDIATE: Version = Version::new(0, 1, 31);
-/// Build metadata, which no version comparison looks at: the pin of an execution stays what it was.
+/// Build metadata. Version comparisons ignore it, so the pin of an execution does not change.
 const BUFFERED: &str = "buffered";
 
 impl Rules {

@@ -1,9 +1,9 @@
-//! Who woke the orchestration, and from where.
+//! Distinguishes wake-ups by durable futures from wake-ups by futures that are not durable.
 //!
-//! | wake | while | means |
+//! | thread of the wake-up | time | meaning |
 //! |---|---|---|
-//! | from the thread that runs the turn | the turn runs | something durable, or code of the same orchestration: poll again |
-//! | from anywhere else | any time | a timer, channel or task that is not durable: the instance fails at its next turn |
+//! | the thread that runs the turn | during the turn | a durable future, or code of the same orchestration: the code is polled again |
+//! | any other thread | any time | a timer, channel or task that is not durable: the instance fails at its next turn |
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ thread_local! {
     static TURN: Cell<usize> = const { Cell::new(0) };
 }
 
-/// What the waker of an execution's root future points at.
+/// The target of the waker of an execution's root future.
 #[derive(Default)]
 struct Root {
     woken: AtomicBool,
@@ -38,23 +38,23 @@ fn address(root: &Arc<Root>) -> usize {
     Arc::as_ptr(root).addr()
 }
 
-/// The waker of one execution.
-pub(crate) struct Alarm {
+/// The waker of one execution's root future.
+pub(crate) struct RootWaker {
     root: Arc<Root>,
     waker: Waker,
 }
 
-/// References to the root that the alarm itself holds: the field and the waker.
+/// References to the root in [`RootWaker`] itself: the field and the waker.
 const OWN_REFERENCES: usize = 2;
 
-impl Alarm {
+impl RootWaker {
     pub(crate) fn new() -> Self {
         let root = Arc::new(Root::default());
         let waker = Waker::from(Arc::clone(&root));
         Self { root, waker }
     }
 
-    pub(crate) fn waker(&self) -> &Waker {
+    pub(crate) fn get(&self) -> &Waker {
         &self.waker
     }
 
@@ -63,23 +63,23 @@ impl Alarm {
         TurnGuard { outer: TURN.replace(address(&self.root)) }
     }
 
-    /// Whether something in the turn asked for another poll since the last call.
+    /// Whether the turn requested another poll since the last call of this method.
     pub(crate) fn take_woken(&self) -> bool {
         self.root.woken.swap(false, Relaxed)
     }
 
-    /// Whether something that is no part of the orchestration ever woke it.
+    /// Whether the execution was ever woken from outside of its turn.
     pub(crate) fn woken_from_outside(&self) -> bool {
         self.root.from_outside.load(Relaxed)
     }
 
-    /// Whether anybody keeps a waker, durable futures included.
+    /// Whether a future keeps a clone of the waker, durable futures included.
     pub(crate) fn is_kept_by_others(&self) -> bool {
         Arc::strong_count(&self.root) > OWN_REFERENCES
     }
 }
 
-/// See [`Alarm::enter`].
+/// See [`RootWaker::enter`].
 pub(crate) struct TurnGuard {
     outer: usize,
 }
@@ -95,24 +95,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wake_counts_by_where_it_comes_from() {
-        let alarm = Alarm::new();
-        let turn = alarm.enter();
-        alarm.waker().wake_by_ref();
-        assert!(alarm.take_woken() && !alarm.take_woken() && !alarm.woken_from_outside());
-        let kept = alarm.waker().clone();
-        assert!(alarm.is_kept_by_others());
+    fn wake_up_is_inside_only_on_the_thread_and_during_the_turn_of_its_execution() {
+        let waker = RootWaker::new();
+        let turn = waker.enter();
+        waker.get().wake_by_ref();
+        assert!(waker.take_woken() && !waker.take_woken() && !waker.woken_from_outside());
+        let kept = waker.get().clone();
+        assert!(waker.is_kept_by_others());
         std::thread::scope(|scope| {
             scope.spawn(move || kept.wake());
         });
-        assert!(!alarm.take_woken() && alarm.woken_from_outside() && !alarm.is_kept_by_others());
-        let other = Alarm::new();
-        other.waker().wake_by_ref();
-        assert!(other.woken_from_outside() && !other.take_woken(), "the turn of another one");
+        assert!(!waker.take_woken() && waker.woken_from_outside() && !waker.is_kept_by_others());
+        let other = RootWaker::new();
+        other.get().wake_by_ref();
+        assert!(other.woken_from_outside() && !other.take_woken(), "the turn of another execution");
         drop(turn);
-        let alarm = Alarm::new();
-        drop(alarm.enter());
-        alarm.waker().wake_by_ref();
-        assert!(alarm.woken_from_outside() && !alarm.take_woken(), "its turn is over");
+        let waker = RootWaker::new();
+        drop(waker.enter());
+        waker.get().wake_by_ref();
+        assert!(waker.woken_from_outside() && !waker.take_woken(), "its turn is over");
     }
 }

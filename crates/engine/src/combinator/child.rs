@@ -1,4 +1,4 @@
-//! A future that is dropped as soon as it is finished, with its output.
+//! A future that is dropped when it is ready, and its output.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,7 +13,7 @@ impl<F: Future> Child<F> {
         Self::Running(Box::pin(future))
     }
 
-    /// Whether it is finished.
+    /// Polls the future; returns whether it is ready.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         let Self::Running(future) = self else { return true };
         let Poll::Ready(output) = future.as_mut().poll(cx) else { return false };

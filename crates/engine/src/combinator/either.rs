@@ -1,4 +1,4 @@
-//! Which of several futures was first.
+//! The result of a select: the first of several futures.
 
 /// The first of two.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,19 +1,19 @@
-//! Waiting for several things at once. Everything works over any future: durable ones, `async` blocks, `&mut` to
-//! either, and each other. Losers are cancelled by being dropped.
+//! Waiting for several futures at once. Every combinator takes any future: durable futures, `async` blocks, `&mut` to
+//! either, and other combinators. Futures that lose a select are dropped, which cancels them.
 //!
-//! The two- and three-way forms poll all their children each time, in the order of arguments. The forms over any number
-//! poll only children that were woken, in the order of their index, so that a join of 10,000 costs one poll for each
+//! The two- and three-way forms poll all their futures each time, in the order of arguments. The forms over any number
+//! poll only futures that were woken, in the order of their index, so that a join of 10,000 costs one poll for each
 //! outcome.
 
 mod child;
-mod crowd;
 mod either;
+mod future_set;
 
 pub use either::{Either2, Either3};
 
 use crate::context::OrchestrationContext;
 use child::Child;
-use crowd::Crowd;
+use future_set::FutureSet;
 use std::future::{Future, poll_fn};
 use std::panic::Location;
 use std::pin::pin;
@@ -34,19 +34,19 @@ impl OrchestrationContext {
         I: IntoIterator,
         I::Item: Future,
     {
-        // Not an `async fn`, which would keep the iterator, and with it whatever its closure borrows.
-        let mut crowd = Crowd::new(futures);
-        let mut outputs: Vec<Option<_>> = (0..crowd.len()).map(|_| None).collect();
+        // Not an `async fn`, which would keep the iterator and the borrows of its closure.
+        let mut set = FutureSet::new(futures);
+        let mut outputs: Vec<Option<_>> = (0..set.len()).map(|_| None).collect();
         async move {
             poll_fn(|cx| {
-                crowd.poll(cx, |index, output| {
+                set.poll(cx, |index, output| {
                     outputs[index] = Some(output);
                     true
                 });
-                if crowd.is_done() { Poll::Ready(()) } else { Poll::Pending }
+                if set.is_done() { Poll::Ready(()) } else { Poll::Pending }
             })
             .await;
-            // Every place was filled by the child of its index.
+            // The future of each index has filled its place.
             outputs.into_iter().flatten().collect()
         }
     }
@@ -117,18 +117,18 @@ impl OrchestrationContext {
         I: IntoIterator,
         I::Item: Future,
     {
-        // Not an `async fn`: those do not know who called them.
+        // Not an `async fn`, which does not know its caller.
         let site = Location::caller();
         async move {
-            let mut crowd = Crowd::new(futures);
-            if crowd.len() == 0 {
+            let mut set = FutureSet::new(futures);
+            if set.len() == 0 {
                 self.lock().violate(format!(
                     "a select over no futures at {site} would wait for ever: give it at least one"
                 ));
             }
             poll_fn(|cx| {
                 let mut winner = None;
-                crowd.poll(cx, |index, output| {
+                set.poll(cx, |index, output| {
                     winner = Some((index, output));
                     false
                 });

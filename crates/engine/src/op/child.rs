@@ -1,16 +1,23 @@
-//! Child orchestrations: their outcome comes back to the execution that scheduled them.
+//! Child orchestrations: the execution that schedules a child receives its outcome.
 
+use super::{Op, Operation};
 use crate::context::OrchestrationContext;
+use crate::draft::{ChildEnded, Draft, Recorded};
+use crate::execution::{Execution, Stop};
+use crate::finish::{Close, Closing};
 use crate::future::{DurableFuture, Raw};
-use crate::state::{Site, What};
+use crate::ledger::Ledger;
+use crate::receive::{Outcome, Receipt, system_failure};
+use crate::state::Site;
 use outlast_model::{
-    Action, EventKind, INITIAL_EXECUTION_ID, SUB_ORCH_AUTO_PREFIX, ScheduleKind, check_instance_id,
-    is_auto_generated_sub_orch_id,
+    Action, AppErrorKind, ErrorDetails, Event, EventKind, INITIAL_EXECUTION_ID, SUB_ORCH_AUTO_PREFIX,
+    ScheduleKind, WorkItem, build_child_instance_id, check_instance_id, is_auto_generated_sub_orch_id,
 };
 use serde::{Serialize, de::DeserializeOwned};
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
 
-/// Stands in a decision for the id that its event will give.
+/// The placeholder in a decision for an id that is generated with its event.
 const GENERATED: &str = "sub::pending_";
 
 impl OrchestrationContext {
@@ -24,7 +31,7 @@ impl OrchestrationContext {
         self.start_child(name.into(), None, None, input.into(), Location::caller())
     }
 
-    /// Runs a child orchestration under a given id. An id that is taken is an error of the future.
+    /// Runs a child orchestration under a given id. The future returns an error if an instance with the id exists.
     #[track_caller]
     pub fn schedule_sub_orchestration_with_id(
         &self,
@@ -92,14 +99,14 @@ impl OrchestrationContext {
         let mut state = self.lock();
         let refusal = instance.as_deref().and_then(refusal);
         let token = match refusal {
-            Some(refusal) => state.answer(What::Child, Raw::Result(Err(refusal)), site),
+            Some(refusal) => state.answer(Op::Child, Raw::Result(Err(refusal)), site),
             None => {
                 state.check_name("orchestration name", &name);
                 state.check_payload("input of child", &name, &input);
                 let instance = instance.unwrap_or_else(|| GENERATED.to_string());
                 let action =
                     Action::StartSubOrchestration { scheduling_event_id: 0, name, version, instance, input };
-                state.ask(What::Child, action, "schedule_sub_orchestration", site)
+                state.ask(Op::Child, None, action, "schedule_sub_orchestration", site)
             }
         };
         drop(state);
@@ -107,7 +114,7 @@ impl OrchestrationContext {
     }
 }
 
-/// Why an explicit id is not acceptable.
+/// The error for a given id that is not accepted.
 fn refusal(instance: &str) -> Option<String> {
     if is_auto_generated_sub_orch_id(instance) {
         return Some(format!(
@@ -118,26 +125,252 @@ fn refusal(instance: &str) -> Option<String> {
     check_instance_id(instance).err().map(|error| format!("sub-orchestration {error}"))
 }
 
-pub(super) fn event(action: &Action, execution_id: u64, event_id: u64) -> Option<EventKind> {
-    let Action::StartSubOrchestration { name, instance, input, .. } = action else { return None };
-    let instance = if instance == GENERATED {
-        match execution_id {
-            INITIAL_EXECUTION_ID => format!("{SUB_ORCH_AUTO_PREFIX}{event_id}"),
-            later => format!("{SUB_ORCH_AUTO_PREFIX}{later}_{event_id}"),
-        }
-    } else {
-        instance.clone()
-    };
-    Some(EventKind::SubOrchestrationScheduled { name: name.clone(), instance, input: input.clone() })
+/// What happens to running children when their parent ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ParentClosePolicy {
+    /// Children whose future the code dropped are cancelled when the parent goes on or returns. All children are cancelled
+    /// when the parent is cancelled. After continue-as-new, a panic, a replay error, a limit or poison, children run on.
+    #[default]
+    Contract,
+    /// All children are cancelled, however the parent ends.
+    Cancel,
+    /// No child is cancelled in the turn that ends its parent: neither a child that the code awaited, nor a child that it
+    /// dropped in that same turn. A child that was scheduled in that turn is not started.
+    Abandon,
 }
 
-/// The stored id stands, so that the scheme for generated ids may change.
-pub(super) fn matches(action: &Action, recorded: &EventKind) -> bool {
-    match (action, recorded) {
-        (
-            Action::StartSubOrchestration { name, input, .. },
-            EventKind::SubOrchestrationScheduled { name: recorded_name, input: recorded_input, .. },
-        ) => name == recorded_name && input == recorded_input,
-        _ => false,
+/// Reason of the cancellation of a child whose future the code dropped.
+const DROPPED_CHILD: &str = "parent dropped sub-orchestration future";
+
+/// The children of an execution, by scheduling event.
+#[derive(Debug, Default)]
+pub(crate) struct Children {
+    /// Children without an outcome whose future is not noted as dropped.
+    open: BTreeSet<u64>,
+    /// Children without an outcome, dropped ones too.
+    unanswered: BTreeMap<u64, Scheduled>,
+}
+
+/// A child as its parent scheduled it.
+#[derive(Debug)]
+struct Scheduled {
+    instance: String,
+    name: String,
+    scheduled_at_ms: u64,
+}
+
+impl Scheduled {
+    fn ended(&self, outcome: &'static str, now_ms: u64) -> ChildEnded {
+        let took_ms = now_ms.saturating_sub(self.scheduled_at_ms);
+        ChildEnded { name: self.name.clone(), outcome, took_ms }
     }
+}
+
+impl Children {
+    /// Whether no child is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    fn instance(&self, event_id: u64) -> Option<&str> {
+        self.unanswered.get(&event_id).map(|child| child.instance.as_str())
+    }
+
+    /// The report about a child whose outcome is received. Asked before the outcome is noted.
+    fn ended(&self, event_id: u64, kind: &EventKind, now_ms: u64) -> Option<ChildEnded> {
+        let outcome = match kind {
+            EventKind::SubOrchestrationCompleted { .. } => "completed",
+            EventKind::SubOrchestrationFailed {
+                details: ErrorDetails::Application { kind: AppErrorKind::Cancelled { .. }, .. },
+            } => "cancelled",
+            _ => "failed",
+        };
+        Some(self.unanswered.get(&event_id)?.ended(outcome, now_ms))
+    }
+}
+
+pub(crate) struct Child;
+
+impl Operation for Child {
+    fn name(&self) -> &'static str {
+        "suborchestration"
+    }
+
+    fn event(&self, action: &Action, execution_id: u64, event_id: u64) -> Option<EventKind> {
+        let Action::StartSubOrchestration { name, instance, input, .. } = action else { return None };
+        let instance = if instance == GENERATED {
+            match execution_id {
+                INITIAL_EXECUTION_ID => format!("{SUB_ORCH_AUTO_PREFIX}{event_id}"),
+                later => format!("{SUB_ORCH_AUTO_PREFIX}{later}_{event_id}"),
+            }
+        } else {
+            instance.clone()
+        };
+        Some(EventKind::SubOrchestrationScheduled { name: name.clone(), instance, input: input.clone() })
+    }
+
+    /// The stored id is kept, so that the scheme for generated ids may change.
+    fn matches(&self, action: &Action, recorded: &EventKind) -> bool {
+        match (action, recorded) {
+            (
+                Action::StartSubOrchestration { name, input, .. },
+                EventKind::SubOrchestrationScheduled { name: recorded_name, input: recorded_input, .. },
+            ) => name == recorded_name && input == recorded_input,
+            _ => false,
+        }
+    }
+
+    fn describe(&self, decision: &EventKind) -> String {
+        match decision {
+            EventKind::SubOrchestrationScheduled { name, .. } => format!("a child orchestration '{name}'"),
+            other => other.type_name().to_string(),
+        }
+    }
+
+    /// A generated id contains the ids of all ancestors, and stores limit the length of an id.
+    fn check(&self, execution: &Execution, decision: &EventKind) -> Result<(), Stop> {
+        let EventKind::SubOrchestrationScheduled { instance, .. } = decision else { return Ok(()) };
+        let id = build_child_instance_id(execution.instance(), instance);
+        check_instance_id(&id).map_err(|error| {
+            execution.context.lock().violation =
+                Some(format!("child orchestration: {error}; give it an id of its own"));
+            Stop::Limit
+        })
+    }
+
+    fn note_decision(&self, ledger: &mut Ledger, event: &Event) {
+        let EventKind::SubOrchestrationScheduled { name, instance, .. } = &event.kind else { return };
+        let instance = build_child_instance_id(&event.instance_id, instance);
+        let child = Scheduled { instance, name: name.clone(), scheduled_at_ms: event.timestamp_ms };
+        ledger.children.open.insert(event.event_id);
+        ledger.children.unanswered.insert(event.event_id, child);
+        ledger.expect_outcome(Op::Child, event.event_id);
+    }
+
+    fn note_closed(&self, ledger: &mut Ledger, event_id: u64) {
+        ledger.children.open.remove(&event_id);
+    }
+
+    fn note_answered(&self, ledger: &mut Ledger, event_id: u64) {
+        ledger.children.unanswered.remove(&event_id);
+    }
+
+    fn receive(&self, execution: &Execution, draft: &mut Draft, message: WorkItem) -> Receipt {
+        let (execution_id, source, kind, failure) = match message {
+            WorkItem::SubOrchCompleted { parent_execution_id, parent_id, result, .. } => {
+                (parent_execution_id, parent_id, EventKind::SubOrchestrationCompleted { result }, None)
+            }
+            WorkItem::SubOrchFailed { parent_execution_id, parent_id, details, .. } => {
+                let failure = system_failure(&details);
+                (parent_execution_id, parent_id, EventKind::SubOrchestrationFailed { details }, failure)
+            }
+            _ => return Receipt::Drop,
+        };
+        let name = "sub-orchestration";
+        let outcome = Outcome { op: Op::Child, name, execution_id, source, kind, failure };
+        let receipt = outcome.receive(execution);
+        if let Receipt::Record { kind, .. } = &receipt {
+            let ended = execution.ledger.children.ended(source, kind, draft.now_ms);
+            draft.report.children_ended.extend(ended);
+        }
+        receipt
+    }
+
+    fn deliver(&self, execution: &mut Execution, event: Event) -> Result<(), Stop> {
+        let (name, event_id) = (event.kind.type_name(), event.event_id);
+        let Some(source) = event.source_event_id else { return Ok(()) };
+        let result = match event.kind {
+            EventKind::SubOrchestrationCompleted { result } => Ok(result),
+            EventKind::SubOrchestrationFailed { details } => Err(details.display_message()),
+            _ => return Ok(()),
+        };
+        execution.settle(event_id, source, Raw::Result(result), name)
+    }
+
+    fn cancellation(&self, reason: String) -> Option<EventKind> {
+        Some(EventKind::SubOrchestrationCancelRequested { reason })
+    }
+
+    fn dropped_name(&self) -> &'static str {
+        "sub-orchestrations"
+    }
+
+    fn after_drop(&self, execution: &Execution, draft: &mut Draft, event_id: u64) {
+        let instance = execution.ledger.children.instance(event_id).map(str::to_string);
+        let cancel = instance.map(|instance| cancel(instance, DROPPED_CHILD));
+        draft.commit.orchestrator_items.extend(cancel);
+    }
+
+    /// The child is started and cancelled: without the start the cancellation would wait for an instance that no message
+    /// starts (C2).
+    fn is_sent_if_dropped(&self) -> bool {
+        true
+    }
+
+    fn send(&self, execution: &Execution, draft: &mut Draft, decision: Recorded) {
+        start(execution, draft, decision.event_id, decision.action);
+    }
+
+    fn end(&self, closing: &mut Closing<'_>, draft: &mut Draft) {
+        let execution = &*closing.execution;
+        let unanswered = &execution.ledger.children.unanswered;
+        let sent = unanswered.iter().filter(|(event_id, _)| !draft.is_new(**event_id));
+        let abandoned: Vec<_> = sent.map(|(_, child)| child.ended("abandoned", draft.now_ms)).collect();
+        draft.report.children_ended.extend(abandoned);
+        let cancelled = children_to_cancel(closing, draft);
+        let ids: BTreeSet<u64> = cancelled.iter().map(|(event_id, _)| *event_id).collect();
+        // A child of this turn that is cancelled is started by the same commit: it exists, and ends as cancelled (C2).
+        let decisions = std::mem::take(&mut draft.recorded);
+        for decision in decisions.iter().filter(|decision| ids.contains(&decision.event_id)) {
+            start(execution, draft, decision.event_id, decision.action.clone());
+        }
+        draft.recorded = decisions;
+        for (event_id, reason) in cancelled {
+            let instance = execution.ledger.children.instance(event_id).map(str::to_string);
+            draft.commit.orchestrator_items.extend(instance.map(|instance| cancel(instance, reason)));
+        }
+    }
+}
+
+/// The children that the end of their parent cancels, by scheduling event, with the reason: children that the code dropped
+/// in this turn, all open children of a cancelled parent, and with the policy `Cancel` all children that earlier turns sent.
+fn children_to_cancel(closing: &Closing<'_>, draft: &Draft) -> Vec<(u64, &'static str)> {
+    let children = &closing.execution.ledger.children;
+    let open = children.open.iter().copied();
+    let dropped = draft.dropped.iter().filter(|(op, event_id)| {
+        // A child that has its outcome needs no cancellation.
+        *op == Op::Child && children.unanswered.contains_key(event_id)
+    });
+    let dropped = dropped.map(|(_, event_id)| (*event_id, DROPPED_CHILD));
+    match (closing.policy, &closing.close) {
+        (ParentClosePolicy::Abandon, _) => Vec::new(),
+        // A child records the first reason that it receives.
+        (_, Close::Cancelled(_)) => open.map(|event_id| (event_id, "parent canceled")).chain(dropped).collect(),
+        (ParentClosePolicy::Contract, _) => dropped.collect(),
+        (ParentClosePolicy::Cancel, _) => {
+            let sent = open.filter(|event_id| !draft.is_new(*event_id));
+            dropped.chain(sent.map(|event_id| (event_id, "parent closed"))).collect()
+        }
+    }
+}
+
+fn start(execution: &Execution, draft: &mut Draft, event_id: u64, action: Action) {
+    let Action::StartSubOrchestration { name, version, input, .. } = action else { return };
+    let Some(instance) = execution.ledger.children.instance(event_id) else { return };
+    draft.report.children_started.push(name.clone());
+    let parent = execution.identity();
+    draft.commit.orchestrator_items.push(WorkItem::StartOrchestration {
+        instance: instance.to_string(),
+        orchestration: name,
+        input,
+        version,
+        parent_instance: Some(parent.instance.clone()),
+        parent_id: Some(event_id),
+        parent_execution_id: Some(parent.execution_id),
+        execution_id: INITIAL_EXECUTION_ID,
+    });
+}
+
+fn cancel(instance: String, reason: &str) -> WorkItem {
+    WorkItem::CancelInstance { instance, reason: reason.to_string() }
 }

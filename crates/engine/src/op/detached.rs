@@ -1,13 +1,19 @@
-//! Detached orchestrations: started for good, answered to nobody.
+//! Detached orchestrations: instances without a parent. The orchestration that starts one gets no outcome.
 
+use super::Operation;
 use crate::context::OrchestrationContext;
+use crate::draft::{Draft, Recorded};
+use crate::execution::Execution;
+use crate::finish::Closing;
 use crate::state::Site;
-use outlast_model::{Action, EventKind, check_instance_id, is_auto_generated_sub_orch_id};
+use outlast_model::{
+    Action, EventKind, INITIAL_EXECUTION_ID, WorkItem, check_instance_id, is_auto_generated_sub_orch_id,
+};
 use serde::Serialize;
 use std::panic::Location;
 
 impl OrchestrationContext {
-    /// Starts an orchestration of its own. A start whose id is taken is ignored.
+    /// Starts a detached orchestration. A start is ignored if an instance with the id exists.
     ///
     /// # Panics
     ///
@@ -22,7 +28,7 @@ impl OrchestrationContext {
         self.detach(name.into(), None, instance.into(), input.into(), Location::caller());
     }
 
-    /// Starts an orchestration of its own with typed input.
+    /// Starts a detached orchestration with typed input.
     ///
     /// # Panics
     ///
@@ -38,7 +44,7 @@ impl OrchestrationContext {
         self.detach(name.into(), None, instance.into(), input, Location::caller());
     }
 
-    /// Starts a given version of an orchestration of its own.
+    /// Starts a given version of a detached orchestration.
     ///
     /// # Panics
     ///
@@ -54,7 +60,7 @@ impl OrchestrationContext {
         self.detach(name.into(), version, instance.into(), input.into(), Location::caller());
     }
 
-    /// Starts a given version of an orchestration of its own with typed input.
+    /// Starts a given version of a detached orchestration with typed input.
     ///
     /// # Panics
     ///
@@ -71,7 +77,7 @@ impl OrchestrationContext {
         self.detach(name.into(), version, instance.into(), input, Location::caller());
     }
 
-    /// Starts an orchestration of its own; an id that cannot be used is an error.
+    /// Starts a detached orchestration; an id that is not accepted is an error.
     #[track_caller]
     pub fn try_schedule_orchestration(
         &self,
@@ -115,13 +121,60 @@ impl OrchestrationContext {
     }
 }
 
-pub(super) fn event(action: &Action) -> Option<EventKind> {
-    let Action::StartOrchestrationDetached { name, instance, input, .. } = action.clone() else {
-        return None;
-    };
-    Some(EventKind::OrchestrationChained { name, instance, input })
+pub(crate) struct Detached;
+
+impl Operation for Detached {
+    fn name(&self) -> &'static str {
+        "detached orchestration"
+    }
+
+    fn event(&self, action: &Action, _execution_id: u64, _event_id: u64) -> Option<EventKind> {
+        let Action::StartOrchestrationDetached { name, instance, input, .. } = action.clone() else {
+            return None;
+        };
+        Some(EventKind::OrchestrationChained { name, instance, input })
+    }
+
+    fn matches(&self, action: &Action, recorded: &EventKind) -> bool {
+        self.event(action, 0, 0).is_some_and(|event| event == *recorded)
+    }
+
+    fn describe(&self, decision: &EventKind) -> String {
+        match decision {
+            EventKind::OrchestrationChained { name, instance, .. } => {
+                format!("a detached orchestration '{name}' with id '{instance}'")
+            }
+            other => other.type_name().to_string(),
+        }
+    }
+
+    fn missing(&self) -> &'static str {
+        "history OrchestrationChained but no emitted action"
+    }
+
+    fn send(&self, _execution: &Execution, draft: &mut Draft, decision: Recorded) {
+        draft.commit.orchestrator_items.extend(start(decision.action));
+    }
+
+    /// Detached orchestrations are started however the execution ends.
+    fn end(&self, _closing: &mut Closing<'_>, draft: &mut Draft) {
+        let starts = draft.recorded.iter().filter_map(|decision| start(decision.action.clone()));
+        draft.commit.orchestrator_items.extend(starts);
+    }
 }
 
-pub(super) fn matches(action: &Action, recorded: &EventKind) -> bool {
-    event(action).is_some_and(|event| event == *recorded)
+fn start(action: Action) -> Option<WorkItem> {
+    let Action::StartOrchestrationDetached { name, version, instance, input, .. } = action else {
+        return None;
+    };
+    Some(WorkItem::StartOrchestration {
+        instance,
+        orchestration: name,
+        input,
+        version,
+        parent_instance: None,
+        parent_id: None,
+        parent_execution_id: None,
+        execution_id: INITIAL_EXECUTION_ID,
+    })
 }

@@ -1,5 +1,5 @@
-//! Values from outside that the code may use: a unique id, the time. They are recorded as the outcome of a system call,
-//! an activity with a reserved name, in the turn that asks for them.
+//! System calls: activities with a reserved name. A unique id and the time are recorded as outcomes in the turn that calls
+//! them.
 
 use crate::context::OrchestrationContext;
 use std::panic::Location;
@@ -33,7 +33,7 @@ impl SystemCall {
         format!("{SYSTEM_CALL_PREFIX}{name}")
     }
 
-    /// The outcome, for calls that need no store: they are answered in the turn that makes them.
+    /// The outcome of a call that needs no store, which its own turn records.
     pub fn answer(activity_name: &str, now_ms: u64, random: impl FnOnce() -> u128) -> Option<String> {
         match activity_name.strip_prefix(SYSTEM_CALL_PREFIX)? {
             "new_guid" => Some(guid(random())),
@@ -75,13 +75,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guid_carries_its_version_and_variant() {
+    fn guid_has_version_4_and_variant_1() {
         assert_eq!(guid(0), "00000000-0000-4000-8000-000000000000");
         assert_eq!(guid(u128::MAX), "ffffffff-ffff-4fff-bfff-ffffffffffff");
     }
 
     #[test]
-    fn only_calls_without_a_store_are_answered_in_the_turn() {
+    fn system_call_without_store_is_answered_and_other_calls_are_not() {
         let answer = |call: SystemCall| SystemCall::answer(&call.activity_name(), 7, || 0);
         assert_eq!(answer(SystemCall::UtcNowMs).as_deref(), Some("7"));
         assert!(answer(SystemCall::NewGuid).is_some());

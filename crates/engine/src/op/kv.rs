@@ -1,11 +1,14 @@
-//! The key-value store of an instance. Reads are local and free; every write is an event.
+//! The key-value store of an instance. Reads are local; every write is an event.
 
+use super::Operation;
+use super::entropy::SystemCall;
 use crate::context::OrchestrationContext;
+use crate::decide::Emitted;
 use crate::future::DurableFuture;
-use crate::op::entropy::SystemCall;
+use crate::state::State;
 use outlast_model::{Action, EventKind, SystemStats};
 use serde::{Serialize, de::DeserializeOwned};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::panic::Location;
 
 /// A value and when it was written.
@@ -37,8 +40,7 @@ impl OrchestrationContext {
                 "KV key count ({keys}) exceeds limit ({most}): clear keys that are not needed, or raise limits.kv_keys"
             ));
         }
-        // The stored stamp counts on replay, or pruning by age would decide otherwise than before.
-        let updated_at_ms = state.recorded_stamp().unwrap_or(state.now_ms);
+        let updated_at_ms = state.stored_time().unwrap_or(state.now_ms);
         state.kv.insert(key.clone(), KvValue { value: value.clone(), updated_at_ms });
         let action = Action::SetKeyValue { key, value, last_updated_at_ms: updated_at_ms };
         state.decide(action, "set_kv_value", Location::caller());
@@ -155,28 +157,88 @@ impl OrchestrationContext {
     }
 }
 
-pub(super) fn event(action: &Action) -> Option<EventKind> {
-    match action.clone() {
-        Action::SetKeyValue { key, value, last_updated_at_ms } => {
-            Some(EventKind::KeyValueSet { key, value, last_updated_at_ms })
-        }
-        Action::ClearKeyValue { key } => Some(EventKind::KeyValueCleared { key }),
-        Action::ClearKeyValues => Some(EventKind::KeyValuesCleared),
-        _ => None,
-    }
-}
+pub(crate) struct KeyValue;
 
-/// Time stamps are not compared.
-pub(super) fn matches(action: &Action, recorded: &EventKind) -> bool {
-    match (action, recorded) {
-        (
-            Action::SetKeyValue { key, value, .. },
-            EventKind::KeyValueSet { key: recorded_key, value: recorded_value, .. },
-        ) => key == recorded_key && value == recorded_value,
-        (Action::ClearKeyValue { key }, EventKind::KeyValueCleared { key: recorded_key }) => {
-            key == recorded_key
+impl Operation for KeyValue {
+    fn name(&self) -> &'static str {
+        "key-value write"
+    }
+
+    fn event(&self, action: &Action, _execution_id: u64, _event_id: u64) -> Option<EventKind> {
+        match action.clone() {
+            Action::SetKeyValue { key, value, last_updated_at_ms } => {
+                Some(EventKind::KeyValueSet { key, value, last_updated_at_ms })
+            }
+            Action::ClearKeyValue { key } => Some(EventKind::KeyValueCleared { key }),
+            Action::ClearKeyValues => Some(EventKind::KeyValuesCleared),
+            _ => None,
         }
-        (Action::ClearKeyValues, EventKind::KeyValuesCleared) => true,
-        _ => false,
+    }
+
+    /// Time stamps are not compared.
+    fn matches(&self, action: &Action, recorded: &EventKind) -> bool {
+        match (action, recorded) {
+            (
+                Action::SetKeyValue { key, value, .. },
+                EventKind::KeyValueSet { key: recorded_key, value: recorded_value, .. },
+            ) => key == recorded_key && value == recorded_value,
+            (Action::ClearKeyValue { key }, EventKind::KeyValueCleared { key: recorded_key }) => {
+                key == recorded_key
+            }
+            (Action::ClearKeyValues, EventKind::KeyValuesCleared) => true,
+            _ => false,
+        }
+    }
+
+    /// Older runtimes wrote the removals of one prune in any order.
+    fn find(&self, emitted: &VecDeque<Emitted>, recorded: &EventKind) -> Option<usize> {
+        let is_removal = |emitted: &&Emitted| matches!(emitted.action, Action::ClearKeyValue { .. });
+        let candidates = match recorded {
+            EventKind::KeyValueCleared { .. } => emitted.iter().take_while(is_removal).count(),
+            _ => 1,
+        };
+        emitted.iter().take(candidates).position(|emitted| self.matches(&emitted.action, recorded))
+    }
+
+    fn describe(&self, decision: &EventKind) -> String {
+        match decision {
+            EventKind::KeyValueSet { key, .. } => format!("a write of key '{key}'"),
+            EventKind::KeyValueCleared { key } => format!("a removal of key '{key}'"),
+            _ => "a removal of all keys".to_string(),
+        }
+    }
+
+    fn mismatch(&self, recorded: &EventKind) -> &'static str {
+        match recorded {
+            EventKind::KeyValueSet { .. } => "kv set mismatch",
+            EventKind::KeyValueCleared { .. } => "kv clear mismatch",
+            _ => "kv clear_all mismatch",
+        }
+    }
+
+    fn is_optional(&self) -> bool {
+        true
+    }
+
+    fn adopt(&self, state: &mut State, recorded: &EventKind) {
+        match recorded {
+            EventKind::KeyValueSet { key, value, last_updated_at_ms } => {
+                let value = KvValue { value: value.clone(), updated_at_ms: *last_updated_at_ms };
+                state.kv.insert(key.clone(), value);
+            }
+            EventKind::KeyValueCleared { key } => {
+                state.kv.remove(key);
+            }
+            EventKind::KeyValuesCleared => state.kv.clear(),
+            _ => {}
+        }
+    }
+
+    /// With another time than the stored one, pruning by age would remove other keys on replay.
+    fn stored_time(&self, recorded: &EventKind) -> Option<u64> {
+        match recorded {
+            EventKind::KeyValueSet { last_updated_at_ms, .. } => Some(*last_updated_at_ms),
+            _ => None,
+        }
     }
 }

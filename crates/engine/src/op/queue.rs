@@ -1,23 +1,26 @@
-//! Persistent queues: every message that was sent is read once, in order, however late the code asks for it.
+//! Persistent queues: every message is read once, in order, also if it was sent long before its dequeue.
 //!
-//! | dequeue | what it reads | dropped before |
-//! |---|---|---|
-//! | the n-th that waits, in the order of their events | the n-th unread message, when it is polled | its place goes to the next |
-//!
-//! A message is read when a dequeue returns it, and by that dequeue alone.
+//! The n-th waiting dequeue, in the order of events, reads the n-th unread message when its future is polled. If the code
+//! drops a dequeue before that, later dequeues move up by one place.
 
-use super::signal::{expected, undecodable};
+use super::signal::{decode_sent, expected};
+use super::{Bound, Held, Op, Operation};
 use crate::context::OrchestrationContext;
+use crate::draft::Draft;
+use crate::execution::{Execution, Stop};
 use crate::future::{DurableFuture, Raw};
-use crate::state::What;
+use crate::ledger::Ledger;
+use crate::receive::Receipt;
+use crate::state::Inboxes;
 use crate::version::Rules;
-use outlast_model::{Action, EventKind, ScheduleKind};
+use outlast_model::{Action, Event, EventKind, ScheduleKind, WorkItem};
 use serde::de::DeserializeOwned;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::Location;
 
 impl OrchestrationContext {
-    /// Takes the next message of a queue. Messages wait for the code, across continue-as-new too.
+    /// Takes the next message of a queue. Unread messages are kept, across continue-as-new too.
     #[track_caller]
     pub fn dequeue_event(&self, queue: impl Into<String>) -> DurableFuture<String> {
         let name = queue.into();
@@ -25,12 +28,12 @@ impl OrchestrationContext {
         let mut state = self.lock();
         state.check_name("queue name", &name);
         let action = Action::DequeueEvent { scheduling_event_id: 0, name: name.clone() };
-        let token = state.ask(What::Queue { name }, action, "dequeue_event", Location::caller());
+        let token = state.ask(Op::Queue, Some(name), action, "dequeue_event", Location::caller());
         drop(state);
         DurableFuture::new(self, token, kind, Raw::into_data)
     }
 
-    /// Takes the next message of a queue and decodes it; an error says what was sent instead.
+    /// Takes the next message of a queue and decodes it; the error quotes the decoder.
     #[track_caller]
     pub fn try_dequeue_event_typed<T: DeserializeOwned + Send + 'static>(
         &self,
@@ -39,7 +42,7 @@ impl OrchestrationContext {
         let name = queue.into();
         let what = format!("message of queue '{name}'");
         let codec = self.codec();
-        self.dequeue_event(name).map(move |data| undecodable(codec, &what, &data))
+        self.dequeue_event(name).map(move |data| decode_sent(codec, &what, &data))
     }
 
     /// Takes the next message of a queue and decodes it. [`OrchestrationContext::try_dequeue_event_typed`] does not
@@ -57,7 +60,7 @@ impl OrchestrationContext {
         let what = format!("message of queue '{name}'");
         let message = self.dequeue_event(name);
         let codec = self.codec();
-        async move { expected(undecodable(codec, &what, &message.await)) }
+        async move { expected(decode_sent(codec, &what, &message.await)) }
     }
 
     /// [`OrchestrationContext::dequeue_event`] under its old name.
@@ -78,13 +81,82 @@ impl OrchestrationContext {
     }
 }
 
-pub(super) fn event(action: &Action) -> Option<EventKind> {
-    let Action::DequeueEvent { name, .. } = action else { return None };
-    Some(EventKind::QueueSubscribed { name: name.clone() })
+pub(crate) struct Queue;
+
+impl Operation for Queue {
+    fn name(&self) -> &'static str {
+        "wait"
+    }
+
+    fn event(&self, action: &Action, _execution_id: u64, _event_id: u64) -> Option<EventKind> {
+        let Action::DequeueEvent { name, .. } = action else { return None };
+        Some(EventKind::QueueSubscribed { name: name.clone() })
+    }
+
+    fn matches(&self, action: &Action, recorded: &EventKind) -> bool {
+        self.event(action, 0, 0).is_some_and(|event| event == *recorded)
+    }
+
+    fn describe(&self, decision: &EventKind) -> String {
+        match decision {
+            EventKind::QueueSubscribed { name } => format!("a dequeue from '{name}'"),
+            other => other.type_name().to_string(),
+        }
+    }
+
+    fn note_decision(&self, ledger: &mut Ledger, event: &Event) {
+        ledger.expect_outcome(Op::Queue, event.event_id);
+    }
+
+    fn bind(&self, inboxes: &mut Inboxes, bound: Bound<'_>) -> Held {
+        if inboxes.queues.bind(bound) { Held::Readable } else { Held::Nothing }
+    }
+
+    fn take(&self, inboxes: &mut Inboxes, lane: &str, event_id: u64) -> Option<String> {
+        inboxes.queues.take(lane, event_id)
+    }
+
+    fn release(&self, inboxes: &mut Inboxes, lane: &str, event_id: u64) -> Option<u64> {
+        inboxes.queues.cancel(lane, event_id)
+    }
+
+    fn lane_of<'a>(&self, arrival: &'a EventKind) -> Option<(Op, Cow<'a, str>)> {
+        let EventKind::QueueEventDelivered { name, .. } = arrival else { return None };
+        Some((Op::Queue, Cow::Borrowed(name)))
+    }
+
+    fn receive(&self, _execution: &Execution, _draft: &mut Draft, message: WorkItem) -> Receipt {
+        let WorkItem::QueueMessage { name, data, .. } = message else { return Receipt::Drop };
+        Receipt::record(delivered(name, data))
+    }
+
+    fn deliver(&self, execution: &mut Execution, event: Event) -> Result<(), Stop> {
+        let EventKind::QueueEventDelivered { name, data } = event.kind else { return Ok(()) };
+        let mut state = execution.context.lock();
+        let reader = state.inboxes.queues.arrive(&name, event.event_id, data);
+        let waker = reader.and_then(|token| state.waker_of(token));
+        drop(state);
+        execution.wake(waker);
+        Ok(())
+    }
+
+    fn cancellation(&self, reason: String) -> Option<EventKind> {
+        Some(EventKind::QueueSubscriptionCancelled { reason })
+    }
+
+    fn dropped_name(&self) -> &'static str {
+        "persistent waits"
+    }
 }
 
-pub(super) fn matches(action: &Action, recorded: &EventKind) -> bool {
-    event(action).is_some_and(|event| event == *recorded)
+/// The event of a queue message: one that was sent, or one that the previous execution left unread.
+pub(crate) fn delivered(name: String, data: String) -> EventKind {
+    EventKind::QueueEventDelivered { name, data }
+}
+
+/// The message that sends an unread queue message to its instance again.
+pub(super) fn message(instance: &str, name: String, data: String) -> WorkItem {
+    WorkItem::QueueMessage { instance: instance.to_string(), name, data }
 }
 
 /// All dequeues and messages of an execution, by queue.
@@ -95,9 +167,9 @@ pub(crate) struct Queues {
 
 #[derive(Default)]
 struct Lane {
-    /// Messages that no dequeue returned, oldest first.
+    /// Messages that no dequeue has read, oldest first.
     unread: VecDeque<Message>,
-    /// Dequeues that returned nothing yet, in the order of their events.
+    /// Dequeues that have read no message, in the order of their events.
     waiting: VecDeque<Dequeue>,
     /// Under the legacy rules: every message and every dequeue, read or not.
     messages: Vec<Message>,
@@ -106,7 +178,7 @@ struct Lane {
 
 #[derive(Clone)]
 struct Message {
-    /// Its event: the order across queues.
+    /// The event of the message, which orders messages across queues.
     event_id: u64,
     data: String,
 }
@@ -123,23 +195,24 @@ impl Queues {
         Self { rules, lanes: BTreeMap::new() }
     }
 
-    /// A dequeue has its event now; says whether it may be able to read at once.
-    pub(crate) fn bind(&mut self, name: &str, event_id: u64, token: u64, dropped: bool) -> bool {
-        let lane = self.lanes.entry(name.to_string()).or_default();
+    /// A dequeue has its event; returns whether a poll of its future may read a message.
+    fn bind(&mut self, bound: Bound<'_>) -> bool {
+        let Bound { lane, event_id, token, is_dropped } = bound;
+        let lane = self.lanes.entry(lane.to_string()).or_default();
         let dequeue = Dequeue { event_id, token, cancelled: false };
         if self.rules.legacy {
             lane.dequeues.push(dequeue);
             return true;
         }
-        if dropped {
+        if is_dropped {
             return false;
         }
         lane.waiting.push_back(dequeue);
         lane.waiting.len() <= lane.unread.len()
     }
 
-    /// A message came; returns the dequeue that may read it. Under the legacy rules all of them try.
-    pub(crate) fn arrive(&mut self, name: &str, event_id: u64, data: String) -> Option<u64> {
+    /// Adds a message; returns the token of the dequeue that can read it. Under the legacy rules every dequeue tries.
+    fn arrive(&mut self, name: &str, event_id: u64, data: String) -> Option<u64> {
         let lane = self.lanes.entry(name.to_string()).or_default();
         let message = Message { event_id, data };
         if self.rules.legacy {
@@ -150,8 +223,8 @@ impl Queues {
         lane.waiting.get(lane.unread.len() - 1).map(|dequeue| dequeue.token)
     }
 
-    /// A dequeue ended without a message; returns the one that has become able to read.
-    pub(crate) fn cancel(&mut self, name: &str, event_id: u64) -> Option<u64> {
+    /// Removes a dequeue that the code dropped; returns the token of the dequeue that can read a message because of that.
+    fn cancel(&mut self, name: &str, event_id: u64) -> Option<u64> {
         let lane = self.lanes.get_mut(name)?;
         if self.rules.legacy {
             for dequeue in lane.dequeues.iter_mut().filter(|dequeue| dequeue.event_id == event_id) {
@@ -165,8 +238,8 @@ impl Queues {
         lane.waiting.get(last_served).filter(|_| place <= last_served).map(|dequeue| dequeue.token)
     }
 
-    /// The message that a dequeue returns now, if there is one for it.
-    pub(crate) fn take(&mut self, name: &str, event_id: u64) -> Option<String> {
+    /// Reads the message at the place of a dequeue.
+    fn take(&mut self, name: &str, event_id: u64) -> Option<String> {
         let lane = self.lanes.get_mut(name)?;
         if self.rules.legacy {
             let earlier = lane.dequeues.iter().take_while(|dequeue| dequeue.event_id != event_id);
@@ -179,8 +252,8 @@ impl Queues {
         Some(message.data)
     }
 
-    /// What the next execution is given: everything that no dequeue returned, oldest first, with its queue.
-    pub(crate) fn unread(&self) -> Vec<(String, String)> {
+    /// The messages that no dequeue has read, with their queue, oldest first.
+    pub(super) fn unread(&self) -> Vec<(String, String)> {
         let mut unread: Vec<(u64, &str, &str)> = Vec::new();
         for (name, lane) in &self.lanes {
             let active = lane.dequeues.iter().filter(|dequeue| !dequeue.cancelled).count();

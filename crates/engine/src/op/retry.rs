@@ -1,4 +1,4 @@
-//! Activities that are tried again. Nothing is scheduled before the returned future is awaited.
+//! Activities under a retry policy. The first attempt is scheduled when the returned future is polled.
 
 use crate::combinator::Either2;
 use crate::context::OrchestrationContext;
@@ -8,7 +8,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::panic::Location;
 use std::time::Duration;
 
-/// What an attempt that took too long returns. It is not tried again.
+/// The error of an attempt that exceeded the timeout of the policy. No further attempt is made.
 const TIMED_OUT: &str = "timeout: activity timed out";
 
 impl OrchestrationContext {
@@ -66,7 +66,7 @@ impl OrchestrationContext {
         async move { codec.decode(&attempts.await?) }
     }
 
-    /// Not an `async fn`: those do not know who called them.
+    /// Not an `async fn`, which does not know its caller.
     #[track_caller]
     fn attempts(
         &self,

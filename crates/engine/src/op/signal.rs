@@ -1,23 +1,29 @@
 //! Positional events: the n-th wait for a name gets the n-th event that was raised while a wait was open.
 //!
-//! | wait | event arrives | dropped |
+//! | wait | an event arrives | the code drops the wait |
 //! |---|---|---|
-//! | open (bound, unanswered) | the oldest open one is answered | closed; the next event goes to the next wait |
-//! | answered, not read | - | the event is gone with it |
-//! | none open | recorded, delivered to nobody (or kept for the next wait, if the execution buffers) | - |
+//! | open (bound, without outcome) | the oldest open wait resolves | the wait is removed; the next event goes to the next wait |
+//! | resolved, not read | - | the event is lost |
+//! | none open | the event is recorded and not delivered (or kept for the next wait, if the execution buffers) | - |
 
+use super::{Bound, Held, Op, Operation};
 use crate::context::OrchestrationContext;
+use crate::draft::Draft;
+use crate::execution::{Execution, Stop};
 use crate::future::{DurableFuture, Raw};
-use crate::state::What;
+use crate::ledger::Ledger;
+use crate::receive::Receipt;
+use crate::state::Inboxes;
 use crate::version::Rules;
-use outlast_model::{Action, EventKind, ScheduleKind, codec::Codec};
+use outlast_model::{Action, Event, EventKind, ScheduleKind, WorkItem, codec::Codec};
 use serde::de::DeserializeOwned;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::Location;
 
 impl OrchestrationContext {
-    /// Waits for an event that a client raises under this name. Events raised while nobody waits are not delivered:
-    /// prefer [`OrchestrationContext::dequeue_event`] unless that is wanted.
+    /// Waits for an event that a client raises under this name. An event that is raised while no wait is open is not
+    /// delivered: prefer [`OrchestrationContext::dequeue_event`].
     #[track_caller]
     pub fn schedule_wait(&self, name: impl Into<String>) -> DurableFuture<String> {
         let name = name.into();
@@ -25,12 +31,12 @@ impl OrchestrationContext {
         let mut state = self.lock();
         state.check_name("event name", &name);
         let action = Action::WaitExternal { scheduling_event_id: 0, name: name.clone() };
-        let token = state.ask(What::Signal { name }, action, "schedule_wait", Location::caller());
+        let token = state.ask(Op::Signal, Some(name), action, "schedule_wait", Location::caller());
         drop(state);
         DurableFuture::new(self, token, kind, Raw::into_data)
     }
 
-    /// Waits for an event and decodes it; an error says what was sent instead.
+    /// Waits for an event and decodes it; the error quotes the decoder.
     #[track_caller]
     pub fn try_schedule_wait_typed<T: DeserializeOwned + Send + 'static>(
         &self,
@@ -39,7 +45,7 @@ impl OrchestrationContext {
         let name = name.into();
         let what = format!("event '{name}'");
         let codec = self.codec();
-        self.schedule_wait(name).map(move |data| undecodable(codec, &what, &data))
+        self.schedule_wait(name).map(move |data| decode_sent(codec, &what, &data))
     }
 
     /// Waits for an event and decodes it. [`OrchestrationContext::try_schedule_wait_typed`] does not panic.
@@ -56,12 +62,12 @@ impl OrchestrationContext {
     }
 }
 
-/// Decodes data that somebody sent.
-pub(super) fn undecodable<T: DeserializeOwned>(codec: Codec, what: &str, data: &str) -> Result<T, String> {
+/// Decodes data that a client sent; the error names the event or the queue.
+pub(super) fn decode_sent<T: DeserializeOwned>(codec: Codec, what: &str, data: &str) -> Result<T, String> {
     codec.decode(data).map_err(|error| format!("{what} could not be decoded: {error}"))
 }
 
-/// What the panicking waits do with data of another shape.
+/// Panics with the error of a wait that has no fallible form.
 pub(super) fn expected<T>(decoded: Result<T, String>) -> T {
     match decoded {
         Ok(value) => value,
@@ -69,13 +75,90 @@ pub(super) fn expected<T>(decoded: Result<T, String>) -> T {
     }
 }
 
-pub(super) fn event(action: &Action) -> Option<EventKind> {
-    let Action::WaitExternal { name, .. } = action else { return None };
-    Some(EventKind::ExternalSubscribed { name: name.clone() })
+pub(crate) struct Signal;
+
+impl Operation for Signal {
+    fn name(&self) -> &'static str {
+        "wait"
+    }
+
+    fn event(&self, action: &Action, _execution_id: u64, _event_id: u64) -> Option<EventKind> {
+        let Action::WaitExternal { name, .. } = action else { return None };
+        Some(EventKind::ExternalSubscribed { name: name.clone() })
+    }
+
+    fn matches(&self, action: &Action, recorded: &EventKind) -> bool {
+        self.event(action, 0, 0).is_some_and(|event| event == *recorded)
+    }
+
+    fn describe(&self, decision: &EventKind) -> String {
+        match decision {
+            EventKind::ExternalSubscribed { name } => format!("a wait for event '{name}'"),
+            other => other.type_name().to_string(),
+        }
+    }
+
+    fn note_decision(&self, ledger: &mut Ledger, event: &Event) {
+        ledger.expect_outcome(Op::Signal, event.event_id);
+    }
+
+    fn bind(&self, inboxes: &mut Inboxes, bound: Bound<'_>) -> Held {
+        inboxes.signals.bind(bound).map_or(Held::Nothing, Held::Data)
+    }
+
+    fn take(&self, inboxes: &mut Inboxes, lane: &str, event_id: u64) -> Option<String> {
+        inboxes.signals.take(lane, event_id)
+    }
+
+    fn release(&self, inboxes: &mut Inboxes, lane: &str, event_id: u64) -> Option<u64> {
+        inboxes.signals.cancel(lane, event_id);
+        None
+    }
+
+    fn lane_of<'a>(&self, arrival: &'a EventKind) -> Option<(Op, Cow<'a, str>)> {
+        let EventKind::ExternalEvent { name, .. } = arrival else { return None };
+        Some((Op::Signal, Cow::Borrowed(name)))
+    }
+
+    fn receive(&self, _execution: &Execution, _draft: &mut Draft, message: WorkItem) -> Receipt {
+        let WorkItem::ExternalRaised { name, data, .. } = message else { return Receipt::Drop };
+        Receipt::record(EventKind::ExternalEvent { name, data })
+    }
+
+    fn deliver(&self, execution: &mut Execution, event: Event) -> Result<(), Stop> {
+        if let EventKind::ExternalEvent { name, data } = event.kind {
+            arrive(execution, &name, data);
+        }
+        Ok(())
+    }
+
+    fn cancellation(&self, reason: String) -> Option<EventKind> {
+        Some(EventKind::ExternalSubscribedCancelled { reason })
+    }
+
+    fn dropped_name(&self) -> &'static str {
+        "external waits"
+    }
 }
 
-pub(super) fn matches(action: &Action, recorded: &EventKind) -> bool {
-    event(action).is_some_and(|event| event == *recorded)
+/// Gives an event to the oldest open wait of its lane.
+pub(super) fn arrive(execution: &mut Execution, lane: &str, data: String) {
+    let mut state = execution.context.lock();
+    let waker = match state.inboxes.signals.arrive(lane, data) {
+        Arrival::Answers { token, data } => state.settle(token, Raw::Data(data)),
+        Arrival::Accepted => None,
+        Arrival::Kept => return,
+        Arrival::Unwanted => {
+            if !execution.after_stored {
+                state.warnings.push(format!(
+                    "event '{lane}' was raised while no wait for it was open, and is not delivered"
+                ));
+            }
+            return;
+        }
+    };
+    drop(state);
+    execution.wake(waker);
 }
 
 /// All waits and events of an execution, by name.
@@ -88,7 +171,7 @@ pub(crate) struct Signals {
 struct Lane {
     /// Open waits, oldest first.
     open: VecDeque<Wait>,
-    /// Events that came before their wait, if the execution buffers.
+    /// Events that arrived before their wait, if the execution buffers.
     early: VecDeque<String>,
     /// Under the legacy rules: all waits, and all events that were accepted.
     all: Vec<Wait>,
@@ -102,15 +185,15 @@ struct Wait {
     cancelled: bool,
 }
 
-/// What became of an event.
-pub(crate) enum Arrival {
-    /// It answers this wait.
+/// The effect of an event that arrives.
+enum Arrival {
+    /// The event resolves this wait.
     Answers { token: u64, data: String },
-    /// It was accepted; under the legacy rules some wait reads it when the code runs.
+    /// Under the legacy rules: a wait reads the event when its future is polled.
     Accepted,
-    /// It is kept for a wait to come.
+    /// The event is kept for a later wait.
     Kept,
-    /// Nobody waits.
+    /// No wait is open.
     Unwanted,
 }
 
@@ -119,15 +202,16 @@ impl Signals {
         Self { rules, lanes: BTreeMap::new() }
     }
 
-    /// A wait has its event now; returns the data if an early event is there for it.
-    pub(crate) fn bind(&mut self, name: &str, event_id: u64, token: u64, dropped: bool) -> Option<String> {
-        let lane = self.lanes.entry(name.to_string()).or_default();
+    /// A wait has its event; returns the data of an early event, if there is one.
+    fn bind(&mut self, bound: Bound<'_>) -> Option<String> {
+        let Bound { lane, event_id, token, is_dropped } = bound;
+        let lane = self.lanes.entry(lane.to_string()).or_default();
         let wait = Wait { event_id, token, cancelled: false };
         if self.rules.legacy {
             lane.all.push(wait);
             return None;
         }
-        if dropped {
+        if is_dropped {
             return None;
         }
         let early = lane.early.pop_front();
@@ -137,7 +221,7 @@ impl Signals {
         early
     }
 
-    pub(crate) fn arrive(&mut self, name: &str, data: String) -> Arrival {
+    fn arrive(&mut self, name: &str, data: String) -> Arrival {
         if self.rules.buffers_early_signals && !self.lanes.contains_key(name) {
             self.lanes.insert(name.to_string(), Lane::default());
         }
@@ -160,14 +244,14 @@ impl Signals {
         }
     }
 
-    /// Whether there was ever a wait of this name.
+    /// Whether a wait of this name was ever bound.
     #[cfg(feature = "replay-version-test")]
-    pub(crate) fn knows(&self, name: &str) -> bool {
+    pub(super) fn knows(&self, name: &str) -> bool {
         self.lanes.contains_key(name)
     }
 
-    /// A wait ended without an answer.
-    pub(crate) fn cancel(&mut self, name: &str, event_id: u64) {
+    /// Removes a wait that its code dropped.
+    fn cancel(&mut self, name: &str, event_id: u64) {
         let Some(lane) = self.lanes.get_mut(name) else { return };
         lane.open.retain(|wait| wait.event_id != event_id);
         for wait in lane.all.iter_mut().filter(|wait| wait.event_id == event_id) {
@@ -175,8 +259,8 @@ impl Signals {
         }
     }
 
-    /// Under the legacy rules, the data that a wait would read now.
-    pub(crate) fn take(&mut self, name: &str, event_id: u64) -> Option<String> {
+    /// Under the legacy rules: the data at the place of a wait.
+    fn take(&mut self, name: &str, event_id: u64) -> Option<String> {
         let lane = self.lanes.get(name).filter(|_| self.rules.legacy)?;
         let place = lane.all.iter().position(|wait| wait.event_id == event_id)?;
         let given_up = lane.all[..place].iter().filter(|wait| wait.cancelled).count();

@@ -1,6 +1,8 @@
-//! The custom status: a line of progress that clients can read while the instance runs.
+//! The custom status: a text that clients can read while the instance runs.
 
+use super::Operation;
 use crate::context::OrchestrationContext;
+use crate::state::State;
 use outlast_model::{Action, EventKind};
 use std::panic::Location;
 
@@ -39,12 +41,38 @@ impl OrchestrationContext {
     }
 }
 
-pub(super) fn event(action: &Action) -> Option<EventKind> {
-    let Action::UpdateCustomStatus { status } = action else { return None };
-    Some(EventKind::CustomStatusUpdated { status: status.clone() })
-}
+pub(crate) struct CustomStatus;
 
-/// The text may change between deployments.
-pub(super) fn matches(action: &Action, _recorded: &EventKind) -> bool {
-    matches!(action, Action::UpdateCustomStatus { .. })
+impl Operation for CustomStatus {
+    fn name(&self) -> &'static str {
+        "custom status"
+    }
+
+    fn event(&self, action: &Action, _execution_id: u64, _event_id: u64) -> Option<EventKind> {
+        let Action::UpdateCustomStatus { status } = action else { return None };
+        Some(EventKind::CustomStatusUpdated { status: status.clone() })
+    }
+
+    /// The text may change between deployments.
+    fn matches(&self, action: &Action, _recorded: &EventKind) -> bool {
+        matches!(action, Action::UpdateCustomStatus { .. })
+    }
+
+    fn describe(&self, _decision: &EventKind) -> String {
+        "a custom status update".to_string()
+    }
+
+    fn mismatch(&self, _recorded: &EventKind) -> &'static str {
+        "custom status mismatch"
+    }
+
+    fn is_optional(&self) -> bool {
+        true
+    }
+
+    fn adopt(&self, state: &mut State, recorded: &EventKind) {
+        if let EventKind::CustomStatusUpdated { status } = recorded {
+            state.custom_status.clone_from(status);
+        }
+    }
 }

@@ -30,7 +30,7 @@ fn message() -> WorkItem {
 }
 
 #[test]
-fn a_start_begins_an_instance() {
+fn start_without_history_begins_execution_1() {
     let batch = vec![message(), start("i", None), start("i", None)];
     let admitted = admitted(&Past::default(), batch);
     assert!(admitted.is_new);
@@ -41,20 +41,20 @@ fn a_start_begins_an_instance() {
 }
 
 #[test]
-fn a_successor_beats_a_start_even_without_history() {
+fn successor_start_is_preferred_to_a_start_without_history() {
     for batch in [vec![start("i", None), next("i", "two")], vec![next("i", "two"), start("i", None)]] {
         assert_eq!(admitted(&Past::default(), batch).opening.input, "two");
     }
 }
 
 #[test]
-fn nothing_is_known_without_start_or_history() {
+fn batch_without_start_or_history_is_nameless() {
     assert_eq!(admit("i", 1, &Past::default(), vec![message()]), Admission::Nameless);
     assert_eq!(admit("i", 1, &Past::default(), vec![]), Admission::Nameless);
 }
 
 #[test]
-fn a_running_instance_goes_on_as_what_it_is() {
+fn start_for_a_running_instance_is_ignored() {
     let mut other = start("i", None);
     if let WorkItem::StartOrchestration { orchestration, input, .. } = &mut other {
         (*orchestration, *input) = ("Other".to_string(), "other".to_string());
@@ -82,7 +82,7 @@ fn continued() -> Past {
 }
 
 #[test]
-fn a_successor_begins_with_its_own_start_only() {
+fn successor_begins_with_its_own_start_only() {
     assert_eq!(continued().ended, Some(Ended::Continued { input: "two".to_string() }));
     assert_eq!(admit("i", 1, &continued(), vec![message()]), Admission::SuccessorMissing(vec![]));
     assert_eq!(admit("i", 1, &continued(), vec![start("i", None)]), Admission::SuccessorMissing(vec![]));
@@ -95,7 +95,7 @@ fn a_successor_begins_with_its_own_start_only() {
 }
 
 #[test]
-fn a_cancellation_between_two_executions_is_for_the_successor() {
+fn cancellation_between_two_executions_cancels_the_successor() {
     let batch = || vec![cancel("no").address("i", 1)];
     assert_eq!(admit("i", 1, &continued(), batch()), Admission::SuccessorMissing(vec![]));
     let with_start = batch().into_iter().chain([next("i", "two")]).collect();
@@ -103,7 +103,7 @@ fn a_cancellation_between_two_executions_is_for_the_successor() {
 }
 
 #[test]
-fn a_start_between_two_executions_is_answered_if_the_instance_is_poisoned() {
+fn parent_of_a_start_between_executions_gets_a_failure_when_the_instance_is_poisoned() {
     let batch = vec![message(), start("i", Some(("p", 4, Some(2))))];
     let Admission::SuccessorMissing(notices) = admit("i", 1, &continued(), batch) else {
         panic!("the successor's start is not there")
@@ -117,7 +117,7 @@ fn a_start_between_two_executions_is_answered_if_the_instance_is_poisoned() {
 }
 
 #[test]
-fn an_instance_that_has_ended_takes_nothing() {
+fn messages_for_an_ended_instance_are_dropped() {
     let completed = EventKind::OrchestrationCompleted { output: String::new() };
     let past = Past::of_history(&history("0.1.32", vec![started("in"), plain(completed)]));
     assert_eq!(past.ended, Some(Ended::Finished));
@@ -134,7 +134,7 @@ fn an_instance_that_has_ended_takes_nothing() {
 }
 
 #[test]
-fn a_failure_after_a_continuation_is_an_end() {
+fn failure_after_continue_as_new_ends_the_instance() {
     // How older runtimes recorded a successor that was poisoned.
     let stored = vec![
         started("in"),
@@ -155,8 +155,8 @@ fn the_version_of_old_histories_may_mean_none() {
 }
 
 #[test]
-fn a_child_whose_id_is_taken_is_an_error_of_its_parent() {
-    // (who runs, who asks, whether that is a collision)
+fn child_id_that_exists_fails_the_call_of_the_parent() {
+    // (parent of the running instance, parent of the start, whether they collide)
     let own = ("p", 4, Some(1));
     let cases = [
         (None, own, true),
@@ -213,7 +213,7 @@ fn poisoned(parent: Option<(&str, u64, Option<u64>)>, history: Vec<Event>) -> St
 }
 
 #[test]
-fn c7_a_poisoned_instance_tells_its_parent_and_calls_its_work_off() {
+fn c7_poisoned_instance_fails_its_parent_and_cancels_its_activities() {
     let boss = Some(("boss", 7, Some(2)));
     same(
         &poisoned(boss, vec![]),
@@ -239,7 +239,7 @@ fn c7_a_poisoned_instance_tells_its_parent_and_calls_its_work_off() {
 }
 
 #[test]
-fn what_has_ended_cannot_be_poisoned() {
+fn poisoning_an_ended_execution_commits_no_event() {
     let completed = plain(EventKind::OrchestrationCompleted { output: String::new() });
     same(&poisoned(None, history("0.1.32", vec![started("in"), completed])), r#""#);
 }

@@ -71,7 +71,7 @@ fn the_first_reason_counts() {
 }
 
 #[test]
-fn a_failure_beats_cancel() {
+fn failure_in_the_turn_of_a_cancellation_counts() {
     let mut world = World::new(|ctx, _| async move {
         ctx.schedule_activity("A", "").await?;
         panic!("ouch")
@@ -196,7 +196,7 @@ fn c2_children_of_this_turn_are_started_before_they_are_cancelled() {
 }
 
 #[test]
-fn a_child_that_is_dropped_in_the_turn_that_cancels_its_parent_gets_both_reasons() {
+fn child_dropped_in_the_turn_that_cancels_its_parent_is_cancelled_with_both_reasons() {
     let code = |ctx: OrchestrationContext, _| async move {
         let old = ctx.schedule_sub_orchestration_with_id("C", "old", "");
         let _held = ctx.schedule_sub_orchestration_with_id("C", "held", "");
@@ -300,7 +300,7 @@ fn c3_detached_start_survives_continue_as_new() {
 }
 
 #[test]
-fn dropped_futures_are_noted_and_undone() {
+fn dropped_futures_are_noted_and_cancelled() {
     let mut world = World::new(|ctx, _| async move {
         let held = (
             ctx.dequeue_event("q"),
@@ -442,7 +442,7 @@ fn select_losers_go_with_their_blocks() {
 }
 
 #[test]
-fn a_cancelled_child_is_an_ordinary_error() {
+fn cancelled_child_returns_an_error_to_its_parent() {
     let mut world = World::new(|ctx, _| async move { ctx.schedule_sub_orchestration("C", "").await });
     world.give([]);
     let kind = outlast_model::AppErrorKind::Cancelled { reason: "why".to_string() };
@@ -477,7 +477,7 @@ async fn leaves_children(ctx: OrchestrationContext, input: String) -> Result<Str
     }
 }
 
-/// Who is cancelled, and why.
+/// The cancelled instances, and the reasons.
 fn cancelled(policy: ParentClosePolicy, input: &str) -> Vec<(String, String)> {
     let mut world = World::new(leaves_children).closing(policy);
     world.opening.input = input.to_string();
@@ -502,7 +502,7 @@ fn c20_children_and_the_end_of_their_parent() {
     let of_cancelled = |name: &str| (name.to_string(), "parent canceled".to_string());
     let of_closed = |name: &str| (name.to_string(), "parent closed".to_string());
     use ParentClosePolicy::{Abandon, Cancel, Contract};
-    // The contract: what the code dropped, and everything when the parent is cancelled.
+    // Contract: the children that the code dropped, and all children when the parent is cancelled.
     for input in ["return", "fail"] {
         let expected = ["dropped", "held", "new"].map(dropped);
         assert_eq!(cancelled(Contract, input), expected, "{input}");
@@ -517,7 +517,7 @@ fn c20_children_and_the_end_of_their_parent() {
     for input in ["next", "panic", "limit", "break"] {
         assert_eq!(cancelled(Contract, input), [], "{input}");
     }
-    // Cancel: nobody outlives it.
+    // Cancel: all children are cancelled.
     for input in ["return", "fail"] {
         let expected = [dropped("dropped"), dropped("held"), dropped("new"), of_closed("forgotten")];
         assert_eq!(cancelled(Cancel, input), expected, "{input}");
@@ -526,7 +526,7 @@ fn c20_children_and_the_end_of_their_parent() {
     for input in ["next", "panic", "limit", "break"] {
         assert_eq!(cancelled(Cancel, input), all.map(of_closed), "{input}");
     }
-    // Abandon: the end of the parent is nobody else's.
+    // Abandon: no child is cancelled.
     for input in ["return", "fail", "cancel", "next", "panic", "limit", "break"] {
         assert_eq!(cancelled(Abandon, input), [], "{input}");
     }

@@ -56,7 +56,7 @@ fn reserved_and_impossible_ids_are_refused_without_a_trace() {
             let refusal = ctx.schedule_sub_orchestration_with_id("C", id, "").await.unwrap_err();
             refusals.push(refusal);
         }
-        // A refusal that nobody waits for is none.
+        // A refused child that the code does not await has no effect.
         drop(ctx.schedule_sub_orchestration_with_id("C", "sub::mine", ""));
         ctx.schedule_activity("A", refusals.join("\n")).await
     });
@@ -126,7 +126,7 @@ fn detached_starts_in_all_forms() {
 }
 
 #[test]
-fn generated_ids_may_nest_until_the_store_says_no() {
+fn generated_child_id_over_the_limit_fails_the_instance() {
     let code = |ctx: OrchestrationContext, _| async move { ctx.schedule_sub_orchestration("C", "").await };
     let mut world = World::new(code).with_parent();
     world.instance = format!("{}::sub::2", "x".repeat(4_075));

@@ -35,7 +35,7 @@ fn joins_keep_the_order_of_arguments() {
 }
 
 #[test]
-fn the_first_in_history_wins_and_ties_go_to_the_first_argument() {
+fn select_takes_the_first_outcome_and_in_a_tie_the_first_argument() {
     let code = |ctx: OrchestrationContext, _| async move {
         let (a, b, c) =
             (ctx.schedule_activity("A", ""), ctx.schedule_activity("B", ""), ctx.schedule_activity("C", ""));
@@ -55,7 +55,7 @@ fn the_first_in_history_wins_and_ties_go_to_the_first_argument() {
 }
 
 #[test]
-fn the_names_of_winners() {
+fn either_index_and_tuple_name_the_ready_argument() {
     let first: Either2<u8, u8> = Either2::First(1);
     assert!(first.is_first() && !first.is_second());
     let second: Either2<u8, u8> = Either2::Second(2);
@@ -319,8 +319,8 @@ fn biased_select_of_tokio() {
 }
 
 #[test]
-fn a_join_may_change_hands_while_it_runs() {
-    // First polled by a select, then by something that must hear of what wakes it.
+fn join_resolves_after_its_waker_changes() {
+    // First polled by a select, then by a set that polls only woken futures.
     let mut world = World::new(|ctx, _| async move {
         let mut join = Box::pin(ctx.join_all(activities(&ctx, 2)));
         assert!(ctx.select2(&mut join, ctx.schedule_timer(Duration::ZERO)).await.is_second());
@@ -352,7 +352,7 @@ impl Future for Holding {
 }
 
 #[test]
-fn a_child_is_dropped_as_soon_as_it_is_finished() {
+fn joined_future_is_dropped_when_it_is_ready() {
     for how in 0..2 {
         let mut world = World::new(move |ctx, _| async move {
             let holding =
@@ -370,7 +370,7 @@ fn a_child_is_dropped_as_soon_as_it_is_finished() {
 }
 
 #[test]
-fn a_future_is_mapped_and_dropped_as_one() {
+fn dropping_a_mapped_future_cancels_its_operation_once() {
     let mut world = World::new(|ctx, _| async move {
         let mapped =
             ctx.schedule_activity("A", "").map(|result| result.map(|text| text.len())).map(|length| length);
@@ -393,7 +393,7 @@ fn a_future_is_mapped_and_dropped_as_one() {
 }
 
 #[test]
-fn a_future_cannot_be_awaited_again() {
+fn future_panics_when_it_is_awaited_after_its_outcome() {
     let mut world = World::new(|ctx, _| async move {
         let mut once = ctx.schedule_activity("A", "");
         (&mut once).await?;

@@ -1,4 +1,4 @@
-//! What a turn costs, in things that can be counted.
+//! The cost of a turn, counted in polls and allocations.
 
 use crate::kit::*;
 use outlast_engine::OrchestrationContext;

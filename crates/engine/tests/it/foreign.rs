@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// Where code leaves a waker for somebody outside.
+/// A place for a waker that another thread wakes.
 type Desk = Arc<Mutex<Vec<Waker>>>;
 
-/// A future that somebody else would have to complete.
+/// A future that only another thread can complete.
 async fn outside(desk: &Desk) {
     poll_fn(|cx| {
         desk.lock().unwrap().push(cx.waker().clone());
@@ -127,7 +127,7 @@ fn r9_pending_alone_is_legal_until_cancelled() {
 }
 
 #[test]
-fn r9_futures_that_nobody_polls_do_not_count_as_waits() {
+fn r9_futures_without_a_poll_do_not_count_as_waits() {
     let mut world = World::new(|ctx, _| async move {
         let _held = ctx.schedule_activity("A", "");
         std::future::pending().await
@@ -149,7 +149,7 @@ fn r9_waits_that_are_over_do_not_count() {
 }
 
 #[test]
-fn r9_channels_between_parts_of_the_code_are_fine() {
+fn r9_channels_between_parts_of_the_code_are_allowed() {
     let mut world = World::new(|ctx, _| async move {
         let (send, receive) = tokio::sync::oneshot::channel();
         let (more, mut many) = tokio::sync::mpsc::channel(1);
@@ -193,7 +193,7 @@ fn r9_channels_between_parts_of_the_code_are_fine() {
 }
 
 #[test]
-fn r9_channels_in_a_crowd_are_fine() {
+fn r9_channels_in_a_future_set_are_allowed() {
     let mut world = World::new(|ctx, _| async move {
         let (send, receive) = futures::channel::oneshot::channel::<String>();
         type Part<'a> = std::pin::Pin<Box<dyn Future<Output = String> + Send + 'a>>;
@@ -220,7 +220,7 @@ fn r9_channels_in_a_crowd_are_fine() {
 }
 
 #[test]
-fn a_deadlock_of_channels_is_not_durable() {
+fn channels_that_wait_for_each_other_fail_as_not_durable() {
     let mut world = World::new(|ctx, _| async move {
         ctx.schedule_activity("A", "").await?;
         let (_send, receive) = tokio::sync::oneshot::channel::<String>();
@@ -273,8 +273,8 @@ fn code_that_waits_by_waking_itself_is_stopped() {
 }
 
 #[test]
-fn a_durable_future_may_be_polled_with_any_waker() {
-    // Nobody hears its wakes: the code runs whenever an event gives it reason to.
+fn durable_future_resolves_with_any_waker() {
+    // Its wake-ups have no effect: the code runs when an event gives it a reason to.
     let mut world = World::new(|ctx, _| async move {
         let mut message = ctx.dequeue_event("q");
         let deaf = poll_fn(|_| {
@@ -288,7 +288,7 @@ fn a_durable_future_may_be_polled_with_any_waker() {
 }
 
 #[test]
-fn futures_that_keep_no_waker_are_asked_whenever_the_code_runs() {
+fn futures_without_waker_are_polled_whenever_the_code_runs() {
     async fn code(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         let flag = Arc::new(Mutex::new(false));
         let seen = Arc::clone(&flag);

@@ -243,7 +243,7 @@ fn frozen_histories_replay_for_ever() {
     }
 }
 
-/// Ids are drawn at random; what was drawn stays.
+/// Ids are random; the frozen file keeps them.
 fn keep_ids(events: &mut [Event], recorded: &[Event]) {
     let ids: Vec<u64> = recorded
         .iter()

@@ -38,7 +38,7 @@ fn writes_are_events_and_reads_are_free() {
 }
 
 #[test]
-fn what_is_in_memory_knows_its_keys() {
+fn execution_in_memory_returns_its_keys() {
     let mut world = World::new(|ctx, _| async move {
         ctx.set_kv_value("a", "1");
         ctx.schedule_activity("A", "").await
@@ -80,7 +80,7 @@ fn pruning_goes_by_age_in_the_order_of_keys() {
 }
 
 #[test]
-fn c14_stamps_are_those_of_the_events_on_replay() {
+fn c14_replay_uses_the_stored_time_of_key_writes() {
     let code = |ctx: OrchestrationContext, _| async move {
         ctx.set_kv_value("first", "1");
         ctx.schedule_activity("A", "").await?;
@@ -223,7 +223,7 @@ fn p13_calls_in_parallel_and_dropped_ones() {
 }
 
 #[test]
-fn old_histories_in_which_a_worker_answers_go_on() {
+fn system_call_answered_by_a_worker_replays() {
     let code = |ctx: OrchestrationContext, _| async move {
         let id = ctx.new_guid().await?;
         let now = ctx.utc_now().await?.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
@@ -260,7 +260,7 @@ fn old_histories_in_which_a_worker_answers_go_on() {
 }
 
 #[test]
-fn keys_of_others_are_asked_for() {
+fn key_of_another_instance_is_read_by_a_system_call() {
     let mut world = World::new(|ctx, _| async move {
         let text = ctx.get_kv_value_from_instance("other", "k").await?;
         let typed = ctx.get_kv_value_from_instance_typed::<u32>("other", "k").await;
@@ -287,7 +287,7 @@ fn keys_of_others_are_asked_for() {
 }
 
 #[test]
-fn an_unknown_system_call_goes_to_a_worker() {
+fn unknown_system_call_is_sent_to_a_worker() {
     let mut world =
         World::new(|ctx, _| async move { ctx.schedule_activity("__duroxide_syscall:new", "").await });
     let output = world.give([]);

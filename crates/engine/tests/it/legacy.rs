@@ -34,7 +34,7 @@ async fn waits_again(ctx: OrchestrationContext, _: String) -> Result<String, Str
 }
 
 #[test]
-fn an_event_behind_the_timeout_moves_to_the_next_wait() {
+fn legacy_event_after_the_timeout_goes_to_the_next_wait() {
     let mut world = World::new(waits_again).stamped(LEGACY);
     world.give([]);
     world.turn(
@@ -48,7 +48,7 @@ fn an_event_behind_the_timeout_moves_to_the_next_wait() {
         > activity 6 A ""
     "#,
     );
-    // The next reason to run lets it read what moved.
+    // The wait reads the moved event at the next poll.
     world.turn(
         [done(6, "a")],
         r#"
@@ -66,7 +66,7 @@ fn an_event_behind_the_timeout_moves_to_the_next_wait() {
 }
 
 #[test]
-fn a_moved_event_is_read_inside_a_crowd_too() {
+fn moved_event_is_read_by_a_wait_in_a_future_set() {
     // Nothing wakes the wait by name when a place moves.
     let mut world = World::new(|ctx, _| async move {
         let timeout = ctx.schedule_timer(Duration::from_secs(1));
@@ -90,7 +90,7 @@ fn a_moved_event_is_read_inside_a_crowd_too() {
 }
 
 #[test]
-fn only_waits_of_legacy_executions_run_without_a_reason() {
+fn only_legacy_waits_are_polled_without_a_wake_up() {
     // How often a wait and an activity are polled because of something else.
     let polls = |stamp: &str| {
         let polls: Arc<[AtomicUsize; 2]> = Arc::default();
@@ -126,7 +126,7 @@ fn only_waits_of_legacy_executions_run_without_a_reason() {
 }
 
 #[test]
-fn an_event_that_was_assigned_moves_when_its_wait_is_dropped() {
+fn legacy_assigned_event_moves_when_its_wait_is_dropped() {
     let mut world = World::new(|ctx, _| async move {
         let first = ctx.schedule_wait("s");
         ctx.schedule_activity("A", "").await?;
@@ -158,7 +158,7 @@ fn an_event_that_was_assigned_moves_when_its_wait_is_dropped() {
 }
 
 #[test]
-fn a_dropped_dequeue_holds_its_place_until_the_turn_ends() {
+fn legacy_dropped_dequeue_keeps_its_place_until_the_turn_ends() {
     let code = |ctx: OrchestrationContext, _| async move {
         let older = ctx.dequeue_event("q");
         ctx.schedule_activity("A", "").await?;
@@ -224,7 +224,7 @@ fn r2_stays_as_it_was_for_old_executions() {
 }
 
 #[test]
-fn carrying_over_is_by_counting() {
+fn legacy_carry_over_skips_one_message_per_dequeue() {
     // Two dequeues count for two messages, though one of them has read nothing.
     let mut world = World::new(|ctx, _| async move {
         let _held = ctx.dequeue_event("q");
@@ -269,7 +269,7 @@ fn the_stamp_of_the_first_event_decides_for_the_whole_execution() {
 }
 
 #[test]
-fn a_stamp_that_cannot_be_read_is_mentioned_once() {
+fn unreadable_stamp_warns_once() {
     let mut world = World::new(waits_again).stamped("yesterday");
     let warnings = world.give([]).report.warnings;
     assert_eq!(warnings, ["Invalid pinned version 'yesterday': replaying by the oldest rules"]);
@@ -279,7 +279,7 @@ fn a_stamp_that_cannot_be_read_is_mentioned_once() {
 }
 
 #[test]
-fn stored_notes_take_effect_where_they_stand() {
+fn legacy_drop_notes_apply_at_their_place_in_history() {
     let stored = vec![
         started("in"),
         timer(1),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 type Answer = Result<String, String>;
 
-/// What code fails with at a limit, and that it passes one below.
+/// The error of code over a limit. The same code passes at the limit.
 #[track_caller]
 fn at_the_limit<F, Fut>(limit: usize, change: impl Fn(&mut Limits) + Copy, code: F) -> String
 where
@@ -345,7 +345,7 @@ fn l2_a_history_that_grows_long_warns_once() {
 
 #[test]
 fn limits_are_for_new_decisions_only() {
-    // What was accepted once replays under any limit.
+    // A stored decision replays under any limit.
     let code = |ctx: OrchestrationContext, _| async move {
         ctx.set_kv_value("a long key", "a long value");
         ctx.set_kv_value("another", "x");
@@ -373,7 +373,7 @@ fn limits_are_for_new_decisions_only() {
 }
 
 #[test]
-fn c14_keys_of_earlier_turns_count() {
+fn c14_keys_of_earlier_turns_count_towards_the_limit() {
     let code = |ctx: OrchestrationContext, _| async move {
         ctx.set_kv_value("a", "");
         ctx.set_kv_value("b", "");

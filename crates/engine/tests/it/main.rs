@@ -19,6 +19,7 @@ mod next;
 mod panics;
 mod property;
 mod queue;
+mod recipe;
 mod replaying;
 mod retry;
 mod signal;

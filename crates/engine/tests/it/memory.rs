@@ -1,11 +1,11 @@
-//! What can be learnt of an execution in memory from outside.
+//! The accessors of an execution in memory.
 
 use crate::kit::*;
 use outlast_engine::OrchestrationContext;
 use std::mem::forget;
 
 #[test]
-fn its_size_grows_with_all_that_it_keeps() {
+fn execution_bytes_grow_with_history_keys_and_status() {
     let code = |ctx: OrchestrationContext, _| async move {
         ctx.schedule_wait("begin").await;
         ctx.set_kv_value("key", "value");
@@ -17,7 +17,7 @@ fn its_size_grows_with_all_that_it_keeps() {
     let before = world.memory().unwrap().bytes();
     world.give([raise("begin", "data")]);
     let grown = world.memory().unwrap().bytes() - before;
-    // Four events, their text, and what the code sees of key and status.
+    // Four events, their text, the key and the status.
     let payloads = "begindata".len() + "keyvalue".len() + "status".len() + "end".len();
     assert_eq!(grown, 4 * 160 + payloads + "keyvalue".len() + "status".len());
 }
@@ -33,7 +33,7 @@ fn a_probe_names_the_last_durable_call() {
 }
 
 #[test]
-fn what_only_the_first_turn_needs_is_not_kept() {
+fn input_is_freed_after_the_first_turn() {
     let mut world =
         World::new(|ctx: OrchestrationContext, _| async move { Ok(ctx.schedule_wait("s").await) });
     world.give([]);
@@ -54,7 +54,7 @@ fn waits_only_for(code: fn(OrchestrationContext)) -> Option<u64> {
 }
 
 #[test]
-fn it_waits_for_one_activity_alone_or_not() {
+fn waits_only_for_is_true_for_a_single_open_activity() {
     assert_eq!(waits_only_for(|_| {}), None);
     assert_eq!(waits_only_for(|ctx| forget(ctx.schedule_activity("A", ""))), Some(2));
     let with_timer = |ctx: OrchestrationContext| {

@@ -175,7 +175,7 @@ fn notes_that_differ() {
 
 #[test]
 fn notes_that_the_code_no_longer_leaves_are_tolerated() {
-    // The store has what they wrote, so the code sees it too.
+    // The store keeps the writes, so the code reads them too.
     let code = |ctx: OrchestrationContext, _| async move {
         ctx.schedule_activity("A", "x").await?;
         Ok(format!("{:?} {:?}", ctx.get_kv_all_values(), ctx.get_custom_status()))
@@ -216,7 +216,7 @@ fn notes_that_the_code_no_longer_leaves_are_tolerated() {
 }
 
 #[test]
-fn changes_that_do_not_matter() {
+fn changes_that_replay_tolerates() {
     // Timer durations, child ids, child versions, status texts, decisions after the last stored one.
     let code = |ctx: OrchestrationContext, _| async move {
         let timer = ctx.schedule_timer(Duration::from_secs(9));
@@ -249,7 +249,7 @@ fn changes_that_do_not_matter() {
 }
 
 #[test]
-fn outcomes_for_nothing() {
+fn stored_outcomes_without_an_open_decision_fail_the_instance() {
     let mut world = replay(a_then_b, vec![started("in"), activity("A", "x"), completed(9, "")]);
     world.turn([], r#"
         4 OrchestrationFailed configuration: nondeterministic: completion without open schedule: event 3 of instance 'i' execution 1 is ActivityCompleted for event 9, which is no scheduled operation; the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
@@ -275,7 +275,7 @@ fn outcomes_for_nothing() {
 }
 
 #[test]
-fn messages_for_nothing() {
+fn outcome_messages_without_a_matching_decision_fail_the_instance() {
     let mut world = World::new(a_then_b);
     world.give([]);
     world.turn([fired(2)], r#"
@@ -311,7 +311,7 @@ fn messages_for_nothing() {
 }
 
 #[test]
-fn drops_that_did_not_happen() {
+fn stored_drop_that_the_code_does_not_repeat_fails() {
     let holds = |ctx: OrchestrationContext, _| async move {
         let held = (
             ctx.schedule_activity("A", ""),
@@ -371,7 +371,7 @@ fn drops_that_did_not_happen() {
 }
 
 #[test]
-fn an_activity_that_was_given_up_for_another_reason_may_be_held() {
+fn cancellation_note_with_another_reason_needs_no_drop() {
     let holds = |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("A", "").await };
     let mut world = replay(holds, vec![started("in"), activity("A", ""), activity_ended(2)]);
     assert!(world.give([]).commit.metadata.status.is_none());
@@ -509,7 +509,7 @@ fn decisions_before_a_return_at_the_end_of_the_history_are_matched_or_made() {
 
 #[test]
 fn notes_and_outcomes_of_futures_that_the_code_dropped_are_consumed() {
-    // Event 5 notes what the code does before it returns.
+    // Event 5 is a decision that the code makes before it returns.
     let stored =
         || vec![started("in"), activity("A", ""), activity("B", ""), completed(2, "a"), activity_dropped(3)];
     let expected = |first: u64| format!("{first} OrchestrationCompleted \"a\"\n= Completed");
@@ -584,7 +584,7 @@ fn r4_code_that_continues_as_new_early() {
 }
 
 #[test]
-fn the_place_in_the_source_is_where_the_author_called() {
+fn mismatch_names_the_place_of_the_call() {
     let line = line!() + 1;
     let code = |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("A", "x").await };
     let mut world = replay(code, vec![started("in"), activity("Z", "x")]);
@@ -613,7 +613,7 @@ fn the_place_in_the_source_is_where_the_author_called() {
 }
 
 #[test]
-fn the_parent_is_told_and_children_stay() {
+fn replay_error_is_sent_to_the_parent_and_children_run_on() {
     let mut events = history(NOW, vec![started("in"), child("C", "sub::2", ""), activity("Z", "")]);
     if let EventKind::OrchestrationStarted { parent_instance, parent_id, .. } = &mut events[0].kind {
         (*parent_instance, *parent_id) = (Some("boss".to_string()), Some(7));

@@ -53,7 +53,7 @@ fn the_execution_ends_and_the_next_begins() {
         > child 4 of 2: C i::sub::2_4 ""
     "#,
     );
-    // What belongs to the old execution is not for this one.
+    // Outcomes of the old execution are dropped.
     let late = |message: Message| Message::Item(message.address("i", 1));
     world.turn([late(done(8, "slow")), late(fired(7)), late(child_done(6, "c"))], r#""#);
     world.turn(
@@ -68,7 +68,7 @@ fn the_execution_ends_and_the_next_begins() {
 }
 
 #[test]
-fn it_need_not_be_awaited_and_the_first_counts() {
+fn continue_as_new_without_await_counts_and_the_first_call_wins() {
     let mut world = World::new(|ctx, _| async move {
         drop(ctx.continue_as_new_versioned("2.0.0", "first"));
         drop(ctx.continue_as_new_typed(&vec![1]));
@@ -86,7 +86,7 @@ fn it_need_not_be_awaited_and_the_first_counts() {
 }
 
 #[test]
-fn it_beats_an_error_but_not_a_panic() {
+fn continue_as_new_counts_over_an_error_and_not_over_a_panic() {
     let mut world = World::new(|ctx, input| async move {
         drop(ctx.continue_as_new("next"));
         if input == "in" { Err("beaten".to_string()) } else { panic!("ouch") }
@@ -158,7 +158,7 @@ fn children_run_on_and_waits_are_closed() {
 }
 
 #[test]
-fn c9_a_successor_that_drains_what_was_carried() {
+fn c9_successor_reads_all_carried_messages() {
     let code = |ctx: OrchestrationContext, input: String| async move {
         if input == "in" {
             return ctx.continue_as_new("two").await;
@@ -179,7 +179,7 @@ fn c9_a_successor_that_drains_what_was_carried() {
 }
 
 #[test]
-fn reports_say_how_it_began() {
+fn report_names_the_kind_of_start() {
     let code = |ctx: OrchestrationContext, input: String| async move {
         if input == "in" { ctx.continue_as_new("two").await } else { Ok(input) }
     };
@@ -191,7 +191,7 @@ fn reports_say_how_it_began() {
 }
 
 #[test]
-fn the_first_continuation_counts() {
+fn first_continue_as_new_counts() {
     let continued = |input: &str| plain(EventKind::OrchestrationContinuedAsNew { input: input.to_string() });
     let past = Past::of_history(&history("0.1.32", vec![started("in"), continued("a"), continued("b")]));
     assert_eq!(past.ended, Some(Ended::Continued { input: "a".to_string() }));

@@ -92,7 +92,7 @@ fn in_destructors_of_locals() {
 }
 
 #[test]
-fn when_a_suspended_execution_is_thrown_away() {
+fn panic_while_an_evicted_execution_is_dropped_is_caught() {
     let mut world = World::new(|ctx, _| async move {
         let _grenade = Grenade;
         ctx.schedule_activity("A", "").await?;
@@ -100,7 +100,7 @@ fn when_a_suspended_execution_is_thrown_away() {
         ctx.continue_as_new("").await
     });
     world.give([]);
-    // Nobody notices.
+    // The instance does not fail.
     world.forget();
     world.turn(
         [done(2, "a")],
@@ -114,7 +114,7 @@ fn when_a_suspended_execution_is_thrown_away() {
 }
 
 #[test]
-fn a_destructor_that_decides_while_it_is_thrown_away_decides_nothing() {
+fn decisions_of_destructors_of_an_evicted_execution_are_ignored() {
     struct Decides(OrchestrationContext);
     impl Drop for Decides {
         fn drop(&mut self) {
@@ -179,7 +179,7 @@ fn in_the_call_itself() {
 }
 
 #[test]
-fn code_that_catches_its_own_panics_goes_on() {
+fn caught_panic_does_not_fail_the_instance() {
     let mut world = World::new(|ctx, _| async move {
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             ctx.schedule_orchestration("D", "sub::reserved", "");

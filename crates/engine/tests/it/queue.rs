@@ -6,7 +6,7 @@ use outlast_model::{ExecutionStatus, WorkItem};
 use std::time::Duration;
 
 #[test]
-fn messages_wait_for_the_code() {
+fn message_before_its_dequeue_is_kept() {
     let mut world = World::new(|ctx, _| async move {
         ctx.schedule_activity("A", "").await?;
         let first = ctx.dequeue_event("q").await;
@@ -44,7 +44,7 @@ fn messages_wait_for_the_code() {
 }
 
 #[test]
-fn an_older_dequeue_reserves_its_message() {
+fn message_is_read_by_the_oldest_dequeue() {
     let mut world = World::new(|ctx, _| async move {
         let (older, newer) = (ctx.dequeue_event("q"), ctx.dequeue_event("q"));
         let newer = newer.await;
@@ -68,7 +68,7 @@ fn an_older_dequeue_reserves_its_message() {
 }
 
 #[test]
-fn a_dropped_dequeue_gives_its_message_to_the_next() {
+fn message_of_a_dropped_dequeue_goes_to_the_next_dequeue() {
     let mut world = World::new(|ctx, _| async move {
         let (older, newer) = (ctx.dequeue_event("q"), ctx.dequeue_event("q"));
         let timer = ctx.schedule_timer(Duration::from_secs(1));
@@ -103,7 +103,7 @@ fn a_dropped_dequeue_gives_its_message_to_the_next() {
 
 #[test]
 fn r2_cancelled_older_dequeue_does_not_shift() {
-    // The newer one has read message 2; message 1 must go to the third, and 2 to nobody again.
+    // The newer dequeue has read message 2; message 1 must go to the third dequeue, and message 2 to no other.
     let mut world = World::new(|ctx, _| async move {
         let (older, newer) = (ctx.dequeue_event("q"), ctx.dequeue_event("q"));
         let newer = newer.await;
@@ -158,7 +158,7 @@ fn r1_several_queue_waits_in_one_turn_have_one_winner() {
     for poll_second_first in [false, true] {
         let mut world = picks(poll_second_first);
         world.give([enqueue("b", "b"), enqueue("a", "a")]);
-        // What is bound first is read first, whatever the order of arguments.
+        // The dequeue that is bound first reads first, in any order of arguments.
         let output = output_text(&world.give([done(4, "")]));
         assert!(output.contains("ActivityScheduled first a"), "{output}");
         world.forget();
@@ -204,7 +204,7 @@ fn c9_thousands_of_messages_are_read_in_one_turn() {
 }
 
 #[test]
-fn c9_reading_is_not_fanning_out() {
+fn c9_reading_messages_does_not_count_as_decisions() {
     // More messages, and more decisions for each, than one fan-out may have.
     let code = |ctx: OrchestrationContext, _| async move {
         loop {
@@ -267,7 +267,7 @@ fn unread_messages_go_to_the_next_execution_in_order() {
 }
 
 #[test]
-fn only_so_many_messages_are_carried_over() {
+fn messages_over_the_carry_limit_are_lost_with_a_warning() {
     let code = |ctx: OrchestrationContext, _| async move { ctx.continue_as_new("").await };
     let mut world = World::new(code).limited(|limits| limits.carry_forward_events = 2);
     world.turn([enqueue("q", "1"), enqueue("r", "2"), enqueue("q", "3")], r#"
@@ -289,7 +289,7 @@ fn only_so_many_messages_are_carried_over() {
 }
 
 #[test]
-fn messages_beyond_the_bytes_that_are_carried_over_come_again() {
+fn messages_over_the_carry_bytes_are_sent_again() {
     let code = |ctx: OrchestrationContext, _| async move { ctx.continue_as_new("").await };
     const DATA: [&str; 4] = ["11111", "22222", "33333", "44444"];
     // Six bytes each: name and data.

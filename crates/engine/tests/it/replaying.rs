@@ -1,4 +1,4 @@
-//! What code can see of being replayed, and lines that are logged once (R5).
+//! `is_replaying`, and trace lines that are logged once (R5).
 
 use crate::kit::*;
 use outlast_engine::OrchestrationContext;
@@ -53,7 +53,7 @@ fn r5_each_line_is_logged_once() {
         [raise("s", "")],
         r#"
         5 ExternalEvent s ""
-        ! event 's' was raised while nobody waited for it, and is not delivered
+        ! event 's' was raised while no wait for it was open, and is not delivered
     "#,
     );
     world.forget();

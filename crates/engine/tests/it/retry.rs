@@ -8,7 +8,7 @@ use std::time::Duration;
 const STEP: Duration = Duration::from_millis(100);
 
 #[test]
-fn a_failed_attempt_waits_and_tries_again() {
+fn failed_attempt_is_followed_by_a_timer_and_another_attempt() {
     let mut world = World::new(|ctx, _| async move {
         let policy =
             RetryPolicy::new(2).with_backoff(BackoffStrategy::Fixed { delay: STEP }).with_timeout(STEP * 10);
@@ -81,7 +81,7 @@ fn the_last_error_is_returned_as_it_is() {
 }
 
 #[test]
-fn an_attempt_that_takes_too_long_is_the_last() {
+fn attempt_over_its_timeout_is_not_retried() {
     let mut world = World::new(|ctx, _| async move {
         let policy = RetryPolicy::new(3).with_timeout(STEP);
         let result = ctx.schedule_activity_with_retry("A", "x", policy).await;
@@ -129,7 +129,7 @@ fn delays_grow_by_the_policy() {
 }
 
 #[test]
-fn nothing_happens_before_the_first_poll() {
+fn retry_schedules_its_first_attempt_when_polled() {
     let mut world = World::new(|ctx, _| async move {
         drop(ctx.schedule_activity_with_retry("A", "x", RetryPolicy::default()));
         ctx.schedule_activity("B", "").await
@@ -195,7 +195,7 @@ fn system_failures_are_not_tried_again() {
 }
 
 #[test]
-fn a_turn_reports_what_a_policy_schedules_again_with_its_attempt() {
+fn report_lists_retried_activities_with_their_attempt() {
     let mut world = World::new(|ctx, _| async move {
         let policy = RetryPolicy::new(4).with_backoff(BackoffStrategy::None);
         ctx.schedule_activity_with_retry("A", "x", policy).await?;

@@ -5,7 +5,7 @@ use outlast_engine::{Either2, OrchestrationContext};
 use std::time::Duration;
 
 #[test]
-fn the_nth_wait_gets_the_nth_event() {
+fn nth_wait_gets_the_nth_event() {
     let mut world = World::new(|ctx, _| async move {
         let (a, b) = (ctx.schedule_wait("s"), ctx.schedule_wait("s"));
         let other = ctx.schedule_wait("t");
@@ -27,7 +27,7 @@ fn the_nth_wait_gets_the_nth_event() {
 }
 
 #[test]
-fn an_event_before_its_wait_is_recorded_and_lost() {
+fn event_without_open_wait_is_recorded_and_not_delivered() {
     let mut world = World::new(|ctx, _| async move {
         ctx.schedule_activity("A", "").await?;
         Ok(ctx.schedule_wait("s").await)
@@ -37,7 +37,7 @@ fn an_event_before_its_wait_is_recorded_and_lost() {
         [raise("s", "early")],
         r#"
         3 ExternalEvent s "early"
-        ! event 's' was raised while nobody waited for it, and is not delivered
+        ! event 's' was raised while no wait for it was open, and is not delivered
     "#,
     );
     // In the same batch as the outcome that leads to the wait, behind it: early all the same.
@@ -47,7 +47,7 @@ fn an_event_before_its_wait_is_recorded_and_lost() {
         4 ActivityCompleted <-2 "a"
         5 ExternalEvent s "early too"
         6 ExternalSubscribed s
-        ! event 's' was raised while nobody waited for it, and is not delivered
+        ! event 's' was raised while no wait for it was open, and is not delivered
     "#,
     );
     world.turn(
@@ -121,7 +121,7 @@ fn r3_a_kept_event_is_not_taken_by_a_wait_that_is_dropped_at_once() {
 }
 
 #[test]
-fn r3_an_event_that_a_timeout_just_missed_is_kept_for_the_next_wait() {
+fn r3_event_after_a_timeout_is_kept_for_the_next_wait() {
     let code = |ctx: OrchestrationContext, _| async move {
         loop {
             let timeout = ctx.schedule_timer(Duration::from_secs(1));
@@ -156,13 +156,13 @@ fn r3_an_event_that_a_timeout_just_missed_is_kept_for_the_next_wait() {
         7 ExternalSubscribed s
         8 ExternalSubscribedCancelled <-3 "dropped_future"
         > timer 6 @2020
-        ! event 's' was raised while nobody waited for it, and is not delivered
+        ! event 's' was raised while no wait for it was open, and is not delivered
     "#,
     );
 }
 
 #[test]
-fn a_dropped_wait_gives_its_place_up_at_once() {
+fn dropped_wait_loses_its_place_at_once() {
     let mut world = World::new(|ctx, _| async move {
         let (a, b) = (ctx.schedule_wait("s"), ctx.schedule_wait("s"));
         ctx.schedule_activity("A", "").await?;
@@ -183,7 +183,7 @@ fn a_dropped_wait_gives_its_place_up_at_once() {
 }
 
 #[test]
-fn an_event_that_was_assigned_does_not_move_to_the_next_wait() {
+fn assigned_event_stays_with_its_dropped_wait() {
     let mut world = World::new(|ctx, _| async move {
         let a = ctx.schedule_wait("s");
         ctx.schedule_activity("A", "").await?;
@@ -228,7 +228,7 @@ fn equal_events_are_distinct() {
 }
 
 #[test]
-fn queues_and_events_of_one_name_are_strangers() {
+fn queue_and_event_of_one_name_are_separate() {
     let mut world = World::new(|ctx, _| async move {
         let (event, message) = ctx.join2(ctx.schedule_wait("n"), ctx.dequeue_event("n")).await;
         Ok(format!("{event} {message}"))

@@ -14,7 +14,7 @@ fn raise2(topic: &str, data: &str) -> Message {
 }
 
 #[test]
-fn an_event_needs_a_wait_of_its_name_and_topic() {
+fn event_resolves_only_a_wait_of_its_name_and_topic() {
     let mut world = World::new(|ctx, _| async move {
         let (event, plain) = ctx.join2(ctx.schedule_wait2("s", "a"), ctx.schedule_wait("s")).await;
         Ok(format!("{event} {plain}"))
@@ -24,7 +24,7 @@ fn an_event_needs_a_wait_of_its_name_and_topic() {
     world.give([raise2("b", "another topic")]);
     assert_eq!(world.history.len(), 3);
     world.give([raise("s", "plain")]);
-    // What was recorded is what the code asks for again.
+    // The stored wait matches the wait of the code.
     world.forget();
     world.give([raise2("a", "event")]);
     assert!(format!("{:?}", world.history.last()).contains("event plain"));
@@ -40,7 +40,7 @@ fn another_topic_is_another_wait() {
 }
 
 #[test]
-fn a_wait_is_not_answered_by_an_activity() {
+fn activity_outcome_for_a_wait_fails_the_instance() {
     let mut world = World::new(|ctx, _| async move { Ok(ctx.schedule_wait2("s", "a").await) });
     world.give([]);
     world.give([done(2, "")]);

@@ -6,7 +6,7 @@ use outlast_model::WorkItem;
 use std::time::Duration;
 
 #[test]
-fn a_sequence_takes_one_turn_for_each_outcome() {
+fn sequence_runs_one_turn_per_outcome() {
     let mut world = World::new(|ctx, input| async move {
         let a = ctx.schedule_activity("A", input).await?;
         let b = ctx.schedule_activity("B", a).await?;
@@ -50,7 +50,7 @@ fn race() -> World {
 }
 
 #[test]
-fn a_race_goes_to_what_comes_first_in_the_batch() {
+fn select_takes_the_first_outcome_of_the_batch() {
     let mut world = race();
     world.turn(
         [],
@@ -86,7 +86,7 @@ fn a_race_goes_to_what_comes_first_in_the_batch() {
 }
 
 #[test]
-fn an_outcome_after_a_lost_race_is_recorded_for_nobody() {
+fn outcome_of_a_dropped_activity_is_recorded_and_not_delivered() {
     let mut world = World::new(|ctx, _| async move {
         let activity = ctx.schedule_activity("A", "");
         let _ = ctx.select2(activity, ctx.schedule_timer(Duration::from_millis(500))).await;
@@ -114,7 +114,7 @@ fn an_outcome_after_a_lost_race_is_recorded_for_nobody() {
 }
 
 #[test]
-fn a_result_waits_for_its_future_to_be_polled() {
+fn outcome_is_kept_until_its_future_is_polled() {
     let mut world = World::new(|ctx, _| async move {
         let (first, second) = (ctx.schedule_activity("A", ""), ctx.schedule_activity("B", ""));
         let b = second.await?;
@@ -164,7 +164,7 @@ fn failures_reach_the_code_as_text() {
 }
 
 #[test]
-fn a_system_failure_ends_the_instance_without_its_code() {
+fn system_failure_ends_the_instance_before_its_code_runs() {
     let mut world = World::new(|ctx, _| async move {
         let _ = ctx.schedule_activity("A", "").await;
         Ok("unreachable".to_string())
@@ -198,7 +198,7 @@ fn a_system_failure_ends_the_instance_without_its_code() {
 }
 
 #[test]
-fn a_nondeterminism_abort_beats_a_system_failure() {
+fn replay_error_in_a_batch_with_a_system_failure_counts() {
     let mut world = World::new(|ctx, _| async move { ctx.schedule_activity("A", "").await });
     world.give([]);
     world.turn([breaks(2), done(9, "x"), breaks(2)], r#"
@@ -222,7 +222,7 @@ fn pair() -> World {
 }
 
 #[test]
-fn c10_the_first_outcome_wins_whatever_its_kind() {
+fn c10_first_outcome_of_a_decision_counts() {
     let outcomes = [
         (done(2, "a"), fails(2, "no")),
         (fails(2, "no"), done(2, "a")),
@@ -286,7 +286,7 @@ fn outcomes_of_other_executions_are_dropped() {
 }
 
 #[test]
-fn p14_a_timer_that_lost_leaves_no_trace() {
+fn p14_dropped_timer_that_fires_is_not_recorded() {
     let mut world = World::new(|ctx, _| async move {
         let activity = ctx.schedule_activity("A", "");
         let _ = ctx.select2(activity, ctx.schedule_timer(Duration::from_millis(500))).await;
@@ -298,7 +298,7 @@ fn p14_a_timer_that_lost_leaves_no_trace() {
 }
 
 #[test]
-fn a_timer_fires_when_it_was_first_said_to() {
+fn replayed_timer_keeps_its_stored_time() {
     let mut world = World::new(|ctx, _| async move {
         ctx.schedule_timer(Duration::from_micros(1_999)).await;
         ctx.schedule_timer(Duration::ZERO).await;
@@ -400,7 +400,7 @@ fn the_commit_of_an_ending_is_in_order() {
 }
 
 #[test]
-fn work_that_is_dropped_in_its_own_turn_is_not_sent_and_a_child_is_cancelled() {
+fn operation_dropped_in_its_own_turn_is_not_sent_and_a_child_is_cancelled() {
     let mut world = World::new(|ctx, _| async move {
         drop(ctx.schedule_activity("A", ""));
         drop(ctx.schedule_sub_orchestration("C", ""));
@@ -441,7 +441,7 @@ fn work_that_is_dropped_in_its_own_turn_is_not_sent_and_a_child_is_cancelled() {
 }
 
 #[test]
-fn a_turn_without_messages_of_use_commits_nothing() {
+fn turn_with_only_dropped_messages_commits_no_event() {
     let mut world = World::new(|ctx, _| async move { ctx.schedule_activity("A", "").await });
     world.give([]);
     world.turn([], r#""#);
@@ -449,14 +449,14 @@ fn a_turn_without_messages_of_use_commits_nothing() {
 }
 
 #[test]
-fn an_execution_that_has_ended_is_left_alone() {
+fn turn_after_the_end_commits_no_event() {
     let mut world = World::new(|_, _| async move { Ok("done".to_string()) });
     world.give([]);
     world.turn([raise("x", ""), cancel("late")], r#""#);
 }
 
 #[test]
-fn an_execution_begins_with_what_is_known_of_it() {
+fn first_turn_writes_name_version_parent_and_pin() {
     let mut world = World::new(|_, input| async move { Ok(input) }).with_parent();
     let output = world.give([]);
     let metadata = output.commit.metadata;
@@ -469,7 +469,7 @@ fn an_execution_begins_with_what_is_known_of_it() {
 }
 
 #[test]
-fn identity_is_what_the_execution_was_made_with() {
+fn context_returns_instance_execution_name_and_version() {
     let mut world = World::new(|ctx, input| async move {
         Ok(format!(
             "{} {} {} {} {input} {}",

@@ -1,4 +1,4 @@
-//! What decoding tolerates and what it refuses, tried on every golden row at every level of nesting.
+//! Decoding of damaged rows: every golden row is changed at every level of nesting.
 
 use crate::golden::Row;
 use crate::{errors, events, stats, work_items};
@@ -148,14 +148,14 @@ fn an_unknown_type_is_an_error() {
 }
 
 #[test]
-fn an_event_without_its_version_stamp_is_an_error_that_says_so() {
+fn event_without_version_stamp_fails_to_decode_and_names_the_field() {
     let text = r#"{"event_id":1,"source_event_id":null,"instance_id":"i","execution_id":1,"timestamp_ms":1,"type":"KeyValuesCleared"}"#;
     let error = decode_event(text).unwrap_err().to_string();
     assert!(error.contains("missing field `duroxide_version`"), "{error}");
 }
 
 #[test]
-fn a_row_decodes_completely_or_not_at_all() {
+fn row_with_damage_does_not_decode() {
     for (_, text) in events::rows() {
         let half = &text[..text.len() / 2];
         for damaged in

@@ -1,4 +1,4 @@
-//! Every recorded failure: its text, and what it says of itself.
+//! Every recorded failure: its JSON text, category and message.
 
 use crate::golden::{self, Row, variants};
 use outlast_model::{AppErrorKind, ConfigErrorKind, ErrorDetails, PoisonMessageType};
@@ -156,7 +156,7 @@ fn every_failure_has_its_text() {
 }
 
 #[test]
-fn a_poison_failure_names_its_cause_if_it_is_known() {
+fn poison_failure_with_known_cause_names_it() {
     let kind = || PoisonMessageType::Orchestration { instance: "i".into(), execution_id: 2 };
     let with = |message: String| ErrorDetails::Poison {
         attempt_count: 11,
@@ -170,7 +170,7 @@ fn a_poison_failure_names_its_cause_if_it_is_known() {
         known.display_message(),
         "poison: orchestration i exceeded 11 attempts (max 10): 'Order' is not registered"
     );
-    // The contract's message is what was delivered.
+    // The message of the contract is the delivered message.
     for message in ["[{}]", "", "because: cause: of"] {
         let unknown = with(message.to_string());
         assert_eq!(unknown.poison_cause(), None, "{message}");

@@ -31,7 +31,7 @@ pub(crate) fn rows() -> Vec<Row<Event>> {
         .collect()
 }
 
-/// Kinds that do not point back at a scheduling event, with what follows the envelope.
+/// Kinds that do not point back at a scheduling event, with the text after the envelope.
 fn kinds() -> Vec<(EventKind, &'static str)> {
     #[allow(unused_mut, reason = "only a feature adds rows")]
     let mut rows = vec![

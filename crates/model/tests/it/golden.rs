@@ -1,4 +1,4 @@
-//! What the tables are checked with.
+//! Helpers that check the tables of golden texts.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -14,7 +14,7 @@ pub(crate) fn rows() -> Vec<Row<WorkItem>> {
     table().into_iter().map(|(item, text)| (item, text.to_string())).collect()
 }
 
-/// What a `ContinueAsNew` without a parent looked like before the parent's keys existed. Nothing may change in it.
+/// The text of a `ContinueAsNew` without a parent before the parent's keys existed. It must not change.
 const PARENTLESS: &str = r#"{"ContinueAsNew":{"instance":"i","orchestration":"Order","input":"x","version":null,"carry_forward_events":[]}}"#;
 
 fn parentless() -> WorkItem {
@@ -177,7 +177,7 @@ fn continue_as_new_without_a_parent_keeps_its_older_form() {
 }
 
 #[test]
-fn a_child_reports_to_its_parent_and_everything_else_goes_to_its_instance() {
+fn target_of_child_outcome_is_the_parent_and_of_other_items_the_instance() {
     for (item, text) in rows() {
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         let fields = &json[item.kind_name()];

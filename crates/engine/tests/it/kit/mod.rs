@@ -1,4 +1,4 @@
-//! What the tests are made of: a world that plays store and workers, messages by hand, histories as text.
+//! The test kit: a world that stands for store and workers, constructors of messages, histories as text.
 
 mod message;
 mod print;
@@ -10,7 +10,7 @@ pub(crate) use print::{event_line, normalise, output_text};
 pub(crate) use stored::*;
 pub(crate) use world::World;
 
-/// Compares with a snapshot, line by line, whatever the indentation.
+/// Compares with a snapshot line by line, without indentation.
 #[track_caller]
 pub(crate) fn same(actual: &str, expected: &str) {
     let lines = |text: &str| -> Vec<String> {

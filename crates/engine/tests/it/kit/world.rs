@@ -25,7 +25,7 @@ pub(crate) struct World {
     pub(crate) limits: Limits,
     codec: Codec,
     pub(crate) policy: ParentClosePolicy,
-    /// What earlier executions left.
+    /// Key-value state of earlier executions.
     pub(crate) kv: BTreeMap<String, KvValue>,
     pub(crate) opening: Opening,
     pub(crate) instance: String,
@@ -34,7 +34,7 @@ pub(crate) struct World {
     pub(crate) history: Vec<Event>,
     pub(crate) now_ms: u64,
     memory: Option<Execution>,
-    /// For programs that are meant to be wrong: they do what replay cannot repeat.
+    /// False for programs that replay cannot repeat: their turns run warm only.
     is_checked: bool,
     turns: u128,
     successor: Option<WorkItem>,
@@ -72,7 +72,7 @@ impl World {
         }
     }
 
-    /// An instance that somebody else ran until now.
+    /// An instance with this stored history.
     pub(crate) fn stored(mut self, history: Vec<Event>) -> Self {
         self.stamp.clone_from(&history[0].duroxide_version);
         self.opening = Opening::of_event(&history[0].kind).unwrap_or(self.opening);
@@ -117,7 +117,7 @@ impl World {
         self
     }
 
-    /// Only what is in memory runs: for programs that replay cannot repeat.
+    /// Runs turns warm only, for programs that replay cannot repeat.
     pub(crate) fn unchecked(mut self) -> Self {
         self.is_checked = false;
         self
@@ -137,7 +137,7 @@ impl World {
         execution.expect("the call panicked").with_codec(self.codec)
     }
 
-    /// The process is restarted.
+    /// Drops the execution in memory, as a restart of the process does.
     pub(crate) fn forget(&mut self) {
         self.memory = None;
     }
@@ -159,7 +159,7 @@ impl World {
         run(execution, input)
     }
 
-    /// One turn; what it commits is stored.
+    /// Runs one turn and stores its commit.
     #[track_caller]
     pub(crate) fn give(&mut self, messages: impl IntoIterator<Item = Message>) -> TurnOutput {
         let address = |message: Message| message.address(&self.instance, self.execution_id);
@@ -236,7 +236,7 @@ impl World {
         self.successor = output.commit.orchestrator_items.iter().find(is_next).cloned();
     }
 
-    /// One turn, with what it writes.
+    /// Runs one turn and compares its output with the expected lines.
     #[track_caller]
     pub(crate) fn turn(&mut self, messages: impl IntoIterator<Item = Message>, expected: &str) -> &mut Self {
         let output = self.give(messages);
@@ -285,7 +285,7 @@ impl World {
         self.history.last().is_some_and(Event::is_terminal)
     }
 
-    /// What is in memory.
+    /// The execution in memory.
     pub(crate) fn memory(&self) -> Option<&Execution> {
         self.memory.as_ref()
     }

@@ -1,7 +1,7 @@
 //! Generated programs under generated schedules (ruling 15).
 //!
 //! `OUTLAST_ENGINE_CASES` sets how many cases each property tries; 512 without it. `OUTLAST_ENGINE_SHRINKS` sets how many
-//! smaller cases are tried when one fails; whoever only wants to know that it fails sets it to 0.
+//! smaller cases are tried when one fails; set it to 0 to skip that.
 
 mod player;
 mod programs;
@@ -88,7 +88,7 @@ proptest! {
         prop_assert_eq!(once.all_events(), twice.all_events());
     }
 
-    /// A history whose past was changed is noticed, and the message names what is stored and what the code asks for.
+    /// A changed history fails, and the message names the stored event and the decision of the code.
     #[test]
     fn a_changed_past_is_noticed(
         program in any_program(),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::collections::BTreeMap;
 
-/// Which of the messages on their way arrive next: numbers that are reduced to what there is.
+/// The messages that arrive next, as indexes that are reduced to the number of waiting messages.
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule {
     picks: Vec<u16>,
@@ -35,7 +35,7 @@ pub(crate) struct Player {
     pub(crate) world: World,
     /// Messages on their way.
     waiting: Vec<WorkItem>,
-    /// What each turn was given, by execution.
+    /// The messages of each turn, by execution.
     pub(crate) batches: Vec<(u64, Vec<WorkItem>)>,
     /// Executions that have ended, with the turns' ends.
     past: Vec<Vec<Event>>,
@@ -141,7 +141,7 @@ impl Player {
         }
     }
 
-    /// What becomes of work: decided by its input, so that it is the same under every schedule.
+    /// The outcome of a work item. Its input decides the outcome, so that every schedule has the same one.
     fn carry_out(&mut self, item: &WorkItem) {
         let fate = |input: &str| input.bytes().map(u64::from).sum::<u64>() % 4;
         match item {
@@ -172,7 +172,7 @@ impl Player {
         }
     }
 
-    /// Nothing is on its way: clients send something to everybody who may wait.
+    /// Sends an event and a queue message to every wait of the program. Used when no message is waiting.
     fn send_what_is_waited_for(&mut self) {
         for name in 0..3 {
             self.sent += 1;
@@ -181,7 +181,7 @@ impl Player {
         }
     }
 
-    // -- what is left ----------------------------------------------------------------------------------------------
+    // -- results ---------------------------------------------------------------------------------------------------
 
     /// Everything that was ever recorded.
     pub(crate) fn all_events(&self) -> Vec<Event> {
@@ -196,7 +196,7 @@ impl Player {
         })
     }
 
-    /// What was asked for, in no order.
+    /// The work items that the program sent, sorted.
     pub(crate) fn work(&self) -> Vec<String> {
         let mut work = self.work.clone();
         work.sort();

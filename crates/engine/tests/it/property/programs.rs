@@ -23,7 +23,7 @@ pub(crate) enum Step {
     Wait(u8),
     /// A message of a shared queue, by number.
     Dequeue(u8),
-    /// A message of a queue that nobody else reads.
+    /// A message of a queue that no other step reads.
     OwnQueue,
     Set(u8),
     Clear(u8),
@@ -49,7 +49,7 @@ pub(crate) enum Step {
     Next,
 }
 
-/// The program as an orchestration; its output is what each step saw.
+/// The program as an orchestration; its output lists the outcome of each step.
 pub(crate) fn code(
     program: Vec<Step>,
 ) -> impl Fn(OrchestrationContext, String) -> BoxFuture<'static, Result<String, String>> + Send + Sync + 'static
@@ -213,7 +213,7 @@ fn all_of(outcomes: Vec<Result<String, String>>) -> Result<String, String> {
     Ok(format!("[{}]", all?.join("|")))
 }
 
-/// Steps without races: each reads only what is its own.
+/// Steps without races: each step reads its own messages only.
 fn calm_leaf() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => any::<bool>().prop_map(|caught| Step::Activity { caught }),

@@ -177,16 +177,19 @@ const RULES: &[Rule] = &[
 const NOT_OF_STORES: &[(&str, &str)] = &[
     ("work::CancelledByAnError", "c04_passing_errors_of_renewals_are_asked_again"),
     ("child::ExecutionNotMatched", "outcomes_of_other_executions_are_dropped"),
-    ("child::SecondAnswerRecorded", "c10_the_first_outcome_wins_whatever_its_kind"),
+    ("child::SecondAnswerRecorded", "c10_first_outcome_of_a_decision_counts"),
     ("child::NeverStartedIsCancelled", "c2_children_of_this_turn_are_started_before_they_are_cancelled"),
     ("child::DetachedLost", "c3_detached_starts_survive_every_ending"),
-    ("child::FailureNotTold", "c7_a_poisoned_instance_tells_its_parent_and_calls_its_work_off"),
-    ("child::CollisionNotTold", "a_child_whose_id_is_taken_is_an_error_of_its_parent"),
+    ("child::FailureNotTold", "c7_poisoned_instance_fails_its_parent_and_cancels_its_activities"),
+    ("child::CollisionNotTold", "child_id_that_exists_fails_the_call_of_the_parent"),
     ("child::LinkLost", "the_execution_ends_and_the_next_begins"),
-    ("child::PoisonSwallowsStarts", "a_start_between_two_executions_is_answered_if_the_instance_is_poisoned"),
-    ("child::OwnStartCollides", "a_child_whose_id_is_taken_is_an_error_of_its_parent"),
+    (
+        "child::PoisonSwallowsStarts",
+        "parent_of_a_start_between_executions_gets_a_failure_when_the_instance_is_poisoned",
+    ),
+    ("child::OwnStartCollides", "child_id_that_exists_fails_the_call_of_the_parent"),
     ("child::ChildForgotten", "cancel_closes_everything_that_is_open"),
-    ("child::DroppedInBetween", "a_cancellation_between_two_executions_is_for_the_successor"),
+    ("child::DroppedInBetween", "cancellation_between_two_executions_cancels_the_successor"),
 ];
 
 /// Creates memory stores with these rules on tokio's clock.
