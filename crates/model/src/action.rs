@@ -1,4 +1,4 @@
-//! What orchestration code asked for in a turn, before it becomes an event.
+//! Decisions of orchestration code, before they become events.
 
 /// A decision of orchestration code. All but [`Action::ContinueAsNew`] map to exactly one event kind.
 ///
@@ -14,11 +14,11 @@ pub enum Action {
         session_id: Option<String>,
         tag: Option<String>,
     },
-    /// Wake up at a time.
+    /// Set a timer.
     CreateTimer { scheduling_event_id: u64, fire_at_ms: u64 },
     /// Wait for a positional external event.
     WaitExternal { scheduling_event_id: u64, name: String },
-    /// Start an orchestration that nobody waits for.
+    /// Start a detached orchestration.
     StartOrchestrationDetached {
         scheduling_event_id: u64,
         name: String,
@@ -51,7 +51,7 @@ pub enum Action {
     ClearKeyValues,
 }
 
-/// What a durable future waits for.
+/// The operation of a durable future.
 #[derive(Debug, Clone)]
 #[allow(missing_docs, reason = "the variant says it")]
 pub enum ScheduleKind {
@@ -70,10 +70,10 @@ pub enum ScheduleKind {
 /// Severity of a trace line.
 #[derive(Debug, Clone)]
 pub enum LogLevel {
-    /// Worth knowing.
+    /// Information.
     Info,
-    /// Worth a look.
+    /// A warning.
     Warn,
-    /// Wrong.
+    /// An error.
     Error,
 }

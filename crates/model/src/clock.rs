@@ -1,4 +1,4 @@
-//! The one place of the data model that reads the wall clock, for events that users' own code builds.
+//! The wall clock, for events that code outside of the runtime builds. No other file of this crate reads a clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

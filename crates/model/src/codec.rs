@@ -1,17 +1,17 @@
-//! How typed values become payload text and back.
+//! Encoding of typed values as payload text.
 
 use serde::{Serialize, de::DeserializeOwned};
 
-/// How typed values are written.
+/// The encoding of typed values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Codec {
-    /// A JSON string is stored raw, everything else as compact JSON. Reading tries JSON first and takes the text as a
-    /// string otherwise, so text that happens to be JSON does not come back as it was: `"a"` with its quotes comes back as
-    /// `a`. Histories are full of this form, so it is the default.
+    /// A JSON string is stored without quotes, every other value as compact JSON. Decoding tries JSON first and takes the
+    /// text as a string otherwise, so a string that is JSON itself does not round-trip: `"a"` with its quotes is decoded as
+    /// `a`. It is the default because stored histories use it.
     #[default]
     Contract,
-    /// Always JSON, strings with their quotes: every value comes back as it was. All clients and runtimes of a store must
-    /// use the same.
+    /// Always JSON, strings with their quotes: every value round-trips. All clients and runtimes of a store must use the
+    /// same codec.
     Json,
 }
 
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_are_raw_and_the_rest_is_json() {
+    fn contract_codec_writes_strings_raw_and_other_values_as_json() {
         let encode = |value: &str| Codec::Contract.encode(value);
         assert_eq!(encode("hello").unwrap(), "hello");
         assert_eq!(Codec::Contract.encode(&()).unwrap(), "null");
@@ -59,22 +59,26 @@ mod tests {
             Codec::Contract.decode::<Order>(r#"{"z":1,"a":"x"}"#).unwrap(),
             Order { z: 1, a: Some("x".into()) }
         );
-        assert_eq!(Codec::Contract.decode::<String>("\"a\"").unwrap(), "a", "a known loss of this form");
+        assert_eq!(
+            Codec::Contract.decode::<String>("\"a\"").unwrap(),
+            "a",
+            "this codec does not round-trip the string"
+        );
     }
 
     #[test]
-    fn the_error_is_that_of_the_second_attempt() {
+    fn contract_codec_returns_the_error_of_the_string_attempt() {
         assert!(Codec::Contract.decode::<u32>("abc").unwrap_err().contains("invalid type: string"));
     }
 
     #[test]
-    fn c18_as_json_every_value_comes_back_as_it_was() {
+    fn c18_json_codec_round_trips_every_value() {
         for text in ["hello", "\"a\"", "null", "7", "", "{\"a\":1}"] {
             let stored = Codec::Json.encode(text).unwrap();
             assert_eq!(Codec::Json.decode::<String>(&stored).unwrap(), text);
             let optional = Codec::Json.encode(&Some(text)).unwrap();
             assert_eq!(Codec::Json.decode::<Option<String>>(&optional).unwrap().as_deref(), Some(text));
         }
-        assert!(Codec::Json.decode::<String>("raw").is_err(), "text that is no JSON is not guessed at");
+        assert!(Codec::Json.decode::<String>("raw").is_err(), "text that is not JSON is an error");
     }
 }

@@ -1,4 +1,4 @@
-//! How an activity or an orchestration fails, as recorded in history.
+//! Failures of activities and orchestrations, as recorded in history.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 pub enum ErrorDetails {
     /// The storage or the runtime itself failed.
     Infrastructure {
-        /// What was being done.
+        /// The operation that failed.
         operation: String,
-        /// What went wrong.
+        /// The error text.
         message: String,
         /// Whether trying again could help.
         retryable: bool,
     },
-    /// The deployed code does not fit the instance.
+    /// The deployed code does not match the instance.
     Configuration {
-        /// Which kind of misfit.
+        /// The kind of mismatch.
         kind: ConfigErrorKind,
         /// The orchestration or activity concerned.
         resource: String,
-        /// What was found.
+        /// The error text.
         message: Option<String>,
     },
     /// The user's code failed or was cancelled.
     Application {
-        /// Which code, and how.
+        /// The code that failed, and the way in which it failed.
         kind: AppErrorKind,
         /// The error text.
         message: String,
@@ -34,18 +34,18 @@ pub enum ErrorDetails {
     },
     /// A message was delivered too often without success.
     Poison {
-        /// How often it was delivered.
+        /// The number of deliveries.
         attempt_count: u32,
-        /// How often it may be.
+        /// The limit of deliveries.
         max_attempts: u32,
-        /// What it was.
+        /// The kind of the message.
         message_type: PoisonMessageType,
-        /// What went wrong.
+        /// The error text.
         message: String,
     },
 }
 
-/// What kind of message became poison.
+/// The kind of a message that was delivered too often.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub enum PoisonMessageType {
     /// A turn of an orchestration.
@@ -72,7 +72,7 @@ pub enum PoisonMessageType {
         instance: String,
         /// Its execution.
         execution_id: u64,
-        /// The decoder's words.
+        /// The error text of the decoder.
         error: String,
     },
 }
@@ -80,7 +80,7 @@ pub enum PoisonMessageType {
 /// Kinds of [`ErrorDetails::Configuration`].
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub enum ConfigErrorKind {
-    /// The code did not repeat what history says it did.
+    /// The code made other decisions than its history holds.
     Nondeterminism,
 }
 
@@ -93,9 +93,9 @@ pub enum AppErrorKind {
     OrchestrationFailed,
     /// An orchestration panicked.
     Panicked,
-    /// Somebody asked for cancellation.
+    /// The instance was cancelled.
     Cancelled {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -119,7 +119,7 @@ impl ErrorDetails {
         }
     }
 
-    /// The failure in one line. This is what orchestration code sees as its error string.
+    /// The failure in one line. Orchestration code gets this text as its error.
     pub fn display_message(&self) -> String {
         match self {
             Self::Infrastructure { operation, message, .. } => {
@@ -147,12 +147,12 @@ impl ErrorDetails {
         }
     }
 
-    /// The `message` of a poison failure whose cause is known: the cause, which is one line, and what was delivered.
+    /// The `message` of a poison failure with a known cause: the cause, which is one line, and the delivered message.
     pub fn message_with_cause(cause: &str, delivered: &str) -> String {
         format!("{CAUSE}{cause}\n{delivered}")
     }
 
-    /// Why no delivery of a poisoned message succeeded, if the runtime knew it: which handler was missing.
+    /// The cause of a poison failure, if the runtime knew it: the handler that is not registered.
     pub fn poison_cause(&self) -> Option<&str> {
         match self {
             Self::Poison { message, .. } => message.strip_prefix(CAUSE)?.lines().next(),
@@ -161,7 +161,7 @@ impl ErrorDetails {
     }
 }
 
-/// Begins the message of a poison failure whose cause is known.
+/// The first text of the message of a poison failure with a known cause.
 const CAUSE: &str = "cause: ";
 
 fn poison_message(attempt_count: u32, max_attempts: u32, message_type: &PoisonMessageType) -> String {

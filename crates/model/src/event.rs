@@ -1,4 +1,4 @@
-//! What happened in an execution, append-only.
+//! Events: the entries of an execution's history, which only grows.
 
 use crate::{CONTRACT_VERSION, ErrorDetails, wall_clock_ms};
 use serde::{Deserialize, Serialize};
@@ -10,15 +10,15 @@ pub struct Event {
     pub event_id: u64,
     /// For completions and cancellation notes, the id of the scheduling event.
     pub source_event_id: Option<u64>,
-    /// The instance.
+    /// The id of the instance.
     pub instance_id: String,
-    /// Its execution.
+    /// The id of the execution.
     pub execution_id: u64,
     /// When the event was made, in milliseconds since the Unix epoch.
     pub timestamp_ms: u64,
     /// The contract version that wrote the event; the first event's stamp selects the replay rules.
     pub duroxide_version: String,
-    /// What happened. Flattened, so that an event is one JSON object with a `type` key.
+    /// The kind of the event, with its payload. Flattened, so that an event is one JSON object with a `type` key.
     #[serde(flatten)]
     pub kind: EventKind,
 }
@@ -45,7 +45,7 @@ impl Event {
         Self::with_event_id(0, instance_id, execution_id, source_event_id, kind)
     }
 
-    /// An event stamped with a given time: what engine and runtime use, since their clock is passed in.
+    /// An event stamped with a given time. Engine and runtime use this constructor, since their clock is passed in.
     pub fn at(
         timestamp_ms: u64,
         event_id: u64,
@@ -122,7 +122,7 @@ pub enum EventKind {
     ActivityCompleted { result: String },
     /// An activity failed.
     ActivityFailed { details: ErrorDetails },
-    /// Nobody waits for an activity any more.
+    /// The code dropped the future of an activity, or the execution ended before its outcome.
     ActivityCancelRequested { reason: String },
     /// A timer was set.
     TimerCreated { fire_at_ms: u64 },
@@ -140,13 +140,13 @@ pub enum EventKind {
     SubOrchestrationCompleted { result: String },
     /// A child failed.
     SubOrchestrationFailed { details: ErrorDetails },
-    /// Nobody waits for a child any more.
+    /// The code dropped the future of a child.
     SubOrchestrationCancelRequested { reason: String },
     /// The execution ended and the next one begins.
     OrchestrationContinuedAsNew { input: String },
-    /// Cancellation was asked for.
+    /// Cancellation was requested.
     OrchestrationCancelRequested { reason: String },
-    /// Nobody waits for a positional event any more.
+    /// The code dropped a wait for a positional event, or the execution ended before the event.
     ExternalSubscribedCancelled { reason: String },
     /// The code began to wait for a queue message.
     #[serde(rename = "ExternalSubscribedPersistent")]
@@ -154,7 +154,7 @@ pub enum EventKind {
     /// A queue message arrived.
     #[serde(rename = "ExternalEventPersistent")]
     QueueEventDelivered { name: String, data: String },
-    /// Nobody waits for a queue message any more.
+    /// The code dropped a dequeue, or the execution ended before the message.
     #[serde(rename = "ExternalSubscribedPersistentCancelled")]
     QueueSubscriptionCancelled { reason: String },
     /// The custom status changed; `None` clears it.

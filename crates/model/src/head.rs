@@ -1,27 +1,27 @@
-//! What a stored work item is, without its payload.
+//! The head of a stored work item: its kind, name and ids, without its payload.
 
 use crate::{WorkItem, json};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use std::fmt;
 
-/// Letters of a stored work item that are enough to say what it is: everything but the payload comes first.
+/// Characters of a stored work item that hold its head: the payload comes last.
 pub const HEAD_CHARS: usize = 16_384;
 
-/// What a work item is, for tools that show queues.
+/// The head of a work item, for tools that show queues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkItemHead {
     /// The name of its variant.
     pub kind: String,
-    /// Of the activity, orchestration, event or queue, where it has one.
+    /// The name of the activity, orchestration, event or queue, if the item has one.
     pub name: Option<String>,
-    /// The execution that it belongs to, where it belongs to one.
+    /// The execution that the item belongs to, if it belongs to one.
     pub execution_id: Option<u64>,
-    /// The event that scheduled what it runs or answers.
+    /// The scheduling event of the activity, timer or child that the item runs or answers.
     pub id: Option<u64>,
 }
 
 impl WorkItem {
-    /// What it is.
+    /// The head of the item.
     pub fn head(&self) -> WorkItemHead {
         let (name, execution_id, id) = match self {
             Self::StartOrchestration { orchestration, execution_id, .. } => {
@@ -47,14 +47,14 @@ impl WorkItem {
     }
 }
 
-/// What a stored work item is, from its first [`HEAD_CHARS`] letters; `None` if it does not decode. What comes after a large
-/// payload is missing.
+/// Decodes a head from the first [`HEAD_CHARS`] characters of a stored work item; `None` if they do not decode. Fields after a
+/// large payload are missing.
 pub fn decode_head(text: &str) -> Option<WorkItemHead> {
     if text.chars().count() < HEAD_CHARS {
         return json::decode_work_item(text).ok().map(|item| item.head());
     }
     let mut head = WorkItemHead::default();
-    // The text ends in the middle of something: what was read before that counts.
+    // The text is cut, so decoding ends with an error. The fields before the cut count.
     let _ = Item(&mut head).deserialize(&mut serde_json::Deserializer::from_str(text));
     (!head.kind.is_empty()).then_some(head)
 }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_of_a_text_says_what_the_whole_says() {
+    fn head_of_a_cut_text_equals_head_of_the_item() {
         for payload in ["", &"é\"".repeat(HEAD_CHARS)] {
             for item in items(payload) {
                 let text: String = json::encode_work_item(&item).unwrap().chars().take(HEAD_CHARS).collect();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_text_has_no_head() {
+    fn damaged_work_item_text_has_no_head() {
         for text in ["", "NOT_VALID_JSON{{{", "{\"Unheard\":{}}", &"x".repeat(HEAD_CHARS)] {
             assert_eq!(decode_head(text), None);
         }

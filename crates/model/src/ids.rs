@@ -1,4 +1,4 @@
-//! Instance ids: the reserved forms, and which ids a store accepts.
+//! Instance ids: reserved forms, and the rules for ids that stores accept.
 
 use crate::limits::{MAX_GENERATED_INSTANCE_ID_BYTES, MAX_INSTANCE_ID_BYTES};
 use std::fmt;
@@ -24,7 +24,7 @@ pub fn build_child_instance_id(parent_instance: &str, child_instance: &str) -> S
     }
 }
 
-/// Why an instance id was refused. The message names the id (shortened) and the rule.
+/// The error for a refused instance id. The message names the id (shortened) and the rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InvalidInstanceId {
     /// The id has no characters.
@@ -35,7 +35,7 @@ pub enum InvalidInstanceId {
         shown: String,
         /// Its length.
         bytes: usize,
-        /// The longest that is accepted.
+        /// The limit.
         limit: usize,
     },
     /// The id holds a control character.
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accepts_and_refuses_by_the_rules() {
+    fn instance_ids_are_accepted_by_length_and_characters() {
         let long_child = format!("p::sub::2{}", "x".repeat(4_000));
         let cases: [(&str, bool); 10] = [
             ("a", true),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_id_and_the_rule() {
+    fn refused_instance_id_error_names_id_and_rule() {
         let text = |id: &str| check_instance_id(id).unwrap_err().to_string();
         assert_eq!(text(""), "instance id is empty: give it at least one character");
         assert_eq!(text("a\0b"), "instance id 'a\\0b' has a control character at byte 1: remove it");

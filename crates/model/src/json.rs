@@ -1,4 +1,4 @@
-//! Encoding and decoding of stored rows, failing closed: a row either decodes completely or is an error.
+//! Encoding and decoding of stored rows. A row decodes completely or is an error.
 
 use crate::{Event, WorkItem};
 use std::fmt;

@@ -1,8 +1,8 @@
-//! Data that Outlast stores and passes around: what happened ([`Event`]), what waits in a queue
-//! ([`WorkItem`]), how things fail ([`ErrorDetails`]), and how each of them looks as JSON.
+//! The data model of Outlast: entries of a history ([`Event`]), items of the two queues ([`WorkItem`]), the result of a
+//! turn ([`TurnCommit`]), failures ([`ErrorDetails`]), and their JSON shapes.
 //!
-//! There is no behaviour here beyond constructors and accessors. The JSON shapes are a promise: stores
-//! written by one version are read by the next, and golden tests pin every shape byte for byte.
+//! The crate has constructors and accessors, and no other behaviour. The JSON shapes are stable: a version reads the stores
+//! of earlier versions, and golden tests check every shape byte for byte.
 
 mod action;
 mod clock;

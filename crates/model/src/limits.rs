@@ -1,4 +1,4 @@
-//! Limits: those that the contract fixes, and those that an operator may move. A value exactly at a limit passes.
+//! Limits: constants of the contract, and limits that an operator can set. A value exactly at a limit passes.
 
 /// Unread queue messages carried over by one continue-as-new.
 pub const MAX_CARRY_FORWARD_EVENTS: usize = 100;
@@ -17,16 +17,16 @@ pub const MAX_INSTANCE_ID_BYTES: usize = 512;
 /// Length of an instance id that the runtime generates for a child, which nests its ancestors' ids.
 pub const MAX_GENERATED_INSTANCE_ID_BYTES: usize = 4_096;
 
-/// What one instance may use before it is failed, or refused at the client, with a message that names the limit.
+/// Limits of one instance. An instance over a limit fails, or the client refuses it, with a message that names the limit.
 ///
-/// The defaults are the contract's where the contract has a limit. Lowering one under instances that run already fails
-/// those which are above it at their next turn.
+/// The defaults are the contract's where the contract has a limit. A lowered limit fails running instances that are above it
+/// at their next turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one payload: an input, an output, an activity's input or result, an event's data, an error text.
     pub payload_bytes: usize,
-    /// Decisions (activities, timers, children, waits, ..) that the code may take before it waits for something new: counted
-    /// since the last message that it received, so that it does not depend on how messages fall into turns.
+    /// Decisions (activities, timers, children, waits, ..) of the code after one message. They are counted per message, so that
+    /// the split of messages into turns does not matter.
     pub decisions_per_turn: usize,
     /// Events in the history of one execution.
     pub history_events: usize,
@@ -48,8 +48,8 @@ pub struct Limits {
     pub kv_keys: usize,
     /// Unread queue messages carried over by one continue-as-new.
     pub carry_forward_events: usize,
-    /// Bytes of unread queue messages carried over by one continue-as-new. Those beyond are sent to the instance again, behind
-    /// what waits for it. At least one message is carried over.
+    /// Bytes of unread queue messages carried over by one continue-as-new. Messages above the limit are sent to the instance
+    /// again, behind its waiting messages. At least one message is carried over.
     pub carry_forward_bytes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! How often and how fast an activity is tried again.
+//! Retry policies of activities: number of attempts, and the wait between them.
 
 use std::time::Duration;
 
@@ -53,14 +53,14 @@ impl BackoffStrategy {
     }
 }
 
-/// When to give up, and how long to wait before trying again.
+/// The number of attempts, and the wait between them.
 #[derive(Debug, Clone)]
 pub struct RetryPolicy {
-    /// Attempts in all, the first included.
+    /// Number of attempts, the first one included.
     pub max_attempts: u32,
     /// The wait between attempts.
     pub backoff: BackoffStrategy,
-    /// Limit for one attempt; an attempt that runs into it is not tried again.
+    /// Time limit of one attempt; an attempt that exceeds it is not retried.
     pub timeout: Option<Duration>,
 }
 

@@ -1,10 +1,10 @@
-//! How large an event is, as far as limits are concerned.
+//! The size of an event, as limits count it.
 
 use crate::{AppErrorKind, ErrorDetails, Event, EventKind, PoisonMessageType};
 
 impl Event {
-    /// Bytes of the text that this event carries: payloads and names. What a store adds to that is its own affair, so that
-    /// the limit [`history_bytes`](crate::limits::Limits::history_bytes) means the same on all of them.
+    /// Bytes of the event's payloads and names. Bytes that a store adds are not counted, so that the limit
+    /// [`history_bytes`](crate::limits::Limits::history_bytes) means the same on every store.
     pub fn text_bytes(&self) -> usize {
         kind_bytes(&self.kind)
     }

@@ -1,3 +1,5 @@
+//! Size figures of an instance.
+
 use serde::{Deserialize, Serialize};
 
 /// Size figures of one instance.

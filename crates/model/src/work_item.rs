@@ -1,4 +1,4 @@
-//! What waits in the two queues.
+//! Work items: the entries of the two queues.
 
 use crate::ErrorDetails;
 use serde::{Deserialize, Serialize};
@@ -40,13 +40,13 @@ pub enum WorkItem {
     ActivityFailed { instance: String, execution_id: u64, id: u64, details: ErrorDetails },
     /// A timer is due; invisible until `fire_at_ms`.
     TimerFired { instance: String, execution_id: u64, id: u64, fire_at_ms: u64 },
-    /// Somebody raised a positional event.
+    /// A client raised a positional event.
     ExternalRaised { instance: String, name: String, data: String },
     /// A child finished; routed to its parent.
     SubOrchCompleted { parent_instance: String, parent_execution_id: u64, parent_id: u64, result: String },
     /// A child failed; routed to its parent.
     SubOrchFailed { parent_instance: String, parent_execution_id: u64, parent_id: u64, details: ErrorDetails },
-    /// Somebody asked for cancellation.
+    /// Cancels an instance.
     CancelInstance { instance: String, reason: String },
     /// Begin the next execution of an instance.
     ContinueAsNew {
