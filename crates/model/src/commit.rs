@@ -1,7 +1,6 @@
 //! The result of a turn: what a store writes in one transaction.
 
 use crate::{Event, ExecutionStatus, WorkItem};
-use semver::Version;
 
 /// The result of one turn. The engine returns it, `Provider::commit_turn` takes it, and the store writes all of it or
 /// nothing.
@@ -35,7 +34,7 @@ pub struct ExecutionMetadata {
     /// Stored when the instance is created.
     pub parent_instance_id: Option<String>,
     /// Overwrites the execution's pinned version when given.
-    pub pinned_duroxide_version: Option<Version>,
+    pub pinned_duroxide_version: Option<semver::Version>,
 }
 
 impl ExecutionMetadata {
