@@ -5,7 +5,7 @@ use crate::queue::{Message, Work};
 use crate::rules::{Defect, Rules};
 use crate::state::{State, refuse};
 use async_trait::async_trait;
-use outlast_provider::model::Event;
+use outlast_provider::model::{Event, ExecutionStatus};
 use outlast_provider::{
     DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
     InstanceQuery, PendingWork, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
@@ -77,16 +77,16 @@ impl ProviderAdmin for MemoryProvider {
 
     async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
         let state = self.state();
-        let with_status = |status: &str| {
+        let with_status = |status: ExecutionStatus| {
             let current = state.instances.keys().filter_map(|id| state.current_execution(id));
-            current.filter(|row| row.status == status).count() as u64
+            current.filter(|row| row.status == status.as_str()).count() as u64
         };
         Ok(SystemMetrics {
             total_instances: state.instances.len() as u64,
             total_executions: state.executions.values().map(|all| all.len() as u64).sum(),
-            running_instances: with_status("Running"),
-            completed_instances: with_status("Completed"),
-            failed_instances: with_status("Failed"),
+            running_instances: with_status(ExecutionStatus::Running),
+            completed_instances: with_status(ExecutionStatus::Completed),
+            failed_instances: with_status(ExecutionStatus::Failed),
             total_events: state.history.values().map(|events| events.len() as u64).sum(),
         })
     }
@@ -346,8 +346,8 @@ impl State {
     fn bulk_roots(&self, filter: &InstanceFilter, rules: &Rules) -> Vec<String> {
         self.bulk_matching(filter, |id| {
             let root = self.instances.get(id).is_some_and(|row| row.parent_instance_id.is_none());
-            let status = self.current_execution(id).map(|row| row.status.as_str());
-            let finished = matches!(status, Some("Completed" | "Failed"));
+            let status = self.current_execution(id).and_then(|row| ExecutionStatus::from_text(&row.status));
+            let finished = status.is_some_and(ExecutionStatus::ends_instance);
             root && (finished || rules.broken(Defect::BulkDeleteTakesRunning))
         })
     }
@@ -376,7 +376,7 @@ impl State {
                     .completed_before
                     .is_none_or(|before| row.completed_at.is_some_and(|at| at < before))
                     || rules.broken(Defect::PruneIgnoresCutoff);
-                !protected && row.status != "Running" && !kept.contains(id) && early
+                !protected && row.status != ExecutionStatus::Running.as_str() && !kept.contains(id) && early
             })
             .map(|(id, _)| *id)
             .collect();

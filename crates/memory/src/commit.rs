@@ -2,7 +2,9 @@
 
 use crate::rules::{Defect, Rules};
 use crate::state::{Execution, Instance, Lease, State, is_final, refuse};
-use outlast_provider::model::{CONTRACT_VERSION, Event, EventKind, WorkItem, check_instance_id, json};
+use outlast_provider::model::{
+    CONTRACT_VERSION, Event, EventKind, ExecutionStatus, WorkItem, check_instance_id, json,
+};
 use outlast_provider::{
     ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit, saturating_ms,
 };
@@ -198,7 +200,7 @@ impl State {
         }
         let executions = self.executions.entry(instance.to_string()).or_default();
         let execution = executions.entry(turn.execution_id).or_insert_with(|| Execution {
-            status: "Running".to_string(),
+            status: ExecutionStatus::Running.to_string(),
             output: None,
             started_at: now,
             completed_at: None,

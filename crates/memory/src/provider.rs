@@ -7,7 +7,7 @@ use crate::state::State;
 use crate::watch::Watches;
 use crate::work::WorkAsk;
 use async_trait::async_trait;
-use outlast_provider::model::{Event, EventKind, SystemStats, WorkItem, json};
+use outlast_provider::model::{Event, EventKind, ExecutionStatus, SystemStats, WorkItem, json};
 use outlast_provider::{
     Clock, Completion, DispatcherCapabilityFilter, Entropy, ExecutionMetadata, FetchedTurn, FetchedWork,
     InstanceOutcome, InstanceWatch, Interest, LoadedTurn, MessageBound, OrchestrationItem, OsEntropy,
@@ -199,7 +199,7 @@ impl MemoryProvider {
 impl MemoryProvider {
     /// Commits a turn; returns the time at which it did.
     fn commit(&self, lock_token: &str, turn: Commit) -> Result<u64, ProviderError> {
-        let ended = matches!(turn.metadata.status.as_deref(), Some("Completed" | "Failed"));
+        let ended = turn.metadata.execution_status().is_some_and(ExecutionStatus::ends_instance);
         let (committed, at) = self.change(|state, now, rules| {
             state.commit(lock_token, turn, now, rules).map(|committed| (committed, now))
         })?;
@@ -255,7 +255,7 @@ impl Provider for MemoryProvider {
         completion: WorkItem,
         turn: TurnAhead,
     ) -> Result<Completion, ProviderError> {
-        let ended = matches!(turn.commit.metadata.status.as_deref(), Some("Completed" | "Failed"));
+        let ended = turn.commit.metadata.execution_status().is_some_and(ExecutionStatus::ends_instance);
         let instance = completion.target_instance().to_string();
         let completed =
             self.change(|state, now, rules| state.complete_with_turn(token, completion, turn, now, rules))?;

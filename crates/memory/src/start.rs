@@ -3,7 +3,7 @@
 use crate::commit::{check_messages, visible_at};
 use crate::rules::{Defect, Rules};
 use crate::state::State;
-use outlast_provider::model::{WorkItem, json};
+use outlast_provider::model::{ExecutionStatus, WorkItem, json};
 use outlast_provider::{InstanceOutcome, ProviderError, StartOutcome, StartPolicy, StartRequest};
 
 impl State {
@@ -61,7 +61,7 @@ impl State {
         let execution = self.execution(instance, execution_id)?;
         let events =
             self.event_texts(instance, execution_id).filter_map(|text| json::decode_event(text).ok());
-        let has_failed = execution.status == "Failed";
+        let has_failed = execution.status == ExecutionStatus::Failed.as_str();
         let terminal: Vec<_> = events.filter(|event| has_failed && event.is_terminal()).collect();
         let row = self.instances.get(instance);
         Some(InstanceOutcome {

@@ -1,7 +1,7 @@
 //! The tables.
 
 use crate::queue::{MessageQueue, WorkQueue};
-use outlast_provider::model::{Event, json};
+use outlast_provider::model::{Event, ExecutionStatus, json};
 use outlast_provider::{DeadLetter, ProviderError};
 use std::collections::BTreeMap;
 
@@ -103,13 +103,15 @@ impl State {
     }
 
     pub(crate) fn is_running(&self, instance: &str) -> bool {
-        self.current_execution(instance).is_some_and(|execution| execution.status == "Running")
+        self.current_execution(instance)
+            .is_some_and(|execution| execution.status == ExecutionStatus::Running.as_str())
     }
 
     /// Whether the instance's current execution is its last.
     pub(crate) fn has_ended(&self, instance: &str) -> bool {
         let current = self.current_execution(instance);
-        current.is_some_and(|execution| matches!(execution.status.as_str(), "Completed" | "Failed"))
+        let status = current.and_then(|execution| ExecutionStatus::from_text(&execution.status));
+        status.is_some_and(ExecutionStatus::ends_instance)
     }
 
     pub(crate) fn event_texts(&self, instance: &str, execution_id: u64) -> impl Iterator<Item = &String> {
@@ -144,5 +146,5 @@ pub(crate) fn refuse<T>(operation: &str, message: impl Into<String>) -> Result<T
 
 /// Whether a status ends an execution.
 pub(crate) fn is_final(status: &str) -> bool {
-    matches!(status, "Completed" | "Failed" | "ContinuedAsNew")
+    ExecutionStatus::from_text(status).is_some_and(ExecutionStatus::ends_execution)
 }

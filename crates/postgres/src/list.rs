@@ -3,6 +3,7 @@
 use crate::PostgresError;
 use crate::db::{Db, Param, Result, cell, column, text, text_option, unsigned};
 use crate::text::{owned, owned_option};
+use outlast_model::ExecutionStatus;
 use outlast_provider::{
     DeadLetter, DeadLetterQueue, ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, QueueBacklog,
     QueueDepths, StoreGauges, SystemMetrics,
@@ -42,7 +43,7 @@ pub(crate) async fn ids(db: &Db, status: Option<&str>) -> Result<Vec<String>> {
 
 /// Whether the partial index `executions_attention` holds executions of this status.
 fn needs_attention(status: &str) -> bool {
-    matches!(status, "Running" | "Failed")
+    matches!(ExecutionStatus::from_text(status), Some(ExecutionStatus::Running | ExecutionStatus::Failed))
 }
 
 /// Whether there are so few executions of this status, which the partial index holds, that all of them can be looked at for one

@@ -28,7 +28,8 @@ pub fn invalid_token(token: &str) -> String {
 
 /// Whether a status ends an execution.
 pub fn is_final(status: &str) -> bool {
-    matches!(status, "Completed" | "Failed" | "ContinuedAsNew")
+    outlast_model::ExecutionStatus::from_text(status)
+        .is_some_and(outlast_model::ExecutionStatus::ends_execution)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What a commit writes, worked out before the store is touched: everything that can be refused without looking at
 //! stored rows is refused here, and everything is encoded here, outside of the transaction.
 
-use outlast_model::{Event, EventKind, WorkItem, check_instance_id, json};
+use outlast_model::{Event, EventKind, ExecutionStatus, WorkItem, check_instance_id, json};
 use outlast_provider::{
     ErrorClass, ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit, saturating_ms,
 };
@@ -138,7 +138,7 @@ impl CommitPlan {
 
     /// Whether the turn ends its execution.
     pub fn ends_execution(&self) -> bool {
-        self.metadata.status.as_deref().is_some_and(crate::is_final)
+        self.metadata.execution_status().is_some_and(ExecutionStatus::ends_execution)
     }
 
     /// Bytes of what it stores, as far as they can be many.
@@ -151,7 +151,7 @@ impl CommitPlan {
 
     /// Whether nothing comes after it: not even a successor.
     pub fn ends_instance(&self) -> bool {
-        self.ends_execution() && self.metadata.status.as_deref() != Some("ContinuedAsNew")
+        self.metadata.execution_status().is_some_and(ExecutionStatus::ends_instance)
     }
 
     /// The highest event id of the turn.

@@ -1,6 +1,6 @@
 //! How an instance stands, without its history.
 
-use outlast_model::{ErrorDetails, Event, EventKind};
+use outlast_model::{ErrorDetails, Event, EventKind, ExecutionStatus};
 
 /// Status and result of an instance's newest execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,19 +20,26 @@ pub struct InstanceOutcome {
 }
 
 impl InstanceOutcome {
+    /// The status; `None` for a text that the contract does not name.
+    pub fn execution_status(&self) -> Option<ExecutionStatus> {
+        ExecutionStatus::from_text(&self.status)
+    }
+
     /// The outcome that a history tells; `None` for an empty one. The first terminal event counts.
     pub fn from_history(history: &[Event]) -> Option<Self> {
         let execution_id = history.first()?.execution_id;
         let terminal = history.iter().find(|event| event.is_terminal()).map(|event| &event.kind);
         let (status, output, failure) = match terminal {
-            Some(EventKind::OrchestrationCompleted { output }) => ("Completed", Some(output.clone()), None),
+            Some(EventKind::OrchestrationCompleted { output }) => {
+                (ExecutionStatus::Completed, Some(output.clone()), None)
+            }
             Some(EventKind::OrchestrationFailed { details }) => {
-                ("Failed", Some(details.display_message()), Some(details.clone()))
+                (ExecutionStatus::Failed, Some(details.display_message()), Some(details.clone()))
             }
             Some(EventKind::OrchestrationContinuedAsNew { input }) => {
-                ("ContinuedAsNew", Some(input.clone()), None)
+                (ExecutionStatus::ContinuedAsNew, Some(input.clone()), None)
             }
-            _ => ("Running", None, None),
+            _ => (ExecutionStatus::Running, None, None),
         };
         Some(Self {
             execution_id,

@@ -1,6 +1,6 @@
 //! How an instance stands, as a client sees it.
 
-use outlast_model::ErrorDetails;
+use outlast_model::{ErrorDetails, ExecutionStatus};
 use outlast_provider::InstanceOutcome;
 
 /// How an instance stands.
@@ -44,14 +44,15 @@ impl OrchestrationStatus {
     /// The status that a store's outcome tells.
     pub(crate) fn of(outcome: Option<InstanceOutcome>) -> Self {
         let Some(outcome) = outcome else { return Self::NotFound };
+        let status = outcome.execution_status();
         let (custom_status, custom_status_version) = (outcome.custom_status, outcome.custom_status_version);
-        match outcome.status.as_str() {
-            "Completed" => Self::Completed {
+        match status {
+            Some(ExecutionStatus::Completed) => Self::Completed {
                 output: outcome.output.unwrap_or_default(),
                 custom_status,
                 custom_status_version,
             },
-            "Failed" => Self::Failed {
+            Some(ExecutionStatus::Failed) => Self::Failed {
                 details: outcome.failure.unwrap_or_else(|| undecodable(outcome.output)),
                 custom_status,
                 custom_status_version,

@@ -3,6 +3,7 @@
 use crate::SqliteError;
 use crate::db::{Db, Result, attempts, column, unsigned};
 use crate::sql;
+use outlast_model::ExecutionStatus;
 use outlast_provider::{
     DeadLetter, DeadLetterQueue, ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, QueueBacklog,
     QueueDepths, StoreGauges, SystemMetrics,
@@ -35,7 +36,7 @@ pub(crate) fn ids(db: &Db, status: Option<&str>) -> Result<Vec<String>> {
 
 /// Whether the partial index `executions_attention` holds executions of this status.
 fn needs_attention(status: &str) -> bool {
-    matches!(status, "Running" | "Failed")
+    matches!(ExecutionStatus::from_text(status), Some(ExecutionStatus::Running | ExecutionStatus::Failed))
 }
 
 /// Whether there are so few executions of this status, which the partial index holds, that all of them can be looked at for one
@@ -172,16 +173,20 @@ pub(crate) fn execution(db: &Db, instance: &str, execution_id: u64) -> Result<Ex
 pub(crate) fn metrics(db: &Db) -> Result<SystemMetrics> {
     let by_status =
         db.all(sql::STATUS_COUNTS, [], |row| Ok((row.get::<_, Option<String>>(0)?, unsigned(row, 1)?)))?;
-    let with_status = |wanted: &str| {
-        by_status.iter().filter(|(status, _)| status.as_deref() == Some(wanted)).map(|(_, count)| count).sum()
+    let with_status = |wanted: ExecutionStatus| {
+        by_status
+            .iter()
+            .filter(|(status, _)| status.as_deref() == Some(wanted.as_str()))
+            .map(|(_, count)| count)
+            .sum()
     };
     let count = |sql: &str| Ok::<u64, SqliteError>(db.one(sql, [], |row| unsigned(row, 0))?.unwrap_or(0));
     Ok(SystemMetrics {
         total_instances: by_status.iter().map(|(_, count)| count).sum(),
         total_executions: count(sql::COUNT_EXECUTIONS)?,
-        running_instances: with_status("Running"),
-        completed_instances: with_status("Completed"),
-        failed_instances: with_status("Failed"),
+        running_instances: with_status(ExecutionStatus::Running),
+        completed_instances: with_status(ExecutionStatus::Completed),
+        failed_instances: with_status(ExecutionStatus::Failed),
         total_events: count(sql::COUNT_EVENTS)?,
     })
 }

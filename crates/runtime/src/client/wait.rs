@@ -3,6 +3,7 @@
 use super::{Client, ClientError};
 use crate::OrchestrationStatus;
 use crate::uncounted::counted;
+use outlast_model::ExecutionStatus;
 use outlast_provider::{InstanceOutcome, Interest};
 use serde::de::DeserializeOwned;
 use std::pin::pin;
@@ -99,7 +100,7 @@ impl Client {
         }
         let is_news = |outcome: &InstanceOutcome| {
             outcome.custom_status_version > last_seen_version
-                || matches!(outcome.status.as_str(), "Completed" | "Failed")
+                || outcome.execution_status().is_some_and(ExecutionStatus::ends_instance)
         };
         let look = |told: Option<InstanceOutcome>| async {
             let outcome = match told {

@@ -3,14 +3,14 @@
 
 use crate::bug::Bug;
 use crate::shared::Shared;
-use outlast_model::{ErrorDetails, Event, EventKind, WorkItem};
+use outlast_model::{ErrorDetails, Event, EventKind, ExecutionStatus, WorkItem};
 use outlast_provider::{LoadedTurn, TurnCommit};
 use std::time::Duration;
 
 /// Changes the commit of a turn.
 pub(super) fn commit(shared: &Shared, instance: &str, commit: &mut TurnCommit) {
     let Some(bug) = shared.bug else { return };
-    let continues = commit.metadata.status.as_deref() == Some("ContinuedAsNew");
+    let continues = commit.metadata.execution_status() == Some(ExecutionStatus::ContinuedAsNew);
     let messages = &mut commit.orchestrator_items;
     match bug {
         Bug::CommitForgetsWork if shared.rng().per_mille(100) => commit.worker_items.clear(),
@@ -63,7 +63,7 @@ pub(super) fn failed_by_outage(now_ms: u64, commit: &TurnCommit) -> Option<TurnC
     outcome.worker_items.clear();
     outcome.orchestrator_items.clear();
     outcome.history_delta = vec![failed];
-    outcome.metadata.status = Some("Failed".to_string());
+    outcome.metadata.status = Some(ExecutionStatus::Failed.to_string());
     Some(outcome)
 }
 
