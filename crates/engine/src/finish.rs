@@ -1,11 +1,11 @@
 //! Step 6: the end of a turn. Every ending of an execution goes through [`Execution::finish`]: returned, failed, cancelled,
 //! continued as new, over a limit, poisoned.
 
+use crate::conclude::Conclusion;
 use crate::draft::{Draft, Ending};
 use crate::execution::Execution;
 use crate::op::Op;
 use crate::op::child::ParentClosePolicy;
-use crate::outcome::Outcome;
 use outlast_model::{AppErrorKind, ErrorDetails, EventKind, ExecutionStatus, WorkItem};
 
 /// How an execution ends.
@@ -71,10 +71,10 @@ pub(crate) struct Closing<'a> {
 }
 
 impl Execution {
-    pub(crate) fn finish(&mut self, draft: &mut Draft, outcome: Outcome, policy: ParentClosePolicy) {
-        match outcome {
-            Outcome::GoesOn => self.send_decisions(draft),
-            Outcome::Ends(close) => Closing { execution: self, close, policy }.end(draft),
+    pub(crate) fn finish(&mut self, draft: &mut Draft, conclusion: Conclusion, policy: ParentClosePolicy) {
+        match conclusion {
+            Conclusion::GoesOn => self.send_decisions(draft),
+            Conclusion::Ends(close) => Closing { execution: self, close, policy }.end(draft),
         }
     }
 

@@ -1,5 +1,5 @@
-//! What the events of an execution add up to: its decisions, and which of them have an outcome. The ledger is kept up to
-//! date event by event, so that no turn reads the whole history.
+//! The ledger of an execution: its decisions, and whether each has an outcome. The ledger is updated with every event, so
+//! that no turn reads the whole history.
 
 use crate::op::activity::OpenActivities;
 use crate::op::child::Children;

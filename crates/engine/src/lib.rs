@@ -5,6 +5,7 @@
 //! order in which they run. Then read `op/mod.rs`: the operations that the steps dispatch to.
 
 mod combinator;
+mod conclude;
 mod context;
 mod decide;
 mod draft;
@@ -18,7 +19,6 @@ mod limits;
 mod mismatch;
 mod op;
 mod opening;
-mod outcome;
 mod poison;
 mod receive;
 mod state;

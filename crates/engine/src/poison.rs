@@ -1,10 +1,10 @@
 //! Ends instances that were delivered too often.
 
+use crate::conclude::Conclusion;
 use crate::draft::Draft;
 use crate::execution::{Execution, Setup};
 use crate::finish::Close;
 use crate::op::child::ParentClosePolicy;
-use crate::outcome::Outcome;
 use crate::turn::TurnOutput;
 use outlast_model::{ErrorDetails, Event, WorkItem};
 
@@ -37,7 +37,7 @@ pub fn poison(poison: Poison) -> TurnOutput {
     }
     // An execution that has ended keeps its ending.
     if !execution.has_ended() {
-        execution.finish(&mut draft, Outcome::Ends(Close::Failed(details)), parent_close);
+        execution.finish(&mut draft, Conclusion::Ends(Close::Failed(details)), parent_close);
     }
     draft.commit.orchestrator_items.extend(notices);
     execution.report(&mut draft);

@@ -21,7 +21,7 @@ pub(crate) struct Batch {
     pub(crate) failure: Option<ErrorDetails>,
 }
 
-/// What becomes of one message.
+/// The effect of one message.
 pub(crate) enum Receipt {
     Record {
         source: Option<u64>,
@@ -82,7 +82,7 @@ impl Execution {
     }
 }
 
-/// The outcome of a decision, as its message says it.
+/// The outcome of a decision, read from its message.
 pub(crate) struct Outcome {
     pub(crate) op: Op,
     /// What error messages call the outcome.

@@ -41,7 +41,7 @@ pub struct TurnOutput {
 /// | 2 receive | turns the messages into events | `receive.rs` |
 /// | 3 advance | applies these events, and polls the code after each | `walk.rs`, `execution.rs` |
 /// | 4 emit | turns the decisions of the code into events, and applies them | `emit.rs` |
-/// | 5 outcome | decides whether the execution goes on or ends; checks limits; notes dropped futures | `outcome.rs` |
+/// | 5 conclude | decides whether the execution goes on or ends; checks limits; notes dropped futures | `conclude.rs`, `drops.rs` |
 /// | 6 finish | sends the decisions, or ends the execution | `finish.rs` |
 pub fn run(execution: &mut Execution, input: TurnInput<'_>) -> TurnOutput {
     let _turn = execution.waker.enter();
@@ -60,8 +60,8 @@ pub fn run(execution: &mut Execution, input: TurnInput<'_>) -> TurnOutput {
             execution.advance(batch.events).and_then(|()| execution.emit(&mut draft, input.random))
         }
     };
-    let outcome = execution.outcome(&mut draft, batch.failure, ran);
-    execution.finish(&mut draft, outcome, input.parent_close);
+    let conclusion = execution.conclude(&mut draft, batch.failure, ran);
+    execution.finish(&mut draft, conclusion, input.parent_close);
     draft.commit.orchestrator_items.extend(input.notices);
     execution.report(&mut draft);
     execution.forget_input();

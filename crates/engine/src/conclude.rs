@@ -8,47 +8,47 @@ use crate::mismatch::Mismatch;
 use crate::op::continue_as_new::Successor;
 use outlast_model::{AppErrorKind, ErrorDetails};
 
-/// The outcome of a turn.
-pub(crate) enum Outcome {
+/// How a turn ends.
+pub(crate) enum Conclusion {
     /// The code waits.
     GoesOn,
     Ends(Close),
 }
 
 impl Execution {
-    /// Decides the outcome of the turn. The first cause counts, in this order: `failure` of the batch, a replay error or
+    /// Decides how the turn ends. The first cause counts, in this order: `failure` of the batch, a replay error or
     /// panic or limit in `ran`, cancellation, continue-as-new, return, a limit of the history.
-    pub(crate) fn outcome(
+    pub(crate) fn conclude(
         &mut self,
         draft: &mut Draft,
         failure: Option<ErrorDetails>,
         ran: Result<(), Stop>,
-    ) -> Outcome {
+    ) -> Conclusion {
         if let Some(details) = failure {
-            return Outcome::Ends(Close::Failed(details));
+            return Conclusion::Ends(Close::Failed(details));
         }
         if let Err(stop) = ran {
             draft.report.broke_limit = matches!(stop, Stop::Limit);
-            return Outcome::Ends(Close::Failed(self.failure(stop)));
+            return Conclusion::Ends(Close::Failed(self.failure(stop)));
         }
         if let Some(reason) = self.ledger.cancel_reason.clone() {
             // These drops are not noted.
             draft.dropped = self.unnoted_drops();
-            return Outcome::Ends(Close::Cancelled(reason));
+            return Conclusion::Ends(Close::Cancelled(reason));
         }
         let successor = self.context.lock().successor.take();
         if let Some(Successor { input, version }) = successor {
-            return Outcome::Ends(Close::ContinuedAsNew { input, version });
+            return Conclusion::Ends(Close::ContinuedAsNew { input, version });
         }
         if let Err(stop) = self.note_drops(draft) {
             draft.dropped.clear();
-            return Outcome::Ends(Close::Failed(self.failure(stop)));
+            return Conclusion::Ends(Close::Failed(self.failure(stop)));
         }
         match self.returned.take() {
-            Some(result) => Outcome::Ends(self.returned_close(draft, result)),
+            Some(result) => Conclusion::Ends(self.returned_close(draft, result)),
             None => match self.reason_to_stop(draft) {
-                Some(details) => Outcome::Ends(Close::Failed(details)),
-                None => Outcome::GoesOn,
+                Some(details) => Conclusion::Ends(Close::Failed(details)),
+                None => Conclusion::GoesOn,
             },
         }
     }
