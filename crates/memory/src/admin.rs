@@ -1,8 +1,8 @@
-//! Management: lists, figures, deletion, pruning.
+//! Management: lists, statistics, deletion, pruning.
 
 use crate::MemoryProvider;
-use crate::queue::{Message, Work};
-use crate::rules::{Defect, Rules};
+use crate::queue::{Activity, Message};
+use crate::rules::AdminRules;
 use crate::state::{State, refuse};
 use async_trait::async_trait;
 use outlast_provider::model::{Event, ExecutionStatus};
@@ -13,7 +13,8 @@ use outlast_provider::{
 };
 use std::collections::BTreeSet;
 
-const DEFAULT_LIMIT: u32 = 1_000;
+/// The limit of a bulk operation whose filter has none.
+pub(crate) const DEFAULT_LIMIT: u32 = 1_000;
 
 #[async_trait]
 impl ProviderAdmin for MemoryProvider {
@@ -92,10 +93,10 @@ impl ProviderAdmin for MemoryProvider {
     }
 
     async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
-        self.change(|state, now, _| {
+        self.change(|state, now| {
             Ok(QueueDepths {
                 orchestrator_queue: state.waiting_messages(now).count(),
-                worker_queue: state.waiting_work(now).count(),
+                worker_queue: state.waiting_activities(now).count(),
                 timer_queue: 0,
             })
         })
@@ -103,17 +104,18 @@ impl ProviderAdmin for MemoryProvider {
 
     async fn get_gauges(&self) -> Result<StoreGauges, ProviderError> {
         let running_instances = self.get_system_metrics().await?.running_instances;
-        self.change(|state, now, _| {
+        self.change(|state, now| {
             let messages = state.waiting_messages(now).count() as u64;
             let later = state.waiting_messages(now).filter(|message| message.visible_at > now).count() as u64;
-            let work = state.waiting_work(now).count() as u64;
-            let later_work = state.waiting_work(now).filter(|work| work.visible_at > now).count() as u64;
+            let activities = state.waiting_activities(now).count() as u64;
+            let later_activities =
+                state.waiting_activities(now).filter(|activity| activity.visible_at > now).count() as u64;
             Ok(StoreGauges {
                 running_instances,
                 orchestrator_queue: messages,
-                worker_queue: work,
+                worker_queue: activities,
                 orchestrator_backlog: Some(QueueBacklog::of(messages, later)),
-                worker_backlog: Some(QueueBacklog::of(work, later_work)),
+                worker_backlog: Some(QueueBacklog::of(activities, later_activities)),
             })
         })
     }
@@ -134,7 +136,7 @@ impl ProviderAdmin for MemoryProvider {
         ids: &[String],
         force: bool,
     ) -> Result<DeleteInstanceResult, ProviderError> {
-        let result = self.change(|state, _, rules| state.delete(ids, force, rules))?;
+        let result = self.change(|state, _| state.delete(ids, force))?;
         self.deleted(ids);
         Ok(result)
     }
@@ -144,20 +146,19 @@ impl ProviderAdmin for MemoryProvider {
         filter: InstanceFilter,
     ) -> Result<DeleteInstanceResult, ProviderError> {
         let mut gone = Vec::new();
-        let result = self.change(|state, _, rules| {
+        let result = self.change(|state, _| {
+            let rules = state.rules;
             let mut total = DeleteInstanceResult::default();
-            let mut left = bulk_limit(&filter, rules);
-            for root in state.bulk_roots(&filter, rules) {
+            let mut left = rules.bulk_limit(&filter);
+            for root in state.bulk_roots(&filter) {
                 if left == 0 {
                     break;
                 }
                 let tree = state.tree(&root);
-                let forced = rules.broken(Defect::BulkDeleteForcesChildren)
-                    || rules.broken(Defect::BulkDeleteTakesRunning);
-                if !forced && tree.iter().any(|id| state.is_running(id)) {
+                if !rules.may_bulk_delete_tree(state, &tree) {
                     continue;
                 }
-                let deleted = state.delete(&tree, true, rules)?;
+                let deleted = state.delete(&tree, true)?;
                 left -= 1;
                 total.instances_deleted += deleted.instances_deleted;
                 total.executions_deleted += deleted.executions_deleted;
@@ -176,8 +177,8 @@ impl ProviderAdmin for MemoryProvider {
         instance_id: &str,
         options: PruneOptions,
     ) -> Result<PruneResult, ProviderError> {
-        self.change(|state, _, rules| match state.instances.contains_key(instance_id) {
-            true => Ok(state.prune(instance_id, &options, rules)),
+        self.change(|state, _| match state.instances.contains_key(instance_id) {
+            true => Ok(state.prune(instance_id, &options)),
             false => refuse("prune_executions", format!("instance '{instance_id}' not found")),
         })
     }
@@ -187,13 +188,10 @@ impl ProviderAdmin for MemoryProvider {
         filter: InstanceFilter,
         options: PruneOptions,
     ) -> Result<PruneResult, ProviderError> {
-        self.change(|state, _, rules| {
+        self.change(|state, _| {
             let mut total = PruneResult::default();
-            for id in state.bulk_candidates(&filter, rules) {
-                if rules.broken(Defect::BulkPruneSkipsRunning) && state.is_running(&id) {
-                    continue;
-                }
-                let pruned = state.prune(&id, &options, rules);
+            for id in state.rules.bulk_prune_candidates(state, &filter) {
+                let pruned = state.prune(&id, &options);
                 total.instances_processed += pruned.instances_processed;
                 total.executions_deleted += pruned.executions_deleted;
                 total.events_deleted += pruned.events_deleted;
@@ -204,29 +202,19 @@ impl ProviderAdmin for MemoryProvider {
 
     async fn query_instances(&self, query: &InstanceQuery) -> Result<InstancePage, ProviderError> {
         let state = self.state();
+        let ids = state.newest_first(|_| true);
+        let Some(ids) = state.rules.page(ids, query.after.as_deref()) else {
+            return refuse("query_instances", "page position not found: start again from the first page");
+        };
         let mut page = InstancePage::default();
-        let mut passed = query.after.is_none();
-        let mut skip = usize::from(!passed && self.rules().broken(Defect::PageSkipsOne));
-        for id in state.newest_first(|_| true) {
-            if !passed {
-                passed = Some(&id) == query.after.as_ref();
-                continue;
-            }
-            let Some(info) = state.info(&id).filter(|info| query.matches(info)) else { continue };
-            if skip > 0 {
-                skip -= 1;
-                continue;
-            }
+        for info in ids.iter().filter_map(|id| state.info(id)).filter(|info| query.matches(info)) {
             if page.instances.len() == query.page_size() {
                 page.next = page.instances.last().map(|last| last.instance_id.clone());
                 break;
             }
             page.instances.push(info);
         }
-        match passed {
-            true => Ok(page),
-            false => refuse("query_instances", "page position not found: start again from the first page"),
-        }
+        Ok(page)
     }
 
     async fn list_dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, ProviderError> {
@@ -234,12 +222,12 @@ impl ProviderAdmin for MemoryProvider {
     }
 
     async fn pending(&self, instance: &str, limit: usize) -> Result<Option<PendingWork>, ProviderError> {
-        self.change(|state, now, rules| Ok(Some(state.pending(instance, limit, now, rules))))
+        self.change(|state, now| Ok(Some(state.pending(instance, limit, now))))
     }
 }
 
 impl State {
-    /// Messages for orchestrations that no live lease covers.
+    /// Messages that no live lease covers.
     fn waiting_messages(&self, now: u64) -> impl Iterator<Item = &Message> {
         self.messages.iter().filter(move |message| {
             let lease = self.live_lease(&message.instance, now).map(|lease| &lease.token);
@@ -248,13 +236,13 @@ impl State {
     }
 
     /// Activities that no live lease covers.
-    fn waiting_work(&self, now: u64) -> impl Iterator<Item = &Work> {
-        self.work.rows.values().filter(move |work| !work.is_leased(now))
+    fn waiting_activities(&self, now: u64) -> impl Iterator<Item = &Activity> {
+        self.activities.rows.values().filter(move |activity| !activity.is_leased(now))
     }
 
+    /// Ids in reverse order of creation, which does not depend on the clock.
     fn newest_first(&self, wanted: impl Fn(&str) -> bool) -> Vec<String> {
         let mut ids: Vec<_> = self.instances.iter().filter(|(id, _)| wanted(id)).collect();
-        // By the order of creation, whatever the clock did meanwhile.
         ids.sort_by_key(|(_, row)| std::cmp::Reverse(row.created_nth));
         ids.into_iter().map(|(id, _)| id.clone()).collect()
     }
@@ -275,6 +263,7 @@ impl State {
         })
     }
 
+    /// The instance and its descendants.
     fn tree(&self, root: &str) -> Vec<String> {
         let mut seen = BTreeSet::from([root.to_string()]);
         let mut all = vec![root.to_string()];
@@ -286,28 +275,11 @@ impl State {
         all
     }
 
-    fn delete(
-        &mut self,
-        ids: &[String],
-        force: bool,
-        rules: &Rules,
-    ) -> Result<DeleteInstanceResult, ProviderError> {
+    fn delete(&mut self, ids: &[String], force: bool) -> Result<DeleteInstanceResult, ProviderError> {
         const DELETE: &str = "delete_instances_atomic";
-        if let Some(id) = ids.iter().find(|id| self.is_running(id))
-            && !force
-            && !rules.broken(Defect::DeleteIgnoresRunning)
-        {
-            return refuse(
-                DELETE,
-                format!("instance '{id}' is still running: cancel it first, or use force"),
-            );
-        }
-        let left_behind = ids.iter().flat_map(|id| self.children(id)).find(|child| !ids.contains(child));
-        if let Some(child) = left_behind
-            && !rules.broken(Defect::DeleteOrphansChildren)
-        {
-            return refuse(DELETE, format!("child '{child}' would be orphaned: delete the whole tree"));
-        }
+        let rules = self.rules;
+        rules.check_not_running(self, DELETE, ids, force)?;
+        rules.check_whole_tree(self, DELETE, ids)?;
         let mut deleted = DeleteInstanceResult::default();
         for id in ids {
             deleted.instances_deleted += u64::from(self.instances.remove(id).is_some());
@@ -320,39 +292,28 @@ impl State {
                 self.messages.remove(ordinal);
                 deleted.queue_messages_deleted += 1;
             }
-            if !rules.broken(Defect::DeleteKeepsWork) {
-                deleted.queue_messages_deleted += self.work.remove_where(|work| work.instance == *id);
-            }
-            if !rules.broken(Defect::DeleteKeepsLease) {
-                self.leases.remove(id);
-            }
-            if !rules.broken(Defect::DeleteKeepsKv) {
-                self.kv_store.remove(id);
-                self.kv_delta.remove(id);
-            }
+            deleted.queue_messages_deleted += rules.delete_activities(self, id);
+            rules.delete_lease(self, id);
+            rules.delete_kv(self, id);
         }
         Ok(deleted)
     }
 
-    /// Instances that a bulk filter selects, oldest first.
-    fn bulk_candidates(&self, filter: &InstanceFilter, rules: &Rules) -> Vec<String> {
-        let mut ids = self.bulk_matching(filter, |_| true);
-        ids.truncate(bulk_limit(filter, rules));
-        ids
-    }
-
-    /// Finished roots that a bulk filter selects, oldest first. One with a running descendant stays and does not
-    /// count, so the limit is not applied here.
-    fn bulk_roots(&self, filter: &InstanceFilter, rules: &Rules) -> Vec<String> {
+    /// Roots that a bulk deletion considers, oldest first. The limit is not applied here, because a root with a running
+    /// descendant is passed over and does not count.
+    fn bulk_roots(&self, filter: &InstanceFilter) -> Vec<String> {
         self.bulk_matching(filter, |id| {
-            let root = self.instances.get(id).is_some_and(|row| row.parent_instance_id.is_none());
-            let status = self.current_execution(id).and_then(|row| ExecutionStatus::from_text(&row.status));
-            let finished = status.is_some_and(ExecutionStatus::ends_instance);
-            root && (finished || rules.broken(Defect::BulkDeleteTakesRunning))
+            let is_root = self.instances.get(id).is_some_and(|row| row.parent_instance_id.is_none());
+            is_root && self.rules.may_bulk_delete(self, id)
         })
     }
 
-    fn bulk_matching(&self, filter: &InstanceFilter, wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    /// Instances that a bulk filter selects, oldest first.
+    pub(crate) fn bulk_matching(
+        &self,
+        filter: &InstanceFilter,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Vec<String> {
         let mut ids = self.newest_first(|id| {
             let listed = filter.instance_ids.as_ref().is_none_or(|ids| ids.iter().any(|wanted| wanted == id));
             let ended = self.current_execution(id).and_then(|row| row.completed_at);
@@ -363,41 +324,27 @@ impl State {
         ids
     }
 
-    fn prune(&mut self, instance: &str, options: &PruneOptions, rules: &Rules) -> PruneResult {
+    fn prune(&mut self, instance: &str, options: &PruneOptions) -> PruneResult {
+        let rules = self.rules;
         let current = self.instances.get(instance).map(|row| row.current_execution_id);
         let executions = self.executions.entry(instance.to_string()).or_default();
         let keep = options.keep_last.unwrap_or(0) as usize;
         let kept: Vec<u64> = executions.keys().rev().take(keep).copied().collect();
-        let doomed: Vec<u64> = executions
+        let pruned: Vec<u64> = executions
             .iter()
             .filter(|(id, row)| {
-                let protected = Some(**id) == current && !rules.broken(Defect::PruneCurrentExecution);
-                let early = options
-                    .completed_before
-                    .is_none_or(|before| row.completed_at.is_some_and(|at| at < before))
-                    || rules.broken(Defect::PruneIgnoresCutoff);
-                !protected && row.status != ExecutionStatus::Running.as_str() && !kept.contains(id) && early
+                !rules.is_protected(**id, current)
+                    && row.status != "Running"
+                    && !kept.contains(id)
+                    && rules.is_before_cutoff(row, options)
             })
             .map(|(id, _)| *id)
             .collect();
         let mut result = PruneResult { instances_processed: 1, ..PruneResult::default() };
-        for execution_id in doomed {
-            executions.remove(&execution_id);
-            let events = self.history.remove(&(instance.to_string(), execution_id));
+        for execution_id in pruned {
             result.executions_deleted += 1;
-            result.events_deleted += events.map_or(0, |events| events.len() as u64);
-        }
-        if rules.broken(Defect::PruneDeletesKv) {
-            self.kv_store.remove(instance);
+            result.events_deleted += rules.prune_execution(self, instance, execution_id);
         }
         result
-    }
-}
-
-/// How many instances a bulk operation takes.
-fn bulk_limit(filter: &InstanceFilter, rules: &Rules) -> usize {
-    match rules.broken(Defect::BulkDeleteIgnoresLimit) {
-        true => usize::MAX,
-        false => filter.limit.unwrap_or(DEFAULT_LIMIT) as usize,
     }
 }

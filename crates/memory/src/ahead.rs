@@ -1,59 +1,41 @@
-//! Completing an activity together with the turn that follows from it.
+//! Completions of activities that carry the turn that follows: run-ahead turns.
 
-use crate::commit::Commit;
-use crate::rules::{Defect, Rules};
+use crate::activity::check_completion;
+use crate::commit::{ACK, Commit};
+use crate::rules::CommitRules;
 use crate::state::State;
-use crate::work::check_completion;
 use outlast_provider::model::WorkItem;
 use outlast_provider::{Completion, ProviderError, TurnAhead};
 
 impl State {
-    /// The activity's fence first. Then the turn, if the instance is where its runner thought; else the outcome alone.
+    /// Completes the activity and commits the turn in one step if the instance has not changed since the turn ran. Otherwise
+    /// the completion is queued as a message.
     pub(crate) fn complete_with_turn(
         &mut self,
         token: &str,
         completion: WorkItem,
         ahead: TurnAhead,
         now: u64,
-        rules: &Rules,
     ) -> Result<Completion, ProviderError> {
+        let rules = self.rules;
         let instance = completion.target_instance().to_string();
         let (after_event_id, is_of_now) = (ahead.after_event_id, ahead.is_of_now(now));
         let turn = Commit::from(ahead.commit);
         check_completion(&completion)?;
         turn.check(&instance, rules)?;
-        let is_timely = is_of_now || rules.broken(Defect::AheadIgnoresTime);
-        if !is_timely || !self.is_undisturbed(&instance, turn.execution_id, after_event_id, now, rules) {
-            self.ack_work(token, Some(completion), now, rules)?;
+        // A lease of the instance covers messages. It counts even if the clock was set back behind those messages.
+        let may_commit = rules.ahead_is_timely(is_of_now)
+            && rules.ahead_is_in_place(self, &instance, turn.execution_id, after_event_id)
+            && !self.leases.contains_key(&instance)
+            && rules.ahead_overtakes_no_message(&self.messages, &instance, now);
+        if !may_commit {
+            self.ack_activity(token, Some(completion), now)?;
             return Ok(Completion::Queued);
         }
-        self.check_events(&instance, &turn, rules)?;
-        match self.ack_work(token, None, now, rules) {
-            Err(refusal) if !rules.broken(Defect::AheadSkipsFence) => return Err(refusal),
-            _ => {}
-        }
-        self.apply_turn(&instance, turn, now, rules)?;
+        rules.check_new_events(self, ACK, &instance, turn.execution_id, &turn.delta)?;
+        rules.complete_ahead(self, token, now)?;
+        self.apply_turn(&instance, turn, now)?;
         Ok(Completion::WithTurn { at_ms: now })
-    }
-
-    fn is_undisturbed(
-        &self,
-        instance: &str,
-        execution_id: u64,
-        after_event_id: u64,
-        now: u64,
-        rules: &Rules,
-    ) -> bool {
-        let Some(row) = self.instances.get(instance) else { return false };
-        let stands = row.current_execution_id == execution_id
-            && self.is_running(instance)
-            && self.last_event_id(instance, execution_id) == after_event_id;
-        let is_leased = self.leases.contains_key(instance);
-        let has_messages = !self.messages.visible(instance, now).is_empty();
-        (stands || rules.broken(Defect::AheadIgnoresPosition))
-            // It covers messages, which would do, if clocks were not set back.
-            && !is_leased
-            && (!has_messages || rules.broken(Defect::AheadOvertakesMessages))
     }
 }
 
@@ -82,7 +64,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lease_counts_even_if_the_clock_was_set_back_behind_what_it_covers() {
+    async fn run_ahead_turn_is_refused_under_a_lease_when_the_clock_was_set_back() {
         let (clock, lease, no_wait) =
             (Arc::new(Dial(AtomicU64::new(10_000))), Duration::from_secs(60), Duration::ZERO);
         let store = MemoryProvider::with_clock(clock.clone());

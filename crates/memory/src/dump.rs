@@ -1,11 +1,11 @@
-//! The whole content as text, for comparison with another store; and damage, for tests of what damage does.
+//! The whole content as text, for comparison with another store, and damage to stored rows, for tests.
 
 use crate::MemoryProvider;
 use crate::state::State;
 
 impl MemoryProvider {
-    /// Every row, one line each, sorted: what a store that agrees with this one would print too. Lock tokens, which
-    /// are random, are left out.
+    /// One line for each row, sorted. A store with the same content prints the same lines. Lock tokens are random and left
+    /// out.
     pub fn dump(&self) -> Vec<String> {
         let state = self.state();
         let mut lines = Vec::new();
@@ -36,10 +36,10 @@ impl MemoryProvider {
     }
 
     /// Makes every waiting activity of the instance undecodable.
-    pub fn corrupt_work(&self, instance: &str) {
+    pub fn corrupt_activities(&self, instance: &str) {
         let mut state = self.state();
-        let rows = state.work.rows.values_mut().filter(|work| work.instance == instance);
-        rows.for_each(|work| work.text = DAMAGED.to_string());
+        let rows = state.activities.rows.values_mut().filter(|activity| activity.instance == instance);
+        rows.for_each(|activity| activity.text = DAMAGED.to_string());
     }
 
     /// The highest delivery count among the instance's waiting messages.
@@ -98,7 +98,7 @@ fn dump_queues(state: &State, lines: &mut Vec<String>) {
     for (id, lease) in &state.leases {
         lines.push(format!("lease {id} {}", lease.locked_until));
     }
-    for row in state.work.rows.values() {
+    for row in state.activities.rows.values() {
         lines.push(format!(
             "work {} {} {} {} {} {} {} {:?} {:?} {}",
             row.instance,

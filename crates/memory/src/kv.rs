@@ -1,6 +1,6 @@
-//! Key-value state in two tiers: what finished executions left, and what the current one changed.
+//! Key-value state in two tiers: the values after the last ended execution, and the changes of the current execution.
 
-use crate::rules::{Defect, Rules};
+use crate::rules::KvRules;
 use crate::state::{Changed, State, Stored};
 use outlast_provider::KvEntry;
 use outlast_provider::model::{Event, EventKind};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 impl State {
     /// Applies a turn's key-value events, strictly in order.
-    pub(crate) fn apply_kv(&mut self, instance: &str, delta: &[Event], now: u64, rules: &Rules) {
+    pub(crate) fn apply_kv(&mut self, instance: &str, delta: &[Event], now: u64) {
         for event in delta {
             match &event.kind {
                 EventKind::KeyValueSet { key, value, last_updated_at_ms } => {
@@ -20,18 +20,7 @@ impl State {
                     self.change_key(instance, key, Changed { value: None, last_updated_at_ms: now });
                 }
                 EventKind::KeyValuesCleared => {
-                    let mut keys: Vec<String> = self
-                        .kv_delta
-                        .get(instance)
-                        .into_iter()
-                        .flat_map(|delta| delta.keys().cloned())
-                        .collect();
-                    if !rules.broken(Defect::ClearAllForgetsStore) {
-                        keys.extend(
-                            self.kv_store.get(instance).into_iter().flat_map(|kv| kv.keys().cloned()),
-                        );
-                    }
-                    for key in keys {
+                    for key in self.rules.keys_to_clear(self, instance) {
                         self.change_key(instance, &key, Changed { value: None, last_updated_at_ms: now });
                     }
                 }
@@ -44,7 +33,7 @@ impl State {
         self.kv_delta.entry(instance.to_string()).or_default().insert(key.to_string(), change);
     }
 
-    /// The execution ended: its changes become what the next one starts from.
+    /// Merges the changes of an execution that has ended, so that the next execution starts from them.
     pub(crate) fn merge_kv(&mut self, instance: &str) {
         for (key, change) in self.kv_delta.remove(instance).unwrap_or_default() {
             let store = self.kv_store.entry(instance.to_string()).or_default();
@@ -59,7 +48,7 @@ impl State {
         }
     }
 
-    /// What replay starts from. The current execution's own writes are not in it: replay makes them again.
+    /// The values that replay starts from. Writes of the current execution are not included: replay repeats them.
     pub(crate) fn kv_snapshot(&self, instance: &str) -> HashMap<String, KvEntry> {
         let stored = self.kv_store.get(instance).into_iter().flatten();
         stored
@@ -70,21 +59,13 @@ impl State {
             .collect()
     }
 
-    /// The live view: the current execution's changes over what earlier ones left.
-    pub(crate) fn kv_view(&self, instance: &str, rules: &Rules) -> BTreeMap<String, String> {
+    /// The live view: the values of earlier executions with the changes of the current execution.
+    pub(crate) fn kv_view(&self, instance: &str) -> BTreeMap<String, String> {
         let stored = self.kv_store.get(instance).into_iter().flatten();
         let mut view: BTreeMap<String, String> =
             stored.map(|(key, stored)| (key.clone(), stored.value.clone())).collect();
         for (key, change) in self.kv_delta.get(instance).into_iter().flatten() {
-            match &change.value {
-                Some(value) => {
-                    view.insert(key.clone(), value.clone());
-                }
-                None if rules.broken(Defect::TombstonesIgnored) => {}
-                None => {
-                    view.remove(key);
-                }
-            }
+            self.rules.show_change(&mut view, key, change);
         }
         view
     }

@@ -1,27 +1,41 @@
 //! The storage contract in plain Rust.
 //!
-//! [`MemoryProvider`] is the specification that other stores are compared with, the store of test kits and the store
-//! of the simulator. It favours being read over being fast, shares no code with the other stores on purpose, and
-//! keeps nothing when the process ends.
+//! [`MemoryProvider`] is the specification that other stores are compared with, the store of tests and the store of the
+//! simulator. It is written to be read, not to be fast. It shares no code with the other stores, and it keeps nothing
+//! when the process ends.
 //!
-//! Its behaviour is a value: [`Rules::default`] is the contract, and a [`Defect`] is the contract with one thing
-//! wrong, which is how the validation suite proves that it can fail.
+//! `rules` states the rules of the contract. With the feature `defects`, a store can be opened with one broken rule, which
+//! is how the validation suite shows that it can fail.
+
+// The files that every store has, in the same order.
+mod commit;
+
+mod fetch;
+
+mod activity;
+
+mod park;
 
 mod admin;
+
+// The rest of the operations.
 mod ahead;
-mod commit;
 mod dump;
-mod fetch;
 mod kv;
 mod pending;
 mod provider;
 mod queue;
-mod rules;
 mod session;
 mod start;
 mod state;
+mod stats;
 mod watch;
-mod work;
 
+// The rules that the operations ask.
+#[cfg(feature = "defects")]
+mod defects;
+mod rules;
+
+#[cfg(feature = "defects")]
+pub use defects::{Defect, Rules};
 pub use provider::MemoryProvider;
-pub use rules::{Defect, Rules};

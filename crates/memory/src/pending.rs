@@ -1,12 +1,12 @@
-//! What waits for one instance.
+//! The messages and activities that wait for one instance.
 
-use crate::rules::{Defect, Rules};
+use crate::rules::AdminRules;
 use crate::state::State;
 use outlast_provider::model::json;
 use outlast_provider::{PendingWork, QueuedItem};
 
 impl State {
-    pub(crate) fn pending(&self, instance: &str, limit: usize, now: u64, rules: &Rules) -> PendingWork {
+    pub(crate) fn pending(&self, instance: &str, limit: usize, now: u64) -> PendingWork {
         let lease = self.live_lease(instance, now);
         let queued = |text: &str| QueuedItem {
             stored_bytes: text.len() as u64,
@@ -23,17 +23,16 @@ impl State {
                 ..queued(&row.text)
             }
         });
-        let hides_leased = rules.broken(Defect::PendingHidesLeased);
-        let of_any = rules.broken(Defect::PendingMixesInstances);
-        let work = self.work.rows.values().filter(|work| work.instance == instance || of_any);
-        let activities = work.filter(|work| !(hides_leased && work.is_leased(now))).map(|work| QueuedItem {
-            visible_at: work.visible_at,
-            locked_until: work.is_leased(now).then_some(work.locked_until),
-            attempt_count: work.attempts,
-            tag: work.tag.clone(),
-            session_id: work.session_id.clone(),
-            ..queued(&work.text)
-        });
+        let activities = self.activities.rows.values();
+        let activities =
+            activities.filter(|row| self.rules.is_pending(row, instance, now)).map(|row| QueuedItem {
+                visible_at: row.visible_at,
+                locked_until: row.is_leased(now).then_some(row.locked_until),
+                attempt_count: row.attempts,
+                tag: row.tag.clone(),
+                session_id: row.session_id.clone(),
+                ..queued(&row.text)
+            });
         let (messages, activities): (Vec<_>, Vec<_>) = (messages.collect(), activities.collect());
         let (message_count, activity_count) = (messages.len() as u64, activities.len() as u64);
         PendingWork {

@@ -1,13 +1,13 @@
-//! The store behind its traits.
+//! The store behind the provider trait.
 
+use crate::activity::ActivityAsk;
 use crate::commit::{Commit, check_messages, visible_at};
-use crate::fetch::Ask;
-use crate::rules::{Defect, Rules};
+use crate::fetch::TurnAsk;
+use crate::rules::{ActivityRules, FetchRules, LeaseRules, StartRules};
 use crate::state::State;
 use crate::watch::Watches;
-use crate::work::WorkAsk;
 use async_trait::async_trait;
-use outlast_provider::model::{Event, EventKind, ExecutionStatus, SystemStats, WorkItem, json};
+use outlast_provider::model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     Clock, Completion, DispatcherCapabilityFilter, Entropy, ExecutionMetadata, FetchedTurn, FetchedWork,
     InstanceOutcome, InstanceWatch, Interest, LoadedTurn, MessageBound, OrchestrationItem, OsEntropy,
@@ -24,11 +24,10 @@ use tokio::sync::Notify;
 /// A fetch without work waits for `poll_timeout` and returns as soon as work becomes visible.
 pub struct MemoryProvider {
     state: Mutex<State>,
-    changed: Notify,
+    pub(crate) changed: Notify,
     watches: Watches,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
-    rules: Rules,
     bound: MessageBound,
 }
 
@@ -46,18 +45,17 @@ impl MemoryProvider {
 
     /// An empty store on a given clock.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
-        Self::with_parts(clock, Arc::new(OsEntropy), Rules::default())
+        Self::with_parts(clock, Arc::new(OsEntropy))
     }
 
-    /// An empty store with everything given: for simulations and for tests of tests.
-    pub fn with_parts(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>, rules: Rules) -> Self {
+    /// An empty store on a given clock, with a given source of lock tokens. For simulations.
+    pub fn with_parts(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
         Self {
             state: Mutex::default(),
             changed: Notify::new(),
             watches: Watches::default(),
             clock,
             entropy,
-            rules,
             bound: MessageBound::default(),
         }
     }
@@ -67,143 +65,78 @@ impl MemoryProvider {
         Self { bound, ..self }
     }
 
-    /// The tables. A panic while they were locked left them as they were between two statements, so go on.
+    /// The same store with other rules.
+    #[cfg(feature = "defects")]
+    pub fn with_rules(self, rules: crate::Rules) -> Self {
+        self.state().rules = rules;
+        self
+    }
+
+    /// The tables. A panic under the lock leaves them between two statements, which is a valid state.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells those who watch instances that these are gone.
+    /// Resolves the watches of deleted instances.
     pub(crate) fn deleted(&self, instances: &[String]) {
         for instance in instances {
             self.watches.committed(instance, true);
         }
     }
 
-    pub(crate) fn rules(&self) -> &Rules {
-        &self.rules
-    }
-
-    /// Changes the tables at a moment, and lets waiting fetches look again.
-    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut State, u64, &Rules) -> T) -> T {
-        let result = change(&mut self.state(), self.clock.now_ms(), &self.rules);
-        if !self.rules.broken(Defect::LostWakeUp) {
-            self.changed.notify_waiters();
-        }
-        result
-    }
-
-    fn token(&self) -> String {
-        match self.rules.broken(Defect::TokensRepeat) {
-            true => "lock_1".to_string(),
-            false => format!("lock_{:032x}", self.entropy.next_u128()),
-        }
-    }
-
-    /// Tries until there is a result, the caller's patience ends, or an error.
-    async fn wait_for<T>(
-        &self,
-        patience: Duration,
-        mut attempt: impl FnMut(&mut State, u64) -> Result<Option<T>, ProviderError>,
-    ) -> Result<Option<T>, ProviderError> {
-        let give_up_at = self.clock.now_ms().saturating_add(saturating_ms(patience));
-        loop {
-            let changed = self.changed.notified();
-            tokio::pin!(changed);
-            changed.as_mut().enable();
-            let (now, next_due) = {
-                let mut state = self.state();
-                let now = self.clock.now_ms();
-                if let Some(found) = attempt(&mut state, now)? {
-                    return Ok(Some(found));
-                }
-                let due =
-                    [state.messages.next_due(now), state.work.next_due(now), state.next_session_end(now)];
-                (now, due.into_iter().flatten().min().unwrap_or(u64::MAX))
-            };
-            if now >= give_up_at || self.rules.broken(Defect::NeverWaits) {
-                return Ok(None);
-            }
-            let until = match self.rules.broken(Defect::LostWakeUp) {
-                true => give_up_at,
-                false => next_due.min(give_up_at),
-            };
-            let pause = Duration::from_millis(until - now);
-            // Either way the loop looks again.
-            let _ = tokio::time::timeout(pause, changed).await;
-        }
+    /// The token and the end of a lease that is taken now.
+    fn lease(&self, state: &State, called_at: u64, now: u64, lock_timeout: Duration) -> (String, u64) {
+        let start = state.rules.lease_start(called_at, now);
+        (state.rules.token(&*self.entropy), start.saturating_add(saturating_ms(lock_timeout)))
     }
 
     async fn fetch(&self, request: TurnRequest<'_>) -> Result<Option<FetchedTurn>, ProviderError> {
         let called_at = self.clock.now_ms();
-        let fetched = self
-            .wait_for(request.poll_timeout, |state, now| {
-                let from = if self.rules.broken(Defect::LeaseStartsAtCall) { called_at } else { now };
-                let ask = Ask {
-                    now,
-                    locked_until: from.saturating_add(saturating_ms(request.lock_timeout)),
-                    filter: request.filter,
-                    token: self.token(),
-                    with_history: request.with_history,
-                    bound: self.bound,
-                };
-                state.fetch_turn(&ask, &self.rules)
+        self.park(request.poll_timeout, |state, now| {
+            let (token, locked_until) = self.lease(state, called_at, now, request.lock_timeout);
+            state.fetch_turn(&TurnAsk {
+                now,
+                locked_until,
+                filter: request.filter,
+                token,
+                with_history: request.with_history,
+                bound: self.bound,
             })
-            .await?;
-        self.linger(fetched.is_some()).await;
-        Ok(fetched)
+        })
+        .await
     }
 
-    async fn fetch_work(&self, request: WorkRequest<'_>) -> Result<Vec<FetchedWork>, ProviderError> {
+    async fn fetch_activities(&self, request: WorkRequest<'_>) -> Result<Vec<FetchedWork>, ProviderError> {
         if *request.tag_filter == TagFilter::None || request.max_items == 0 {
             return Ok(Vec::new());
         }
         let called_at = self.clock.now_ms();
-        let fetched = self
-            .wait_for(request.poll_timeout, |state, now| {
-                let from = if self.rules.broken(Defect::LeaseStartsAtCall) { called_at } else { now };
-                let mut all: Vec<FetchedWork> = Vec::new();
-                while all.len() < request.max_items {
-                    let ask = WorkAsk {
-                        now,
-                        locked_until: from.saturating_add(saturating_ms(request.lock_timeout)),
-                        session: request.session,
-                        tags: request.tag_filter,
-                        token: self.token(),
-                    };
-                    match state.fetch_work(&ask, &self.rules) {
-                        Ok(Some(work)) => all.push(work),
-                        Ok(None) => break,
-                        Err(_) if !all.is_empty() => break,
-                        Err(error) => return Err(error),
-                    }
+        let fetched = self.park(request.poll_timeout, |state, now| {
+            let mut leased: Vec<FetchedWork> = Vec::new();
+            while leased.len() < request.max_items {
+                let (token, locked_until) = self.lease(state, called_at, now, request.lock_timeout);
+                let (session, tags) = (request.session, request.tag_filter);
+                match state.fetch_activity(&ActivityAsk { now, locked_until, session, tags, token }) {
+                    Ok(Some(activity)) => leased.push(activity),
+                    Ok(None) => break,
+                    // The caller must learn of the leases that it holds already.
+                    Err(_) if !leased.is_empty() => break,
+                    Err(error) => return Err(error),
                 }
-                if self.rules.broken(Defect::BatchHandsOutTwice) && all.len() > 1 {
-                    all.extend(all.first().cloned());
-                }
-                Ok(Some(all).filter(|all| !all.is_empty()))
-            })
-            .await?;
-        self.linger(fetched.is_some()).await;
-        Ok(fetched.unwrap_or_default())
+            }
+            Ok(Some(state.rules.activity_batch(leased)).filter(|leased| !leased.is_empty()))
+        });
+        Ok(fetched.await?.unwrap_or_default())
     }
 
-    /// Nothing is awaited between taking a lease and returning it, so a dropped fetch holds none; except in a store
-    /// that gets this wrong.
-    async fn linger(&self, holds_lease: bool) {
-        if holds_lease && self.rules.broken(Defect::DroppedFetchKeepsLease) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-}
-
-impl MemoryProvider {
-    /// Commits a turn; returns the time at which it did.
+    /// Commits a turn; returns the time of the commit.
     fn commit(&self, lock_token: &str, turn: Commit) -> Result<u64, ProviderError> {
-        let ended = turn.metadata.execution_status().is_some_and(ExecutionStatus::ends_instance);
-        let (committed, at) = self.change(|state, now, rules| {
-            state.commit(lock_token, turn, now, rules).map(|committed| (committed, now))
+        let ended = turn.ends_instance();
+        let (instance, at) = self.change(|state, now| {
+            let instance = state.instance_of_token(lock_token);
+            state.commit(lock_token, turn, now).map(|()| (instance, now))
         })?;
-        if let Some(instance) = committed {
+        if let Some(instance) = instance {
             self.watches.committed(&instance, ended);
         }
         Ok(at)
@@ -257,8 +190,7 @@ impl Provider for MemoryProvider {
     ) -> Result<Completion, ProviderError> {
         let ended = turn.commit.metadata.execution_status().is_some_and(ExecutionStatus::ends_instance);
         let instance = completion.target_instance().to_string();
-        let completed =
-            self.change(|state, now, rules| state.complete_with_turn(token, completion, turn, now, rules))?;
+        let completed = self.change(|state, now| state.complete_with_turn(token, completion, turn, now))?;
         if matches!(completed, Completion::WithTurn { .. }) {
             self.watches.committed(&instance, ended);
         }
@@ -271,7 +203,7 @@ impl Provider for MemoryProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        self.change(|state, now, rules| state.abandon_turn(lock_token, delay, ignore_attempt, now, rules))
+        self.change(|state, now| state.abandon_turn(lock_token, delay, ignore_attempt, now))
     }
 
     async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
@@ -285,11 +217,8 @@ impl Provider for MemoryProvider {
         execution_id: u64,
     ) -> Result<Vec<Event>, ProviderError> {
         let state = self.state();
-        if self.rules.broken(Defect::CorruptReadShortened) {
-            let texts = state.event_texts(instance, execution_id);
-            return Ok(texts.filter_map(|text| json::decode_event(text).ok()).collect());
-        }
-        state.events(instance, execution_id).map_err(|reason| ProviderError::permanent("read", reason))
+        let events = state.rules.read_history(&state, instance, execution_id);
+        events.map_err(|reason| ProviderError::permanent("read", reason))
     }
 
     async fn append_with_execution(
@@ -298,15 +227,13 @@ impl Provider for MemoryProvider {
         execution_id: u64,
         new_events: Vec<Event>,
     ) -> Result<(), ProviderError> {
-        self.change(|state, now, rules| {
-            state.append_checked(instance, execution_id, &new_events, now, rules)
-        })?;
+        self.change(|state, now| state.append_checked(instance, execution_id, &new_events, now))?;
         self.watches.committed(instance, false);
         Ok(())
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
-        self.change(|state, now, _| state.push_work(item, now))
+        self.change(|state, now| state.push_activity(item, now))
     }
 
     async fn fetch_work_item(
@@ -317,16 +244,19 @@ impl Provider for MemoryProvider {
         tag_filter: &TagFilter,
     ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
         let request = WorkRequest { max_items: 1, lock_timeout, poll_timeout, session, tag_filter };
-        let fetched = self.fetch_work(request).await?;
-        Ok(fetched.into_iter().next().map(|work| (work.item, work.lock_token, work.attempt_count)))
+        let fetched = self.fetch_activities(request).await?;
+        Ok(fetched
+            .into_iter()
+            .next()
+            .map(|fetched| (fetched.item, fetched.lock_token, fetched.attempt_count)))
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {
-        self.change(|state, now, rules| state.ack_work(token, completion, now, rules))
+        self.change(|state, now| state.ack_activity(token, completion, now))
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
-        self.change(|state, now, rules| state.renew_work(token, extend_for, now, rules))
+        self.change(|state, now| state.renew_activity(token, extend_for, now))
     }
 
     async fn renew_session_lock(
@@ -335,13 +265,11 @@ impl Provider for MemoryProvider {
         extend_for: Duration,
         idle_timeout: Duration,
     ) -> Result<usize, ProviderError> {
-        Ok(self.change(|state, now, rules| {
-            state.renew_sessions(owner_ids, extend_for, idle_timeout, now, rules)
-        }))
+        Ok(self.change(|state, now| state.renew_sessions(owner_ids, extend_for, idle_timeout, now)))
     }
 
     async fn cleanup_orphaned_sessions(&self, _idle_timeout: Duration) -> Result<usize, ProviderError> {
-        Ok(self.change(|state, now, rules| state.cleanup_sessions(now, rules)))
+        Ok(self.change(|state, now| state.cleanup_sessions(now)))
     }
 
     async fn abandon_work_item(
@@ -350,7 +278,7 @@ impl Provider for MemoryProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        self.change(|state, now, rules| state.abandon_work(token, delay, ignore_attempt, now, rules))
+        self.change(|state, now| state.abandon_activity(token, delay, ignore_attempt, now))
     }
 
     async fn renew_orchestration_item_lock(
@@ -358,7 +286,7 @@ impl Provider for MemoryProvider {
         token: &str,
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
-        self.change(|state, now, rules| state.renew_turn(token, extend_for, now, rules))
+        self.change(|state, now| state.renew_turn(token, extend_for, now))
     }
 
     async fn enqueue_for_orchestrator(
@@ -367,15 +295,9 @@ impl Provider for MemoryProvider {
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
         check_messages("enqueue_for_orchestrator", std::slice::from_ref(&item))?;
-        self.change(|state, now, rules| {
-            if rules.broken(Defect::InstanceCreatedOnEnqueue)
-                && matches!(item, WorkItem::StartOrchestration { .. })
-            {
-                state.create_instance(item.target_instance(), 1, None, now);
-            }
-            let visible_at =
-                if rules.broken(Defect::LostDelay) { now } else { visible_at(&item, now, delay) };
-            state.push_message(&item, visible_at)
+        self.change(|state, now| {
+            let rules = state.rules;
+            rules.enqueue(state, &item, delay, now)
         })
     }
 
@@ -394,44 +316,15 @@ impl Provider for MemoryProvider {
     }
 
     async fn get_kv_value(&self, instance: &str, key: &str) -> Result<Option<String>, ProviderError> {
-        Ok(self.state().kv_view(instance, &self.rules).remove(key))
+        Ok(self.state().kv_view(instance).remove(key))
     }
 
     async fn get_kv_all_values(&self, instance: &str) -> Result<HashMap<String, String>, ProviderError> {
-        Ok(self.state().kv_view(instance, &self.rules).into_iter().collect())
+        Ok(self.state().kv_view(instance).into_iter().collect())
     }
 
     async fn get_instance_stats(&self, instance: &str) -> Result<Option<SystemStats>, ProviderError> {
-        let state = self.state();
-        let Some(row) = state.instances.get(instance) else { return Ok(None) };
-        let texts: Vec<&String> = state.event_texts(instance, row.current_execution_id).collect();
-        let size = |text: &str| match self.rules.broken(Defect::SizesInCharacters) {
-            true => text.chars().count() as u64,
-            false => text.len() as u64,
-        };
-        let carried = match texts.first().map(|text| json::decode_event(text)) {
-            Some(Err(_)) if self.rules.broken(Defect::StatsSwallowErrors) => 0,
-            Some(Err(error)) => {
-                return Err(ProviderError::permanent("get_instance_stats", format!("'{instance}': {error}")));
-            }
-            Some(Ok(Event {
-                kind: EventKind::OrchestrationStarted { carry_forward_events, .. }, ..
-            })) => carry_forward_events.map_or(0, |carried| carried.len() as u64),
-            Some(Ok(_)) | None => 0,
-        };
-        let mut kv = state.kv_view(instance, &self.rules);
-        if self.rules.broken(Defect::StatsCountRemovedKeys) {
-            kv.extend(
-                state.kv_store.get(instance).into_iter().flatten().map(|(k, v)| (k.clone(), v.value.clone())),
-            );
-        }
-        Ok(Some(SystemStats {
-            history_event_count: texts.len() as u64,
-            history_size_bytes: texts.iter().map(|text| size(text)).sum(),
-            queue_pending_count: carried,
-            kv_user_key_count: kv.len() as u64,
-            kv_total_value_bytes: kv.values().map(|value| size(value)).sum(),
-        }))
+        self.state().stats(instance)
     }
 
     async fn fetch_turn(&self, request: TurnRequest<'_>) -> Result<Option<FetchedTurn>, ProviderError> {
@@ -448,16 +341,16 @@ impl Provider for MemoryProvider {
     }
 
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Result<Vec<FetchedWork>, ProviderError> {
-        self.fetch_work(request).await
+        self.fetch_activities(request).await
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<Option<InstanceOutcome>, ProviderError> {
-        Ok(self.state().outcome(instance, &self.rules))
+        Ok(self.state().outcome(instance))
     }
 
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Result<bool, ProviderError> {
         check_messages("enqueue_within", std::slice::from_ref(&item))?;
-        self.change(|state, now, _| {
+        self.change(|state, now| {
             let waiting = state.messages.of_instance(item.target_instance(), |_| true).len();
             if waiting >= most_waiting {
                 return Ok(false);
@@ -468,7 +361,7 @@ impl Provider for MemoryProvider {
     }
 
     async fn start_orchestration(&self, request: StartRequest) -> Result<StartOutcome, ProviderError> {
-        self.change(|state, now, rules| state.start(&request, now, rules))
+        self.change(|state, now| state.start(&request, now))
     }
 
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {

@@ -1,4 +1,4 @@
-//! The two queues, with the orders that fetches need.
+//! The message queue and the activity queue, in the orders that fetches need.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Message {
     pub(crate) instance: String,
     pub(crate) text: String,
-    /// When it first became visible. Never changes; decides the order within a batch.
+    /// When the message first became visible. Never changes; decides the order within a batch.
     pub(crate) available_at: u64,
     pub(crate) visible_at: u64,
-    /// Since when it can be fetched: `visible_at`, or the end of the lease that covers it.
+    /// When the message can be fetched: `visible_at`, or the end of the lease that covers it.
     pub(crate) fetch_at: u64,
     pub(crate) token: Option<String>,
     pub(crate) attempts: u32,
@@ -42,8 +42,8 @@ impl MessageQueue {
         self.rows.insert(self.last_ordinal, message);
     }
 
-    /// Instances with a fetchable message, the one whose message became visible first at the front; an instance may
-    /// come more than once.
+    /// Instances with fetchable messages, ordered by the time at which their messages became visible. An instance may occur
+    /// more than once.
     pub(crate) fn due_instances(&self, now: u64) -> Vec<String> {
         let due = self.by_fetch_time.range(..=(now, u64::MAX));
         let mut due: Vec<(u64, u64, &Message)> = due
@@ -72,7 +72,7 @@ impl MessageQueue {
         self.rows.get(&ordinal)
     }
 
-    /// Changes a message and keeps the fetch order right.
+    /// Changes a message and updates the fetch order.
     pub(crate) fn update(&mut self, ordinal: u64, change: impl FnOnce(&mut Message)) {
         if let Some(message) = self.rows.get_mut(&ordinal) {
             self.by_fetch_time.remove(&(message.fetch_at, ordinal));
@@ -105,7 +105,7 @@ impl MessageQueue {
 
 /// A waiting activity.
 #[derive(Clone)]
-pub(crate) struct Work {
+pub(crate) struct Activity {
     pub(crate) text: String,
     pub(crate) visible_at: u64,
     pub(crate) token: Option<String>,
@@ -118,7 +118,7 @@ pub(crate) struct Work {
     pub(crate) tag: Option<String>,
 }
 
-impl Work {
+impl Activity {
     pub(crate) fn is_leased(&self, now: u64) -> bool {
         self.token.is_some() && self.locked_until > now
     }
@@ -126,64 +126,64 @@ impl Work {
 
 /// Activities by ordinal.
 #[derive(Default)]
-pub(crate) struct WorkQueue {
-    pub(crate) rows: BTreeMap<u64, Work>,
+pub(crate) struct ActivityQueue {
+    pub(crate) rows: BTreeMap<u64, Activity>,
     by_token: BTreeMap<String, u64>,
     last_ordinal: u64,
 }
 
-impl WorkQueue {
-    pub(crate) fn push(&mut self, work: Work) {
+impl ActivityQueue {
+    pub(crate) fn push(&mut self, activity: Activity) {
         self.last_ordinal += 1;
-        self.rows.insert(self.last_ordinal, work);
+        self.rows.insert(self.last_ordinal, activity);
     }
 
-    pub(crate) fn lease(&mut self, ordinal: u64, token: &str, locked_until: u64, count: bool) {
-        if let Some(work) = self.rows.get_mut(&ordinal) {
-            if let Some(old) = work.token.replace(token.to_string()) {
+    pub(crate) fn lease(&mut self, ordinal: u64, token: &str, locked_until: u64) {
+        if let Some(activity) = self.rows.get_mut(&ordinal) {
+            if let Some(old) = activity.token.replace(token.to_string()) {
                 self.by_token.remove(&old);
             }
-            work.locked_until = locked_until;
-            work.attempts += u32::from(count);
+            activity.locked_until = locked_until;
             self.by_token.insert(token.to_string(), ordinal);
         }
     }
 
-    pub(crate) fn by_token(&self, token: &str) -> Option<(u64, &Work)> {
+    pub(crate) fn by_token(&self, token: &str) -> Option<(u64, &Activity)> {
         let ordinal = *self.by_token.get(token)?;
         Some((ordinal, self.rows.get(&ordinal)?))
     }
 
-    pub(crate) fn by_token_mut(&mut self, token: &str) -> Option<&mut Work> {
-        self.rows.get_mut(self.by_token.get(token)?)
-    }
-
-    /// Gives a row back; its token no longer means anything.
-    pub(crate) fn release(&mut self, token: &str) -> Option<&mut Work> {
+    /// Removes the token and the lease of a row.
+    pub(crate) fn release(&mut self, token: &str) -> Option<&mut Activity> {
         let ordinal = self.by_token.remove(token)?;
-        let work = self.rows.get_mut(&ordinal)?;
-        work.token = None;
-        work.locked_until = 0;
-        Some(work)
+        let activity = self.rows.get_mut(&ordinal)?;
+        activity.token = None;
+        activity.locked_until = 0;
+        Some(activity)
     }
 
-    pub(crate) fn remove(&mut self, ordinal: u64) -> Option<Work> {
-        let work = self.rows.remove(&ordinal)?;
-        if let Some(token) = &work.token {
+    pub(crate) fn remove(&mut self, ordinal: u64) -> Option<Activity> {
+        let activity = self.rows.remove(&ordinal)?;
+        if let Some(token) = &activity.token {
             self.by_token.remove(token);
         }
-        Some(work)
+        Some(activity)
     }
 
-    /// Removes the rows that match; says how many.
-    pub(crate) fn remove_where(&mut self, matches: impl Fn(&Work) -> bool) -> u64 {
-        let gone: Vec<u64> = self.rows.iter().filter(|(_, work)| matches(work)).map(|(n, _)| *n).collect();
+    /// Removes the rows that match; returns how many.
+    pub(crate) fn remove_where(&mut self, matches: impl Fn(&Activity) -> bool) -> u64 {
+        let gone: Vec<u64> =
+            self.rows.iter().filter(|(_, activity)| matches(activity)).map(|(n, _)| *n).collect();
         gone.iter().for_each(|ordinal| drop(self.remove(*ordinal)));
         gone.len() as u64
     }
 
     /// When the next row that cannot be fetched yet becomes fetchable.
     pub(crate) fn next_due(&self, now: u64) -> Option<u64> {
-        self.rows.values().map(|work| work.visible_at.max(work.locked_until)).filter(|at| *at > now).min()
+        self.rows
+            .values()
+            .map(|activity| activity.visible_at.max(activity.locked_until))
+            .filter(|at| *at > now)
+            .min()
     }
 }

@@ -1,267 +1,41 @@
-//! What can be wrong with a store.
+//! The rules of the contract, each stated once.
+//!
+//! An operation of the store asks its rules wherever a store can get the contract wrong. Each rule is a method with a
+//! default body, and the default bodies together are the contract. With the feature `defects`, a store can be opened
+//! with one wrong answer, which is how the validation suite shows that it can fail.
 
-/// How the store behaves. The default is the contract.
+mod activity;
+mod admin;
+mod commit;
+mod fetch;
+mod kv;
+mod lease;
+mod park;
+mod start;
+
+pub(crate) use activity::ActivityRules;
+pub(crate) use admin::AdminRules;
+pub(crate) use commit::CommitRules;
+pub(crate) use fetch::FetchRules;
+pub(crate) use kv::KvRules;
+pub(crate) use lease::{Fence, LeaseRules, Purpose};
+pub(crate) use park::ParkRules;
+pub(crate) use start::StartRules;
+
+#[cfg(feature = "defects")]
+pub(crate) use crate::defects::Rules;
+#[cfg(not(feature = "defects"))]
+pub(crate) use Contract as Rules;
+
+/// The contract: every rule with its default body.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Rules {
-    /// The one thing that is wrong, if any.
-    pub defect: Option<Defect>,
-}
+pub(crate) struct Contract;
 
-impl Rules {
-    /// The contract with one thing wrong.
-    pub fn with(defect: Defect) -> Self {
-        Self { defect: Some(defect) }
-    }
-
-    pub(crate) fn broken(&self, defect: Defect) -> bool {
-        self.defect == Some(defect)
-    }
-}
-
-macro_rules! defects {
-    ($($(#[doc = $what:literal])+ $name:ident = $source:literal,)+) => {
-        /// A way to get the contract wrong. Most are bugs that stores of this family really had;
-        /// [`Defect::source`] says where.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Defect {
-            $($(#[doc = $what])+ $name,)+
-        }
-
-        impl Defect {
-            /// Every defect.
-            pub const ALL: &'static [Defect] = &[$(Defect::$name,)+];
-
-            /// Where this bug was seen: an entry of the contract's trap list, or empty if it is made up.
-            pub fn source(self) -> &'static str {
-                match self {
-                    $(Defect::$name => $source,)+
-                }
-            }
-        }
-    };
-}
-
-defects! {
-    /// A turn that was run ahead is committed although the lease of its activity is gone.
-    AheadSkipsFence = "",
-    /// A turn that was run ahead is committed although the instance has gone on.
-    AheadIgnoresPosition = "",
-    /// A turn that was run ahead is committed although it was run by another clock.
-    AheadIgnoresTime = "",
-    /// A turn that was run ahead is committed although older messages wait.
-    AheadOvertakesMessages = "",
-    /// A commit with an unknown token is accepted and does nothing.
-    AckSkipsTokenCheck = "",
-    /// A commit is accepted after its lease ended.
-    AckIgnoresExpiry = "",
-    /// A commit is accepted although another worker took the instance over.
-    AckAfterTakeover = "duroxide-pg 7.2.4",
-    /// A refused commit has already deleted its messages.
-    HalfABatchCommitted = "",
-    /// A commit deletes messages that arrived after the fetch.
-    AckDeletesLateArrivals = "",
-    /// A commit does not release the lease.
-    AckKeepsLease = "",
-    /// Cancelled activities are deleted before the turn's own are enqueued.
-    CancelBeforeEnqueue = "duroxide-pg 7.2.19",
-    /// An event whose id exists is dropped in silence.
-    DuplicateEventIgnored = "spec 0.3",
-    /// An event whose id exists replaces the stored one.
-    DuplicateEventOverwrites = "",
-    /// An event without an id is stored.
-    EventIdZeroAccepted = "",
-    /// The current execution is set by the last commit instead of the highest one.
-    ExecutionIdAssigned = "duroxide-cdb 7.4.6",
-    /// Enqueueing a start creates the instance.
-    InstanceCreatedOnEnqueue = "seeds 001 and 004",
-    /// A delay given to enqueue is lost.
-    LostDelay = "",
-    /// A timer enqueued by a commit is visible at once.
-    TimerVisibleAtOnce = "",
-    /// Messages are delivered in order of insertion, not of availability.
-    InsertionOrder = "runtime.md C13",
-    /// A fetch takes all messages of an instance, however many and large they are.
-    FetchUnbounded = "",
-    /// A fetch that cannot take all messages of an instance leaves the start of its execution behind.
-    BoundLeavesStartBehind = "",
-    /// A fetch that cannot take all messages of an instance takes the newest.
-    BoundTakesNewest = "",
-    /// Messages that a fetch left behind overtake those that were given back with a delay.
-    DelayLetsTheRestOvertake = "",
-    /// A fetch delivers one message of the batch.
-    OneMessagePerFetch = "",
-    /// Deliveries of messages are not counted.
-    AttemptsNotCounted = "core 7.1.26",
-    /// A batch reports its smallest delivery count.
-    SmallestAttemptReported = "",
-    /// Giving back without counting the attempt wraps below zero.
-    AttemptBelowZero = "",
-    /// Giving back always counts the attempt.
-    IgnoreAttemptIgnored = "core 7.1.37",
-    /// Giving back changes every visible message of the instance, not only the fetched ones.
-    AbandonTouchesAllRows = "core 7.1.6",
-    /// Giving back without a delay moves the messages to now.
-    AbandonRewritesVisibility = "duroxide-pg 7.2.24",
-    /// Giving back with a delay makes the messages visible at once.
-    AbandonLosesDelay = "core 7.1.36",
-    /// Giving back with an unknown token succeeds.
-    AbandonUnknownTokenOk = "duroxide-cdb 7.4.6",
-    /// Two fetches can hold one instance.
-    LeaseNotExclusive = "",
-    /// Every lease has the same token.
-    TokensRepeat = "core 7.1.16",
-    /// A lease starts when the fetch was called, not when the work was claimed.
-    LeaseStartsAtCall = "duroxide-pg 7.2.9",
-    /// A fetch whose caller goes away keeps its lease.
-    DroppedFetchKeepsLease = "core 7.1.9",
-    /// Renewal revives a lease that ended.
-    RenewRevives = "duroxide-pg 7.2.2",
-    /// Renewal can move a deadline closer.
-    RenewShortens = "duroxide-pg 7.2.2",
-    /// Renewal counts whole seconds only.
-    RenewTruncatesToSeconds = "duroxide-pg 7.4.5",
-    /// An orphan at the head of the queue stops all fetches.
-    OrphanBlocksQueue = "runtime.md C1, 7.4.1",
-    /// Messages that come while a start is delayed are treated as if there was none.
-    DelayedStartForgotten = "",
-    /// Queue messages for an unknown instance are kept.
-    OrphanQueueMessagesKept = "core 7.1.23",
-    /// Orphaned control messages are deleted.
-    OrphanControlMessagesDropped = "",
-    /// A message that does not decode is deleted in silence.
-    UndecodableMessageDropped = "runtime.md C12, 7.4.2",
-    /// An activity that does not decode stops all workers.
-    UndecodableWorkBlocks = "7.4.1",
-    /// History is delivered without the events that do not decode.
-    CorruptHistoryShortened = "core 7.1.26, duroxide-pg 7.2.14",
-    /// A fetch fails on a history that does not decode, and keeps the lease.
-    CorruptHistoryIsAnError = "duroxide-pg 7.2.18",
-    /// Reading a history skips the events that do not decode.
-    CorruptReadShortened = "duroxide-pg 7.2.14",
-    /// A commit decodes the history that is stored.
-    AckReadsHistory = "seed 000",
-    /// The capability filter is applied after the lease was taken and the attempt counted.
-    FilterAfterLock = "duroxide-cdb 7.4.6",
-    /// The capability filter is ignored.
-    FilterIgnored = "",
-    /// An instance that the filter excludes hides those behind it.
-    FilterHidesTheRest = "duroxide-pg 7.2.25",
-    /// An execution without a pinned version is excluded by every filter.
-    UnpinnedExcluded = "",
-    /// The pinned version is stored once and never changed.
-    PinIsWriteOnce = "",
-    /// Activities are handed out newest first.
-    WorkLifo = "",
-    /// Deliveries of activities are not counted.
-    WorkAttemptsNotCounted = "",
-    /// An activity is completed after its lease ended.
-    WorkAckIgnoresExpiry = "duroxide-pg 7.2.17",
-    /// Completing an activity that is gone succeeds.
-    WorkAckUnknownTokenOk = "core 7.1.33",
-    /// Completing an activity loses the completion.
-    WorkAckLosesCompletion = "",
-    /// An activity's lease is revived by renewal.
-    WorkRenewRevives = "",
-    /// Giving an activity back with a delay makes it visible at once.
-    WorkAbandonLosesDelay = "core 7.1.36",
-    /// Tags are ignored.
-    TagFilterIgnored = "",
-    /// The tag is lost when a commit enqueues the activity.
-    TagLostOnAck = "core 7.1.22, duroxide-cdb 7.3.4",
-    /// The session is lost when a commit enqueues the activity.
-    SessionLostOnAck = "core 7.1.22",
-    /// A session held by another owner can be taken.
-    SessionStolen = "",
-    /// Session-bound work is given to callers without a session.
-    SessionIgnored = "",
-    /// A session's lease is revived by renewal.
-    SessionRenewRevives = "",
-    /// Idle sessions are renewed.
-    SessionIdleIgnored = "",
-    /// Completing or renewing work does not count as session activity.
-    SessionActivityNotStamped = "duroxide-cdb 7.3.8",
-    /// Sessions with waiting work are cleaned up.
-    CleanupIgnoresPendingWork = "",
-    /// Key-value writes reach the snapshot before the execution ends.
-    KvMergedTooEarly = "core 7.1.20, duroxide-pg 7.2.15",
-    /// Key-value writes are not merged when the execution ends.
-    KvNeverMerged = "",
-    /// Clearing all keys leaves those of earlier executions.
-    ClearAllForgetsStore = "duroxide-cdb 7.3.2",
-    /// Removed keys stay visible until the execution ends.
-    TombstonesIgnored = "",
-    /// Pruning removes key-value entries.
-    PruneDeletesKv = "core 7.1.21, duroxide-cdb 7.3.3",
-    /// Pruning removes the current execution.
-    PruneCurrentExecution = "",
-    /// Bulk pruning leaves running instances alone.
-    BulkPruneSkipsRunning = "core 7.1.25, duroxide-pg 7.2.20",
-    /// Pruning ignores the time limit.
-    PruneIgnoresCutoff = "duroxide-cdb 7.4.6",
-    /// A running instance is deleted without force.
-    DeleteIgnoresRunning = "",
-    /// Deleting a parent leaves its children behind.
-    DeleteOrphansChildren = "",
-    /// Deleting keeps the lease, so that a commit brings the instance back.
-    DeleteKeepsLease = "",
-    /// Deleting keeps waiting activities.
-    DeleteKeepsWork = "",
-    /// Deleting keeps key-value entries.
-    DeleteKeepsKv = "",
-    /// Bulk deletion takes running instances too.
-    BulkDeleteTakesRunning = "",
-    /// Bulk deletion takes instances with a running child.
-    BulkDeleteForcesChildren = "7.4.8",
-    /// Bulk deletion ignores its limit.
-    BulkDeleteIgnoresLimit = "",
-    /// The first status change of a turn wins.
-    FirstCustomStatusWins = "",
-    /// Every status event counts as a version.
-    CustomStatusVersionPerEvent = "",
-    /// Clearing the status does nothing.
-    CustomStatusNotCleared = "",
-    /// `completed_at` is set for running executions.
-    CompletedAtWhileRunning = "7.4.4",
-    /// Stored sizes are counted in characters.
-    SizesInCharacters = "7.4.4",
-    /// Figures count keys that were removed.
-    StatsCountRemovedKeys = "duroxide-pg 6.2",
-    /// Figures report zero for data that does not decode.
-    StatsSwallowErrors = "core 7.1.19, duroxide-cdb 7.3.1",
-    /// A fetch does not wait.
-    NeverWaits = "",
-    /// A waiting fetch sleeps through new work.
-    LostWakeUp = "",
-    /// Event timestamps are rewritten.
-    EventsRestamped = "spec 2.2.3",
-    /// Events are stamped with the contract of the store's own build.
-    StampsRewritten = "",
-    /// Events of a new execution are stored under the one before it.
-    SuccessorInPredecessor = "core 7.1.2",
-    /// A start that waits for an instance gives it its name and version.
-    StartRenamesInstance = "core 7.1.3",
-    /// The start of a successor loses the messages that it carries over.
-    CarriedMessagesLost = "core 7.1.7",
-    /// A start replaces an instance that exists.
-    StartPolicyIgnored = "runtime.md A7",
-    /// A warm fetch reports a stale event id.
-    StaleLastEventId = "",
-    /// A batch fetch hands out one activity twice.
-    BatchHandsOutTwice = "",
-    /// The outcome is read from the first execution.
-    OutcomeOfFirstExecution = "",
-    /// A page leaves out the instance that the previous one ended with and the next.
-    PageSkipsOne = "",
-    /// A takeover does not cover the messages that the lost lease covered.
-    TakeoverKeepsOldCover = "",
-    /// A lost token gives back what another worker holds.
-    AbandonAfterTakeover = "",
-    /// The start of a successor loses who waits for it.
-    SuccessorLosesParent = "",
-    /// Messages for an instance that has ended are dropped by the store.
-    EndedTakesNothing = "",
-    /// What is shown as pending leaves out activities under a lease.
-    PendingHidesLeased = "",
-    /// What is shown as pending has activities of other instances.
-    PendingMixesInstances = "",
-}
+impl ActivityRules for Contract {}
+impl AdminRules for Contract {}
+impl CommitRules for Contract {}
+impl FetchRules for Contract {}
+impl KvRules for Contract {}
+impl LeaseRules for Contract {}
+impl ParkRules for Contract {}
+impl StartRules for Contract {}

@@ -1,31 +1,13 @@
-//! Sessions: work that stays with one owner.
+//! Sessions: activities that stay with one owner.
 
-use crate::rules::{Defect, Rules};
+use crate::rules::ActivityRules;
 use crate::state::{Session, State};
 use outlast_provider::SessionFetchConfig;
 use outlast_provider::saturating_ms;
 use std::time::Duration;
 
 impl State {
-    /// Whether the caller may take work of this session.
-    pub(crate) fn session_admits(
-        &self,
-        session_id: Option<&str>,
-        caller: Option<&SessionFetchConfig>,
-        now: u64,
-        rules: &Rules,
-    ) -> bool {
-        let (Some(session_id), Some(caller)) = (session_id, caller) else {
-            return session_id.is_none() || rules.broken(Defect::SessionIgnored);
-        };
-        match self.sessions.get(session_id) {
-            Some(session) if session.locked_until > now => {
-                session.owner == caller.owner_id || rules.broken(Defect::SessionStolen)
-            }
-            _ => true,
-        }
-    }
-
+    /// Leases the session for the caller.
     pub(crate) fn claim_session(&mut self, session_id: &str, caller: &SessionFetchConfig, now: u64) {
         let session = Session {
             owner: caller.owner_id.clone(),
@@ -35,33 +17,30 @@ impl State {
         self.sessions.insert(session_id.to_string(), session);
     }
 
-    /// Work of a session was completed or renewed: the session is in use, whoever holds it.
-    pub(crate) fn stamp_session(&mut self, session_id: Option<&str>, now: u64, rules: &Rules) {
+    /// Notes that an activity of a leased session was completed or renewed, by any owner.
+    pub(crate) fn stamp_session(&mut self, session_id: Option<&str>, now: u64) {
         let session = session_id.and_then(|id| self.sessions.get_mut(id));
-        if let Some(session) = session.filter(|session| session.locked_until > now)
-            && !rules.broken(Defect::SessionActivityNotStamped)
-        {
-            session.last_activity_at = now;
+        if let Some(session) = session.filter(|session| session.locked_until > now) {
+            self.rules.stamp_session(session, now);
         }
     }
 
+    /// Extends the live and active sessions of these owners; returns how many.
     pub(crate) fn renew_sessions(
         &mut self,
         owners: &[&str],
         extend_for: Duration,
         idle: Duration,
         now: u64,
-        rules: &Rules,
     ) -> usize {
+        let rules = self.rules;
         let locked_until = now.saturating_add(saturating_ms(extend_for));
-        let active_since = now.checked_sub(saturating_ms(idle));
         let mut renewed = 0;
         for session in self.sessions.values_mut() {
-            let live = session.locked_until > now || rules.broken(Defect::SessionRenewRevives);
-            // A window that reaches back before the epoch covers everything.
-            let active = active_since.is_none_or(|since| session.last_activity_at > since)
-                || rules.broken(Defect::SessionIdleIgnored);
-            if owners.contains(&session.owner.as_str()) && live && active {
+            if owners.contains(&session.owner.as_str())
+                && rules.session_is_live(session, now)
+                && rules.session_is_active(session, idle, now)
+            {
                 session.locked_until = session.locked_until.max(locked_until);
                 renewed += 1;
             }
@@ -69,17 +48,17 @@ impl State {
         renewed
     }
 
-    pub(crate) fn cleanup_sessions(&mut self, now: u64, rules: &Rules) -> usize {
+    /// Removes sessions whose lease is over and for which no activity waits; returns how many.
+    pub(crate) fn cleanup_sessions(&mut self, now: u64) -> usize {
         let before = self.sessions.len();
-        let rows = &self.work.rows;
+        let (rules, activities) = (self.rules, &self.activities.rows);
         self.sessions.retain(|id, session| {
-            let wanted = rows.values().any(|work| work.session_id.as_deref() == Some(id));
-            session.locked_until >= now || (wanted && !rules.broken(Defect::CleanupIgnoresPendingWork))
+            session.locked_until >= now || rules.session_is_needed(activities.values(), id)
         });
         before - self.sessions.len()
     }
 
-    /// When the next session lease ends, which may free its work.
+    /// When the next session lease ends. Its activities may become available then.
     pub(crate) fn next_session_end(&self, now: u64) -> Option<u64> {
         self.sessions.values().map(|session| session.locked_until).filter(|at| *at > now).min()
     }

@@ -1,30 +1,26 @@
-//! Starting with a policy, and the outcome of an instance.
+//! Starts with a policy, and outcomes of instances.
 
 use crate::commit::{check_messages, visible_at};
-use crate::rules::{Defect, Rules};
+use crate::rules::StartRules;
 use crate::state::State;
 use outlast_provider::model::{ExecutionStatus, WorkItem, json};
 use outlast_provider::{InstanceOutcome, ProviderError, StartOutcome, StartPolicy, StartRequest};
 
 impl State {
-    pub(crate) fn start(
-        &mut self,
-        request: &StartRequest,
-        now: u64,
-        rules: &Rules,
-    ) -> Result<StartOutcome, ProviderError> {
+    /// Starts an instance unless its id is taken, and enqueues the messages of the request.
+    pub(crate) fn start(&mut self, request: &StartRequest, now: u64) -> Result<StartOutcome, ProviderError> {
         let instance = request.checked_instance()?;
         check_messages("start_orchestration", std::slice::from_ref(&request.start))?;
-        let taken = self.is_taken(instance) && !rules.broken(Defect::StartPolicyIgnored);
+        let taken = self.rules.is_taken(self, instance);
         let outcome = match taken {
-            true => StartOutcome::AlreadyExists { status: self.outcome(instance, rules).map(|o| o.status) },
+            true => StartOutcome::AlreadyExists { status: self.outcome(instance).map(|o| o.status) },
             false => {
                 self.push_message(&request.start, visible_at(&request.start, now, request.delay))?;
                 StartOutcome::Started
             }
         };
         if !taken || request.policy == StartPolicy::UseExisting {
-            // For an instance that is there, nothing delays its messages.
+            // Messages for an instance that exists are not delayed.
             let delay = request.delay.filter(|_| !taken);
             for message in &request.messages {
                 self.push_message(message, visible_at(message, now, delay))?;
@@ -33,7 +29,7 @@ impl State {
         Ok(outcome)
     }
 
-    /// When the start of an instance is delivered, if one waits.
+    /// When the waiting start of an instance becomes visible.
     pub(crate) fn start_due(&self, instance: &str) -> Option<u64> {
         let waiting = self.messages.of_instance(instance, |message| {
             matches!(
@@ -44,20 +40,9 @@ impl State {
         waiting.iter().filter_map(|ordinal| self.messages.get(*ordinal)).map(|start| start.visible_at).min()
     }
 
-    /// Whether anything is stored under the id, or its start waits.
-    fn is_taken(&self, instance: &str) -> bool {
-        self.instances.contains_key(instance)
-            || self.executions.contains_key(instance)
-            || self.last_event_id(instance, 1) > 0
-            || self.start_due(instance).is_some()
-    }
-
-    /// Status of the newest execution; if it failed, its terminal event says why.
-    pub(crate) fn outcome(&self, instance: &str, rules: &Rules) -> Option<InstanceOutcome> {
-        let execution_id = match rules.broken(Defect::OutcomeOfFirstExecution) {
-            true => 1,
-            false => self.latest_execution(instance),
-        };
+    /// The status of the newest execution. For a failure, its terminal event has the reason.
+    pub(crate) fn outcome(&self, instance: &str) -> Option<InstanceOutcome> {
+        let execution_id = self.rules.outcome_execution(self, instance);
         let execution = self.execution(instance, execution_id)?;
         let events =
             self.event_texts(instance, execution_id).filter_map(|text| json::decode_event(text).ok());

@@ -1,24 +1,28 @@
-//! The tables.
+//! The tables of the store.
 
-use crate::queue::{MessageQueue, WorkQueue};
-use outlast_provider::model::{Event, ExecutionStatus, json};
+use crate::queue::{ActivityQueue, MessageQueue};
+use crate::rules::Rules;
+use outlast_provider::model::{Event, json};
 use outlast_provider::{DeadLetter, ProviderError};
 use std::collections::BTreeMap;
 
-/// Everything that is stored. Events and messages are kept as text, so that damage is possible and sizes are real.
+/// All stored rows, and the rules that operations on them follow. Events and messages are kept as text, so that tests can
+/// damage them and sizes are real.
 #[derive(Default)]
 pub(crate) struct State {
+    pub(crate) rules: Rules,
     pub(crate) instances: BTreeMap<String, Instance>,
     pub(crate) executions: BTreeMap<String, BTreeMap<u64, Execution>>,
     pub(crate) history: BTreeMap<(String, u64), BTreeMap<u64, String>>,
     pub(crate) messages: MessageQueue,
     pub(crate) leases: BTreeMap<String, Lease>,
-    pub(crate) work: WorkQueue,
+    pub(crate) activities: ActivityQueue,
     pub(crate) sessions: BTreeMap<String, Session>,
     pub(crate) kv_store: BTreeMap<String, BTreeMap<String, Stored>>,
     pub(crate) kv_delta: BTreeMap<String, BTreeMap<String, Changed>>,
     pub(crate) dead_letters: Vec<DeadLetter>,
-    /// Leases that were taken over, for a defect that still honours them.
+    /// The instances of tokens whose lease was taken over.
+    #[cfg(feature = "defects")]
     pub(crate) lost_leases: BTreeMap<String, String>,
     pub(crate) instances_created: u64,
 }
@@ -50,10 +54,17 @@ pub(crate) struct Execution {
 pub(crate) struct Lease {
     pub(crate) token: String,
     pub(crate) locked_until: u64,
-    /// Visible messages were left behind, since there were more than a fetch takes.
+    /// The fetch left visible messages behind, because it takes a bounded number.
     pub(crate) is_partial: bool,
-    /// Nobody holds it: it only keeps the messages of an instance together until a delay is over.
+    /// No caller holds the lease: it keeps the messages of an instance together until a delay is over.
     pub(crate) is_rest: bool,
+}
+
+impl Lease {
+    /// A lease without a holder, which keeps messages that were left behind from overtaking messages that are delayed.
+    pub(crate) fn of_rest(locked_until: u64) -> Self {
+        Self { token: String::new(), locked_until, is_partial: false, is_rest: true }
+    }
 }
 
 #[derive(Clone)]
@@ -63,14 +74,14 @@ pub(crate) struct Session {
     pub(crate) last_activity_at: u64,
 }
 
-/// A key's value as finished executions left it.
+/// The value of a key after the last execution that ended.
 #[derive(Clone)]
 pub(crate) struct Stored {
     pub(crate) value: String,
     pub(crate) last_updated_at_ms: u64,
 }
 
-/// What the current execution did to a key; no value means that it removed the key.
+/// The change of a key by the current execution; no value means that the key was removed.
 #[derive(Clone)]
 pub(crate) struct Changed {
     pub(crate) value: Option<String>,
@@ -78,11 +89,12 @@ pub(crate) struct Changed {
 }
 
 impl State {
-    /// The lease on an instance, if it is held now.
+    /// The lease on an instance, if it is live.
     pub(crate) fn live_lease(&self, instance: &str, now: u64) -> Option<&Lease> {
         self.leases.get(instance).filter(|lease| lease.locked_until > now)
     }
 
+    /// The instance whose lease has this token.
     pub(crate) fn instance_of_token(&self, token: &str) -> Option<String> {
         let held = self.leases.iter().find(|(_, lease)| lease.token == token && !lease.is_rest);
         held.map(|(instance, _)| instance.clone())
@@ -107,7 +119,7 @@ impl State {
             .is_some_and(|execution| execution.status == ExecutionStatus::Running.as_str())
     }
 
-    /// Whether the instance's current execution is its last.
+    /// Whether the current execution has ended and has no successor.
     pub(crate) fn has_ended(&self, instance: &str) -> bool {
         let current = self.current_execution(instance);
         let status = current.and_then(|execution| ExecutionStatus::from_text(&execution.status));
@@ -123,7 +135,7 @@ impl State {
         events.and_then(|events| events.keys().next_back().copied()).unwrap_or(0)
     }
 
-    /// All events of an execution, or the reason why one does not decode.
+    /// All events of an execution, or the reason why an event does not decode.
     pub(crate) fn events(&self, instance: &str, execution_id: u64) -> Result<Vec<Event>, String> {
         let decoded = self.event_texts(instance, execution_id).map(|text| json::decode_event(text));
         decoded

@@ -1,11 +1,11 @@
-//! Being told that something was committed for an instance.
+//! Watches: futures that resolve when a commit concerns their instance.
 
 use outlast_provider::{InstanceWatch, Interest};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::oneshot;
 
-/// Who watches what. Keyed by instance and the number of the watch.
+/// The open watches, by instance and number of the watch.
 #[derive(Default)]
 pub(crate) struct Watches(Arc<Mutex<Table>>);
 
@@ -31,7 +31,7 @@ impl Watches {
         let watching = Watching { table: Arc::downgrade(&self.0), key };
         Box::pin(async move {
             let _watching = watching;
-            // Whether it was resolved or its store is gone: the caller looks again.
+            // The caller reads the instance again, also when the store was dropped.
             let _ = resolved.await;
             None
         })
@@ -47,7 +47,7 @@ impl Watches {
             let of_instance = (instance.to_string(), 0)..=(instance.to_string(), u64::MAX);
             table.watching.extract_if(of_instance, |_, entry| entry.interest.is_met(ended)).collect()
         };
-        // Without the lock: what is woken may drop its watch at once.
+        // Not under the lock, because a woken task may drop its watch at once.
         for (_, entry) in met {
             let _ = entry.resolve.send(());
         }
@@ -58,7 +58,7 @@ fn locked(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes a watch off the table when it is dropped.
+/// Removes a watch from the table when the watch is dropped.
 struct Watching {
     table: Weak<Mutex<Table>>,
     key: (String, u64),
@@ -121,7 +121,7 @@ mod tests {
             .unwrap();
     }
 
-    /// Which interests a change answers.
+    /// Whether a change resolves a watch for the end, and a watch for any commit.
     async fn answered(store: &MemoryProvider, change: impl Future<Output = ()>) -> [bool; 2] {
         let mut watches = [Interest::Ended, Interest::Any].map(|interest| watch(store, interest));
         let mut other = store.watch_instance("j", Interest::Any).unwrap();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_interest_is_answered_by_what_concerns_it() {
+    async fn commits_and_deletions_resolve_the_watches_of_their_interest() {
         let store = &MemoryProvider::new();
         let (none, any, both) = ([false, false], [false, true], [true, true]);
         assert_eq!(answered(store, commit(store, 1, None)).await, any);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_watch_leaves_nothing_behind() {
+    async fn dropped_and_resolved_watches_leave_the_table() {
         let store = MemoryProvider::new();
         let watches = Watches::default();
         let (dropped, mut resolved) = (watches.watch("i", Interest::Any), watches.watch("i", Interest::Any));
@@ -168,7 +168,7 @@ mod tests {
         watches.committed("i", false);
         assert_eq!(locked(&watches.0).watching.len(), 0);
         assert!(is_resolved(&mut resolved));
-        // Nor does it outlive its store.
+        // A watch resolves when its store is dropped.
         let mut watch = watch(&store, Interest::Ended);
         drop(store);
         assert!(is_resolved(&mut watch));

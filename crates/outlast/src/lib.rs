@@ -147,7 +147,7 @@ pub mod providers {
 
     /// The contract in plain Rust: nothing survives the process. For tests.
     pub mod memory {
-        pub use outlast_memory::*;
+        pub use outlast_memory::MemoryProvider;
     }
 
     /// The embedded store: one SQLite file.

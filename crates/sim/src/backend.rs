@@ -43,7 +43,7 @@ impl Backend {
         let store = match kind {
             StoreKind::Memory => {
                 let rules = Rules { defect: bug.and_then(Bug::defect) };
-                Store::Memory(Arc::new(MemoryProvider::with_parts(clock, entropy, rules)))
+                Store::Memory(Arc::new(MemoryProvider::with_parts(clock, entropy).with_rules(rules)))
             }
             StoreKind::Sqlite | StoreKind::SqliteFile | StoreKind::SqliteMirrored => {
                 let url = match &folder {

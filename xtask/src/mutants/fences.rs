@@ -10,25 +10,29 @@ const GUARDS: &[(&str, &[&str])] = &[
     ("crates/sqlite/src/work.rs", &["lease", "ack", "renew", "abandon", "row_of"]),
     ("crates/sqlite/src/fetch.rs", &["claim"]),
     ("crates/sqlite/src/session.rs", &["claim", "renew"]),
+    ("crates/memory/src/commit.rs", &["State::commit", "State::abandon_turn", "State::renew_turn"]),
     (
-        "crates/memory/src/commit.rs",
-        &["State::commit", "State::fence", "State::abandon_turn", "State::renew_turn", "renewed"],
+        "crates/memory/src/activity.rs",
+        &["State::lease_activity", "State::ack_activity", "State::renew_activity", "State::abandon_activity"],
     ),
     (
-        "crates/memory/src/work.rs",
-        &["State::lease_work", "State::ack_work", "State::renew_work", "State::abandon_work"],
+        "crates/memory/src/rules/lease.rs",
+        &[
+            "LeaseRules::turn_fence",
+            "LeaseRules::activity_fence",
+            "LeaseRules::unknown_token",
+            "LeaseRules::renewed",
+        ],
     ),
     (
         "crates/memory/src/queue.rs",
-        &[
-            "Work::is_leased",
-            "WorkQueue::lease",
-            "WorkQueue::by_token",
-            "WorkQueue::by_token_mut",
-            "WorkQueue::release",
-        ],
+        &["Activity::is_leased", "ActivityQueue::lease", "ActivityQueue::by_token", "ActivityQueue::release"],
     ),
-    ("crates/memory/src/session.rs", &["State::session_admits", "State::renew_sessions"]),
+    (
+        "crates/memory/src/rules/activity.rs",
+        &["ActivityRules::session_admits", "ActivityRules::session_is_live"],
+    ),
+    ("crates/memory/src/session.rs", &["State::renew_sessions"]),
     ("crates/memory/src/state.rs", &["State::live_lease", "State::instance_of_token"]),
     (
         "crates/runtime/src/dispatch/lease.rs",

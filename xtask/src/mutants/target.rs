@@ -112,8 +112,12 @@ pub(super) const TARGETS: &[Target] = &[
             "crates/memory/src/ahead.rs",
             "crates/memory/src/commit.rs",
             "crates/memory/src/fetch.rs",
-            "crates/memory/src/work.rs",
+            "crates/memory/src/activity.rs",
             "crates/memory/src/queue.rs",
+            "crates/memory/src/rules/activity.rs",
+            "crates/memory/src/rules/commit.rs",
+            "crates/memory/src/rules/fetch.rs",
+            "crates/memory/src/rules/lease.rs",
             "crates/memory/src/session.rs",
             "crates/memory/src/state.rs",
         ],
@@ -121,7 +125,7 @@ pub(super) const TARGETS: &[Target] = &[
         tested_by: &["outlast-conformance", "outlast-sqlite"],
         built: &["--tests"],
         flags: &[],
-        // The code of a defect is there to fail a validation.
+        // A mutant that only a defect can show is caught by the tests of the defects.
         rounds: &[&["memory::", "edges::"], &["model::"], &["defects::"]],
         is_sql: false,
         settings: SQLITE_SETTINGS,

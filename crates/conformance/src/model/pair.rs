@@ -82,7 +82,7 @@ impl<'a> Pair<'a> {
                 match what {
                     Damage::History => self.memory.corrupt_history(id),
                     Damage::Messages => self.memory.corrupt_messages(id),
-                    Damage::Work => self.memory.corrupt_work(id),
+                    Damage::Work => self.memory.corrupt_activities(id),
                 }
             }
             _ => {}

@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use outlast_conformance::{ProviderFactory, TokioClock};
 use outlast_memory::{MemoryProvider, Rules};
-use outlast_provider::{Clock, MessageBound, OsEntropy, Provider};
+use outlast_provider::{Clock, MessageBound, Provider};
 use std::sync::{Arc, Mutex};
 
 /// Memory stores on tokio's clock, with these rules.
@@ -18,7 +18,7 @@ impl MemoryFactory {
 
     fn create(&self, bound: MessageBound) -> Arc<MemoryProvider> {
         let clock = TokioClock::start();
-        let provider = MemoryProvider::with_parts(Arc::new(clock), Arc::new(OsEntropy), self.rules);
+        let provider = MemoryProvider::with_clock(Arc::new(clock)).with_rules(self.rules);
         let provider = Arc::new(provider.with_message_bound(bound));
         *self.newest.lock().unwrap() = Some((provider.clone(), clock));
         provider
@@ -59,6 +59,6 @@ impl ProviderFactory for MemoryFactory {
         self.newest().0.corrupt_messages(instance);
     }
     async fn corrupt_work_items(&self, instance: &str) {
-        self.newest().0.corrupt_work(instance);
+        self.newest().0.corrupt_activities(instance);
     }
 }

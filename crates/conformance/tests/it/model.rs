@@ -53,7 +53,7 @@ impl Memory {
     fn new(rules: Rules) -> Self {
         let clock = Arc::new(Hand::default());
         let shown = Arc::clone(&clock) as Arc<dyn Clock>;
-        Self { clock, store: MemoryProvider::with_parts(shown, Arc::new(OsEntropy), rules) }
+        Self { clock, store: MemoryProvider::with_parts(shown, Arc::new(OsEntropy)).with_rules(rules) }
     }
 }
 
@@ -77,7 +77,7 @@ impl Subject for Memory {
         match what {
             Damage::History => self.store.corrupt_history(instance),
             Damage::Messages => self.store.corrupt_messages(instance),
-            Damage::Work => self.store.corrupt_work(instance),
+            Damage::Work => self.store.corrupt_activities(instance),
         }
     }
 

@@ -1,8 +1,8 @@
 //! A successor whose start does not come: a store whose clock was set back hides it for hours.
 
 use outlast_engine::OrchestrationContext;
-use outlast_memory::{MemoryProvider, Rules};
-use outlast_provider::{Clock, OsEntropy, Provider};
+use outlast_memory::MemoryProvider;
+use outlast_provider::{Clock, Provider};
 use outlast_runtime::registry::{ActivityRegistry, OrchestrationRegistry};
 use outlast_runtime::{Client, OrchestrationStatus, Runtime, RuntimeOptions, UnregisteredBackoffConfig};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ async fn failure_of(client: &Client, instance: &str) -> String {
 async fn c7_whoever_waits_for_a_successor_that_is_poisoned_is_told() {
     let clock = Arc::new(Dial(AtomicU64::new(0)));
     clock.set_to_hour(10);
-    let memory = Arc::new(MemoryProvider::with_parts(clock.clone(), Arc::new(OsEntropy), Rules::default()));
+    let memory = Arc::new(MemoryProvider::with_clock(clock.clone()));
     let store: Arc<dyn Provider> = memory.clone();
     let orchestrations = OrchestrationRegistry::builder()
         .register("Parent", |ctx: OrchestrationContext, _: String| async move {

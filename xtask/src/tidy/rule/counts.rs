@@ -9,7 +9,7 @@ use crate::tidy::markdown;
 use crate::tidy::repo::{File, Finding, Repo};
 
 const CATALOGUE: &str = "crates/conformance/src/catalogue.rs";
-const DEFECTS: &str = "crates/memory/src/rules.rs";
+const DEFECTS: &str = "crates/memory/src/defects.rs";
 const SIMULATED: &str = "crates/sim/src/bug.rs";
 const MODELS: &str = "crates/sim/tests/it/model/";
 const MIGRATIONS: &str = "crates/postgres/migrations/";

@@ -10,8 +10,7 @@ use super::work::Activities;
 use async_trait::async_trait;
 use outlast_conformance::{ProviderFactory, TokioClock, Validation, ValidationOutcome, validations};
 use outlast_memory::{Defect, MemoryProvider, Rules};
-use outlast_provider::{OsEntropy, Provider};
-use outlast_testkit::virtual_time;
+use outlast_provider::Provider;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -198,7 +197,7 @@ struct Stores(Rules);
 #[async_trait]
 impl ProviderFactory for Stores {
     async fn create_provider(&self) -> Arc<dyn Provider> {
-        Arc::new(MemoryProvider::with_parts(Arc::new(TokioClock::start()), Arc::new(OsEntropy), self.0))
+        Arc::new(MemoryProvider::with_clock(Arc::new(TokioClock::start())).with_rules(self.0))
     }
     fn waits(&self) -> bool {
         true

@@ -1,0 +1,38 @@
+//! Broken starts.
+
+use super::{Defect, Rules};
+use crate::rules::{Contract, StartRules};
+use crate::state::State;
+use outlast_provider::ProviderError;
+use outlast_provider::model::WorkItem;
+use std::time::Duration;
+
+impl StartRules for Rules {
+    fn enqueue(
+        &self,
+        state: &mut State,
+        item: &WorkItem,
+        delay: Option<Duration>,
+        now: u64,
+    ) -> Result<(), ProviderError> {
+        match (self.defect, item) {
+            (Some(Defect::InstanceCreatedOnEnqueue), WorkItem::StartOrchestration { .. }) => {
+                state.create_instance(item.target_instance(), 1, None, now);
+            }
+            (Some(Defect::LostDelay), _) => return state.push_message(item, now),
+            _ => {}
+        }
+        Contract.enqueue(state, item, delay, now)
+    }
+
+    fn is_taken(&self, state: &State, instance: &str) -> bool {
+        self.defect != Some(Defect::StartPolicyIgnored) && Contract.is_taken(state, instance)
+    }
+
+    fn outcome_execution(&self, state: &State, instance: &str) -> u64 {
+        match self.defect {
+            Some(Defect::OutcomeOfFirstExecution) => 1,
+            _ => Contract.outcome_execution(state, instance),
+        }
+    }
+}
