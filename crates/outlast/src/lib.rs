@@ -135,7 +135,7 @@ pub mod providers {
         ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, QueuedItem,
         ScheduledActivityIdentifier, SemverRange, SessionFetchConfig, StartOutcome, StartPolicy,
         StartRequest, StoreGauges, SystemClock, SystemMetrics, TagFilter, TurnAhead, TurnCommit, TurnRequest,
-        WorkItem, WorkRequest, current_build_version, saturating_ms,
+        WorkItem, WorkRequest, current_build_version, forward_provider, saturating_ms,
     };
     pub use outlast_provider::{error, management};
     pub use outlast_provider_kit::url::shown as shown_url;

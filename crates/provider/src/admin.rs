@@ -1,5 +1,6 @@
 //! The management interface of a store.
 
+use crate::forward::forwarded_trait;
 use crate::{
     DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
     InstanceQuery, InstanceTree, PendingWork, ProviderError, PruneOptions, PruneResult, QueueDepths,
@@ -8,6 +9,9 @@ use crate::{
 use outlast_model::Event;
 use std::any::Any;
 use std::collections::BTreeSet;
+
+forwarded_trait! {
+each = __each_admin_method;
 
 /// Discovery, figures, deletion and pruning. Found through
 /// [`Provider::as_management_capability`](crate::Provider::as_management_capability).
@@ -191,4 +195,5 @@ pub trait ProviderAdmin: Any + Send + Sync {
     async fn pending(&self, _instance: &str, _limit: usize) -> Result<Option<PendingWork>, ProviderError> {
         Ok(None)
     }
+}
 }

@@ -14,6 +14,7 @@ mod dead_letter;
 mod entropy;
 pub mod error;
 mod filter;
+mod forward;
 mod gauges;
 mod item;
 mod listing;

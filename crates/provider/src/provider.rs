@@ -1,5 +1,6 @@
 //! The storage contract.
 
+use crate::forward::forwarded_trait;
 use crate::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
     HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, ProviderAdmin,
@@ -10,6 +11,9 @@ use outlast_model::{Event, SystemStats, WorkItem};
 use std::any::Any;
 use std::collections::HashMap;
 use std::time::Duration;
+
+forwarded_trait! {
+each = __each_provider_method;
 
 /// A store of histories and queues.
 ///
@@ -313,4 +317,5 @@ pub trait Provider: Any + Send + Sync {
     fn watch_instance(&self, _instance: &str, _interest: Interest) -> Option<InstanceWatch> {
         None
     }
+}
 }

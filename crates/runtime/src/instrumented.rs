@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ErrorClass, ExecutionMetadata, FetchedTurn,
-    FetchedWork, HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem,
-    Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
-    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
+    FetchedWork, HistoryBound, InstanceOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead,
+    TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use std::any::Any;
 use std::collections::HashMap;
@@ -21,8 +21,7 @@ use subject::{Found, Subject};
 use tracing::Span;
 use tracing::field::Empty;
 
-/// Wraps a store and records each of its operations in the metrics, and in a span at DEBUG. Every method is forwarded to its
-/// namesake, the additive ones too: their defaults would hide what the store can do better.
+/// Wraps a store and records each of its operations in the metrics, and in a span at DEBUG.
 pub struct InstrumentedProvider {
     inner: Arc<dyn Provider>,
     metrics: Option<Arc<MetricsProvider>>,
@@ -149,13 +148,40 @@ fn ended<T: Found>(
 
 #[async_trait]
 impl Provider for InstrumentedProvider {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn version(&self) -> &str {
-        self.inner.version()
-    }
+    forward_provider!(
+        Provider,
+        |this| this.inner,
+        except(
+            fetch_orchestration_item,
+            ack_orchestration_item,
+            abandon_orchestration_item,
+            read,
+            read_with_execution,
+            append_with_execution,
+            enqueue_for_worker,
+            fetch_work_item,
+            ack_work_item,
+            renew_work_item_lock,
+            renew_session_lock,
+            cleanup_orphaned_sessions,
+            abandon_work_item,
+            renew_orchestration_item_lock,
+            enqueue_for_orchestrator,
+            get_custom_status,
+            get_kv_value,
+            get_kv_all_values,
+            get_instance_stats,
+            fetch_turn,
+            load_turn,
+            load_turn_within,
+            commit_turn,
+            fetch_work_items,
+            complete_with_turn,
+            read_outcome,
+            enqueue_within,
+            start_orchestration
+        )
+    );
 
     async fn fetch_orchestration_item(
         &self,
@@ -324,10 +350,6 @@ impl Provider for InstrumentedProvider {
             .await
     }
 
-    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
-        self.inner.as_management_capability()
-    }
-
     async fn get_custom_status(
         &self,
         instance: &str,
@@ -421,9 +443,5 @@ impl Provider for InstrumentedProvider {
             Subject { messages: Some(request.messages.len()), ..Subject::message(&request.start) }
         );
         self.observed(Operation::StartOrchestration, span, self.inner.start_orchestration(request)).await
-    }
-
-    fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
-        self.inner.watch_instance(instance, interest)
     }
 }

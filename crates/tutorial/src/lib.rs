@@ -29,9 +29,11 @@ mod tests;
 
 pub use store::FileStore;
 
-/// The code in the skills is compiled and run as the documentation of this module.
+/// The examples of the provider guide and of the skills are documentation tests of these modules.
 #[cfg(doctest)]
-mod skills {
+mod pages {
+    #[doc = include_str!("../../../docs/provider-guide.md")]
+    pub mod provider_guide {}
     #[doc = include_str!("../../../skills/outlast-orchestrations/SKILL.md")]
     pub mod orchestrations {}
     #[doc = include_str!("../../../skills/outlast-provider/SKILL.md")]

@@ -5,6 +5,7 @@
 mod defects;
 mod edges;
 mod factory;
+mod forward;
 #[cfg(feature = "model")]
 mod model;
 mod null_store;
