@@ -10,9 +10,9 @@ use outlast_memory::MemoryProvider;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
-    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
-    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
+    HistoryBound, InstanceOutcome, LoadedTurn, OrchestrationItem, Provider, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead,
+    TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use outlast_sqlite::SqliteProvider;
 use std::collections::{BTreeMap, HashMap};
@@ -95,6 +95,41 @@ fn comparable(turn: &FetchedTurn) -> String {
 
 #[async_trait]
 impl Provider for Mirror {
+    forward_provider!(
+        Provider,
+        |this| this.store,
+        except(
+            fetch_turn,
+            load_turn,
+            load_turn_within,
+            commit_turn,
+            abandon_orchestration_item,
+            renew_orchestration_item_lock,
+            fetch_work_items,
+            ack_work_item,
+            complete_with_turn,
+            renew_work_item_lock,
+            abandon_work_item,
+            renew_session_lock,
+            cleanup_orphaned_sessions,
+            enqueue_for_orchestrator,
+            enqueue_within,
+            enqueue_for_worker,
+            start_orchestration,
+            append_with_execution,
+            read,
+            read_with_execution,
+            read_outcome,
+            get_custom_status,
+            get_kv_value,
+            get_kv_all_values,
+            get_instance_stats,
+            fetch_orchestration_item,
+            fetch_work_item,
+            ack_orchestration_item
+        )
+    );
+
     async fn fetch_turn(&self, request: TurnRequest<'_>) -> Answer<Option<FetchedTurn>> {
         let request = TurnRequest { poll_timeout: Duration::ZERO, ..request };
         let found = self.store.fetch_turn(request).await;
@@ -300,14 +335,6 @@ impl Provider for Mirror {
     async fn get_instance_stats(&self, instance: &str) -> Answer<Option<SystemStats>> {
         let expected = self.model.get_instance_stats(instance).await;
         self.same("get_instance_stats", self.store.get_instance_stats(instance).await, &expected)
-    }
-
-    fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
-        self.store.watch_instance(instance, interest)
-    }
-
-    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
-        self.store.as_management_capability()
     }
 
     async fn fetch_orchestration_item(

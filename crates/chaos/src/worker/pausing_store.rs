@@ -5,16 +5,12 @@ use super::pause_points::{PausePoints, Point};
 use crate::commit_log::{Commit, CommitLog, CommitStep, size_of};
 use crate::job::Sabotage;
 use async_trait::async_trait;
+use outlast::Event;
 use outlast::providers::{
-    Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter, TurnAhead,
-    TurnCommit, TurnRequest, WorkItem, WorkRequest,
+    Completion, ExecutionMetadata, Provider, ProviderError, ScheduledActivityIdentifier, TurnAhead,
+    TurnCommit, WorkItem, forward_provider,
 };
-use outlast::{Event, SystemStats};
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 pub(super) struct PausingStore {
     pub(super) inner: Arc<dyn Provider>,
@@ -100,13 +96,11 @@ fn commit_of_activity(completion: Option<&WorkItem>) -> Option<Commit> {
 
 #[async_trait]
 impl Provider for PausingStore {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn version(&self) -> &str {
-        self.inner.version()
-    }
+    forward_provider!(
+        Provider,
+        |this| this.inner,
+        except(commit_turn, ack_orchestration_item, ack_work_item, complete_with_turn)
+    );
 
     async fn commit_turn(&self, lock_token: &str, mut commit: TurnCommit) -> Answer<Option<u64>> {
         self.hold_large(&commit.history_delta).await;
@@ -165,140 +159,5 @@ impl Provider for PausingStore {
             Ok(completed)
         };
         self.commit(work, completed).await
-    }
-
-    async fn fetch_orchestration_item(
-        &self,
-        lock_timeout: Duration,
-        poll_timeout: Duration,
-        filter: Option<&DispatcherCapabilityFilter>,
-    ) -> Answer<Option<(OrchestrationItem, String, u32)>> {
-        self.inner.fetch_orchestration_item(lock_timeout, poll_timeout, filter).await
-    }
-
-    async fn abandon_orchestration_item(
-        &self,
-        lock_token: &str,
-        delay: Option<Duration>,
-        ignore_attempt: bool,
-    ) -> Answer<()> {
-        self.inner.abandon_orchestration_item(lock_token, delay, ignore_attempt).await
-    }
-
-    async fn read(&self, instance: &str) -> Answer<Vec<Event>> {
-        self.inner.read(instance).await
-    }
-
-    async fn read_with_execution(&self, instance: &str, execution_id: u64) -> Answer<Vec<Event>> {
-        self.inner.read_with_execution(instance, execution_id).await
-    }
-
-    async fn append_with_execution(
-        &self,
-        instance: &str,
-        execution_id: u64,
-        events: Vec<Event>,
-    ) -> Answer<()> {
-        self.inner.append_with_execution(instance, execution_id, events).await
-    }
-
-    async fn enqueue_for_worker(&self, item: WorkItem) -> Answer<()> {
-        self.inner.enqueue_for_worker(item).await
-    }
-
-    async fn fetch_work_item(
-        &self,
-        lock_timeout: Duration,
-        poll_timeout: Duration,
-        session: Option<&SessionFetchConfig>,
-        tag_filter: &TagFilter,
-    ) -> Answer<Option<(WorkItem, String, u32)>> {
-        self.inner.fetch_work_item(lock_timeout, poll_timeout, session, tag_filter).await
-    }
-
-    async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
-        self.inner.renew_work_item_lock(token, extend_for).await
-    }
-
-    async fn renew_session_lock(
-        &self,
-        owners: &[&str],
-        extend_for: Duration,
-        idle: Duration,
-    ) -> Answer<usize> {
-        self.inner.renew_session_lock(owners, extend_for, idle).await
-    }
-
-    async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Answer<usize> {
-        self.inner.cleanup_orphaned_sessions(idle_timeout).await
-    }
-
-    async fn abandon_work_item(
-        &self,
-        token: &str,
-        delay: Option<Duration>,
-        ignore_attempt: bool,
-    ) -> Answer<()> {
-        self.inner.abandon_work_item(token, delay, ignore_attempt).await
-    }
-
-    async fn renew_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
-        self.inner.renew_orchestration_item_lock(token, extend_for).await
-    }
-
-    async fn enqueue_for_orchestrator(&self, item: WorkItem, delay: Option<Duration>) -> Answer<()> {
-        self.inner.enqueue_for_orchestrator(item, delay).await
-    }
-
-    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
-        self.inner.as_management_capability()
-    }
-
-    async fn get_custom_status(
-        &self,
-        instance: &str,
-        last_seen: u64,
-    ) -> Answer<Option<(Option<String>, u64)>> {
-        self.inner.get_custom_status(instance, last_seen).await
-    }
-
-    async fn get_kv_value(&self, instance: &str, key: &str) -> Answer<Option<String>> {
-        self.inner.get_kv_value(instance, key).await
-    }
-
-    async fn get_kv_all_values(&self, instance: &str) -> Answer<HashMap<String, String>> {
-        self.inner.get_kv_all_values(instance).await
-    }
-
-    async fn get_instance_stats(&self, instance: &str) -> Answer<Option<SystemStats>> {
-        self.inner.get_instance_stats(instance).await
-    }
-
-    async fn fetch_turn(&self, request: TurnRequest<'_>) -> Answer<Option<FetchedTurn>> {
-        self.inner.fetch_turn(request).await
-    }
-
-    async fn load_turn(&self, instance: &str, execution_id: u64) -> Answer<LoadedTurn> {
-        self.inner.load_turn(instance, execution_id).await
-    }
-
-    async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Answer<Vec<FetchedWork>> {
-        self.inner.fetch_work_items(request).await
-    }
-
-    async fn read_outcome(&self, instance: &str) -> Answer<Option<InstanceOutcome>> {
-        self.inner.read_outcome(instance).await
-    }
-
-    async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Answer<bool> {
-        self.inner.enqueue_within(item, most_waiting).await
-    }
-
-    async fn start_orchestration(&self, request: StartRequest) -> Answer<StartOutcome> {
-        self.inner.start_orchestration(request).await
-    }
-
-    fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
-        self.inner.watch_instance(instance, interest)
     }
 }

@@ -15,8 +15,8 @@ use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
     BoundedTurn, Completion, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
     HistoryBound, InstanceOutcome, InstanceWatch, Interest, LoadedTurn, OrchestrationItem, Provider,
-    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
-    StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
+    TurnAhead, TurnCommit, TurnRequest, WorkRequest, forward_provider,
 };
 use record::{kinds, short};
 use std::collections::HashMap;
@@ -49,13 +49,41 @@ impl FaultyStore {
 
 #[async_trait]
 impl Provider for FaultyStore {
-    fn name(&self) -> &str {
-        self.inner().name()
-    }
-
-    fn version(&self) -> &str {
-        self.inner().version()
-    }
+    forward_provider!(
+        Provider,
+        |this| this.inner(),
+        except(
+            fetch_orchestration_item,
+            fetch_turn,
+            load_turn,
+            load_turn_within,
+            ack_orchestration_item,
+            commit_turn,
+            abandon_orchestration_item,
+            read,
+            read_with_execution,
+            append_with_execution,
+            enqueue_for_worker,
+            fetch_work_item,
+            fetch_work_items,
+            ack_work_item,
+            complete_with_turn,
+            renew_work_item_lock,
+            renew_session_lock,
+            cleanup_orphaned_sessions,
+            abandon_work_item,
+            renew_orchestration_item_lock,
+            enqueue_for_orchestrator,
+            enqueue_within,
+            start_orchestration,
+            get_custom_status,
+            get_kv_value,
+            get_kv_all_values,
+            get_instance_stats,
+            read_outcome,
+            watch_instance
+        )
+    );
 
     async fn fetch_orchestration_item(
         &self,
@@ -375,10 +403,6 @@ impl Provider for FaultyStore {
         };
         let show = |outcome: &StartOutcome| Some(format!("{outcome:?}"));
         self.shared.call(&self.caller, self.begin_call("start", detail), show, call).await
-    }
-
-    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
-        self.inner().as_management_capability()
     }
 
     async fn get_custom_status(

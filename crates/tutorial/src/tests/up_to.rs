@@ -3,13 +3,29 @@
 use super::factory::Factory;
 use async_trait::async_trait;
 use outlast_conformance::ProviderFactory;
-use outlast_provider::model::{Event, SystemStats};
-use outlast_provider::*;
-use std::collections::HashMap;
+use outlast_provider::{Provider, ProviderAdmin, ProviderError, forward_provider};
 use std::sync::Arc;
-use std::time::Duration;
 
-type Answer<T> = Result<T, ProviderError>;
+/// The methods that each step of the tutorial adds.
+const STEPS: &[(u32, &[&str])] = &[
+    (
+        2,
+        &[
+            "enqueue_for_orchestrator",
+            "enqueue_for_worker",
+            "read",
+            "read_with_execution",
+            "append_with_execution",
+        ],
+    ),
+    (3, &["fetch_orchestration_item"]),
+    (4, &["ack_orchestration_item"]),
+    (5, &["abandon_orchestration_item", "renew_orchestration_item_lock"]),
+    (6, &["fetch_work_item", "ack_work_item", "renew_work_item_lock", "abandon_work_item"]),
+    (7, &["renew_session_lock", "cleanup_orphaned_sessions"]),
+    (8, &["get_custom_status", "get_kv_value", "get_kv_all_values", "get_instance_stats"]),
+    (9, &["as_management_capability"]),
+];
 
 pub(super) struct UpTo {
     pub(super) step: u32,
@@ -17,10 +33,18 @@ pub(super) struct UpTo {
 }
 
 impl UpTo {
-    /// The store, if it has this method by now.
-    fn since(&self, step: u32, method: &str) -> Answer<&dyn Provider> {
-        match self.step >= step {
-            true => Ok(&*self.store),
+    fn has(&self, method: &str) -> bool {
+        STEPS.iter().any(|(step, methods)| *step <= self.step && methods.contains(&method))
+    }
+
+    /// Fails if a later step adds the method.
+    async fn since<T>(
+        &self,
+        method: &'static str,
+        call: impl Future<Output = Result<T, ProviderError>>,
+    ) -> Result<T, ProviderError> {
+        match self.has(method) {
+            true => call.await,
             false => Err(ProviderError::permanent(method, "not implemented")),
         }
     }
@@ -28,105 +52,30 @@ impl UpTo {
 
 #[async_trait]
 impl Provider for UpTo {
-    async fn enqueue_for_orchestrator(&self, item: WorkItem, delay: Option<Duration>) -> Answer<()> {
-        self.since(2, "enqueue_for_orchestrator")?.enqueue_for_orchestrator(item, delay).await
-    }
-    async fn enqueue_for_worker(&self, item: WorkItem) -> Answer<()> {
-        self.since(2, "enqueue_for_worker")?.enqueue_for_worker(item).await
-    }
-    async fn read(&self, instance: &str) -> Answer<Vec<Event>> {
-        self.since(2, "read")?.read(instance).await
-    }
-    async fn read_with_execution(&self, instance: &str, execution_id: u64) -> Answer<Vec<Event>> {
-        self.since(2, "read_with_execution")?.read_with_execution(instance, execution_id).await
-    }
-    async fn append_with_execution(&self, instance: &str, id: u64, events: Vec<Event>) -> Answer<()> {
-        self.since(2, "append_with_execution")?.append_with_execution(instance, id, events).await
-    }
-    async fn fetch_orchestration_item(
-        &self,
-        lock_timeout: Duration,
-        poll_timeout: Duration,
-        filter: Option<&DispatcherCapabilityFilter>,
-    ) -> Answer<Option<(OrchestrationItem, String, u32)>> {
-        let store = self.since(3, "fetch_orchestration_item")?;
-        store.fetch_orchestration_item(lock_timeout, poll_timeout, filter).await
-    }
-    async fn ack_orchestration_item(
-        &self,
-        token: &str,
-        execution_id: u64,
-        delta: Vec<Event>,
-        work: Vec<WorkItem>,
-        messages: Vec<WorkItem>,
-        metadata: ExecutionMetadata,
-        cancelled: Vec<ScheduledActivityIdentifier>,
-    ) -> Answer<()> {
-        let store = self.since(4, "ack_orchestration_item")?;
-        store.ack_orchestration_item(token, execution_id, delta, work, messages, metadata, cancelled).await
-    }
-    async fn abandon_orchestration_item(
-        &self,
-        token: &str,
-        delay: Option<Duration>,
-        ignore_attempt: bool,
-    ) -> Answer<()> {
-        let store = self.since(5, "abandon_orchestration_item")?;
-        store.abandon_orchestration_item(token, delay, ignore_attempt).await
-    }
-    async fn renew_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
-        let store = self.since(5, "renew_orchestration_item_lock")?;
-        store.renew_orchestration_item_lock(token, extend_for).await
-    }
-    async fn fetch_work_item(
-        &self,
-        lock_timeout: Duration,
-        poll_timeout: Duration,
-        session: Option<&SessionFetchConfig>,
-        tags: &TagFilter,
-    ) -> Answer<Option<(WorkItem, String, u32)>> {
-        let store = self.since(6, "fetch_work_item")?;
-        store.fetch_work_item(lock_timeout, poll_timeout, session, tags).await
-    }
-    async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Answer<()> {
-        self.since(6, "ack_work_item")?.ack_work_item(token, completion).await
-    }
-    async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
-        self.since(6, "renew_work_item_lock")?.renew_work_item_lock(token, extend_for).await
-    }
-    async fn abandon_work_item(
-        &self,
-        token: &str,
-        delay: Option<Duration>,
-        ignore_attempt: bool,
-    ) -> Answer<()> {
-        self.since(6, "abandon_work_item")?.abandon_work_item(token, delay, ignore_attempt).await
-    }
-    async fn renew_session_lock(
-        &self,
-        owners: &[&str],
-        extend_for: Duration,
-        idle: Duration,
-    ) -> Answer<usize> {
-        self.since(7, "renew_session_lock")?.renew_session_lock(owners, extend_for, idle).await
-    }
-    async fn cleanup_orphaned_sessions(&self, idle: Duration) -> Answer<usize> {
-        self.since(7, "cleanup_orphaned_sessions")?.cleanup_orphaned_sessions(idle).await
-    }
-    async fn get_custom_status(&self, instance: &str, seen: u64) -> Answer<Option<(Option<String>, u64)>> {
-        self.since(8, "get_custom_status")?.get_custom_status(instance, seen).await
-    }
-    async fn get_kv_value(&self, instance: &str, key: &str) -> Answer<Option<String>> {
-        self.since(8, "get_kv_value")?.get_kv_value(instance, key).await
-    }
-    async fn get_kv_all_values(&self, instance: &str) -> Answer<HashMap<String, String>> {
-        self.since(8, "get_kv_all_values")?.get_kv_all_values(instance).await
-    }
-    async fn get_instance_stats(&self, instance: &str) -> Answer<Option<SystemStats>> {
-        self.since(8, "get_instance_stats")?.get_instance_stats(instance).await
-    }
+    // The excepted methods have the default body of the trait until the tutorial reaches them.
+    forward_provider!(
+        Provider,
+        |this| this.store,
+        around(since),
+        except(
+            name,
+            version,
+            as_management_capability,
+            fetch_turn,
+            load_turn,
+            load_turn_within,
+            commit_turn,
+            fetch_work_items,
+            complete_with_turn,
+            read_outcome,
+            enqueue_within,
+            start_orchestration,
+            watch_instance
+        )
+    );
+
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
-        self.since(9, "as_management_capability").ok()?.as_management_capability()
+        self.store.as_management_capability().filter(|_| self.has("as_management_capability"))
     }
 }
 

@@ -1,19 +1,26 @@
-//! Stores that note what they are asked.
+//! Stores that note their calls.
 
 use async_trait::async_trait;
 use outlast_memory::MemoryProvider;
-use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
-    DispatcherCapabilityFilter, ExecutionMetadata, InstanceOutcome, InstanceWatch, Interest,
-    OrchestrationItem, Provider, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
-    StartOutcome, StartRequest, TagFilter,
+    InstanceOutcome, InstanceWatch, Interest, Provider, ProviderError, StartOutcome, StartRequest,
+    forward_provider,
 };
-use std::collections::HashMap;
 use std::sync::Mutex;
-use std::time::Duration;
 use tokio::time::Instant;
 
-/// What was asked and when, and what fails.
+/// The methods of the older contract whose calls are noted.
+const NOTED: &[&str] = &[
+    "read",
+    "read_with_execution",
+    "enqueue_for_orchestrator",
+    "get_custom_status",
+    "get_kv_value",
+    "get_kv_all_values",
+    "get_instance_stats",
+];
+
+/// The calls with their times, and the call that fails.
 pub(crate) struct Notes {
     pub(crate) inner: MemoryProvider,
     since: Instant,
@@ -40,164 +47,78 @@ impl Notes {
         *self.broken.lock().unwrap() = Some(call);
     }
 
-    /// When this was asked, in milliseconds.
+    /// The times of a call, in milliseconds.
     pub(crate) fn times(&self, call: &str) -> Vec<u64> {
         let noted = self.noted.lock().unwrap();
         noted.iter().filter(|(noted, _)| *noted == call).map(|(_, at)| *at).collect()
     }
 
-    /// What was asked so far does not count.
+    /// Forgets the calls so far.
     pub(crate) fn forget(&self) {
         self.noted.lock().unwrap().clear();
     }
 
-    /// Everything that was asked.
+    /// All calls.
     pub(crate) fn calls(&self) -> Vec<&'static str> {
         self.noted.lock().unwrap().iter().map(|(call, _)| *call).collect()
     }
 }
 
-/// The contract's methods, and those given.
+/// A store that forwards the methods of the older contract and the given methods. Other methods have their default body.
 macro_rules! store {
     ($name:ident { $($more:item)* }) => {
         impl $name {
             pub(crate) fn new() -> Self {
                 Self { notes: Notes::new() }
             }
+
+            async fn noted<T>(
+                &self,
+                method: &'static str,
+                call: impl Future<Output = Result<T, ProviderError>>,
+            ) -> Result<T, ProviderError> {
+                if NOTED.contains(&method) {
+                    self.notes.note(method)?;
+                }
+                call.await
+            }
         }
 
         #[async_trait]
         impl Provider for $name {
-            async fn fetch_orchestration_item(
-                &self,
-                lock_timeout: Duration,
-                poll_timeout: Duration,
-                filter: Option<&DispatcherCapabilityFilter>,
-            ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
-                self.notes.inner.fetch_orchestration_item(lock_timeout, poll_timeout, filter).await
-            }
-            async fn ack_orchestration_item(
-                &self,
-                lock_token: &str,
-                execution_id: u64,
-                delta: Vec<Event>,
-                activities: Vec<WorkItem>,
-                messages: Vec<WorkItem>,
-                metadata: ExecutionMetadata,
-                cancelled: Vec<ScheduledActivityIdentifier>,
-            ) -> Result<(), ProviderError> {
-                let inner = &self.notes.inner;
-                inner
-                    .ack_orchestration_item(
-                        lock_token, execution_id, delta, activities, messages, metadata, cancelled,
-                    )
-                    .await
-            }
-            async fn abandon_orchestration_item(
-                &self,
-                lock_token: &str,
-                delay: Option<Duration>,
-                ignore_attempt: bool,
-            ) -> Result<(), ProviderError> {
-                self.notes.inner.abandon_orchestration_item(lock_token, delay, ignore_attempt).await
-            }
-            async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
-                self.notes.note("read")?.read(instance).await
-            }
-            async fn read_with_execution(&self, instance: &str, id: u64) -> Result<Vec<Event>, ProviderError> {
-                self.notes.note("read_with_execution")?.read_with_execution(instance, id).await
-            }
-            async fn append_with_execution(
-                &self,
-                instance: &str,
-                execution_id: u64,
-                new_events: Vec<Event>,
-            ) -> Result<(), ProviderError> {
-                self.notes.inner.append_with_execution(instance, execution_id, new_events).await
-            }
-            async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
-                self.notes.inner.enqueue_for_worker(item).await
-            }
-            async fn fetch_work_item(
-                &self,
-                lock_timeout: Duration,
-                poll_timeout: Duration,
-                session: Option<&SessionFetchConfig>,
-                tag_filter: &TagFilter,
-            ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
-                self.notes.inner.fetch_work_item(lock_timeout, poll_timeout, session, tag_filter).await
-            }
-            async fn ack_work_item(&self, token: &str, done: Option<WorkItem>) -> Result<(), ProviderError> {
-                self.notes.inner.ack_work_item(token, done).await
-            }
-            async fn renew_work_item_lock(&self, token: &str, by: Duration) -> Result<(), ProviderError> {
-                self.notes.inner.renew_work_item_lock(token, by).await
-            }
-            async fn renew_session_lock(
-                &self,
-                owner_ids: &[&str],
-                extend_for: Duration,
-                idle_timeout: Duration,
-            ) -> Result<usize, ProviderError> {
-                self.notes.inner.renew_session_lock(owner_ids, extend_for, idle_timeout).await
-            }
-            async fn cleanup_orphaned_sessions(&self, idle: Duration) -> Result<usize, ProviderError> {
-                self.notes.inner.cleanup_orphaned_sessions(idle).await
-            }
-            async fn abandon_work_item(
-                &self,
-                token: &str,
-                delay: Option<Duration>,
-                ignore_attempt: bool,
-            ) -> Result<(), ProviderError> {
-                self.notes.inner.abandon_work_item(token, delay, ignore_attempt).await
-            }
-            async fn renew_orchestration_item_lock(
-                &self,
-                token: &str,
-                extend_for: Duration,
-            ) -> Result<(), ProviderError> {
-                self.notes.inner.renew_orchestration_item_lock(token, extend_for).await
-            }
-            async fn enqueue_for_orchestrator(
-                &self,
-                item: WorkItem,
-                delay: Option<Duration>,
-            ) -> Result<(), ProviderError> {
-                self.notes.note("enqueue_for_orchestrator")?.enqueue_for_orchestrator(item, delay).await
-            }
-            async fn get_custom_status(
-                &self,
-                instance: &str,
-                last_seen: u64,
-            ) -> Result<Option<(Option<String>, u64)>, ProviderError> {
-                self.notes.note("get_custom_status")?.get_custom_status(instance, last_seen).await
-            }
-            async fn get_kv_value(&self, instance: &str, key: &str) -> Result<Option<String>, ProviderError> {
-                self.notes.note("get_kv_value")?.get_kv_value(instance, key).await
-            }
-            async fn get_kv_all_values(
-                &self,
-                instance: &str,
-            ) -> Result<HashMap<String, String>, ProviderError> {
-                self.notes.note("get_kv_all_values")?.get_kv_all_values(instance).await
-            }
-            async fn get_instance_stats(&self, instance: &str) -> Result<Option<SystemStats>, ProviderError> {
-                self.notes.note("get_instance_stats")?.get_instance_stats(instance).await
-            }
+            forward_provider!(
+                Provider,
+                |this| this.notes.inner,
+                around(noted),
+                except(
+                    name,
+                    version,
+                    as_management_capability,
+                    fetch_turn,
+                    load_turn,
+                    load_turn_within,
+                    commit_turn,
+                    fetch_work_items,
+                    complete_with_turn,
+                    read_outcome,
+                    enqueue_within,
+                    start_orchestration,
+                    watch_instance
+                )
+            );
             $($more)*
         }
     };
 }
 
-/// Knows the contract's methods only: no outcome read, no watch, no management.
+/// A store with the methods of the older contract: no outcome read, no watch, no management.
 pub(crate) struct Plain {
     pub(crate) notes: Notes,
 }
 
 store!(Plain {});
 
-/// Reads outcomes and can be watched.
+/// A store that reads outcomes and supports watches.
 pub(crate) struct Noting {
     pub(crate) notes: Notes,
 }
@@ -217,7 +138,7 @@ store!(Noting {
     }
 });
 
-/// Can be watched, but never tells: as if everything were committed by other processes.
+/// A store whose watches never resolve, as if other processes made all commits.
 pub(crate) struct Silent {
     pub(crate) notes: Notes,
 }

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use outlast_conformance::{ProviderFactory, TokioClock, Validation, ValidationOutcome, validations};
 use outlast_memory::{Defect, MemoryProvider, Rules};
 use outlast_provider::Provider;
+use outlast_testkit::virtual_time;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
