@@ -13,13 +13,13 @@ use std::collections::BTreeSet;
 forwarded_trait! {
 each = __each_admin_method;
 
-/// Discovery, figures, deletion and pruning. Found through
+/// Lists, statistics, deletion and pruning. Found through
 /// [`Provider::as_management_capability`](crate::Provider::as_management_capability).
 ///
-/// No method keeps a lease or leaves anything half done when its future is dropped.
+/// No method keeps a lease or leaves a partial change when its future is dropped.
 #[async_trait::async_trait]
 pub trait ProviderAdmin: Any + Send + Sync {
-    /// Ids of all instances, newest first. A start that nobody has committed yet is not an instance.
+    /// Ids of all instances, newest first. An instance exists from the first commit of a turn on.
     async fn list_instances(&self) -> Result<Vec<String>, ProviderError>;
 
     /// Ids of instances whose current execution has this status, newest first.
@@ -51,7 +51,7 @@ pub trait ProviderAdmin: Any + Send + Sync {
         execution_id: u64,
     ) -> Result<ExecutionInfo, ProviderError>;
 
-    /// Exact totals. They may cost a pass over whole tables: a runtime polls [`ProviderAdmin::get_gauges`] instead.
+    /// Exact totals. They may cost a scan of whole tables, so a runtime polls [`ProviderAdmin::get_gauges`] instead.
     async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError>;
 
     /// Waiting messages.
@@ -73,7 +73,7 @@ pub trait ProviderAdmin: Any + Send + Sync {
 
     /// The instance and its descendants; the instance alone if it is unknown.
     async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ProviderError> {
-        // The set guards against a cycle, which a damaged store could hold.
+        // The set guards against a cycle in a damaged store.
         let mut seen = BTreeSet::from([instance_id.to_string()]);
         let mut all_ids = vec![instance_id.to_string()];
         let mut next = 0;
@@ -128,10 +128,10 @@ pub trait ProviderAdmin: Any + Send + Sync {
 
     /// One page of instances, newest first.
     ///
-    /// A store may bound how many instances it looks at for one page. The page then has fewer instances than asked for, or
-    /// none, and still an [`InstancePage::next`]: only a page without that is the last one.
+    /// A store may bound the number of instances that it examines for one page. The page then has fewer instances than
+    /// requested, or none, and still an [`InstancePage::next`]: only a page without it is the last one.
     ///
-    /// The default walks [`ProviderAdmin::list_instances`]; a store with an index overrides it.
+    /// The default reads [`ProviderAdmin::list_instances`]; a store with an index overrides it.
     async fn query_instances(&self, query: &InstanceQuery) -> Result<InstancePage, ProviderError> {
         let ids = self.list_instances().await?;
         let from = match &query.after {
@@ -156,7 +156,7 @@ pub trait ProviderAdmin: Any + Send + Sync {
                 Ok(info) if query.matches(&info) => page.instances.push(info),
                 Ok(_) => {}
                 Err(error) => {
-                    // Deleted since it was listed, or really in trouble?
+                    // An instance that was deleted since the list was read is no error.
                     if self.list_instances().await?.contains(&id) {
                         return Err(error);
                     }
@@ -166,11 +166,11 @@ pub trait ProviderAdmin: Any + Send + Sync {
         Ok(page)
     }
 
-    /// The figures that a runtime shows as gauges. Every runtime asks for them at start and every
+    /// The counts that a runtime shows as gauges. Every runtime reads them at start and every
     /// `ObservabilityConfig::gauge_poll_interval`, so a store overrides this with a query whose cost does not grow with the
     /// number of finished instances.
     ///
-    /// The default asks for the totals, and does not know how many messages are delayed.
+    /// The default reads the totals, and does not split messages into due and delayed.
     async fn get_gauges(&self) -> Result<StoreGauges, ProviderError> {
         let metrics = self.get_system_metrics().await?;
         let depths = self.get_queue_depths().await?;
@@ -183,15 +183,15 @@ pub trait ProviderAdmin: Any + Send + Sync {
         })
     }
 
-    /// The newest messages that were set aside, at most `limit`. The default is for stores that set none aside.
+    /// The newest dead letters, at most `limit`. The default is for stores without dead letters.
     async fn list_dead_letters(&self, _limit: usize) -> Result<Vec<DeadLetter>, ProviderError> {
         Ok(Vec::new())
     }
 
-    /// What waits for an instance in the queues, and the lease that it is under: at most `limit` messages and `limit`
-    /// activities, without payloads. It is empty for an instance that the store does not know, unless messages wait for it.
+    /// The queued messages, the queued activities and the lease of an instance: at most `limit` messages and `limit`
+    /// activities, without payloads. The result is empty for an unknown instance without messages.
     ///
-    /// The default, `None`, is for stores that cannot tell.
+    /// The default, `None`, is for stores without this read.
     async fn pending(&self, _instance: &str, _limit: usize) -> Result<Option<PendingWork>, ProviderError> {
         Ok(None)
     }

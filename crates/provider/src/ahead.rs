@@ -1,35 +1,35 @@
-//! Completing an activity together with the turn that its outcome leads to.
+//! Completions of activities that carry the turn that follows.
 
 use outlast_model::TurnCommit;
 
-/// A turn that was run before the store knew of the message that it is about: the outcome of an activity. The caller holds
-/// the execution in memory, and the store takes the turn only if the instance still stands where the caller thinks it does.
+/// A turn that a runtime ran before the outcome of its activity was stored. The runtime holds the execution in memory, and the
+/// store commits the turn only if the instance has not changed since.
 #[derive(Debug, Clone)]
 pub struct TurnAhead {
     /// The last event of the execution when the turn was run.
     pub after_event_id: u64,
-    /// The time of the turn, as its caller reckons the store's time: from this its timers are counted. See
+    /// The time of the turn, in the caller's estimate of the store's time. The timers of the turn count from it. See
     /// [`TurnAhead::is_of_now`].
     pub ran_at_ms: u64,
-    /// What the turn writes; the outcome is in its history.
+    /// The rows that the turn writes; the outcome is in its history.
     pub commit: TurnCommit,
 }
 
 impl TurnAhead {
-    /// Whether the turn was run at about this time of the store, and not after it: clocks are set, and a turn that was run
-    /// by another clock would have timers that fire too early or too late.
+    /// Whether the turn ran shortly before this time of the store. A clock may have been set since, and the timers of a turn
+    /// that ran by another clock would fire too early or too late.
     pub fn is_of_now(&self, now_ms: u64) -> bool {
         const LONGEST_MS: u64 = 60_000;
         now_ms.checked_sub(self.ran_at_ms).is_some_and(|age_ms| age_ms <= LONGEST_MS)
     }
 }
 
-/// What [`Provider::complete_with_turn`](crate::Provider::complete_with_turn) did with an outcome that it took.
+/// The result of [`Provider::complete_with_turn`](crate::Provider::complete_with_turn).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completion {
     /// The turn is committed, at this time of the store.
     WithTurn {
-        /// When.
+        /// The time of the commit.
         at_ms: u64,
     },
     /// The outcome waits for a turn, as after [`Provider::ack_work_item`](crate::Provider::ack_work_item). Nothing of the

@@ -1,10 +1,10 @@
-//! How much is read at a time: of a history whose size is not known, and of the messages of an instance.
+//! Bounds on the history and on the messages that one call reads.
 
 use crate::{KvEntry, LoadedTurn};
 use outlast_model::Event;
 use std::collections::HashMap;
 
-/// How much history a caller is prepared to hold.
+/// The largest history that a caller holds in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryBound {
     /// The most events.
@@ -19,8 +19,8 @@ impl HistoryBound {
         events <= self.events && bytes <= self.bytes
     }
 
-    /// Whether a history of this many events and this many bytes of stored JSON can be within the bound at all. It says
-    /// so of many that are not, but never the other way round: JSON takes at most six bytes for one.
+    /// Whether a history with this number of events and bytes of stored JSON can be within the bound. `true` may be wrong,
+    /// `false` is never wrong: JSON takes at most six bytes for one byte of text.
     pub fn may_hold_stored(&self, events: u64, stored_bytes: u64) -> bool {
         // Ids, version and time stamp of one event. Ids of instances are long where children nest.
         const ENVELOPE: u64 = 16 * 1024;
@@ -29,7 +29,7 @@ impl HistoryBound {
     }
 }
 
-/// What [`Provider::load_turn_within`](crate::Provider::load_turn_within) found.
+/// The result of [`Provider::load_turn_within`](crate::Provider::load_turn_within).
 #[derive(Debug, Clone)]
 pub enum BoundedTurn {
     /// The whole history.
@@ -38,21 +38,21 @@ pub enum BoundedTurn {
     Oversized(OversizedTurn),
 }
 
-/// A history that was not read.
+/// A history that is larger than the bound and was not read.
 #[derive(Debug, Clone)]
 pub struct OversizedTurn {
     /// How many events it has.
     pub events: u64,
     /// Its size as it is stored.
     pub stored_bytes: u64,
-    /// Its first event, those that ended it, and its last: enough to say what it is, whether it goes on, and where.
+    /// The first event, the terminal events and the last event of the history.
     pub outline: Vec<Event>,
     /// As in [`LoadedTurn`].
     pub kv_snapshot: HashMap<String, KvEntry>,
 }
 
 impl BoundedTurn {
-    /// Sorts out what was loaded already.
+    /// Compares a loaded history with the bound.
     pub fn of(loaded: LoadedTurn, bound: HistoryBound) -> Self {
         let bytes = loaded.history.iter().map(Event::text_bytes).fold(0, usize::saturating_add);
         if loaded.history_error.is_some() || bound.holds(loaded.history.len(), bytes) {
@@ -71,18 +71,18 @@ impl BoundedTurn {
     }
 }
 
-/// How many messages one fetch of a turn takes, so that an instance with many or large messages is read bit by bit.
+/// The number and size of the messages that one fetch of a turn takes. An instance with more messages is read in several turns.
 ///
-/// The bound belongs to the store: a fetch through a wrapper that knows nothing of it is bounded too. Messages are taken in this
+/// The bound is an option of the store, so it also limits fetches through a wrapper. Messages are taken in this
 /// order: the start of a successor, other starts, then all others; those of one kind in the order of their availability and then
 /// of their arrival. The fetch takes messages as long as both numbers hold, at least one, and delivers them in the order of
-/// availability. Starts go first because a turn without the start of its execution could do nothing. The rest is fetched after
-/// the commit of the turn. If the turn is given back with a delay, the rest waits with it.
+/// availability. Starts go first because a turn without the start of its execution could do nothing. The other messages are
+/// fetched after the commit of the turn. If the turn is abandoned with a delay, they wait for the same delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageBound {
-    /// Messages.
+    /// The largest number of messages.
     pub messages: usize,
-    /// Bytes of their stored text. A message that is larger comes alone.
+    /// The largest number of bytes of stored text. A single message that is larger is delivered alone.
     pub bytes: usize,
 }
 

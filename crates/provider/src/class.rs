@@ -1,23 +1,23 @@
-//! Why a store operation failed, in few classes, for metrics and logs.
+//! Classes of failed store operations, for metrics and logs.
 
 use crate::ProviderError;
 use std::cell::Cell;
 
-/// The class of a failed store operation. Metrics and logs show it; nothing decides by it.
+/// The class of a failed store operation, for metrics and logs only. No code makes a decision by it.
 ///
 /// [`ProviderError`] has no place for a class, since programs build it field by field. A store that knows the class of an
 /// error notes it with [`ErrorClass::note`] or [`ProviderError::of_class`] in the same poll of the operation in which it
-/// returns the error, and whoever measures the operation reads it with [`ErrorClass::of`].
+/// returns the error, and the code that measures the operation reads it with [`ErrorClass::of`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorClass {
-    /// Two transactions waited for each other, and the database gave this one up.
+    /// Two transactions waited for each other, and the database rolled this one back.
     Deadlock,
     /// The database could not put concurrent transactions into an order.
     Serialization,
     /// A lock was not released in time.
     LockTimeout,
-    /// The operation took longer than it may.
+    /// The operation exceeded its time limit.
     Timeout,
     /// The store cannot be reached, or a connection was lost.
     Connection,
@@ -25,19 +25,19 @@ pub enum ErrorClass {
     Io,
     /// No disk space, memory or connection is left.
     Exhausted,
-    /// The store takes no writes.
+    /// The store is read-only.
     ReadOnly,
-    /// The store lets this user not in, or not do this.
+    /// The store refuses the user or the permission.
     Denied,
     /// Stored data contradicts itself or does not decode.
     Damaged,
-    /// The database reports something that no other class describes.
+    /// The database reports an error that fits no other class.
     Internal,
     /// The store is being closed.
     Closed,
-    /// The call itself is wrong, or its lease is gone: nothing is wrong with the store.
+    /// The call is wrong, or its lease is gone. The store works.
     Refused,
-    /// The store did not say.
+    /// The store did not note a class.
     Other,
 }
 
@@ -51,7 +51,7 @@ impl ErrorClass {
         NOTED.set(Some(self));
     }
 
-    /// Forgets what was noted. To be called before each poll of an operation that is measured.
+    /// Clears the noted class. Call it before each poll of an operation that is measured.
     pub fn forget() {
         NOTED.set(None);
     }
@@ -98,8 +98,8 @@ impl ErrorClass {
         }
     }
 
-    /// Whether something is wrong with the store, and not with the call. Of a permanent error whose class the store does not
-    /// say, this is not assumed: most of those are leases that are gone.
+    /// Whether the store is at fault, and not the call. A permanent error without a class counts as a fault of the call, because
+    /// most of these errors are lost leases.
     pub fn is_infrastructure(self, error: &ProviderError) -> bool {
         match self {
             Self::Refused => false,
@@ -118,8 +118,8 @@ impl ProviderError {
     }
 }
 
-/// An error with its class, for a store that makes its errors on another thread than that of the caller. Turning it into a
-/// [`ProviderError`] notes the class, so that is to be done where the caller polls.
+/// An error with its class, for a store that creates its errors on another thread than the caller's. The conversion into a
+/// [`ProviderError`] notes the class, so convert on the thread that polls the operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassifiedError {
     /// The class.

@@ -1,9 +1,9 @@
-//! Time as a value: a store is given its clock, so that it runs under virtual time too.
+//! The clock that a store is given, so that it also runs under virtual time.
 
 use std::time::Duration;
 
-/// Where a store reads the time. Two readings may be equal or, when the machine's clock is set back, decrease;
-/// no rule of the contract may depend on more than that.
+/// The clock of a store. Two readings may be equal, and the time decreases when the machine's clock is set back. No rule of
+/// the contract depends on more than that.
 pub trait Clock: Send + Sync + 'static {
     /// Milliseconds since the Unix epoch.
     fn now_ms(&self) -> u64;

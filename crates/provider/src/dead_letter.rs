@@ -1,6 +1,6 @@
-//! Messages that could not be delivered to anybody.
+//! Messages and activities that cannot be delivered.
 
-/// Where a dead letter came from.
+/// The queue of a dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeadLetterQueue {
     /// The orchestrator queue.
@@ -10,7 +10,7 @@ pub enum DeadLetterQueue {
 }
 
 impl DeadLetterQueue {
-    /// The name under which it is stored.
+    /// The stored name of the queue.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Orchestrator => "orchestrator",
@@ -19,19 +19,19 @@ impl DeadLetterQueue {
     }
 }
 
-/// A stored message that was set aside, exactly as it was, with the reason.
+/// A message or activity that was removed from its queue and kept unchanged, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// The queue that it was removed from.
+    /// The queue that the message was removed from.
     pub queue: DeadLetterQueue,
-    /// The instance it was meant for, where that is known.
+    /// The instance that the message was for, if known.
     pub instance_id: Option<String>,
     /// The stored text.
     pub work_item: String,
-    /// Why it could not be delivered.
+    /// The reason why the message was not delivered.
     pub reason: String,
-    /// How often delivery had been tried.
+    /// The number of deliveries.
     pub attempt_count: u32,
-    /// When it was set aside.
+    /// When the message was removed from its queue.
     pub dead_at: u64,
 }

@@ -1,18 +1,18 @@
-//! Randomness as a value: a store is given the source of its lock tokens.
+//! The source of random lock tokens that a store is given.
 
 use std::cell::RefCell;
 
-/// Where a store takes random bits from.
+/// A source of random bits.
 pub trait Entropy: Send + Sync + 'static {
-    /// 128 bits that nobody can predict (outside of a simulation).
+    /// 128 bits that cannot be predicted outside of a simulation.
     fn next_u128(&self) -> u128;
 }
 
-/// The operating system's random source, asked for several values at a time.
+/// The operating system's random source. It is read for several values at a time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OsEntropy;
 
-/// Values that were drawn and not handed out yet. Each is handed out once, and forgotten here.
+/// Values that were read and not returned yet. Each value is returned once and then erased.
 type Drawn = Vec<u128>;
 
 const AT_A_TIME: usize = 16;

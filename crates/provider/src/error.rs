@@ -1,4 +1,4 @@
-//! How a store fails.
+//! Errors of store operations.
 
 use outlast_model::ErrorDetails;
 use std::fmt;
@@ -12,19 +12,19 @@ use std::fmt;
 pub struct ProviderError {
     /// The operation that failed.
     pub operation: String,
-    /// What went wrong, and with what.
+    /// The cause, and the instance or token that it concerns.
     pub message: String,
     /// Whether the same call may succeed later.
     pub retryable: bool,
 }
 
 impl ProviderError {
-    /// An error that may go away.
+    /// An error of a call that may succeed later.
     pub fn retryable(operation: impl Into<String>, message: impl Into<String>) -> Self {
         Self { operation: operation.into(), message: message.into(), retryable: true }
     }
 
-    /// An error that will not go away.
+    /// An error of a call that cannot succeed later.
     pub fn permanent(operation: impl Into<String>, message: impl Into<String>) -> Self {
         Self { operation: operation.into(), message: message.into(), retryable: false }
     }
@@ -34,7 +34,7 @@ impl ProviderError {
         self.retryable
     }
 
-    /// The same failure as it is recorded in history.
+    /// The error as it is recorded in a history.
     pub fn to_infrastructure_error(&self) -> ErrorDetails {
         ErrorDetails::Infrastructure {
             operation: self.operation.clone(),

@@ -1,4 +1,4 @@
-//! Which pinned versions a dispatcher can replay.
+//! The pinned versions that a dispatcher can replay.
 
 use outlast_model::current_build_version;
 use semver::Version;
@@ -23,13 +23,14 @@ impl SemverRange {
         *version >= self.min && *version <= self.max
     }
 
-    /// Everything up to the contract version that this build speaks.
+    /// All versions up to the contract version of this build.
     pub fn default_for_current_build() -> Self {
         Self::new(Version::new(0, 0, 0), current_build_version())
     }
 }
 
-/// What a dispatcher accepts. An execution without a pinned version is always accepted; an empty list accepts none.
+/// The versions that a dispatcher accepts. An execution without a pinned version is always accepted. An empty list accepts no
+/// execution.
 #[derive(Debug, Clone)]
 pub struct DispatcherCapabilityFilter {
     /// The supported ranges; one match is enough.
@@ -42,7 +43,7 @@ impl DispatcherCapabilityFilter {
         self.supported_duroxide_versions.iter().any(|range| range.contains(version))
     }
 
-    /// One range: everything up to the contract version that this build speaks.
+    /// One range: all versions up to the contract version of this build.
     pub fn default_for_current_build() -> Self {
         Self { supported_duroxide_versions: vec![SemverRange::default_for_current_build()] }
     }

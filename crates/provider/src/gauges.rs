@@ -1,7 +1,6 @@
-//! The figures of a store that a runtime shows as gauges.
+//! The counts of a store that a runtime shows as gauges.
 
-/// What [`ProviderAdmin::get_gauges`](crate::ProviderAdmin::get_gauges) answers: figures of the whole store, whichever process works
-/// on it.
+/// The result of [`ProviderAdmin::get_gauges`](crate::ProviderAdmin::get_gauges): counts over the whole store, for all processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StoreGauges {
     /// Instances whose current execution runs, as in [`SystemMetrics`](crate::SystemMetrics).
@@ -10,9 +9,9 @@ pub struct StoreGauges {
     pub orchestrator_queue: u64,
     /// Waiting activities, as in [`QueueDepths`](crate::QueueDepths).
     pub worker_queue: u64,
-    /// How many of the waiting messages for orchestrations are due. `None`: the store does not count them apart.
+    /// The waiting messages for orchestrations, split into due and delayed. `None`: the store does not split them.
     pub orchestrator_backlog: Option<QueueBacklog>,
-    /// How many of the waiting activities are due. `None`: the store does not count them apart.
+    /// The waiting activities, split into due and delayed. `None`: the store does not split them.
     pub worker_backlog: Option<QueueBacklog>,
 }
 
@@ -21,7 +20,8 @@ pub struct StoreGauges {
 pub struct QueueBacklog {
     /// Messages that a fetch may take now.
     pub due: u64,
-    /// Messages whose time has not come: timers that have not fired, delayed starts, work that was given back with a delay.
+    /// Messages that become visible later: timers that have not fired, delayed starts, messages and activities that were abandoned
+    /// with a delay.
     pub delayed: u64,
 }
 

@@ -1,15 +1,15 @@
-//! What a fetch hands out and what a commit takes back.
+//! The values that a fetch returns and a commit takes.
 
 use outlast_model::{Event, WorkItem};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// A locked turn: the messages that wait for an instance, and what replay needs to process them.
+/// A leased turn: the messages of an instance, and the history and key-value state that replay needs.
 #[derive(Debug, Clone)]
 pub struct OrchestrationItem {
     /// The instance.
     pub instance: String,
-    /// Its orchestration.
+    /// The name of the orchestration.
     pub orchestration_name: String,
     /// The execution that the history belongs to.
     pub execution_id: u64,
@@ -19,9 +19,9 @@ pub struct OrchestrationItem {
     pub history: Vec<Event>,
     /// The fetched messages, in order of availability.
     pub messages: Vec<WorkItem>,
-    /// Why history or key-value snapshot could not be decoded. The lease is held and the attempt counted.
+    /// The reason why the history or the key-value snapshot does not decode. The lease is held and the delivery is counted.
     pub history_error: Option<String>,
-    /// Key-value state as *finished* executions left it; replay adds this execution's own writes.
+    /// Key-value state after the last *ended* execution; replay adds the writes of this execution.
     pub kv_snapshot: HashMap<String, KvEntry>,
 }
 
@@ -34,11 +34,11 @@ pub struct KvEntry {
     pub last_updated_at_ms: u64,
 }
 
-/// Who asks for session-bound work. All callers with one `owner_id` are one owner.
+/// The owner that fetches activities of sessions. All callers with the same `owner_id` are one owner.
 #[derive(Debug, Clone)]
 pub struct SessionFetchConfig {
     /// The owner.
     pub owner_id: String,
-    /// How long a claimed session belongs to it without renewal.
+    /// How long the owner holds a claimed session without renewal.
     pub lock_timeout: Duration,
 }

@@ -1,8 +1,8 @@
-//! The storage contract of Outlast, and nothing else: [`Provider`], [`ProviderAdmin`], the values that go
-//! through them, and the clock and entropy that a store is given.
+//! The storage contract of Outlast: [`Provider`], [`ProviderAdmin`], their arguments and results, and the clock and entropy
+//! that a store is given. [`forward_provider!`] is for wrappers around a store.
 //!
-//! A store keeps histories and two queues, hands out leases, and commits a turn atomically. It never mints
-//! execution or event ids, never runs a handler and never decides what a turn does. The validation suite in
+//! A store keeps histories and two queues, grants leases, and commits a turn atomically. It never creates execution or event
+//! ids, never runs a handler and never decides the content of a turn. The validation suite in
 //! `outlast-conformance` checks every rule; `docs/provider-guide.md` explains them.
 
 mod admin;

@@ -19,7 +19,7 @@ pub struct InstanceQuery {
     pub created_before: Option<u64>,
     /// At most this many; 100 if not given, never more than 1000.
     pub limit: Option<u32>,
-    /// Where the previous page ended: its [`InstancePage::next`].
+    /// The position at which the previous page ended: its [`InstancePage::next`].
     pub after: Option<String>,
 }
 
@@ -46,8 +46,8 @@ impl InstanceQuery {
 /// One page.
 #[derive(Debug, Clone, Default)]
 pub struct InstancePage {
-    /// The instances, newest first. There may be fewer than asked for, or none, before the last page: a store looks at a bounded
-    /// number of instances for each page.
+    /// The instances, newest first. A page before the last one may have fewer instances than requested, or none, because a store
+    /// examines a bounded number of instances for each page.
     pub instances: Vec<InstanceInfo>,
     /// Pass it as [`InstanceQuery::after`] to go on; `None` at the end.
     pub next: Option<String>,

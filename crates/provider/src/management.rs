@@ -91,7 +91,7 @@ pub struct PruneOptions {
     pub completed_before: Option<u64>,
 }
 
-/// What a deletion removed.
+/// The counts of a deletion.
 #[derive(Debug, Clone, Default)]
 pub struct DeleteInstanceResult {
     /// How many instances were removed, descendants included.
@@ -104,7 +104,7 @@ pub struct DeleteInstanceResult {
     pub queue_messages_deleted: u64,
 }
 
-/// What a pruning removed.
+/// The counts of a prune.
 #[derive(Debug, Clone, Default)]
 pub struct PruneResult {
     /// How many instances were examined.
@@ -118,9 +118,9 @@ pub struct PruneResult {
 /// An instance and all its descendants.
 #[derive(Debug, Clone)]
 pub struct InstanceTree {
-    /// The instance asked for.
+    /// The requested instance.
     pub root_id: String,
-    /// It and its descendants; the root comes first.
+    /// The instance and its descendants; the root comes first.
     pub all_ids: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! How an instance stands, without its history.
+//! Status and result of an instance, without its history.
 
 use outlast_model::{ErrorDetails, Event, EventKind, ExecutionStatus};
 
@@ -11,11 +11,11 @@ pub struct InstanceOutcome {
     pub status: String,
     /// Result, error text or next input.
     pub output: Option<String>,
-    /// The recorded failure, when the execution failed and the event that says so can be decoded.
+    /// The recorded failure, if the execution failed and its terminal event decodes.
     pub failure: Option<ErrorDetails>,
     /// Custom status.
     pub custom_status: Option<String>,
-    /// Counts changes of the custom status.
+    /// The number of changes of the custom status.
     pub custom_status_version: u64,
 }
 
@@ -25,7 +25,7 @@ impl InstanceOutcome {
         ExecutionStatus::from_text(&self.status)
     }
 
-    /// The outcome that a history tells; `None` for an empty one. The first terminal event counts.
+    /// The outcome in a history; `None` for an empty history. The first terminal event counts.
     pub fn from_history(history: &[Event]) -> Option<Self> {
         let execution_id = history.first()?.execution_id;
         let terminal = history.iter().find(|event| event.is_terminal()).map(|event| &event.kind);

@@ -1,19 +1,19 @@
-//! What waits for one instance.
+//! The messages and activities that wait for one instance.
 
-/// The queues and the lease of an instance at a moment. Payloads stay in the store.
+/// The queued messages, the queued activities and the lease of an instance at one time, without payloads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PendingWork {
-    /// The moment, by the store's clock.
+    /// The time, by the store's clock.
     pub now_ms: u64,
-    /// Until when the instance is leased for a turn; `None` if it is not.
+    /// When the lease of the turn ends; `None` without a lease.
     pub turn_locked_until: Option<u64>,
-    /// Messages, in the order in which they are delivered, as many as were asked for.
+    /// Messages in the order of delivery, at most the requested number.
     pub messages: Vec<QueuedItem>,
-    /// How many messages there are.
+    /// The number of all messages.
     pub message_count: u64,
-    /// Activities, oldest first, as many as were asked for.
+    /// Activities, oldest first, at most the requested number.
     pub activities: Vec<QueuedItem>,
-    /// How many activities there are.
+    /// The number of all activities.
     pub activity_count: u64,
 }
 
@@ -22,19 +22,19 @@ pub struct PendingWork {
 pub struct QueuedItem {
     /// The variant of [`WorkItem`](crate::WorkItem); `None` if the stored text does not decode.
     pub kind: Option<String>,
-    /// Of the activity, orchestration, event or queue, where it has one.
+    /// The name of the activity, orchestration, event or queue, if the item has one.
     pub name: Option<String>,
-    /// The execution that it belongs to, where it belongs to one.
+    /// The execution that the item belongs to, if any.
     pub execution_id: Option<u64>,
-    /// The event that scheduled what it runs or answers.
+    /// The id of the event that scheduled the activity, timer or child.
     pub id: Option<u64>,
     /// The size of the stored text.
     pub stored_bytes: u64,
-    /// From when on it can be fetched.
+    /// When the item becomes visible.
     pub visible_at: u64,
-    /// Until when it is leased: a message with its instance, an activity by itself. `None` if it is not.
+    /// When the lease ends: for a message that of its instance, for an activity its own. `None` without a lease.
     pub locked_until: Option<u64>,
-    /// How often it was delivered.
+    /// The number of deliveries.
     pub attempt_count: u32,
     /// The tag of an activity.
     pub tag: Option<String>,
@@ -43,7 +43,7 @@ pub struct QueuedItem {
 }
 
 impl QueuedItem {
-    /// An item by what its text says it is.
+    /// An item with the kind, name and ids of its head.
     pub fn of(head: Option<outlast_model::WorkItemHead>) -> Self {
         match head {
             Some(head) => Self {

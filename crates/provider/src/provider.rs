@@ -60,8 +60,8 @@ pub trait Provider: Any + Send + Sync {
         _cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Result<(), ProviderError>;
 
-    /// Gives a turn back. Only the messages that the fetch took are touched: they become visible again, after
-    /// `delay` if given, and `ignore_attempt` takes the delivery off their count.
+    /// Abandons a turn. The messages that the fetch took become visible again, after `delay` if given; other messages do not
+    /// change. `ignore_attempt` takes the delivery off their count.
     async fn abandon_orchestration_item(
         &self,
         _lock_token: &str,
@@ -103,8 +103,8 @@ pub trait Provider: Any + Send + Sync {
     /// Removes an activity and enqueues its completion, atomically. Refused without effect when the lease is gone.
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError>;
 
-    /// Extends an activity's lease, never shortens it. Refused when the lease is gone, which is how a worker learns
-    /// that its activity was cancelled.
+    /// Extends an activity's lease, never shortens it. Refused when the lease is gone. The refusal tells a worker that its
+    /// activity was cancelled.
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError>;
 
     /// Extends live, recently used sessions of these owners; returns how many.
@@ -118,7 +118,7 @@ pub trait Provider: Any + Send + Sync {
     /// Removes expired sessions without waiting work; returns how many.
     async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Result<usize, ProviderError>;
 
-    /// Gives an activity back, visible after `delay`; `ignore_attempt` takes the delivery off its count.
+    /// Abandons an activity. It becomes visible after `delay`; `ignore_attempt` takes the delivery off its count.
     async fn abandon_work_item(
         &self,
         token: &str,
@@ -140,7 +140,7 @@ pub trait Provider: Any + Send + Sync {
         _delay: Option<Duration>,
     ) -> Result<(), ProviderError>;
 
-    /// The management interface, if the store has one. Wrappers forward it.
+    /// The management interface, if the store has one.
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
         None
     }
@@ -158,11 +158,11 @@ pub trait Provider: Any + Send + Sync {
     /// The live key-value view.
     async fn get_kv_all_values(&self, instance: &str) -> Result<HashMap<String, String>, ProviderError>;
 
-    /// Size figures; `None` for an unknown instance.
+    /// Size statistics; `None` for an unknown instance.
     async fn get_instance_stats(&self, instance: &str) -> Result<Option<SystemStats>, ProviderError>;
 
-    // What follows goes beyond the older contract, and is as fixed as it. Every default is written in terms of the
-    // methods above, so that a wrapper which knows only those still sees every call.
+    // The methods below go beyond the older contract and are as stable. Every default calls the methods above, so that a
+    // wrapper with only those methods still sees every call.
 
     /// Locks a turn for a runtime that may hold the execution in memory: with `with_history: false` a store that
     /// overrides this reads no history and no key-value rows.
@@ -184,8 +184,8 @@ pub trait Provider: Any + Send + Sync {
         }))
     }
 
-    /// History and key-value snapshot of a turn that was fetched without them. Only a store that overrides
-    /// [`Provider::fetch_turn`] is ever asked.
+    /// History and key-value snapshot of a turn that was fetched without them. A runtime calls this only on a store that
+    /// overrides [`Provider::fetch_turn`].
     async fn load_turn(&self, instance: &str, _execution_id: u64) -> Result<LoadedTurn, ProviderError> {
         Err(ProviderError::permanent(
             "load_turn",
@@ -239,7 +239,7 @@ pub trait Provider: Any + Send + Sync {
                     });
                 }
                 Ok(None) => break,
-                // What is locked already must reach the caller, or its leases would be lost.
+                // The caller must learn of the leases that it holds already.
                 Err(_) if !fetched.is_empty() => break,
                 Err(error) => return Err(error),
             }
@@ -247,13 +247,13 @@ pub trait Provider: Any + Send + Sync {
         Ok(fetched)
     }
 
-    /// Completes an activity as [`Provider::ack_work_item`] does and, if nothing else has happened to the instance, commits
-    /// the turn that follows from the outcome in the same step. That is so if the current execution of the instance is that
-    /// of the turn, runs, and ends with [`TurnAhead::after_event_id`]; no lease on the instance exists, not even one that is
-    /// over; no message for it is visible; and [`TurnAhead::is_of_now`] accepts the turn. Otherwise the outcome is queued,
-    /// in its place after those messages.
+    /// Completes an activity as [`Provider::ack_work_item`] does and, if the instance has not changed since the turn ran,
+    /// commits the turn that follows from the outcome in the same step. The instance has not changed if its current execution
+    /// is that of the turn, runs, and ends with [`TurnAhead::after_event_id`]; no lease on the instance exists, not even an
+    /// expired one; no message for it is visible; and [`TurnAhead::is_of_now`] accepts the turn. Otherwise the outcome is
+    /// queued after those messages.
     ///
-    /// The default always queues it.
+    /// The default always queues the outcome.
     async fn complete_with_turn(
         &self,
         token: &str,
@@ -264,7 +264,7 @@ pub trait Provider: Any + Send + Sync {
         Ok(Completion::Queued)
     }
 
-    /// How an instance stands, without its history; `None` if nothing is stored for it. The default does read the
+    /// Status and result of an instance, without its history; `None` if the store has no event of it. The default reads the
     /// history.
     async fn read_outcome(&self, instance: &str) -> Result<Option<InstanceOutcome>, ProviderError> {
         let Some(mut outcome) = InstanceOutcome::from_history(&self.read(instance).await?) else {
@@ -277,7 +277,7 @@ pub trait Provider: Any + Send + Sync {
         Ok(Some(outcome))
     }
 
-    /// Enqueues a message unless `most_waiting` already wait for its instance; says whether it did. The default knows no
+    /// Enqueues a message unless `most_waiting` messages wait for its instance; returns whether it did. The default has no
     /// bound.
     async fn enqueue_within(&self, item: WorkItem, _most_waiting: usize) -> Result<bool, ProviderError> {
         self.enqueue_for_orchestrator(item, None).await?;
@@ -286,8 +286,8 @@ pub trait Provider: Any + Send + Sync {
 
     /// Starts an instance unless its id is taken, in one atomic step.
     ///
-    /// The default looks first and enqueues then: two callers at once may both be told that they started it, and a
-    /// start that still waits in the queue is not seen. Stores that can do better override it.
+    /// The default reads first and then enqueues: two concurrent callers may both get `Started`, and a start that waits in the
+    /// queue does not count. A store with transactions overrides this.
     async fn start_orchestration(&self, request: StartRequest) -> Result<StartOutcome, ProviderError> {
         let instance = request.checked_instance()?;
         let existing = InstanceOutcome::from_history(&self.read(instance).await?);
@@ -299,7 +299,7 @@ pub trait Provider: Any + Send + Sync {
             }
         };
         if outcome == StartOutcome::Started || request.policy == StartPolicy::UseExisting {
-            // For an instance that is there, nothing delays its messages.
+            // Messages for an instance that exists are not delayed.
             let delay = request.delay.filter(|_| outcome == StartOutcome::Started);
             for message in request.messages {
                 self.enqueue_for_orchestrator(message, delay).await?;
@@ -308,12 +308,12 @@ pub trait Provider: Any + Send + Sync {
         Ok(outcome)
     }
 
-    /// Watches an instance, from this call on: the future resolves after the next commit through this very store object
-    /// that meets the interest, once that commit is durable. It may also resolve without a reason, so the caller looks
-    /// again, unless it was told how the instance has ended. To miss nothing: watch first, then read, then wait.
+    /// Watches an instance from this call on: the future resolves after the next commit through this store object that meets
+    /// the interest, once that commit is durable. It may also resolve without a commit, so the caller reads the instance again
+    /// unless the future returned the outcome. A caller that watches first, then reads, then waits misses no commit.
     ///
-    /// Commits that go another way, of another process or another object on the same data, need not be noticed, so a
-    /// caller looks now and then all the same. `None`, the default, says that it has to poll.
+    /// Commits of another process or of another store object on the same data may not resolve the watch, so a caller also
+    /// polls. `None`, the default, means that the caller only polls.
     fn watch_instance(&self, _instance: &str, _interest: Interest) -> Option<InstanceWatch> {
         None
     }

@@ -1,45 +1,45 @@
-//! Starting an instance with a say in what happens if the id is taken.
+//! Starts with a policy for instance ids that are taken.
 
 use crate::{ErrorClass, ProviderError};
 use outlast_model::WorkItem;
 use std::time::Duration;
 
-/// What to do when the instance exists or its start already waits in the queue.
+/// The policy for an instance that exists or whose start waits in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartPolicy {
     /// Change nothing.
     FailIfExists,
-    /// Start nothing, but deliver the messages to the instance that is there.
+    /// Enqueue no start, and deliver the messages to the existing instance.
     UseExisting,
 }
 
-/// What [`Provider::start_orchestration`](crate::Provider::start_orchestration) is asked for.
+/// The arguments of [`Provider::start_orchestration`](crate::Provider::start_orchestration).
 #[derive(Debug, Clone)]
 pub struct StartRequest {
     /// A [`WorkItem::StartOrchestration`].
     pub start: WorkItem,
     /// How long the start stays invisible.
     pub delay: Option<Duration>,
-    /// What to do when the id is taken.
+    /// The policy for an id that is taken.
     pub policy: StartPolicy,
     /// [`WorkItem::QueueMessage`]s for the same instance, delivered with the start (signal-with-start).
     pub messages: Vec<WorkItem>,
 }
 
-/// What a start did.
+/// The result of a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartOutcome {
     /// The start was enqueued.
     Started,
     /// The id was taken; no start was enqueued.
     AlreadyExists {
-        /// Status of the current execution; `None` while the first turn has not been committed.
+        /// Status of the current execution; `None` before the first commit.
         status: Option<String>,
     },
 }
 
 impl StartRequest {
-    /// The instance to start, or a permanent error that says what is wrong with the request.
+    /// The instance to start, or a permanent error with the fault of the request.
     pub fn checked_instance(&self) -> Result<&str, ProviderError> {
         let refuse = |message: String| {
             Err(ProviderError::permanent("start_orchestration", message).of_class(ErrorClass::Refused))

@@ -1,4 +1,4 @@
-//! Which activities a worker takes.
+//! Selection of activities by tag.
 
 use outlast_model::limits::MAX_WORKER_TAGS;
 use std::collections::HashSet;

@@ -1,10 +1,10 @@
-//! Fetching several activities at once.
+//! Fetches of several activities.
 
 use crate::{SessionFetchConfig, TagFilter};
 use outlast_model::WorkItem;
 use std::time::Duration;
 
-/// What [`Provider::fetch_work_items`](crate::Provider::fetch_work_items) is asked for.
+/// The arguments of [`Provider::fetch_work_items`](crate::Provider::fetch_work_items).
 #[derive(Debug, Clone, Copy)]
 pub struct WorkRequest<'a> {
     /// The most activities to lock.
@@ -13,26 +13,26 @@ pub struct WorkRequest<'a> {
     pub lock_timeout: Duration,
     /// How long to wait for the first activity.
     pub poll_timeout: Duration,
-    /// The owner that asks for activities of sessions; `None` skips such activities.
+    /// The owner that takes activities of sessions; `None` skips these activities.
     pub session: Option<&'a SessionFetchConfig>,
-    /// Which tags the activities may have.
+    /// The tags that the caller takes.
     pub tag_filter: &'a TagFilter,
 }
 
-/// A locked activity.
+/// A leased activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedWork {
     /// The activity.
     pub item: WorkItem,
     /// The token of the lease.
     pub lock_token: String,
-    /// How often it was delivered, this time included.
+    /// The number of deliveries, this one included.
     pub attempt_count: u32,
-    /// Name and version of the orchestration that scheduled it, where the store knows them, so that no worker has
-    /// to read a history to learn them.
+    /// Name and version of the orchestration that scheduled the activity, if the store knows them. Without them a worker reads
+    /// the history.
     pub orchestration: Option<(String, String)>,
     /// The store's time at the fetch, where the store overrides
-    /// [`Provider::complete_with_turn`](crate::Provider::complete_with_turn). A runtime that is told the time runs turns
-    /// ahead; other stores say `None`, since they never take such a turn.
+    /// [`Provider::complete_with_turn`](crate::Provider::complete_with_turn). A runtime that knows the time runs turns
+    /// ahead. Other stores return `None`, because they never commit such a turn.
     pub now_ms: Option<u64>,
 }

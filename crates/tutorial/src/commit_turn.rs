@@ -1,4 +1,4 @@
-//! Step 4: a commit writes everything that a turn decided, and releases the lease.
+//! Step 4: a commit writes the whole turn and releases the lease.
 
 use crate::state::{Execution, Instance, State, refuse};
 use outlast_provider::{ExecutionMetadata, ProviderError, ScheduledActivityIdentifier};
@@ -9,7 +9,7 @@ const ACK: &str = "ack_orchestration_item";
 impl State {
     // guide: commit
     pub(crate) fn commit(&mut self, token: &str, plan: CommitPlan, now: u64) -> Result<(), ProviderError> {
-        // The fence: without a held lease nothing is written.
+        // The fence: a commit without a live lease writes nothing.
         let instance = self.held_instance(ACK, token, now)?;
         let ends_execution = plan.ends_execution();
         self.messages.retain(|_, message| message.token.as_deref() != Some(token));
@@ -27,7 +27,7 @@ impl State {
         for activity in plan.work {
             self.push_work(activity, now);
         }
-        // After the turn's own activities: an activity in both lists ends up absent.
+        // Cancelled activities are removed after the turn's activities are stored: an activity in both lists never runs.
         self.cancel(&plan.cancelled);
         for message in plan.messages {
             self.push_message(message, None, now);

@@ -1,4 +1,4 @@
-//! Step 9: instances are deleted, with everything that belongs to them.
+//! Step 9: instances are deleted together with all their rows.
 
 use crate::state::{State, refuse};
 use outlast_provider::{DeleteInstanceResult, InstanceFilter, ProviderError};
@@ -33,7 +33,7 @@ impl State {
             self.messages.retain(|_, message| message.instance != *id);
             self.work.retain(|_, work| work.instance != *id);
             deleted.queue_messages_deleted += (rows - self.messages.len() - self.work.len()) as u64;
-            // Without its lease a turn in flight cannot commit, and so cannot bring the instance back.
+            // Without its lease a running turn cannot commit and bring the instance back.
             self.leases.remove(id);
             self.kv_store.remove(id);
             self.kv_delta.remove(id);
@@ -67,7 +67,7 @@ impl State {
         Ok(total)
     }
 
-    /// Instances that the filter selects, oldest first. The limit is the caller's to apply.
+    /// Instances that the filter selects, oldest first. The caller applies the limit.
     pub(crate) fn matching(&self, filter: &InstanceFilter) -> Vec<String> {
         let mut ids = self.newest_first(|id| {
             let is_listed =

@@ -12,7 +12,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Locks the file and reads what it holds. A file that does not decode is an error, never an empty store.
+    /// Locks and reads the file. A file that does not decode is an error, never an empty store.
     pub(crate) fn open(path: &Path) -> io::Result<(Self, State)> {
         let lock = File::create(path.with_extension("lock"))?;
         lock.try_lock()?;

@@ -1,4 +1,4 @@
-//! Step 2: messages and activities come in.
+//! Step 2: messages and activities are enqueued.
 
 use crate::state::{Message, State, Work};
 use outlast_provider::{ProviderError, WorkItem};
@@ -19,7 +19,7 @@ impl State {
     }
 
     pub(crate) fn push_message(&mut self, row: MessageRow, delay: Option<Duration>, now: u64) {
-        // After its delay, and a timer not before its time.
+        // A message becomes visible after its delay, and a timer not before its time.
         let visible_at = plan::visible_at(&row, now, delay);
         let message = Message {
             instance: row.instance_id,

@@ -1,4 +1,4 @@
-//! Step 3: a fetch locks one instance and hands out its visible messages.
+//! Step 3: a fetch leases one instance and returns its visible messages.
 
 use crate::state::{DeadRow, Lease, Message, State};
 use outlast_provider::model::{WorkItem, json};
@@ -54,7 +54,7 @@ impl State {
 
     // guide: try-instance
     fn try_instance(&mut self, instance: &str, now: u64, lock_timeout: Duration) -> Option<Turn> {
-        // A lease that is over is gone from here on: its token cannot commit, renew or give back any more.
+        // A lease that is over is removed: its token cannot commit, renew or abandon any more.
         self.leases.remove(instance);
         let batch = self.decode_batch(instance, now);
         let (ordinals, messages): (Vec<u64>, Vec<WorkItem>) = batch.into_iter().unzip();
@@ -101,7 +101,7 @@ impl State {
     // guide: end
 
     // guide: context
-    /// What the batch means for the instance.
+    /// Whether the batch belongs to a known instance, starts one, or is orphaned.
     fn context(&self, instance: &str, messages: &[WorkItem]) -> Context {
         if let Some(row) = self.instances.get(instance) {
             return Context::Known {
@@ -118,7 +118,7 @@ impl State {
     // guide: end
 
     // guide: decode-batch
-    /// The visible messages in the order of their availability. One that does not decode becomes a dead letter.
+    /// The visible messages in the order of their availability. A message that does not decode becomes a dead letter.
     fn decode_batch(&mut self, instance: &str, now: u64) -> Vec<(u64, WorkItem)> {
         let of_instance = |message: &Message| message.instance == instance && message.visible_at <= now;
         let visible = self.messages.iter().filter(|(_, message)| of_instance(message));

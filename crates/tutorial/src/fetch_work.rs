@@ -1,4 +1,4 @@
-//! Step 6: a fetch locks one activity.
+//! Step 6: a fetch leases one activity.
 
 use crate::state::{DeadRow, Lease, State, Work};
 use outlast_provider::model::{WorkItem, json};

@@ -1,4 +1,4 @@
-//! Step 6: an activity is completed, kept, or given back.
+//! Step 6: an activity is completed, renewed, or abandoned.
 
 use crate::state::{State, Work, after, refuse};
 use outlast_provider::{ProviderError, WorkItem};
@@ -25,7 +25,7 @@ impl State {
         Ok(())
     }
 
-    /// Its failure tells a worker that the activity was cancelled.
+    /// A refused renewal tells a worker that its activity was cancelled.
     pub(crate) fn renew_work(
         &mut self,
         token: &str,

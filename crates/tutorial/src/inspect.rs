@@ -1,4 +1,4 @@
-//! Step 9: what operators see.
+//! Step 9: lists and statistics for operators.
 
 use crate::state::{State, refuse};
 use outlast_provider::{

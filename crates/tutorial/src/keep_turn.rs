@@ -1,4 +1,4 @@
-//! Step 5: the lease on an instance is kept, or given back.
+//! Step 5: the lease on an instance is renewed, or abandoned.
 
 use crate::state::{State, after, refuse};
 use outlast_provider::ProviderError;
@@ -21,8 +21,8 @@ impl State {
         Ok(())
     }
 
-    /// Gives the messages back that this token covers, and no others. A lease that is over may be given back too,
-    /// unless another fetch has replaced it.
+    /// Releases the messages that this token covers, and no others. A lease that is over can be abandoned too, unless
+    /// another fetch has replaced it.
     pub(crate) fn abandon_turn(
         &mut self,
         token: &str,

@@ -27,7 +27,7 @@ impl State {
         }
     }
 
-    /// The execution has ended: its changes become what the next execution starts from.
+    /// Merges the changes of an execution that has ended. The next execution starts from the result.
     pub(crate) fn merge_values(&mut self, instance: &str) {
         let stored = self.kv_store.entry(instance.to_string()).or_default();
         for (key, value) in self.kv_delta.remove(instance).unwrap_or_default() {
@@ -38,7 +38,7 @@ impl State {
         }
     }
 
-    /// What replay starts from: finished executions only. Replay makes the current execution's changes again.
+    /// The values that replay starts from, after the last ended execution. Replay repeats the current execution's changes.
     pub(crate) fn snapshot(&self, instance: &str) -> HashMap<String, KvEntry> {
         let stored = self.kv_store.get(instance).into_iter().flatten();
         let entry = |value: &Value| KvEntry {
@@ -48,7 +48,7 @@ impl State {
         stored.map(|(key, value)| (key.clone(), entry(value))).collect()
     }
 
-    /// What clients see: the changes of the current execution over the stored values.
+    /// The live view of clients: the stored values with the changes of the current execution.
     pub(crate) fn live_values(&self, instance: &str) -> HashMap<String, String> {
         let stored = self.kv_store.get(instance).into_iter().flatten();
         let mut live: HashMap<String, String> =

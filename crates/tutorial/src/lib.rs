@@ -1,8 +1,8 @@
 //! The store that `docs/provider-tutorial.md` builds step by step.
 //!
-//! [`FileStore`] keeps the whole store in memory and writes all of it to one JSON file after every change. It keeps every
-//! rule of the contract and passes the whole validation suite, and each file holds one verb, so that it can be read from
-//! top to bottom. Its cost grows with everything that is stored: it is for learning and for small tools.
+//! [`FileStore`] keeps the whole store in memory and writes all of it to one JSON file after every change. It follows
+//! every rule of the contract and passes the whole validation suite. Each file holds one operation and can be read from top
+//! to bottom. The cost of a change grows with the size of the store: it is for learning and for small tools.
 
 mod admin;
 mod commit_turn;

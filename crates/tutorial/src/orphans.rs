@@ -1,4 +1,4 @@
-//! Step 3: messages for an instance that does not exist, or not yet.
+//! Step 3: messages for an instance that does not exist.
 
 use crate::state::State;
 use outlast_provider_kit::orphans;

@@ -1,4 +1,4 @@
-//! Step 9: what waits for one instance.
+//! Step 9: the messages and activities that wait for one instance.
 
 use crate::state::State;
 use outlast_provider::model::json;
@@ -46,7 +46,7 @@ impl State {
     // guide: end
 }
 
-/// What a stored text is about. A text that does not decode is counted and shown without a kind.
+/// The kind, name and ids of a stored item. A text that does not decode is counted and has no kind.
 fn queued(text: &str) -> QueuedItem {
     let head = json::decode_work_item(text).ok().map(|item| item.head());
     QueuedItem { stored_bytes: text.len() as u64, ..QueuedItem::of(head) }

@@ -1,4 +1,4 @@
-//! The trait: each method names the verb that does the work.
+//! The provider trait: each method calls the function of one file.
 
 use crate::store::FileStore;
 use async_trait::async_trait;
@@ -83,7 +83,7 @@ impl Provider for FileStore {
         metadata: ExecutionMetadata,
         cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Result<(), ProviderError> {
-        // The plan refuses and encodes before the tables are touched.
+        // The plan checks and encodes the turn before any table changes.
         let plan = CommitPlan::new(
             execution_id,
             &history_delta,

@@ -8,12 +8,12 @@ use outlast_provider_kit::rows;
 
 impl State {
     // guide: history
-    /// All events of an execution, or the reason why one does not decode. Never a part.
+    /// All events of an execution, or the reason why an event does not decode. Never a part.
     pub(crate) fn events(&self, instance: &str, execution_id: u64) -> Result<Vec<Event>, String> {
         rows::decode_history(instance, execution_id, self.event_texts(instance, execution_id))
     }
 
-    /// Inserts events. Nothing that is stored is read or replaced.
+    /// Inserts events. Stored events are neither read nor replaced.
     pub(crate) fn append(
         &mut self,
         operation: &str,

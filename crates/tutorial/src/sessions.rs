@@ -29,7 +29,7 @@ impl State {
         self.sessions.insert(id, Session { owner, locked_until, last_activity_at: now });
     }
 
-    /// An activity of the session was completed or renewed. That counts if the session is held, by any owner.
+    /// Notes that an activity of a leased session was completed or renewed, by any owner.
     pub(crate) fn touch_session(&mut self, session: Option<&str>, now: u64) {
         let session = session.and_then(|id| self.sessions.get_mut(id));
         if let Some(session) = session.filter(|session| session.locked_until > now) {

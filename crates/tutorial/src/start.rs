@@ -1,4 +1,4 @@
-//! Step 10: an atomic start, which the default cannot offer.
+//! Step 10: an atomic start instead of the trait's default.
 
 use crate::state::State;
 use outlast_provider::{ProviderError, StartOutcome, StartPolicy, StartRequest};
@@ -22,7 +22,7 @@ impl State {
             }
         };
         if !is_taken || request.policy == StartPolicy::UseExisting {
-            // The delay belongs to the start. An instance that exists gets its messages at once.
+            // The delay is that of the start. Messages for an instance that exists are not delayed.
             let delay = request.delay.filter(|_| !is_taken);
             for message in &request.messages {
                 self.push_message(plan::message_row(START, message)?, delay, now);
@@ -31,7 +31,7 @@ impl State {
         Ok(outcome)
     }
 
-    /// Whether something is stored under the id, or a start waits for it.
+    /// Whether the store has a row or an event under the id, or a start waits for it.
     fn is_taken(&self, instance: &str) -> bool {
         self.instances.contains_key(instance)
             || self.executions.contains_key(instance)

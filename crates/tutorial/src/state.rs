@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 // guide: tables
-/// Everything that the store holds.
+/// All rows of the store.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct State {
     /// By instance id.
@@ -17,13 +17,13 @@ pub(crate) struct State {
     pub(crate) history: BTreeMap<String, BTreeMap<u64, BTreeMap<u64, String>>>,
     /// The orchestrator queue, by ordinal.
     pub(crate) messages: BTreeMap<u64, Message>,
-    /// The lease on each instance that is being worked on, by instance id.
+    /// The lease on each leased instance, by instance id.
     pub(crate) leases: BTreeMap<String, Lease>,
     /// The worker queue, by ordinal.
     pub(crate) work: BTreeMap<u64, Work>,
     /// By session id.
     pub(crate) sessions: BTreeMap<String, Session>,
-    /// Values that finished executions left, by instance id and key.
+    /// Values after the last ended execution, by instance id and key.
     pub(crate) kv_store: BTreeMap<String, BTreeMap<String, Value>>,
     /// Changes of the current execution, by instance id and key; `None` removes the key.
     pub(crate) kv_delta: BTreeMap<String, BTreeMap<String, Option<Value>>>,
@@ -37,7 +37,7 @@ pub(crate) struct State {
 pub(crate) struct Message {
     pub(crate) instance: String,
     pub(crate) text: String,
-    /// Whether the message begins an execution.
+    /// Whether the message starts an execution.
     pub(crate) begins: bool,
     /// When the message may be fetched. A delay moves it.
     pub(crate) visible_at: u64,

@@ -1,4 +1,4 @@
-//! The store object: one lock around the tables, one place where they change, one place where a fetch waits.
+//! The store object: one lock around the tables, one function that changes them, one function in which a fetch waits.
 
 use crate::disk::Disk;
 use crate::state::{State, after};
@@ -52,18 +52,18 @@ impl FileStore {
     }
     // guide: end
 
-    /// Looks at the tables.
+    /// Reads the tables.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&State, u64) -> T) -> T {
         look(&self.state(), self.clock.now_ms())
     }
 
-    /// A panic while the lock was held left the tables as they were: they are replaced by one assignment.
+    /// A panic under the lock leaves the tables unchanged, because one assignment replaces them.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     // guide: wait
-    /// Tries a fetch until it finds something or the caller's patience ends.
+    /// Repeats a fetch until it finds a row or the caller's patience ends.
     pub(crate) async fn fetch<T>(
         &self,
         operation: &str,
@@ -89,7 +89,7 @@ impl FileStore {
 }
 
 impl State {
-    /// The next time at which a delay or a lease ends, so that more can be fetched.
+    /// The next time at which a delay or a lease ends and a row becomes available.
     fn next_due(&self, now: u64) -> u64 {
         let messages = self.messages.values().map(|message| message.visible_at);
         let leases = self.leases.values().map(|lease| lease.locked_until);

@@ -22,7 +22,7 @@ async fn fetched(store: &FileStore) -> Option<WorkItem> {
 }
 
 #[tokio::test]
-async fn a_store_that_is_opened_again_holds_what_was_written() {
+async fn reopened_store_holds_all_written_rows() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.json");
     let store = FileStore::open(&path).unwrap();
@@ -56,7 +56,7 @@ fn a_damaged_file_is_an_error_and_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_write_that_fails_is_retryable_and_changes_nothing() {
+async fn failed_write_is_retryable_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.json");
     let store = FileStore::open(&path).unwrap();

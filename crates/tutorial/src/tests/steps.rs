@@ -31,7 +31,7 @@ async fn passes(category: &str, step: u32) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_step_of_the_tutorial_adds_the_categories_that_its_table_names() {
+async fn each_tutorial_step_adds_the_categories_of_its_table_row() {
     let mut wrong = Vec::new();
     for (step, categories) in STEPS {
         for category in *categories {
