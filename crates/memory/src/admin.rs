@@ -334,7 +334,7 @@ impl State {
             .iter()
             .filter(|(id, row)| {
                 !rules.is_protected(**id, current)
-                    && row.status != "Running"
+                    && row.status != ExecutionStatus::Running.as_str()
                     && !kept.contains(id)
                     && rules.is_before_cutoff(row, options)
             })

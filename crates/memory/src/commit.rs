@@ -2,7 +2,7 @@
 
 use crate::rules::{CommitRules, Fence, KvRules, LeaseRules, Purpose, Rules};
 use crate::state::{Execution, Instance, Lease, State, is_final, refuse};
-use outlast_provider::model::{Event, EventKind, WorkItem, check_instance_id, json};
+use outlast_provider::model::{Event, EventKind, ExecutionStatus, WorkItem, check_instance_id, json};
 use outlast_provider::{
     ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit, saturating_ms,
 };
@@ -30,7 +30,7 @@ impl Commit {
 
     /// Whether the turn ends its instance.
     pub(crate) fn ends_instance(&self) -> bool {
-        matches!(self.metadata.status.as_deref(), Some("Completed" | "Failed"))
+        self.metadata.execution_status().is_some_and(ExecutionStatus::ends_instance)
     }
 }
 

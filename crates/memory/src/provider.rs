@@ -7,7 +7,7 @@ use crate::rules::{ActivityRules, FetchRules, LeaseRules, StartRules};
 use crate::state::State;
 use crate::watch::Watches;
 use async_trait::async_trait;
-use outlast_provider::model::{Event, SystemStats, WorkItem};
+use outlast_provider::model::{Event, ExecutionStatus, SystemStats, WorkItem};
 use outlast_provider::{
     Clock, Completion, DispatcherCapabilityFilter, Entropy, ExecutionMetadata, FetchedTurn, FetchedWork,
     InstanceOutcome, InstanceWatch, Interest, LoadedTurn, MessageBound, OrchestrationItem, OsEntropy,

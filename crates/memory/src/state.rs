@@ -2,7 +2,7 @@
 
 use crate::queue::{ActivityQueue, MessageQueue};
 use crate::rules::Rules;
-use outlast_provider::model::{Event, json};
+use outlast_provider::model::{Event, ExecutionStatus, json};
 use outlast_provider::{DeadLetter, ProviderError};
 use std::collections::BTreeMap;
 
