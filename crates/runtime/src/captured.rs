@@ -1,4 +1,4 @@
-//! Log records of a test, one line each: `LEVEL target: message field=value ..`, fields by name.
+//! Captures the log records of a test, one line each: `LEVEL target: message field=value ..`, with fields sorted by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
-/// With no other subscriber in the process, tracing asks the thread that meets a callsite first whether anybody wants it; on
-/// a thread without one the answer is no, for all threads. A global one that wants everything prevents that.
-pub(crate) fn want_every_callsite() {
+/// Sets a global subscriber that enables every callsite. Without one, tracing disables a callsite for all threads if the first
+/// thread that reaches it has no subscriber.
+pub(crate) fn enable_every_callsite() {
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
 }
 
@@ -16,9 +16,9 @@ pub(crate) fn want_every_callsite() {
 pub(crate) struct Captured(Arc<Mutex<Vec<String>>>);
 
 impl Captured {
-    /// Runs `f` with this as the subscriber of the current thread.
+    /// Runs `f` and captures the log records of the current thread.
     pub(crate) fn during<T>(&self, f: impl FnOnce() -> T) -> T {
-        want_every_callsite();
+        enable_every_callsite();
         tracing::subscriber::with_default(tracing_subscriber::registry().with(self.clone()), f)
     }
 

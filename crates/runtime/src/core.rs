@@ -1,18 +1,18 @@
-//! What all tasks of a runtime share.
+//! The state that all tasks of a runtime share.
 
 use crate::builtins::builtins;
-use crate::dispatch::ahead::Crowded;
-use crate::dispatch::aside::Aside;
 use crate::dispatch::lease::{Kind, Leases};
 use crate::dispatch::retries::Retries;
-use crate::dispatch::running::Running;
+use crate::dispatch::run_ahead_backoff::RunAheadBackoff;
+use crate::dispatch::running::RunningActivities;
 use crate::dispatch::session::Sessions;
-use crate::dispatch::warm::Warm;
+use crate::dispatch::unregistered_backoff::UnregisteredBackoff;
+use crate::dispatch::warm::WarmCache;
 use crate::instrumented::InstrumentedProvider;
 use crate::observability::MetricsProvider;
 use crate::options::RuntimeOptions;
 use crate::registry::{ActivityRegistry, OrchestrationRegistry};
-use crate::uncounted::{StoreId, Uncounted};
+use crate::uncounted::{StoreId, UncountedCommits};
 use outlast_model::limits::Limits;
 use outlast_provider::{DispatcherCapabilityFilter, Provider, saturating_ms};
 use std::collections::BTreeMap;
@@ -30,44 +30,43 @@ pub(crate) struct Core {
     pub(crate) limits: Arc<Limits>,
     pub(crate) filter: DispatcherCapabilityFilter,
     pub(crate) metrics: Arc<MetricsProvider>,
-    /// 128 random bits: no two runtimes share one.
+    /// 128 random bits that identify this runtime.
     pub(crate) runtime_id: String,
     pub(crate) leases: Arc<Leases>,
-    pub(crate) warm: Warm,
-    pub(crate) crowded: Crowded,
-    /// Turns that the store may show and that are not counted yet.
-    pub(crate) uncounted: Arc<Uncounted>,
-    /// Which attempts of their policies activities are that this runtime has scheduled once more.
+    pub(crate) warm: WarmCache,
+    pub(crate) run_ahead_backoff: RunAheadBackoff,
+    /// Commits in progress whose turns the metrics do not count yet.
+    pub(crate) uncounted: Arc<UncountedCommits>,
     pub(crate) retries: Retries,
-    /// Permits for commits that are on their way.
+    /// Permits for commits in progress.
     pub(crate) commits: Arc<Semaphore>,
-    pub(crate) running: Running,
+    pub(crate) running: RunningActivities,
     pub(crate) sessions: Sessions,
-    /// There may be work, for stores whose fetch does not wait.
+    /// Notified when a commit of this runtime has enqueued messages, for stores whose fetch does not wait.
     pub(crate) turns_waiting: Notify,
-    pub(crate) work_waiting: Notify,
-    /// When to leave work to nodes that know its handler.
-    pub(crate) turns_aside: Aside,
-    pub(crate) work_aside: Aside,
-    /// Instances whose commits the store refuses, and how often in a row.
+    /// Notified when a commit of this runtime has enqueued activities, for stores whose fetch does not wait.
+    pub(crate) activities_waiting: Notify,
+    pub(crate) turn_backoff: UnregisteredBackoff,
+    pub(crate) activity_backoff: UnregisteredBackoff,
+    /// The number of rejected commits in a row, by instance.
     pub(crate) refused: Mutex<BTreeMap<Arc<str>, u32>>,
-    /// No more fetches.
+    /// Slots fetch no more.
     pub(crate) stopping: CancellationToken,
-    /// All slots have ended: helpers may go too.
+    /// All slots have ended: helper tasks end.
     pub(crate) drained: CancellationToken,
-    /// Everything ends at its next await.
+    /// Slots and activities end at their next await.
     pub(crate) aborted: CancellationToken,
-    /// Slots, and the activities that they run.
+    /// Slots, the commits they handed off, and the activities they run.
     pub(crate) slots: TaskTracker,
-    /// Everything else.
+    /// Tasks that outlive the slots: renewals, sessions, gauges.
     pub(crate) helpers: TaskTracker,
 }
 
-/// How many commits are on their way at most, each with a lease.
-const MOST_COMMITS: usize = 64;
+/// The most commits in progress, each under a lease.
+const MAX_COMMITS: usize = 64;
 
 impl Core {
-    /// With nothing running yet.
+    /// The state of a runtime that has started no task.
     pub(crate) fn new(
         store: Arc<dyn Provider>,
         activities: ActivityRegistry,
@@ -79,7 +78,7 @@ impl Core {
             Some(range) => DispatcherCapabilityFilter { supported_duroxide_versions: vec![range.clone()] },
             None => DispatcherCapabilityFilter::default_for_current_build(),
         };
-        let uncounted = Uncounted::of_runtime_on(StoreId::of(&store));
+        let uncounted = UncountedCommits::of_runtime_on(StoreId::of(&store));
         Self {
             store: Arc::new(InstrumentedProvider::new(store, Some(Arc::clone(&metrics)))),
             activities: activities
@@ -90,17 +89,17 @@ impl Core {
             metrics,
             runtime_id: format!("{:032x}", options.entropy.next_u128()),
             leases: Arc::new(Leases::default()),
-            crowded: Crowded::default(),
+            run_ahead_backoff: RunAheadBackoff::default(),
             uncounted,
             retries: Retries::default(),
-            commits: Arc::new(Semaphore::new(MOST_COMMITS)),
-            warm: Warm::new(options.warm_executions, options.warm_bytes),
-            running: Running::default(),
+            commits: Arc::new(Semaphore::new(MAX_COMMITS)),
+            warm: WarmCache::new(options.warm_executions, options.warm_bytes),
+            running: RunningActivities::default(),
             sessions: Sessions::new(options.max_sessions_per_runtime),
             turns_waiting: Notify::new(),
-            work_waiting: Notify::new(),
-            turns_aside: Aside::default(),
-            work_aside: Aside::default(),
+            activities_waiting: Notify::new(),
+            turn_backoff: UnregisteredBackoff::default(),
+            activity_backoff: UnregisteredBackoff::default(),
             refused: Mutex::default(),
             stopping: CancellationToken::new(),
             drained: CancellationToken::new(),
@@ -111,30 +110,29 @@ impl Core {
         }
     }
 
-    /// Starts a slot.
+    /// Spawns a slot or a handed-off commit, which ends when the runtime is aborted.
     pub(crate) fn spawn_slot(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.slots.spawn(until(self.aborted.clone(), self.paced(task)));
     }
 
-    /// Starts a task that outlives the slots, because they need it to finish.
+    /// Spawns a task that the slots need until they have ended. It ends when they have, even if it waits for the store.
     pub(crate) fn spawn_helper(&self, task: impl Future<Output = ()> + Send + 'static) {
-        // A store that does not answer must not hold up the end: once the slots have ended, nobody needs the answer.
         self.helpers.spawn(until(self.drained.clone(), self.paced(task)));
     }
 
-    /// The task, polled only when a test allows it.
+    /// The task, polled only when the test's pulse allows it.
     #[cfg(feature = "test-hooks")]
     pub(crate) fn paced<F: Future + Send + 'static>(&self, task: F) -> crate::test_hooks::Paced<F::Output> {
         crate::test_hooks::Paced::new(self.options.pulse.clone(), task)
     }
 
-    /// The task itself: nobody but a test has a say in when it is polled.
+    /// The task itself, without test hooks.
     #[cfg(not(feature = "test-hooks"))]
     pub(crate) fn paced<F: Future>(&self, task: F) -> F {
         task
     }
 
-    /// Gives leased work back. If that fails too, the lease runs out by itself.
+    /// Gives a leased turn or activity back. If the store returns an error, the lease expires and the store redelivers.
     pub(crate) async fn give_back(
         &self,
         kind: Kind,
@@ -147,7 +145,7 @@ impl Core {
             Kind::Activity => self.store.abandon_work_item(token, delay, ignore_attempt).await,
         };
         if let Err(error) = given {
-            tracing::debug!(target: "duroxide::runtime", kind = kind.name(), %error, "could not give work back");
+            tracing::debug!(target: "duroxide::runtime", kind = kind.name(), %error, "could not give a lease back; it expires");
         }
     }
 
@@ -155,7 +153,7 @@ impl Core {
         self.options.clock.now_ms()
     }
 
-    /// How long a lease lasts, and how often it is renewed.
+    /// The length of a lease, and the interval of its renewals.
     pub(crate) fn lease_times(&self, kind: Kind) -> (Duration, Duration) {
         match kind {
             Kind::Turn => (self.options.orchestrator_lock_timeout, self.options.turn_renewal_interval()),
@@ -167,13 +165,13 @@ impl Core {
         self.now_ms().saturating_add(saturating_ms(lease))
     }
 
-    /// Who a worker slot is.
+    /// The name of an activity slot, which activity contexts report.
     pub(crate) fn worker_id(&self, slot: usize) -> String {
         let node = self.options.worker_node_id.as_deref().unwrap_or(&self.runtime_id);
         format!("work-{slot}-{node}")
     }
 
-    /// Who owns the sessions of a worker slot.
+    /// The owner of the sessions of an activity slot: the node if it has a name, else the slot.
     pub(crate) fn session_owner(&self, slot: usize) -> String {
         self.options.worker_node_id.clone().unwrap_or_else(|| self.worker_id(slot))
     }

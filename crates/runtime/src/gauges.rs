@@ -1,5 +1,5 @@
-//! Figures that only the store knows, read from time to time. A gauge is never counted up and down by the runtime: with several
-//! processes, restarts and kills only the store knows how many instances run.
+//! Gauges that are read from the store at `gauge_poll_interval`. The runtime does not count them itself: with several processes,
+//! restarts and crashes only the store has the number of running instances.
 
 use crate::core::Core;
 use outlast_provider::ErrorClass;
@@ -22,7 +22,7 @@ async fn read(core: &Core) {
         Ok(gauges) => core.metrics.update_store_gauges(&gauges),
         Err(error) => {
             let error_type = ErrorClass::of(&error).label();
-            tracing::debug!(target: "duroxide::runtime", error_type, "the gauges keep their values: the store did not give the figures");
+            tracing::debug!(target: "duroxide::runtime", error_type, "the gauges keep their values: the store returned an error");
         }
     }
 }

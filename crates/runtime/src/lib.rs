@@ -1,8 +1,8 @@
-//! The runtime and the client of Outlast: what fetches turns and activities from a store, runs them and commits what they
-//! decided, and what starts instances and waits for them.
+//! The runtime and the client of Outlast. The runtime fetches turns and activities from a store, runs them and commits their
+//! results. The client starts instances, sends them events and waits for them.
 //!
-//! This is where tokio lives. The engine decides what a turn does, a provider keeps it; `dispatch` is the loop in
-//! between. Users see all of it through the crate `outlast`.
+//! The engine decides what a turn does, and a provider stores it; `dispatch` runs in between, on tokio. Users reach all of it through
+//! the crate `outlast`.
 
 mod activity_context;
 mod builder;

@@ -1,11 +1,11 @@
-//! What a turn or an activity was, as logs and metrics: after the commit, and once.
+//! Logs and metrics of turns and activities. Each committed turn and each activity run is published once.
 
 use crate::core::Core;
 use outlast_engine::{Ending, Report, TraceLine};
 use outlast_model::{ErrorDetails, PoisonMessageType};
 use std::time::Duration;
 
-/// Publishes a committed turn.
+/// Publishes a turn after its commit.
 pub(crate) fn turn(core: &Core, instance: &str, worker: &str, report: &Report) {
     traces(core, instance, report);
     let (name, version, execution_id) = (report.name.as_str(), report.version.as_str(), report.execution_id);
@@ -31,16 +31,17 @@ pub(crate) fn turn(core: &Core, instance: &str, worker: &str, report: &Report) {
         tracing::warn!(
             target: "duroxide::runtime",
             instance_id = instance, execution_id, orchestration_name = name,
-            "the orchestration waits for nothing that can happen; only cancellation can end it"
+            "the orchestration waits for no event that can occur; only a cancellation can end it"
         );
     }
     if let Some(ending) = &report.ended {
-        ended(core, instance, worker, report, execution_id, ending);
+        ended(core, instance, worker, report, ending);
     }
 }
 
-fn ended(core: &Core, instance: &str, worker: &str, report: &Report, execution_id: u64, ending: &Ending) {
-    let (name, version, events) = (report.name.as_str(), report.version.as_str(), report.events);
+fn ended(core: &Core, instance: &str, worker: &str, report: &Report, ending: &Ending) {
+    let (name, version, execution_id) = (report.name.as_str(), report.version.as_str(), report.execution_id);
+    let events = report.events;
     let seconds = Duration::from_millis(report.age_ms).as_secs_f64();
     let status = match ending {
         Ending::Completed => "success",
@@ -64,21 +65,13 @@ fn ended(core: &Core, instance: &str, worker: &str, report: &Report, execution_i
                 worker_id = worker, history_events = events, "Orchestration continued as new"
             );
         }
-        Ending::Failed(details) => {
-            failed(core, instance, worker, report, execution_id, details);
-        }
+        Ending::Failed(details) => failed(core, instance, worker, report, details),
     }
 }
 
-fn failed(
-    core: &Core,
-    instance: &str,
-    worker: &str,
-    report: &Report,
-    execution_id: u64,
-    details: &ErrorDetails,
-) {
-    let (name, version, events) = (report.name.as_str(), report.version.as_str(), report.events);
+fn failed(core: &Core, instance: &str, worker: &str, report: &Report, details: &ErrorDetails) {
+    let (name, version, execution_id) = (report.name.as_str(), report.version.as_str(), report.execution_id);
+    let events = report.events;
     let error_type = match details {
         ErrorDetails::Application { .. } => "app_error",
         ErrorDetails::Infrastructure { .. } => "infrastructure_error",
@@ -91,7 +84,7 @@ fn failed(
     }
     let error = match report.broke_limit {
         true => details.display_message(),
-        false => shown(core, details, || format!("outlast instance show {instance}")),
+        false => loggable(core, details, || format!("outlast instance show {instance}")),
     };
     match details {
         ErrorDetails::Application { .. } => tracing::warn!(
@@ -109,11 +102,10 @@ fn failed(
     }
 }
 
-/// What is logged of a failure. Not what the author's code or a decoder said, unless that is asked for: it may quote a
-/// payload. Our own words name things and never quote.
-/// `command` prints it.
-fn shown(core: &Core, details: &ErrorDetails, command: impl Fn() -> String) -> String {
-    let quotes = match details {
+/// The text of a failure for the log. A message of the author's code or of a decoder may quote a payload, so it is logged only
+/// with `log_error_texts`; otherwise the log names the command that prints it. Messages of the runtime quote no payloads.
+fn loggable(core: &Core, details: &ErrorDetails, command: impl Fn() -> String) -> String {
+    let may_quote = match details {
         ErrorDetails::Application { .. } | ErrorDetails::Infrastructure { .. } => true,
         ErrorDetails::Poison { message_type, .. } => {
             matches!(message_type, PoisonMessageType::FailedDeserialization { .. })
@@ -121,16 +113,16 @@ fn shown(core: &Core, details: &ErrorDetails, command: impl Fn() -> String) -> S
         ErrorDetails::Configuration { .. } => false,
     };
     let text = details.display_message();
-    match quotes && !core.options.log_error_texts {
+    match may_quote && !core.options.log_error_texts {
         true => {
             format!("not logged ({} bytes): `{}` prints it, or set log_error_texts", text.len(), command())
         }
-        false => shortened(text),
+        false => truncated(text),
     }
 }
 
-/// A text of which nobody knows how long it is, as a log can take it.
-pub(crate) fn shortened(mut text: String) -> String {
+/// Truncates a text to 500 bytes for the log.
+pub(crate) fn truncated(mut text: String) -> String {
     const LONGEST: usize = 500;
     let size = text.len();
     if size > LONGEST {
@@ -140,7 +132,7 @@ pub(crate) fn shortened(mut text: String) -> String {
     text
 }
 
-/// Publishes what the author's code said, and what the engine noticed, also if the turn came to nothing.
+/// Logs the trace calls of the orchestration's code and the warnings of the engine. Also called for a turn that was not committed.
 pub(crate) fn traces(core: &Core, instance: &str, report: &Report) {
     let (name, version, execution_id) = (report.name.as_str(), report.version.as_str(), report.execution_id);
     for TraceLine { level, message, without_quote } in &report.traces {
@@ -167,22 +159,22 @@ pub(crate) fn traces(core: &Core, instance: &str, report: &Report) {
     }
 }
 
-/// An activity that ran.
+/// A run of an activity.
 pub(crate) struct Activity<'a> {
     pub(crate) instance: &'a str,
     pub(crate) execution_id: u64,
     pub(crate) id: u64,
     pub(crate) name: &'a str,
     pub(crate) tag: Option<&'a str>,
-    /// Which delivery it was.
+    /// The number of the delivery, counted from 1.
     pub(crate) attempt: u32,
-    /// How many attempts of its retry policy came before it.
+    /// The number of earlier attempts of its retry policy.
     pub(crate) attempts_before: u32,
-    /// `None` if nobody wanted it any more.
+    /// `None` if the activity was cancelled.
     pub(crate) result: Option<&'a Result<String, ErrorDetails>>,
 }
 
-/// Publishes an activity.
+/// Publishes a run of an activity, before its outcome is committed.
 pub(crate) fn activity(core: &Core, activity: &Activity<'_>, took: Duration) {
     let outcome = match activity.result {
         Some(Ok(_)) => "success",
@@ -200,8 +192,8 @@ pub(crate) fn activity(core: &Core, activity: &Activity<'_>, took: Duration) {
             target: "duroxide::runtime",
             instance_id = instance, execution_id, activity_name = name, activity_id = id, activity_tag = tag,
             outcome, duration_ms = ms,
-            // The orchestration may retry the activity, and then its status never holds the error.
-            error = shown(core, details, || {
+            // `instance show` may not print this error: the orchestration may handle it, for example with a retry.
+            error = loggable(core, details, || {
                 format!("outlast instance history {instance} --execution {execution_id} --payloads")
             }),
             "Activity failed"

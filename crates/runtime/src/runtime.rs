@@ -1,9 +1,9 @@
-//! Starting and stopping.
+//! Starting and stopping a runtime.
 
 use crate::core::Core;
 use crate::dispatch::lease::renew_leases;
 use crate::dispatch::session::manage_sessions;
-use crate::dispatch::{Turns, Works, run_slots};
+use crate::dispatch::{ActivityQueue, TurnQueue, run_slots};
 use crate::gauges::poll_gauges;
 use crate::observability::{MetricsSnapshot, ObservabilityHandle};
 use crate::options::RuntimeOptions;
@@ -16,12 +16,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Runs orchestrations and activities on a store. Several can share one store, in one process or many.
+/// Runs orchestrations and activities on a store. Several runtimes can share one store, in one process or in many.
 ///
-/// Dropping it does not stop it: its tasks go on until [`Runtime::shutdown`] or the end of the tokio runtime that it was
-/// started on.
+/// Dropping a runtime does not stop it: its tasks run until [`Runtime::shutdown`], or until the tokio runtime that it was started on
+/// ends.
 pub struct Runtime {
-    /// Gone after shutdown, and the store with it.
+    /// `None` after shutdown, which drops the store.
     core: Mutex<Option<Arc<Core>>>,
     observability: ObservabilityHandle,
     stopping: CancellationToken,
@@ -43,7 +43,7 @@ pub struct OrchestrationDescriptor {
     pub parent_id: Option<u64>,
 }
 
-/// The name of a work item's variant, as older tools know it.
+/// The name of a work item's variant in the contract's tools.
 pub fn kind_of(msg: &WorkItem) -> &'static str {
     match msg {
         WorkItem::QueueMessage { .. } => "ExternalRaisedPersistent",
@@ -80,12 +80,11 @@ impl Runtime {
         Self::start_with_options(history_store, activity_registry, orchestration_registry, options).await
     }
 
-    /// Starts a runtime. [`Runtime::builder`] says what is wrong with options instead of panicking.
+    /// Starts a runtime. [`Runtime::builder`] returns an error for invalid options instead of panicking.
     ///
     /// # Panics
     ///
-    /// If sessions would be idle before their activities are renewed (`session_idle_timeout`), and outside of a tokio
-    /// runtime.
+    /// If `session_idle_timeout` is shorter than the interval at which activity leases are renewed, and outside of a tokio runtime.
     pub async fn start_with_options(
         history_store: Arc<dyn Provider>,
         activity_registry: ActivityRegistry,
@@ -129,8 +128,8 @@ impl Runtime {
     }
 
     fn spawn(core: &Arc<Core>) {
-        run_slots(core, Turns, core.options.orchestration_concurrency);
-        run_slots(core, Works, core.options.worker_concurrency);
+        run_slots(core, TurnQueue, core.options.orchestration_concurrency);
+        run_slots(core, ActivityQueue, core.options.worker_concurrency);
         core.spawn_helper(renew_leases(Arc::clone(core)));
         core.spawn_helper(manage_sessions(Arc::clone(core)));
         core.spawn_helper(poll_gauges(Arc::clone(core)));
@@ -140,11 +139,11 @@ impl Runtime {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops: nothing new is fetched, what runs may finish within the grace period (`None`: one second), the rest is
-    /// aborted and given back without counting a delivery. Returns as soon as nothing runs any more; code that does not
-    /// yield delays it. `Some(0)` aborts at once and gives nothing back, like a crash.
+    /// Stops the runtime. It fetches no more; turns and activities may finish within the grace period (`None`: one second); the
+    /// others are aborted and given back without counting a delivery. Returns when no task runs any more; code that does not yield
+    /// delays it. `Some(0)` aborts at once and gives no lease back, like a crash.
     ///
-    /// Cancellation safety: a dropped call can be repeated. Several calls at once all wait; the shortest grace counts.
+    /// Cancellation safety: a dropped call can be repeated. Concurrent calls all wait; the shortest grace period applies.
     pub async fn shutdown(self: Arc<Self>, timeout_ms: Option<u64>) {
         let grace = Duration::from_millis(timeout_ms.unwrap_or(DEFAULT_GRACE_MS));
         self.stopping.cancel();
@@ -152,7 +151,7 @@ impl Runtime {
         if grace.is_zero() {
             self.aborted.cancel();
         } else if tokio::time::timeout(grace, self.slots.wait()).await.is_err() {
-            tracing::warn!(target: "duroxide::runtime", ?grace, "work did not finish in the grace period and is aborted");
+            tracing::warn!(target: "duroxide::runtime", ?grace, "turns or activities did not finish in the grace period and are aborted");
             self.aborted.cancel();
         }
         self.slots.wait().await;
@@ -161,9 +160,9 @@ impl Runtime {
         self.helpers.close();
         self.helpers.wait().await;
         if !grace.is_zero() {
-            let bound = grace.min(LONGEST_HAND_BACK);
-            if tokio::time::timeout(bound, hand_back(&core)).await.is_err() {
-                tracing::warn!(target: "duroxide::runtime", "work was not given back in time; its leases run out by themselves");
+            let bound = grace.min(LONGEST_GIVE_BACK);
+            if tokio::time::timeout(bound, give_back_dropped(&core)).await.is_err() {
+                tracing::warn!(target: "duroxide::runtime", "leases were not given back in time; they expire");
             }
         }
         core.warm.clear();
@@ -171,20 +170,21 @@ impl Runtime {
         drop(self.lock().take());
     }
 
-    /// The counters. `None` never happens. A turn is counted when the runtime has the store's answer. Waits of clients in this
-    /// process that share the store object with the runtime return after that, so what a wait has seen is counted.
+    /// The counters; never `None`. A turn is counted when the store has answered its commit. A wait of a client in this process that
+    /// shares the store object with the runtime returns after the turn is counted.
     pub fn metrics_snapshot(&self) -> Option<MetricsSnapshot> {
         Some(self.observability.metrics_snapshot())
     }
 
-    /// Metrics of this runtime. `None` never happens.
+    /// The metrics of this runtime; never `None`.
     pub fn observability_handle(&self) -> Option<&ObservabilityHandle> {
         Some(&self.observability)
     }
 
-    /// What the newest execution of an instance is; `None` if it is unknown or unreadable, or after shutdown.
+    /// Name, version and parent of an instance's newest execution; `None` if there is no such instance, its history cannot be read,
+    /// or the runtime was shut down.
     ///
-    /// Cancellation safety: only reads.
+    /// Cancellation safety: it only reads.
     pub async fn get_orchestration_descriptor(&self, instance: &str) -> Option<OrchestrationDescriptor> {
         let store = Arc::clone(&self.lock().as_ref()?.store);
         let history = store.read(instance).await.ok()?;
@@ -198,17 +198,17 @@ impl Runtime {
 }
 
 const DEFAULT_GRACE_MS: u64 = 1_000;
-const LONGEST_HAND_BACK: Duration = Duration::from_millis(250);
+const LONGEST_GIVE_BACK: Duration = Duration::from_millis(250);
 
-/// What the abort cut off goes back to the queues at once, instead of waiting for its leases to run out. All together: the
-/// store can share a commit between them.
-async fn hand_back(core: &Arc<Core>) {
+/// Gives back the leases of aborted turns and activities, so that the store redelivers them before the leases expire. The calls
+/// run concurrently: the store can commit them in one transaction.
+async fn give_back_dropped(core: &Arc<Core>) {
     let mut answers = JoinSet::new();
     for (kind, token) in core.leases.dropped() {
         let core = Arc::clone(core);
         answers.spawn(async move {
             core.give_back(kind, &token, None, true).await;
-            core.leases.forget_dropped(&token);
+            core.leases.remove_dropped(&token);
         });
     }
     while answers.join_next().await.is_some() {}

@@ -1,34 +1,34 @@
-//! How an instance stands, as a client sees it.
+//! The status of an instance, as a client reads it.
 
 use outlast_model::{ErrorDetails, ExecutionStatus};
 use outlast_provider::InstanceOutcome;
 
-/// How an instance stands.
+/// The status of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OrchestrationStatus {
-    /// Nothing was committed for it: it does not exist, or its start still waits in the queue.
+    /// No turn of the instance is committed: it does not exist, or its start still waits in the queue.
     NotFound,
-    /// It has not ended. One that continued as new runs on.
+    /// The instance has not ended. An instance that continued as new is running.
     Running {
-        /// What its code says about itself.
+        /// The custom status that its code set.
         custom_status: Option<String>,
         /// Counts changes of the custom status.
         custom_status_version: u64,
     },
-    /// Its code returned a value.
+    /// The code of the instance returned a value.
     Completed {
         /// The value.
         output: String,
-        /// What its code said last about itself.
+        /// The custom status that its code set last.
         custom_status: Option<String>,
         /// Counts changes of the custom status.
         custom_status_version: u64,
     },
-    /// Its code returned an error, was cancelled, or could not go on.
+    /// The code of the instance returned an error, or the instance was cancelled or poisoned.
     Failed {
-        /// Why.
+        /// The error.
         details: ErrorDetails,
-        /// What its code said last about itself.
+        /// The custom status that its code set last.
         custom_status: Option<String>,
         /// Counts changes of the custom status.
         custom_status_version: u64,
@@ -41,7 +41,7 @@ impl OrchestrationStatus {
         matches!(self, Self::Completed { .. } | Self::Failed { .. })
     }
 
-    /// The status that a store's outcome tells.
+    /// Converts the outcome that a store returns; `None` is `NotFound`.
     pub(crate) fn of(outcome: Option<InstanceOutcome>) -> Self {
         let Some(outcome) = outcome else { return Self::NotFound };
         let status = outcome.execution_status();
@@ -62,8 +62,8 @@ impl OrchestrationStatus {
     }
 }
 
-/// The event that says why does not decode, but the status row still has its text: an instance that failed because of
-/// its damaged history must not become one that cannot be asked about (C7).
+/// The details for a failure event that does not decode: the status row still has the message. So the status of an instance that
+/// failed because of a damaged history can be read (C7).
 fn undecodable(output: Option<String>) -> ErrorDetails {
     ErrorDetails::Infrastructure {
         operation: "read_outcome".to_string(),

@@ -1,10 +1,10 @@
-//! Turns that the store may show already and that are not counted yet.
+//! Commits in progress that the metrics do not count yet.
 //!
-//! A store shows a commit to readers, and resolves watches, before the runtime has its answer, and a turn is counted when the
-//! runtime has the answer. A client that waits for an instance therefore looks here before it returns: where a runtime on
-//! the same store object has a commit of that instance on its way, the client waits until the turn is counted, or is known
-//! to have failed. So [`Runtime::metrics_snapshot`](crate::Runtime::metrics_snapshot) and the counters of the `metrics` facade hold
-//! every turn that a wait has seen, whichever methods the store has.
+//! A store shows a commit to readers, and resolves watches, before it answers the runtime; the runtime counts a turn after the
+//! answer. A client that waits for an instance therefore checks this list before it returns: if a runtime on the same store object
+//! has a commit of that instance in progress, the client waits until the turn is counted or has failed. So
+//! [`Runtime::metrics_snapshot`](crate::Runtime::metrics_snapshot) and the counters of the `metrics` facade include every turn that a
+//! client of this process has waited for, with any store.
 
 use outlast_provider::Provider;
 use std::collections::HashMap;
@@ -12,14 +12,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio_util::sync::CancellationToken;
 
 /// The runtimes of this process, by store object.
-static RUNTIMES: Mutex<Vec<(StoreId, Weak<Uncounted>)>> = Mutex::new(Vec::new());
+static RUNTIMES: Mutex<Vec<(StoreId, Weak<UncountedCommits>)>> = Mutex::new(Vec::new());
 
-/// A panic while a lock was held left the collection as it was between two statements.
+/// Ignores poisoning: every statement under these locks leaves the collection valid.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells store objects apart: the address of an object that the owner of the id keeps alive.
+/// Identifies a store object by its address. The owner of the id keeps the object alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StoreId(usize);
 
@@ -29,18 +29,19 @@ impl StoreId {
     }
 }
 
-/// The commits of one runtime that are on their way.
+/// The commits in progress of one runtime.
 #[derive(Default)]
-pub(crate) struct Uncounted(Mutex<Commits>);
+pub(crate) struct UncountedCommits(Mutex<Commits>);
 
 #[derive(Default)]
 struct Commits {
+    /// The id of each commit, and a token that fires when it is counted or has failed.
     by_instance: HashMap<Arc<str>, Vec<(u64, CancellationToken)>>,
-    made: u64,
+    last_id: u64,
 }
 
-impl Uncounted {
-    /// For a runtime on this store object.
+impl UncountedCommits {
+    /// The list of a new runtime on this store object, where clients of the same object find it.
     pub(crate) fn of_runtime_on(store: StoreId) -> Arc<Self> {
         let this = Arc::new(Self::default());
         let mut runtimes = locked(&RUNTIMES);
@@ -49,27 +50,27 @@ impl Uncounted {
         this
     }
 
-    /// Notes a commit, before the store has it. It is on its way until the guard is dropped.
-    pub(crate) fn enter(self: &Arc<Self>, instance: &Arc<str>) -> Counting {
+    /// Lists a commit until the guard is dropped. Called before the commit is sent to the store.
+    pub(crate) fn enter(self: &Arc<Self>, instance: &Arc<str>) -> UncountedCommit {
         let counted = CancellationToken::new();
         let mut commits = locked(&self.0);
-        commits.made += 1;
-        let id = commits.made;
+        commits.last_id += 1;
+        let id = commits.last_id;
         commits.by_instance.entry(Arc::clone(instance)).or_default().push((id, counted.clone()));
         drop(commits);
-        Counting { uncounted: Arc::clone(self), instance: Arc::clone(instance), id, counted }
+        UncountedCommit { uncounted: Arc::clone(self), instance: Arc::clone(instance), id, counted }
     }
 }
 
-/// A commit on its way.
-pub(crate) struct Counting {
-    uncounted: Arc<Uncounted>,
+/// A commit in progress. Dropped when the turn is counted or has failed.
+pub(crate) struct UncountedCommit {
+    uncounted: Arc<UncountedCommits>,
     instance: Arc<str>,
     id: u64,
     counted: CancellationToken,
 }
 
-impl Drop for Counting {
+impl Drop for UncountedCommit {
     fn drop(&mut self) {
         let mut commits = locked(&self.uncounted.0);
         if let Some(of_instance) = commits.by_instance.get_mut(&self.instance) {
@@ -83,9 +84,9 @@ impl Drop for Counting {
     }
 }
 
-/// Returns when every commit of an instance that is on its way now, of any runtime on this store object, is counted.
-pub(crate) async fn counted(store: StoreId, instance: &str) {
-    let runtimes: Vec<Arc<Uncounted>> = {
+/// Waits until every commit of the instance that is in progress now is counted or has failed, in all runtimes on this store object.
+pub(crate) async fn wait_until_counted(store: StoreId, instance: &str) {
+    let runtimes: Vec<Arc<UncountedCommits>> = {
         let runtimes = locked(&RUNTIMES);
         runtimes.iter().filter(|(id, _)| *id == store).filter_map(|(_, runtime)| runtime.upgrade()).collect()
     };

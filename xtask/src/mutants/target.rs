@@ -151,10 +151,10 @@ pub(super) const TARGETS: &[Target] = &[
         about: "turns and activities, from their fetch to their commit",
         package: "outlast-runtime",
         files: &[
-            "crates/runtime/src/dispatch/ahead.rs",
+            "crates/runtime/src/dispatch/run_ahead.rs",
             "crates/runtime/src/dispatch/commit.rs",
             "crates/runtime/src/dispatch/turn.rs",
-            "crates/runtime/src/dispatch/work.rs",
+            "crates/runtime/src/dispatch/activity.rs",
         ],
         // Seen from the outside, by programs: in the crate that has stores, and in the simulator, where everything fails.
         tested_by: &["outlast-runtime", "outlast", "outlast-sim"],

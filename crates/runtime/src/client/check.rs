@@ -1,20 +1,21 @@
-//! What a client refuses to send. The stores refuse bad ids as well; here the caller learns it as bad input.
+//! Checks of ids, names and payloads before a client sends them. Stores reject invalid ids too; these checks return
+//! [`ClientError::InvalidInput`] instead of an error of the store.
 
 use super::{Client, ClientError};
 use outlast_model::{SUB_ORCH_AUTO_PREFIX, check_instance_id};
 
 impl Client {
-    /// A typed value as payload text.
+    /// Encodes a typed value as payload text.
     pub(super) fn encoded<T: serde::Serialize + ?Sized>(&self, value: &T) -> Result<String, ClientError> {
         self.codec.encode(value).map_err(|error| ClientError::invalid(format!("encode: {error}")))
     }
 
-    /// An id that something can be sent to.
+    /// Checks an instance id that a message is sent to.
     pub(super) fn check_target(&self, instance: &str) -> Result<(), ClientError> {
         check_instance_id(instance).map_err(|error| ClientError::invalid(error.to_string()))
     }
 
-    /// An id under which a root can start.
+    /// Checks an instance id under which a root is started.
     pub(super) fn check_new_id(&self, instance: &str) -> Result<(), ClientError> {
         if instance.starts_with(SUB_ORCH_AUTO_PREFIX) || instance.contains("::sub::") {
             let shown: String = instance.chars().take(SHOWN).collect();
@@ -25,7 +26,7 @@ impl Client {
         self.check_target(instance)
     }
 
-    /// A name: of an orchestration, a version, an event, a queue.
+    /// Checks the length of a name: of an orchestration, a version, an event or a queue.
     pub(super) fn check_name(&self, what: &str, name: &str, instance: &str) -> Result<(), ClientError> {
         let (bytes, limit) = (name.len(), self.limits.name_bytes);
         match bytes <= limit {
@@ -37,7 +38,7 @@ impl Client {
         }
     }
 
-    /// A payload: an input, the data of an event, a reason.
+    /// Checks the size of a payload: an input, the data of an event, or a cancellation reason.
     pub(super) fn check_payload(&self, what: &str, payload: &str, instance: &str) -> Result<(), ClientError> {
         let (bytes, limit) = (payload.len(), self.limits.payload_bytes);
         match bytes <= limit {
@@ -50,5 +51,5 @@ impl Client {
     }
 }
 
-/// Characters of a refused id that are shown: all of one that is otherwise good.
+/// The characters of a rejected id that the error shows: all of them if its length is valid.
 const SHOWN: usize = outlast_model::limits::MAX_INSTANCE_ID_BYTES;

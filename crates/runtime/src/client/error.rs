@@ -1,4 +1,4 @@
-//! How a client call fails.
+//! The errors of client calls.
 
 use outlast_provider::ProviderError;
 use std::fmt;
@@ -10,19 +10,19 @@ pub enum ClientError {
     Provider(ProviderError),
     /// The store has no management interface.
     ManagementNotAvailable,
-    /// What was passed in is refused; nothing was stored.
+    /// An argument was rejected; nothing was stored.
     InvalidInput {
-        /// What is wrong with it, and what to do.
+        /// What is wrong with the argument, and what to do.
         message: String,
     },
-    /// What was waited for did not happen in time.
+    /// The condition of a wait did not hold before its timeout.
     Timeout,
-    /// A running instance is deleted by force only.
+    /// The instance runs; only a deletion with `force` removes it.
     InstanceStillRunning {
         /// The instance.
         instance_id: String,
     },
-    /// A child is deleted with its root only.
+    /// The instance is a child; only the deletion of its root removes it.
     CannotDeleteSubOrchestration {
         /// The child.
         instance_id: String,

@@ -1,6 +1,6 @@
-//! The key-value state of instances, as their committed turns left it. A client cannot write it.
+//! Reads the key-value state of instances. Only the turns of an instance write it.
 
-use super::wait::Rhythm;
+use super::wait::PollInterval;
 use super::{Client, ClientError};
 use outlast_provider::Interest;
 use serde::de::DeserializeOwned;
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 impl Client {
-    /// The value of a key; `None` if the instance or the key is unknown.
+    /// The value of a key; `None` if the instance or the key does not exist.
     ///
     /// Cancellation safety: it only reads.
     pub async fn get_kv_value(&self, instance: &str, key: &str) -> Result<Option<String>, ClientError> {
@@ -30,28 +30,28 @@ impl Client {
         self.get_kv_value(instance, key).await?.map(|value| decoded(&value)).transpose()
     }
 
-    /// All keys and values; empty if the instance is unknown.
+    /// All keys and values; empty if the instance does not exist.
     ///
     /// Cancellation safety: it only reads.
     pub async fn get_kv_all_values(&self, instance: &str) -> Result<HashMap<String, String>, ClientError> {
         Ok(self.store.get_kv_all_values(instance).await?)
     }
 
-    /// Waits until a key has a value. With a timeout of zero it looks once.
+    /// Waits until a key has a value. With a timeout of zero it reads once.
     ///
     /// Cancellation safety: it only reads.
     ///
     /// # Errors
     ///
-    /// [`ClientError::Timeout`] when the time is over; a store's error at once.
+    /// [`ClientError::Timeout`] after the timeout; an error of the store at once.
     pub async fn wait_for_kv_value(
         &self,
         instance: &str,
         key: &str,
         timeout: Duration,
     ) -> Result<String, ClientError> {
-        let look = |_| self.get_kv_value(instance, key);
-        self.wait_until(instance, Interest::Any, Rhythm::Growing, timeout, look).await
+        let check = |_| self.get_kv_value(instance, key);
+        self.wait_until(instance, Interest::Any, PollInterval::Growing, timeout, check).await
     }
 
     /// [`Client::wait_for_kv_value`] decoded from JSON.
@@ -71,7 +71,7 @@ impl Client {
     }
 }
 
-/// Values are plain JSON: strings are stored with their quotes, unlike payloads.
+/// Decodes a value as JSON. Unlike payloads, strings are stored with their quotes.
 fn decoded<T: DeserializeOwned>(value: &str) -> Result<T, ClientError> {
     serde_json::from_str(value)
         .map_err(|error| ClientError::invalid(format!("KV deserialization error: {error}")))

@@ -1,4 +1,4 @@
-//! Discovery, figures, deletion and pruning, for operators.
+//! Management for operators: listing, statistics, deletion and pruning of instances.
 
 use super::{Client, ClientError};
 use outlast_model::{Event, SystemStats};
@@ -9,7 +9,7 @@ use outlast_provider::{
 };
 use tracing::info;
 
-/// The target of what a client logs.
+/// The log target of clients.
 const TARGET: &str = "duroxide::client";
 
 /// Management. Except for [`Client::get_orchestration_stats`] every method here returns
@@ -24,14 +24,14 @@ impl Client {
         self.store.as_management_capability().ok_or(ClientError::ManagementNotAvailable)
     }
 
-    /// Size figures of an instance; `None` if it is unknown.
+    /// Sizes of an instance; `None` if it does not exist.
     ///
     /// Cancellation safety: it only reads.
     pub async fn get_orchestration_stats(&self, instance: &str) -> Result<Option<SystemStats>, ClientError> {
         Ok(self.store.get_instance_stats(instance).await?)
     }
 
-    /// Ids of all instances, newest first. For a store of any size: [`Client::list_instances_page`].
+    /// Ids of all instances, newest first. Use [`Client::list_instances_page`] for a large store.
     ///
     /// Cancellation safety: it only reads.
     pub async fn list_all_instances(&self) -> Result<Vec<String>, ClientError> {
@@ -45,23 +45,24 @@ impl Client {
         Ok(self.admin()?.list_instances_by_status(status).await?)
     }
 
-    /// One page of the instances that match, newest first, each with what [`Client::get_instance_info`] says. Pass
-    /// [`InstancePage::next`] as [`InstanceQuery::after`] to go on.
+    /// One page of the instances that match, newest first, each with the data of [`Client::get_instance_info`]. Pass
+    /// [`InstancePage::next`] as [`InstanceQuery::after`] to get the next page.
     ///
     /// Cancellation safety: it only reads.
     pub async fn list_instances_page(&self, query: InstanceQuery) -> Result<InstancePage, ClientError> {
         Ok(self.admin()?.query_instances(&query).await?)
     }
 
-    /// The newest messages that the store set aside because nobody could be given them, at most `limit`.
+    /// The newest dead letters, at most `limit`: messages and activities that the store set aside because they do not decode, or
+    /// whose instance never existed.
     ///
     /// Cancellation safety: it only reads.
     pub async fn list_dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, ClientError> {
         Ok(self.admin()?.list_dead_letters(limit).await?)
     }
 
-    /// What waits for an instance in the queues, and the lease that it is under: at most `limit` messages and `limit`
-    /// activities, without payloads. `None` if the store cannot tell. [`crate::lens`] says what it means.
+    /// The messages and activities of an instance that wait in the queues, and the lease of the instance: at most `limit` messages
+    /// and `limit` activities, without payloads. `None` if the store does not support it. [`crate::lens`] explains the result.
     ///
     /// Cancellation safety: it only reads.
     pub async fn pending_work(
@@ -72,14 +73,14 @@ impl Client {
         Ok(self.admin()?.pending(instance, limit).await?)
     }
 
-    /// One instance; a [`ClientError::Provider`] that says "not found" for an unknown one.
+    /// One instance; a [`ClientError::Provider`] that says "not found" if it does not exist.
     ///
     /// Cancellation safety: it only reads.
     pub async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ClientError> {
         Ok(self.admin()?.get_instance_info(instance).await?)
     }
 
-    /// One execution; a [`ClientError::Provider`] that says "not found" for an unknown one.
+    /// One execution; a [`ClientError::Provider`] that says "not found" if it does not exist.
     ///
     /// Cancellation safety: it only reads.
     pub async fn get_execution_info(
@@ -90,15 +91,15 @@ impl Client {
         Ok(self.admin()?.get_execution_info(instance, execution_id).await?)
     }
 
-    /// Execution ids, ascending; empty for an unknown instance.
+    /// Execution ids, ascending; empty if the instance does not exist.
     ///
     /// Cancellation safety: it only reads.
     pub async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ClientError> {
         Ok(self.admin()?.list_executions(instance).await?)
     }
 
-    /// Events of one execution; empty for an unknown one. All of it is held in memory: where a history may be larger than that,
-    /// ask [`Client::get_orchestration_stats`] first, which reads sizes only.
+    /// Events of one execution; empty if it does not exist. The whole history is held in memory; use
+    /// [`Client::get_orchestration_stats`], which reads sizes only, to check its size first.
     ///
     /// Cancellation safety: it only reads.
     pub async fn read_execution_history(
@@ -116,37 +117,37 @@ impl Client {
         Ok(self.admin()?.get_system_metrics().await?)
     }
 
-    /// Waiting messages.
+    /// The number of waiting messages and activities.
     ///
     /// Cancellation safety: it only reads.
     pub async fn get_queue_depths(&self) -> Result<QueueDepths, ClientError> {
         Ok(self.admin()?.get_queue_depths().await?)
     }
 
-    /// The figures that runtimes show as gauges: running instances, and waiting messages, due and delayed ones apart. On the
-    /// stores of Outlast they cost far less than [`Client::get_system_metrics`].
+    /// The numbers that runtimes publish as gauges: running instances, and waiting messages, due and delayed ones separately. The
+    /// stores of Outlast compute them at a much lower cost than [`Client::get_system_metrics`].
     ///
     /// Cancellation safety: it only reads.
     pub async fn get_gauges(&self) -> Result<StoreGauges, ClientError> {
         Ok(self.admin()?.get_gauges().await?)
     }
 
-    /// An instance and its descendants; the instance alone if it is unknown.
+    /// An instance and its descendants; only the id itself if the instance does not exist.
     ///
     /// Cancellation safety: it only reads.
     pub async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ClientError> {
         Ok(self.admin()?.get_instance_tree(instance_id).await?)
     }
 
-    /// Removes an instance and its descendants, all or none. A running one is removed with `force` only: what it is
-    /// doing goes on, but nothing of it can be committed any more. A child is removed with its root only.
+    /// Removes an instance and its descendants, all or none. A running instance is removed only with `force`: its current turn and
+    /// activities run on, but their commits fail. A child is removed only with its root.
     ///
     /// Cancellation safety: when the future is dropped, all of them are removed or none is.
     ///
     /// # Errors
     ///
     /// [`ClientError::InstanceNotFound`], [`ClientError::InstanceStillRunning`],
-    /// [`ClientError::CannotDeleteSubOrchestration`], and [`ClientError::Provider`] for anything else.
+    /// [`ClientError::CannotDeleteSubOrchestration`], and [`ClientError::Provider`] for any other error of the store.
     pub async fn delete_instance(
         &self,
         instance_id: &str,
@@ -167,8 +168,8 @@ impl Client {
         Ok(deleted)
     }
 
-    /// Removes finished roots that match, each with its descendants; at most 1000 if the filter has no limit. Others are
-    /// skipped, and an empty list of ids matches nothing.
+    /// Removes ended roots that match, each with its descendants; at most 1000 if the filter has no limit. Skips running instances
+    /// and children. An empty list of ids matches no instance.
     ///
     /// Cancellation safety: when the future is dropped, some of the trees may have been removed, each as a whole.
     pub async fn delete_instance_bulk(
@@ -226,7 +227,8 @@ impl Client {
     }
 }
 
-/// The contract's errors have no class for these, so their words decide. Nothing else goes by the words of an error.
+/// Maps an error of the store to an error of the client by its message, because the contract's errors have no codes for these cases.
+/// No other place in the runtime reads the message of an error.
 fn refused_deletion(error: ProviderError, instance_id: &str) -> ClientError {
     let instance_id = instance_id.to_string();
     let text = error.to_string().to_lowercase();

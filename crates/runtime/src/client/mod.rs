@@ -20,17 +20,17 @@ use outlast_provider::Provider;
 use std::fmt;
 use std::sync::Arc;
 
-/// The way to instances from outside: starts them, sends them events, waits for them.
+/// Starts instances, sends them events, reads their state and waits for them.
 ///
-/// A client talks to runtimes through the store alone, so it works in any process that can open the store, whether or
-/// not a runtime runs there. Cloning it is cheap.
+/// A client communicates with runtimes only through the store. It works in any process that can open the store, with or without a
+/// runtime in it. Cloning a client is cheap.
 ///
-/// Every method is cancellation safe. One that only reads or waits can be dropped at any time. One that stores
-/// something has, when its future is dropped, stored everything or nothing.
+/// Every method is cancellation safe. A method that only reads or waits can be dropped at any time. A method that writes has, when
+/// its future is dropped, stored all of its data or nothing.
 #[derive(Clone)]
 pub struct Client {
     store: Arc<dyn Provider>,
-    /// Which object the store is, to find the runtimes that share it.
+    /// Identifies the store object, to find the runtimes that share it.
     store_id: StoreId,
     limits: Arc<Limits>,
     codec: Codec,
@@ -44,8 +44,8 @@ impl Client {
         Self { store, store_id, limits: Arc::default(), codec: Codec::default() }
     }
 
-    /// The same client with other limits for what it sends: [`Limits::payload_bytes`] and [`Limits::name_bytes`]. The
-    /// runtimes that receive it have limits of their own.
+    /// The same client with other limits for what it sends: [`Limits::payload_bytes`], [`Limits::name_bytes`] and
+    /// [`Limits::mailbox_messages`]. Runtimes have limits of their own.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits: Arc::new(limits), ..self }
@@ -55,7 +55,7 @@ impl Client {
         Self { limits, ..self }
     }
 
-    /// The same client with another form for typed values, which the runtimes must use too (`RuntimeOptions::codec`).
+    /// The same client with another codec for typed values. The runtimes must use the same codec (`RuntimeOptions::codec`).
     #[must_use]
     pub fn with_codec(self, codec: Codec) -> Self {
         Self { codec, ..self }

@@ -1,12 +1,12 @@
-//! Events, queues and cancellation.
+//! Sending events, queue messages and cancellations.
 
 use super::{Client, ClientError};
 use outlast_model::WorkItem;
 use serde::Serialize;
 
 impl Client {
-    /// Raises an event for a wait by name. It is delivered if the instance waits for it, and lost otherwise: use
-    /// [`Client::enqueue_event`] for data that must not be lost. `Ok` for unknown and finished instances.
+    /// Raises an event for a wait by name. The event is delivered if the instance waits for it, and dropped otherwise: use
+    /// [`Client::enqueue_event`] for data that must not be lost. Also `Ok` if the instance does not exist or has ended.
     ///
     /// Cancellation safety: when the future is dropped, the event is stored or it is not.
     ///
@@ -23,7 +23,7 @@ impl Client {
         self.send(WorkItem::ExternalRaised { instance, name, data }).await
     }
 
-    /// [`Client::raise_event`] with a value.
+    /// [`Client::raise_event`] with a typed value.
     ///
     /// Cancellation safety: when the future is dropped, the event is stored or it is not.
     pub async fn try_raise_event_typed<T: Serialize>(
@@ -35,7 +35,7 @@ impl Client {
         self.raise_event(instance, event_name, self.encoded(data)?).await
     }
 
-    /// [`Client::try_raise_event_typed`], which is to be preferred, with a panic.
+    /// [`Client::try_raise_event_typed`] that panics instead of returning an encoding error. Prefer the other.
     ///
     /// Cancellation safety: when the future is dropped, the event is stored or it is not.
     ///
@@ -53,8 +53,8 @@ impl Client {
 
     /// Puts an event into a persistent queue of the instance, where it stays until the instance takes it.
     ///
-    /// An event for an instance whose start was sent waits for it, however long that is delayed; one for an unknown or a
-    /// finished instance is dropped. To start and enqueue in one step: [`StartBuilder::with_event`](super::StartBuilder::with_event).
+    /// An event for an instance whose start is queued or delayed waits for that start. An event for an instance that does not exist
+    /// or has ended is dropped. To start and enqueue in one step: [`StartBuilder::with_event`](super::StartBuilder::with_event).
     ///
     /// Cancellation safety: when the future is dropped, the event is stored or it is not.
     ///
@@ -71,7 +71,7 @@ impl Client {
         self.send(WorkItem::QueueMessage { instance, name, data }).await
     }
 
-    /// [`Client::enqueue_event`] with a value.
+    /// [`Client::enqueue_event`] with a typed value.
     ///
     /// Cancellation safety: when the future is dropped, the event is stored or it is not.
     pub async fn try_enqueue_event_typed<T: Serialize>(
@@ -83,7 +83,7 @@ impl Client {
         self.enqueue_event(instance, queue, self.encoded(data)?).await
     }
 
-    /// [`Client::try_enqueue_event_typed`], which is to be preferred, with a panic.
+    /// [`Client::try_enqueue_event_typed`] that panics instead of returning an encoding error. Prefer the other.
     ///
     /// Cancellation safety: when the future is dropped, the event is stored or it is not.
     ///
@@ -112,7 +112,7 @@ impl Client {
         self.enqueue_event(instance, event_name, data).await
     }
 
-    /// [`Client::raise_event`] with a topic: plays a newer version of the contract in tests.
+    /// [`Client::raise_event`] with a topic, for tests of a newer version of the contract.
     ///
     /// Cancellation safety: when the future is dropped, the event is stored or it is not.
     #[cfg(feature = "replay-version-test")]
@@ -129,8 +129,8 @@ impl Client {
         self.send(WorkItem::ExternalRaised2 { instance, name, topic, data }).await
     }
 
-    /// Asks an instance to stop. It fails with this reason at its next turn; its children and activities are told. `Ok`
-    /// for unknown and finished instances, for which it does nothing. The first reason counts.
+    /// Cancels an instance. The instance fails with this reason in its next turn, which also cancels its children and activities.
+    /// `Ok` without effect if the instance does not exist or has ended. The first reason is kept.
     ///
     /// Cancellation safety: when the future is dropped, the request is stored or it is not.
     ///
@@ -145,7 +145,7 @@ impl Client {
         let (instance, reason) = (instance.into(), reason.into());
         self.check_target(&instance)?;
         self.check_payload("reason", &reason, &instance)?;
-        // However full the mailbox is: this is what empties it.
+        // Not limited by `mailbox_messages`: the cancellation ends the instance and so removes its messages.
         Ok(self.store.enqueue_for_orchestrator(WorkItem::CancelInstance { instance, reason }, None).await?)
     }
 
@@ -162,7 +162,7 @@ impl Client {
         Ok((instance, name, data))
     }
 
-    /// Sends an event, unless too many messages wait for the instance already.
+    /// Sends an event, unless `mailbox_messages` messages wait for the instance already.
     async fn send(&self, item: WorkItem) -> Result<(), ClientError> {
         let (instance, limit) = (item.target_instance().to_string(), self.limits.mailbox_messages);
         match self.store.enqueue_within(item, limit).await? {

@@ -5,10 +5,10 @@ use outlast_model::{INITIAL_EXECUTION_ID, WorkItem};
 use serde::Serialize;
 
 impl Client {
-    /// Queues the start of an instance. `Ok` means that the start is stored, not that it ran.
+    /// Queues the start of an instance. `Ok` means that the start is stored, not that the instance ran.
     ///
-    /// If the id is taken, this start is ignored, and `Ok` all the same. To be told, use [`Client::start_request`].
-    /// An unknown orchestration is noticed by the runtimes, not here.
+    /// If an instance with this id exists, the runtime ignores this start; the call still returns `Ok`. Use
+    /// [`Client::start_request`] to learn whether the instance existed. The client does not check whether a runtime has the orchestration.
     ///
     /// Cancellation safety: when the future is dropped, the start is stored or it is not.
     ///
@@ -25,7 +25,7 @@ impl Client {
         self.enqueue_start(instance.into(), orchestration.into(), None, input.into()).await
     }
 
-    /// [`Client::start_orchestration`] with a version instead of the one that the runtime's policy chooses.
+    /// [`Client::start_orchestration`] with a version instead of the version that the runtime's policy selects.
     ///
     /// Cancellation safety: when the future is dropped, the start is stored or it is not.
     pub async fn start_orchestration_versioned(
@@ -38,7 +38,7 @@ impl Client {
         self.enqueue_start(instance.into(), orchestration.into(), Some(version.into()), input.into()).await
     }
 
-    /// [`Client::start_orchestration`] with a value as input, a reference being one too.
+    /// [`Client::start_orchestration`] with a typed value, or a reference to one, as input.
     ///
     /// Cancellation safety: when the future is dropped, the start is stored or it is not.
     pub async fn start_orchestration_typed<In: Serialize>(
@@ -51,7 +51,7 @@ impl Client {
         self.enqueue_start(instance.into(), orchestration.into(), None, input).await
     }
 
-    /// [`Client::start_orchestration_versioned`] with a value as input.
+    /// [`Client::start_orchestration_versioned`] with a typed value as input.
     ///
     /// Cancellation safety: when the future is dropped, the start is stored or it is not.
     pub async fn start_orchestration_versioned_typed<In: Serialize>(
@@ -76,7 +76,7 @@ impl Client {
         Ok(self.store.enqueue_for_orchestrator(start, None).await?)
     }
 
-    /// The start of a root, checked.
+    /// Checks the arguments and builds the start message of a root instance.
     pub(super) fn start_item(
         &self,
         instance: String,

@@ -1,4 +1,4 @@
-//! Starting an instance with a say in everything, and an answer.
+//! Builder for starts: optional version, delay, idempotency token, conflict policy and events, and a receipt.
 
 use super::{Client, ClientError};
 use outlast_model::WorkItem;
@@ -7,17 +7,17 @@ use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
 
-/// What a start does when the instance exists already, finished or not, or its start waits in the queue.
+/// What a start does if the instance exists already, has ended, or has a start in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Conflict {
     /// Store nothing. The receipt says that the instance exists.
     #[default]
     Fail,
-    /// Start nothing, but deliver the events that go along to the instance that is there.
+    /// Store no start, but send the events of this request to the existing instance.
     UseExisting,
 }
 
-/// A start in the making: see [`Client::start_request`].
+/// A start that has not been sent: see [`Client::start_request`].
 #[must_use = "nothing is stored until it is sent"]
 pub struct StartBuilder<'a> {
     client: &'a Client,
@@ -32,7 +32,7 @@ pub struct StartBuilder<'a> {
 }
 
 impl Client {
-    /// A start with options, which says what it did:
+    /// Builds a start with options. Its receipt says whether the instance was started:
     ///
     /// ```
     /// # use outlast_runtime::{Client, Conflict};
@@ -45,7 +45,7 @@ impl Client {
     ///     .with_event("items", "apple")
     ///     .send()
     ///     .await?;
-    /// println!("{} {}", receipt.instance, if receipt.is_started() { "started" } else { "was there" });
+    /// println!("{} {}", receipt.instance, if receipt.is_started() { "started" } else { "existed" });
     ///
     /// // Or as an error:
     /// let instance = client.start_request("Order").instance("order-2").send().await?.started()?;
@@ -68,15 +68,15 @@ impl Client {
 }
 
 impl StartBuilder<'_> {
-    /// The id of the instance. Required, unless there is an idempotency token.
+    /// The id of the instance. Required unless an idempotency token is given.
     pub fn instance(mut self, instance: impl Into<String>) -> Self {
         self.instance = Some(instance.into());
         self
     }
 
-    /// Derives the id of the instance from the orchestration and this token, as `{orchestration}:{token}`: a caller that
-    /// does not know whether its first try arrived sends the same token again and is given the same instance. The
-    /// promise lasts as long as the instance is not deleted. Not together with [`StartBuilder::instance`].
+    /// Derives the id of the instance from the orchestration and this token, as `{orchestration}:{token}`. A caller that does not
+    /// know whether its first request arrived repeats it with the same token and gets the same instance. This holds until the
+    /// instance is deleted. Cannot be combined with [`StartBuilder::instance`].
     pub fn idempotency_token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
@@ -88,56 +88,56 @@ impl StartBuilder<'_> {
         self
     }
 
-    /// The input as a value. One that cannot be encoded is reported by [`StartBuilder::send`].
+    /// The input as a typed value. [`StartBuilder::send`] returns the error if it cannot be encoded.
     pub fn input_typed<In: Serialize + ?Sized>(mut self, input: &In) -> Self {
         self.input = self.client.encoded(input);
         self
     }
 
-    /// The version to run, instead of the one that the runtime's policy chooses.
+    /// The version to run, instead of the version that the runtime's policy selects.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
         self
     }
 
-    /// How long the start waits in the queue. The id is taken from now on.
+    /// The time for which the start waits in the queue. The id is reserved from the moment it is sent.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = Some(delay);
         self
     }
 
-    /// What to do when the instance exists; [`Conflict::Fail`] if not given.
+    /// What to do if the instance exists; [`Conflict::Fail`] if not given.
     pub fn if_exists(mut self, conflict: Conflict) -> Self {
         self.conflict = conflict;
         self
     }
 
-    /// Puts an event into a persistent queue of the instance in the same step (signal-with-start). May be called
-    /// several times; the order is kept.
+    /// Puts an event into a persistent queue of the instance in the same step as the start (signal-with-start). May be called
+    /// several times; the events keep their order.
     pub fn with_event(mut self, queue: impl Into<String>, data: impl Into<String>) -> Self {
         self.events.push(Ok((queue.into(), data.into())));
         self
     }
 
-    /// [`StartBuilder::with_event`] with a value. One that cannot be encoded is reported by [`StartBuilder::send`].
+    /// [`StartBuilder::with_event`] with a typed value. [`StartBuilder::send`] returns the error if it cannot be encoded.
     pub fn with_event_typed<T: Serialize + ?Sized>(mut self, queue: impl Into<String>, data: &T) -> Self {
         let data = self.client.encoded(data);
         self.events.push(data.map(|data| (queue.into(), data)));
         self
     }
 
-    /// Sends it: the start and its events are stored in one step. An instance that exists is no error here, the receipt
-    /// tells; [`StartReceipt::started`] makes it one.
+    /// Stores the start and its events in one step. If the instance exists, this is not an error: the receipt says so, and
+    /// [`StartReceipt::started`] turns it into an error.
     ///
     /// With a store that does not override [`Provider::start_orchestration`](outlast_provider::Provider::start_orchestration)
-    /// it is not one step: two callers at once may both be told that they started the instance.
+    /// it is more than one step: two concurrent callers may both get a receipt that says started.
     ///
-    /// Cancellation safety: when the future is dropped, everything is stored or nothing is.
+    /// Cancellation safety: when the future is dropped, start and events are stored or none of them is.
     ///
     /// # Errors
     ///
-    /// [`ClientError::InvalidInput`] as for [`Client::start_orchestration`], and when there is neither an instance id nor
-    /// an idempotency token, or both.
+    /// [`ClientError::InvalidInput`] as for [`Client::start_orchestration`], and if the request has both an instance id and an
+    /// idempotency token, or neither.
     pub async fn send(self) -> Result<StartReceipt, ClientError> {
         let client = self.client;
         let (instance, request) = self.into_request()?;
@@ -157,8 +157,8 @@ impl StartBuilder<'_> {
             }
             (Some(instance), Some(_)) => {
                 return Err(ClientError::invalid(format!(
-                    "the start of instance '{instance:.60}' has an idempotency token too, which is only good for deriving \
-                     an id: give it one of the two"
+                    "the start of instance '{instance:.60}' has both an instance id and an idempotency token, from which \
+                     an id is derived: give it only one of the two"
                 )));
             }
         };
@@ -178,14 +178,14 @@ impl StartBuilder<'_> {
     }
 }
 
-/// What a start did.
+/// The result of a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-#[must_use = "it says whether the instance was started"]
+#[must_use = "the receipt says whether the instance was started"]
 pub struct StartReceipt {
     /// The instance.
     pub instance: String,
-    /// Whether it was started by this call, and if not, the status of the one that exists.
+    /// Whether this call started the instance, and if not, the status of the existing instance.
     pub outcome: StartOutcome,
 }
 
@@ -195,7 +195,7 @@ impl StartReceipt {
         self.outcome == StartOutcome::Started
     }
 
-    /// The instance if this call started it; an error if it existed.
+    /// The instance id if this call started the instance; an error if the instance existed.
     pub fn started(self) -> Result<String, AlreadyExists> {
         match self.outcome {
             StartOutcome::Started => Ok(self.instance),
@@ -204,7 +204,7 @@ impl StartReceipt {
     }
 }
 
-/// A start found its id taken.
+/// An instance with the id of the start existed already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AlreadyExists {

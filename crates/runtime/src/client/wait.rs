@@ -1,8 +1,8 @@
-//! Status, and waiting for it to change.
+//! The status of an instance, and waits for it to change.
 
 use super::{Client, ClientError};
 use crate::OrchestrationStatus;
-use crate::uncounted::counted;
+use crate::uncounted::wait_until_counted;
 use outlast_model::ExecutionStatus;
 use outlast_provider::{InstanceOutcome, Interest};
 use serde::de::DeserializeOwned;
@@ -11,40 +11,40 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 impl Client {
-    /// How an instance stands. One whose start is queued is not there yet: `NotFound`.
+    /// The status of an instance; `NotFound` until its first turn is committed.
     ///
     /// Cancellation safety: it only reads.
     pub async fn get_orchestration_status(&self, instance: &str) -> Result<OrchestrationStatus, ClientError> {
         Ok(OrchestrationStatus::of(self.store.read_outcome(instance).await?))
     }
 
-    /// Waits until an instance has completed or failed, however often it continues as new meanwhile. An instance that
-    /// does not exist is waited for as well. With a timeout of zero it looks once.
+    /// Waits until an instance has completed or failed. An execution that continues as new does not end the wait. Also waits for an
+    /// instance that does not exist yet. With a timeout of zero it reads the status once.
     ///
-    /// In the process that runs the instance this returns as soon as the last turn is stored; a commit of another
-    /// process is noticed within a quarter of a second.
+    /// In the process that runs the instance this returns as soon as the last turn is stored; it notices a commit of another
+    /// process within a quarter of a second.
     ///
     /// Cancellation safety: it only reads.
     ///
     /// # Errors
     ///
-    /// [`ClientError::Timeout`] when the time is over; a store's error at once.
+    /// [`ClientError::Timeout`] after the timeout; an error of the store at once.
     pub async fn wait_for_orchestration(
         &self,
         instance: &str,
         timeout: Duration,
     ) -> Result<OrchestrationStatus, ClientError> {
         let is_missing = AtomicBool::new(false);
-        let look = |told: Option<InstanceOutcome>| async {
-            let status = match told {
+        let check = |watched: Option<InstanceOutcome>| async {
+            let status = match watched {
                 Some(outcome) => OrchestrationStatus::of(Some(outcome)),
                 None => self.get_orchestration_status(instance).await?,
             };
             is_missing.store(status == OrchestrationStatus::NotFound, Relaxed);
             Ok(Some(status).filter(OrchestrationStatus::is_terminal))
         };
-        let ended = self.wait_until(instance, Interest::Ended, Rhythm::Growing, timeout, look).await;
-        // The error has no room for it. A look without a wait asks whether the instance is there.
+        let ended = self.wait_until(instance, Interest::Ended, PollInterval::Growing, timeout, check).await;
+        // `ClientError::Timeout` has no field for this. With a timeout of zero the caller may only test whether the instance exists.
         if matches!(ended, Err(ClientError::Timeout)) && !timeout.is_zero() && is_missing.load(Relaxed) {
             tracing::warn!(
                 target: "duroxide::client",
@@ -55,7 +55,7 @@ impl Client {
         ended
     }
 
-    /// [`Client::wait_for_orchestration`] with the output as a value; the inner error is the instance's failure as text.
+    /// [`Client::wait_for_orchestration`] with a decoded output; the inner error is the message of the instance's failure.
     ///
     /// Cancellation safety: it only reads.
     ///
@@ -74,20 +74,20 @@ impl Client {
                 .map(Ok)
                 .map_err(|error| ClientError::invalid(format!("decode failed: {error}"))),
             OrchestrationStatus::Failed { details, .. } => Ok(Err(details.display_message())),
-            // The wait returns nothing else.
+            // `wait_for_orchestration` returns terminal statuses only.
             OrchestrationStatus::NotFound | OrchestrationStatus::Running { .. } => Err(ClientError::Timeout),
         }
     }
 
     /// Waits until the custom status has a version above `last_seen_version`, or the instance has completed or failed.
-    /// It looks every `poll_interval`, and where the store can tell of commits, at every commit. With a timeout of zero
-    /// it does not look at all.
+    /// It reads the status every `poll_interval`, and also at every commit if the store supports watches. With a timeout of zero
+    /// it returns `Timeout` without reading.
     ///
     /// Cancellation safety: it only reads.
     ///
     /// # Errors
     ///
-    /// [`ClientError::Timeout`] when the time is over; a store's error at once.
+    /// [`ClientError::Timeout`] after the timeout; an error of the store at once.
     pub async fn wait_for_status_change(
         &self,
         instance: &str,
@@ -98,90 +98,89 @@ impl Client {
         if timeout.is_zero() {
             return Err(ClientError::Timeout);
         }
-        let is_news = |outcome: &InstanceOutcome| {
+        let has_changed = |outcome: &InstanceOutcome| {
             outcome.custom_status_version > last_seen_version
                 || outcome.execution_status().is_some_and(ExecutionStatus::ends_instance)
         };
-        let look = |told: Option<InstanceOutcome>| async {
-            let outcome = match told {
+        let check = |watched: Option<InstanceOutcome>| async {
+            let outcome = match watched {
                 Some(outcome) => Some(outcome),
                 None => self.store.read_outcome(instance).await?,
             };
-            Ok(outcome.filter(is_news).map(|outcome| OrchestrationStatus::of(Some(outcome))))
+            Ok(outcome.filter(has_changed).map(|outcome| OrchestrationStatus::of(Some(outcome))))
         };
-        self.wait_until(instance, Interest::Any, Rhythm::Every(poll_interval), timeout, look).await
+        self.wait_until(instance, Interest::Any, PollInterval::Fixed(poll_interval), timeout, check).await
     }
 
-    /// Looks until there is something to see or the time is over; the last look is at the deadline. A look may have been told
-    /// what it would see.
-    pub(super) async fn wait_until<T, Look>(
+    /// Calls `check` until it returns a value or the timeout is over; the last call is at the deadline. `check` gets the outcome
+    /// that the watch returned, if any, and otherwise reads the store.
+    pub(super) async fn wait_until<T, Check>(
         &self,
         instance: &str,
         interest: Interest,
-        rhythm: Rhythm,
+        poll_interval: PollInterval,
         timeout: Duration,
-        look: impl Fn(Option<InstanceOutcome>) -> Look,
+        check: impl Fn(Option<InstanceOutcome>) -> Check,
     ) -> Result<T, ClientError>
     where
-        Look: Future<Output = Result<Option<T>, ClientError>>,
+        Check: Future<Output = Result<Option<T>, ClientError>>,
     {
-        // A sleep that is made once counts from here, follows a paused clock, and saturates.
+        // One `sleep` for the whole wait: it starts here, follows a paused clock, and does not overflow.
         let mut deadline = pin!(tokio::time::sleep(timeout));
-        let mut is_over = timeout.is_zero();
-        let mut looks = 0_u32;
-        let mut told = None;
+        let mut timed_out = timeout.is_zero();
+        let mut checks = 0_u32;
+        let mut watched = None;
         loop {
-            // The watch comes first, so that no commit falls between the look and the wait.
-            let watch = if is_over { None } else { self.store.watch_instance(instance, interest) };
-            if let Some(seen) = look(told.take()).await? {
-                if !is_over {
+            // The watch is registered before the check, so that a commit between check and wait resolves it.
+            let watch = if timed_out { None } else { self.store.watch_instance(instance, interest) };
+            if let Some(value) = check(watched.take()).await? {
+                if !timed_out {
                     tokio::select! {
                         biased;
-                        () = counted(self.store_id, instance) => {}
+                        () = wait_until_counted(self.store_id, instance) => {}
                         () = deadline.as_mut() => {}
                         () = tokio::time::sleep(LONGEST_COUNT) => {}
                     }
                 }
-                return Ok(seen);
+                return Ok(value);
             }
-            if is_over {
+            if timed_out {
                 return Err(ClientError::Timeout);
             }
-            let pause = tokio::time::sleep(rhythm.pause(looks, watch.is_some()));
-            looks = looks.saturating_add(1);
+            let pause = tokio::time::sleep(poll_interval.pause(checks, watch.is_some()));
+            checks = checks.saturating_add(1);
             tokio::select! {
                 biased;
-                () = deadline.as_mut() => is_over = true,
-                outcome = watch.unwrap_or_else(|| Box::pin(std::future::pending())) => told = outcome,
+                () = deadline.as_mut() => timed_out = true,
+                outcome = watch.unwrap_or_else(|| Box::pin(std::future::pending())) => watched = outcome,
                 () = pause => {}
             }
         }
     }
 }
 
-/// How long to wait between two looks.
+/// The pause between two checks of a wait.
 #[derive(Clone, Copy)]
-pub(super) enum Rhythm {
-    /// Often at first, then less so. Where the store tells of its commits, only now and then.
+pub(super) enum PollInterval {
+    /// 5 ms, doubled with every check up to 100 ms; `WATCHED_PAUSE` if the store supports watches.
     Growing,
-    /// As the caller says.
-    Every(Duration),
+    Fixed(Duration),
 }
 
-/// How long to wait at most for a runtime of this process to count what was seen. It only takes the answer to a commit that the
-/// store has made; where that answer is lost, nobody waits for it for long.
+/// The longest wait for a runtime of this process to count the turn that a check has read. The runtime only waits for the answer to
+/// a commit that the store has made; this bound covers a lost answer.
 const LONGEST_COUNT: Duration = Duration::from_secs(1);
 
-/// How often to look all the same, since another process may have committed.
+/// The pause with a watch, which does not notice commits of other processes.
 const WATCHED_PAUSE: Duration = Duration::from_millis(250);
 
-impl Rhythm {
-    fn pause(self, looks: u32, is_watched: bool) -> Duration {
+impl PollInterval {
+    fn pause(self, checks: u32, is_watched: bool) -> Duration {
         match self {
             Self::Growing if is_watched => WATCHED_PAUSE,
-            Self::Growing => Duration::from_millis((5 << looks.min(5)).min(100)),
-            // Without any pause nobody else would get to run.
-            Self::Every(interval) => interval.max(Duration::from_millis(1)),
+            Self::Growing => Duration::from_millis((5 << checks.min(5)).min(100)),
+            // At least 1 ms, so that other tasks run.
+            Self::Fixed(interval) => interval.max(Duration::from_millis(1)),
         }
     }
 }

@@ -1,15 +1,15 @@
-//! How long to wait before something is tried again.
+//! The delay before a failed store call is retried.
 
 use outlast_provider::Entropy;
 use std::time::Duration;
 
-/// After the n-th failure in a row, counted from 1: `first * 2^(n-1)`, at most `longest`, minus up to a quarter so that
-/// several nodes do not come back at the same moment. Never overflows, however long an outage lasts.
+/// The delay after the n-th failure in a row, counted from 1: `first * 2^(n-1)`, at most `longest`, minus a random part of up to a
+/// quarter, so that several nodes do not retry at the same moment. Does not overflow for any number of failures.
 pub(super) fn backoff(first: Duration, longest: Duration, failures: u32, entropy: &dyn Entropy) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
     let delay = first.saturating_mul(1 << doublings).min(longest);
     let share = u32::try_from(entropy.next_u128() % 256).unwrap_or(0);
-    // share / 256 of a quarter.
+    // Subtracts share / 256 of a quarter.
     delay - delay / 1024 * share
 }
 
@@ -25,7 +25,7 @@ mod tests {
     }
 
     #[test]
-    fn c11_grows_to_its_cap_and_never_overflows() {
+    fn c11_the_delay_grows_to_its_cap_and_never_overflows() {
         let delay = |failures, bits| {
             backoff(Duration::from_millis(100), Duration::from_secs(3), failures, &Fixed(bits)).as_millis()
         };

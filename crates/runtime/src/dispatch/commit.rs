@@ -135,7 +135,7 @@ impl Summary {
             core.running.cancel(instance, self.execution_id, *activity_id);
         }
         if self.has_work {
-            core.work_waiting.notify_waiters();
+            core.activities_waiting.notify_waiters();
         }
         if self.has_messages {
             core.turns_waiting.notify_waiters();

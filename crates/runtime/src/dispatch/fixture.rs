@@ -1,4 +1,4 @@
-//! What the tests of the dispatchers are written with: a runtime that runs nothing, and what it finds in its store.
+//! Fixtures for the tests of the dispatchers: a `Core` without tasks, executions, events and stored instances.
 
 use crate::core::Core;
 use crate::observability::MetricsProvider;
@@ -14,28 +14,29 @@ use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-struct Stopped;
-impl Clock for Stopped {
+struct FixedClock;
+impl Clock for FixedClock {
     fn now_ms(&self) -> u64 {
         1_000_000
     }
 }
 
-struct Zero;
-impl Entropy for Zero {
+struct ZeroEntropy;
+impl Entropy for ZeroEntropy {
     fn next_u128(&self) -> u128 {
         0
     }
 }
 
-/// Activities have leases of 32 s, which are renewed after 16 s; turns of 8 s, renewed after 4 s.
+/// A runtime without tasks on a memory store. Leases of activities last 32 s and are renewed after 16 s; leases of turns last 8 s
+/// and are renewed after 4 s.
 pub(super) fn core() -> Core {
     let options = RuntimeOptions {
         worker_lock_timeout: 32 * SECOND,
         worker_lock_renewal_buffer: SECOND,
         orchestrator_lock_timeout: 8 * SECOND,
-        clock: Arc::new(Stopped),
-        entropy: Arc::new(Zero),
+        clock: Arc::new(FixedClock),
+        entropy: Arc::new(ZeroEntropy),
         ..RuntimeOptions::default()
     };
     Core::new(
@@ -47,7 +48,7 @@ pub(super) fn core() -> Core {
     )
 }
 
-/// An execution whose code has asked for an activity and waits for it.
+/// An execution whose code schedules activity A and waits for it.
 pub(super) fn busy() -> Execution {
     let opening = Opening {
         name: "O".to_string(),
@@ -86,7 +87,7 @@ pub(super) fn start(instance: &str) -> WorkItem {
     }
 }
 
-/// How orchestration O begins, as it is stored.
+/// The first event of orchestration O.
 pub(super) fn started() -> EventKind {
     EventKind::OrchestrationStarted {
         name: "O".to_string(),
@@ -100,17 +101,17 @@ pub(super) fn started() -> EventKind {
     }
 }
 
-/// Events of an execution, counted from 1.
+/// Events of an execution, with ids from 1.
 pub(super) fn events(instance: &str, execution_id: u64, kinds: Vec<EventKind>) -> Vec<Event> {
     let event = |(kind, id)| Event::at(0, id, instance, execution_id, None, kind);
     kinds.into_iter().zip(1..).map(event).collect()
 }
 
-/// Makes an instance of orchestration O whose current execution has these events.
+/// Stores an instance of orchestration O whose current execution has these events.
 pub(super) async fn store(core: &Core, instance: &str, execution_id: u64, kinds: Vec<EventKind>) {
     core.store.enqueue_for_orchestrator(start(instance), None).await.unwrap();
     let fetched = core.store.fetch_orchestration_item(SECOND, Duration::ZERO, None).await.unwrap();
-    let (item, token, _) = fetched.expect("it was started");
+    let (item, token, _) = fetched.expect("the start was enqueued");
     assert_eq!(item.instance, instance);
     let metadata = ExecutionMetadata {
         orchestration_name: Some("O".to_string()),

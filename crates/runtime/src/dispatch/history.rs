@@ -1,4 +1,4 @@
-//! What a turn needs to know of its instance: from memory, with the fetch, or from the store.
+//! Loads the state of an instance for its turn: from the warm cache, from the fetched turn, or from the store.
 
 use super::warm::{Kept, Lookup, Position};
 use crate::core::Core;
@@ -11,36 +11,41 @@ use std::collections::{BTreeMap, HashMap};
 use std::pin::pin;
 use std::time::Duration;
 
-/// An instance before its turn.
-pub(super) struct Known {
+/// The state of an instance before its turn.
+pub(super) struct InstanceState {
     pub(super) past: Past,
-    /// The suspended execution, if it is warm.
+    /// The suspended execution, if the warm cache had it.
     pub(super) warm: Option<Box<Execution>>,
-    /// Stored events, if it is not.
+    /// The stored events of the current execution, if the warm cache did not have it.
     pub(super) history: Vec<Event>,
-    /// Keys that earlier executions left, for one that has to be built.
+    /// The keys that earlier executions wrote. Empty if `warm` is set: the execution holds them.
     pub(super) kv: BTreeMap<String, KvValue>,
-    /// Set if `history` is only the outline of a longer one: why it was not read.
+    /// Set if the stored history exceeds the limits and `history` is only its outline: the message of the failure.
     pub(super) oversized: Option<String>,
 }
 
-/// Why an instance cannot be known.
-pub(super) enum Unknown {
-    /// Its history or its keys do not decode.
+/// Why the state of an instance could not be loaded.
+pub(super) enum LoadError {
+    /// The history or the keys do not decode.
     Undecodable(String),
-    /// The store has trouble.
+    /// The store returned an error.
     Store(ProviderError),
 }
 
-pub(super) async fn recall(core: &Core, fetched: &mut FetchedTurn) -> Result<Known, Unknown> {
-    let is_over = fetched.has_ended == Some(true);
-    let asked_by_parent = fetched.item.messages.iter().any(is_start_of_child);
-    if is_over && !asked_by_parent {
-        return Ok(warm(Kept::Ended));
+/// Loads the state of the instance. The history of an execution that has ended is read only if the batch holds the start of a
+/// child: the reply to that start depends on the parent of the instance.
+pub(super) async fn load_instance(
+    core: &Core,
+    fetched: &mut FetchedTurn,
+) -> Result<InstanceState, LoadError> {
+    let has_ended = fetched.has_ended == Some(true);
+    let needs_parent = fetched.item.messages.iter().any(is_start_of_child);
+    if has_ended && !needs_parent {
+        return Ok(from_cache(Kept::Ended));
     }
-    match remember(core, fetched, asked_by_parent).await {
-        Err(Unknown::Undecodable(_)) if is_over => Ok(warm(Kept::Ended)),
-        known => known,
+    match load(core, fetched, needs_parent).await {
+        Err(LoadError::Undecodable(_)) if has_ended => Ok(from_cache(Kept::Ended)),
+        loaded => loaded,
     }
 }
 
@@ -48,23 +53,27 @@ fn is_start_of_child(message: &WorkItem) -> bool {
     matches!(message, WorkItem::StartOrchestration { parent_instance: Some(_), .. })
 }
 
-/// `asked_by_parent`: the answer depends on the instance's own parent, which memory forgets with the end of an execution.
-async fn remember(core: &Core, fetched: &mut FetchedTurn, asked_by_parent: bool) -> Result<Known, Unknown> {
+/// `needs_parent`: the caller needs the parent of the instance, which the warm cache does not keep for an ended execution.
+async fn load(
+    core: &Core,
+    fetched: &mut FetchedTurn,
+    needs_parent: bool,
+) -> Result<InstanceState, LoadError> {
     if let Some(error) = fetched.item.history_error.take() {
-        return Err(Unknown::Undecodable(error));
+        return Err(LoadError::Undecodable(error));
     }
     let position = fetched
         .last_event_id
         .map(|last_event_id| Position { execution_id: fetched.item.execution_id, last_event_id });
     if let Some(position) = position
-        && let Some(kept) = look_up(core, fetched, position).await
-        && (matches!(kept, Kept::Suspended(_)) || !asked_by_parent)
+        && let Some(kept) = take_from_cache(core, fetched, position).await
+        && (matches!(kept, Kept::Suspended(_)) || !needs_parent)
     {
         core.metrics.record_warm_hit();
-        return Ok(warm(kept));
+        return Ok(from_cache(kept));
     }
     if !fetched.history_loaded && is_new(position) {
-        return Ok(cold(Vec::new(), HashMap::new()));
+        return Ok(from_events(Vec::new(), HashMap::new()));
     }
     core.metrics.record_warm_miss();
     let bound = bound(core);
@@ -77,27 +86,29 @@ async fn remember(core: &Core, fetched: &mut FetchedTurn, asked_by_parent: bool)
         }
         false => {
             let loaded = core.store.load_turn_within(&item.instance, item.execution_id, bound).await;
-            loaded.map_err(Unknown::Store)?
+            loaded.map_err(LoadError::Store)?
         }
     };
     match loaded {
-        BoundedTurn::Whole(LoadedTurn { history_error: Some(error), .. }) => Err(Unknown::Undecodable(error)),
+        BoundedTurn::Whole(LoadedTurn { history_error: Some(error), .. }) => {
+            Err(LoadError::Undecodable(error))
+        }
         BoundedTurn::Whole(loaded) => {
-            match hole(&loaded.history, &item.instance, item.execution_id, fetched.last_event_id) {
-                Some(hole) => Err(Unknown::Undecodable(hole)),
-                None => Ok(cold(loaded.history, loaded.kv_snapshot)),
+            match find_gap(&loaded.history, &item.instance, item.execution_id, fetched.last_event_id) {
+                Some(gap) => Err(LoadError::Undecodable(gap)),
+                None => Ok(from_events(loaded.history, loaded.kv_snapshot)),
             }
         }
         BoundedTurn::Oversized(turn) => {
-            let reason = oversized(&item.instance, &turn, bound);
-            Ok(Known { oversized: Some(reason), ..cold(turn.outline, turn.kv_snapshot) })
+            let message = oversized_message(&item.instance, &turn, bound);
+            Ok(InstanceState { oversized: Some(message), ..from_events(turn.outline, turn.kv_snapshot) })
         }
     }
 }
 
-/// What is wrong with a history as a whole: events are counted from 1, without a gap, up to the one that the store knows
-/// as the last. A history with a hole may well replay, to another end.
-fn hole(events: &[Event], instance: &str, execution_id: u64, last: Option<u64>) -> Option<String> {
+/// Checks that event ids run from 1 to `last` without a gap and that every event belongs to this execution. Returns a message about
+/// the first violation. A history with a gap might replay without an error and decide differently.
+fn find_gap(events: &[Event], instance: &str, execution_id: u64, last: Option<u64>) -> Option<String> {
     let mut expected = 0;
     for event in events {
         expected += 1;
@@ -117,12 +128,13 @@ fn hole(events: &[Event], instance: &str, execution_id: u64, last: Option<u64>) 
     ))
 }
 
-/// What no execution that runs can have stored, unless the limits were higher once or somebody else wrote it.
+/// The bound for a history that is loaded: the limits that the engine enforces while an execution runs. A stored history exceeds
+/// it only if it was written under higher limits.
 fn bound(core: &Core) -> HistoryBound {
     HistoryBound { events: core.limits.history_events, bytes: core.limits.history_bytes }
 }
 
-fn oversized(instance: &str, turn: &OversizedTurn, bound: HistoryBound) -> String {
+fn oversized_message(instance: &str, turn: &OversizedTurn, bound: HistoryBound) -> String {
     format!(
         "history of instance '{instance}' has {} events and {} stored bytes and was not read, the limits are {} and {}: \
          continue as new from time to time, or raise limits.history_events and limits.history_bytes",
@@ -134,18 +146,19 @@ fn is_new(position: Option<Position>) -> bool {
     position == Some(Position { execution_id: INITIAL_EXECUTION_ID, last_event_id: 0 })
 }
 
-async fn look_up(core: &Core, fetched: &FetchedTurn, position: Position) -> Option<Kept> {
-    // A commit that takes longer is as good as lost.
-    const PATIENCE: Duration = Duration::from_secs(1);
+/// Takes the instance out of the warm cache if its entry is at this position. Waits for a commit in progress.
+async fn take_from_cache(core: &Core, fetched: &FetchedTurn, position: Position) -> Option<Kept> {
+    // After this time the turn replays instead.
+    const LONGEST_WAIT: Duration = Duration::from_secs(1);
     let take = || core.warm.take(&fetched.item.instance, position, fetched.created_at_ms);
     let mut lookup = take();
     while let Lookup::InFlight(done) = lookup {
         let mut answered = pin!(done.notified());
         answered.as_mut().enable();
-        // It may have been answered before we began to listen.
+        // The commit may have ended before `answered` was enabled.
         lookup = take();
         if matches!(lookup, Lookup::InFlight(_)) {
-            tokio::time::timeout(PATIENCE, answered).await.ok()?;
+            tokio::time::timeout(LONGEST_WAIT, answered).await.ok()?;
             lookup = take();
         }
     }
@@ -155,21 +168,21 @@ async fn look_up(core: &Core, fetched: &FetchedTurn, position: Position) -> Opti
     }
 }
 
-fn warm(kept: Kept) -> Known {
+fn from_cache(kept: Kept) -> InstanceState {
     let (past, warm, kv) = match kept {
         Kept::Suspended(execution) => (execution.past(), Some(execution), BTreeMap::new()),
-        Kept::Continued(kv) => (ended(Ended::Continued { input: String::new() }), None, kv),
-        Kept::Ended => (ended(Ended::Finished), None, BTreeMap::new()),
+        Kept::Continued(kv) => (ended_past(Ended::Continued { input: String::new() }), None, kv),
+        Kept::Ended => (ended_past(Ended::Finished), None, BTreeMap::new()),
     };
-    Known { past, warm, history: Vec::new(), kv, oversized: None }
+    InstanceState { past, warm, history: Vec::new(), kv, oversized: None }
 }
 
-/// Of an execution that is over nothing else matters.
-pub(super) fn ended(how: Ended) -> Past {
-    Past { opening: Some(nobody()), ended: Some(how) }
+/// The past of an execution that has ended and whose opening is not read: only its parent would matter, see `load_instance`.
+pub(super) fn ended_past(ended: Ended) -> Past {
+    Past { opening: Some(empty_opening()), ended: Some(ended) }
 }
 
-pub(super) fn nobody() -> Opening {
+pub(super) fn empty_opening() -> Opening {
     Opening {
         name: String::new(),
         version: None,
@@ -180,10 +193,10 @@ pub(super) fn nobody() -> Opening {
     }
 }
 
-fn cold(history: Vec<Event>, kv: HashMap<String, KvEntry>) -> Known {
+fn from_events(history: Vec<Event>, kv: HashMap<String, KvEntry>) -> InstanceState {
     let entry = |entry: KvEntry| KvValue { value: entry.value, updated_at_ms: entry.last_updated_at_ms };
     let kv = kv.into_iter().map(|(key, value)| (key, entry(value))).collect();
-    Known { past: Past::of_history(&history), warm: None, history, kv, oversized: None }
+    InstanceState { past: Past::of_history(&history), warm: None, history, kv, oversized: None }
 }
 
 #[cfg(test)]
@@ -197,29 +210,29 @@ mod tests {
     }
 
     fn found(ids: &[u64], last: u64) -> Option<String> {
-        hole(&events(ids), "i", 2, Some(last))
+        find_gap(&events(ids), "i", 2, Some(last))
     }
 
     #[test]
-    fn a_whole_history_has_no_hole() {
+    fn a_complete_history_has_no_gap() {
         assert_eq!(found(&[], 0), None);
         assert_eq!(found(&[1, 2, 3], 3), None);
-        assert_eq!(hole(&events(&[1, 2]), "i", 2, None), None, "not every store knows the last event");
+        assert_eq!(find_gap(&events(&[1, 2]), "i", 2, None), None, "the last event id is optional");
     }
 
     #[test]
-    fn events_that_are_missing_doubled_or_moved_are_a_hole() {
+    fn missing_repeated_or_moved_events_are_reported() {
         for (ids, last) in
             [(&[1, 3][..], 3), (&[2, 3], 3), (&[1, 2, 2], 3), (&[2, 1], 2), (&[1, 2], 3), (&[1, 2, 3], 2)]
         {
-            let hole = found(ids, last).unwrap_or_else(|| panic!("{ids:?} up to {last}"));
-            assert!(hole.contains("instance 'i', execution 2"), "{hole}");
+            let gap = found(ids, last).unwrap_or_else(|| panic!("{ids:?} up to {last}"));
+            assert!(gap.contains("instance 'i', execution 2"), "{gap}");
         }
     }
 
     #[test]
-    fn events_of_somebody_else_are_a_hole() {
-        assert!(hole(&events(&[1]), "j", 2, Some(1)).is_some());
-        assert!(hole(&events(&[1]), "i", 3, Some(1)).is_some());
+    fn events_of_another_instance_or_execution_are_reported() {
+        assert!(find_gap(&events(&[1]), "j", 2, Some(1)).is_some());
+        assert!(find_gap(&events(&[1]), "i", 3, Some(1)).is_some());
     }
 }

@@ -1,13 +1,13 @@
 //! The leases that this runtime holds, and the one task that renews them.
 //!
-//! | renewal answers | then |
+//! | answer to a renewal | what the runtime does |
 //! |---|---|
-//! | ok | the lease lasts longer |
-//! | a passing error | asked again, until the lease has really ended |
-//! | a lasting error | the lease is lost: somebody else has it, or the work is not wanted any more |
+//! | ok | extends the lease |
+//! | retryable error | retries with backoff until the lease has expired |
+//! | permanent error | marks the lease as lost: another process holds it, or the activity was cancelled |
 //!
-//! A lost lease fires its token; whoever works under it stops and commits nothing. A lease whose holder is gone without
-//! having settled it (a panic, the end of the runtime) is remembered, and given back.
+//! A lost lease fires its token; the turn or activity under it stops and commits nothing. A lease that is dropped without having
+//! been settled (after a panic or an aborted shutdown) is listed as dropped and given back.
 
 use super::backoff::backoff;
 use crate::core::Core;
@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What a lease is on.
+/// What a lease locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Turn,
@@ -41,15 +41,16 @@ struct Held {
     kind: Kind,
     token: Arc<str>,
     lost: CancellationToken,
-    /// When it ends, as far as this process knows.
-    ends: Instant,
+    /// When the lease expires, computed from the time at which this process asked for it.
+    expires_at: Instant,
     renew_at: Instant,
+    /// Retryable errors of renewals in a row.
     failures: u32,
-    /// For the activity: the same by the runtime's clock.
+    /// `expires_at` by the runtime's clock, for the activity context.
     deadline_ms: Arc<AtomicU64>,
-    /// For warnings about turns that take long: the instance, and what its code does.
-    subject: Arc<str>,
-    doing: Option<Probe>,
+    instance: Arc<str>,
+    /// Set while orchestration code runs: reports its last durable call, for the warning about long turns.
+    probe: Option<Probe>,
 }
 
 #[derive(Default)]
@@ -57,16 +58,16 @@ struct State {
     last_id: u64,
     held: BTreeMap<u64, Held>,
     due: BTreeSet<(Instant, u64)>,
-    /// Held by nobody, not settled.
+    /// Leases that were dropped without having been settled.
     dropped: Vec<(Kind, Arc<str>)>,
 }
 
 impl State {
-    /// Tells whoever works under a lease that it is gone.
-    fn lose(&mut self, core: &Core, id: u64, why: &str) {
+    /// Fires the token of a lease and stops renewing it.
+    fn mark_lost(&mut self, core: &Core, id: u64, why: &str) {
         let Some(held) = self.held.get(&id) else { return };
         let kind = held.kind.name();
-        tracing::info!(target: "duroxide::runtime::worker", subject = %held.subject, kind, why, "lease lost");
+        tracing::info!(target: "duroxide::runtime::worker", subject = %held.instance, kind, why, "lease lost");
         core.metrics.record_lease_lost(kind);
         held.lost.cancel();
         let due = (held.renew_at, id);
@@ -78,11 +79,11 @@ impl State {
 #[derive(Default)]
 pub(crate) struct Leases {
     state: Mutex<State>,
-    /// The next renewal may have become earlier.
+    /// Notified when the next renewal may have become earlier.
     changed: Notify,
 }
 
-/// A lease that somebody works under.
+/// A lease of a turn or activity that this runtime processes.
 pub(crate) struct Lease {
     id: u64,
     kind: Kind,
@@ -98,14 +99,20 @@ impl Leases {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes charge of a lease that was just fetched.
-    pub(crate) fn hold(self: &Arc<Self>, core: &Core, kind: Kind, token: String, subject: Arc<str>) -> Lease {
+    /// Lists a lease that was just fetched for renewal until the returned value is dropped.
+    pub(crate) fn hold(
+        self: &Arc<Self>,
+        core: &Core,
+        kind: Kind,
+        token: String,
+        instance: Arc<str>,
+    ) -> Lease {
         let (timeout, interval) = core.lease_times(kind);
         let now = Instant::now();
         let token: Arc<str> = token.into();
         let deadline_ms = Arc::new(AtomicU64::new(core.deadline_ms(timeout)));
         let lost = CancellationToken::new();
-        let renew_at = later(now, interval);
+        let renew_at = saturating_later(now, interval);
         let mut state = self.lock();
         state.last_id += 1;
         let id = state.last_id;
@@ -114,30 +121,30 @@ impl Leases {
             kind,
             token: Arc::clone(&token),
             lost: lost.clone(),
-            ends: later(now, timeout),
+            expires_at: saturating_later(now, timeout),
             renew_at,
             failures: 0,
             deadline_ms: Arc::clone(&deadline_ms),
-            subject,
-            doing: None,
+            instance,
+            probe: None,
         };
         state.held.insert(id, held);
         drop(state);
         Lease { id, kind, leases: Arc::clone(self), lost, deadline_ms, token, settled: false }
     }
 
-    /// Leases that were dropped without being settled, so that they can be given back.
+    /// Removes and returns the leases that were dropped without having been settled.
     pub(crate) fn take_dropped(&self) -> Vec<(Kind, Arc<str>)> {
         std::mem::take(&mut self.lock().dropped)
     }
 
-    /// The same, without taking them.
+    /// The leases that were dropped without having been settled.
     pub(crate) fn dropped(&self) -> Vec<(Kind, Arc<str>)> {
         self.lock().dropped.clone()
     }
 
-    /// One of them was given back.
-    pub(crate) fn forget_dropped(&self, token: &str) {
+    /// Removes a dropped lease that was given back.
+    pub(crate) fn remove_dropped(&self, token: &str) {
         self.lock().dropped.retain(|(_, dropped)| dropped.as_ref() != token);
     }
 
@@ -154,21 +161,21 @@ impl Lease {
         &self.token
     }
 
-    /// Says what the turn under this lease runs.
-    pub(crate) fn runs(&self, doing: Probe) {
+    /// Orchestration code starts to run under this lease.
+    pub(crate) fn set_probe(&self, probe: Probe) {
         if let Some(held) = self.leases.lock().held.get_mut(&self.id) {
-            held.doing = Some(doing);
+            held.probe = Some(probe);
         }
     }
 
-    /// Says that no code runs under this lease any more.
-    pub(crate) fn rests(&self) {
+    /// No orchestration code runs under this lease any more.
+    pub(crate) fn clear_probe(&self) {
         if let Some(held) = self.leases.lock().held.get_mut(&self.id) {
-            held.doing = None;
+            held.probe = None;
         }
     }
 
-    /// Fires when the lease is lost, or when the activity under it is not wanted any more.
+    /// Fires when the lease is lost or a commit of this process cancels the activity under it.
     pub(crate) fn lost(&self) -> &CancellationToken {
         &self.lost
     }
@@ -177,13 +184,13 @@ impl Lease {
         &self.deadline_ms
     }
 
-    /// Gives the work back to its queue.
+    /// Gives the turn or activity back to its queue.
     pub(crate) async fn give_back(self, core: &Core, delay: Option<Duration>, ignore_attempt: bool) {
         core.give_back(self.kind, &self.token, delay, ignore_attempt).await;
         self.settle();
     }
 
-    /// It was committed, abandoned or lost: nothing is left to give back.
+    /// Drops the lease without listing it as dropped: it was committed, given back or lost.
     pub(crate) fn settle(mut self) {
         self.settled = true;
     }
@@ -198,23 +205,22 @@ impl Drop for Lease {
     }
 }
 
-/// A point in time that may be too far away to name.
-fn later(now: Instant, by: Duration) -> Instant {
+/// `now + by`, or a year from now if that overflows.
+fn saturating_later(now: Instant, by: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
     now.checked_add(by).unwrap_or_else(|| now + FAR)
 }
 
-/// Renews what is due until the runtime has nothing more to do.
+/// Renews leases when they are due. Runs until the runtime has drained.
 pub(crate) async fn renew_leases(core: Arc<Core>) {
     let leases = Arc::clone(&core.leases);
-    // A new lease is due after a whole interval, so looking twice in one finds it in time. Being told instead would be too
-    // late when it matters: tokio runs a task that was just woken after the one that woke it, on the same thread, and that
-    // may be a turn which does not come back.
+    // A new lease is due after a whole interval, so a check every half interval finds it in time. A notification by `hold` could
+    // come too late: tokio runs a woken task after the task that woke it, on the same thread, and that may be a turn that blocks.
     let shortest = core.lease_times(Kind::Turn).1.min(core.lease_times(Kind::Activity).1);
     loop {
-        let look = later(Instant::now(), shortest / 2);
+        let next_check = saturating_later(Instant::now(), shortest / 2);
         let next = leases.lock().due.first().copied();
-        let at = next.map_or(look, |(due, _)| due.min(look));
+        let at = next.map_or(next_check, |(due, _)| due.min(next_check));
         tokio::select! {
             biased;
             () = leases.changed.notified() => {}
@@ -227,10 +233,10 @@ pub(crate) async fn renew_leases(core: Arc<Core>) {
     }
 }
 
-/// One renewal, in its own task: a store that answers slowly must not hold up the others.
+/// Renews one lease in a task of its own, so that a slow answer of the store does not delay other renewals.
 fn renew(core: &Arc<Core>, id: u64) {
     let leases = &core.leases;
-    let Some((kind, token)) = leases.postpone(id, core) else { return };
+    let Some((kind, token)) = leases.begin_renewal(id, core) else { return };
     let core_of_task = Arc::clone(core);
     core.spawn_helper(async move {
         let core = core_of_task;
@@ -240,35 +246,36 @@ fn renew(core: &Arc<Core>, id: u64) {
             Kind::Turn => core.store.renew_orchestration_item_lock(&token, timeout).await,
             Kind::Activity => core.store.renew_work_item_lock(&token, timeout).await,
         };
-        core.leases.renewed(&core, id, asked_at, answer);
+        core.leases.on_renewal_answer(&core, id, asked_at, answer);
     });
 }
 
 impl Leases {
-    /// Moves the next renewal of a lease on, and says what to renew now.
-    fn postpone(&self, id: u64, core: &Core) -> Option<(Kind, Arc<str>)> {
+    /// Schedules the following renewal of a lease and returns the kind and token to renew now. `None` if the lease is not held any
+    /// more or has expired; an expired one is marked as lost. Warns about a turn, since most turns end before their first renewal.
+    fn begin_renewal(&self, id: u64, core: &Core) -> Option<(Kind, Arc<str>)> {
         let mut state = self.lock();
         let held = state.held.get_mut(&id)?;
         let (_, interval) = core.lease_times(held.kind);
         let (old, now) = (held.renew_at, Instant::now());
-        held.renew_at = later(now, interval);
+        held.renew_at = saturating_later(now, interval);
         let (kind, token, renew_at) = (held.kind, Arc::clone(&held.token), held.renew_at);
-        if now >= held.ends {
-            // Every renewal hangs in the store, or this process stood still.
+        if now >= held.expires_at {
+            // The store answered no renewal, or this process was suspended.
             state.due.remove(&(old, id));
-            state.lose(core, id, "it ran out and no renewal was answered");
+            state.mark_lost(core, id, "it expired and no renewal was answered");
             return None;
         }
-        match &held.doing {
-            Some(doing) if kind == Kind::Turn => tracing::warn!(
+        match &held.probe {
+            Some(probe) if kind == Kind::Turn => tracing::warn!(
                 target: "duroxide::runtime::dispatchers::orchestration",
-                instance_id = %held.subject,
-                last_durable_call = doing.last_call().as_deref().unwrap_or("none"),
+                instance_id = %held.instance,
+                last_durable_call = probe.last_call().as_deref().unwrap_or("none"),
                 "a turn takes so long that its lease must be renewed: orchestration code must not block or compute for long"
             ),
             None if kind == Kind::Turn => tracing::warn!(
                 target: "duroxide::runtime::dispatchers::orchestration",
-                instance_id = %held.subject,
+                instance_id = %held.instance,
                 "a turn waits so long for the store that its lease must be renewed: no orchestration code runs"
             ),
             _ => {}
@@ -278,9 +285,10 @@ impl Leases {
         Some((kind, token))
     }
 
-    fn renewed(&self, core: &Core, id: u64, asked_at: Instant, answer: Result<(), ProviderError>) {
+    /// Applies the table at the top of this file.
+    fn on_renewal_answer(&self, core: &Core, id: u64, asked_at: Instant, answer: Result<(), ProviderError>) {
         let mut state = self.lock();
-        // An answer that comes after the lease was given up changes nothing.
+        // A lost lease stays lost.
         let Some(held) = state.held.get_mut(&id).filter(|held| !held.lost.is_cancelled()) else { return };
         let (timeout, interval) = core.lease_times(held.kind);
         let now = Instant::now();
@@ -288,16 +296,16 @@ impl Leases {
         match answer {
             Ok(()) => {
                 held.failures = 0;
-                held.ends = later(asked_at, timeout);
+                held.expires_at = saturating_later(asked_at, timeout);
                 held.deadline_ms.store(core.deadline_ms(timeout), Relaxed);
-                held.renew_at = later(asked_at, interval).max(now);
+                held.renew_at = saturating_later(asked_at, interval).max(now);
             }
-            Err(error) if error.is_retryable() && now < held.ends => {
+            Err(error) if error.is_retryable() && now < held.expires_at => {
                 held.failures += 1;
                 let wait = backoff(interval / 8, interval, held.failures, core.options.entropy.as_ref());
-                held.renew_at = later(now, wait).min(held.ends);
+                held.renew_at = saturating_later(now, wait).min(held.expires_at);
             }
-            Err(error) => return state.lose(core, id, &error.to_string()),
+            Err(error) => return state.mark_lost(core, id, &error.to_string()),
         }
         let renew_at = held.renew_at;
         state.due.remove(&(old, id));

@@ -1,24 +1,25 @@
-//! Fetch, process, commit or give back: the loops of a runtime.
+//! The dispatchers of a runtime: each fetches a turn or an activity, processes it, and commits it or gives it back.
 
-pub(crate) mod ahead;
-pub(crate) mod aside;
+mod activity;
 mod backoff;
+mod catch_panic;
 mod commit;
-mod contain;
 #[cfg(test)]
 mod fixture;
 mod history;
 pub(crate) mod lease;
 pub(crate) mod retries;
+pub(crate) mod run_ahead;
+pub(crate) mod run_ahead_backoff;
 pub(crate) mod running;
 pub(crate) mod session;
 mod slot;
 mod turn;
 mod undecodable;
 mod unregistered;
+pub(crate) mod unregistered_backoff;
 pub(crate) mod warm;
-mod work;
 
+pub(crate) use activity::ActivityQueue;
 pub(crate) use slot::run_slots;
-pub(crate) use turn::Turns;
-pub(crate) use work::Works;
+pub(crate) use turn::TurnQueue;

@@ -1,28 +1,29 @@
-//! Activities that run in this process, so that a commit which cancels one reaches it at once.
+//! The activities that run in this process. A commit of this process that cancels an activity looks it up here and cancels it
+//! without waiting for its next lease renewal.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// Instance, execution, scheduling event.
-type Key = (Arc<str>, u64, u64);
+/// The key of an activity: instance, execution id, id of the scheduling event.
+type ActivityKey = (Arc<str>, u64, u64);
 
-/// Which delivery it is, and how to cancel it: one activity may run twice for a while, when its lease was lost.
+/// The number of a delivery and its cancellation token. After a lost lease two deliveries of one activity may run at the same time.
 type Delivery = (u64, CancellationToken);
 
 #[derive(Default)]
-pub(crate) struct Running {
-    activities: Mutex<BTreeMap<Key, Delivery>>,
+pub(crate) struct RunningActivities {
+    activities: Mutex<BTreeMap<ActivityKey, Delivery>>,
     deliveries: AtomicU64,
 }
 
-impl Running {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Delivery>> {
+impl RunningActivities {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ActivityKey, Delivery>> {
         self.activities.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes an activity until the guard is dropped.
+    /// Lists an activity until the guard is dropped.
     pub(crate) fn enter(
         &self,
         instance: Arc<str>,
@@ -36,7 +37,7 @@ impl Running {
         Entered { running: self, key, delivery }
     }
 
-    /// Cancels an activity, if it runs here.
+    /// Cancels an activity if it runs in this process.
     pub(crate) fn cancel(&self, instance: &Arc<str>, execution: u64, id: u64) {
         let token = self.lock().get(&(Arc::clone(instance), execution, id)).cloned();
         if let Some((_, token)) = token {
@@ -45,9 +46,10 @@ impl Running {
     }
 }
 
+/// Removes its delivery from the list when dropped.
 pub(crate) struct Entered<'a> {
-    running: &'a Running,
-    key: Key,
+    running: &'a RunningActivities,
+    key: ActivityKey,
     delivery: u64,
 }
 

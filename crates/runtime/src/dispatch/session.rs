@@ -1,21 +1,22 @@
-//! Sessions: which of them are busy here, and keeping their leases alive.
+//! The sessions of this runtime: the limit of sessions with running activities, and the renewal of session leases.
 
 use crate::core::Core;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Sessions with running activities.
+/// The sessions that have running activities in this runtime.
 pub(crate) struct Sessions {
+    /// The number of running activities by session.
     busy: Mutex<BTreeMap<String, usize>>,
-    most: usize,
-    /// A session became idle while all places were taken.
+    limit: usize,
+    /// Notified when the number of busy sessions falls below the limit.
     pub(crate) freed: Notify,
 }
 
 impl Sessions {
-    pub(crate) fn new(most: usize) -> Self {
-        Self { busy: Mutex::default(), most, freed: Notify::new() }
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { busy: Mutex::default(), limit, freed: Notify::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
@@ -23,29 +24,30 @@ impl Sessions {
     }
 
     pub(crate) fn has_room(&self) -> bool {
-        self.lock().len() < self.most
+        self.lock().len() < self.limit
     }
 
-    /// Takes a place for an activity of a session; `None` if there is none.
-    pub(crate) fn enter(&self, session: &str) -> Option<Busy<'_>> {
+    /// Counts an activity of a session as running until the guard is dropped. `None` if the session would exceed the limit.
+    pub(crate) fn enter(&self, session: &str) -> Option<RunningInSession<'_>> {
         let mut busy = self.lock();
-        if !busy.contains_key(session) && busy.len() >= self.most {
+        if !busy.contains_key(session) && busy.len() >= self.limit {
             return None;
         }
         *busy.entry(session.to_string()).or_default() += 1;
-        Some(Busy { sessions: self, session: session.to_string() })
+        Some(RunningInSession { sessions: self, session: session.to_string() })
     }
 }
 
-pub(crate) struct Busy<'a> {
+/// A running activity of a session.
+pub(crate) struct RunningInSession<'a> {
     sessions: &'a Sessions,
     session: String,
 }
 
-impl Drop for Busy<'_> {
+impl Drop for RunningInSession<'_> {
     fn drop(&mut self) {
         let mut busy = self.sessions.lock();
-        let was_full = busy.len() >= self.sessions.most;
+        let was_full = busy.len() >= self.sessions.limit;
         let left = busy.get_mut(&self.session).map(|count| {
             *count -= 1;
             *count
@@ -60,7 +62,7 @@ impl Drop for Busy<'_> {
     }
 }
 
-/// Renews the sessions that this runtime owns, and removes dead ones from time to time.
+/// Renews the sessions that this runtime owns, and removes orphaned sessions of the store at `session_cleanup_interval`.
 pub(crate) async fn manage_sessions(core: Arc<Core>) {
     let owners: Vec<String> = match &core.options.worker_node_id {
         Some(node) => vec![node.clone()],

@@ -1,9 +1,9 @@
-//! The one loop. Each permit is a slot with a fetch of its own parked in the store, so that one that works holds up no
-//! other.
+//! The dispatch loop of a slot: fetch, process, repeat. Each slot has its own fetch parked in the store, so a slot that processes a
+//! turn or an activity does not delay the others.
 
-use super::aside::Aside;
 use super::backoff::backoff;
-use super::contain::contain;
+use super::catch_panic::catch_panic;
+use super::unregistered_backoff::UnregisteredBackoff;
 use crate::core::Core;
 use crate::observability::Stopwatch;
 use outlast_provider::ProviderError;
@@ -12,33 +12,33 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// One of the two queues, as the loop sees it.
+/// A queue of the store: turns or activities.
 pub(crate) trait Queue: Send + Sync + 'static {
-    /// A leased piece of work.
+    /// A leased turn or activity.
     type Item: Send;
 
-    /// For logs.
+    /// The value of the log field `queue`.
     fn name(&self) -> &'static str;
-    /// Tells that there may be work.
+    /// Notified when a commit of this process has put an item into the queue.
     fn waiting<'a>(&self, core: &'a Core) -> &'a Notify;
-    /// When to leave work to others.
-    fn aside<'a>(&self, core: &'a Core) -> &'a Aside;
-    /// Leases the next item. May return early, with nothing, when asking again could bring something else.
+    /// The pauses for items whose handler is not registered on this node.
+    fn unregistered_backoff<'a>(&self, core: &'a Core) -> &'a UnregisteredBackoff;
+    /// Leases the next item.
     fn fetch(
         &self,
         core: &Core,
         slot: usize,
     ) -> impl Future<Output = Result<Fetched<Self::Item>, ProviderError>> + Send;
-    /// Works on it until it is committed or given back.
+    /// Runs the item and starts its commit, or gives it back.
     fn process(&self, core: &Arc<Core>, slot: usize, item: Self::Item) -> impl Future<Output = ()> + Send;
 }
 
-/// What a fetch brought.
+/// The result of a fetch.
 pub(crate) enum Fetched<T> {
     Item(T),
     Nothing,
-    /// The question was out of date: ask again.
-    AskAgain,
+    /// The request went out of date while it was parked: the slot fetches again with a new one.
+    Outdated,
 }
 
 /// Starts the slots of a queue.
@@ -53,8 +53,8 @@ pub(crate) fn run_slots<Q: Queue>(core: &Arc<Core>, queue: Q, slots: usize) {
 async fn run<Q: Queue>(core: Arc<Core>, queue: Arc<Q>, slot: usize) {
     let mut failures = 0;
     while !core.stopping.is_cancelled() {
-        let round = contain(round(&core, queue.as_ref(), slot)).await;
-        let pause = match round {
+        let done = catch_panic(fetch_and_process(&core, queue.as_ref(), slot)).await;
+        let pause = match done {
             Ok(Ok(pause)) => {
                 failures = 0;
                 pause
@@ -66,12 +66,12 @@ async fn run<Q: Queue>(core: Arc<Core>, queue: Arc<Q>, slot: usize) {
             }
             Err(panic) => {
                 failures += 1;
-                panicked(&core, queue.name(), panic).await;
+                recover_from_panic(&core, queue.name(), panic).await;
                 backoff(SHORT_PAUSE, LONG_PAUSE, failures, core.options.entropy.as_ref())
             }
         };
         if !pause.is_zero() {
-            rest(&core, pause).await;
+            pause_unless_stopping(&core, pause).await;
         }
     }
 }
@@ -87,7 +87,7 @@ fn fetch_backoff(core: &Core, error: &ProviderError, failures: u32) -> Duration 
     }
 }
 
-async fn rest(core: &Core, pause: Duration) {
+async fn pause_unless_stopping(core: &Core, pause: Duration) {
     tokio::select! {
         biased;
         () = core.stopping.cancelled() => {}
@@ -95,30 +95,34 @@ async fn rest(core: &Core, pause: Duration) {
     }
 }
 
-/// One fetch and what follows from it; returns how long to pause.
-async fn round<Q: Queue>(core: &Arc<Core>, queue: &Q, slot: usize) -> Result<Duration, ProviderError> {
-    if let Some(courtesy) = queue.aside(core).remaining() {
-        return Ok(courtesy);
+/// Fetches one item and processes it. Returns the pause before the next fetch.
+async fn fetch_and_process<Q: Queue>(
+    core: &Arc<Core>,
+    queue: &Q,
+    slot: usize,
+) -> Result<Duration, ProviderError> {
+    if let Some(pause) = queue.unregistered_backoff(core).remaining() {
+        return Ok(pause);
     }
-    // Before the fetch: what is committed while it looks must not be missed.
-    let news = queue.waiting(core).notified();
+    // Registered before the fetch, so that a commit during the fetch ends the pause below.
+    let committed = queue.waiting(core).notified();
     let since = Stopwatch::start();
     let fetched = tokio::select! {
         biased;
         () = core.stopping.cancelled() => return Ok(Duration::ZERO),
         fetched = queue.fetch(core, slot) => fetched?,
-        () = queue.aside(core).begins() => return Ok(Duration::ZERO),
+        () = queue.unregistered_backoff(core).next_pause() => return Ok(Duration::ZERO),
     };
     match fetched {
         Fetched::Item(item) => queue.process(core, slot, item).await,
-        Fetched::AskAgain => {}
+        Fetched::Outdated => {}
         Fetched::Nothing => {
             let pause = core.options.dispatcher_min_poll_interval.saturating_sub(since.elapsed());
             tokio::select! {
                 biased;
                 () = core.stopping.cancelled() => {}
-                () = news => {}
-                // Yields even if nothing is left of the pause.
+                () = committed => {}
+                // Yields to other tasks even if the pause is zero.
                 () = tokio::time::sleep(pause) => {}
             }
         }
@@ -126,36 +130,33 @@ async fn round<Q: Queue>(core: &Arc<Core>, queue: &Q, slot: usize) -> Result<Dur
     Ok(Duration::ZERO)
 }
 
-/// Lets a commit go its way, so that the slot that made it can go on: what is limited is how much runs at once, not how much
-/// is on its way to the disk, where commits that wait share a sync.
+/// Hands a commit off to a task of its own, so that the slot can fetch again. The concurrency options limit how many turns and
+/// activities run at a time, not how many commits are in progress: commits in progress share syncs of the store.
 ///
-/// The commit comes boxed: its future has many kilobytes, and starting a task moves it half a dozen times.
+/// The commit is boxed because its future has many kilobytes and spawning a task moves it several times.
 pub(super) async fn hand_off(
     core: &Arc<Core>,
     queue: &'static str,
     commit: Pin<Box<dyn Future<Output = ()> + Send>>,
 ) {
-    // Nobody closes it.
+    // The semaphore is never closed, so this is never an error.
     let permit = Arc::clone(&core.commits).acquire_owned().await;
     let core_of_task = Arc::clone(core);
     core.spawn_slot(async move {
-        if let Err(panic) = contain(commit).await {
-            panicked(&core_of_task, queue, panic).await;
+        if let Err(panic) = catch_panic(commit).await {
+            recover_from_panic(&core_of_task, queue, panic).await;
         }
         drop(permit);
     });
-    // tokio keeps a new task for the thread that made it. The next turn may hold that for long, so the commit goes first.
+    // tokio queues a new task on the thread that spawned it. The next turn may block that thread, so the commit starts first.
     tokio::task::yield_now().await;
 }
 
-async fn panicked(core: &Core, queue: &'static str, panic: String) {
-    let panic = crate::observe::shortened(panic);
-    tracing::error!(target: "duroxide::runtime", queue, panic, "a dispatcher panicked; it goes on");
-    give_back_dropped(core).await;
-}
-
-/// Gives back what a panic left behind. It counts as a delivery: work that panics the dispatcher must not do so for ever.
-async fn give_back_dropped(core: &Core) {
+/// Logs a panic of a dispatcher and gives back the leases that the panic left unsettled.
+async fn recover_from_panic(core: &Core, queue: &'static str, panic: String) {
+    let panic = crate::observe::truncated(panic);
+    tracing::error!(target: "duroxide::runtime", queue, panic, "a dispatcher panicked; it gives its leases back and continues");
+    // This counts as a delivery, so that an item which panics the dispatcher every time is poisoned.
     for (kind, token) in core.leases.take_dropped() {
         core.give_back(kind, &token, Some(SHORT_PAUSE), false).await;
     }

@@ -1,12 +1,12 @@
-//! Turns: recall the instance, let the engine decide, commit.
+//! Turns: load the instance, run the engine, commit its decisions.
 
-use super::aside::Aside;
 use super::commit::Committing;
-use super::history::{self, Known, Unknown};
+use super::history::{self, InstanceState, LoadError};
 use super::lease::{Kind, Lease};
 use super::slot::{Fetched, Queue, hand_off};
 use super::undecodable;
 use super::unregistered;
+use super::unregistered_backoff::UnregisteredBackoff;
 use super::warm::Position;
 use crate::core::Core;
 use crate::handler::OrchestrationHandler;
@@ -23,10 +23,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The queue of orchestrations.
-pub(crate) struct Turns;
+/// The queue of turns.
+pub(crate) struct TurnQueue;
 
-impl Queue for Turns {
+impl Queue for TurnQueue {
     type Item = FetchedTurn;
 
     fn name(&self) -> &'static str {
@@ -37,8 +37,8 @@ impl Queue for Turns {
         &core.turns_waiting
     }
 
-    fn aside<'a>(&self, core: &'a Core) -> &'a Aside {
-        &core.turns_aside
+    fn unregistered_backoff<'a>(&self, core: &'a Core) -> &'a UnregisteredBackoff {
+        &core.turn_backoff
     }
 
     async fn fetch(&self, core: &Core, _slot: usize) -> Result<Fetched<FetchedTurn>, ProviderError> {
@@ -46,7 +46,7 @@ impl Queue for Turns {
             lock_timeout: core.options.orchestrator_lock_timeout,
             poll_timeout: core.options.dispatcher_long_poll_timeout,
             filter: Some(&core.filter),
-            // Loaded apart where it is needed, within the limits.
+            // A turn that is not warm loads its history itself, bounded by the limits.
             with_history: false,
         };
         let fetched = core.store.fetch_turn(request).await?;
@@ -65,26 +65,26 @@ impl Queue for Turns {
         }
         let worker_id = format!("orch-{slot}-{}", core.runtime_id);
         let turn = Turn { core: Arc::clone(core), instance, worker_id, created_at_ms: fetched.created_at_ms };
-        let verdict = turn.decide(&lease, &mut fetched).await;
-        let carried_out = async move {
-            turn.carry_out(lease, verdict).await;
+        let decision = turn.decide(&lease, &mut fetched).await;
+        let finished = async move {
+            turn.commit_or_give_back(lease, decision).await;
             let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             turn.core.metrics.record_orch_dispatcher_processing_duration(ms);
         };
-        hand_off(core, self.name(), Box::pin(carried_out)).await;
+        hand_off(core, self.name(), Box::pin(finished)).await;
     }
 }
 
-/// What becomes of a fetched turn.
-pub(super) enum Verdict {
+/// How a fetched turn ends.
+pub(super) enum TurnDecision {
     Commit { output: Box<TurnOutput>, keep: Keep },
     GiveBack { delay: Duration, ignore_attempt: bool },
 }
 
-/// What is remembered of the instance once the turn is committed.
+/// What the warm cache keeps of the instance after the commit.
 pub(super) enum Keep {
     Execution(Box<Execution>),
-    /// That it has ended, as before.
+    /// That the instance had ended before this turn.
     Ended(Position),
     Nothing,
 }
@@ -96,14 +96,30 @@ struct Turn {
     created_at_ms: Option<u64>,
 }
 
-/// Why a batch was delivered too often.
+/// Why a batch exceeded `max_attempts` deliveries.
 enum Cause {
-    /// This node does not have the orchestration, so that it can say which one.
+    /// The orchestration is not registered on this node: the message that names it.
     Unregistered(String),
-    /// The start of a successor is missing.
+    /// The message that starts the execution after a continue-as-new is missing.
     NoStart,
-    /// This node has the orchestration, and nothing is known of the deliveries before.
+    /// The orchestration is registered on this node; the earlier deliveries ended without a commit for an unknown reason.
     NoCommit,
+}
+
+/// An execution that ends without running its code, and the messages to send with its end.
+struct UnrunExecution {
+    execution_id: u64,
+    opening: Opening,
+    kv: BTreeMap<String, KvValue>,
+    history: Vec<Event>,
+    notices: Vec<WorkItem>,
+}
+
+/// Why `Turn::new_execution` created no execution.
+enum NoExecution {
+    Unregistered,
+    /// The handler panicked when it was called.
+    Panicked(ErrorDetails),
 }
 
 impl Cause {
@@ -122,51 +138,57 @@ impl Cause {
     }
 }
 
-/// How long an instance rests that this node must not touch, or whose data does not decode.
-const UNTOUCHABLE: Duration = Duration::from_secs(1);
+/// The decision for an instance that this node cannot load or must not replay. The delivery is not counted: a node that cannot run
+/// an instance must not poison it (C8).
+const GIVE_BACK_UNCOUNTED: TurnDecision =
+    TurnDecision::GiveBack { delay: Duration::from_secs(1), ignore_attempt: true };
 
 impl Turn {
-    async fn decide(&self, lease: &Lease, fetched: &mut FetchedTurn) -> Verdict {
+    /// Loads the instance and decides how its turn ends. Runs the orchestration's code if the batch is for an execution that goes
+    /// on, was not delivered too often, and has a handler on this node.
+    async fn decide(&self, lease: &Lease, fetched: &mut FetchedTurn) -> TurnDecision {
         let now_ms = fetched.now_ms.unwrap_or_else(|| self.core.now_ms());
-        let known = match history::recall(&self.core, fetched).await {
-            Ok(known) => known,
-            Err(Unknown::Undecodable(error)) => {
+        let state = match history::load_instance(&self.core, fetched).await {
+            Ok(state) => state,
+            Err(LoadError::Undecodable(error)) => {
                 return undecodable::decide(&self.core, fetched, error, now_ms).await;
             }
-            Err(Unknown::Store(error)) => {
+            Err(LoadError::Store(error)) => {
                 tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, %error, "history could not be loaded");
-                return Verdict::GiveBack { delay: UNTOUCHABLE, ignore_attempt: true };
+                return GIVE_BACK_UNCOUNTED;
             }
         };
-        if !self.may_replay(&known) {
-            // No delivery: nodes that cannot run an instance must not count it to death (C8).
-            return Verdict::GiveBack { delay: UNTOUCHABLE, ignore_attempt: true };
+        if !self.may_replay(&state) {
+            return GIVE_BACK_UNCOUNTED;
         }
         let messages = std::mem::take(&mut fetched.item.messages);
         let attempts = fetched.attempt_count;
         let too_often = attempts > self.core.options.max_attempts;
         let batch = too_often.then(|| serde_json::to_string(&messages).unwrap_or_default());
         let current = fetched.item.execution_id;
-        match (outlast_engine::admit(&self.instance, current, &known.past, messages), batch) {
+        match (outlast_engine::admit(&self.instance, current, &state.past, messages), batch) {
             (Admission::Ended(notices), _) => {
                 let position =
                     fetched.last_event_id.map(|last| Position { execution_id: current, last_event_id: last });
-                self.nothing_but(current, notices, position.map_or(Keep::Nothing, Keep::Ended))
+                commit_messages(current, notices, position.map_or(Keep::Nothing, Keep::Ended))
             }
             (Admission::Nameless, _) => {
                 tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, "messages for an instance without history or start are dropped");
                 self.core.metrics.record_dropped_messages("nameless", 1);
-                self.nothing_but(current, Vec::new(), Keep::Nothing)
+                commit_messages(current, Vec::new(), Keep::Nothing)
             }
-            (Admission::SuccessorMissing(_), None) => self.unregistered_delay(attempts),
+            (Admission::SuccessorMissing(_), None) => self.give_back_delayed(attempts),
             (Admission::SuccessorMissing(notices), Some(batch)) => {
-                // Who waits for the instance is not kept in memory once an execution is over.
-                let Some(history) = self.stored_history(known.history, fetched, current).await else {
-                    return Verdict::GiveBack { delay: UNTOUCHABLE, ignore_attempt: true };
+                // The opening names the parent, and the warm cache does not keep the opening of an execution that has ended.
+                let Some(history) = self.stored_history(state.history, fetched, current).await else {
+                    return GIVE_BACK_UNCOUNTED;
                 };
-                let details = self.poisoned(current + 1, attempts, batch, Cause::NoStart);
-                let opening = missing_successor(Past::of_history(&history));
-                self.end_without_code(known.kv, current + 1, opening, Vec::new(), details, notices, now_ms)
+                let execution_id = current + 1;
+                let details = self.poisoned(execution_id, attempts, batch, Cause::NoStart);
+                let opening = opening_of_successor(Past::of_history(&history));
+                let history = Vec::new();
+                let successor = UnrunExecution { execution_id, opening, kv: state.kv, history, notices };
+                self.fail_without_code(successor, details, now_ms)
             }
             (Admission::Run(admitted), Some(batch)) => {
                 let cause = match unregistered::orchestration(&self.core, &admitted.opening) {
@@ -174,28 +196,27 @@ impl Turn {
                     None => Cause::NoCommit,
                 };
                 let details = self.poisoned(admitted.execution_id, attempts, batch, cause);
-                self.poison(known, fetched, *admitted, details, now_ms).await
+                self.fail_admitted(state, fetched, *admitted, details, now_ms).await
             }
-            (Admission::Run(admitted), None) => match known.oversized.clone().filter(|_| !admitted.is_new) {
-                None => self.run(lease, known, *admitted, attempts, now_ms),
+            (Admission::Run(admitted), None) => match state.oversized.clone().filter(|_| !admitted.is_new) {
+                None => self.run(lease, state, *admitted, attempts, now_ms),
                 Some(message) => {
                     let kind = AppErrorKind::OrchestrationFailed;
                     let details = ErrorDetails::Application { kind, message, retryable: false };
-                    match self.poison(known, fetched, *admitted, details, now_ms).await {
-                        Verdict::Commit { mut output, keep } => {
-                            output.report.broke_limit = true;
-                            Verdict::Commit { output, keep }
-                        }
-                        given_back => given_back,
+                    let mut decision = self.fail_admitted(state, fetched, *admitted, details, now_ms).await;
+                    if let TurnDecision::Commit { output, .. } = &mut decision {
+                        output.report.broke_limit = true;
                     }
+                    decision
                 }
             },
         }
     }
 
-    /// Whether the rules that the instance was started under are ours. The store filters by the same, but may be wrong.
-    fn may_replay(&self, known: &Known) -> bool {
-        let Some(first) = known.history.iter().find(|event| Opening::of_event(&event.kind).is_some()) else {
+    /// Whether this runtime can replay the contract version that started the instance. The store filters fetches by the same
+    /// versions; this check covers a store that does not.
+    fn may_replay(&self, state: &InstanceState) -> bool {
+        let Some(first) = state.history.iter().find(|event| Opening::of_event(&event.kind).is_some()) else {
             return true;
         };
         let Ok(version) = Version::parse(&first.duroxide_version) else { return true };
@@ -212,56 +233,40 @@ impl Turn {
         compatible
     }
 
-    fn unregistered_delay(&self, attempts: u32) -> Verdict {
+    /// Gives the turn back with the delay for missing handlers; the delivery is counted.
+    fn give_back_delayed(&self, attempts: u32) -> TurnDecision {
         let delay = self.core.options.unregistered_backoff.delay(attempts);
-        Verdict::GiveBack { delay, ignore_attempt: false }
+        TurnDecision::GiveBack { delay, ignore_attempt: false }
     }
 
-    /// A turn that only takes its messages off the queue.
-    fn nothing_but(&self, execution_id: u64, notices: Vec<WorkItem>, keep: Keep) -> Verdict {
-        Verdict::Commit { output: Box::new(only_messages(execution_id, notices)), keep }
-    }
-
-    fn run(&self, lease: &Lease, known: Known, admitted: Admitted, attempts: u32, now_ms: u64) -> Verdict {
+    /// Runs the turn in the engine, on the warm execution or on a new one that replays the history.
+    fn run(
+        &self,
+        lease: &Lease,
+        state: InstanceState,
+        admitted: Admitted,
+        attempts: u32,
+        now_ms: u64,
+    ) -> TurnDecision {
         if admitted.ignored_starts > 0 {
             tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, "a start was ignored: the instance exists");
         }
-        let Known { warm, history, kv, .. } = known;
+        let InstanceState { warm, history, kv, .. } = state;
         let mut execution = match warm.filter(|_| !admitted.is_new) {
             Some(execution) => execution,
-            None if self.ends_before_it_runs(&admitted) => {
-                let found = unregistered::resolve(&self.core, &admitted.opening);
-                let version = found.map(|(version, _)| version.to_string());
-                let mut opening = admitted.opening.clone();
-                opening.version = version.or(opening.version);
-                let stamp = self.stamp(&history, admitted.is_new);
-                Box::new(Execution::without_code(self.setup(admitted.execution_id, opening, stamp, kv)))
-            }
-            None => {
-                let Some((version, handler)) = self.find_handler(&admitted.opening, attempts) else {
-                    self.core.turns_aside.after(self.core.options.unregistered_backoff.delay(attempts));
-                    return self.unregistered_delay(attempts);
-                };
-                let stamp = self.stamp(&history, admitted.is_new);
-                let opening = Opening { version: Some(version.to_string()), ..admitted.opening.clone() };
-                let setup = self.setup(admitted.execution_id, opening, stamp, kv);
-                match Execution::new(setup, |context, input| call(handler, context, input)) {
-                    Ok(execution) => Box::new(execution.with_codec(self.core.options.codec)),
-                    Err(details) => {
-                        let Admitted { execution_id, opening, notices, .. } = admitted;
-                        let kv = BTreeMap::new();
-                        return self.end_without_code(
-                            kv,
-                            execution_id,
-                            opening,
-                            history,
-                            details,
-                            notices,
-                            now_ms,
-                        );
-                    }
+            None => match self.new_execution(&admitted, &history, kv, attempts) {
+                Ok(execution) => execution,
+                Err(NoExecution::Unregistered) => {
+                    self.core.turn_backoff.plan_pause(self.core.options.unregistered_backoff.delay(attempts));
+                    return self.give_back_delayed(attempts);
                 }
-            }
+                Err(NoExecution::Panicked(details)) => {
+                    let Admitted { execution_id, opening, notices, .. } = admitted;
+                    let kv = BTreeMap::new();
+                    let unrun = UnrunExecution { execution_id, opening, kv, history, notices };
+                    return self.fail_without_code(unrun, details, now_ms);
+                }
+            },
         };
         let history = if admitted.is_new { Vec::new() } else { history };
         let entropy = &self.core.options.entropy;
@@ -282,10 +287,36 @@ impl Turn {
             attempt = attempts,
             worker_id = %self.worker_id
         );
-        lease.runs(execution.probe());
+        lease.set_probe(execution.probe());
         let output = span.in_scope(|| outlast_engine::run(&mut execution, input));
-        lease.rests();
-        Verdict::Commit { output: Box::new(output), keep: Keep::Execution(execution) }
+        lease.clear_probe();
+        TurnDecision::Commit { output: Box::new(output), keep: Keep::Execution(execution) }
+    }
+
+    /// Creates an execution in which no code has run yet.
+    fn new_execution(
+        &self,
+        admitted: &Admitted,
+        history: &[Event],
+        kv: BTreeMap<String, KvValue>,
+        attempts: u32,
+    ) -> Result<Box<Execution>, NoExecution> {
+        let stamp = self.stamp(history, admitted.is_new);
+        if self.ends_before_it_runs(admitted) {
+            let resolved = unregistered::resolve(&self.core, &admitted.opening);
+            let version = resolved.map(|(version, _)| version.to_string());
+            let mut opening = admitted.opening.clone();
+            opening.version = version.or(opening.version);
+            let setup = self.setup(admitted.execution_id, opening, stamp, kv);
+            return Ok(Box::new(Execution::without_code(setup)));
+        }
+        let handler = self.find_handler(&admitted.opening, attempts);
+        let (version, handler) = handler.ok_or(NoExecution::Unregistered)?;
+        let opening = Opening { version: Some(version.to_string()), ..admitted.opening.clone() };
+        let setup = self.setup(admitted.execution_id, opening, stamp, kv);
+        let execution = Execution::new(setup, |context, input| call(handler, context, input));
+        let execution = execution.map_err(NoExecution::Panicked)?;
+        Ok(Box::new(execution.with_codec(self.core.options.codec)))
     }
 
     fn setup(
@@ -310,8 +341,8 @@ impl Turn {
         stored.unwrap_or_else(|| outlast_engine::new_stamp(self.core.options.buffer_early_signals))
     }
 
-    /// Whether a batch cancels an execution that has not begun and whose code must not or cannot run: a child that its
-    /// parent dropped in the turn that scheduled it, or an orchestration that is not registered here.
+    /// Whether the batch cancels an execution before its first turn, and the execution is a child or its orchestration is not
+    /// registered on this node. A cancelled child must not run: its parent may have dropped it in the turn that scheduled it.
     fn ends_before_it_runs(&self, admitted: &Admitted) -> bool {
         admitted.is_cancelled_at_start()
             && (admitted.opening.parent.is_some()
@@ -323,8 +354,8 @@ impl Turn {
         opening: &Opening,
         attempt_count: u32,
     ) -> Option<(Version, Arc<dyn OrchestrationHandler>)> {
-        let found = unregistered::resolve(&self.core, opening);
-        if found.is_none() {
+        let handler = unregistered::resolve(&self.core, opening);
+        if handler.is_none() {
             tracing::warn!(
                 target: "duroxide::runtime",
                 instance_id = %self.instance,
@@ -336,9 +367,10 @@ impl Turn {
                 "orchestration is not registered here; the instance waits for a node that has it"
             );
         }
-        found
+        handler
     }
 
+    /// The error of an instance that exceeded `max_attempts` deliveries. Logs the cause.
     fn poisoned(&self, execution_id: u64, attempt_count: u32, batch: String, cause: Cause) -> ErrorDetails {
         let max_attempts = self.core.options.max_attempts;
         tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, execution_id, attempt_count, max_attempts, cause = cause.text(), "instance is poisoned");
@@ -351,36 +383,38 @@ impl Turn {
         ErrorDetails::Poison { attempt_count, max_attempts, message_type, message }
     }
 
-    async fn poison(
+    /// Fails the execution that the batch belongs to without running its code.
+    async fn fail_admitted(
         &self,
-        known: Known,
+        state: InstanceState,
         fetched: &mut FetchedTurn,
         admitted: Admitted,
         details: ErrorDetails,
         now_ms: u64,
-    ) -> Verdict {
+    ) -> TurnDecision {
         let history = match admitted.is_new {
             true => Vec::new(),
-            false => match self.stored_history(known.history, fetched, admitted.execution_id).await {
+            false => match self.stored_history(state.history, fetched, admitted.execution_id).await {
                 Some(history) => history,
-                // Without the warm copy the next delivery finds out what is wrong with it.
-                None => return Verdict::GiveBack { delay: UNTOUCHABLE, ignore_attempt: true },
+                // The warm execution is dropped here, so the next delivery loads the history and reports its error.
+                None => return GIVE_BACK_UNCOUNTED,
             },
         };
         let Admitted { execution_id, opening, notices, .. } = admitted;
-        self.end_without_code(known.kv, execution_id, opening, history, details, notices, now_ms)
+        let unrun = UnrunExecution { execution_id, opening, kv: state.kv, history, notices };
+        self.fail_without_code(unrun, details, now_ms)
     }
 
-    /// The stored events of an execution, if they can be read now: as they are known, as they came with the turn, or from
-    /// the store, which is asked only if it does not deliver them with turns.
+    /// The stored events of an execution: `loaded` if there are any, else the events of the fetched turn, else read from the store.
+    /// `None` if the store cannot return them or they do not decode.
     async fn stored_history(
         &self,
-        known: Vec<Event>,
+        loaded: Vec<Event>,
         fetched: &mut FetchedTurn,
         execution_id: u64,
     ) -> Option<Vec<Event>> {
-        if !known.is_empty() {
-            return Some(known);
+        if !loaded.is_empty() {
+            return Some(loaded);
         }
         if fetched.history_loaded {
             return Some(std::mem::take(&mut fetched.item.history));
@@ -391,31 +425,28 @@ impl Turn {
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "they are the parts of one value that is built here")]
-    fn end_without_code(
+    /// Commits the failure of an execution without running its code.
+    fn fail_without_code(
         &self,
-        kv: BTreeMap<String, KvValue>,
-        execution_id: u64,
-        opening: Opening,
-        history: Vec<Event>,
+        execution: UnrunExecution,
         details: ErrorDetails,
-        notices: Vec<WorkItem>,
         now_ms: u64,
-    ) -> Verdict {
+    ) -> TurnDecision {
+        let UnrunExecution { execution_id, opening, kv, history, notices } = execution;
         let stamp = self.stamp(&history, history.is_empty());
         let setup = self.setup(execution_id, opening, stamp, kv);
         let parent_close = self.core.options.parent_close;
         let output =
             outlast_engine::poison(Poison { setup, history, details, notices, now_ms, parent_close });
-        Verdict::Commit { output: Box::new(output), keep: Keep::Nothing }
+        TurnDecision::Commit { output: Box::new(output), keep: Keep::Nothing }
     }
 
-    async fn carry_out(&self, lease: Lease, verdict: Verdict) {
-        match verdict {
-            Verdict::GiveBack { delay, ignore_attempt } => {
+    async fn commit_or_give_back(&self, lease: Lease, decision: TurnDecision) {
+        match decision {
+            TurnDecision::GiveBack { delay, ignore_attempt } => {
                 lease.give_back(&self.core, Some(delay), ignore_attempt).await;
             }
-            Verdict::Commit { output, keep } => {
+            TurnDecision::Commit { output, keep } => {
                 let committing = Committing {
                     core: &self.core,
                     instance: &self.instance,
@@ -429,29 +460,34 @@ impl Turn {
     }
 }
 
-/// The author's function, suspended before its first line. tokio's cooperation budget would make a ready channel look
-/// pending, which replay would not reproduce.
+/// The future of the orchestration's code; it has not been polled. It runs without tokio's cooperation budget, which could make a
+/// ready channel return `Pending` in one run and not in its replay.
 fn call(handler: Arc<dyn OrchestrationHandler>, context: OrchestrationContext, input: String) -> Code {
     Box::pin(tokio::task::unconstrained(async move { handler.invoke(context, input).await }))
 }
 
-/// A successor whose start never came is what its predecessor was, with the input that it was to get.
-fn missing_successor(past: Past) -> Opening {
+/// The opening of a successor whose start message is missing: the opening of its predecessor, with the input of the continue-as-new.
+fn opening_of_successor(past: Past) -> Opening {
     let input = match past.ended {
         Some(Ended::Continued { input }) => input,
         _ => String::new(),
     };
-    let opening = past.opening.unwrap_or_else(history::nobody);
+    let opening = past.opening.unwrap_or_else(history::empty_opening);
     Opening { input, carried: Vec::new(), ..opening }
 }
 
-/// What a turn commits that takes its messages off the queue and sends others.
+/// Commits a turn that removes its batch from the queue and sends `notices`, without any event.
+fn commit_messages(execution_id: u64, notices: Vec<WorkItem>, keep: Keep) -> TurnDecision {
+    TurnDecision::Commit { output: Box::new(only_messages(execution_id, notices)), keep }
+}
+
+/// The output of a turn that has no events and sends these messages.
 pub(super) fn only_messages(execution_id: u64, orchestrator_items: Vec<WorkItem>) -> TurnOutput {
     let commit = TurnCommit { execution_id, orchestrator_items, ..TurnCommit::default() };
     TurnOutput { commit, report: Report::default() }
 }
 
-/// Build metadata says how an execution replays, not which contract it was started under.
+/// The version without build metadata. The build metadata of a stamp selects replay rules and is not part of the contract version.
 fn without_build(version: Version) -> Version {
     Version { build: semver::BuildMetadata::EMPTY, ..version }
 }

@@ -1,7 +1,8 @@
-//! Instances whose history does not decode. They rest, in case a newer node can read them, and are failed in the end.
+//! Turns of instances whose history does not decode. They are given back with a delay, because a node with a newer version may be
+//! able to decode the history. After `max_attempts` deliveries the instance fails.
 
-use super::history::ended;
-use super::turn::{Keep, Verdict, only_messages};
+use super::history::ended_past;
+use super::turn::{Keep, TurnDecision, only_messages};
 use crate::core::Core;
 use outlast_engine::{Admission, Ended, Ending};
 use outlast_model::{
@@ -10,21 +11,21 @@ use outlast_model::{
 use outlast_provider::FetchedTurn;
 use std::time::Duration;
 
-/// Event id of a failure that is appended to a history which nobody can read: far behind every id in it.
+/// The event id of the failure that is appended to an undecodable history: above every id that the history can hold.
 const SENTINEL_EVENT_ID: u64 = 99_999;
 
-pub(super) async fn decide(core: &Core, fetched: &FetchedTurn, error: String, now_ms: u64) -> Verdict {
+pub(super) async fn decide(core: &Core, fetched: &FetchedTurn, error: String, now_ms: u64) -> TurnDecision {
     let (attempt_count, max_attempts) = (fetched.attempt_count, core.options.max_attempts);
     let instance = &fetched.item.instance;
-    // Without the reason, which may quote what is stored.
+    // The error is not logged: it may quote a stored payload.
     tracing::warn!(target: "duroxide::runtime", instance_id = %instance, attempt_count, "history does not decode");
     if attempt_count <= max_attempts {
-        return Verdict::GiveBack { delay: Duration::from_secs(1), ignore_attempt: false };
+        return TurnDecision::GiveBack { delay: Duration::from_secs(1), ignore_attempt: false };
     }
     let execution_id = fetched.item.execution_id;
-    let mut messages = answers(fetched);
+    let mut messages = replies_to_parents(fetched);
     if has_failed_already(core, instance).await {
-        return Verdict::Commit {
+        return TurnDecision::Commit {
             output: Box::new(only_messages(execution_id, messages)),
             keep: Keep::Nothing,
         };
@@ -46,30 +47,32 @@ pub(super) async fn decide(core: &Core, fetched: &FetchedTurn, error: String, no
     output.report.version.clone_from(&fetched.item.version);
     output.report.execution_id = execution_id;
     output.report.ended = Some(Ending::Failed(details));
-    Verdict::Commit { output: Box::new(output), keep: Keep::Nothing }
+    TurnDecision::Commit { output: Box::new(output), keep: Keep::Nothing }
 }
 
-/// What is sent to parents that wanted to start an instance of this id, which are in the batch that is dropped.
-fn answers(fetched: &FetchedTurn) -> Vec<WorkItem> {
+/// The messages to parents whose start of a child with this id is in the batch: the engine rejects such a start for an instance
+/// that has ended.
+fn replies_to_parents(fetched: &FetchedTurn) -> Vec<WorkItem> {
     let item = &fetched.item;
-    let over = ended(Ended::Finished);
-    match outlast_engine::admit(&item.instance, item.execution_id, &over, item.messages.clone()) {
+    let past = ended_past(Ended::Finished);
+    match outlast_engine::admit(&item.instance, item.execution_id, &past, item.messages.clone()) {
         Admission::Ended(notices) => notices,
         _ => Vec::new(),
     }
 }
 
-/// For stores that do not say with the turn whether its execution has ended.
+/// Whether an earlier turn has failed the instance, for stores that do not set `FetchedTurn::has_ended`.
 async fn has_failed_already(core: &Core, instance: &str) -> bool {
     let Some(admin) = core.store.as_management_capability() else { return false };
     admin.get_instance_info(instance).await.is_ok_and(|info| info.status == ExecutionStatus::Failed.as_str())
 }
 
-/// The link to the parent is in the history that does not decode, but the parent's history names its children.
+/// The failure message for the parent of the instance. The undecodable history holds the id of the parent's scheduling event, so
+/// this reads it from the history of the parent.
 async fn parent_notice(core: &Core, instance: &str, details: &ErrorDetails) -> Option<WorkItem> {
     let parent = core.store.as_management_capability()?.get_parent_id(instance).await.ok()??;
     let history = core.store.read(&parent).await.ok()?;
-    let asked = history.iter().rev().find(|event| match &event.kind {
+    let scheduled = history.iter().rev().find(|event| match &event.kind {
         EventKind::SubOrchestrationScheduled { instance: child, .. } => {
             build_child_instance_id(&parent, child) == instance
         }
@@ -77,8 +80,8 @@ async fn parent_notice(core: &Core, instance: &str, details: &ErrorDetails) -> O
     })?;
     Some(WorkItem::SubOrchFailed {
         parent_instance: parent.clone(),
-        parent_execution_id: asked.execution_id,
-        parent_id: asked.event_id,
+        parent_execution_id: scheduled.execution_id,
+        parent_id: scheduled.event_id,
         details: details.clone(),
     })
 }

@@ -1,4 +1,4 @@
-//! Work whose handler this node does not have: the cause, as logs and failures name it.
+//! Turns and activities whose handler is not registered on this node: the cause that logs and failures name.
 
 use crate::core::Core;
 use crate::handler::{ActivityHandler, OrchestrationHandler};
@@ -7,7 +7,7 @@ use outlast_engine::Opening;
 use semver::Version;
 use std::sync::Arc;
 
-/// The version that was asked for or is stored, or what the policy says.
+/// The handler of an orchestration: of the version in the opening, or without one of the version that the policy selects.
 pub(super) fn resolve(core: &Core, opening: &Opening) -> Option<(Version, Arc<dyn OrchestrationHandler>)> {
     let registry = &core.orchestrations;
     match &opening.version {
@@ -18,7 +18,7 @@ pub(super) fn resolve(core: &Core, opening: &Opening) -> Option<(Version, Arc<dy
     }
 }
 
-/// Why this node cannot run an orchestration; `None` if it can.
+/// The reason why this node cannot run an orchestration; `None` if its handler is registered.
 pub(super) fn orchestration(core: &Core, opening: &Opening) -> Option<String> {
     if resolve(core, opening).is_some() {
         return None;
@@ -27,7 +27,7 @@ pub(super) fn orchestration(core: &Core, opening: &Opening) -> Option<String> {
     Some(missing(core, "orchestration", &opening.name, version, &core.orchestrations))
 }
 
-/// Why this node cannot run an activity; `None` if it can.
+/// The reason why this node cannot run an activity; `None` if its handler is registered.
 pub(super) fn activity(core: &Core, name: &str) -> Option<String> {
     let activities: &Registry<dyn ActivityHandler> = &core.activities;
     match activities.resolve_handler(name) {
@@ -36,7 +36,7 @@ pub(super) fn activity(core: &Core, name: &str) -> Option<String> {
     }
 }
 
-/// One line, without payloads. Names are those of the author, and may hold anything.
+/// The cause as one line without payloads. Names come from the author's code and may hold any character, so they are escaped.
 fn missing<H: ?Sized>(
     core: &Core,
     kind: &str,
@@ -45,12 +45,12 @@ fn missing<H: ?Sized>(
     registry: &Registry<H>,
 ) -> String {
     let node = core.options.worker_node_id.as_deref().unwrap_or(&core.runtime_id).escape_debug().to_string();
-    let what = match version {
+    let handler = match version {
         Some(version) => format!("{kind} '{}' version {}", name.escape_debug(), version.escape_debug()),
         None => format!("{kind} '{}'", name.escape_debug()),
     };
     let versions = registry.list_versions(name);
-    let there = match (versions.is_empty(), version) {
+    let registered = match (versions.is_empty(), version) {
         (false, Some(_)) => format!("which has {} of it", listed(&versions)),
         (false, None) => {
             format!("which has {} of it and a version policy that selects another one", listed(&versions))
@@ -60,22 +60,22 @@ fn missing<H: ?Sized>(
             None => format!("which has no {kind} of that name"),
         },
     };
-    format!("{what} is not registered on node {node}, {there}")
+    format!("{handler} is not registered on node {node}, {registered}")
 }
 
 fn listed(versions: &[Version]) -> String {
-    const MOST: usize = 10;
-    let shown: Vec<String> = versions.iter().rev().take(MOST).rev().map(ToString::to_string).collect();
+    const MAX_LISTED: usize = 10;
+    let shown: Vec<String> = versions.iter().rev().take(MAX_LISTED).rev().map(ToString::to_string).collect();
     let word = if versions.len() == 1 { "version" } else { "versions" };
-    match versions.len() > MOST {
+    match versions.len() > MAX_LISTED {
         true => format!("{} {word}, the latest are {}", versions.len(), shown.join(", ")),
         false => format!("{word} {}", shown.join(", ")),
     }
 }
 
-/// A registered name that differs in letter case or by two characters at most: the name may be misspelt.
+/// The registered name that is nearest to `name`, if they differ in letter case only or by at most two characters.
 fn similar(name: &str, registered: Vec<String>) -> Option<String> {
-    const MOST: usize = 2;
+    const MAX_DISTANCE: usize = 2;
     let wanted: Vec<char> = name.to_lowercase().chars().collect();
     let own = registered.into_iter().filter(|other| !other.starts_with(RESERVED_ACTIVITY_PREFIX));
     let compared = own.map(|other| {
@@ -83,11 +83,11 @@ fn similar(name: &str, registered: Vec<String>) -> Option<String> {
         (distance(&wanted, &letters), other)
     });
     let (distance, other) = compared.min()?;
-    // Two of three characters are no misspelling.
-    (distance <= MOST && distance * 2 < wanted.len()).then_some(other)
+    // A name of which half or more of the characters differ is another name, not a misspelling.
+    (distance <= MAX_DISTANCE && distance * 2 < wanted.len()).then_some(other)
 }
 
-/// Characters to be inserted, removed or replaced. Names that differ in length by more than a few are far apart.
+/// The Levenshtein distance. `usize::MAX` for names that differ in length by more than two characters or are very long.
 fn distance(a: &[char], b: &[char]) -> usize {
     const FAR: usize = usize::MAX;
     const LONGEST: usize = 256;
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_names_what_is_missing_and_what_the_node_has() {
+    fn the_cause_names_the_missing_orchestration_and_the_registered_versions() {
         let rows = [
             ("Order", Some("1.1.0"), None),
             ("Order", None, None),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_of_an_activity_names_a_similar_one() {
+    fn the_cause_of_a_missing_activity_names_a_similar_one() {
         let core = node();
         assert_eq!(activity(&core, "Ship"), None);
         assert_eq!(
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_similar_if_they_are_misspelt() {
+    fn a_misspelt_name_is_similar_and_another_name_is_not() {
         let names = || vec!["ChargeCard".to_string(), "Ab".to_string(), String::new()];
         let rows = [
             ("ChargeCrad", Some("ChargeCard")),

@@ -1,8 +1,8 @@
-//! Executions that are suspended in memory, so that their next turn needs no replay.
+//! The warm cache: suspended executions in memory, whose next turn needs no replay.
 //!
-//! An entry is good if the store says, under the lease of the turn, that the instance stands exactly where the entry does:
-//! same execution, same last event. That holds however many processes share the store. While a commit is in flight nobody
-//! can know which of the two it is, so whoever asks waits for the answer.
+//! A turn uses an entry only if the store reported, under the lease of the turn, the same execution, last event and creation time as
+//! the entry has. This holds for any number of processes on one store. While a commit of this process is in progress, the entry
+//! has the position that the commit leads to, and a turn at this position waits until the commit is answered.
 
 use outlast_engine::{Execution, KvValue};
 use std::collections::{BTreeMap, HashMap};
@@ -11,122 +11,122 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// What is remembered of an instance.
+/// What the cache keeps of an instance.
 pub(crate) enum Kept {
-    /// Its code waits.
+    /// The current execution, which waits for messages.
     Suspended(Box<Execution>),
-    /// It continued as new; the successor begins with these keys.
+    /// The execution continued as new; its successor starts with these keys.
     Continued(BTreeMap<String, KvValue>),
-    /// It has ended.
+    /// The instance has ended.
     Ended,
 }
 
-/// Where an instance stands.
+/// The position of an instance: its current execution and the last event of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) execution_id: u64,
     pub(crate) last_event_id: u64,
 }
 
-enum Slot {
+enum Content {
     Ready(Kept),
-    /// A commit is in flight that leads to this position.
+    /// A commit that leads to the position is in progress; notified when it has been answered.
     Committing(Arc<Notify>),
 }
 
 struct Entry {
     position: Position,
     created_at_ms: Option<u64>,
-    slot: Slot,
-    used: u64,
+    content: Content,
+    /// The key of this entry in `State::by_last_use`.
+    last_use: u64,
     bytes: usize,
 }
 
 #[derive(Default)]
 struct State {
     entries: HashMap<Arc<str>, Entry>,
-    /// By time of use.
-    order: BTreeMap<u64, Arc<str>>,
-    clock: u64,
+    by_last_use: BTreeMap<u64, Arc<str>>,
+    /// The number of insertions so far.
+    uses: u64,
     bytes: usize,
 }
 
-pub(crate) struct Warm {
+pub(crate) struct WarmCache {
     state: Mutex<State>,
-    most_entries: usize,
-    most_bytes: usize,
+    max_entries: usize,
+    max_bytes: usize,
 }
 
-/// The answer to a lookup.
+/// The result of [`WarmCache::take`].
 pub(crate) enum Lookup {
     Found(Kept),
-    /// Ask again after this.
+    /// A commit to this position is in progress: look up again after the notification.
     InFlight(Arc<Notify>),
     Unknown,
 }
 
-impl Warm {
-    pub(crate) fn new(most_entries: usize, most_bytes: usize) -> Self {
-        Self { state: Mutex::default(), most_entries, most_bytes }
+impl WarmCache {
+    pub(crate) fn new(max_entries: usize, max_bytes: usize) -> Self {
+        Self { state: Mutex::default(), max_entries, max_bytes }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what is known of an instance, if it stands at this position. Anything else that is known of it is wrong and
-    /// forgotten.
+    /// Takes the entry of an instance if it is at this position. Removes an entry at another position: it is outdated.
     ///
-    /// `created_at_ms` tells an instance from a later one of the same id. The first commit of an instance decides it; a store
-    /// that does not say it then costs one replay.
+    /// `created_at_ms` distinguishes an instance from a later one with the same id. The first commit of an instance sets it; if the
+    /// store does not report it with that commit, the second turn replays.
     pub(crate) fn take(&self, instance: &str, position: Position, created_at_ms: Option<u64>) -> Lookup {
         let mut state = self.lock();
         let Some(entry) = state.entries.get(instance) else { return Lookup::Unknown };
-        let in_flight = matches!(entry.slot, Slot::Committing(_));
+        let in_flight = matches!(entry.content, Content::Committing(_));
         let is_another = !in_flight && entry.created_at_ms != created_at_ms;
         if entry.position != position || is_another {
-            // A commit in flight will clean up after itself.
-            let stale = match entry.slot {
-                Slot::Ready(_) => state.remove(instance),
-                Slot::Committing(_) => None,
+            // The entry of a commit in progress is removed or replaced by its `Announced`.
+            let outdated = match entry.content {
+                Content::Ready(_) => state.remove(instance),
+                Content::Committing(_) => None,
             };
             drop(state);
-            drop(stale);
+            drop(outdated);
             return Lookup::Unknown;
         }
-        if let Slot::Committing(done) = &entry.slot {
+        if let Content::Committing(done) = &entry.content {
             return Lookup::InFlight(Arc::clone(done));
         }
-        match state.remove(instance).map(|entry| entry.slot) {
-            Some(Slot::Ready(kept)) => Lookup::Found(kept),
+        match state.remove(instance).map(|entry| entry.content) {
+            Some(Content::Ready(kept)) => Lookup::Found(kept),
             _ => Lookup::Unknown,
         }
     }
 
-    /// Takes a suspended execution that meets the condition, wherever it stands, with the time at which its instance was
-    /// created. The commit that made the caller's work visible may not have been confirmed yet: that is waited for.
+    /// Takes a suspended execution that meets the condition, at any position, and the creation time of its instance. If a commit of
+    /// the instance is in progress, waits for its answer: it may be the commit that scheduled the caller's activity.
     pub(crate) async fn take_if(
         &self,
         instance: &str,
         condition: impl Fn(&Execution) -> bool,
     ) -> Option<(Box<Execution>, Option<u64>)> {
-        // Any other commit is not worth a wait: what it leads to is a turn of its own.
-        const PATIENCE: Duration = Duration::from_millis(50);
+        // The commit that scheduled the activity is answered within this time; no other commit needs to be waited for.
+        const LONGEST_WAIT: Duration = Duration::from_millis(50);
         let in_flight = self.in_flight(instance);
         if let Some(done) = in_flight {
             let mut answered = pin!(done.notified());
             answered.as_mut().enable();
             if self.in_flight(instance).is_some() {
-                tokio::time::timeout(PATIENCE, answered).await.ok()?;
+                tokio::time::timeout(LONGEST_WAIT, answered).await.ok()?;
             }
         }
         let mut state = self.lock();
-        match &state.entries.get(instance)?.slot {
-            Slot::Ready(Kept::Suspended(execution)) if condition(execution) => {}
+        match &state.entries.get(instance)?.content {
+            Content::Ready(Kept::Suspended(execution)) if condition(execution) => {}
             _ => return None,
         }
         match state.remove(instance)? {
-            Entry { slot: Slot::Ready(Kept::Suspended(execution)), created_at_ms, .. } => {
+            Entry { content: Content::Ready(Kept::Suspended(execution)), created_at_ms, .. } => {
                 Some((execution, created_at_ms))
             }
             _ => None,
@@ -134,13 +134,14 @@ impl Warm {
     }
 
     fn in_flight(&self, instance: &str) -> Option<Arc<Notify>> {
-        match &self.lock().entries.get(instance)?.slot {
-            Slot::Committing(done) => Some(Arc::clone(done)),
-            Slot::Ready(_) => None,
+        match &self.lock().entries.get(instance)?.content {
+            Content::Committing(done) => Some(Arc::clone(done)),
+            Content::Ready(_) => None,
         }
     }
 
-    /// Says that a commit is on its way which leads to this position.
+    /// Replaces the entry of an instance by a commit in progress that leads to this position. Called before the commit, because
+    /// the store may return the next turn of the instance before it answers the commit.
     pub(crate) fn announce(
         &self,
         instance: &Arc<str>,
@@ -150,20 +151,20 @@ impl Warm {
         let done = Arc::new(Notify::new());
         let mut state = self.lock();
         let old = state.remove(instance);
-        let slot = Slot::Committing(Arc::clone(&done));
-        state.insert(Arc::clone(instance), Entry { position, created_at_ms, slot, used: 0, bytes: 0 });
+        let content = Content::Committing(Arc::clone(&done));
+        let entry = Entry { position, created_at_ms, content, last_use: 0, bytes: 0 };
+        state.insert(Arc::clone(instance), entry);
         drop(state);
         drop(old);
-        Announced { warm: self, instance: Arc::clone(instance), position, created_at_ms, done }
+        Announced { cache: self, instance: Arc::clone(instance), position, created_at_ms, done }
     }
 
-    /// Number of entries, and their bytes.
+    /// The number of entries and their size in bytes.
     pub(crate) fn size(&self) -> (usize, usize) {
         let state = self.lock();
         (state.entries.len(), state.bytes)
     }
 
-    /// Forgets everything.
     pub(crate) fn clear(&self) {
         let old = std::mem::take(&mut *self.lock());
         drop(old);
@@ -172,28 +173,28 @@ impl Warm {
 
 impl State {
     fn insert(&mut self, instance: Arc<str>, entry: Entry) {
-        self.clock += 1;
-        let used = self.clock;
-        self.order.insert(used, Arc::clone(&instance));
+        self.uses += 1;
+        let last_use = self.uses;
+        self.by_last_use.insert(last_use, Arc::clone(&instance));
         self.bytes += entry.bytes;
-        self.entries.insert(instance, Entry { used, ..entry });
+        self.entries.insert(instance, Entry { last_use, ..entry });
     }
 
     fn remove(&mut self, instance: &str) -> Option<Entry> {
         let entry = self.entries.remove(instance)?;
-        self.order.remove(&entry.used);
+        self.by_last_use.remove(&entry.last_use);
         self.bytes -= entry.bytes;
         Some(entry)
     }
 
-    /// Makes room. Commits in flight are small and few, and stay.
-    fn evict(&mut self, most_entries: usize, most_bytes: usize) -> Vec<Entry> {
+    /// Removes the least recently used entries until the limits hold. Entries of commits in progress stay.
+    fn evict(&mut self, max_entries: usize, max_bytes: usize) -> Vec<Entry> {
         let mut evicted = Vec::new();
-        let mut passed = 0;
-        while self.entries.len() > most_entries || self.bytes > most_bytes {
-            let Some(oldest) = self.order.values().nth(passed).cloned() else { break };
+        let mut skipped = 0;
+        while self.entries.len() > max_entries || self.bytes > max_bytes {
+            let Some(oldest) = self.by_last_use.values().nth(skipped).cloned() else { break };
             match self.entries.get(&oldest) {
-                Some(Entry { slot: Slot::Committing(_), .. }) => passed += 1,
+                Some(Entry { content: Content::Committing(_), .. }) => skipped += 1,
                 _ => evicted.extend(self.remove(&oldest)),
             }
         }
@@ -201,9 +202,9 @@ impl State {
     }
 }
 
-/// A commit in flight. Unless it is confirmed, the instance is forgotten.
+/// A commit in progress. If it is dropped without `confirm`, the entry of the instance is removed.
 pub(crate) struct Announced<'a> {
-    warm: &'a Warm,
+    cache: &'a WarmCache,
     instance: Arc<str>,
     position: Position,
     created_at_ms: Option<u64>,
@@ -211,7 +212,7 @@ pub(crate) struct Announced<'a> {
 }
 
 impl Announced<'_> {
-    /// The commit was made: this is what is known now. Returns how many others had to go.
+    /// The store has committed: stores `kept` as the entry of the instance. Returns the number of evicted entries.
     pub(crate) fn confirm(self, kept: Kept, committed_at_ms: Option<u64>) -> usize {
         let bytes = match &kept {
             Kept::Suspended(execution) => execution.bytes(),
@@ -220,33 +221,33 @@ impl Announced<'_> {
             }
             Kept::Ended => 256,
         };
-        let mut state = self.warm.lock();
+        let mut state = self.cache.lock();
         let evicted = if self.is_current(&state) {
             state.remove(&self.instance);
-            // The commit of a first turn creates the instance.
+            // The commit of the first turn creates the instance.
             let (position, created_at_ms) = (self.position, self.created_at_ms.or(committed_at_ms));
-            let entry = Entry { position, created_at_ms, slot: Slot::Ready(kept), used: 0, bytes };
+            let entry = Entry { position, created_at_ms, content: Content::Ready(kept), last_use: 0, bytes };
             state.insert(Arc::clone(&self.instance), entry);
-            state.evict(self.warm.most_entries, self.warm.most_bytes)
+            state.evict(self.cache.max_entries, self.cache.max_bytes)
         } else {
             Vec::new()
         };
+        // Unlocked before `evicted` is dropped: dropping an execution runs destructors of the author's code.
         drop(state);
-        // Destructors of the author's code run without the lock.
         evicted.len()
     }
 
     fn is_current(&self, state: &State) -> bool {
         let entry = state.entries.get(&self.instance);
         entry.is_some_and(
-            |entry| matches!(&entry.slot, Slot::Committing(done) if Arc::ptr_eq(done, &self.done)),
+            |entry| matches!(&entry.content, Content::Committing(done) if Arc::ptr_eq(done, &self.done)),
         )
     }
 }
 
 impl Drop for Announced<'_> {
     fn drop(&mut self) {
-        let mut state = self.warm.lock();
+        let mut state = self.cache.lock();
         if self.is_current(&state) {
             state.remove(&self.instance);
         }
@@ -263,7 +264,7 @@ mod tests {
     const HERE: Position = Position { execution_id: 1, last_event_id: 5 };
     const THERE: Position = Position { execution_id: 1, last_event_id: 7 };
 
-    fn put(warm: &Warm, instance: &str, position: Position, created_at_ms: Option<u64>) -> usize {
+    fn put(warm: &WarmCache, instance: &str, position: Position, created_at_ms: Option<u64>) -> usize {
         warm.announce(&instance.into(), position, created_at_ms).confirm(Kept::Ended, None)
     }
 
@@ -276,31 +277,35 @@ mod tests {
     }
 
     #[test]
-    fn only_the_same_position_of_the_same_instance_is_found_and_once() {
-        let warm = Warm::new(10, 1 << 20);
+    fn an_entry_is_found_once_and_only_at_its_position_and_creation_time() {
+        let warm = WarmCache::new(10, 1 << 20);
         put(&warm, "a", HERE, None);
         assert_eq!(answer(warm.take("b", HERE, None)), "unknown");
         assert_eq!(answer(warm.take("a", HERE, None)), "found");
-        assert_eq!(answer(warm.take("a", HERE, None)), "unknown", "it was taken");
+        assert_eq!(answer(warm.take("a", HERE, None)), "unknown", "the entry was taken");
         put(&warm, "a", HERE, None);
-        assert_eq!(answer(warm.take("a", HERE, Some(3))), "unknown", "nobody said when it was created");
+        assert_eq!(answer(warm.take("a", HERE, Some(3))), "unknown", "the entry has no creation time");
         warm.announce(&"a".into(), HERE, None).confirm(Kept::Ended, Some(3));
-        assert_eq!(answer(warm.take("a", HERE, Some(3))), "found", "its first commit said it");
+        assert_eq!(answer(warm.take("a", HERE, Some(3))), "found", "its first commit set the creation time");
         put(&warm, "a", HERE, None);
         assert_eq!(answer(warm.take("a", THERE, None)), "unknown");
-        assert_eq!(answer(warm.take("a", HERE, None)), "unknown", "what is wrong is forgotten");
+        assert_eq!(answer(warm.take("a", HERE, None)), "unknown", "the outdated entry was removed");
         put(&warm, "a", HERE, Some(3));
-        assert_eq!(answer(warm.take("a", HERE, Some(4))), "unknown", "deleted, and another one has its id");
+        assert_eq!(answer(warm.take("a", HERE, Some(4))), "unknown", "another instance with the same id");
         assert_eq!(warm.size(), (0, 0));
     }
 
     #[test]
-    fn a_commit_in_flight_is_waited_for_and_a_failed_one_forgotten() {
-        let warm = Warm::new(10, 1 << 20);
+    fn a_commit_in_progress_is_reported_and_a_failed_commit_removes_its_entry() {
+        let warm = WarmCache::new(10, 1 << 20);
         let announced = warm.announce(&"a".into(), HERE, None);
         assert_eq!(answer(warm.take("a", HERE, None)), "in flight");
         assert_eq!(answer(warm.take("a", THERE, None)), "unknown");
-        assert_eq!(answer(warm.take("a", HERE, None)), "in flight", "it cleans up after itself");
+        assert_eq!(
+            answer(warm.take("a", HERE, None)),
+            "in flight",
+            "a lookup at another position does not remove it"
+        );
         drop(announced);
         assert_eq!(answer(warm.take("a", HERE, None)), "unknown");
         let lost = warm.announce(&"a".into(), HERE, None);
@@ -316,19 +321,19 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_goes_first_by_count_and_by_bytes() {
-        let warm = Warm::new(2, 1 << 20);
+    fn the_least_recently_used_entry_is_evicted_by_count_and_by_bytes() {
+        let warm = WarmCache::new(2, 1 << 20);
         put(&warm, "a", HERE, None);
         put(&warm, "b", HERE, None);
         put(&warm, "a", THERE, None);
         let in_flight = warm.announce(&"c".into(), HERE, None);
-        assert_eq!(put(&warm, "d", HERE, None), 2, "one too many, and one that cannot go");
+        assert_eq!(put(&warm, "d", HERE, None), 2, "four entries, of which the commit in progress stays");
         assert_eq!(answer(warm.take("b", HERE, None)), "unknown");
         assert_eq!(answer(warm.take("a", THERE, None)), "unknown");
         drop(in_flight);
         assert_eq!(answer(warm.take("d", HERE, None)), "found");
 
-        let warm = Warm::new(10, 600);
+        let warm = WarmCache::new(10, 600);
         put(&warm, "a", HERE, None);
         put(&warm, "b", HERE, None);
         assert_eq!(put(&warm, "c", HERE, None), 1);
@@ -336,12 +341,12 @@ mod tests {
         let keys =
             BTreeMap::from([("key".to_string(), KvValue { value: "x".repeat(900), updated_at_ms: 1 })]);
         let evicted = warm.announce(&"big".into(), HERE, None).confirm(Kept::Continued(keys), None);
-        assert_eq!((evicted, warm.size()), (3, (0, 0)), "larger than all room: not kept either");
+        assert_eq!((evicted, warm.size()), (3, (0, 0)), "an entry above the byte limit is evicted too");
     }
 
     #[test]
-    fn what_is_older_than_a_commit_in_flight_is_not_all_that_can_go() {
-        let warm = Warm::new(2, 1 << 20);
+    fn an_entry_that_is_newer_than_a_commit_in_progress_is_evicted() {
+        let warm = WarmCache::new(2, 1 << 20);
         let in_flight = warm.announce(&"a".into(), HERE, None);
         put(&warm, "b", HERE, None);
         assert_eq!(put(&warm, "c", HERE, None), 1);
@@ -352,10 +357,10 @@ mod tests {
     }
 
     #[test]
-    fn room_may_be_filled_to_the_last_byte() {
+    fn entries_of_exactly_the_byte_limit_stay() {
         let keys =
             BTreeMap::from([("key".to_string(), KvValue { value: "value".to_string(), updated_at_ms: 1 })]);
-        let warm = Warm::new(10, 256 + 264);
+        let warm = WarmCache::new(10, 256 + 264);
         put(&warm, "a", HERE, None);
         assert_eq!(warm.announce(&"b".into(), HERE, None).confirm(Kept::Continued(keys), None), 0);
         assert_eq!(warm.size(), (2, 256 + 264));
@@ -369,22 +374,23 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_suspended_execution_is_taken_by_whom_it_waits_for() {
-        let warm = Warm::new(10, 1 << 20);
+    async fn take_if_returns_only_a_suspended_execution_that_meets_the_condition() {
+        let warm = WarmCache::new(10, 1 << 20);
         put(&warm, "ended", HERE, None);
         assert!(warm.take_if("ended", |_| true).await.is_none());
         assert!(warm.take_if("unknown", |_| true).await.is_none());
         suspend(warm.announce(&"a".into(), HERE, None));
         assert!(warm.take_if("a", |_| false).await.is_none());
-        let (execution, created_at_ms) = warm.take_if("a", |_| true).await.expect("it was left there");
+        let (execution, created_at_ms) =
+            warm.take_if("a", |_| true).await.expect("the refused condition left the entry");
         assert_eq!((execution.instance(), created_at_ms), ("i", Some(3)));
-        assert!(warm.take_if("a", |_| true).await.is_none(), "it was taken");
+        assert!(warm.take_if("a", |_| true).await.is_none(), "the entry was taken");
         assert_eq!(warm.size().0, 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_commit_is_waited_for_by_whom_it_called_and_not_for_ever() {
-        let warm = Warm::new(10, 1 << 20);
+    async fn take_if_waits_for_a_commit_in_progress_but_not_for_ever() {
+        let warm = WarmCache::new(10, 1 << 20);
         let announced = warm.announce(&"a".into(), HERE, None);
         let begun = tokio::time::Instant::now();
         assert!(warm.take_if("a", |_| true).await.is_none());

@@ -90,7 +90,7 @@ mod tests {
         let written = Written::default();
         let writer = written.clone();
         let dispatch = subscriber(&format, configured_filter(level).unwrap(), move || writer.clone());
-        crate::captured::want_every_callsite();
+        crate::captured::enable_every_callsite();
         tracing::dispatcher::with_default(&dispatch, || {
             tracing::info!(target: "duroxide::orchestration", step = 1, "from an orchestration");
             tracing::debug!(target: "duroxide::activity", "from an activity");

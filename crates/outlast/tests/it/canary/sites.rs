@@ -12,7 +12,7 @@ pub(super) const UNREACHED: &[&str] = &[
     "a turn waits so long for the store that its lease must be renewed: no orchestration code runs",
     "the wait timed out, and the instance does not exist: was it started under this id, and does a runtime have its orchestration?",
     // The class of an error.
-    "the gauges keep their values: the store did not give the figures",
+    "the gauges keep their values: the store returned an error",
 ];
 
 /// Where it is, and the longest part of its text without values in it. Texts that are values altogether are left out: they

@@ -1,4 +1,4 @@
-//! Who may enter, who is told that there is room, and who keeps a session.
+//! The limit of busy sessions, the notification when a session becomes idle, and the renewal of session leases.
 
 use super::*;
 use crate::observability::MetricsProvider;
@@ -13,48 +13,48 @@ use tokio::time::Instant;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Lets time pass, by tokio's clock, and everybody do what is due meanwhile.
+/// Advances the paused clock of tokio; tasks run when their timers are due.
 async fn pass(time: Duration) {
     let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
 }
 
-/// Tokio's time, which a test can stop.
-struct Tokio(Instant);
-impl Clock for Tokio {
+/// A clock that follows the paused time of tokio.
+struct TokioClock(Instant);
+impl Clock for TokioClock {
     fn now_ms(&self) -> u64 {
         1_000_000 + u64::try_from(self.0.elapsed().as_millis()).unwrap_or(0)
     }
 }
 
 #[tokio::test]
-async fn a_session_takes_one_place_however_many_of_its_activities_run() {
+async fn a_session_counts_once_against_the_limit_with_any_number_of_activities() {
     let sessions = Sessions::new(2);
     let first = sessions.enter("a").unwrap();
     assert!(sessions.has_room());
     let second = sessions.enter("b").unwrap();
     assert!(!sessions.has_room());
     assert!(sessions.enter("c").is_none());
-    let again = sessions.enter("a").expect("it has its place already");
+    let again = sessions.enter("a").expect("session a is busy already and needs no further place");
 
     let freed = sessions.freed.notified();
     tokio::pin!(freed);
     assert!(!freed.as_mut().enable());
     drop(first);
-    assert!(!freed.as_mut().enable(), "it is still busy");
+    assert!(!freed.as_mut().enable(), "session a is still busy");
     assert!(!sessions.has_room());
     drop(again);
-    assert!(freed.as_mut().enable(), "now there is room");
+    assert!(freed.as_mut().enable(), "session a is idle");
     assert!(sessions.has_room());
 
     let freed = sessions.freed.notified();
     tokio::pin!(freed);
     drop(second);
-    assert!(!freed.as_mut().enable(), "there was room before: nobody waits for it");
+    assert!(!freed.as_mut().enable(), "the limit was not reached before, so there is no notification");
     assert!(sessions.lock().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn ticks_come_after_a_whole_interval_and_within_reason() {
+async fn the_first_tick_comes_after_a_whole_interval_and_intervals_are_clamped() {
     let begin = Instant::now();
     ticks(10 * SECOND).tick().await;
     assert_eq!(begin.elapsed(), 10 * SECOND);
@@ -63,7 +63,7 @@ async fn ticks_come_after_a_whole_interval_and_within_reason() {
     assert_eq!(ticks(Duration::MAX).period(), 30 * 24 * 60 * 60 * SECOND);
 }
 
-fn work(id: u64) -> WorkItem {
+fn activity(id: u64) -> WorkItem {
     WorkItem::ActivityExecute {
         instance: "i".into(),
         execution_id: 1,
@@ -82,11 +82,11 @@ async fn fetch(store: &dyn Provider, owner: &str) -> Option<String> {
     fetched.unwrap().map(|(_, token, _)| token)
 }
 
-/// A session stays with its owner while it is used, without a lease of its work, and is free when it is idle.
+/// The runtime renews the session although no activity of it is leased. When the session is idle, another owner can take it.
 #[tokio::test(start_paused = true)]
 async fn a_session_is_renewed_until_it_is_idle_and_then_removed() {
     for node in [None, Some("node".to_string())] {
-        let clock: Arc<dyn Clock> = Arc::new(Tokio(Instant::now()));
+        let clock: Arc<dyn Clock> = Arc::new(TokioClock(Instant::now()));
         let store = Arc::new(MemoryProvider::with_clock(Arc::clone(&clock)));
         let options = RuntimeOptions {
             worker_node_id: node,
@@ -104,21 +104,23 @@ async fn a_session_is_renewed_until_it_is_idle_and_then_removed() {
             options,
             Arc::new(MetricsProvider::default()),
         ));
-        store.enqueue_for_worker(work(2)).await.unwrap();
-        let token = fetch(&*store, &core.session_owner(2)).await.expect("the last slot takes it");
+        store.enqueue_for_worker(activity(2)).await.unwrap();
+        let token = fetch(&*store, &core.session_owner(2)).await.expect("the last slot fetches activity 2");
         store.ack_work_item(&token, None).await.unwrap();
-        store.enqueue_for_worker(work(3)).await.unwrap();
+        store.enqueue_for_worker(activity(3)).await.unwrap();
 
         let mut tasks = JoinSet::new();
         tasks.spawn(manage_sessions(Arc::clone(&core)));
         for seconds in [9, 20, 30] {
             pass(seconds * SECOND).await;
-            assert_eq!(fetch(&*store, "other").await, None, "it is ours");
+            assert_eq!(fetch(&*store, "other").await, None, "the session belongs to the last slot");
         }
         pass(16 * SECOND).await;
-        let token = fetch(&*store, "other").await.expect("idle for a minute, and its lease is over");
+        let token = fetch(&*store, "other")
+            .await
+            .expect("the session was idle for a minute and its lease has expired");
         store.ack_work_item(&token, None).await.unwrap();
-        // Nobody renews it for the other one; the next cleaning takes it away, and leaves nothing for us.
+        // No runtime renews the session for the other owner; the next cleanup of `manage_sessions` removes it.
         pass(60 * SECOND).await;
         assert_eq!(store.cleanup_orphaned_sessions(SECOND).await.unwrap(), 0);
         tasks.shutdown().await;

@@ -1,8 +1,8 @@
-//! What turns are decided by beside the engine.
+//! The decisions of a turn that the runtime makes outside of the engine.
 
 use super::*;
-use crate::captured::{Captured, want_every_callsite};
-use crate::dispatch::Works;
+use crate::captured::{Captured, enable_every_callsite};
+use crate::dispatch::ActivityQueue;
 use crate::dispatch::fixture::{core, events, start, started, store};
 use crate::registry::OrchestrationRegistry;
 use outlast_model::{EventKind, ExecutionStatus};
@@ -38,23 +38,23 @@ fn fetched(execution_id: u64, attempt_count: u32, messages: Vec<WorkItem>) -> Fe
     }
 }
 
-async fn decided(turn: &Turn, mut fetched: FetchedTurn) -> Verdict {
+async fn decided(turn: &Turn, mut fetched: FetchedTurn) -> TurnDecision {
     let lease = turn.core.leases.hold(&turn.core, Kind::Turn, "t".to_string(), Arc::clone(&turn.instance));
-    let verdict = turn.decide(&lease, &mut fetched).await;
+    let decision = turn.decide(&lease, &mut fetched).await;
     lease.settle();
-    verdict
+    decision
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_queue_has_its_name_and_its_bell() {
+async fn each_queue_has_its_own_name_and_notification() {
     let core = core();
-    assert_eq!((Turns.name(), Works.name()), ("orchestrations", "activities"));
-    assert!(std::ptr::eq(Turns.waiting(&core), &core.turns_waiting));
-    assert!(std::ptr::eq(Works.waiting(&core), &core.work_waiting));
+    assert_eq!((TurnQueue.name(), ActivityQueue.name()), ("orchestrations", "activities"));
+    assert!(std::ptr::eq(TurnQueue.waiting(&core), &core.turns_waiting));
+    assert!(std::ptr::eq(ActivityQueue.waiting(&core), &core.activities_waiting));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_execution_keeps_the_stamp_that_it_began_with() {
+async fn an_execution_keeps_the_stamp_of_its_first_event() {
     let turn = turn();
     let mut history = events("i", 1, vec![started()]);
     history[0].duroxide_version = "0.1.20+rules".to_string();
@@ -65,42 +65,42 @@ async fn an_execution_keeps_the_stamp_that_it_began_with() {
 }
 
 #[test]
-fn how_an_execution_replays_does_not_say_under_which_contract() {
+fn the_contract_version_has_no_build_metadata() {
     let version = Version::parse("0.1.20-pre+rules").unwrap();
     assert_eq!(without_build(version), Version::parse("0.1.20-pre").unwrap());
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_of_another_contract_is_left_alone_and_told_of() {
+async fn an_instance_of_an_incompatible_version_is_not_replayed_and_logged() {
     let turn = turn();
-    for (version, is_ours) in [("0.1.20+rules", true), ("99.0.0", false), ("no version", true)] {
+    for (version, is_compatible) in [("0.1.20+rules", true), ("99.0.0", false), ("no version", true)] {
         let mut history = events("i", 1, vec![started()]);
         history[0].duroxide_version = version.to_string();
         let past = Past::of_history(&history);
-        let known = Known { past, warm: None, history, kv: BTreeMap::new(), oversized: None };
+        let state = InstanceState { past, warm: None, history, kv: BTreeMap::new(), oversized: None };
         let captured = Captured::default();
-        assert_eq!(captured.during(|| turn.may_replay(&known)), is_ours, "{version}");
-        assert_eq!(captured.lines().is_empty(), is_ours, "{version}");
+        assert_eq!(captured.during(|| turn.may_replay(&state)), is_compatible, "{version}");
+        assert_eq!(captured.lines().is_empty(), is_compatible, "{version}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_that_is_ignored_is_told_of() {
-    want_every_callsite();
+async fn a_second_start_is_ignored_and_logged() {
+    enable_every_callsite();
     for (starts, ignored) in [(1, false), (2, true)] {
         let captured = Captured::default();
         let subscriber = tracing_subscriber::registry().with(captured.clone());
         let guard = tracing::subscriber::set_default(subscriber);
         decided(&turn(), fetched(1, 1, vec![start("i"); starts])).await;
         drop(guard);
-        let told = captured.lines().iter().any(|line| line.contains("a start was ignored"));
-        assert_eq!(told, ignored, "{:?}", captured.lines());
+        let is_logged = captured.lines().iter().any(|line| line.contains("a start was ignored"));
+        assert_eq!(is_logged, ignored, "{:?}", captured.lines());
     }
 }
 
-/// The store is asked what the predecessor was: memory has forgotten it.
+/// The opening of the predecessor is read from the store: the warm cache does not keep it.
 #[tokio::test(start_paused = true)]
-async fn a_successor_that_never_came_fails_as_what_its_predecessor_was() {
+async fn a_successor_without_a_start_fails_with_the_opening_of_its_predecessor() {
     let turn = turn();
     let continued = EventKind::OrchestrationContinuedAsNew { input: "second".to_string() };
     store(&turn.core, "i", 3, vec![started(), continued]).await;
@@ -109,14 +109,15 @@ async fn a_successor_that_never_came_fails_as_what_its_predecessor_was() {
         name: "signal".to_string(),
         data: String::new(),
     };
-    let often = turn.core.options.max_attempts + 1;
-    let waits = decided(&turn, fetched(3, often - 1, vec![signal.clone()])).await;
-    assert!(matches!(waits, Verdict::GiveBack { ignore_attempt: false, .. }), "the start may be on its way");
+    let max_attempts = turn.core.options.max_attempts;
+    let decision = decided(&turn, fetched(3, max_attempts, vec![signal.clone()])).await;
+    let TurnDecision::GiveBack { ignore_attempt: false, .. } = decision else {
+        panic!("the start may still arrive");
+    };
 
-    let Verdict::Commit { output, keep: Keep::Nothing } =
-        decided(&turn, fetched(3, often, vec![signal])).await
-    else {
-        panic!("it was given back");
+    let decision = decided(&turn, fetched(3, max_attempts + 1, vec![signal])).await;
+    let TurnDecision::Commit { output, keep: Keep::Nothing } = decision else {
+        panic!("the turn was given back");
     };
     let TurnCommit { execution_id, history_delta: history, metadata, .. } = output.commit;
     assert_eq!((execution_id, metadata.execution_status()), (4, Some(ExecutionStatus::Failed)));
@@ -130,18 +131,18 @@ async fn a_successor_that_never_came_fails_as_what_its_predecessor_was() {
     else {
         panic!("{history:?}");
     };
-    let whose = PoisonMessageType::Orchestration { instance: "i".to_string(), execution_id: 4 };
-    assert_eq!(message_type, &whose);
+    let expected = PoisonMessageType::Orchestration { instance: "i".to_string(), execution_id: 4 };
+    assert_eq!(message_type, &expected);
 }
 
 async fn poisoned(turn: &Turn) -> (ErrorDetails, Vec<String>) {
-    let often = turn.core.options.max_attempts + 1;
-    want_every_callsite();
+    let attempts = turn.core.options.max_attempts + 1;
+    enable_every_callsite();
     let captured = Captured::default();
     let guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(captured.clone()));
-    let verdict = decided(turn, fetched(1, often, vec![start("i")])).await;
+    let decision = decided(turn, fetched(1, attempts, vec![start("i")])).await;
     drop(guard);
-    let Verdict::Commit { output, .. } = verdict else { panic!("it was given back") };
+    let TurnDecision::Commit { output, .. } = decision else { panic!("the turn was given back") };
     match output.commit.history_delta.last().map(|event| &event.kind) {
         Some(EventKind::OrchestrationFailed { details }) => (details.clone(), captured.lines()),
         other => panic!("{other:?}"),
@@ -159,7 +160,7 @@ async fn poison_names_the_orchestration_that_is_not_registered() {
     assert!(line.contains(cause) && !line.contains("first"), "{line}");
 }
 
-/// The contract's message, and a log line that says no more than this node knows.
+/// The message is the batch as JSON, as the contract says; only the log line names a cause.
 #[tokio::test(start_paused = true)]
 async fn poison_of_a_registered_orchestration_holds_the_batch() {
     let mut core = core();
@@ -176,7 +177,7 @@ async fn poison_of_a_registered_orchestration_holds_the_batch() {
 }
 
 #[test]
-fn a_turn_of_messages_alone_sends_them_for_its_execution() {
+fn a_turn_without_events_sends_its_messages_for_its_execution() {
     let commit = only_messages(3, vec![start("child")]).commit;
     assert_eq!((commit.execution_id, commit.orchestrator_items), (3, vec![start("child")]));
 }

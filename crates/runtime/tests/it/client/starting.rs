@@ -139,8 +139,8 @@ async fn a_request_needs_one_id() {
     );
     assert_eq!(
         refusal(client.start_request("Order").instance("i").idempotency_token("t").send().await),
-        "the start of instance 'i' has an idempotency token too, which is only good for deriving an id: give it one of \
-         the two"
+        "the start of instance 'i' has both an instance id and an idempotency token, from which an id is derived: give it \
+         only one of the two"
     );
     // What the token makes is an id like any other.
     let token = "x".repeat(512);

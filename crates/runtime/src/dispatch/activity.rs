@@ -1,18 +1,18 @@
 //! Activities: run the handler under a lease, then commit its outcome.
 //!
-//! | while it runs | then |
+//! | event while the handler runs | what the runtime does |
 //! |---|---|
-//! | the handler returns | its outcome is committed |
-//! | it is cancelled (a commit of this process dropped it) | the handler is told, has the grace period, and its result is thrown away |
-//! | the lease is lost (dropped elsewhere, or run out) | the same; nothing is acknowledged, so nothing can be lost |
-//! | the runtime ends | it is given back, without counting a delivery |
+//! | the handler returns | commits the outcome |
+//! | a commit of this process cancels the activity | fires the handler's cancellation token, waits for the grace period, discards the outcome |
+//! | the lease is lost: it expired, or another process cancelled the activity | the same; the store is not called |
+//! | the runtime stops | gives the activity back without counting the delivery |
 
-use super::ahead;
-use super::aside::Aside;
 use super::backoff::backoff;
 use super::lease::{Kind, Lease};
+use super::run_ahead;
 use super::slot::{Fetched, Queue, hand_off};
 use super::unregistered;
+use super::unregistered_backoff::UnregisteredBackoff;
 use crate::activity_context::{ActivityContext, ActivityIdentity};
 use crate::core::Core;
 use crate::handler::ActivityHandler;
@@ -26,9 +26,9 @@ use tokio::sync::Notify;
 use tracing::Instrument;
 
 /// The queue of activities.
-pub(crate) struct Works;
+pub(crate) struct ActivityQueue;
 
-impl Queue for Works {
+impl Queue for ActivityQueue {
     type Item = FetchedWork;
 
     fn name(&self) -> &'static str {
@@ -36,11 +36,11 @@ impl Queue for Works {
     }
 
     fn waiting<'a>(&self, core: &'a Core) -> &'a Notify {
-        &core.work_waiting
+        &core.activities_waiting
     }
 
-    fn aside<'a>(&self, core: &'a Core) -> &'a Aside {
-        &core.work_aside
+    fn unregistered_backoff<'a>(&self, core: &'a Core) -> &'a UnregisteredBackoff {
+        &core.activity_backoff
     }
 
     async fn fetch(&self, core: &Core, slot: usize) -> Result<Fetched<FetchedWork>, ProviderError> {
@@ -62,8 +62,8 @@ impl Queue for Works {
             fetched = core.store.fetch_work_items(request) => {
                 Ok(fetched?.pop().map_or(Fetched::Nothing, Fetched::Item))
             }
-            // Parked for work without sessions while there is room for them again.
-            () = freed, if !has_room => Ok(Fetched::AskAgain),
+            // The parked fetch accepts no new sessions, and the limit of sessions is no longer reached.
+            () = freed, if !has_room => Ok(Fetched::Outdated),
         }
     }
 
@@ -71,17 +71,17 @@ impl Queue for Works {
         core.metrics.record_worker_dispatcher_items_fetched(1);
         let since = Stopwatch::start();
         let FetchedWork { item, lock_token, attempt_count, orchestration, now_ms } = fetched;
-        let subject: Arc<str> = item.target_instance().into();
-        let lease = core.leases.hold(core, Kind::Activity, lock_token, Arc::clone(&subject));
+        let instance: Arc<str> = item.target_instance().into();
+        let lease = core.leases.hold(core, Kind::Activity, lock_token, Arc::clone(&instance));
         let WorkItem::ActivityExecute { instance: _, execution_id, id, name, input, session_id, tag } = item
         else {
-            tracing::error!(target: "duroxide::runtime", instance_id = %subject, kind = item.kind_name(), "not an activity; it stays in the worker queue");
+            tracing::error!(target: "duroxide::runtime", instance_id = %instance, kind = item.kind_name(), "not an activity; it stays in the worker queue");
             return lease.give_back(core, Some(core.options.unregistered_backoff.max_delay), true).await;
         };
-        let call = Call {
+        let delivery = Delivery {
             core: Arc::clone(core),
             slot,
-            instance: subject,
+            instance,
             execution_id,
             id,
             name,
@@ -90,11 +90,12 @@ impl Queue for Works {
             attempt_count,
             fetched_at: now_ms.map(|now_ms| (now_ms, since)),
         };
-        call.run(lease, input, orchestration).await;
+        delivery.process(lease, input, orchestration).await;
     }
 }
 
-struct Call {
+/// One delivery of an activity to a slot.
+struct Delivery {
     core: Arc<Core>,
     slot: usize,
     instance: Arc<str>,
@@ -104,78 +105,91 @@ struct Call {
     session_id: Option<String>,
     tag: Option<String>,
     attempt_count: u32,
-    /// The store's time at the fetch, if it says so, and ours.
+    /// The store's time at the fetch, if the store reports it, and a stopwatch that was started then.
     fetched_at: Option<(u64, Stopwatch)>,
 }
 
-/// Why an activity that this node has was delivered too often.
+/// The logged cause for a registered activity that exceeded `max_attempts` deliveries.
 const NO_OUTCOME: &str = "no delivery led to an outcome: the process ended or lost its lease while the activity ran, or \
                           nodes that do not have the activity took it; this node has it";
 
-/// How long an item rests for which this runtime has no room.
-const NO_ROOM: Duration = Duration::from_millis(100);
+/// The delay of an activity that this runtime gives back: its session would exceed the limit, or its outcome was not committed.
+const GIVE_BACK_DELAY: Duration = Duration::from_millis(100);
 
-impl Call {
-    async fn run(self, lease: Lease, input: String, orchestration: Option<(String, String)>) {
+impl Delivery {
+    /// Runs the activity and hands its outcome off to be committed. Poisons the activity if it was delivered too often, and gives
+    /// it back if its handler is not registered or its session would exceed the limit of sessions.
+    async fn process(self, lease: Lease, input: String, orchestration: Option<(String, String)>) {
         let core = &Arc::clone(&self.core);
         if self.attempt_count > core.options.max_attempts {
-            let cause = unregistered::activity(core, &self.name);
-            tracing::warn!(
-                target: "duroxide::runtime",
-                instance_id = %self.instance,
-                activity_name = %self.name,
-                activity_id = self.id,
-                attempts = self.attempt_count,
-                max_attempts = core.options.max_attempts,
-                cause = cause.as_deref().unwrap_or(NO_OUTCOME),
-                "activity is poisoned"
-            );
-            let details = self.poisoned(cause);
-            core.retries.forget(&self.instance, self.execution_id, self.id);
-            let counting = core.uncounted.enter(&self.instance);
-            if self.acknowledge(lease, Err(details)).await {
-                core.metrics.record_activity_poison();
-            }
-            drop(counting);
-            return;
+            return self.poison(lease).await;
         }
         let Some((_, handler)) = core.activities.resolve_handler(&self.name) else {
-            tracing::warn!(
-                target: "duroxide::runtime",
-                instance_id = %self.instance,
-                activity_name = %self.name,
-                activity_id = self.id,
-                attempts = self.attempt_count,
-                max_attempts = core.options.max_attempts,
-                cause = unregistered::activity(core, &self.name).unwrap_or_default(),
-                "activity is not registered here; it waits for a node that has it, and fails after max_attempts deliveries"
-            );
-            let delay = core.options.unregistered_backoff.delay(self.attempt_count);
-            core.work_aside.after(delay);
-            return lease.give_back(core, Some(delay), false).await;
+            return self.give_back_unregistered(lease).await;
         };
-        let busy = self.session_id.as_deref().map(|session| core.sessions.enter(session));
-        if matches!(busy, Some(None)) {
-            return lease.give_back(core, Some(NO_ROOM), true).await;
+        let in_session = self.session_id.as_deref().map(|session| core.sessions.enter(session));
+        if matches!(in_session, Some(None)) {
+            return lease.give_back(core, Some(GIVE_BACK_DELAY), true).await;
         }
-        let entered =
+        let running =
             core.running.enter(Arc::clone(&self.instance), self.execution_id, self.id, lease.lost().clone());
         let context = self.context(&lease, orchestration).await;
         let since = Stopwatch::start();
         let outcome = self.call(handler, context, input, &lease).await;
-        drop((entered, busy));
+        drop((running, in_session));
         observe::activity(core, &self.report(&outcome), since.elapsed());
-        core.retries.forget(&self.instance, self.execution_id, self.id);
+        core.retries.remove(&self.instance, self.execution_id, self.id);
         match outcome {
             Outcome::Returned(result) => {
-                let acknowledged = async move {
-                    self.acknowledge(lease, result).await;
+                let committed = async move {
+                    self.commit(lease, result).await;
                 };
-                hand_off(core, Works.name(), Box::pin(acknowledged)).await;
+                hand_off(core, ActivityQueue.name(), Box::pin(committed)).await;
             }
-            // Whoever took the lease or deleted the row has decided; there is nothing to acknowledge (C4).
+            // The activity was cancelled or another process holds its lease, so the store is not called (C4).
             Outcome::Cancelled => lease.settle(),
         }
+    }
+
+    /// Commits the failure of an activity that exceeded `max_attempts` deliveries.
+    async fn poison(&self, lease: Lease) {
+        let core = &self.core;
+        let cause = unregistered::activity(core, &self.name);
+        tracing::warn!(
+            target: "duroxide::runtime",
+            instance_id = %self.instance,
+            activity_name = %self.name,
+            activity_id = self.id,
+            attempts = self.attempt_count,
+            max_attempts = core.options.max_attempts,
+            cause = cause.as_deref().unwrap_or(NO_OUTCOME),
+            "activity is poisoned"
+        );
+        let details = self.poison_details(cause);
+        core.retries.remove(&self.instance, self.execution_id, self.id);
+        let uncounted = core.uncounted.enter(&self.instance);
+        if self.commit(lease, Err(details)).await {
+            core.metrics.record_activity_poison();
+        }
+        drop(uncounted);
+    }
+
+    /// Gives back an activity whose handler is not registered on this node; the delivery is counted.
+    async fn give_back_unregistered(&self, lease: Lease) {
+        let core = &self.core;
+        tracing::warn!(
+            target: "duroxide::runtime",
+            instance_id = %self.instance,
+            activity_name = %self.name,
+            activity_id = self.id,
+            attempts = self.attempt_count,
+            max_attempts = core.options.max_attempts,
+            cause = unregistered::activity(core, &self.name).unwrap_or_default(),
+            "activity is not registered here; it waits for a node that has it, and fails after max_attempts deliveries"
+        );
+        let delay = core.options.unregistered_backoff.delay(self.attempt_count);
+        core.activity_backoff.plan_pause(delay);
+        lease.give_back(core, Some(delay), false).await;
     }
 
     fn report<'b>(&'b self, outcome: &'b Outcome) -> observe::Activity<'b> {
@@ -186,7 +200,7 @@ impl Call {
             name: &self.name,
             tag: self.tag.as_deref(),
             attempt: self.attempt_count,
-            attempts_before: self.core.retries.before(&self.instance, self.execution_id, self.id),
+            attempts_before: self.core.retries.attempts_before(&self.instance, self.execution_id, self.id),
             result: match outcome {
                 Outcome::Returned(result) => Some(result),
                 Outcome::Cancelled => None,
@@ -194,7 +208,7 @@ impl Call {
         }
     }
 
-    fn poisoned(&self, cause: Option<String>) -> ErrorDetails {
+    fn poison_details(&self, cause: Option<String>) -> ErrorDetails {
         ErrorDetails::Poison {
             attempt_count: self.attempt_count,
             max_attempts: self.core.options.max_attempts,
@@ -210,8 +224,8 @@ impl Call {
 
     async fn context(&self, lease: &Lease, orchestration: Option<(String, String)>) -> ActivityContext {
         let (orchestration_name, orchestration_version) = match orchestration {
-            Some(known) => known,
-            None => descriptor(&self.core, &self.instance).await,
+            Some(orchestration) => orchestration,
+            None => read_orchestration(&self.core, &self.instance).await,
         };
         let identity = ActivityIdentity {
             instance_id: self.instance.to_string(),
@@ -230,7 +244,7 @@ impl Call {
             .with_settings(self.core.options.codec, Arc::clone(&self.core.limits))
     }
 
-    /// Runs the handler in a task of its own: a panic ends that, and an abort cannot be refused.
+    /// Runs the handler in a task of its own, so that a panic ends only that task and the runtime can abort it.
     async fn call(
         &self,
         handler: Arc<dyn ActivityHandler>,
@@ -254,7 +268,7 @@ impl Call {
             biased;
             joined = &mut task.0 => joined,
             () = lease.lost().cancelled() => {
-                self.wind_down(task).await;
+                self.await_cancelled(task).await;
                 return Outcome::Cancelled;
             }
         };
@@ -271,13 +285,13 @@ impl Call {
         })
     }
 
-    /// What the handler gave back, or why that is too much.
+    /// Checks a text of the handler against `limits.payload_bytes`; `what` is "result", "error" or "panic". The error is a message.
     fn checked(&self, what: &str, text: String) -> Result<String, String> {
         let (size, limit) = (text.len(), self.core.limits.payload_bytes);
         if size <= limit {
             return Ok(text);
         }
-        tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, activity_name = %self.name, what, size, limit, "an activity gave back more than the limit");
+        tracing::warn!(target: "duroxide::runtime", instance_id = %self.instance, activity_name = %self.name, what, size, limit, "an activity returned more bytes than the limit");
         Err(format!(
             "{what} of activity '{}' of instance '{}' has {size} bytes, the limit is {limit}: store it elsewhere and \
              return a reference, or raise limits.payload_bytes",
@@ -285,25 +299,30 @@ impl Call {
         ))
     }
 
-    /// The handler knows that nobody wants its result; it gets time to clean up.
-    async fn wind_down(&self, mut task: AbortOnDrop) {
+    /// Waits until the cancelled handler ends, at most for the grace period, then aborts it.
+    async fn await_cancelled(&self, mut task: AbortOnDrop) {
         let grace = self.core.options.activity_cancellation_grace_period;
         if tokio::time::timeout(grace, &mut task.0).await.is_err() {
             tracing::info!(target: "duroxide::runtime", instance_id = %self.instance, activity_name = %self.name, "a cancelled activity did not end in its grace period and is aborted");
         }
     }
 
-    /// The turn that follows from the outcome, if it can be run before the store knows of that. Only at the first delivery:
-    /// a turn that kills its process is then run by a dispatcher, which counts how often.
-    async fn run_ahead<'b>(&'b self, lease: &Lease, completion: &WorkItem) -> Option<ahead::Ahead<'b>> {
+    /// Runs the next turn of the instance ahead, if this is the first delivery of the activity and the instance qualifies. A turn
+    /// that ends its process causes a second delivery; the turn then runs in a turn slot, where the store counts its deliveries.
+    async fn run_ahead<'b>(
+        &'b self,
+        lease: &Lease,
+        completion: &WorkItem,
+    ) -> Option<run_ahead::RunAhead<'b>> {
         let (now_ms, since) = self.fetched_at.as_ref().filter(|_| self.attempt_count == 1)?;
         let elapsed = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let now_ms = now_ms.saturating_add(elapsed);
-        ahead::run(&self.core, lease, &self.instance, completion, now_ms, self.slot).await
+        run_ahead::run(&self.core, lease, &self.instance, completion, now_ms, self.slot).await
     }
 
-    /// Whether the outcome was accepted.
-    async fn acknowledge(&self, lease: Lease, result: Result<String, ErrorDetails>) -> bool {
+    /// Commits the outcome, with the run-ahead turn if there is one. Retries retryable errors while the lease lasts. Returns
+    /// whether the store accepted the outcome.
+    async fn commit(&self, lease: Lease, result: Result<String, ErrorDetails>) -> bool {
         let (instance, execution_id, id) = (self.instance.to_string(), self.execution_id, self.id);
         let completion = match result {
             Ok(result) => WorkItem::ActivityCompleted { instance, execution_id, id, result },
@@ -321,10 +340,10 @@ impl Call {
             match answer {
                 Ok(completed) => {
                     match (completed, ahead) {
-                        (Completion::WithTurn { at_ms }, Some(ahead)) => ahead.committed(at_ms),
+                        (Completion::WithTurn { at_ms }, Some(ahead)) => ahead.on_committed(at_ms),
                         (_, ahead) => {
                             if let Some(ahead) = ahead {
-                                ahead.queued();
+                                ahead.on_rejected();
                             }
                             core.turns_waiting.notify_waiters();
                         }
@@ -344,9 +363,9 @@ impl Call {
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(target: "duroxide::runtime::worker", instance_id = %self.instance, activity_name = %self.name, %error, "the outcome of an activity was not accepted; if it is still wanted, it runs again");
+                    tracing::warn!(target: "duroxide::runtime::worker", instance_id = %self.instance, activity_name = %self.name, %error, "the store did not accept the outcome of an activity; the activity runs again unless it was cancelled");
                     core.metrics.record_activity_infra_error();
-                    lease.give_back(core, Some(NO_ROOM), true).await;
+                    lease.give_back(core, Some(GIVE_BACK_DELAY), true).await;
                     return false;
                 }
             }
@@ -359,7 +378,7 @@ enum Outcome {
     Cancelled,
 }
 
-/// A task that does not outlive whoever waits for it.
+/// A task that is aborted when its handle is dropped.
 struct AbortOnDrop(tokio::task::JoinHandle<Result<String, String>>);
 
 impl Drop for AbortOnDrop {
@@ -372,8 +391,8 @@ fn failed(message: String) -> ErrorDetails {
     ErrorDetails::Application { kind: AppErrorKind::ActivityFailed, message, retryable: false }
 }
 
-/// Who scheduled the activity, for stores that do not say it with the work.
-async fn descriptor(core: &Core, instance: &str) -> (String, String) {
+/// Name and version of the orchestration that scheduled the activity, for stores that do not return them with the activity.
+async fn read_orchestration(core: &Core, instance: &str) -> (String, String) {
     let history = core.store.read(instance).await.unwrap_or_default();
     let started = history.into_iter().rev().find_map(|event| match event.kind {
         EventKind::OrchestrationStarted { name, version, .. } => Some((name, version)),

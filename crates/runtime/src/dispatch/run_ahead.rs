@@ -1,24 +1,23 @@
-//! Turns that are run ahead of the store.
+//! Run-ahead: the next turn of an instance, run by the worker before the activity's outcome is in the store.
 //!
-//! When the only thing that an orchestration waits for is an activity, and the execution is held in memory, its next turn is
-//! run as soon as the activity returns: outcome and turn are then committed in one step instead of two. The store takes the
-//! turn only if the instance stands where memory says and no other message waits for it. Otherwise it queues the outcome,
-//! as ever, and the execution in memory, which has seen too much, is forgotten.
+//! If an orchestration waits for one activity only and its execution is warm, the worker runs the next turn as soon as the
+//! activity returns, and the store commits outcome and turn in one step instead of two. The store commits the turn only if the
+//! instance still ends with the event that the turn follows and no other message waits for it. Otherwise the store queues the
+//! outcome as usual, and the runtime discards the warm execution, because it holds uncommitted events.
 
 use super::commit::{Summary, find_parents, forgive, kept};
 use super::lease::Lease;
 use super::warm::{Announced, Position};
 use crate::core::Core;
 use crate::observe;
-use crate::uncounted::Counting;
+use crate::uncounted::UncountedCommit;
 use outlast_engine::{Execution, Report, TurnInput, TurnOutput};
 use outlast_model::WorkItem;
 use outlast_provider::TurnAhead;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-/// A turn that waits for its commit.
-pub(super) struct Ahead<'a> {
+/// A turn that was run ahead and is not committed yet.
+pub(super) struct RunAhead<'a> {
     core: &'a Core,
     instance: Arc<str>,
     execution: Box<Execution>,
@@ -27,11 +26,12 @@ pub(super) struct Ahead<'a> {
     report: Report,
     worker_id: String,
     turn: TurnAhead,
-    /// Dropped when the turn is counted, or known not to be committed.
-    _counting: Counting,
+    /// Dropped when the metrics count the turn, or when the store has rejected it.
+    _uncounted: UncountedCommit,
 }
 
-/// Runs the turn that follows from an activity's outcome, if it can be run ahead.
+/// Runs the turn that follows from an activity's outcome. `None` if the instance is in backoff, its execution is not warm, or the
+/// execution waits for anything besides this activity.
 pub(super) async fn run<'a>(
     core: &'a Core,
     lease: &Lease,
@@ -39,18 +39,18 @@ pub(super) async fn run<'a>(
     completion: &WorkItem,
     now_ms: u64,
     slot: usize,
-) -> Option<Ahead<'a>> {
+) -> Option<RunAhead<'a>> {
     let (WorkItem::ActivityCompleted { execution_id, id, .. }
     | WorkItem::ActivityFailed { execution_id, id, .. }) = completion
     else {
         return None;
     };
-    if !core.crowded.may_run_ahead(instance) {
+    if !core.run_ahead_backoff.may_run_ahead(instance) {
         return None;
     }
-    let waits_for_it =
+    let waits_only_for_activity =
         |execution: &Execution| execution.execution_id() == *execution_id && execution.waits_only_for(*id);
-    let (mut execution, created_at_ms) = core.warm.take_if(instance, waits_for_it).await?;
+    let (mut execution, created_at_ms) = core.warm.take_if(instance, waits_only_for_activity).await?;
     let after_event_id = execution.last_event_id();
     let entropy = &core.options.entropy;
     let input = TurnInput {
@@ -71,35 +71,35 @@ pub(super) async fn run<'a>(
         attempt = 1,
         worker_id = %worker_id
     );
-    lease.runs(execution.probe());
+    lease.set_probe(execution.probe());
     let TurnOutput { mut commit, report } = span.in_scope(|| outlast_engine::run(&mut execution, input));
     find_parents(core, &mut commit.orchestrator_items).await.ok()?;
     let position = Position { execution_id: commit.execution_id, last_event_id: execution.last_event_id() };
     let announced = core.warm.announce(instance, position, created_at_ms);
     core.retries.announce(instance, &report);
-    Some(Ahead {
+    Some(RunAhead {
         core,
         instance: Arc::clone(instance),
         announced,
         summary: Summary::of(&commit),
         report,
         worker_id,
-        _counting: core.uncounted.enter(instance),
+        _uncounted: core.uncounted.enter(instance),
         turn: TurnAhead { after_event_id, ran_at_ms: now_ms, commit },
         execution,
     })
 }
 
-impl Ahead<'_> {
+impl RunAhead<'_> {
     pub(super) fn turn(&self) -> TurnAhead {
         self.turn.clone()
     }
 
-    /// The store has taken it.
-    pub(super) fn committed(self, at_ms: u64) {
+    /// The store committed the turn together with the outcome.
+    pub(super) fn on_committed(self, at_ms: u64) {
         let core = self.core;
         forgive(core, &self.instance);
-        core.crowded.ran_ahead(&self.instance);
+        core.run_ahead_backoff.on_committed(&self.instance);
         self.summary.wake_local(core, &self.instance);
         let evicted = self.announced.confirm(kept(self.execution, &self.summary), Some(at_ms));
         core.metrics.record_warm_evictions(evicted as u64);
@@ -108,53 +108,10 @@ impl Ahead<'_> {
         observe::turn(core, &self.instance, &self.worker_id, &self.report);
     }
 
-    /// The store has queued the outcome instead.
-    pub(super) fn queued(self) {
-        self.core.crowded.collided(&self.instance);
+    /// The store queued the outcome and rejected the turn.
+    pub(super) fn on_rejected(self) {
+        self.core.run_ahead_backoff.on_rejected(&self.instance);
         self.core.metrics.record_turn_ahead("queued");
-    }
-}
-
-/// Instances whose turns were run ahead in vain, since messages come while their activities run. Each such turn costs a
-/// replay, so it is tried again only after more and more outcomes.
-#[derive(Default)]
-pub(crate) struct Crowded(Mutex<HashMap<Arc<str>, Crowd>>);
-
-struct Crowd {
-    /// How many outcomes are queued without a try.
-    pause: u32,
-    left: u32,
-}
-
-impl Crowded {
-    const FIRST_PAUSE: u32 = 8;
-    const LONGEST_PAUSE: u32 = 1_024;
-    /// Forgetting all of them now and then costs one replay each.
-    const MOST: usize = 10_000;
-
-    fn may_run_ahead(&self, instance: &Arc<str>) -> bool {
-        let mut crowds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(crowd) = crowds.get_mut(instance) else { return true };
-        let Some(left) = crowd.left.checked_sub(1) else { return true };
-        crowd.left = left;
-        false
-    }
-
-    fn collided(&self, instance: &Arc<str>) {
-        let mut crowds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if crowds.len() >= Self::MOST {
-            crowds.clear();
-        }
-        let crowd = crowds.entry(Arc::clone(instance)).or_insert(Crowd { pause: 0, left: 0 });
-        crowd.pause = (crowd.pause * 2).clamp(Self::FIRST_PAUSE, Self::LONGEST_PAUSE);
-        crowd.left = crowd.pause;
-    }
-
-    fn ran_ahead(&self, instance: &Arc<str>) {
-        let mut crowds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !crowds.is_empty() {
-            crowds.remove(instance);
-        }
     }
 }
 
@@ -165,7 +122,8 @@ mod tests {
     use crate::dispatch::lease::Kind;
     use crate::dispatch::warm::Kept;
 
-    /// Whether the outcome of an activity runs the next turn of an execution, which is the first and waits for activity 2.
+    /// Keeps execution 1 of an instance warm, which waits for activity 2. Returns whether the outcome of activity `id` of execution
+    /// `execution_id` runs its next turn ahead. The store rejects that turn.
     async fn runs_ahead(core: &Core, execution_id: u64, id: u64) -> bool {
         let instance = Arc::from("i");
         let mut waiting = busy();
@@ -190,50 +148,20 @@ mod tests {
         };
         let ahead = run(core, &lease, &instance, &completion, 2, 0).await;
         lease.settle();
-        // Others have sent it something meanwhile.
-        ahead.map(Ahead::queued).is_some()
+        ahead.map(RunAhead::on_rejected).is_some()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_what_an_execution_waits_for_runs_it_ahead() {
-        assert!(!runs_ahead(&core(), 2, 2).await, "of another execution");
+    async fn only_the_activity_that_an_execution_waits_for_runs_ahead() {
+        assert!(!runs_ahead(&core(), 2, 2).await, "another execution");
         assert!(!runs_ahead(&core(), 1, 3).await, "another activity");
         assert!(runs_ahead(&core(), 1, 2).await);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_turn_that_was_run_in_vain_is_remembered() {
+    async fn after_a_rejected_run_ahead_the_instance_backs_off() {
         let core = core();
         assert!(runs_ahead(&core, 1, 2).await);
         assert!(!runs_ahead(&core, 1, 2).await);
-    }
-
-    #[test]
-    fn an_instance_that_is_crowded_is_left_alone_for_a_while_and_longer_each_time() {
-        let (crowded, instance) = (Crowded::default(), Arc::from("a"));
-        assert!(crowded.may_run_ahead(&instance));
-        let mut pauses = Vec::new();
-        for _ in 0..9 {
-            crowded.collided(&instance);
-            let mut pause = 0;
-            while !crowded.may_run_ahead(&instance) {
-                pause += 1;
-            }
-            pauses.push(pause);
-        }
-        assert_eq!(pauses, [8, 16, 32, 64, 128, 256, 512, 1_024, 1_024]);
-        assert!(crowded.may_run_ahead(&Arc::from("b")), "others are not concerned");
-        crowded.ran_ahead(&instance);
-        crowded.collided(&instance);
-        assert_eq!(crowded.0.lock().unwrap()[&instance].left, 8, "it begins anew");
-    }
-
-    #[test]
-    fn the_crowded_are_bounded() {
-        let crowded = Crowded::default();
-        for n in 0..=Crowded::MOST {
-            crowded.collided(&Arc::from(n.to_string()));
-        }
-        assert_eq!(crowded.0.lock().unwrap().len(), 1);
     }
 }

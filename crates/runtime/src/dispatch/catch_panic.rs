@@ -1,4 +1,4 @@
-//! A panic costs what it happened in, and nothing else.
+//! Turns a panic in a future into a value, so that it ends only the turn or activity in which it happened.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -6,18 +6,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
 
-/// Runs a future; a panic in it is returned as its message.
-pub(super) async fn contain<T>(future: impl Future<Output = T>) -> Result<T, String> {
+/// Runs a future. If it panics, returns the message of the panic as the error.
+pub(super) async fn catch_panic<T>(future: impl Future<Output = T>) -> Result<T, String> {
     let mut future = pin!(future);
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-        Err(payload) => Poll::Ready(Err(text(payload.as_ref()))),
+        Err(payload) => Poll::Ready(Err(message(payload.as_ref()))),
     })
     .await
 }
 
-fn text(payload: &(dyn Any + Send)) -> String {
+fn message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(ToString::to_string);
     text.or_else(|| payload.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a panic without a message".into())
@@ -28,8 +28,8 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_is_a_value() {
-        assert_eq!(contain(async { 7 }).await, Ok(7));
-        assert_eq!(contain(async { panic!("boom {}", 1) }).await, Err::<(), _>("boom 1".to_string()));
+    async fn a_panic_is_returned_as_its_message() {
+        assert_eq!(catch_panic(async { 7 }).await, Ok(7));
+        assert_eq!(catch_panic(async { panic!("boom {}", 1) }).await, Err::<(), _>("boom 1".to_string()));
     }
 }
