@@ -1,4 +1,4 @@
-//! What an activity knows about itself and may do.
+//! The context of a running activity: its identity, cancellation, logging and a client.
 
 use crate::client::Client;
 use outlast_model::codec::Codec;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio_util::sync::CancellationToken;
 
-/// Who an activity is: one delivery of one scheduled activity.
+/// The identity of one delivery of a scheduled activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActivityIdentity {
     pub(crate) instance_id: String,
@@ -33,7 +33,7 @@ pub struct ActivityContext {
     idempotency_key: Arc<str>,
     cancellation: CancellationToken,
     store: Arc<dyn Provider>,
-    /// Milliseconds since the epoch; 0 while it is not known. Renewals move it.
+    /// The end of the lease in milliseconds since the epoch; 0 if it is not known. Renewals advance it.
     deadline_ms: Arc<AtomicU64>,
     codec: Codec,
     limits: Arc<Limits>,
@@ -59,12 +59,12 @@ impl ActivityContext {
         }
     }
 
-    /// What its client inherits from the runtime.
+    /// Sets the codec and limits of the runtime, which `get_client` passes on.
     pub(crate) fn with_settings(self, codec: Codec, limits: Arc<Limits>) -> Self {
         Self { codec, limits, ..self }
     }
 
-    /// How typed values are written.
+    /// The codec for typed values.
     pub fn codec(&self) -> Codec {
         self.codec
     }
@@ -94,36 +94,36 @@ impl ActivityContext {
         &self.identity.activity_name
     }
 
-    /// The worker that runs it: `work-{slot}-{node}`.
+    /// The worker that runs the activity: `work-{slot}-{node}`.
     pub fn worker_id(&self) -> &str {
         &self.identity.worker_id
     }
 
-    /// The session it is bound to.
+    /// The session of the activity.
     pub fn session_id(&self) -> Option<&str> {
         self.identity.session_id.as_deref()
     }
 
-    /// The tag it was scheduled with.
+    /// The tag of the activity.
     pub fn tag(&self) -> Option<&str> {
         self.identity.tag.as_deref()
     }
 
-    /// Which delivery this is, from 1. A worker that dies or loses its lease makes the store deliver again; a retry
-    /// policy schedules a new activity instead, whose deliveries count from 1.
+    /// The number of this delivery, counted from 1. The store delivers an activity again if its worker ends or loses the lease. A
+    /// retry policy schedules a new activity, whose deliveries count from 1.
     pub fn attempt(&self) -> u32 {
         self.identity.attempt
     }
 
-    /// Names this scheduled activity, the same on every delivery and different for every other activity in the store:
-    /// pass it to whatever the activity calls, so that a second delivery does not act twice. An instance that is deleted and
-    /// started again under its id uses the same keys again.
+    /// A key that is the same for every delivery of this scheduled activity and unique among the activities of the store. Pass it to
+    /// the services that the activity calls, so that a second delivery has no second effect. An instance that is deleted and started
+    /// again with the same id repeats its keys.
     pub fn idempotency_key(&self) -> &str {
         &self.idempotency_key
     }
 
-    /// When the lease runs out, in milliseconds since the epoch by the runtime's clock: past it, another worker may
-    /// run the same activity. The runtime renews the lease, so the value moves. `None` if it is not known.
+    /// The end of the lease, in milliseconds since the epoch by the runtime's clock. After it another worker may run the same
+    /// activity. The runtime renews the lease, which advances the value. `None` if it is not known.
     pub fn deadline_ms(&self) -> Option<u64> {
         match self.deadline_ms.load(Ordering::Relaxed) {
             0 => None,
@@ -131,8 +131,8 @@ impl ActivityContext {
         }
     }
 
-    /// Whether the result is still wanted: true once the orchestration has dropped the activity or ended, or the
-    /// lease is lost.
+    /// Whether the activity is cancelled: the orchestration has dropped it or ended, or the lease is lost. The result of a cancelled
+    /// activity is discarded.
     pub fn is_cancelled(&self) -> bool {
         self.cancellation.is_cancelled()
     }
@@ -142,18 +142,18 @@ impl ActivityContext {
         self.cancellation.cancelled().await;
     }
 
-    /// The token behind [`ActivityContext::cancelled`], to hand to tasks that the activity starts.
+    /// The token of [`ActivityContext::cancelled`], for tasks that the activity starts.
     pub fn cancellation_token(&self) -> CancellationToken {
         self.cancellation.clone()
     }
 
-    /// A client over the same store.
+    /// A client of the same store.
     pub fn get_client(&self) -> Client {
         Client::new(self.store.clone()).with_codec(self.codec).with_shared_limits(Arc::clone(&self.limits))
     }
 }
 
-/// One event on the target `duroxide::activity`. A macro, because the level of a `tracing` event is a constant.
+/// Logs one event on the target `duroxide::activity`. A macro, because the level of a `tracing` event is a constant.
 macro_rules! trace {
     ($level:ident, $context:expr, $message:expr) => {
         tracing::$level!(
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn accessors_tell_the_identity() {
+    fn accessors_return_the_identity() {
         let context = context(&Arc::default());
         assert_eq!(
             (context.instance_id(), context.execution_id(), context.activity_name(), context.worker_id()),

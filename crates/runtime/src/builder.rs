@@ -1,4 +1,4 @@
-//! Starting a runtime with every mistake named, instead of a panic for the first.
+//! Starts a runtime, or returns all errors in its options and registries.
 
 use crate::options::{OptionProblem, RuntimeOptions};
 use crate::registry::{
@@ -9,7 +9,7 @@ use outlast_provider::Provider;
 use std::fmt;
 use std::sync::Arc;
 
-/// Collects what a runtime needs. Made by [`Runtime::builder`].
+/// Builds a runtime from a store, registries and options. Created by [`Runtime::builder`].
 #[derive(Default)]
 pub struct RuntimeBuilder {
     store: Option<Arc<dyn Provider>>,
@@ -19,10 +19,10 @@ pub struct RuntimeBuilder {
     problems: Vec<String>,
 }
 
-/// Why a runtime was not started: everything that is wrong, not only the first thing.
+/// Why a runtime was not started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartError {
-    /// One sentence each.
+    /// All problems, one sentence each.
     pub problems: Vec<String>,
 }
 
@@ -35,14 +35,14 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl Runtime {
-    /// Begins to put a runtime together.
+    /// A builder with default options and without a store.
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder::default()
     }
 }
 
 impl RuntimeBuilder {
-    /// Where histories and queues are kept. The only thing that has no default.
+    /// The store of histories and queues. Required.
     pub fn store(mut self, store: Arc<dyn Provider>) -> Self {
         self.store = Some(store);
         self
@@ -54,7 +54,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// The activities that this runtime runs; what went wrong while they were registered keeps the runtime from starting.
+    /// The activities that this runtime runs. [`RuntimeBuilder::start`] returns the errors of their registration.
     pub fn register_activities(mut self, builder: ActivityRegistryBuilder) -> Self {
         match builder.build_result() {
             Ok(activities) => self.activities = activities,
@@ -69,8 +69,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// The orchestrations that this runtime runs; what went wrong while they were registered keeps the runtime from
-    /// starting.
+    /// The orchestrations that this runtime runs. [`RuntimeBuilder::start`] returns the errors of their registration.
     pub fn register_orchestrations(mut self, builder: OrchestrationRegistryBuilder) -> Self {
         match builder.build_result() {
             Ok(orchestrations) => self.orchestrations = orchestrations,
@@ -79,19 +78,19 @@ impl RuntimeBuilder {
         self
     }
 
-    /// How the runtime behaves.
+    /// The options of the runtime.
     pub fn options(mut self, options: RuntimeOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Starts the runtime, on the tokio runtime that this is awaited on.
+    /// Starts the runtime on the current tokio runtime.
     ///
-    /// Cancellation safety: a dropped call has started nothing, or a runtime that runs on.
+    /// Cancellation safety: when the future is dropped, no runtime was started, or one that keeps running.
     pub async fn start(self) -> Result<Arc<Runtime>, StartError> {
         let mut problems = self.problems;
-        if let Err(wrong) = self.options.validate() {
-            problems.extend(wrong.iter().map(OptionProblem::to_string));
+        if let Err(invalid) = self.options.validate() {
+            problems.extend(invalid.iter().map(OptionProblem::to_string));
         }
         if tokio::runtime::Handle::try_current().is_err() {
             problems.push(

@@ -1,5 +1,5 @@
-//! Activities that the runtime brings along. Histories written by older runtimes wait for all of them; newer ones answer
-//! the first two within the turn.
+//! The activities that every runtime registers for system calls. The engine answers `NewGuid` and `UtcNowMs` within the turn;
+//! histories of older runtimes scheduled them as activities.
 
 use crate::activity_context::ActivityContext;
 use crate::handler::{ActivityHandler, FnActivity};
@@ -15,7 +15,7 @@ struct KeyOfInstance {
     key: String,
 }
 
-/// Name and handler of each.
+/// The name and handler of each built-in activity.
 pub(crate) fn builtins(
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
@@ -36,17 +36,17 @@ pub(crate) fn builtins(
     })
 }
 
-/// How long to wait before a read is repeated that met a passing error.
+/// The pause before a read is repeated after a retryable error; it doubles up to `LONGEST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 async fn read_key(context: ActivityContext, input: String) -> Result<String, String> {
-    let asked: KeyOfInstance = serde_json::from_str(&input).map_err(|error| error.to_string())?;
+    let request: KeyOfInstance = serde_json::from_str(&input).map_err(|error| error.to_string())?;
     let client = context.get_client();
     let mut pause = FIRST_PAUSE;
     loop {
-        match client.get_kv_value(&asked.instance_id, &asked.key).await {
-            // Storage trouble is not the orchestration's: the lease is renewed until the store can be read.
+        match client.get_kv_value(&request.instance_id, &request.key).await {
+            // An unavailable store must not fail the orchestration. The runtime renews the lease meanwhile.
             Err(error) if error.is_retryable() => tokio::time::sleep(pause).await,
             Err(error) => return Err(error.to_string()),
             Ok(value) => return serde_json::to_string(&value).map_err(|error| error.to_string()),

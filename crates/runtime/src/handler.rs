@@ -1,4 +1,4 @@
-//! What users register: orchestrations and activities.
+//! The traits of orchestrations and activities, and their implementations for functions.
 
 use crate::ActivityContext;
 use async_trait::async_trait;
@@ -6,19 +6,18 @@ use outlast_engine::OrchestrationContext;
 use outlast_model::codec::Codec;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Code that orchestrates. It is run again from the start whenever its history is replayed, so it must take the same
-/// decisions each time.
+/// The code of an orchestration. Every replay runs it again from the start, so it must make the same decisions each time.
 #[async_trait]
 pub trait OrchestrationHandler: Send + Sync {
-    /// Runs the orchestration; the result is recorded and handed to whoever waits for it.
+    /// Runs the orchestration. The result is stored as the output or failure of the instance.
     async fn invoke(&self, ctx: OrchestrationContext, input: String) -> Result<String, String>;
 }
 
-/// Code that does the work. It runs at least once per scheduled activity, so it should be idempotent:
+/// The code of an activity. It runs at least once per scheduled activity, so it should be idempotent:
 /// [`ActivityContext::idempotency_key`] is the same on every delivery.
 #[async_trait]
 pub trait ActivityHandler: Send + Sync {
-    /// Runs the activity; the result is recorded in the history of the orchestration that scheduled it.
+    /// Runs the activity. The result is stored in the history of the instance that scheduled it.
     async fn invoke(&self, ctx: ActivityContext, input: String) -> Result<String, String>;
 }
 
@@ -56,10 +55,10 @@ where
     }
 }
 
-/// A call of a typed function with payload text. Input that does not decode and output that does not encode are the
-/// handler's error.
+/// Calls a typed function with payload text. Input that does not decode and output that does not encode are returned as the error of
+/// the handler.
 ///
-/// The function is called at once and only its future is kept: `f` need not be cloned for each run.
+/// The function is called before the returned future is polled, so the future does not borrow or clone `f`.
 pub(crate) fn invoke_typed<C: HasCodec, In, Out, F, Fut>(
     f: &F,
     ctx: C,
@@ -76,7 +75,7 @@ where
     async move { codec.encode(&running?.await?) }
 }
 
-/// A context that knows how typed values are written.
+/// A context that has the codec for typed values.
 pub(crate) trait HasCodec {
     fn codec(&self) -> Codec;
 }
@@ -112,7 +111,7 @@ mod tests {
         let undecodable = invoke_typed(&double, (), "four").await.unwrap_err();
         assert!(undecodable.contains("invalid type: string \"four\""), "{undecodable}");
         let shout = |(), text: String| async move { Ok(text + "!") };
-        assert_eq!(invoke_typed(&shout, (), "hi").await, Ok("hi!".to_string()), "strings travel raw");
+        assert_eq!(invoke_typed(&shout, (), "hi").await, Ok("hi!".to_string()), "strings are not quoted");
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! What an operation of a store is about, as its span shows it: ids and counts, never payloads.
+//! The ids and counts of a store operation that its tracing span shows. Payloads are never shown.
 
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
@@ -8,7 +8,7 @@ use outlast_provider::{
 use std::collections::HashMap;
 use tracing::Span;
 
-/// Ids and counts; `None` where the operation does not say.
+/// The ids and counts of an operation; `None` for those that it does not have.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Subject<'a> {
     pub(super) instance: Option<&'a str>,
@@ -29,15 +29,20 @@ impl<'a> Subject<'a> {
         Self { execution: Some(execution), ..Self::instance(instance) }
     }
 
-    /// A turn that is committed. Its token names no instance that a wrapper could read, so this is taken from the rows.
-    pub(super) fn commit(execution: u64, events: &'a [Event], work: &'a [WorkItem], messages: usize) -> Self {
+    /// A commit of a turn. A wrapper cannot read the instance from the token, so it is taken from the events or activities.
+    pub(super) fn commit(
+        execution: u64,
+        events: &'a [Event],
+        activities: &'a [WorkItem],
+        messages: usize,
+    ) -> Self {
         let of_event = events.first().map(|event| event.instance_id.as_str());
         Self {
-            instance: of_event.or_else(|| work.first().map(WorkItem::target_instance)),
+            instance: of_event.or_else(|| activities.first().map(WorkItem::target_instance)),
             execution: Some(execution),
             events: Some(events.len()),
             messages: Some(messages),
-            activities: Some(work.len()),
+            activities: Some(activities.len()),
             ..Self::default()
         }
     }
@@ -60,9 +65,9 @@ impl<'a> Subject<'a> {
         Self { execution, activity, ..Self::instance(item.target_instance()) }
     }
 
-    /// Shows what the answer of an operation is about.
+    /// Records the ids and counts in the span of the operation.
     pub(super) fn record(self, span: &Span) {
-        // A value of `None` leaves its field as it is.
+        // `None` does not change a field.
         span.record("instance_id", self.instance);
         span.record("execution_id", self.execution);
         span.record("activity_id", self.activity);
@@ -73,7 +78,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// An answer of a store, as the span of the operation shows it.
+/// A result of a store operation, whose ids and counts the span of the operation shows.
 pub(super) trait Found {
     fn subject(&self) -> Subject<'_> {
         Subject::default()
@@ -160,7 +165,7 @@ impl Found for Option<(WorkItem, String, u32)> {
 }
 
 impl Found for Vec<FetchedWork> {
-    /// A batch belongs to several instances; only its size is shown.
+    /// A batch may belong to several instances, so only its size is shown.
     fn subject(&self) -> Subject<'_> {
         let activities = Some(self.len());
         match self.as_slice() {

@@ -1,5 +1,5 @@
-//! What an instance waits for: its open operations, from its history, and how far each has come, from the queues. For tools
-//! that show instances; nothing here decides anything.
+//! Explains what an instance waits for: its open operations, from its history, and their progress, from the queues. For tools that
+//! show instances; the runtime does not use it.
 
 mod open;
 mod wait;

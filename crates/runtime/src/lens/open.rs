@@ -1,23 +1,22 @@
-//! Operations that an execution began and that have no outcome yet.
+//! The operations that an execution started and that have no outcome yet.
 
 use outlast_model::{Event, EventKind, build_child_instance_id};
 use std::collections::BTreeMap;
 
 /// An operation without an outcome.
 ///
-/// The code need not wait for it any more: a timer that lost a race leaves no trace in a history, and stays open until it is
-/// due.
+/// The code may no longer wait for it: a history does not record that a timer lost a race, so the timer is open until it fires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenOperation {
-    /// The event that began it.
+    /// The id of the event that started it.
     pub event_id: u64,
-    /// When that was.
+    /// The time of that event.
     pub since_ms: u64,
-    /// What it is.
+    /// The operation.
     pub operation: Operation,
 }
 
-/// What code can wait for.
+/// An operation that orchestration code can wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
     /// An activity.
@@ -53,26 +52,26 @@ pub enum Operation {
     },
 }
 
-/// The open operations of an execution, in the order in which they began; none of an execution that has ended.
+/// The open operations of an execution, in the order in which they started; empty for an execution that has ended.
 ///
 /// | operation | ends with |
 /// |---|---|
-/// | activity, child | its outcome, or the note that its cancellation was asked for |
-/// | timer | its firing |
-/// | event | the event, which goes to the oldest open wait of its name, or the note that it is given up |
-/// | queue message | a message: as many waits of a name are over as messages of it came, given-up waits aside |
+/// | activity, child | its outcome, or the event that records the request to cancel it |
+/// | timer | its fired event |
+/// | event | the event, which ends the oldest open wait of its name, or the event that records the cancelled wait |
+/// | queue message | a message: each delivered message of a queue ends one wait that was not cancelled |
 pub fn open_operations(history: &[Event]) -> Vec<OpenOperation> {
-    if history.last().is_some_and(|last| ends(&last.kind)) {
+    if history.last().is_some_and(|last| is_end(&last.kind)) {
         return Vec::new();
     }
     let mut open = Open::default();
     for event in history {
-        open.read(event);
+        open.apply(event);
     }
-    open.left()
+    open.into_operations()
 }
 
-fn ends(kind: &EventKind) -> bool {
+fn is_end(kind: &EventKind) -> bool {
     matches!(
         kind,
         EventKind::OrchestrationCompleted { .. }
@@ -83,17 +82,17 @@ fn ends(kind: &EventKind) -> bool {
 
 #[derive(Default)]
 struct Open {
-    /// Operations by the event that began them.
+    /// Operations by the id of the event that started them.
     operations: BTreeMap<u64, OpenOperation>,
-    /// Messages that came, by queue.
+    /// The number of delivered messages by queue.
     messages: BTreeMap<String, usize>,
-    /// Events that came before their wait, by name, where the execution keeps them.
+    /// The number of events that arrived before their wait, by name. Filled only if `keeps_early_events`.
     early: BTreeMap<String, usize>,
     keeps_early_events: bool,
 }
 
 impl Open {
-    fn read(&mut self, event: &Event) {
+    fn apply(&mut self, event: &Event) {
         let operation = match &event.kind {
             EventKind::OrchestrationStarted { carry_forward_events, .. } => {
                 // The engine marks executions that keep early events in the stamp of their first event.
@@ -108,7 +107,7 @@ impl Open {
             }
             EventKind::TimerCreated { fire_at_ms } => Operation::Timer { fire_at_ms: *fire_at_ms },
             EventKind::SubOrchestrationScheduled { name, instance, .. } => {
-                // A generated id is stored without that of the parent.
+                // A generated id is stored without the id of the parent.
                 let instance = build_child_instance_id(&event.instance_id, instance);
                 Operation::Child { name: name.clone(), instance }
             }
@@ -120,13 +119,13 @@ impl Open {
                 Operation::Event { name: name.clone() }
             }
             EventKind::QueueSubscribed { name } => Operation::Queue { name: name.clone() },
-            EventKind::ExternalEvent { name, .. } => return self.answer_event(name),
+            EventKind::ExternalEvent { name, .. } => return self.deliver_event(name),
             EventKind::QueueEventDelivered { name, .. } => {
                 *self.messages.entry(name.clone()).or_default() += 1;
                 return;
             }
             _ => {
-                // Outcomes and notes name the event that began what they end.
+                // Outcomes and cancellations have the id of the event that started their operation.
                 if let Some(source) = event.source_event_id {
                     self.operations.remove(&source);
                 }
@@ -137,10 +136,10 @@ impl Open {
         self.operations.insert(event.event_id, open);
     }
 
-    fn answer_event(&mut self, name: &str) {
-        let is_waited_for =
+    fn deliver_event(&mut self, name: &str) {
+        let waits_for_it =
             |open: &OpenOperation| matches!(&open.operation, Operation::Event { name: of } if of == name);
-        let oldest = self.operations.values().find(|open| is_waited_for(open)).map(|open| open.event_id);
+        let oldest = self.operations.values().find(|open| waits_for_it(open)).map(|open| open.event_id);
         match oldest {
             Some(oldest) => drop(self.operations.remove(&oldest)),
             None if self.keeps_early_events => *self.early.entry(name.to_string()).or_default() += 1,
@@ -148,19 +147,20 @@ impl Open {
         }
     }
 
-    fn left(mut self) -> Vec<OpenOperation> {
-        let mut left: Vec<OpenOperation> = self.operations.into_values().collect();
-        left.retain(|open| match &open.operation {
-            Operation::Queue { name } => match self.messages.get_mut(name).filter(|came| **came > 0) {
-                Some(came) => {
-                    *came -= 1;
+    /// The operations that are open after the delivered messages have ended waits for their queues.
+    fn into_operations(mut self) -> Vec<OpenOperation> {
+        let mut operations: Vec<OpenOperation> = self.operations.into_values().collect();
+        operations.retain(|open| match &open.operation {
+            Operation::Queue { name } => match self.messages.get_mut(name).filter(|count| **count > 0) {
+                Some(count) => {
+                    *count -= 1;
                     false
                 }
                 None => true,
             },
             _ => true,
         });
-        left
+        operations
     }
 }
 
@@ -224,7 +224,7 @@ pub(super) mod tests {
         let raised = |of: &str| EventKind::ExternalEvent { name: name(of), data: reason() };
         let takes = |of: &str| EventKind::QueueSubscribed { name: name(of) };
         let came = |of: &str| EventKind::QueueEventDelivered { name: name(of), data: reason() };
-        // What the code did, what happened (with the event that it answers), what is open.
+        // The events of the code, the events after them (with their source event), and the expected open operations.
         type Case = (Vec<EventKind>, Vec<(Option<u64>, EventKind)>, &'static [&'static str]);
         let cases: Vec<Case> = vec![
             (vec![], vec![], &[]),
@@ -294,7 +294,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn carried_messages_and_kept_events_answer_waits() {
+    fn carried_messages_and_early_events_end_waits() {
         let takes = || event(2, None, EventKind::QueueSubscribed { name: "q".into() });
         assert_eq!(lines(&[started(CONTRACT_VERSION, &["q"]), takes()]), [""; 0]);
         assert_eq!(lines(&[started(CONTRACT_VERSION, &["r"]), takes()]), ["2 queue q since 20"]);

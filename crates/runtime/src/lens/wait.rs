@@ -1,47 +1,47 @@
-//! How far open operations have come, and whether a turn is due.
+//! The progress of open operations, and whether a turn is due.
 
 use super::open::{OpenOperation, Operation, open_operations};
 use outlast_model::Event;
 use outlast_provider::{PendingWork, QueuedItem};
 
-/// An open operation and how far it has come.
+/// An open operation and its progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
     /// The operation.
     pub open: OpenOperation,
-    /// How far it has come.
+    /// Its progress.
     pub progress: Progress,
 }
 
-/// How far an operation has come.
+/// The progress of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// An activity is queued, and no worker has it.
+    /// An activity is queued and not leased.
     Queued {
-        /// From when on it can be fetched.
+        /// The time from which it can be fetched.
         visible_at_ms: u64,
-        /// How often it was delivered before.
+        /// The number of its deliveries so far.
         deliveries: u32,
     },
     /// An activity is leased to a worker.
     Leased {
         /// The end of the lease, which the worker renews.
         until_ms: u64,
-        /// How often it was delivered, this time included.
+        /// The number of its deliveries, including this one.
         deliveries: u32,
     },
     /// A timer is not due yet.
     Sleeping {
-        /// When it is due.
+        /// The time when it is due.
         until_ms: u64,
     },
-    /// The outcome is there, and waits for the next turn.
+    /// The outcome is queued and waits for the next turn.
     Answered,
-    /// Others have to bring it about: a sender of events, or a child.
+    /// The operation ends when a child ends or a sender sends its event.
     Outside,
-    /// The queues hold nothing that could end it: the store is damaged, or it ended while it was looked at.
+    /// The queues hold no message that could end it: the store is damaged, or the operation ended while its state was read.
     Lost,
-    /// The store cannot tell, or was not asked for enough.
+    /// The store does not report it, or the request had a limit that was too low.
     Unknown,
 }
 
@@ -54,16 +54,16 @@ pub enum TurnState {
     Leased {
         /// The end of the lease, which the worker renews.
         until_ms: u64,
-        /// How often the oldest of its messages was delivered, this time included.
+        /// The most deliveries of any of its messages, including this one.
         deliveries: u32,
     },
-    /// Messages can be fetched, and no worker has them.
+    /// Messages can be fetched and are not leased.
     Due {
-        /// How many, among those that were asked for.
+        /// Their number, up to the limit of the request.
         messages: usize,
-        /// Since when the oldest can be fetched.
+        /// The time from which the oldest can be fetched.
         since_ms: u64,
-        /// The most deliveries of any of them. More than none: turns began and were not committed.
+        /// The most deliveries of any of them. Above 0: turns started and were not committed.
         deliveries: u32,
     },
 }
@@ -83,7 +83,7 @@ pub fn turn_state(pending: &PendingWork) -> TurnState {
     }
 }
 
-/// What the execution with this history waits for. Without `pending` it is not known how far anything has come.
+/// The operations that the execution with this history waits for. Without `pending` their progress is `Unknown`.
 pub fn waits(history: &[Event], pending: Option<&PendingWork>) -> Vec<Wait> {
     let execution_id = history.first().map_or(0, |event| event.execution_id);
     let mut queues = pending.map(|pending| Queues::of(pending, execution_id));
@@ -94,10 +94,11 @@ pub fn waits(history: &[Event], pending: Option<&PendingWork>) -> Vec<Wait> {
     open_operations(history).into_iter().map(progress).collect()
 }
 
-/// What is queued for an execution. Messages by name are used up: one answers one wait.
+/// The queued messages and activities of an execution.
 struct Queues<'a> {
     pending: &'a PendingWork,
     execution_id: u64,
+    /// The raised events and queue messages that have not ended a wait yet: each ends one.
     named: Vec<&'a QueuedItem>,
 }
 
@@ -110,13 +111,13 @@ impl<'a> Queues<'a> {
     fn progress(&mut self, open: &OpenOperation) -> Progress {
         match &open.operation {
             Operation::Activity { .. } => self.activity(open.event_id),
-            Operation::Timer { .. } => match self.answers(open.event_id, &["TimerFired"]) {
+            Operation::Timer { .. } => match self.outcome(open.event_id, &["TimerFired"]) {
                 Some(fired) if fired.visible_at <= self.pending.now_ms => Progress::Answered,
                 Some(fired) => Progress::Sleeping { until_ms: fired.visible_at },
                 None => self.missing(),
             },
             Operation::Child { .. } => {
-                match self.answers(open.event_id, &["SubOrchCompleted", "SubOrchFailed"]) {
+                match self.outcome(open.event_id, &["SubOrchCompleted", "SubOrchFailed"]) {
                     Some(_) => Progress::Answered,
                     None => Progress::Outside,
                 }
@@ -127,11 +128,11 @@ impl<'a> Queues<'a> {
     }
 
     fn activity(&self, id: u64) -> Progress {
-        if self.answers(id, &["ActivityCompleted", "ActivityFailed"]).is_some() {
+        if self.outcome(id, &["ActivityCompleted", "ActivityFailed"]).is_some() {
             return Progress::Answered;
         }
-        let is_it = |item: &&QueuedItem| item.id == Some(id) && item.execution_id == Some(self.execution_id);
-        match self.pending.activities.iter().find(is_it) {
+        let has_id = |item: &&QueuedItem| item.id == Some(id) && item.execution_id == Some(self.execution_id);
+        match self.pending.activities.iter().find(has_id) {
             Some(item) => match item.locked_until {
                 Some(until_ms) => Progress::Leased { until_ms, deliveries: item.attempt_count },
                 None => Progress::Queued { visible_at_ms: item.visible_at, deliveries: item.attempt_count },
@@ -140,15 +141,16 @@ impl<'a> Queues<'a> {
         }
     }
 
-    /// What is said of something that was not found: it may be among what was not asked for.
+    /// The progress of an operation whose message was not found: `Unknown` if the limit of the request cut a list off.
     fn missing(&self) -> Progress {
-        let shown = |count: u64, items: &[QueuedItem]| count <= items.len() as u64;
-        let is_whole = shown(self.pending.message_count, &self.pending.messages)
-            && shown(self.pending.activity_count, &self.pending.activities);
-        if is_whole { Progress::Lost } else { Progress::Unknown }
+        let is_complete = |count: u64, items: &[QueuedItem]| count <= items.len() as u64;
+        let all_listed = is_complete(self.pending.message_count, &self.pending.messages)
+            && is_complete(self.pending.activity_count, &self.pending.activities);
+        if all_listed { Progress::Lost } else { Progress::Unknown }
     }
 
-    fn answers(&self, id: u64, kinds: &[&str]) -> Option<&'a QueuedItem> {
+    /// The queued message of one of these kinds for the operation with this event id.
+    fn outcome(&self, id: u64, kinds: &[&str]) -> Option<&'a QueuedItem> {
         self.pending.messages.iter().find(|item| {
             kinds.contains(&kind(item)) && item.id == Some(id) && item.execution_id == Some(self.execution_id)
         })
@@ -206,8 +208,8 @@ mod tests {
     }
 
     #[test]
-    fn queues_say_how_far_an_operation_has_come() {
-        let work = || item("ActivityExecute", Some("A"), Some(2));
+    fn the_queues_determine_the_progress_of_an_operation() {
+        let queued = || item("ActivityExecute", Some("A"), Some(2));
         let waits = || EventKind::ExternalSubscribed { name: "go".into() };
         let takes = || EventKind::QueueSubscribed { name: "q".into() };
         let timer = || EventKind::TimerCreated { fire_at_ms: 5_000 };
@@ -216,20 +218,20 @@ mod tests {
             instance: "c".into(),
             input: "".into(),
         };
-        let leased = QueuedItem { locked_until: Some(1_500), attempt_count: 2, ..work() };
-        let elsewhere = QueuedItem { execution_id: Some(7), ..work() };
-        let another = QueuedItem { id: Some(3), ..work() };
+        let leased = QueuedItem { locked_until: Some(1_500), attempt_count: 2, ..queued() };
+        let of_other_execution = QueuedItem { execution_id: Some(7), ..queued() };
+        let another = QueuedItem { id: Some(3), ..queued() };
         let outcome_elsewhere =
             QueuedItem { execution_id: Some(7), ..item("ActivityCompleted", None, Some(2)) };
         let fires = |visible_at| QueuedItem { visible_at, ..item("TimerFired", None, Some(2)) };
         let none = Vec::new;
         for (kind, messages, activities, expected) in [
-            (activity("A"), none(), vec![work()], Progress::Queued { visible_at_ms: 900, deliveries: 0 }),
+            (activity("A"), none(), vec![queued()], Progress::Queued { visible_at_ms: 900, deliveries: 0 }),
             (activity("A"), none(), vec![leased], Progress::Leased { until_ms: 1_500, deliveries: 2 }),
             (activity("A"), vec![item("ActivityFailed", None, Some(2))], none(), Progress::Answered),
             (activity("A"), vec![item("ActivityCompleted", None, Some(3))], none(), Progress::Lost),
             (activity("A"), vec![outcome_elsewhere], none(), Progress::Lost),
-            (activity("A"), none(), vec![elsewhere], Progress::Lost),
+            (activity("A"), none(), vec![of_other_execution], Progress::Lost),
             (activity("A"), none(), vec![another], Progress::Lost),
             (timer(), vec![fires(5_000)], none(), Progress::Sleeping { until_ms: 5_000 }),
             (timer(), vec![fires(NOW)], none(), Progress::Answered),
@@ -250,12 +252,12 @@ mod tests {
         assert_eq!(
             progress(activity("A"), Some(&cut_short)),
             Progress::Unknown,
-            "it may be among the others"
+            "the activity may be beyond the limit"
         );
     }
 
     #[test]
-    fn one_message_answers_one_wait() {
+    fn one_message_ends_one_wait() {
         let waits_for = |id| event(id, None, EventKind::ExternalSubscribed { name: "go".into() });
         let pending = pending(vec![item("ExternalRaised", Some("go"), None)], vec![]);
         let progress: Vec<Progress> = waits(&[waits_for(2), waits_for(3)], Some(&pending))

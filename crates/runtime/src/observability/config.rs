@@ -1,13 +1,13 @@
-//! What to log and how.
+//! The configuration of logs and metrics.
 
 use std::time::Duration;
 
-/// How log records are written.
+/// The format of log records.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum LogFormat {
     /// One JSON object per line.
     Json,
-    /// Several lines per record, for people.
+    /// Several lines per record, for human readers.
     Pretty,
     /// One line per record.
     #[default]
@@ -18,15 +18,15 @@ pub enum LogFormat {
 /// [`init_logging`](super::init_logging), or install one of your own.
 #[derive(Debug, Clone)]
 pub struct ObservabilityConfig {
-    /// How log records are written.
+    /// The format of log records.
     pub log_format: LogFormat,
-    /// The level of what orchestrations and activities log: `error`, `warn`, `info`, `debug` or `trace`.
+    /// The level for log records of orchestrations and activities: `error`, `warn`, `info`, `debug` or `trace`.
     pub log_level: String,
     /// Name of the service; kept for exporters.
     pub service_name: String,
     /// Version of the service; kept for exporters.
     pub service_version: Option<String>,
-    /// How often the gauges are read from the store.
+    /// The interval at which the gauges are read from the store.
     pub gauge_poll_interval: Duration,
 }
 

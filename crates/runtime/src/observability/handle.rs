@@ -1,4 +1,4 @@
-//! What a runtime holds for its logs and metrics.
+//! The handle to a runtime's metrics.
 
 use super::logging::{self, LoggingError};
 use super::{MetricsProvider, MetricsSnapshot, ObservabilityConfig};
@@ -11,10 +11,10 @@ pub struct ObservabilityHandle {
 }
 
 impl ObservabilityHandle {
-    /// Sets up logging for the process, unless somebody has, and metrics that count from zero.
+    /// Installs a log subscriber for the process, unless one is installed, and creates metrics that count from zero.
     ///
     /// # Errors
-    /// If [`ObservabilityConfig::log_level`] is none.
+    /// If [`ObservabilityConfig::log_level`] is not a level.
     pub fn init(config: &ObservabilityConfig) -> Result<Self, String> {
         match logging::install(config) {
             Ok(()) | Err(LoggingError::Installed(_)) => Ok(Self::without_logging()),
@@ -22,7 +22,7 @@ impl ObservabilityHandle {
         }
     }
 
-    /// Metrics only: a runtime does not touch the subscriber of its process (ruling 30).
+    /// A handle without a log subscriber: a runtime does not change the subscriber of its process (ruling 30).
     pub(crate) fn without_logging() -> Self {
         Self::default()
     }
@@ -32,7 +32,7 @@ impl ObservabilityHandle {
         &self.metrics
     }
 
-    /// Ends observation. There is nothing to flush; exporters belong to the caller.
+    /// Does nothing: there is nothing to flush, and exporters belong to the caller.
     ///
     /// # Errors
     /// None.

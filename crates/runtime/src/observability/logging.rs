@@ -1,4 +1,4 @@
-//! Installing a subscriber.
+//! Installs a log subscriber.
 
 use super::{LogFormat, ObservabilityConfig};
 use tracing::Dispatch;
@@ -8,9 +8,9 @@ use tracing_subscriber::fmt::MakeWriter;
 /// Why logging could not be set up.
 #[derive(Debug)]
 pub(super) enum LoggingError {
-    /// The level is none.
+    /// The configured level is not a level.
     Level(String),
-    /// Somebody installed a subscriber before; it stays.
+    /// A subscriber is installed already; it stays.
     Installed(String),
 }
 
@@ -26,7 +26,7 @@ impl From<LoggingError> for String {
 /// else by [`ObservabilityConfig::log_level`] for orchestrations and activities and `warn` for everything else.
 ///
 /// # Errors
-/// If the level is none, or a subscriber is installed already.
+/// If the configured level is not a level, or a subscriber is installed already.
 pub fn init_logging(config: &ObservabilityConfig) -> Result<(), String> {
     install(config).map_err(String::from)
 }
@@ -85,7 +85,7 @@ mod tests {
         }
     }
 
-    /// What is written at this level in this format.
+    /// The log output at this level in this format.
     fn written(format: LogFormat, level: &str) -> String {
         let written = Written::default();
         let writer = written.clone();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_level_is_for_user_code_and_warnings_come_from_everywhere() {
+    fn the_level_applies_to_user_code_and_warnings_of_all_targets_are_shown() {
         let sources = ["from an orchestration", "from an activity", "from the runtime", "a warning"];
         let shown = |level| {
             let text = written(LogFormat::Compact, level);
@@ -124,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn compact_is_one_line_per_record_and_pretty_is_more() {
+    fn compact_writes_one_line_per_record_and_pretty_more() {
         assert_eq!(written(LogFormat::Compact, "info").lines().count(), 2);
         assert!(written(LogFormat::Pretty, "info").lines().count() > 2);
     }
 
     #[test]
-    fn a_level_that_is_none_is_refused_by_name() {
+    fn an_invalid_level_is_rejected_with_its_name() {
         let message = String::from(configured_filter("loud").unwrap_err());
         assert!(message.contains("log_level 'loud'") && message.contains("use error, warn"), "{message}");
     }

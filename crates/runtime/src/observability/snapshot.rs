@@ -1,8 +1,8 @@
-//! The counts that a runtime keeps by itself, whether or not anybody exports metrics.
+//! The counters that a runtime keeps in memory, with or without an exporter of metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Declares a snapshot and the live counters behind it, so that neither can have a field that the other lacks.
+/// Declares a snapshot and its live counters with the same fields.
 macro_rules! counters {
     ($(#[$doc:meta])* $snapshot:ident from $counters:ident { $($(#[$field_doc:meta])* $field:ident,)* }) => {
         $(#[$doc])*
@@ -24,7 +24,7 @@ macro_rules! counters {
     };
 }
 
-/// A count that only grows.
+/// A counter that only grows.
 #[derive(Debug, Default)]
 pub(super) struct Counter(AtomicU64);
 
@@ -43,31 +43,31 @@ impl Counter {
 }
 
 counters! {
-    /// What a runtime has counted since it started.
+    /// The counters of a runtime since its start.
     MetricsSnapshot from Counters {
         /// Executions started.
         orch_starts,
-        /// Executions that ended, whichever way.
+        /// Executions that completed, failed or continued as new.
         orch_completions,
         /// Executions that failed.
         orch_failures,
-        /// Executions that failed by an error of their own.
+        /// Executions that failed with an error of their code.
         orch_application_errors,
-        /// Executions that failed by an error of the store or the runtime.
+        /// Executions that failed with an error of the store or the runtime.
         orch_infrastructure_errors,
-        /// Executions that failed by an error of deployment, such as code that no longer fits the history.
+        /// Executions that failed with an error of deployment, such as code that does not match the history.
         orch_configuration_errors,
-        /// Orchestration messages that were delivered too often.
+        /// Instances that failed because their messages were delivered too often.
         orch_poison,
         /// Activities that succeeded.
         activity_success,
         /// Activities that returned an error or panicked.
         activity_app_errors,
-        /// Activities that failed by an error of the store or the runtime.
+        /// Activities whose outcome the store did not accept.
         activity_infra_errors,
-        /// Activities that failed by an error of deployment.
+        /// Activities that failed with an error of deployment.
         activity_config_errors,
-        /// Activities that were delivered too often.
+        /// Activities that failed because they were delivered too often.
         activity_poison,
         /// Turns fetched.
         orch_dispatcher_items_fetched,
@@ -83,23 +83,23 @@ counters! {
 }
 
 counters! {
-    /// What a runtime has counted since it started, beyond the contract's [`MetricsSnapshot`].
+    /// The counters of a runtime since its start that the contract's [`MetricsSnapshot`] does not have.
     OutlastMetricsSnapshot from OutlastCounters {
-        /// Turns that went on from an execution in memory.
+        /// Turns that used an entry of the warm cache.
         warm_hits,
-        /// Turns that had to replay their history.
+        /// Turns that replayed their history.
         warm_misses,
-        /// Turns that were run ahead of the store, with or without success.
+        /// Turns that were run ahead, committed and rejected ones.
         turns_ahead,
-        /// Executions that were dropped from memory to stay within bounds.
+        /// Entries that were evicted from the warm cache.
         warm_evictions,
-        /// Leases of turns, activities and sessions that were lost while in use.
+        /// Leases of turns and activities that were lost while in use.
         leases_lost,
         /// Commits that were repeated after an error.
         commit_retries,
         /// Messages that were dropped without effect.
         dropped_messages,
-        /// Activities that a retry policy scheduled once more.
+        /// Activities that a retry policy scheduled again.
         activity_retries,
     }
 }

@@ -1,24 +1,22 @@
-//! How long something took.
+//! Measures durations.
 
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Measures by tokio's clock, which stands still where a test has paused it.
+/// Measures by tokio's clock, which a test can pause.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// Starts now.
     pub(crate) fn start() -> Self {
         Self(Instant::now())
     }
 
-    /// The time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }
 
-    /// The time since the start, as histograms of seconds want it.
+    /// The time since the start in seconds, for histograms.
     pub(crate) fn seconds(&self) -> f64 {
         self.elapsed().as_secs_f64()
     }

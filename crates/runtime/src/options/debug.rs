@@ -1,9 +1,9 @@
-//! `Debug` by hand, because a clock and a source of entropy have none.
+//! `Debug` for the options, written by hand because a clock and a source of entropy have none.
 
 use super::RuntimeOptions;
 use std::fmt;
 
-/// Takes the struct apart, so that a field which is forgotten here does not compile.
+/// Destructures the struct, so that a field that is missing in the list is a compile error.
 macro_rules! debug_fields {
     ($f:expr, $options:expr, [$($field:ident),* $(,)?]) => {{
         let RuntimeOptions {

@@ -1,4 +1,4 @@
-//! How a runtime behaves.
+//! The options of a runtime.
 
 mod debug;
 mod renewal;
@@ -14,73 +14,73 @@ use outlast_provider::{Clock, Entropy, OsEntropy, SemverRange, SystemClock, TagF
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a runtime behaves. Every field has a default: write `RuntimeOptions { worker_concurrency: 8, ..Default::default() }`
+/// The options of a runtime. Every field has a default: write `RuntimeOptions { worker_concurrency: 8, ..Default::default() }`
 /// and check with [`RuntimeOptions::validate`].
 #[derive(Clone)]
 pub struct RuntimeOptions {
-    /// How soon a fetch that found nothing may be repeated, if the store does not wait by itself.
+    /// The least time between two fetches of a slot that return nothing, for stores whose fetch does not wait.
     pub dispatcher_min_poll_interval: Duration,
-    /// How long a fetch may wait in the store for work.
+    /// The longest time for which a fetch waits in the store.
     pub dispatcher_long_poll_timeout: Duration,
-    /// Most turns at once in this runtime; 0 for a node that only runs activities.
+    /// The most turns that run at the same time in this runtime; 0 for a node that only runs activities.
     pub orchestration_concurrency: usize,
-    /// Most activities at once in this runtime; 0 for a node that only runs orchestrations.
+    /// The most activities that run at the same time in this runtime; 0 for a node that only runs turns.
     pub worker_concurrency: usize,
-    /// How long a turn is leased; it is renewed while it runs, so this is how long a crash delays its instance.
+    /// The length of a turn's lease. The runtime renews the lease during the turn, so this is the delay of an instance after a crash.
     pub orchestrator_lock_timeout: Duration,
-    /// How long before its end a turn's lease is renewed; at the latest after half of it.
+    /// The time before its end at which a turn's lease is renewed. A lease is renewed after half of its length at the latest.
     pub orchestrator_lock_renewal_buffer: Duration,
-    /// How long an activity is leased; it is renewed while it runs, so this is how long a crash delays it.
+    /// The length of an activity's lease. The runtime renews the lease while the activity runs, so this is the delay of an activity
+    /// after a crash.
     pub worker_lock_timeout: Duration,
-    /// How long before its end an activity's lease is renewed; at the latest after half of it.
+    /// The time before its end at which an activity's lease is renewed. A lease is renewed after half of its length at the latest.
     pub worker_lock_renewal_buffer: Duration,
     /// Logs and metrics.
     pub observability: ObservabilityConfig,
-    /// How long work waits whose handler this runtime does not know.
+    /// The delay of turns and activities whose handler is not registered in this runtime.
     pub unregistered_backoff: UnregisteredBackoffConfig,
-    /// How often a message may be delivered; one more, and it is poison.
+    /// The most deliveries of a message or activity. If the store delivers it once more, it is poisoned: it fails without running.
     pub max_attempts: u32,
-    /// How long a cancelled activity may take to end before it is aborted.
+    /// The time after which a cancelled activity that still runs is aborted.
     pub activity_cancellation_grace_period: Duration,
-    /// Which executions this runtime replays, by the version of the contract they were started under. `None`: all up to
-    /// its own.
+    /// The versions of the contract whose executions this runtime replays. `None`: all versions up to its own.
     pub supported_replay_versions: Option<SemverRange>,
-    /// How long a session is leased; it is renewed while it is used.
+    /// The length of a session's lease. The runtime renews the lease while the session is used.
     pub session_lock_timeout: Duration,
-    /// How long before its end a session's lease is renewed; at the latest after half of it.
+    /// The time before its end at which a session's lease is renewed. A lease is renewed after half of its length at the latest.
     pub session_lock_renewal_buffer: Duration,
-    /// How long a session may be unused before it is given up; longer than an activity goes without renewal.
+    /// The time without activity after which a session is no longer renewed. Must exceed the renewal interval of activities.
     pub session_idle_timeout: Duration,
-    /// How often expired sessions are removed.
+    /// The interval at which expired sessions are removed.
     pub session_cleanup_interval: Duration,
-    /// Most sessions with running activities at once; 0 for a node that takes no session-bound work.
+    /// The most sessions with running activities at the same time; 0 for a node that runs no activities of sessions.
     pub max_sessions_per_runtime: usize,
-    /// Name of this node as the owner of sessions, so that they survive a restart. `None`: one owner per worker slot.
+    /// The name of this node as the owner of sessions, so that sessions survive a restart. `None`: one owner per activity slot.
     pub worker_node_id: Option<String>,
-    /// Which activities this runtime takes.
+    /// The tags of the activities that this runtime runs.
     pub worker_tag_filter: TagFilter,
-    /// What one instance may use.
+    /// The limits of one instance.
     pub limits: Limits,
-    /// Whether the texts with which orchestrations and activities fail are logged, shortened. They are written by your code,
-    /// or by a decoder that quotes what it could not read, so they may hold what is in payloads; without this the log says
-    /// how long the text is, and the status of the instance has it.
+    /// Whether the messages of failed orchestrations and activities are logged, truncated. They come from your code, or from a decoder
+    /// that quotes its input, so they may hold payloads. Without this option the log has the length of the message and the command
+    /// that prints it.
     pub log_error_texts: bool,
-    /// Most suspended executions that are kept in memory, so that they need no replay; 0 keeps none.
+    /// The most entries of the warm cache, which keeps suspended executions in memory so that they need no replay; 0 for no cache.
     pub warm_executions: usize,
-    /// Most bytes, estimated, of suspended executions that are kept in memory.
+    /// The most bytes of the warm cache, estimated.
     pub warm_bytes: usize,
-    /// Whether an event that arrives before anybody waits for it is kept for the next wait of its name. The contract
-    /// drops it, and histories made under one setting are replayed under it: do not change this under running instances.
+    /// Whether an event that arrives before a wait for its name is kept for the next wait. The contract drops it. An execution keeps
+    /// the setting that it was started with.
     pub buffer_early_signals: bool,
-    /// How typed values are written. Clients of the store must use the same, see [`Client::with_codec`](crate::Client::with_codec).
+    /// The codec for typed values. Clients of the store must use the same, see [`Client::with_codec`](crate::Client::with_codec).
     pub codec: Codec,
     /// What happens to children that still run when their parent ends.
     pub parent_close: ParentClosePolicy,
-    /// Where the runtime reads the time.
+    /// The clock of the runtime.
     pub clock: Arc<dyn Clock>,
-    /// Where the runtime takes random bits from.
+    /// The source of random bits of the runtime.
     pub entropy: Arc<dyn Entropy>,
-    /// Decides when the tasks of this runtime are polled, for tests.
+    /// Controls when the tasks of this runtime are polled, for tests.
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
     pub pulse: Option<Arc<dyn crate::test_hooks::Pulse>>,
@@ -124,12 +124,12 @@ impl Default for RuntimeOptions {
     }
 }
 
-/// How long work waits whose handler this runtime does not know; another node of a rolling update may.
+/// The delay of turns and activities whose handler is not registered in this runtime. During a rolling update another node may have it.
 #[derive(Debug, Clone)]
 pub struct UnregisteredBackoffConfig {
-    /// After the first delivery; doubled with each further one, at most six times.
+    /// The delay after the first delivery. It doubles with each further delivery, at most six times.
     pub base_delay: Duration,
-    /// The longest.
+    /// The longest delay.
     pub max_delay: Duration,
 }
 
@@ -140,7 +140,7 @@ impl Default for UnregisteredBackoffConfig {
 }
 
 impl UnregisteredBackoffConfig {
-    /// The wait after this many deliveries.
+    /// The delay after this number of deliveries.
     pub fn delay(&self, attempt_count: u32) -> Duration {
         let doublings = attempt_count.saturating_sub(1).min(6);
         self.base_delay.saturating_mul(1 << doublings).min(self.max_delay)

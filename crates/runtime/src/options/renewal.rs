@@ -1,15 +1,15 @@
-//! When leases are renewed.
+//! The intervals at which leases are renewed.
 
 use super::RuntimeOptions;
 use std::time::Duration;
 
-/// Renewing more often than this helps nobody; it also keeps a lease of nothing from becoming a busy loop.
+/// The shortest interval, so that the renewal of a lease of length zero is not a busy loop.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// How long after a lease was taken or renewed it is renewed again: as api 7.3 says, but never later than half of the
-/// lease, so that one failed renewal does not lose it (ruling 18).
+/// The time between two renewals of a lease: the formula of api 7.3, but at most half of the lease, so that the lease survives one
+/// failed renewal (ruling 18).
 ///
-/// For leases under 15 s the formula is half of the lease rounded up to seconds, so there half of the lease decides.
+/// For leases below 15 s the formula is half of the lease rounded up to seconds, so half of the lease applies.
 pub(crate) fn renewal_interval(lock_timeout: Duration, buffer: Duration) -> Duration {
     let half = lock_timeout / 2;
     let interval = if lock_timeout >= Duration::from_secs(15) {
@@ -21,17 +21,14 @@ pub(crate) fn renewal_interval(lock_timeout: Duration, buffer: Duration) -> Dura
 }
 
 impl RuntimeOptions {
-    /// How often a turn's lease is renewed.
     pub(crate) fn turn_renewal_interval(&self) -> Duration {
         renewal_interval(self.orchestrator_lock_timeout, self.orchestrator_lock_renewal_buffer)
     }
 
-    /// How often an activity's lease is renewed.
     pub(crate) fn activity_renewal_interval(&self) -> Duration {
         renewal_interval(self.worker_lock_timeout, self.worker_lock_renewal_buffer)
     }
 
-    /// How often the leases of sessions are renewed.
     pub(crate) fn session_renewal_interval(&self) -> Duration {
         renewal_interval(self.session_lock_timeout, self.session_lock_renewal_buffer)
     }
@@ -42,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn never_later_than_the_formula_or_half_of_the_lease() {
+    fn the_interval_is_the_formula_and_at_most_half_of_the_lease() {
         // Lease, buffer and interval in milliseconds.
         let rows = [
             (30_000, 5_000, 15_000),
@@ -66,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn each_lease_has_its_own() {
+    fn each_kind_of_lease_has_its_own_interval() {
         let options = RuntimeOptions {
             orchestrator_lock_timeout: Duration::from_secs(2),
             worker_lock_timeout: Duration::from_secs(4),

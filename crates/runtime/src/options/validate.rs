@@ -1,4 +1,4 @@
-//! Options that cannot work, named all at once.
+//! Validation of options: returns all invalid options at once.
 
 use super::RuntimeOptions;
 use outlast_model::limits::{Limits, MAX_WORKER_TAGS};
@@ -6,7 +6,7 @@ use outlast_provider::TagFilter;
 use std::fmt;
 use std::time::Duration;
 
-/// An option that cannot work. It displays as the message, which starts with the option's name and says what to do.
+/// An invalid option. It displays as its message, which starts with the option's name and says what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionProblem {
     /// The field of [`RuntimeOptions`].
@@ -23,7 +23,7 @@ impl fmt::Display for OptionProblem {
 
 impl std::error::Error for OptionProblem {}
 
-/// Owners of sessions are stored and compared, so they stay short.
+/// A node id is stored as the owner of sessions and compared in queries, so its length is limited.
 const MAX_NODE_ID_BYTES: usize = 256;
 
 /// The problems found so far.
@@ -31,24 +31,24 @@ const MAX_NODE_ID_BYTES: usize = 256;
 struct Problems(Vec<OptionProblem>);
 
 impl Problems {
-    /// Adds "{option} {text}" if the option is wrong.
-    fn unless(&mut self, fine: bool, option: &'static str, text: impl fmt::Display) {
-        if !fine {
+    /// Adds the problem "{option} {text}" unless the option is valid.
+    fn unless(&mut self, is_valid: bool, option: &'static str, text: impl fmt::Display) {
+        if !is_valid {
             self.0.push(OptionProblem { option, message: format!("{option} {text}") });
         }
     }
 }
 
 impl RuntimeOptions {
-    /// Everything that is wrong with the options, at once.
+    /// Checks all options.
     ///
     /// # Errors
-    /// Each option that cannot work, in the order of the fields.
+    /// Each invalid option, in the order of the fields.
     pub fn validate(&self) -> Result<(), Vec<OptionProblem>> {
         let mut problems = Problems::default();
         self.check_dispatch(&mut problems);
         self.check_leases(&mut problems);
-        self.check_handling(&mut problems);
+        self.check_processing(&mut problems);
         self.check_sessions(&mut problems);
         self.check_tags(&mut problems);
         check_limits(&self.limits, &mut problems);
@@ -85,26 +85,26 @@ impl RuntimeOptions {
         }
     }
 
-    fn check_handling(&self, problems: &mut Problems) {
+    fn check_processing(&self, problems: &mut Problems) {
         problems.unless(
             !self.observability.gauge_poll_interval.is_zero(),
             "observability.gauge_poll_interval",
-            "is 0, so the store would be asked for its figures without pause: set it to a minute or so",
+            "is 0, so the runtime would read the gauges from the store without pause: set it to a minute",
         );
         let backoff = &self.unregistered_backoff;
         problems.unless(
             !backoff.base_delay.is_zero() && backoff.base_delay <= backoff.max_delay,
             "unregistered_backoff",
             format_args!(
-                "has base_delay {:?} and max_delay {:?}: set 0 < base_delay <= max_delay, or work whose handler is \
-                 unknown here is poison before another node can take it",
+                "has base_delay {:?} and max_delay {:?}: set 0 < base_delay <= max_delay, or turns and activities whose \
+                 handler is not registered here are poisoned before another node can fetch them",
                 backoff.base_delay, backoff.max_delay
             ),
         );
         problems.unless(
             self.max_attempts > 0,
             "max_attempts",
-            "is 0, so every message would be poison when it first arrives: set it to 1 or more",
+            "is 0, so every message would be poisoned at its first delivery: set it to 1 or more",
         );
         if let Some(range) = &self.supported_replay_versions {
             problems.unless(
@@ -146,8 +146,8 @@ impl RuntimeOptions {
         }
     }
 
-    /// What is wrong with the session idle timeout: a session must not look idle while one of its activities runs and
-    /// has merely not been renewed yet.
+    /// The problem with `session_idle_timeout`, if it is too short: a session must not become idle while one of its activities runs
+    /// and its next renewal is not due.
     pub(crate) fn session_idle_problem(&self) -> Option<String> {
         let unrenewed = self
             .worker_lock_timeout
@@ -184,7 +184,7 @@ impl RuntimeOptions {
 }
 
 fn check_limits(limits: &Limits, problems: &mut Problems) {
-    // Taken apart, so that a limit which is forgotten here does not compile. Nothing may be carried over by choice.
+    // Destructured, so that a limit that is missing here is a compile error. The limits of carried events may be 0.
     let Limits {
         payload_bytes,
         decisions_per_turn,
@@ -217,14 +217,14 @@ fn check_limits(limits: &Limits, problems: &mut Problems) {
         problems.unless(
             value > 0,
             option,
-            "is 0, which nothing can keep to: raise it, or use usize::MAX for no limit",
+            "is 0, which every instance exceeds: raise it, or use usize::MAX for no limit",
         );
     }
     problems.unless(
         history_events_warning <= history_events,
         "limits.history_events_warning",
         format_args!(
-            "({history_events_warning}) is above limits.history_events ({history_events}), so nobody would be warned: \
+            "({history_events_warning}) is above limits.history_events ({history_events}), so there would be no warning: \
              lower it"
         ),
     );

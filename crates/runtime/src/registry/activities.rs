@@ -12,13 +12,13 @@ use std::sync::Arc;
 const KIND: &str = "activity";
 
 impl RegistryBuilder<dyn ActivityHandler> {
-    /// A builder with this registry's activities; the registry itself stays as it is.
+    /// A builder with this registry's activities; the registry does not change.
     pub fn from_registry(reg: &ActivityRegistry) -> Self {
         Registry::builder_from(reg)
     }
 
-    /// Registers an activity; [`Self::try_register`] returns errors instead. A second one of the same name, or a name
-    /// that belongs to the runtime, is left out and recorded.
+    /// Registers an activity. An activity whose name is taken or reserved is not registered; the error is recorded.
+    /// [`Self::try_register`] returns it instead.
     pub fn register<F, Fut>(mut self, name: impl Into<String>, f: F) -> Self
     where
         F: Fn(ActivityContext, String) -> Fut + Send + Sync + 'static,
@@ -28,8 +28,7 @@ impl RegistryBuilder<dyn ActivityHandler> {
         self.recording(result)
     }
 
-    /// Registers an activity over typed values. A second one of the same name, or a name that belongs to the runtime,
-    /// is left out and recorded.
+    /// Registers an activity with typed values. An activity whose name is taken or reserved is not registered; the error is recorded.
     pub fn register_typed<In, Out, F, Fut>(self, name: impl Into<String>, f: F) -> Self
     where
         In: DeserializeOwned + Send + 'static,
@@ -43,7 +42,7 @@ impl RegistryBuilder<dyn ActivityHandler> {
     /// Registers an activity.
     ///
     /// # Errors
-    /// If the name is taken or belongs to the runtime.
+    /// If the name is taken or reserved.
     pub fn try_register<F, Fut>(mut self, name: impl Into<String>, f: F) -> Result<Self, RegistrationError>
     where
         F: Fn(ActivityContext, String) -> Fut + Send + Sync + 'static,
@@ -53,7 +52,7 @@ impl RegistryBuilder<dyn ActivityHandler> {
         Ok(self)
     }
 
-    /// Adds the activities of another registry; what is registered already stays.
+    /// Adds the activities of another registry. Activities that are registered already stay; each duplicate is recorded as an error.
     pub fn merge(self, other: ActivityRegistry) -> Self {
         self.merge_registry(other, KIND)
     }
@@ -80,8 +79,8 @@ impl RegistryBuilder<dyn ActivityHandler> {
 }
 
 impl ActivityRegistry {
-    /// A copy with the runtime's own activities, whose full names are given. It shares the policies, so that
-    /// [`Registry::set_version_policy`] on the original still reaches a running runtime.
+    /// A copy with the built-in activities. It shares the policies with the original, so that [`Registry::set_version_policy`] on the
+    /// original takes effect in a running runtime.
     pub(crate) fn with_builtins(
         &self,
         builtins: impl IntoIterator<Item = (String, Arc<dyn ActivityHandler>)>,
@@ -147,6 +146,6 @@ mod tests {
         assert_eq!(run(&with, &name, "").await, Ok("guid".to_string()));
         assert_eq!((with.count(), user.list_names()), (2, vec!["mine".to_string()]));
         user.set_version_policy("mine", VersionPolicy::Exact(semver::Version::new(9, 0, 0)));
-        assert!(with.resolve_handler("mine").is_none(), "a policy reaches a running runtime");
+        assert!(with.resolve_handler("mine").is_none(), "the copy uses the new policy");
     }
 }

@@ -1,4 +1,4 @@
-//! What both builders share.
+//! The common part of the builders for activities and orchestrations.
 
 use super::{Handlers, Policies, RegistrationError, Registry};
 use semver::Version;
@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 use std::fmt;
 use std::sync::{Arc, RwLock};
 
-/// Collects handlers. Mistakes are recorded as they happen and come out of [`RegistryBuilder::build_result`].
+/// Collects handlers. It records errors; [`RegistryBuilder::build_result`] returns them.
 pub struct RegistryBuilder<H: ?Sized> {
     handlers: Handlers<H>,
     policies: Policies,
@@ -18,16 +18,16 @@ impl<H: ?Sized> RegistryBuilder<H> {
         Self { handlers, policies, errors: Vec::new() }
     }
 
-    /// The registry, or every recorded mistake, joined with `; `.
+    /// The registry, or all recorded errors, joined with `; `.
     pub fn build_result(self) -> Result<Registry<H>, String> {
         if self.errors.is_empty() { Ok(self.finish()) } else { Err(self.errors.join("; ")) }
     }
 
-    /// The registry without the handlers that could not be registered; each of those is logged as a warning.
-    /// [`RegistryBuilder::build_result`] returns the mistakes instead.
+    /// The registry without the handlers that could not be registered; each of them is logged as a warning.
+    /// [`RegistryBuilder::build_result`] returns the errors instead.
     pub fn build(self) -> Registry<H> {
         for error in &self.errors {
-            tracing::warn!(target: "duroxide::runtime::registry", "left out of the registry: {error}");
+            tracing::warn!(target: "duroxide::runtime::registry", "a handler was not registered: {error}");
         }
         self.finish()
     }
@@ -36,8 +36,8 @@ impl<H: ?Sized> RegistryBuilder<H> {
         Registry { handlers: Arc::new(self.handlers), policies: Arc::new(RwLock::new(self.policies)) }
     }
 
-    /// Adds the handlers of another registry, but not its policies. What is registered already stays, and is recorded
-    /// as `duplicate {error_prefix} in merge: {name}@{version}`.
+    /// Adds the handlers of another registry, but not its policies. Handlers that are registered already stay; each duplicate is
+    /// recorded as the error `duplicate {error_prefix} in merge: {name}@{version}`.
     pub fn merge_registry(mut self, other: Registry<H>, error_prefix: &str) -> Self {
         for (name, versions) in other.handlers.iter() {
             let registered = self.handlers.entry(name.clone()).or_default();
@@ -67,7 +67,7 @@ impl<H: ?Sized> RegistryBuilder<H> {
         items.into_iter().fold(self, |builder, (name, f)| register_fn(builder, name, f))
     }
 
-    /// Registers a handler unless its name and version are taken.
+    /// Registers a handler, unless its name and version are registered.
     pub(super) fn insert_new(
         &mut self,
         kind: &'static str,
@@ -87,13 +87,12 @@ impl<H: ?Sized> RegistryBuilder<H> {
         }
     }
 
-    /// Registers a handler in place of one that may be there, which is returned.
+    /// Registers a handler and returns the one that it replaces.
     pub(super) fn replace(&mut self, name: String, version: Version, handler: Arc<H>) -> Option<Arc<H>> {
         self.handlers.entry(name).or_default().insert(version, handler)
     }
 
-    /// Whether exactly this version is registered.
-    pub(super) fn holds(&self, name: &str, version: &Version) -> bool {
+    pub(super) fn has_version(&self, name: &str, version: &Version) -> bool {
         self.handlers.get(name).is_some_and(|versions| versions.contains_key(version))
     }
 
@@ -102,11 +101,11 @@ impl<H: ?Sized> RegistryBuilder<H> {
         self.handlers.get(name)?.last_key_value().map(|(version, _)| version)
     }
 
-    pub(super) fn set(&mut self, name: String, policy: super::VersionPolicy) {
+    pub(super) fn insert_policy(&mut self, name: String, policy: super::VersionPolicy) {
         self.policies.insert(name, policy);
     }
 
-    /// The builder with the mistake recorded, if there was one.
+    /// Records the error, if there is one.
     pub(super) fn recording(mut self, result: Result<(), RegistrationError>) -> Self {
         if let Err(error) = result {
             self.errors.push(error.to_string());

@@ -1,10 +1,10 @@
-//! Why a registration was refused.
+//! The errors of registrations.
 
 use super::RESERVED_ACTIVITY_PREFIX;
 use semver::Version;
 use std::fmt;
 
-/// Why a registration was refused.
+/// Why a handler was not registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RegistrationError {
     /// This name and version are registered already; the first registration stays.
@@ -34,7 +34,7 @@ pub enum RegistrationError {
         /// The highest version so far.
         latest: Version,
     },
-    /// The name belongs to the runtime.
+    /// The name starts with the prefix of built-in activities.
     ReservedName {
         /// The name.
         name: String,

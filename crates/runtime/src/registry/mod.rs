@@ -1,4 +1,4 @@
-//! Which code runs under which name and version.
+//! Registries: the handlers of orchestrations and activities by name and version.
 
 mod activities;
 mod builder;
@@ -23,17 +23,17 @@ pub type OrchestrationRegistryBuilder = RegistryBuilder<dyn OrchestrationHandler
 /// Builds an [`ActivityRegistry`].
 pub type ActivityRegistryBuilder = RegistryBuilder<dyn ActivityHandler>;
 
-/// Names that start so belong to the runtime.
+/// The prefix of the names of built-in activities.
 pub(crate) const RESERVED_ACTIVITY_PREFIX: &str = "__duroxide_syscall:";
-/// The version of everything that is registered without one.
+/// The version of handlers that are registered without one.
 const DEFAULT_VERSION: Version = Version::new(1, 0, 0);
 
-/// Which version runs when a start does not name one.
+/// Selects the version of an instance whose start has none.
 #[derive(Clone, Debug)]
 pub enum VersionPolicy {
-    /// The highest one.
+    /// The highest registered version.
     Latest,
-    /// This one; if it is not registered, none.
+    /// This version. If it is not registered, no handler is found.
     Exact(Version),
 }
 
@@ -52,7 +52,7 @@ impl<H: ?Sized> Registry<H> {
         RegistryBuilder::default()
     }
 
-    /// A builder with this registry's handlers and policies; the registry itself stays as it is.
+    /// A builder with this registry's handlers and policies; the registry does not change.
     pub fn builder_from(reg: &Registry<H>) -> RegistryBuilder<H> {
         RegistryBuilder::starting_with((*reg.handlers).clone(), reg.policies().clone())
     }
@@ -75,7 +75,7 @@ impl<H: ?Sized> Registry<H> {
         found.map(|(version, _)| version.clone())
     }
 
-    /// The handler of exactly this version, whatever the policy says.
+    /// The handler of exactly this version, independent of the policy.
     pub fn resolve_handler_exact(&self, name: &str, v: &Version) -> Option<Arc<H>> {
         let found = self.handlers.get(name).and_then(|versions| versions.get(v));
         if found.is_none() {
@@ -84,7 +84,7 @@ impl<H: ?Sized> Registry<H> {
         found.cloned()
     }
 
-    /// Changes a policy, for all clones and for runtimes that are running.
+    /// Changes a policy in all clones and in running runtimes.
     pub fn set_version_policy(&self, name: &str, policy: VersionPolicy) {
         self.policies.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_string(), policy);
     }
@@ -94,7 +94,7 @@ impl<H: ?Sized> Registry<H> {
         self.handlers.keys().cloned().collect()
     }
 
-    /// The registered versions of a name, ascending; empty if it is unknown.
+    /// The registered versions of a name, ascending; empty if the name is not registered.
     pub fn list_versions(&self, name: &str) -> Vec<Version> {
         self.handlers.get(name).map_or_else(Vec::new, |versions| versions.keys().cloned().collect())
     }
@@ -104,7 +104,7 @@ impl<H: ?Sized> Registry<H> {
         self.handlers.contains_key(name)
     }
 
-    /// How many names are registered.
+    /// The number of registered names.
     pub fn count(&self) -> usize {
         self.handlers.len()
     }
@@ -117,13 +117,13 @@ impl<H: ?Sized> Registry<H> {
         }
     }
 
-    /// A panic while the lock is held cannot leave the map half written, so a poisoned lock is as good as any.
+    /// Ignores poisoning: no panic under this lock can leave the map incomplete.
     fn policies(&self) -> RwLockReadGuard<'_, Policies> {
         self.policies.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn log_miss(&self, name: &str, version: Option<&Version>) {
-        // Writing all of it down is costly; the arguments are evaluated only if somebody listens.
+        // The arguments are costly; `debug!` evaluates them only if a subscriber enables the event.
         tracing::debug!(
             target: "duroxide::runtime::registry",
             requested_name = name,
@@ -156,7 +156,7 @@ where
     }
 }
 
-// Not derived: that would ask for `H: Clone` and `H: Default`.
+// Not derived: a derive would require `H: Clone` and `H: Default`.
 impl<H: ?Sized> Clone for Registry<H> {
     fn clone(&self) -> Self {
         Self { handlers: self.handlers.clone(), policies: self.policies.clone() }
@@ -181,7 +181,7 @@ mod tests {
     use crate::captured::Captured;
 
     #[test]
-    fn a_miss_leaves_one_record_and_a_hit_none() {
+    fn a_failed_lookup_is_logged_once_and_a_successful_one_is_not() {
         let registry = OrchestrationRegistry::builder()
             .register("A", |_, _| async { Ok(String::new()) })
             .register_versioned("A", "2.0.0", |_, _| async { Ok(String::new()) })
@@ -191,7 +191,7 @@ mod tests {
         let captured = Captured::default();
         captured.during(|| {
             registry.resolve_handler("A").unwrap();
-            registry.resolve_handler("nobody");
+            registry.resolve_handler("C");
             registry.resolve_version("B");
             registry.resolve_handler_exact("A", &Version::new(3, 0, 0));
         });
@@ -205,7 +205,7 @@ mod tests {
             )
         };
         let expected = [
-            record("", "None", "requested_name=nobody"),
+            record("", "None", "requested_name=C"),
             record("1.0.0", pinned, "requested_name=B"),
             record("1.0.0, 2.0.0", "None", "requested_name=A requested_version=3.0.0"),
         ];

@@ -12,7 +12,7 @@ const KIND: &str = "orchestration";
 type Handler = Arc<dyn OrchestrationHandler>;
 
 impl RegistryBuilder<dyn OrchestrationHandler> {
-    /// Registers an orchestration as version 1.0.0. A second one of the same name is left out and recorded.
+    /// Registers an orchestration as version 1.0.0. If the name has this version already, the first stays and the error is recorded.
     pub fn register<F, Fut>(mut self, name: impl Into<String>, f: F) -> Self
     where
         F: Fn(OrchestrationContext, String) -> Fut + Send + Sync + 'static,
@@ -22,8 +22,8 @@ impl RegistryBuilder<dyn OrchestrationHandler> {
         self.recording(result)
     }
 
-    /// Registers an orchestration over typed values as version 1.0.0. A second one of the same name takes the place
-    /// of the first, with a warning in the log.
+    /// Registers an orchestration with typed values as version 1.0.0. If the name has this version already, the new one replaces it
+    /// and a warning is logged.
     pub fn register_typed<In, Out, F, Fut>(mut self, name: impl Into<String>, f: F) -> Self
     where
         In: DeserializeOwned + Send + 'static,
@@ -35,17 +35,17 @@ impl RegistryBuilder<dyn OrchestrationHandler> {
         if self.replace(name.clone(), DEFAULT_VERSION, typed(f)).is_some() {
             tracing::warn!(
                 target: "duroxide::runtime::registry",
-                "orchestration {name}@{DEFAULT_VERSION} was registered twice; the later one counts"
+                "orchestration {name}@{DEFAULT_VERSION} was registered twice; the later registration replaces the first"
             );
         }
         self
     }
 
-    /// Registers one version of an orchestration; [`Self::try_register_versioned`] returns errors instead. A duplicate
-    /// is left out and recorded.
+    /// Registers one version of an orchestration. A duplicate is not registered; the error is recorded.
+    /// [`Self::try_register_versioned`] returns errors instead.
     ///
     /// # Panics
-    /// If the version is not valid or lower than one registered under the name before.
+    /// If the version is not valid or lower than a registered version of the name.
     pub fn register_versioned<F, Fut>(self, name: impl Into<String>, version: impl AsRef<str>, f: F) -> Self
     where
         F: Fn(OrchestrationContext, String) -> Fut + Send + Sync + 'static,
@@ -54,11 +54,11 @@ impl RegistryBuilder<dyn OrchestrationHandler> {
         self.insert_version_or_panic(name.into(), version.as_ref(), untyped(f))
     }
 
-    /// Registers one version of an orchestration over typed values; [`Self::try_register_versioned_typed`] returns
-    /// errors instead. A duplicate is left out and recorded.
+    /// Registers one version of an orchestration with typed values. A duplicate is not registered; the error is recorded.
+    /// [`Self::try_register_versioned_typed`] returns errors instead.
     ///
     /// # Panics
-    /// If the version is not valid or lower than one registered under the name before.
+    /// If the version is not valid or lower than a registered version of the name.
     pub fn register_versioned_typed<In, Out, F, Fut>(
         self,
         name: impl Into<String>,
@@ -77,7 +77,7 @@ impl RegistryBuilder<dyn OrchestrationHandler> {
     /// Registers one version of an orchestration.
     ///
     /// # Errors
-    /// If the version is not valid, registered already, or lower than one registered under the name before.
+    /// If the version is not valid, registered already, or lower than a registered version of the name.
     pub fn try_register_versioned<F, Fut>(
         mut self,
         name: impl Into<String>,
@@ -92,10 +92,10 @@ impl RegistryBuilder<dyn OrchestrationHandler> {
         Ok(self)
     }
 
-    /// Registers one version of an orchestration over typed values.
+    /// Registers one version of an orchestration with typed values.
     ///
     /// # Errors
-    /// If the version is not valid, registered already, or lower than one registered under the name before.
+    /// If the version is not valid, registered already, or lower than a registered version of the name.
     pub fn try_register_versioned_typed<In, Out, F, Fut>(
         mut self,
         name: impl Into<String>,
@@ -112,7 +112,8 @@ impl RegistryBuilder<dyn OrchestrationHandler> {
         Ok(self)
     }
 
-    /// Adds the orchestrations of another registry, but not its policies; what is registered already stays.
+    /// Adds the orchestrations of another registry, but not its policies. Orchestrations that are registered already stay; each
+    /// duplicate is recorded as an error.
     pub fn merge(self, other: OrchestrationRegistry) -> Self {
         self.merge_registry(other, KIND)
     }
@@ -126,9 +127,9 @@ impl RegistryBuilder<dyn OrchestrationHandler> {
         self.register_all_handlers(items, |builder, name, f| builder.register(name, f))
     }
 
-    /// Sets which version of a name runs when a start does not say.
+    /// Sets the policy that selects the version of an instance whose start has none.
     pub fn set_policy(mut self, name: impl Into<String>, policy: VersionPolicy) -> Self {
-        self.set(name.into(), policy);
+        self.insert_policy(name.into(), policy);
         self
     }
 
@@ -145,10 +146,10 @@ impl RegistryBuilder<dyn OrchestrationHandler> {
                 return Err(RegistrationError::InvalidVersion { name, version, reason });
             }
         };
-        // A duplicate is reported as one even when it is also lower than the highest version.
+        // A duplicate is reported as a duplicate even if it is also lower than the highest version.
         if let Some(latest) = self.latest(&name)
             && version < *latest
-            && !self.holds(&name, &version)
+            && !self.has_version(&name, &version)
         {
             let latest = latest.clone();
             return Err(RegistrationError::NotLater { name, version, latest });

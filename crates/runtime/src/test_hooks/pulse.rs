@@ -1,17 +1,17 @@
-//! When the tasks of a runtime run.
+//! Control over the polls of a runtime's tasks.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// Asked before every poll of every task of a runtime. A simulator stalls a process with it, or kills it between two polls
-/// of its choice. Set as [`RuntimeOptions::pulse`](crate::RuntimeOptions::pulse).
+/// Called before every poll of every task of a runtime. The simulator uses it to stall a process, or to end it between two polls.
+/// Set as [`RuntimeOptions::pulse`](crate::RuntimeOptions::pulse).
 pub trait Pulse: Send + Sync {
-    /// Whether the task may be polled now. Whoever answers `Pending` wakes the task when it may, or never.
+    /// Whether the task may be polled now. An implementation that returns `Pending` wakes the task when it may be polled, or never.
     fn beat(&self, context: &mut Context<'_>) -> Poll<()>;
 }
 
-/// A task under a pulse.
+/// A task that is polled only when its pulse allows it.
 pub(crate) struct Paced<T> {
     pulse: Option<Arc<dyn Pulse>>,
     task: Pin<Box<dyn Future<Output = T> + Send>>,
@@ -40,10 +40,10 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
     use std::task::Waker;
 
-    /// Allows so many polls.
-    struct Left(AtomicUsize);
+    /// Allows this number of polls.
+    struct PollsLeft(AtomicUsize);
 
-    impl Pulse for Left {
+    impl Pulse for PollsLeft {
         fn beat(&self, _: &mut Context<'_>) -> Poll<()> {
             let taken = self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
             if taken.is_ok() { Poll::Ready(()) } else { Poll::Pending }
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_polled_only_on_a_beat() {
+    fn a_task_is_polled_only_when_its_pulse_allows_it() {
         let mut context = Context::from_waker(Waker::noop());
         let mut polls_of = |beats: usize| {
             let polls = Arc::new(AtomicUsize::new(0));
@@ -60,7 +60,7 @@ mod tests {
                 counted.fetch_add(1, Relaxed);
                 Poll::<()>::Pending
             });
-            let pulse: Arc<dyn Pulse> = Arc::new(Left(AtomicUsize::new(beats)));
+            let pulse: Arc<dyn Pulse> = Arc::new(PollsLeft(AtomicUsize::new(beats)));
             let mut task = Paced::new(Some(pulse), task);
             for _ in 0..5 {
                 assert!(Pin::new(&mut task).poll(&mut context).is_pending());

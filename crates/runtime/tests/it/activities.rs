@@ -1,4 +1,4 @@
-//! What an activity may do with what it is given.
+//! Activities that cancel their own token, and slow activities.
 
 use outlast_memory::MemoryProvider;
 use outlast_provider::Provider;
@@ -39,7 +39,7 @@ async fn an_activity_that_cancels_its_own_token_still_has_a_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p12_a_slow_activity_holds_up_no_other() {
+async fn p12_a_slow_activity_does_not_delay_other_activities() {
     let store: Arc<dyn Provider> = Arc::new(MemoryProvider::new());
     let (begun, ends) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
     let activities = {
@@ -61,7 +61,7 @@ async fn p12_a_slow_activity_holds_up_no_other() {
             ctx.schedule_activity(name, "").await
         })
         .build();
-    // Two at once: the slow one has a place of its own for as long as it likes.
+    // The default of two activity slots: the slow activity occupies one of them.
     let runtime = Runtime::start_with_store(store.clone(), activities, orchestrations).await;
     let client = Client::new(store);
     let output = async |instance: &str| match client

@@ -1,4 +1,4 @@
-//! A child's start that is delivered again after the child has ended.
+//! The start message of a child that is delivered again after the child has ended.
 
 use outlast_engine::OrchestrationContext;
 use outlast_memory::MemoryProvider;
@@ -17,7 +17,7 @@ async fn start(store: &Arc<MemoryProvider>) -> Arc<Runtime> {
     Runtime::start_with_store(store, ActivityRegistry::builder().build(), orchestrations).await
 }
 
-/// What the event `parent_id` of an instance called "parent" asks for.
+/// The start message of instance "child" that event `parent_id` of instance "parent" sends.
 fn start_of_child(parent_id: u64) -> WorkItem {
     WorkItem::StartOrchestration {
         instance: "child".to_string(),
@@ -31,8 +31,9 @@ fn start_of_child(parent_id: u64) -> WorkItem {
     }
 }
 
-/// Sends it, waits until it is dealt with, and counts what was sent to the parent, who does not exist, so far.
-async fn answers_after(store: &MemoryProvider, start: WorkItem) -> usize {
+/// Sends the start and waits until the child has no message and no lease. Returns the number of messages to the parent so far; they
+/// stay in the queue, because the parent does not exist.
+async fn messages_to_parent_after(store: &MemoryProvider, start: WorkItem) -> usize {
     store.enqueue_for_orchestrator(start, None).await.unwrap();
     loop {
         let lines = store.dump();
@@ -45,21 +46,33 @@ async fn answers_after(store: &MemoryProvider, start: WorkItem) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_that_comes_twice_does_not_overtake_the_outcome_of_the_child() {
+async fn a_redelivered_start_of_an_ended_child_sends_no_second_outcome() {
     let store = Arc::new(MemoryProvider::new());
     let runtime = start(&store).await;
-    assert_eq!(answers_after(&store, start_of_child(2)).await, 1, "the outcome");
-    assert_eq!(answers_after(&store, start_of_child(2)).await, 1, "the child is remembered");
-    assert_eq!(answers_after(&store, start_of_child(2)).await, 1, "the child is remembered as over");
+    assert_eq!(messages_to_parent_after(&store, start_of_child(2)).await, 1, "the outcome");
     assert_eq!(
-        answers_after(&store, start_of_child(3)).await,
+        messages_to_parent_after(&store, start_of_child(2)).await,
+        1,
+        "the child is in the warm cache"
+    );
+    assert_eq!(
+        messages_to_parent_after(&store, start_of_child(2)).await,
+        1,
+        "the warm cache has the child as ended"
+    );
+    assert_eq!(
+        messages_to_parent_after(&store, start_of_child(3)).await,
         2,
-        "another call, which must not wait for ever"
+        "another call: its parent gets a failure"
     );
     runtime.shutdown(None).await;
 
     let runtime = start(&store).await;
-    assert_eq!(answers_after(&store, start_of_child(2)).await, 2, "the child is read");
-    assert_eq!(answers_after(&store, start_of_child(3)).await, 3, "another call, after a restart");
+    assert_eq!(
+        messages_to_parent_after(&store, start_of_child(2)).await,
+        2,
+        "the child is read from the store"
+    );
+    assert_eq!(messages_to_parent_after(&store, start_of_child(3)).await, 3, "another call, after a restart");
     runtime.shutdown(None).await;
 }

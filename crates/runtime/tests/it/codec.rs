@@ -1,4 +1,4 @@
-//! Typed values through client, orchestration and activity, in both forms.
+//! Typed values through client, orchestration and activity, with both codecs.
 
 use outlast_memory::MemoryProvider;
 use outlast_model::codec::Codec;
@@ -8,7 +8,7 @@ use outlast_runtime::{Client, Runtime, RuntimeOptions};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What `text` has become after it went from the client through an orchestration, a queue and an activity and back.
+/// The value that `text` has after the way from the client through an orchestration, a queue and an activity and back.
 async fn round_trip(codec: Codec, text: &str) -> Vec<Option<String>> {
     let store: Arc<dyn Provider> = Arc::new(MemoryProvider::new());
     let activities = ActivityRegistry::builder()
@@ -36,10 +36,14 @@ async fn round_trip(codec: Codec, text: &str) -> Vec<Option<String>> {
 }
 
 #[tokio::test]
-async fn c18_json_brings_every_text_back_and_the_contract_does_not() {
+async fn c18_the_json_codec_round_trips_every_text_and_the_contract_codec_does_not() {
     for text in ["plain", "\"quoted\"", "null", "7"] {
         assert_eq!(round_trip(Codec::Json, text).await, vec![Some(text.to_string()); 3], "{text}");
     }
     assert_eq!(round_trip(Codec::Contract, "plain").await, vec![Some("plain".to_string()); 3]);
-    assert_eq!(round_trip(Codec::Contract, "null").await, vec![None; 3], "the known loss");
+    assert_eq!(
+        round_trip(Codec::Contract, "null").await,
+        vec![None; 3],
+        "the contract's codec reads null as None"
+    );
 }

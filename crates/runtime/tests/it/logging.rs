@@ -1,4 +1,4 @@
-//! Who installs a subscriber, which only a process of its own can show.
+//! The installation of a log subscriber, tested in a process of its own because it is process-wide.
 
 use outlast_runtime::observability::{LogFormat, ObservabilityConfig, ObservabilityHandle, init_logging};
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 const CHILD: &str = "OUTLAST_TEST_LOGGING_CHILD";
 
 #[test]
-fn defaults_are_the_contracts() {
+fn defaults_match_the_contract() {
     let config = ObservabilityConfig::default();
     assert_eq!((config.log_format, LogFormat::default()), (LogFormat::Pretty, LogFormat::Compact));
     assert_eq!((config.log_level.as_str(), config.service_name.as_str()), ("info", "duroxide"));
@@ -30,7 +30,7 @@ fn the_first_subscriber_stays() {
 fn in_a_process_of_its_own() {
     let bad = ObservabilityConfig { log_level: "loud".into(), ..Default::default() };
     assert!(init_logging(&bad).unwrap_err().contains("'loud'"));
-    assert!(ObservabilityHandle::init(&bad).is_err(), "only an installed subscriber is forgiven");
+    assert!(ObservabilityHandle::init(&bad).is_err(), "only an installed subscriber is not an error");
     assert!(!tracing::dispatcher::has_been_set());
     let config = ObservabilityConfig { log_format: LogFormat::Compact, ..Default::default() };
     init_logging(&config).unwrap();

@@ -1,4 +1,4 @@
-//! What each call counts (api 9.2): once in the snapshot, once through the facade, nothing else.
+//! Each metrics call counts once in the snapshot and once through the facade, and in no other metric (api 9.2).
 
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use outlast_provider::{QueueBacklog, StoreGauges};
@@ -79,7 +79,7 @@ fn orchestrations_start_and_end() {
 }
 
 #[test]
-fn turn_counts_and_redeliveries_have_few_labels() {
+fn turn_counts_and_redeliveries_are_grouped_into_few_labels() {
     let turns = |count| {
         let lines =
             recorded(|| provider().record_orchestration_completion("O", "1", "success", 0.0, count, 0));
@@ -132,7 +132,7 @@ fn failures_count_by_type() {
 }
 
 #[test]
-fn the_short_forms_of_failures_count_both() {
+fn failure_methods_without_a_name_count_in_snapshot_and_facade() {
     check(
         |m| m.record_orchestration_application_error(),
         "orch_failures: 1, orch_application_errors: 1",
@@ -189,7 +189,7 @@ fn activities_count_by_outcome() {
 }
 
 #[test]
-fn the_short_forms_of_activities_carry_only_the_outcome() {
+fn activity_methods_without_a_name_have_only_the_outcome_label() {
     check(
         |m| m.record_activity_success(),
         "activity_success: 1",
@@ -214,7 +214,7 @@ fn the_short_forms_of_activities_carry_only_the_outcome() {
 }
 
 #[test]
-fn children_the_store_and_the_dispatchers_are_counted() {
+fn metrics_of_children_store_and_dispatchers_are_counted() {
     check(
         |m| m.record_suborchestration_call("P", "C", "success"),
         "suborchestration_calls: 1",
@@ -260,7 +260,7 @@ fn children_the_store_and_the_dispatchers_are_counted() {
 }
 
 #[test]
-fn gauges_follow_what_they_are_told() {
+fn gauges_have_the_values_that_were_set() {
     let metrics = provider();
     let lines = recorded(|| {
         metrics.set_active_orchestrations(5);
@@ -297,7 +297,7 @@ fn gauges_follow_what_they_are_told() {
 }
 
 #[test]
-fn metrics_of_our_own_have_names_of_our_own() {
+fn metrics_beyond_the_contract_have_the_prefix_outlast() {
     let metrics = provider();
     let lines = recorded(|| {
         metrics.record_warm_hit();
@@ -327,7 +327,7 @@ fn metrics_of_our_own_have_names_of_our_own() {
 }
 
 #[test]
-fn counting_needs_no_recorder() {
+fn snapshots_are_counted_without_a_recorder() {
     let metrics = provider();
     std::thread::scope(|scope| {
         for _ in 0..4 {

@@ -15,7 +15,7 @@ const fn s(s: u64) -> Duration {
 }
 
 #[test]
-fn defaults_are_the_contracts() {
+fn defaults_match_the_contract() {
     let options = RuntimeOptions::default();
     assert_eq!(
         (options.dispatcher_min_poll_interval, options.dispatcher_long_poll_timeout),
@@ -62,7 +62,7 @@ fn backoff_doubles_six_times_up_to_its_maximum() {
 }
 
 #[test]
-fn options_are_shown_without_their_clock() {
+fn debug_output_of_options_omits_the_clock() {
     let shown =
         format!("{:?}", RuntimeOptions { worker_node_id: Some("node-7".into()), ..Default::default() });
     for part in ["worker_concurrency: 2", "node-7", "parent_close: Contract", "kv_keys: 150", ".."] {
@@ -70,7 +70,7 @@ fn options_are_shown_without_their_clock() {
     }
 }
 
-/// What is wrong with the defaults after this change, one message per line.
+/// The problems of the default options after this change, one message per line.
 fn problems(change: impl FnOnce(&mut RuntimeOptions)) -> String {
     let mut options = RuntimeOptions::default();
     change(&mut options);
@@ -86,7 +86,7 @@ fn problems(change: impl FnOnce(&mut RuntimeOptions)) -> String {
 }
 
 #[test]
-fn what_can_work_is_accepted() {
+fn valid_options_are_accepted() {
     assert_eq!(problems(|_| ()), "");
     assert_eq!(problems(|o| o.orchestration_concurrency = 0), "", "a node that only runs activities");
     assert_eq!(problems(|o| o.worker_concurrency = 0), "", "a node that only runs orchestrations");
@@ -99,7 +99,7 @@ fn what_can_work_is_accepted() {
 }
 
 #[test]
-fn each_mistake_is_named_with_its_remedy() {
+fn each_invalid_option_is_reported_with_a_remedy() {
     let tags = |n: usize| (0..n).map(|i| i.to_string()).collect::<HashSet<String>>();
     type Change = Box<dyn FnOnce(&mut RuntimeOptions)>;
     fn case(
@@ -186,7 +186,7 @@ fn each_mistake_is_named_with_its_remedy() {
 }
 
 #[test]
-fn a_session_must_outlive_an_activity_that_is_not_renewed_yet() {
+fn session_idle_timeout_must_exceed_the_activity_renewal_interval() {
     let with = |idle: u64, lease: u64, buffer: u64| {
         problems(|o| {
             (o.session_idle_timeout, o.worker_lock_timeout, o.worker_lock_renewal_buffer) =
@@ -202,7 +202,7 @@ fn a_session_must_outlive_an_activity_that_is_not_renewed_yet() {
 }
 
 #[test]
-fn no_limit_can_be_zero_and_all_problems_come_at_once() {
+fn limits_of_zero_are_rejected_and_all_problems_are_returned() {
     let zero = Limits {
         payload_bytes: 0,
         decisions_per_turn: 0,

@@ -8,7 +8,7 @@ use outlast_runtime::registry::{
 use semver::Version;
 use std::sync::Arc;
 
-/// A handler of which only the identity matters.
+/// A handler that is only compared by pointer.
 macro_rules! nothing {
     () => {
         |_, _| async { Ok(String::new()) }
@@ -59,7 +59,7 @@ fn resolution_follows_the_policy() {
 }
 
 #[test]
-fn what_is_registered_can_be_listed() {
+fn names_and_versions_of_a_registry_are_listed() {
     let registry = OrchestrationRegistry::builder()
         .register("b::nested", nothing!())
         .register_versioned("b::nested", "2.0.0", nothing!())
@@ -105,7 +105,7 @@ fn the_first_of_two_duplicates_is_kept_and_the_second_recorded() {
                     duplicate orchestration registration: A@2.0.0; \
                     duplicate orchestration registration: A@1.0.0";
     assert_eq!(builder().build_result().err().unwrap(), expected);
-    assert_eq!(versions(&builder().build(), "A"), ["1.0.0", "2.0.0"], "build ignores what was recorded");
+    assert_eq!(versions(&builder().build(), "A"), ["1.0.0", "2.0.0"], "build ignores recorded errors");
 
     let kept = OrchestrationRegistry::builder().register("A", nothing!()).build();
     let first = kept.resolve_handler("A").unwrap().1;
@@ -124,7 +124,7 @@ fn a_typed_orchestration_replaces_the_first() {
 }
 
 #[test]
-fn merging_keeps_what_is_there_and_takes_no_policies() {
+fn a_merge_keeps_existing_handlers_and_adds_no_policies() {
     let mine = OrchestrationRegistry::builder().register("A", nothing!()).build();
     let first = mine.resolve_handler("A").unwrap().1;
     let other = OrchestrationRegistry::builder()
@@ -147,7 +147,7 @@ fn merging_keeps_what_is_there_and_takes_no_policies() {
 }
 
 #[test]
-fn versions_ascend() {
+fn a_version_below_the_latest_panics() {
     let expected = "non-monotonic orchestration version for A: 1.5.0 is not later than existing latest 2.0.0";
     let builder = || OrchestrationRegistry::builder().register_versioned("A", "2.0.0", nothing!());
     assert_eq!(panic_text(|| drop(builder().register_versioned("A", "1.5.0", nothing!()))), expected);
@@ -159,7 +159,7 @@ fn versions_ascend() {
 }
 
 #[test]
-fn a_version_that_is_none_panics() {
+fn an_invalid_version_panics() {
     let text =
         panic_text(|| drop(OrchestrationRegistry::builder().register_versioned("A", "1.0", nothing!())));
     assert!(text.starts_with("invalid version '1.0' for orchestration A ("), "{text}");
@@ -167,7 +167,7 @@ fn a_version_that_is_none_panics() {
 }
 
 #[test]
-fn the_siblings_return_what_the_others_panic_with() {
+fn try_methods_return_the_errors_of_panicking_methods() {
     let builder = || OrchestrationRegistry::builder().register_versioned("A", "2.0.0", nothing!());
     let refused = |version: &str| builder().try_register_versioned("A", version, nothing!()).err().unwrap();
     let (name, version) = ("A".to_string(), v("1.5.0"));
@@ -205,7 +205,7 @@ fn activities_have_one_version_and_a_reserved_prefix() {
 }
 
 #[test]
-fn several_can_be_registered_at_once() {
+fn register_all_registers_each_item() {
     async fn shared<C>(_: C, input: String) -> Result<String, String> {
         Ok(input)
     }

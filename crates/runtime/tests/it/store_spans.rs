@@ -50,7 +50,7 @@ impl Visit for Fields {
     }
 }
 
-/// Spans when they close, and events, as lines.
+/// Captures closed spans and events as lines.
 #[derive(Clone, Default)]
 struct Captured {
     lines: Arc<Mutex<Vec<String>>>,
@@ -62,9 +62,9 @@ impl Captured {
         metadata.target() == TARGET && self.most.is_none_or(|most| *metadata.level() <= most)
     }
 
-    /// The lines of what `test` does, at this level and above.
+    /// The lines that `test` causes, at this level and above.
     fn during(most: Level, test: impl Future<Output = ()>) -> Vec<String> {
-        // With one dispatcher alone, tracing lets the thread that meets a callsite first decide for all threads.
+        // With only one dispatcher, tracing lets the first thread that reaches a callsite decide for all threads.
         static OTHER: OnceLock<Dispatch> = OnceLock::new();
         OTHER.get_or_init(|| Dispatch::new(tracing_subscriber::registry().with(Self::default())));
         let captured = Self { most: Some(most), ..Self::default() };
@@ -80,7 +80,7 @@ impl Captured {
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Captured {
     fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
-        // Asked again for each span, so that threads of other tests are not made to have them.
+        // Decided for each span, so that threads of other tests have no spans.
         Interest::sometimes()
     }
 
@@ -145,7 +145,7 @@ fn event(id: u64) -> Event {
     Event::with_event_id(id, "i", 1, None, kind)
 }
 
-/// A start, a turn with two activities and a message, one activity that is completed, and a token that is none.
+/// Runs a start, a turn with two activities and a message, the completion of one activity, and a call with an invalid token.
 async fn walk(store: &dyn Provider) {
     let message = WorkItem::QueueMessage { instance: "i".into(), name: "q".into(), data: PAYLOAD.into() };
     let request = StartRequest {
@@ -240,7 +240,7 @@ fn operations_of_a_client_have_spans_too() {
 }
 
 #[test]
-fn only_a_failure_of_the_store_that_does_not_go_away_is_an_error() {
+fn only_a_permanent_error_of_the_store_is_logged_as_an_error() {
     let rows = [
         (ErrorClass::Damaged, false, 1),
         (ErrorClass::Connection, true, 0),
@@ -267,7 +267,7 @@ fn only_a_failure_of_the_store_that_does_not_go_away_is_an_error() {
 }
 
 #[test]
-fn operations_are_recorded_once_for_a_bare_client_and_for_one_whose_store_records() {
+fn operations_are_recorded_once_with_a_plain_and_with_an_instrumented_store() {
     for is_wrapped in [false, true] {
         let lines = crate::metrics::recorded(|| {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

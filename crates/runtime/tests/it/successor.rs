@@ -1,4 +1,4 @@
-//! A successor whose start does not come: a store whose clock was set back hides it for hours.
+//! A successor whose start message is not visible, because the clock of the store was set back.
 
 use outlast_engine::OrchestrationContext;
 use outlast_memory::MemoryProvider;
@@ -11,22 +11,22 @@ use std::time::Duration;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// A clock that moves when it is set.
-struct Dial(AtomicU64);
+/// A clock that the test sets.
+struct ManualClock(AtomicU64);
 
-impl Dial {
+impl ManualClock {
     fn set_to_hour(&self, hours: u32) {
         self.0.store((HOUR * hours).as_millis().try_into().unwrap(), Relaxed);
     }
 }
 
-impl Clock for Dial {
+impl Clock for ManualClock {
     fn now_ms(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
 
-/// Waits until so many messages for the instance were delivered this often, and none is held.
+/// Waits until the instance has this number of messages, this number of deliveries, and no lease.
 async fn until_given_back(store: &MemoryProvider, instance: &str, messages: usize, attempts: u32) {
     loop {
         let (lines, delivered) = (store.dump(), store.max_attempt_count(instance));
@@ -47,8 +47,8 @@ async fn failure_of(client: &Client, instance: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c7_whoever_waits_for_a_successor_that_is_poisoned_is_told() {
-    let clock = Arc::new(Dial(AtomicU64::new(0)));
+async fn c7_a_poisoned_successor_reports_its_failure_to_its_parents() {
+    let clock = Arc::new(ManualClock(AtomicU64::new(0)));
     clock.set_to_hour(10);
     let memory = Arc::new(MemoryProvider::with_clock(clock.clone()));
     let store: Arc<dyn Provider> = memory.clone();
@@ -68,16 +68,16 @@ async fn c7_whoever_waits_for_a_successor_that_is_poisoned_is_told() {
 
     client.start_orchestration("first", "Parent", "").await.unwrap();
     until_given_back(&memory, "child", 1, 1).await;
-    // Nobody here knows version 2.0.0: the successor rests until eleven. What comes now is delivered without it, and twice
-    // is too often.
+    // Version 2.0.0 is not registered: the start of the successor is delayed until hour 11. The clock is set back, so the start of
+    // "second" is delivered without it, and its second delivery exceeds `max_attempts`.
     clock.set_to_hour(5);
     client.start_orchestration("second", "Parent", "").await.unwrap();
     until_given_back(&memory, "child", 2, 1).await;
     clock.set_to_hour(7);
 
-    let told = failure_of(&client, "first").await;
-    assert!(told.contains("poison: orchestration child exceeded 2 attempts (max 1)"), "{told}");
-    let told = failure_of(&client, "second").await;
-    assert!(told.contains("sub-orchestration instance id 'child' already exists"), "{told}");
+    let failure = failure_of(&client, "first").await;
+    assert!(failure.contains("poison: orchestration child exceeded 2 attempts (max 1)"), "{failure}");
+    let failure = failure_of(&client, "second").await;
+    assert!(failure.contains("sub-orchestration instance id 'child' already exists"), "{failure}");
     runtime.shutdown(None).await;
 }

@@ -1,4 +1,4 @@
-//! An instance whose history nobody can read is failed in the end, and everybody who waits for it is told.
+//! An instance with an undecodable history fails, and its parents get the failure.
 
 use outlast_engine::OrchestrationContext;
 use outlast_memory::MemoryProvider;
@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// Tokio's time.
-struct Virtual(Instant);
+/// A clock that follows the paused time of tokio.
+struct TokioClock(Instant);
 
-impl Clock for Virtual {
+impl Clock for TokioClock {
     fn now_ms(&self) -> u64 {
         self.0.elapsed().as_millis().try_into().unwrap()
     }
@@ -47,23 +47,23 @@ async fn failure_of(client: &Client, instance: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c7_parents_in_the_batch_that_is_dropped_are_told() {
-    let store = Arc::new(MemoryProvider::with_clock(Arc::new(Virtual(Instant::now()))));
+async fn c7_an_undecodable_child_fails_its_parent_and_rejects_a_start_in_the_batch() {
+    let store = Arc::new(MemoryProvider::with_clock(Arc::new(TokioClock(Instant::now()))));
     let client = Client::new(store.clone());
     let runtime = start(&store).await;
     client.start_orchestration("first", "Parent", "").await.unwrap();
     while client.get_orchestration_status("child").await.unwrap() == OrchestrationStatus::NotFound {
         tokio::time::advance(Duration::from_millis(10)).await;
     }
-    // Without its copy in memory, the child is what the store has of it.
+    // The restart empties the warm cache, so the child is loaded from the store.
     runtime.shutdown(None).await;
     store.corrupt_history("child");
     let runtime = start(&store).await;
     client.start_orchestration("second", "Parent", "").await.unwrap();
 
-    let told = failure_of(&client, "first").await;
-    assert!(told.contains("poison"), "{told}");
-    let told = failure_of(&client, "second").await;
-    assert!(told.contains("sub-orchestration instance id 'child' already exists"), "{told}");
+    let failure = failure_of(&client, "first").await;
+    assert!(failure.contains("poison"), "{failure}");
+    let failure = failure_of(&client, "second").await;
+    assert!(failure.contains("sub-orchestration instance id 'child' already exists"), "{failure}");
     runtime.shutdown(None).await;
 }

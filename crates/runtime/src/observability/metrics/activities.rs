@@ -1,11 +1,11 @@
-//! Activities: how they ended and how long they took.
+//! Metrics of activities.
 
 use super::{MetricsProvider, owned};
 use metrics::{counter, histogram};
 
 impl MetricsProvider {
-    /// An activity ended with `success`, `app_error`, `infra_error`, `config_error` or `cancelled`; `retry_attempt`
-    /// says how often it was tried before: by its retry policy, as far as the process knows, and by redelivery.
+    /// An activity ended with `success`, `app_error`, `infra_error`, `config_error` or `cancelled`. `retry_attempt` is the number of
+    /// its earlier deliveries plus the earlier attempts of its retry policy that this process scheduled.
     pub fn record_activity_execution(
         &self,
         activity_name: &str,
@@ -46,26 +46,26 @@ impl MetricsProvider {
         counter!(by_outcome, "activity_name" => owned(activity_name)).increment(1);
     }
 
-    /// An activity succeeded, where its name is not at hand.
+    /// An activity succeeded; for callers that do not have its name.
     pub fn record_activity_success(&self) {
         self.counters.activity_success.bump();
         counter!("duroxide_activity_executions_total", "outcome" => "success").increment(1);
     }
 
-    /// An activity returned an error, where its name is not at hand.
+    /// An activity returned an error; for callers that do not have its name.
     pub fn record_activity_app_error(&self) {
         self.counters.activity_app_errors.bump();
         counter!("duroxide_activity_executions_total", "outcome" => "app_error").increment(1);
     }
 
-    /// An activity failed by an error of the store or the runtime, where its name is not at hand.
+    /// An activity failed with an error of the store or the runtime; for callers that do not have its name.
     pub fn record_activity_infra_error(&self) {
         self.counters.activity_infra_errors.bump();
         counter!("duroxide_activity_executions_total", "outcome" => "infra_error").increment(1);
         counter!("duroxide_activity_infrastructure_errors_total").increment(1);
     }
 
-    /// An activity failed by an error of deployment, where its name is not at hand.
+    /// An activity failed with an error of deployment; for callers that do not have its name.
     pub fn record_activity_config_error(&self) {
         self.counters.activity_config_errors.bump();
         counter!("duroxide_activity_executions_total", "outcome" => "config_error").increment(1);
@@ -79,7 +79,7 @@ impl MetricsProvider {
     }
 }
 
-/// Retries in few classes, so that they can be a label.
+/// The label for a number of retries; it has four values.
 pub(super) fn retry_attempt_label(retry_attempt: u32) -> &'static str {
     match retry_attempt {
         0 => "0",

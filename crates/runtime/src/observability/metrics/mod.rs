@@ -1,4 +1,4 @@
-//! The contract's metrics (api 9.2): each event is counted once here and once through the `metrics` facade.
+//! The contract's metrics (api 9.2): each event is counted once in the snapshot and once through the `metrics` facade.
 
 mod activities;
 mod operation;
@@ -15,7 +15,7 @@ use outlast_provider::StoreGauges;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 
-/// Counts what a runtime does. Without a recorder for the `metrics` facade only the snapshots are kept.
+/// The metrics of a runtime. Without a recorder for the `metrics` facade only the snapshots are kept.
 #[derive(Debug, Default)]
 pub struct MetricsProvider {
     counters: Counters,
@@ -35,7 +35,7 @@ impl MetricsProvider {
         Ok(Self::default())
     }
 
-    /// Ends counting. There is nothing to flush; exporters belong to the caller.
+    /// Does nothing: there is nothing to flush, and exporters belong to the caller.
     ///
     /// # Errors
     /// None.
@@ -49,7 +49,7 @@ impl MetricsProvider {
     }
 }
 
-/// A label that has to be copied, because an exporter keeps it.
+/// Copies a label, because an exporter keeps it.
 fn owned(label: &str) -> SharedString {
     label.to_string().into()
 }

@@ -1,35 +1,35 @@
-//! The operations of a store, and what is recorded of each.
+//! The metrics of each store operation.
 
 use metrics::{counter, histogram};
 use outlast_provider::{ErrorClass, ProviderError};
 
-/// Declares the operations with their names in metrics. All labels are literals, so that the key of a histogram is a static
-/// and recording allocates nothing.
+/// Declares the operations with their labels. All labels are literals, so that the key of a histogram is static and recording
+/// allocates nothing.
 macro_rules! operations {
     ($($operation:ident, $name:literal, $group:literal $(, $milliseconds:literal)?;)*) => {
-        /// An operation of a store. Names are those of api 9.2 where it has one: a turn fetched for a warm execution is
-        /// still a `fetch_orchestration_item`, and a batch of activities is still a `fetch_work_item`.
+        /// An operation of a store. Operations beyond the contract use the name of the contract's operation that they replace (api 9.2):
+        /// `fetch_turn` is recorded as `fetch_orchestration_item`, `fetch_work_items` as `fetch_work_item`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Operation {
             $($operation,)*
         }
 
         impl Operation {
-            /// Its name as a label.
+            /// The label `operation`.
             pub(crate) const fn name(self) -> &'static str {
                 match self {
                     $(Self::$operation => $name,)*
                 }
             }
 
-            /// Its name as a label of `provider.infrastructure_errors`.
+            /// The label `operation` of `provider.infrastructure_errors`.
             fn group(self) -> &'static str {
                 match self {
                     $(Self::$operation => $group,)*
                 }
             }
 
-            /// Records how long it took.
+            /// Records the duration of a call.
             pub(crate) fn record(self, seconds: f64, has_succeeded: bool) {
                 match self {
                     $(Self::$operation => {
@@ -80,7 +80,7 @@ operations! {
 }
 
 impl Operation {
-    /// Counts a failure, if it is one of the store and not of the call.
+    /// Counts an error of the store. Errors that the caller's arguments caused are not counted.
     pub(crate) fn failed(self, class: ErrorClass, error: &ProviderError) {
         if class.is_infrastructure(error) {
             counter!(

@@ -1,10 +1,10 @@
-//! Executions: how many started, how they ended, how long they took.
+//! Metrics of executions.
 
 use super::{MetricsProvider, owned};
 use metrics::{counter, histogram};
 
 impl MetricsProvider {
-    /// An execution started, by `client` or `continueAsNew`.
+    /// An execution started; `initiated_by` is `client` or `continueAsNew`.
     pub fn record_orchestration_start(&self, orchestration_name: &str, version: &str, initiated_by: &str) {
         self.counters.orch_starts.bump();
         counter!(
@@ -48,7 +48,7 @@ impl MetricsProvider {
             .record(history_events as f64);
     }
 
-    /// An execution failed by an `app_error`, `infrastructure_error`, `config_error` or for a reason that is `unknown`.
+    /// An execution failed; `error_type` is `app_error`, `infrastructure_error`, `config_error` or `unknown`.
     pub fn record_orchestration_failure(
         &self,
         orchestration_name: &str,
@@ -85,14 +85,14 @@ impl MetricsProvider {
         .increment(1);
     }
 
-    /// An execution failed by an error of its own, where its name is not at hand.
+    /// An execution failed with an error of its code; for callers that do not have its name.
     pub fn record_orchestration_application_error(&self) {
         self.counters.orch_failures.bump();
         self.counters.orch_application_errors.bump();
         counter!("duroxide_orchestration_failures_total", "error_type" => "app_error").increment(1);
     }
 
-    /// An execution failed by an error of the store or the runtime, where its name is not at hand.
+    /// An execution failed with an error of the store or the runtime; for callers that do not have its name.
     pub fn record_orchestration_infrastructure_error(&self) {
         self.counters.orch_failures.bump();
         self.counters.orch_infrastructure_errors.bump();
@@ -101,7 +101,7 @@ impl MetricsProvider {
         counter!("duroxide_orchestration_infrastructure_errors_total").increment(1);
     }
 
-    /// An execution failed by an error of deployment, where its name is not at hand.
+    /// An execution failed with an error of deployment; for callers that do not have its name.
     pub fn record_orchestration_configuration_error(&self) {
         self.counters.orch_failures.bump();
         self.counters.orch_configuration_errors.bump();
@@ -120,7 +120,7 @@ impl MetricsProvider {
         .increment(1);
     }
 
-    /// A message of an orchestration was delivered too often.
+    /// An instance failed because its messages were delivered too often.
     pub fn record_orchestration_poison(&self) {
         self.counters.orch_poison.bump();
         counter!("duroxide_orchestration_poison_total").increment(1);
@@ -137,8 +137,8 @@ impl MetricsProvider {
         count_suborchestration(parent_orchestration, child_orchestration, outcome);
     }
 
-    /// The call of a sub-orchestration ended as `completed`, `failed`, `cancelled` or `abandoned`. The snapshot counts
-    /// calls when they start, so it is not counted there again.
+    /// The call of a sub-orchestration ended as `completed`, `failed`, `cancelled` or `abandoned`. Not counted in the snapshot, which
+    /// counts calls when they start.
     pub(crate) fn suborchestration_ended(
         &self,
         parent_orchestration: &str,
@@ -155,7 +155,7 @@ impl MetricsProvider {
         );
     }
 
-    /// How long a call of a sub-orchestration took.
+    /// The duration of a call of a sub-orchestration.
     pub fn record_suborchestration_duration(
         &self,
         parent_orchestration: &str,
@@ -183,7 +183,7 @@ fn count_suborchestration(parent_orchestration: &str, child_orchestration: &str,
     .increment(1);
 }
 
-/// Turn counts in few classes, so that they can be a label.
+/// The label for a number of turns; it has four values.
 fn turn_count_label(turns: u64) -> &'static str {
     match turns {
         0..=5 => "1-5",

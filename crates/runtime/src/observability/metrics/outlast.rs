@@ -1,4 +1,4 @@
-//! Metrics beyond the contract's, under names of our own.
+//! Metrics that the contract does not have, named `outlast_*`.
 
 use super::activities::retry_attempt_label;
 use super::{MetricsProvider, owned};
@@ -6,49 +6,49 @@ use crate::observability::OutlastMetricsSnapshot;
 use metrics::{counter, gauge};
 
 impl MetricsProvider {
-    /// The counts so far, beyond those of the contract.
+    /// The counters that the contract does not have.
     pub fn outlast_snapshot(&self) -> OutlastMetricsSnapshot {
         self.outlast.snapshot()
     }
 
-    /// A turn went on from an execution in memory.
+    /// A turn used an entry of the warm cache.
     pub fn record_warm_hit(&self) {
         self.outlast.warm_hits.bump();
         counter!("outlast_warm_hits_total").increment(1);
     }
 
-    /// A turn had to replay its history.
+    /// A turn replayed its history.
     pub fn record_warm_miss(&self) {
         self.outlast.warm_misses.bump();
         counter!("outlast_warm_misses_total").increment(1);
     }
 
-    /// A turn was run before the store knew of the outcome that it is about, and was `committed` with that or, since something
-    /// else had happened, only the outcome was `queued`.
+    /// A turn was run ahead. `committed`: the store committed it together with the activity's outcome. `queued`: the store queued the
+    /// outcome and rejected the turn.
     pub fn record_turn_ahead(&self, result: &'static str) {
         self.outlast.turns_ahead.bump();
         counter!("outlast_turns_ahead_total", "result" => result).increment(1);
     }
 
-    /// Executions were dropped from memory to stay within bounds.
+    /// Entries were evicted from the warm cache.
     pub fn record_warm_evictions(&self, count: u64) {
         self.outlast.warm_evictions.add(count);
         counter!("outlast_warm_evictions_total").increment(count);
     }
 
-    /// How much is kept in memory.
+    /// The size of the warm cache.
     pub fn update_warm_cache(&self, executions: u64, bytes: u64) {
         gauge!("outlast_warm_executions").set(executions as f64);
         gauge!("outlast_warm_bytes").set(bytes as f64);
     }
 
-    /// The lease of a `turn`, an `activity` or a `session` was lost while in use.
+    /// The lease of a `turn` or an `activity` was lost while in use.
     pub fn record_lease_lost(&self, kind: &'static str) {
         self.outlast.leases_lost.bump();
         counter!("outlast_leases_lost_total", "kind" => kind).increment(1);
     }
 
-    /// A commit was repeated after an error: of a `turn` or an `activity`.
+    /// The commit of a `turn` or an `activity` was repeated after an error.
     pub fn record_commit_retry(&self, kind: &'static str) {
         self.outlast.commit_retries.bump();
         counter!("outlast_commit_retries_total", "kind" => kind).increment(1);
@@ -57,7 +57,7 @@ impl MetricsProvider {
         }
     }
 
-    /// A turn scheduled an activity once more, as this attempt of its retry policy; the first retry is attempt 2.
+    /// A turn scheduled an activity again, as this attempt of its retry policy; the first retry is attempt 2.
     pub fn record_activity_retry(&self, activity_name: &str, attempt: u32, tag: Option<&str>) {
         self.outlast.activity_retries.bump();
         counter!(

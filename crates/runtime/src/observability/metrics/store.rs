@@ -1,4 +1,4 @@
-//! The store, the dispatchers, and what waits.
+//! Metrics of the store, the dispatchers and the queues.
 
 use super::{MetricsProvider, owned};
 use crate::observability::Operation;
@@ -26,7 +26,7 @@ impl MetricsProvider {
         counter!(ERRORS, "operation" => owned(operation), "error_type" => owned(error_type)).increment(1);
     }
 
-    /// An operation of the store failed; `is_recorded` says that the error is exported elsewhere.
+    /// An operation of the store failed. With `is_recorded` another component exports the error.
     pub(crate) fn store_error(&self, error_type: &'static str, operation: Operation, is_recorded: bool) {
         self.counters.provider_errors.bump();
         if !is_recorded {
@@ -40,7 +40,7 @@ impl MetricsProvider {
         counter!("duroxide_orchestration_dispatcher_items_fetched").increment(count);
     }
 
-    /// How long a turn took from fetch to commit.
+    /// The time of a turn from its fetch to its commit.
     pub fn record_orch_dispatcher_processing_duration(&self, duration_ms: u64) {
         histogram!("duroxide_orchestration_dispatcher_processing_duration_ms").record(duration_ms as f64);
     }
@@ -51,7 +51,7 @@ impl MetricsProvider {
         counter!("duroxide_worker_dispatcher_items_fetched").increment(count);
     }
 
-    /// How long an activity took from fetch to commit.
+    /// The time that the handler of an activity ran.
     pub fn record_worker_dispatcher_execution_duration(&self, duration_ms: u64) {
         histogram!("duroxide_worker_dispatcher_execution_duration_ms").record(duration_ms as f64);
     }
@@ -59,7 +59,7 @@ impl MetricsProvider {
 
 /// Gauges.
 impl MetricsProvider {
-    /// What the store says about itself: running instances, and waiting messages, due and delayed ones apart.
+    /// Sets the gauges of running instances and of waiting messages, due and delayed ones separately.
     pub fn update_store_gauges(&self, gauges: &StoreGauges) {
         self.set_active_orchestrations(i64::try_from(gauges.running_instances).unwrap_or(i64::MAX));
         self.update_queue_depths(gauges.orchestrator_queue, gauges.worker_queue);
@@ -74,12 +74,12 @@ impl MetricsProvider {
         *self.store_gauges.lock().unwrap_or_else(PoisonError::into_inner) = *gauges;
     }
 
-    /// What the store said about itself when it was last asked; all zero before that.
+    /// The gauges that were last read from the store; all zero before the first read.
     pub fn get_store_gauges(&self) -> StoreGauges {
         *self.store_gauges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many messages wait in the two queues.
+    /// Sets the number of waiting items in the two queues.
     pub fn update_queue_depths(&self, orch_depth: u64, worker_depth: u64) {
         self.orchestrator_queue_depth.store(orch_depth, Ordering::Relaxed);
         self.worker_queue_depth.store(worker_depth, Ordering::Relaxed);
@@ -87,7 +87,7 @@ impl MetricsProvider {
         gauge!("duroxide_worker_queue_depth").set(worker_depth as f64);
     }
 
-    /// The queue depths as last updated: orchestrations, activities.
+    /// The queue depths that were set last: of messages, and of activities.
     pub fn get_queue_depths(&self) -> (u64, u64) {
         (
             self.orchestrator_queue_depth.load(Ordering::Relaxed),
@@ -95,25 +95,25 @@ impl MetricsProvider {
         )
     }
 
-    /// An instance became active. The runtime does not call this: it sets the gauge to what the store says.
+    /// An instance became active. The runtime does not call this: it sets the gauge to the number that the store reports.
     pub fn increment_active_orchestrations(&self) {
         self.active_orchestrations.fetch_add(1, Ordering::Relaxed);
         gauge!(ACTIVE).increment(1.0);
     }
 
-    /// An instance ended. The runtime does not call this: it sets the gauge to what the store says.
+    /// An instance ended. The runtime does not call this: it sets the gauge to the number that the store reports.
     pub fn decrement_active_orchestrations(&self) {
         self.active_orchestrations.fetch_sub(1, Ordering::Relaxed);
         gauge!(ACTIVE).decrement(1.0);
     }
 
-    /// How many instances the store knows to be active.
+    /// Sets the number of active instances.
     pub fn set_active_orchestrations(&self, count: i64) {
         self.active_orchestrations.store(count, Ordering::Relaxed);
         gauge!(ACTIVE).set(count as f64);
     }
 
-    /// How many instances are active.
+    /// The number of active instances.
     pub fn get_active_orchestrations(&self) -> i64 {
         self.active_orchestrations.load(Ordering::Relaxed)
     }

@@ -1,10 +1,10 @@
-//! What the errors say, and which are worth another try.
+//! The texts of client errors, and which of them are retryable.
 
 use outlast_provider::ProviderError;
 use outlast_runtime::ClientError;
 
 #[test]
-fn texts_and_classes() {
+fn each_error_has_its_text_and_retry_class() {
     let id = || "order-1".to_string();
     let cases = [
         (ClientError::Provider(ProviderError::retryable("read", "busy")), "read: busy", true),

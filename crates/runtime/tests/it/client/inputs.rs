@@ -1,9 +1,9 @@
-//! What a client refuses before anything is stored.
+//! The arguments that a client rejects before it stores anything.
 
 use super::*;
 use outlast_model::limits::Limits;
 
-/// Every way to send something, with the id, the name and the payload given.
+/// Calls every sending method with this id, name and payload.
 async fn send_every_way(
     client: &Client,
     id: &str,
@@ -30,7 +30,7 @@ async fn send_every_way(
 const STARTS: usize = 5;
 
 #[tokio::test]
-async fn ids_that_no_instance_can_have() {
+async fn invalid_instance_ids_are_rejected() {
     let (store, client) = memory();
     let long = "x".repeat(513);
     let cases = [
@@ -54,7 +54,7 @@ async fn ids_that_no_instance_can_have() {
 }
 
 #[tokio::test]
-async fn ids_that_are_reserved_for_children() {
+async fn instance_ids_reserved_for_children_are_rejected() {
     let (store, client) = memory();
     for id in ["sub::1", "parent::sub::2", "sub::"] {
         let mut results = send_every_way(&client, id, "n", "p").await;
@@ -68,7 +68,7 @@ async fn ids_that_are_reserved_for_children() {
         }
         client.cancel_instance(id, "r").await.unwrap();
     }
-    // The marker is the prefix or the infix, and no other part.
+    // Only the prefix and the infix are reserved.
     for id in ["xsub::1", "a::b", "sub:"] {
         client.start_orchestration(id, "n", "p").await.unwrap();
     }
@@ -76,7 +76,7 @@ async fn ids_that_are_reserved_for_children() {
 }
 
 #[tokio::test]
-async fn payloads_at_and_above_the_limit() {
+async fn payloads_above_the_limit_are_rejected() {
     let (_, client) = memory();
     let client = client.with_limits(Limits { payload_bytes: 10, ..Limits::default() });
     for result in send_every_way(&client, "order-1", "n", "0123456789").await {
@@ -101,7 +101,7 @@ async fn payloads_at_and_above_the_limit() {
 }
 
 #[tokio::test]
-async fn the_payload_limit_is_two_mebibytes_unless_said_otherwise() {
+async fn the_default_payload_limit_is_two_mebibytes() {
     let (_, client) = memory();
     let mut payload = "x".repeat(2 << 20);
     client.start_orchestration("i", "Order", payload.as_str()).await.unwrap();
@@ -111,7 +111,7 @@ async fn the_payload_limit_is_two_mebibytes_unless_said_otherwise() {
 }
 
 #[tokio::test]
-async fn names_at_and_above_the_limit() {
+async fn names_above_the_limit_are_rejected() {
     let (_, client) = memory();
     for result in send_every_way(&client, "order-1", &"n".repeat(256), "p").await {
         result.unwrap();
@@ -135,7 +135,7 @@ async fn names_at_and_above_the_limit() {
 }
 
 #[tokio::test]
-async fn values_that_cannot_be_encoded() {
+async fn unencodable_values_are_rejected() {
     let (store, client) = memory();
     let results = [
         client.start_orchestration_typed("i", "Order", Unencodable).await,
@@ -159,18 +159,18 @@ async fn values_that_cannot_be_encoded() {
 
 #[tokio::test]
 #[should_panic(expected = "the value of a typed event must be encodable as JSON")]
-async fn a_typed_raise_panics_where_its_sibling_returns() {
+async fn raise_event_typed_panics_on_an_unencodable_value() {
     let _ = memory().1.raise_event_typed("i", "n", &Unencodable).await;
 }
 
 #[tokio::test]
 #[should_panic(expected = "the value of a typed event must be encodable as JSON")]
-async fn a_typed_enqueue_panics_where_its_sibling_returns() {
+async fn enqueue_event_typed_panics_on_an_unencodable_value() {
     let _ = memory().1.enqueue_event_typed("i", "q", &Unencodable).await;
 }
 
 #[tokio::test]
-async fn l3_a_mailbox_at_its_limit_takes_nothing_but_a_cancellation() {
+async fn l3_a_full_mailbox_accepts_only_a_cancellation() {
     let (store, client) = memory();
     let client = client.with_limits(Limits { mailbox_messages: 3, ..Limits::default() });
     client.start_orchestration("order-1", "Order", "").await.unwrap();

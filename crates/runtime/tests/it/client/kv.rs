@@ -6,7 +6,7 @@ use super::*;
 const MINUTE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
-async fn committed_values_are_seen() {
+async fn reads_return_committed_values() {
     let (store, client) = memory();
     assert_eq!(client.get_kv_value("i", "k").await.unwrap(), None);
     assert!(client.get_kv_all_values("i").await.unwrap().is_empty());
@@ -27,7 +27,7 @@ async fn committed_values_are_seen() {
     assert!(text.starts_with("KV deserialization error: "), "{text}");
 }
 
-/// Waits for a key that a second turn sets after that many milliseconds.
+/// Waits for a key that a second turn sets after this number of milliseconds. Returns the time at which the wait ended.
 async fn wait_for_value(store: &Arc<impl Provider>, after: u64) -> u64 {
     let client = Client::new(Arc::clone(store) as Arc<dyn Provider>);
     let work = async {
@@ -49,7 +49,7 @@ async fn a_turn_that_sets_the_key_ends_the_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_that_never_comes_is_waited_for_in_vain() {
+async fn a_wait_for_a_missing_key_times_out() {
     let (store, client) = memory();
     turn(&*store, "i", 1, 1, vec![started(), completed("out")]).await;
     for ms in [0, 321] {

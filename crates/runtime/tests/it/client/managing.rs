@@ -1,4 +1,4 @@
-//! Management.
+//! Management calls of a client.
 
 use super::stores::Plain;
 use super::*;
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::Mutex;
 
 #[tokio::test]
-async fn without_a_management_interface_there_is_none() {
+async fn a_store_without_management_returns_management_not_available() {
     let client = Client::new(Arc::new(Plain::new()));
     assert!(!client.has_management_capability() && memory().1.has_management_capability());
     let filter = InstanceFilter::default;
@@ -51,7 +51,7 @@ async fn three_instances() -> (Arc<MemoryProvider>, Client) {
 }
 
 #[tokio::test]
-async fn what_there_is_can_be_found() {
+async fn instances_and_executions_are_listed_and_read() {
     let (store, client) = three_instances().await;
     let mut all = client.list_all_instances().await.unwrap();
     all.sort();
@@ -63,16 +63,16 @@ async fn what_there_is_can_be_found() {
         ("Completed", Some("out"), 2)
     );
     assert_eq!(client.list_executions("done").await.unwrap(), [1, 2]);
-    assert_eq!(client.list_executions("nobody").await.unwrap(), [0; 0]);
+    assert_eq!(client.list_executions("missing").await.unwrap(), [0; 0]);
     let execution = client.get_execution_info("done", 1).await.unwrap();
     assert_eq!((execution.status.as_str(), execution.output.as_deref()), ("ContinuedAsNew", Some("next")));
     assert_eq!(client.read_execution_history("done", 2).await.unwrap().len(), 3);
-    assert!(client.read_execution_history("nobody", 1).await.unwrap().is_empty());
+    assert!(client.read_execution_history("missing", 1).await.unwrap().is_empty());
     assert_eq!(client.get_system_metrics().await.unwrap().total_executions, 4);
     client.raise_event("running", "n", "d").await.unwrap();
     assert_eq!(client.get_queue_depths().await.unwrap().orchestrator_queue, 1);
     assert_eq!(client.get_instance_tree("running").await.unwrap().all_ids, ["running", "child"]);
-    assert_eq!(client.get_instance_tree("nobody").await.unwrap().all_ids, ["nobody"]);
+    assert_eq!(client.get_instance_tree("missing").await.unwrap().all_ids, ["missing"]);
     let stats = client.get_orchestration_stats("done").await.unwrap().unwrap();
     assert_eq!((stats.history_event_count, stats.kv_user_key_count), (3, 1));
     store.corrupt_messages("running");
@@ -95,12 +95,12 @@ async fn instances_are_listed_page_by_page() {
 }
 
 #[tokio::test]
-async fn who_is_not_found_is_called_so() {
+async fn a_missing_instance_is_reported_as_not_found() {
     let (_, client) = memory();
     let errors = [
-        client.get_instance_info("nobody").await.map(drop).unwrap_err(),
-        client.get_execution_info("nobody", 1).await.map(drop).unwrap_err(),
-        client.prune_executions("nobody", PruneOptions::default()).await.map(drop).unwrap_err(),
+        client.get_instance_info("missing").await.map(drop).unwrap_err(),
+        client.get_execution_info("missing", 1).await.map(drop).unwrap_err(),
+        client.prune_executions("missing", PruneOptions::default()).await.map(drop).unwrap_err(),
     ];
     for error in errors {
         assert!(
@@ -111,11 +111,11 @@ async fn who_is_not_found_is_called_so() {
 }
 
 #[tokio::test]
-async fn a_refused_deletion_says_why() {
+async fn a_rejected_deletion_returns_its_reason() {
     let (_, client) = three_instances().await;
     let refused = async |instance: &str, force| client.delete_instance(instance, force).await.unwrap_err();
     assert!(
-        matches!(refused("nobody", true).await, ClientError::InstanceNotFound { instance_id } if instance_id == "nobody")
+        matches!(refused("missing", true).await, ClientError::InstanceNotFound { instance_id } if instance_id == "missing")
     );
     assert!(
         matches!(refused("running", false).await, ClientError::InstanceStillRunning { instance_id } if instance_id == "running")
@@ -128,7 +128,7 @@ async fn a_refused_deletion_says_why() {
     assert_eq!(client.delete_instance("running", true).await.unwrap().instances_deleted, 2);
 }
 
-/// What was logged.
+/// Captures log output.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -146,7 +146,7 @@ impl Log {
         let bytes = std::mem::take(&mut *self.0.lock().unwrap());
         let written = String::from_utf8(bytes).unwrap();
         assert!(!written.contains("secret"), "{written}");
-        // The store's operations are no business of this test.
+        // Without the log lines of store operations.
         let lines = written.lines().filter(|line| !line.contains("duroxide::providers"));
         lines.map(str::to_string).collect()
     }
@@ -154,8 +154,8 @@ impl Log {
 
 #[tokio::test]
 async fn each_deletion_and_pruning_is_logged_once() {
-    // With no other subscriber in the process, tracing asks the thread that meets a callsite first whether anybody wants
-    // it; on a thread without one the answer is no, for all threads. A global one that wants everything prevents that.
+    // A global subscriber that enables every callsite. Without one, tracing disables a callsite for all threads if the first thread
+    // that reaches it has no subscriber.
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
     let log = Log::default();
     let writer = log.clone();

@@ -1,4 +1,4 @@
-//! The client, against stores that the tests drive by hand.
+//! The client, on stores without a runtime: the tests commit turns themselves.
 
 mod errors;
 mod inputs;
@@ -31,7 +31,7 @@ async fn fetch(store: &dyn Provider) -> (Vec<WorkItem>, String) {
     (item.messages, token)
 }
 
-/// The messages of the next turn, which stays as it is.
+/// The messages of the next turn, which is given back.
 async fn peek(store: &dyn Provider) -> Vec<WorkItem> {
     let (messages, token) = fetch(store).await;
     store.abandon_orchestration_item(&token, None, true).await.unwrap();
@@ -75,7 +75,7 @@ fn sets(key: &str, value: &str) -> EventKind {
     EventKind::KeyValueSet { key: key.into(), value: value.into(), last_updated_at_ms: 7 }
 }
 
-/// What the turn says about its execution.
+/// The metadata of a turn with these events.
 fn metadata(kinds: &[EventKind]) -> ExecutionMetadata {
     let (status, output) = match kinds.last() {
         Some(EventKind::OrchestrationCompleted { output }) => (Some("Completed"), Some(output.clone())),
@@ -94,7 +94,7 @@ fn metadata(kinds: &[EventKind]) -> ExecutionMetadata {
     }
 }
 
-/// Commits a turn of an instance, whose events begin at this id.
+/// Commits a turn of an instance, whose first event has this id.
 async fn turn(store: &dyn Provider, instance: &str, execution_id: u64, first_id: u64, kinds: Vec<EventKind>) {
     let message = match first_id {
         1 => start_item(instance, "Order", "{}", None),
@@ -128,7 +128,7 @@ fn queued(instance: &str, name: &str, data: &str) -> WorkItem {
     WorkItem::QueueMessage { instance: instance.into(), name: name.into(), data: data.into() }
 }
 
-/// The text of bad input.
+/// The message of an `InvalidInput` error.
 fn refusal<T: std::fmt::Debug>(result: Result<T, ClientError>) -> String {
     match result {
         Err(ClientError::InvalidInput { message }) => message,
@@ -136,7 +136,7 @@ fn refusal<T: std::fmt::Debug>(result: Result<T, ClientError>) -> String {
     }
 }
 
-/// A value that JSON has no form for.
+/// A value that does not encode as JSON.
 struct Unencodable;
 
 impl serde::Serialize for Unencodable {
@@ -145,12 +145,12 @@ impl serde::Serialize for Unencodable {
     }
 }
 
-/// Time passes, on the paused clock.
+/// Advances the paused clock.
 async fn pass(ms: u64) {
     let _ = tokio::time::timeout(Duration::from_millis(ms), std::future::pending::<()>()).await;
 }
 
-/// Milliseconds on the paused clock that something takes.
+/// The milliseconds that a future takes on the paused clock.
 async fn timed<T>(future: impl Future<Output = T>) -> (T, u64) {
     let begun = tokio::time::Instant::now();
     let value = future.await;

@@ -52,7 +52,7 @@ async fn an_event_with_a_topic() {
 }
 
 #[tokio::test]
-async fn whoever_is_unknown_or_done_can_be_sent_to() {
+async fn sending_to_a_missing_or_ended_instance_is_ok() {
     let (store, client) = memory();
     turn(&*store, "done", 1, 1, vec![started(), completed("out")]).await;
     for instance in ["done", "unknown"] {
@@ -63,7 +63,7 @@ async fn whoever_is_unknown_or_done_can_be_sent_to() {
 }
 
 #[tokio::test]
-async fn a_store_in_trouble_is_reported() {
+async fn an_error_of_the_store_is_returned() {
     let store = Arc::new(Plain::new());
     let client = Client::new(Arc::clone(&store) as Arc<dyn Provider>);
     store.notes.break_down("enqueue_for_orchestrator");

@@ -1,4 +1,4 @@
-//! Starts, with and without a say in conflicts.
+//! Starts, with and without a conflict policy.
 
 use super::stores::Plain;
 use super::*;
@@ -43,7 +43,7 @@ async fn a_second_start_is_ok_and_queued() {
 }
 
 #[tokio::test]
-async fn a_request_carries_all_that_it_was_told() {
+async fn a_start_request_carries_all_its_options() {
     let (store, client) = memory();
     let receipt = client
         .start_request("Order")
@@ -78,7 +78,7 @@ async fn a_delayed_start_takes_its_id_at_once() {
     assert!(is_idle(&*store).await);
 }
 
-/// What happens to the event that goes along with a start of an instance that is there.
+/// Starts an existing instance with an event. Returns the receipt and the messages that the instance gets.
 async fn conflict(status: Option<EventKind>, conflict: Conflict) -> (StartReceipt, Vec<WorkItem>) {
     let (store, client) = memory();
     turn(&*store, "i", 1, 1, [started()].into_iter().chain(status).collect()).await;
@@ -89,7 +89,7 @@ async fn conflict(status: Option<EventKind>, conflict: Conflict) -> (StartReceip
 }
 
 #[tokio::test]
-async fn an_instance_that_exists_is_left_alone_or_used() {
+async fn a_start_of_an_existing_instance_fails_or_delivers_its_events() {
     let ends = [(None, "Running"), (Some(completed("out")), "Completed"), (Some(failed("no")), "Failed")];
     for (end, status) in ends {
         let (receipt, messages) = conflict(end.clone(), Conflict::Fail).await;
@@ -106,7 +106,7 @@ async fn an_instance_that_exists_is_left_alone_or_used() {
 }
 
 #[tokio::test]
-async fn a_start_that_waits_counts_as_existing() {
+async fn a_queued_start_counts_as_existing() {
     let (store, client) = memory();
     client.start_orchestration("i", "Order", "first").await.unwrap();
     let receipt = client.start_request("Order").instance("i").input("second").send().await.unwrap();
@@ -118,7 +118,7 @@ async fn a_start_that_waits_counts_as_existing() {
 }
 
 #[tokio::test]
-async fn an_idempotency_token_makes_the_id() {
+async fn an_idempotency_token_determines_the_instance_id() {
     let (store, client) = memory();
     let request = || client.start_request("Order").idempotency_token("request-7");
     let first = request().send().await.unwrap();
@@ -131,7 +131,7 @@ async fn an_idempotency_token_makes_the_id() {
 }
 
 #[tokio::test]
-async fn a_request_needs_one_id() {
+async fn a_start_request_needs_an_id_or_a_token_but_not_both() {
     let (_, client) = memory();
     assert_eq!(
         refusal(client.start_request("Order").send().await),
@@ -142,14 +142,14 @@ async fn a_request_needs_one_id() {
         "the start of instance 'i' has both an instance id and an idempotency token, from which an id is derived: give it \
          only one of the two"
     );
-    // What the token makes is an id like any other.
+    // The derived id is checked like any other id.
     let token = "x".repeat(512);
     let text = refusal(client.start_request("Order").idempotency_token(token).send().await);
     assert!(text.contains("518 bytes, the limit is 512"), "{text}");
 }
 
 #[tokio::test]
-async fn a_store_without_start_policies_is_asked_step_by_step() {
+async fn a_store_without_start_policies_gets_separate_calls() {
     let store = Arc::new(Plain::new());
     let client = Client::new(Arc::clone(&store) as Arc<dyn Provider>);
     let request = || client.start_request("Order").instance("i").with_event("q", "d");

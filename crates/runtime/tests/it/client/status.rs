@@ -1,4 +1,4 @@
-//! How instances stand.
+//! The status of instances.
 
 use super::stores::{Noting, Plain};
 use super::*;
@@ -8,7 +8,7 @@ fn running(custom_status: Option<&str>, custom_status_version: u64) -> Orchestra
     Running { custom_status: custom_status.map(str::to_string), custom_status_version }
 }
 
-/// The same through the store's own outcome read and through the default.
+/// The status of an instance after these turns, which must be the same with the store's `read_outcome` and with the default method.
 async fn status_of(instance: &str, turns: &[(u64, u64, Vec<EventKind>)]) -> OrchestrationStatus {
     let (noting, plain) = (Arc::new(Noting::new()), Arc::new(Plain::new()));
     let stores: [Arc<dyn Provider>; 2] = [Arc::clone(&noting) as _, Arc::clone(&plain) as _];
@@ -27,9 +27,9 @@ async fn status_of(instance: &str, turns: &[(u64, u64, Vec<EventKind>)]) -> Orch
 }
 
 #[tokio::test]
-async fn every_status() {
+async fn each_status_is_returned() {
     let first = |kinds: &[EventKind]| vec![(1, 1, [&[started()], kinds].concat())];
-    assert_eq!(status_of("nobody", &first(&[])).await, NotFound);
+    assert_eq!(status_of("missing", &first(&[])).await, NotFound);
     assert_eq!(status_of("i", &first(&[])).await, running(None, 0));
     assert_eq!(status_of("i", &first(&[says("packing")])).await, running(Some("packing"), 1));
     let done =
@@ -41,7 +41,7 @@ async fn every_status() {
 }
 
 #[tokio::test]
-async fn an_instance_that_continued_as_new_runs() {
+async fn an_instance_that_continued_as_new_is_running() {
     let go_on = EventKind::OrchestrationContinuedAsNew { input: "next".into() };
     let mut turns = vec![(1, 1, vec![started(), says("round 1"), go_on])];
     assert_eq!(status_of("i", &turns).await, running(Some("round 1"), 1), "between two executions");
@@ -60,9 +60,9 @@ async fn a_queued_start_is_not_found() {
     assert_eq!(client.get_orchestration_status("i").await.unwrap(), NotFound);
 }
 
-/// C7: an instance that failed because of its history can still be asked about.
+/// C7: the status of an instance that failed because of its history can be read.
 #[tokio::test]
-async fn a_failure_that_cannot_be_decoded_is_told_by_its_text() {
+async fn an_undecodable_failure_is_reported_by_its_text() {
     let (store, client) = memory();
     turn(&*store, "i", 1, 1, vec![started(), says("s"), failed("no")]).await;
     store.corrupt_history("i");
@@ -76,7 +76,7 @@ async fn a_failure_that_cannot_be_decoded_is_told_by_its_text() {
 }
 
 #[tokio::test]
-async fn a_store_in_trouble_is_reported() {
+async fn an_error_of_the_store_is_returned() {
     let store = Arc::new(Noting::new());
     store.notes.break_down("read_outcome");
     let error = Client::new(store).get_orchestration_status("i").await.unwrap_err();
@@ -84,7 +84,7 @@ async fn a_store_in_trouble_is_reported() {
 }
 
 #[test]
-fn terminal_means_completed_or_failed() {
+fn completed_and_failed_are_terminal() {
     let output = || Completed { output: String::new(), custom_status: None, custom_status_version: 0 };
     assert!(output().is_terminal() && !NotFound.is_terminal() && !running(None, 0).is_terminal());
 }

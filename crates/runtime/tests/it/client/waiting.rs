@@ -1,4 +1,4 @@
-//! Waiting: what ends it, when, and what it costs. On paused time, where a millisecond is a millisecond.
+//! Waits of a client: what ends them, when, and after how many reads. On paused time, so that times are exact.
 
 use super::stores::{Noting, Plain, Silent};
 use super::*;
@@ -10,7 +10,7 @@ fn is_send<T: Send>(future: T) -> T {
     future
 }
 
-/// Waits for "i", which ends after that many milliseconds; says when the wait ended.
+/// Waits for instance "i", which ends after this number of milliseconds. Returns the time at which the wait ended.
 async fn wait_for_end(store: &Arc<impl Provider>, after: u64) -> u64 {
     let client = Client::new(Arc::clone(store) as Arc<dyn Provider>);
     let end = async {
@@ -36,7 +36,7 @@ async fn a_commit_of_this_process_ends_the_wait_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_turns_do_not_end_the_wait_nor_cost_a_look() {
+async fn turns_that_do_not_end_the_instance_cause_no_read() {
     let store = Arc::new(Noting::new());
     let client = Client::new(Arc::clone(&store) as Arc<dyn Provider>);
     let go_on = EventKind::OrchestrationContinuedAsNew { input: "next".into() };
@@ -64,14 +64,14 @@ async fn a_commit_of_another_process_is_noticed_within_a_quarter_of_a_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_watch_it_looks_often_at_first_and_then_less_so() {
+async fn without_a_watch_the_poll_interval_grows() {
     let store = Arc::new(Plain::new());
     assert_eq!(wait_for_end(&store, 400).await, 455);
     assert_eq!(store.notes.times("read"), [0, 5, 15, 35, 75, 155, 255, 355, 455]);
 }
 
-/// Waits for 260 ms for what does not come.
-async fn wait_in_vain(store: &Arc<impl Provider>) -> u64 {
+/// Waits with a timeout of 260 ms for an instance that does not exist.
+async fn wait_for_missing(store: &Arc<impl Provider>) -> u64 {
     let client = Client::new(Arc::clone(store) as Arc<dyn Provider>);
     let (result, took) = timed(client.wait_for_orchestration("i", Duration::from_millis(260))).await;
     assert!(matches!(result, Err(ClientError::Timeout)));
@@ -79,16 +79,16 @@ async fn wait_in_vain(store: &Arc<impl Provider>) -> u64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deadline_is_kept_with_one_last_look_at_it() {
+async fn the_last_read_is_at_the_deadline() {
     let store = Arc::new(Noting::new());
-    assert_eq!((wait_in_vain(&store).await, store.notes.times("read_outcome")), (260, vec![0, 250, 260]));
+    assert_eq!((wait_for_missing(&store).await, store.notes.times("read_outcome")), (260, vec![0, 250, 260]));
     let store = Arc::new(Plain::new());
     let looks = vec![0, 5, 15, 35, 75, 155, 255, 260];
-    assert_eq!((wait_in_vain(&store).await, store.notes.times("read")), (260, looks));
+    assert_eq!((wait_for_missing(&store).await, store.notes.times("read")), (260, looks));
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_patience_it_looks_once() {
+async fn a_timeout_of_zero_reads_once() {
     let store = Arc::new(Noting::new());
     let client = Client::new(Arc::clone(&store) as Arc<dyn Provider>);
     let (result, took) = timed(client.wait_for_orchestration("i", Duration::ZERO)).await;
@@ -100,7 +100,7 @@ async fn without_patience_it_looks_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn endless_patience_is_no_overflow() {
+async fn an_infinite_timeout_does_not_overflow() {
     let (store, client) = memory();
     let work = async {
         pass(1_000_000).await;
@@ -117,7 +117,7 @@ async fn endless_patience_is_no_overflow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_in_trouble_ends_the_wait() {
+async fn an_error_of_the_store_ends_the_wait() {
     let store = Arc::new(Noting::new());
     let client = Client::new(Arc::clone(&store) as Arc<dyn Provider>);
     let trouble = async {
@@ -172,7 +172,7 @@ mod status_change {
         assert_eq!((first.0.unwrap(), first.1), (says("one", 1), 30));
         assert_eq!((second.0.unwrap(), second.1), (says("two", 2), 40));
         assert_eq!(store.notes.times("read"), [0_u64; 0], "no history");
-        // What is newer already does not wait.
+        // A status that is newer already ends the wait at once.
         let (status, took) = timed(client.wait_for_status_change("i", 0, SECOND, MINUTE)).await;
         assert_eq!((status.unwrap(), took), (says("two", 2), 0));
     }
@@ -191,7 +191,7 @@ mod status_change {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_looks_as_often_as_it_is_told() {
+    async fn the_status_is_read_at_the_poll_interval() {
         let store = Arc::new(Plain::new());
         let client = Client::new(Arc::clone(&store) as Arc<dyn Provider>);
         turn(&*store, "i", 1, 1, vec![started()]).await;
@@ -202,7 +202,7 @@ mod status_change {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_interval_of_zero_is_no_endless_loop() {
+    async fn a_poll_interval_of_zero_does_not_spin() {
         let store = Arc::new(Plain::new());
         let client = Client::new(Arc::clone(&store) as Arc<dyn Provider>);
         let timeout = Duration::from_millis(20);
@@ -212,7 +212,7 @@ mod status_change {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_patience_it_does_not_look() {
+    async fn a_timeout_of_zero_reads_nothing() {
         let store = Arc::new(Noting::new());
         turn(&*store, "i", 1, 1, vec![started(), says("one"), completed("out")]).await;
         store.notes.forget();
