@@ -1,31 +1,31 @@
-//! What a batch of messages means for an instance: the table of cases A to E of the contract.
+//! Resolves a batch of messages for an instance without a row: the cases A to E of the contract.
 
 use outlast_model::{Event, EventKind, WorkItem};
 
 /// What a fetch does with a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Context {
-    /// The turn is handed out with this name, version and execution.
+    /// The fetch returns a turn with this name, version and execution.
     Known {
         /// The orchestration.
         name: String,
-        /// Its version, `"unknown"` when nothing is stored.
+        /// Its version; `"unknown"` if neither history nor start has one.
         version: String,
         /// The execution that the turn belongs to.
         execution_id: u64,
-        /// Whether stored history belongs to the turn.
+        /// Whether the turn has stored history.
         has_history: bool,
     },
-    /// Queue messages for an instance that does not exist: they are dropped.
+    /// Only queue messages, for an instance that does not exist: the store drops them.
     QueueOrphan,
-    /// Something else for an instance that does not exist: kept and put off.
+    /// Other messages for an instance that does not exist: the store keeps and delays them.
     ControlOrphan,
 }
 
-/// The cases for an instance *without a row*. `history` is that of its newest execution, or the reason why it does
-/// not decode: damage never looks like absence.
+/// Resolves a batch for an instance *without a row*. `history` is the history of its newest execution, or the reason why it does
+/// not decode: an instance with a damaged history is not treated as missing.
 pub fn resolve(messages: &[WorkItem], newest_execution: u64, history: Result<&[Event], &str>) -> Context {
-    let begun = messages.iter().find_map(|message| match message {
+    let started = messages.iter().find_map(|message| match message {
         WorkItem::StartOrchestration { orchestration, version, .. }
         | WorkItem::ContinueAsNew { orchestration, version, .. } => Some((orchestration, version)),
         _ => None,
@@ -40,10 +40,10 @@ pub fn resolve(messages: &[WorkItem], newest_execution: u64, history: Result<&[E
         EventKind::OrchestrationStarted { name, version, .. } => Some((name, version)),
         _ => None,
     });
-    match (recorded, history, begun) {
+    match (recorded, history, started) {
         (Some((name, version)), _, _) => known(name, Some(version), newest_execution, true),
-        (None, Err(_), begun) => {
-            known(begun.map_or("unknown", |(name, _)| name), None, newest_execution, true)
+        (None, Err(_), started) => {
+            known(started.map_or("unknown", |(name, _)| name), None, newest_execution, true)
         }
         (None, Ok(_), Some((name, version))) => known(name, version.as_ref(), 1, false),
         (None, Ok(_), None) if messages.iter().all(|m| matches!(m, WorkItem::QueueMessage { .. })) => {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cases_of_an_instance_without_a_row() {
+    fn a_batch_without_an_instance_row_is_resolved_by_history_then_by_its_start() {
         let message = || WorkItem::QueueMessage { instance: "i".into(), name: "q".into(), data: "d".into() };
         let cancel = || WorkItem::CancelInstance { instance: "i".into(), reason: "r".into() };
         let known = |name: &str, version: &str, execution_id, has_history| Context::Known {

@@ -1,7 +1,7 @@
-//! What two stores would both decide, decided once: what a commit writes, what a batch of messages means for an
-//! instance, when things become visible, which stored rows are readable, which migrations are due.
+//! The decisions that all stores share: which rows a commit writes, what a fetch does with a batch of messages, when a message
+//! becomes visible, how stored rows are decoded, which migrations are due.
 //!
-//! Nothing here talks to a database. A store is SQL (or documents) and row mapping around these functions.
+//! This crate does not access a database. A store adds the SQL (or documents) and the mapping of rows.
 
 pub mod context;
 pub mod migrations;
@@ -18,10 +18,10 @@ pub use plan::{CommitPlan, HistoryRow, KvChange, MessageRow, WorkRow};
 pub use token::Token;
 pub use watches::Watches;
 
-/// Instances that a bulk operation takes when no limit is given.
+/// The most instances of a bulk operation without a limit.
 pub const DEFAULT_BULK_LIMIT: u32 = 1_000;
 
-/// What an operation with an unknown, released or taken-over token says.
+/// The error message for a token that is unknown, released or taken over.
 pub fn invalid_token(token: &str) -> String {
     format!("Invalid lock token '{token:.100}': the lease was released, taken over, cancelled or has expired")
 }
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_token_is_quoted_but_not_at_any_length() {
+    fn an_invalid_token_is_quoted_and_truncated() {
         assert!(
             invalid_token("lock_1.x").starts_with("Invalid lock token 'lock_1.x': the lease was released")
         );

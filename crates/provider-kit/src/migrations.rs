@@ -1,4 +1,4 @@
-//! Which migrations a store needs, decided without touching it.
+//! Decides which migrations a store needs. Does not access the store.
 
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -9,14 +9,14 @@ use std::fmt::Write;
 pub struct Migration {
     /// Position, from 1, without gaps.
     pub version: u32,
-    /// A word or two.
+    /// A short name.
     pub name: &'static str,
     /// The statements.
     pub sql: &'static str,
 }
 
 impl Migration {
-    /// The checksum that the ledger keeps.
+    /// The checksum of the statements, which the store's migration table keeps.
     pub fn checksum(&self) -> String {
         Sha256::digest(self.sql.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
             // Writing to a String cannot fail.
@@ -26,7 +26,7 @@ impl Migration {
     }
 }
 
-/// A line of the ledger.
+/// A row of the store's migration table, the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     /// Position.
@@ -35,28 +35,28 @@ pub struct Applied {
     pub checksum: String,
 }
 
-/// Why a store is left untouched.
+/// Why a store is not migrated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MigrationRefusal {
     /// The store was written by a newer release.
     Newer {
-        /// What the ledger holds.
+        /// The newest version in the ledger.
         found: u32,
-        /// What this release knows.
+        /// The newest version of this release.
         known: u32,
     },
     /// The ledger is not a prefix of the bundled list.
     Damaged {
-        /// What is wrong with it.
+        /// The first difference.
         what: String,
     },
-    /// There is no store yet, and none may be made.
+    /// The store does not exist, and the caller may not create one.
     Missing,
-    /// Migrations are due, and none may be applied.
+    /// Migrations are due, and the caller may not apply them.
     Older {
-        /// What the ledger holds.
+        /// The newest version in the ledger.
         found: u32,
-        /// What this release needs.
+        /// The newest version of this release.
         known: u32,
     },
 }
@@ -85,8 +85,8 @@ impl fmt::Display for MigrationRefusal {
 
 impl std::error::Error for MigrationRefusal {}
 
-/// The migrations that are still to be applied, in order. The ledger must be a prefix of the bundled list, text for
-/// text; anything else is refused.
+/// The migrations that are not applied yet, in order. Returns an error unless the ledger is a prefix of the bundled list with the
+/// same checksums.
 pub fn pending<'a>(
     bundled: &'a [Migration],
     ledger: &[Applied],
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_is_continued_and_anything_else_refused() {
+    fn a_ledger_that_is_a_prefix_is_continued_and_any_other_is_rejected() {
         let next = |versions: &[u32]| {
             pending(&BUNDLED, &ledger(versions))
                 .map(|rest| rest.iter().map(|m| m.version).collect::<Vec<_>>())
@@ -155,13 +155,13 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_is_that_of_the_text_for_ever() {
+    fn the_checksum_of_a_text_does_not_change_between_releases() {
         let expected = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb";
         assert_eq!(BUNDLED[0].checksum(), expected);
     }
 
     #[test]
-    fn a_changed_text_is_refused() {
+    fn a_migration_with_a_changed_text_is_rejected() {
         let changed = [Applied { version: 1, checksum: "other".to_string() }];
         let refusal = pending(&BUNDLED, &changed).unwrap_err();
         assert!(refusal.to_string().contains("another text"), "{refusal}");

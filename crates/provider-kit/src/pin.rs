@@ -1,9 +1,9 @@
-//! The pinned version in columns.
+//! The pinned version of an execution as database columns.
 
 use outlast_provider::DispatcherCapabilityFilter;
 use semver::{BuildMetadata, Prerelease, Version};
 
-/// The columns of a pinned version. Build metadata plays no part in precedence and is not kept.
+/// The columns of a pinned version, without build metadata, which does not affect precedence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinColumns {
     /// Major version.
@@ -41,15 +41,15 @@ impl PinColumns {
     }
 }
 
-/// A text whose bytes sort as versions do, for stores that compare versions themselves: numbers of one length, a release after
-/// its pre-releases, and of these numeric identifiers first. Build metadata plays no part.
+/// A text whose byte order is the order of versions, for stores that compare versions in queries. Numbers have a fixed length; a
+/// release sorts after its pre-releases; numeric identifiers sort before others. Build metadata is ignored.
 pub fn sort_key(version: &Version) -> String {
     let numbers = format!("{:020}{:020}{:020}", version.major, version.minor, version.patch);
     if version.pre.is_empty() {
         return numbers + "~";
     }
     version.pre.split('.').fold(numbers, |mut key, identifier| {
-        // '!' sorts before every character of an identifier, so that a beginning comes before the whole.
+        // '!' sorts before every character of an identifier, so that a prefix sorts before the longer identifier.
         key += &match identifier.bytes().all(|byte| byte.is_ascii_digit()) {
             true => format!("0{:05}{identifier}!", identifier.len()),
             false => format!("1{identifier}!"),
@@ -58,7 +58,7 @@ pub fn sort_key(version: &Version) -> String {
     })
 }
 
-/// Whether a filter admits an execution: no filter and no pin admit everything.
+/// Whether a filter matches the pinned version of an execution. Without a filter or without a pin it always does.
 pub fn is_admitted(filter: Option<&DispatcherCapabilityFilter>, pin: Option<&PinColumns>) -> bool {
     match (filter, pin) {
         (Some(filter), Some(pin)) => filter.is_compatible(&pin.version()),
@@ -72,7 +72,7 @@ mod tests {
     use outlast_provider::SemverRange;
 
     #[test]
-    fn versions_survive_their_columns() {
+    fn versions_round_trip_through_their_columns() {
         for text in ["0.1.32", "1.2000.3", "2.0.0-rc.1"] {
             let version = Version::parse(text).unwrap();
             assert_eq!(PinColumns::of(&version).version(), version);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_sort_as_versions_do() {
+    fn sort_keys_have_the_order_of_versions() {
         let sorted = [
             "0.0.0",
             "0.1.9",
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_filter_that_meets_a_pin_can_refuse() {
+    fn only_a_pin_outside_of_the_filter_is_rejected() {
         let range = |from: [u64; 3], to: [u64; 3]| {
             let version = |[major, minor, patch]: [u64; 3]| Version::new(major, minor, patch);
             DispatcherCapabilityFilter {

@@ -1,5 +1,5 @@
-//! What a commit writes, worked out before the store is touched: everything that can be refused without looking at
-//! stored rows is refused here, and everything is encoded here, outside of the transaction.
+//! Plans the rows that a commit writes, before the transaction: rejects a commit that is invalid without reading stored rows, and
+//! encodes all JSON.
 
 use outlast_model::{Event, EventKind, ExecutionStatus, WorkItem, check_instance_id, json};
 use outlast_provider::{
@@ -11,11 +11,11 @@ use std::time::Duration;
 /// One event, ready to be inserted.
 #[derive(Debug, Clone)]
 pub struct HistoryRow {
-    /// Its id.
+    /// The event id.
     pub event_id: u64,
-    /// Its kind.
+    /// The kind of the event.
     pub event_type: &'static str,
-    /// Its text.
+    /// The event as JSON.
     pub event_data: String,
 }
 
@@ -24,16 +24,16 @@ pub struct HistoryRow {
 pub struct MessageRow {
     /// The instance that it is delivered to.
     pub instance_id: String,
-    /// Its text.
+    /// The message as JSON.
     pub work_item: String,
-    /// The earliest time at which it may be visible; the store takes the later of this and its own time.
+    /// The earliest time at which it may be visible; the store uses the later of this and its own time.
     pub not_before: u64,
-    /// Whether it begins an execution.
+    /// Whether it starts an execution.
     pub begins: bool,
 }
 
 impl MessageRow {
-    /// Whether it begins the successor of an execution.
+    /// Whether it starts the successor of an execution that continued as new.
     pub fn continues(&self) -> bool {
         self.begins && self.work_item.starts_with("{\"ContinueAsNew\"")
     }
@@ -42,7 +42,7 @@ impl MessageRow {
 /// One activity, ready to be inserted.
 #[derive(Debug, Clone)]
 pub struct WorkRow {
-    /// Its text.
+    /// The activity as JSON.
     pub work_item: String,
     /// The instance that scheduled it.
     pub instance_id: String,
@@ -50,34 +50,34 @@ pub struct WorkRow {
     pub execution_id: u64,
     /// The id of its scheduling event.
     pub activity_id: u64,
-    /// The session that it is bound to.
+    /// The session of the activity.
     pub session_id: Option<String>,
     /// Its tag.
     pub tag: Option<String>,
 }
 
-/// One change of the key-value state, in order.
+/// One change of the key-value state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KvChange {
-    /// The key has this value.
+    /// Sets a key.
     Set {
         /// The key.
         key: String,
         /// The value.
         value: String,
-        /// When orchestration code wrote it.
+        /// The time at which orchestration code wrote it.
         last_updated_at_ms: u64,
     },
-    /// The key is gone.
+    /// Removes a key.
     Clear {
         /// The key.
         key: String,
     },
-    /// All keys are gone.
+    /// Removes all keys.
     ClearAll,
 }
 
-/// A turn, ready to be committed.
+/// The rows and changes of a turn, ready to be committed.
 #[derive(Debug, Clone)]
 pub struct CommitPlan {
     /// The execution that it belongs to.
@@ -88,20 +88,20 @@ pub struct CommitPlan {
     pub work: Vec<WorkRow>,
     /// Messages to enqueue.
     pub messages: Vec<MessageRow>,
-    /// What the turn says about the execution.
+    /// Name, version, status and output of the execution, where the turn sets them.
     pub metadata: ExecutionMetadata,
-    /// Activities to delete, after the enqueueing.
+    /// Activities to delete after the activities above are enqueued.
     pub cancelled: Vec<ScheduledActivityIdentifier>,
-    /// The turn's last word on the custom status, if it has one.
+    /// The last change of the custom status in the turn; `None` if the turn does not change it.
     pub custom_status: Option<Option<String>>,
-    /// Changes of the key-value state.
+    /// Changes of the key-value state, in order.
     pub kv: Vec<KvChange>,
-    /// The id of the event that ends the execution, if this turn does.
+    /// The id of the event that ends the execution, if this turn ends it.
     pub terminal_event_id: Option<u64>,
 }
 
 impl CommitPlan {
-    /// Plans a turn, or refuses it.
+    /// Plans the commit of a turn, or rejects it.
     pub fn of(turn: TurnCommit) -> Result<Self, ProviderError> {
         Self::new(
             turn.execution_id,
@@ -113,7 +113,7 @@ impl CommitPlan {
         )
     }
 
-    /// The same, from its parts.
+    /// Plans the commit of a turn from the arguments of `ack_orchestration_item`, or rejects it.
     pub fn new(
         execution_id: u64,
         delta: &[Event],
@@ -141,7 +141,7 @@ impl CommitPlan {
         self.metadata.execution_status().is_some_and(ExecutionStatus::ends_execution)
     }
 
-    /// Bytes of what it stores, as far as they can be many.
+    /// The bytes of all events, activities and messages as JSON.
     pub fn bytes(&self) -> usize {
         let history = self.history.iter().map(|row| row.event_data.len());
         let work = self.work.iter().map(|row| row.work_item.len());
@@ -149,7 +149,7 @@ impl CommitPlan {
         history.chain(work).chain(messages).sum()
     }
 
-    /// Whether nothing comes after it: not even a successor.
+    /// Whether the turn ends its instance: it ends the execution and does not continue as new.
     pub fn ends_instance(&self) -> bool {
         self.metadata.execution_status().is_some_and(ExecutionStatus::ends_instance)
     }
@@ -160,7 +160,7 @@ impl CommitPlan {
     }
 }
 
-/// Events as rows. An id of 0, or one that comes twice, is refused.
+/// Encodes events as rows. Rejects an event id of 0 and a repeated event id.
 pub fn history_rows(operation: &str, events: &[Event]) -> Result<Vec<HistoryRow>, ProviderError> {
     let mut seen = BTreeSet::new();
     let mut rows = Vec::with_capacity(events.len());
@@ -178,12 +178,12 @@ pub fn history_rows(operation: &str, events: &[Event]) -> Result<Vec<HistoryRow>
     Ok(rows)
 }
 
-/// What a commit with a known event id says.
+/// The error message for an event id that the history has already.
 pub fn duplicate_event(event_id: u64) -> String {
     format!("event id {event_id} exists already: history is append-only")
 }
 
-/// An activity as a row; anything else is refused.
+/// Encodes an activity as a row. Rejects every other work item.
 pub fn work_row(operation: &str, item: &WorkItem) -> Result<WorkRow, ProviderError> {
     let WorkItem::ActivityExecute { instance, execution_id, id, session_id, tag, .. } = item else {
         return refuse(operation, format!("{} cannot go to the worker queue", item.kind_name()));
@@ -199,7 +199,7 @@ pub fn work_row(operation: &str, item: &WorkItem) -> Result<WorkRow, ProviderErr
     })
 }
 
-/// A message as a row; an activity is refused.
+/// Encodes a message as a row. Rejects an activity.
 pub fn message_row(operation: &str, item: &WorkItem) -> Result<MessageRow, ProviderError> {
     if let WorkItem::ActivityExecute { .. } = item {
         return refuse(
@@ -220,7 +220,7 @@ pub fn message_row(operation: &str, item: &WorkItem) -> Result<MessageRow, Provi
     })
 }
 
-/// The completion of an activity as a row; anything else is refused.
+/// Encodes the outcome of an activity as a row. Rejects every other work item.
 pub fn completion_row(operation: &str, item: &WorkItem) -> Result<MessageRow, ProviderError> {
     match item {
         WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. } => message_row(operation, item),
@@ -228,12 +228,12 @@ pub fn completion_row(operation: &str, item: &WorkItem) -> Result<MessageRow, Pr
     }
 }
 
-/// When a message becomes visible: after its delay, and a timer not before its time.
+/// The time at which a message becomes visible: after its delay, and not before `not_before`.
 pub fn visible_at(row: &MessageRow, now: u64, delay: Option<Duration>) -> u64 {
     now.saturating_add(delay.map_or(0, saturating_ms)).max(row.not_before)
 }
 
-/// An id that the stores accept.
+/// Rejects an invalid instance id.
 pub fn checked_id(operation: &str, instance: &str) -> Result<(), ProviderError> {
     check_instance_id(instance).or_else(|error| refuse(operation, error.to_string()))
 }
@@ -284,14 +284,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_status_counts_and_none_means_untouched() {
+    fn the_last_custom_status_is_planned_and_none_if_the_turn_sets_none() {
         assert_eq!(plan(&[]).unwrap().custom_status, None);
         let delta = [event(1, status(Some("a"))), event(2, status(None))];
         assert_eq!(plan(&delta).unwrap().custom_status, Some(None));
     }
 
     #[test]
-    fn an_instance_ends_with_its_last_execution() {
+    fn continue_as_new_ends_the_execution_but_not_the_instance() {
         for (status, ends_execution, ends_instance) in [
             (None, false, false),
             (Some("Running"), false, false),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_knows_its_last_event_and_whether_it_ends() {
+    fn a_plan_has_its_highest_event_id_and_whether_it_ends_the_execution() {
         assert_eq!(plan(&[]).unwrap().last_event_id(), None);
         let delta = [7, 9, 8].map(|id| event(id, status(None)));
         assert_eq!(plan(&delta).unwrap().last_event_id(), Some(9));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_hold_the_texts_of_what_they_carry() {
+    fn rows_decode_to_the_encoded_events_and_messages() {
         let stored = event(3, status(Some("s")));
         let rows = history_rows("op", std::slice::from_ref(&stored)).unwrap();
         assert_eq!(json::decode_event(&rows[0].event_data).unwrap(), stored);
@@ -344,11 +344,11 @@ mod tests {
         assert_eq!((row.instance_id.as_str(), row.not_before), ("i", 0));
         assert_eq!(json::decode_work_item(&row.work_item).unwrap(), done("i"));
         let refusal = message_row("op", &done("")).unwrap_err();
-        assert!(!refusal.is_retryable(), "an id that no store accepts: {refusal}");
+        assert!(!refusal.is_retryable(), "an invalid instance id: {refusal}");
     }
 
     #[test]
-    fn ids_that_cannot_be_stored_are_refused() {
+    fn event_ids_of_zero_and_repeated_event_ids_are_rejected() {
         let message = |ids: &[u64]| {
             let delta: Vec<Event> = ids.iter().map(|id| event(*id, status(None))).collect();
             plan(&delta).unwrap_err().message
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn items_go_to_their_own_queue_only() {
+    fn work_items_for_the_wrong_queue_are_rejected() {
         let cancel = WorkItem::CancelInstance { instance: "i".into(), reason: "r".into() };
         assert!(
             work_row("op", &cancel).unwrap_err().message.contains("CancelInstance cannot go to the worker")
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_wait_for_their_time_and_past_timers_do_not() {
+    fn a_message_is_visible_after_its_delay_and_a_timer_not_before_it_fires() {
         let at = |fire_at_ms, delay: Option<u64>| {
             let item = WorkItem::TimerFired { instance: "i".into(), execution_id: 1, id: 2, fire_at_ms };
             visible_at(&message_row("op", &item).unwrap(), 1_000, delay.map(Duration::from_millis))

@@ -1,8 +1,8 @@
-//! Decoding stored rows, failing closed.
+//! Decodes stored rows. One undecodable row fails the whole history.
 
 use outlast_model::{Event, json};
 
-/// All events of an execution from their stored texts, or the reason why one does not decode. Never a part.
+/// Decodes all events of an execution, or returns the reason why one of them does not decode.
 pub fn decode_history<'a>(
     instance: &str,
     execution_id: u64,
@@ -12,7 +12,7 @@ pub fn decode_history<'a>(
     decoded.map_err(|error| reason(instance, execution_id, &error.to_string()))
 }
 
-/// Why a history does not decode, with its owner.
+/// The message for a history that does not decode.
 pub fn reason(instance: &str, execution_id: u64, error: &str) -> String {
     format!("history of instance '{instance}', execution {execution_id}: {error}")
 }
@@ -23,7 +23,7 @@ mod tests {
     use outlast_model::EventKind;
 
     #[test]
-    fn a_history_is_read_whole_or_not_at_all() {
+    fn one_undecodable_event_fails_the_whole_history() {
         let event = |id| Event::at(0, id, "i", 3, None, EventKind::KeyValuesCleared);
         let texts = [1, 2].map(|id| json::encode_event(&event(id)).unwrap());
         let texts = texts.each_ref().map(String::as_str);

@@ -1,7 +1,6 @@
-//! Database URLs in messages: what a person needs to recognise one, without what is nobody else's business.
+//! Database URLs for messages, without secrets.
 
-/// A URL as a message may show it. User and password are left out, and so are the values of options: `?password=..` is as
-/// common as `user:password@`.
+/// Removes user, password and the values of options from a URL: both `user:password@` and `?password=..` are common.
 pub fn shown(url: &str) -> String {
     if url
         .split_once("://")
@@ -17,7 +16,7 @@ pub fn shown(url: &str) -> String {
     };
     if let Some(query) = query {
         if query.contains('@') {
-            // Perhaps not options at all, but a password with a '?' that should have been escaped.
+            // This may be a password with an unescaped '?' instead of options.
             return place
                 .split_once("://")
                 .map_or("...".to_string(), |(scheme, _)| format!("{scheme}://..."));
@@ -32,7 +31,7 @@ pub fn shown(url: &str) -> String {
     shown
 }
 
-/// The last '@' counts: one in a password that should have been escaped must not give away the rest of it.
+/// Removes the part before the last '@': a password may contain an unescaped '@'.
 fn without_user(place: &str) -> String {
     place.rfind('@').map_or_else(|| place.to_string(), |at| format!("...{}", &place[at..]))
 }
@@ -42,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_left_out() {
+    fn users_passwords_and_option_values_are_removed() {
         for (url, expected) in [
             ("sqlite:a.db", "sqlite:a.db"),
             ("sqlite:a.db?mode=rw", "sqlite:a.db?mode=..."),

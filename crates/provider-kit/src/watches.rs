@@ -1,4 +1,4 @@
-//! Who watches which instance.
+//! The watches of clients on instances.
 
 use outlast_provider::{InstanceOutcome, InstanceWatch, Interest};
 use std::collections::{BTreeMap, HashMap};
@@ -8,19 +8,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
-/// The watches of a store object. A writer asks [`Watches::is_watched`] after every commit, which costs one load while
-/// nobody watches.
+/// The watches of a store object. The store calls [`Watches::is_watched`] after every commit, which costs one load while there are no
+/// watches.
 #[derive(Default)]
 pub struct Watches {
     table: Mutex<Table>,
-    /// How many watches the table holds.
+    /// The number of watches in the table.
     count: AtomicUsize,
 }
 
 #[derive(Default)]
 struct Table {
     by_instance: HashMap<String, BTreeMap<u64, Entry>>,
-    made: u64,
+    last_id: u64,
 }
 
 struct Entry {
@@ -29,13 +29,13 @@ struct Entry {
 }
 
 impl Watches {
-    /// Watches an instance from now on.
+    /// Registers a watch. It resolves at the first commit after this call that meets the interest.
     pub fn watch(self: &Arc<Self>, instance: &str, interest: Interest) -> InstanceWatch {
         let (resolve, resolved) = oneshot::channel();
         let id = {
             let mut table = self.table();
-            table.made += 1;
-            let id = table.made;
+            table.last_id += 1;
+            let id = table.last_id;
             table
                 .by_instance
                 .entry(instance.to_string())
@@ -44,23 +44,23 @@ impl Watches {
             self.count.fetch_add(1, Ordering::Relaxed);
             id
         };
-        // Pairs with the fence in `is_watched`: either what is read after this sees the commit, or the commit sees this.
+        // Pairs with the fence in `is_watched`: either a read of the store after this call sees the commit, or the commit sees this watch.
         fence(Ordering::SeqCst);
         Box::pin(Watch { resolved, id, instance: instance.to_string(), watches: Arc::downgrade(self) })
     }
 
-    /// Whether anybody watches anything. Ask it after the commit, never before.
+    /// Whether there is any watch. Must be called after the commit, not before.
     pub fn is_watched(&self) -> bool {
         fence(Ordering::SeqCst);
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    /// Resolves the watches that a commit concerns; `ended` says whether it ended or deleted the instance.
+    /// Resolves the watches of an instance whose interest a commit meets; `ended` says whether it ended or deleted the instance.
     pub fn committed(&self, instance: &str, ended: bool) {
         self.resolve(instance, ended, None);
     }
 
-    /// The same for a commit of which it is known how it has ended the instance.
+    /// Resolves the watches of an instance with the outcome of the commit that ended it.
     pub fn ended_with(&self, instance: &str, outcome: &InstanceOutcome) {
         self.resolve(instance, true, Some(outcome));
     }
@@ -69,24 +69,24 @@ impl Watches {
         if !self.is_watched() {
             return;
         }
-        let met: Vec<Entry> = {
+        let resolved: Vec<Entry> = {
             let mut table = self.table();
             let Some(entries) = table.by_instance.get_mut(instance) else { return };
             let met = entries.extract_if(.., |_, entry| entry.interest.is_met(ended));
-            let met: Vec<Entry> = met.map(|(_, entry)| entry).collect();
+            let resolved: Vec<Entry> = met.map(|(_, entry)| entry).collect();
             if entries.is_empty() {
                 table.by_instance.remove(instance);
             }
-            self.count.fetch_sub(met.len(), Ordering::Relaxed);
-            met
+            self.count.fetch_sub(resolved.len(), Ordering::Relaxed);
+            resolved
         };
-        // Without the lock: what is woken may drop its watch at once.
-        for entry in met {
+        // Sent without the lock: the woken task may drop its watch at once, which takes the lock.
+        for entry in resolved {
             let _ = entry.resolve.send(outcome.cloned());
         }
     }
 
-    /// Resolves every watch: something was committed, and nobody knows for whom.
+    /// Resolves every watch, after a commit whose instances are not known.
     pub fn all_may_be_met(&self) {
         let all: Vec<Entry> = {
             let mut table = self.table();
@@ -100,7 +100,7 @@ impl Watches {
         }
     }
 
-    fn forget(&self, instance: &str, id: u64) {
+    fn remove(&self, instance: &str, id: u64) {
         let mut table = self.table();
         let Some(entries) = table.by_instance.get_mut(instance) else { return };
         if entries.remove(&id).is_some() {
@@ -111,13 +111,13 @@ impl Watches {
         }
     }
 
-    /// A panic while it was locked left it as it was between two statements, so go on.
+    /// Ignores poisoning: every statement under this lock leaves the table valid.
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One watch. It resolves as well when its store is gone.
+/// One watch. It also resolves when its store is dropped.
 struct Watch {
     resolved: oneshot::Receiver<Option<InstanceOutcome>>,
     id: u64,
@@ -129,14 +129,14 @@ impl Future for Watch {
     type Output = Option<InstanceOutcome>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<InstanceOutcome>> {
-        Pin::new(&mut self.resolved).poll(cx).map(|told| told.ok().flatten())
+        Pin::new(&mut self.resolved).poll(cx).map(|sent| sent.ok().flatten())
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
         if let Some(watches) = self.watches.upgrade() {
-            watches.forget(&self.instance, self.id);
+            watches.remove(&self.instance, self.id);
         }
     }
 }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_resolves_what_it_concerns() {
+    fn a_commit_resolves_watches_of_its_instance_whose_interest_it_meets() {
         // interest, instance of the commit, whether it ends the instance, whether the watch of "i" resolves
         let cases = [
             (Any, "i", false, true),
@@ -173,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn it_counts_from_the_call_on_and_for_one_commit() {
+    fn a_watch_resolves_at_the_first_commit_after_its_registration() {
         let watches = Arc::new(Watches::default());
         watches.committed("i", true);
         let mut first = watches.watch("i", Any);
         let mut second = watches.watch("i", Ended);
         watches.committed("i", false);
         let mut third = watches.watch("i", Any);
-        assert!(is_resolved(&mut first), "though nobody polled it before the commit");
+        assert!(is_resolved(&mut first), "without a poll before the commit");
         assert!(!is_resolved(&mut second) && !is_resolved(&mut third));
         watches.committed("i", true);
         assert!(is_resolved(&mut second) && is_resolved(&mut third));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn how_an_instance_has_ended_can_be_told() {
+    fn a_watch_returns_the_outcome_if_the_commit_gives_one() {
         let outcome = InstanceOutcome {
             execution_id: 2,
             status: "Completed".to_string(),
@@ -201,17 +201,17 @@ mod tests {
         let (mut any, mut ended) = (watches.watch("i", Any), watches.watch("i", Ended));
         watches.ended_with("i", &outcome);
         for watch in [&mut any, &mut ended] {
-            let told = watch.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-            assert_eq!(told, Poll::Ready(Some(outcome.clone())));
+            let polled = watch.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            assert_eq!(polled, Poll::Ready(Some(outcome.clone())));
         }
         let mut watch = watches.watch("i", Ended);
         watches.committed("i", true);
-        let told = watch.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        assert_eq!(told, Poll::Ready(None), "nobody says how");
+        let polled = watch.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert_eq!(polled, Poll::Ready(None), "a commit without an outcome");
     }
 
     #[test]
-    fn all_can_be_told_at_once() {
+    fn all_watches_can_be_resolved_at_once() {
         let watches = Arc::new(Watches::default());
         let mut pair = [watches.watch("i", Ended), watches.watch("j", Any)];
         watches.all_may_be_met();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_watch_leaves_nothing_behind() {
+    fn a_dropped_watch_is_removed_from_the_table() {
         let watches = Arc::new(Watches::default());
         let pair = [watches.watch("i", Any), watches.watch("i", Ended)];
         let other = watches.watch("j", Any);
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!((watches.table().by_instance.len(), watches.is_watched()), (1, true));
         drop(other);
         assert_eq!((watches.table().by_instance.len(), watches.is_watched()), (0, false));
-        // One that was resolved before it is dropped is not counted twice.
+        // A watch that is resolved and then dropped is not counted twice.
         let resolved = watches.watch("i", Any);
         watches.committed("i", false);
         let waiting = watches.watch("i", Any);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_ends_with_its_store() {
+    fn a_watch_resolves_when_its_store_is_dropped() {
         let watches = Arc::new(Watches::default());
         let mut watch = watches.watch("i", Ended);
         drop(watches);
