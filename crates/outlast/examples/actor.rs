@@ -1,4 +1,4 @@
-//! An actor: messages from a queue, one after the other, with state that the outside can read.
+//! An actor: takes messages from a queue one by one, and keeps state that clients can read.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::providers::memory::MemoryProvider;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 async fn account(ctx: OrchestrationContext, mut balance: i64) -> Result<String, String> {
-    // Messages wait in the queue until they are read, over continue-as-new too.
+    // Messages wait in the queue until they are read, also across continue-as-new.
     for _ in 0..4 {
         let message = ctx.dequeue_event("messages").await;
         match message.parse::<i64>() {

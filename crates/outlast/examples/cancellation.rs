@@ -1,4 +1,4 @@
-//! Cancelling an instance reaches its children and the activities that run for it.
+//! Cancelling an instance also cancels its children and its running activities.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::providers::memory::MemoryProvider;
@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             let tell = tell.clone();
             async move {
                 tell.send(format!("transcoding {film}")).map_err(|error| error.to_string())?;
-                // Hours of work that listens.
+                // A long activity that checks for cancellation.
                 ctx.cancelled().await;
                 tell.send(format!("cleaned up after {film}")).map_err(|error| error.to_string())?;
                 Err("stopped".to_string())

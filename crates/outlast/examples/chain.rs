@@ -1,4 +1,4 @@
-//! Steps in a row: each gets what the one before returned. With typed values, encoded as JSON.
+//! A chain of steps: each gets the result of the one before. With typed values, encoded as JSON.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::providers::memory::MemoryProvider;

@@ -1,4 +1,4 @@
-//! State of an instance, kept as keys and values: written by its code, read by anybody.
+//! Key-value state of an instance: written by its code, read by clients and other instances.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::providers::memory::MemoryProvider;
@@ -19,7 +19,7 @@ async fn turnstile(ctx: OrchestrationContext, visitors: u64) -> Result<u64, Stri
 }
 
 async fn reporter(ctx: OrchestrationContext, other: String) -> Result<u64, String> {
-    // Another instance can look as well.
+    // Another instance can read it as well.
     let east: Option<u64> = ctx.get_kv_value_from_instance_typed(other, "east").await?;
     Ok(east.unwrap_or(0))
 }

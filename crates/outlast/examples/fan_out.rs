@@ -1,4 +1,4 @@
-//! Many activities at once, and one result from all of them.
+//! Many activities at the same time, and one result from all of them.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::providers::memory::MemoryProvider;
@@ -14,7 +14,7 @@ async fn count_words(_: ActivityContext, page: String) -> Result<usize, String> 
 }
 
 async fn survey(ctx: OrchestrationContext, pages: Vec<String>) -> Result<usize, String> {
-    // Scheduled here, all of them; awaited together. The results come in the order of the pages.
+    // All activities are scheduled here and awaited together. The results are in the order of the pages.
     let counts =
         pages.iter().map(|page| ctx.schedule_activity_typed::<String, usize>("CountWords", page)).collect();
     ctx.join(counts).await.into_iter().sum()

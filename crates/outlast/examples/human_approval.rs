@@ -1,4 +1,4 @@
-//! A person decides, and if nobody does, a timer does. Waiting costs nothing, for seconds or for months.
+//! Waits for the decision of a person, or for a timer. An instance that waits uses no resources but its rows in the store.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::providers::memory::MemoryProvider;
@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     client.start_orchestration_typed("taxi", "Expense", 365_u64).await?;
     client.start_orchestration_typed("piano", "Expense", 2_u64).await?;
-    // An event is for whoever waits for it, so wait until it does.
+    // An event is dropped unless the instance waits for it, so wait until it does.
     client.wait_for_status_change("taxi", 0, Duration::from_millis(10), Duration::from_secs(5)).await?;
     client.raise_event("taxi", "decision", "approved").await?;
     for (instance, expected) in

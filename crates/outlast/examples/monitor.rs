@@ -1,4 +1,4 @@
-//! A loop without an end: continue-as-new starts each round with an empty history.
+//! An endless loop: continue-as-new starts each round with an empty history.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::providers::memory::MemoryProvider;

@@ -1,4 +1,4 @@
-//! The process ends in the middle; the next one goes on from the file. Here both are in one program, and the first crashes.
+//! A process ends during an instance, and the next process continues it from the file. Here both are in one program, and the first
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::providers::sqlite::SqliteProvider;
@@ -42,7 +42,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (runtime, client) = start(&url, 2025).await?;
     client.start_orchestration("house-1", "BuildHouse", "").await?;
     client.wait_for_status_change("house-1", 1, Duration::from_millis(10), Duration::from_secs(5)).await?;
-    // No grace: whatever runs is cut off, as in a crash.
+    // Without a grace period running code is aborted, as in a crash.
     runtime.shutdown(Some(0)).await;
 
     let (runtime, client) = start(&url, 2026).await?;

@@ -1,4 +1,4 @@
-//! An activity that fails is tried again, with a pause that grows. The pauses are durable timers.
+//! An activity that fails is retried with a growing pause. The pauses are durable timers.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::providers::memory::MemoryProvider;

@@ -1,4 +1,4 @@
-//! Steps that are undone when a later one fails: ordinary control flow, no framework.
+//! Steps that are undone when a later step fails, with ordinary control flow.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::providers::memory::MemoryProvider;

@@ -1,4 +1,4 @@
-//! A session sends activities to the same worker, where something expensive is already loaded.
+//! A session sends activities to the same worker, which can keep expensive state in memory.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::providers::memory::MemoryProvider;

@@ -1,4 +1,4 @@
-//! Start it if it does not run, and give it the message in the same step: nobody has to know who was first.
+//! Starts an instance unless it exists, and sends it a message in the same step. Concurrent callers need not know which is first.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::client::Conflict;

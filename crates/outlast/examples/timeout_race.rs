@@ -1,4 +1,4 @@
-//! A race against a timer: whoever loses is cancelled.
+//! A race of an activity against a timer: the loser is cancelled.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::providers::memory::MemoryProvider;
@@ -11,9 +11,9 @@ use std::time::Duration;
 
 async fn ask(ctx: ActivityContext, who: String) -> Result<String, String> {
     if who == "the oracle" {
-        // Thinks for ever, but hears that nobody waits for the answer any more.
+        // Runs until it is cancelled.
         ctx.cancelled().await;
-        println!("the oracle was told to stop");
+        println!("the oracle was cancelled");
     }
     Ok(format!("{who} says yes"))
 }

@@ -1,4 +1,4 @@
-//! A new version of the code: what runs keeps the old one, what starts gets the new one.
+//! A new version of the code: running instances keep the old version, new instances get the new one.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::providers::memory::MemoryProvider;
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     client.wait_for_status_change("early", 0, Duration::from_millis(10), Duration::from_secs(5)).await?;
     runtime.shutdown(None).await;
 
-    // Tuesday's release has both: the first version is for what runs already.
+    // Tuesday's release has both: the first version is for running instances.
     let tuesday = OrchestrationRegistry::builder()
         .register("Greet", greet_v1)
         .register_versioned("Greet", "2.0.0", greet_v2)

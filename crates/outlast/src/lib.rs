@@ -1,8 +1,7 @@
 //! Durable execution: ordinary `async` functions that survive crashes, restarts and deployments.
 //!
-//! An *orchestration* is an `async` function that asks *activities* to do the work. Everything that an instance of it
-//! decides and everything that happens to it is an [`Event`] in a history that only grows; after a crash the history is
-//! replayed and the code goes on where it was.
+//! An *orchestration* is an `async` function that calls *activities*. Every decision of an instance and every outcome that it gets is
+//! an [`Event`] in an append-only history. After a crash the runtime replays the history, and the code continues where it was.
 //!
 //! ```
 //! use outlast::providers::memory::MemoryProvider;
@@ -32,38 +31,38 @@
 //! # }
 //! ```
 //!
-//! With `providers::sqlite::SqliteProvider` (feature `sqlite`) in the place of the memory store, all of it survives the
-//! process. An activity may run more than once: see [`ActivityContext::idempotency_key`].
+//! With `providers::sqlite::SqliteProvider` (feature `sqlite`) instead of the memory store, instances survive the process. An activity
+//! may run more than once: see [`ActivityContext::idempotency_key`].
 //!
 //! # Where things are
 //!
-//! | path | what |
+//! | path | content |
 //! |---|---|
-//! | [`OrchestrationContext`] | what orchestration code can ask for: activities, timers, events, queues, children, state |
-//! | [`ActivityContext`] | what an activity knows about itself, and whether it is still wanted |
-//! | [`client`] | [`Client`]: start instances, send to them, wait for them, manage them |
-//! | [`runtime`] | [`runtime::Runtime`] and its options: what runs orchestrations and activities |
-//! | [`runtime::registry`] | which functions run under which names and versions |
-//! | [`runtime::limits`] | what one instance may use |
+//! | [`OrchestrationContext`] | the operations of orchestration code: activities, timers, events, queues, children, state |
+//! | [`ActivityContext`] | the identity of an activity, its cancellation and its logging |
+//! | [`client`] | [`Client`]: starts instances, sends them events, waits for them, manages them |
+//! | [`runtime`] | [`runtime::Runtime`], which runs orchestrations and activities, and its options |
+//! | [`runtime::registry`] | the handlers by name and version |
+//! | [`runtime::limits`] | the limits of one instance |
 //! | [`runtime::observability`] | logs and metrics |
 //! | `runtime::test_hooks` | delays for tests (feature `test-hooks`) |
-//! | the rest of the root | events, errors, retry policies: what orchestrations and clients speak of |
+//! | the rest of the root | events, errors and retry policies |
 //! | [`lens`] | what an instance waits for, from its history and its queues |
 //! | [`providers`] | the storage contract and its types, for stores and tools |
 //! | [`providers::memory`] | the contract in plain Rust, for tests |
 //! | `providers::sqlite` | the embedded store (feature `sqlite`) |
 //! | `providers::postgres` | the store for many machines (feature `postgres`) |
 //! | `provider_validations` | one check per rule of the contract, for your own store (feature `provider-test`) |
-//! | `provider_stress_tests` | a runtime under load, over your own store (feature `provider-test` or `stress`) |
+//! | `provider_stress_tests` | a runtime under load on your own store (feature `provider-test` or `stress`) |
 //!
-//! The folder `examples` of this crate has programs of one idea each: retries, races against timers, sagas, actors,
-//! children, versions, a crash in the middle.
+//! The folder `examples` of this crate has one program per topic: retries, races against timers, sagas, actors, children, versions, a
+//! crash.
 //!
 //! # Coming from `duroxide`
 //!
-//! Outlast keeps the paths, types and JSON shapes of `duroxide` 0.1.32. A program for that crate needs one other line
-//! in its manifest: `duroxide = { package = "outlast", version = "0.1" }`. [`Event::duroxide_version`] and its kin
-//! carry the version of that contract, [`current_build_version`], not the version of this package.
+//! Outlast keeps the paths, types and JSON shapes of `duroxide` 0.1.32. A program for that crate needs one changed line in its
+//! manifest: `duroxide = { package = "outlast", version = "0.1" }`. [`Event::duroxide_version`] and similar fields hold the version of
+//! that contract, [`current_build_version`], not the version of this package.
 
 pub use outlast_engine::{DurableFuture, Either2, Either3, OrchestrationContext};
 pub use outlast_model::{
@@ -85,12 +84,12 @@ pub use runtime::{OrchestrationRegistry, OrchestrationRegistryBuilder};
 
 /// A registered orchestration.
 pub type OrchestrationHandlerRef = std::sync::Arc<dyn OrchestrationHandler>;
-/// A store that is shared by runtime and clients.
+/// A store that a runtime and clients share.
 pub type ProviderRef = std::sync::Arc<dyn providers::Provider>;
 
 /// The storage contract, and the stores that come with Outlast.
 ///
-/// What a runtime does with a store, one turn by hand:
+/// One turn, made by hand with the calls that a runtime makes:
 ///
 /// ```
 /// use outlast::providers::memory::MemoryProvider;
@@ -113,7 +112,7 @@ pub type ProviderRef = std::sync::Arc<dyn providers::Provider>;
 /// };
 /// store.enqueue_for_orchestrator(start, None).await?;
 ///
-/// // One turn: take the lease, decide, commit.
+/// // One turn: fetch it with a lease, decide, commit.
 /// let fetched = store.fetch_orchestration_item(Duration::from_secs(5), Duration::ZERO, None).await?;
 /// let (turn, lock_token, _attempt) = fetched.ok_or("a turn is ready")?;
 /// let decided = EventKind::OrchestrationCompleted { output: "shipped".into() };
@@ -140,12 +139,12 @@ pub mod providers {
     pub use outlast_provider::{error, management};
     pub use outlast_provider_kit::url::shown as shown_url;
 
-    /// A store that measures another.
+    /// A store that measures the calls of another store.
     pub mod instrumented {
         pub use outlast_runtime::InstrumentedProvider;
     }
 
-    /// The contract in plain Rust: nothing survives the process. For tests.
+    /// The contract in plain Rust, for tests: data is lost when the process ends.
     pub mod memory {
         pub use outlast_memory::MemoryProvider;
     }
@@ -163,17 +162,17 @@ pub mod providers {
     }
 }
 
-/// Starting instances, talking to them, waiting for them.
+/// The client: starts instances, sends them events, waits for them.
 pub mod client {
     pub use outlast_runtime::{AlreadyExists, Client, ClientError, Conflict, StartBuilder, StartReceipt};
 }
 
-/// What an instance waits for, from its history and its queues. For tools that show instances.
+/// Explains what an instance waits for, from its history and its queues. For tools that show instances.
 pub mod lens {
     pub use outlast_runtime::lens::*;
 }
 
-/// What runs orchestrations and activities.
+/// The runtime, its options and registries.
 pub mod runtime {
     pub use outlast_engine::ParentClosePolicy;
     pub use outlast_model::codec::Codec;
@@ -202,7 +201,7 @@ pub mod provider_validation {
     pub use outlast_conformance::*;
 }
 
-/// Stress runs for stores: a runtime under load, and figures to compare.
+/// Stress runs for stores: a runtime under load, and measurements to compare.
 #[cfg(any(feature = "provider-test", feature = "stress"))]
 pub mod provider_stress_tests {
     pub use outlast_conformance::stress::*;

@@ -1,4 +1,4 @@
-//! Outlast from end to end: real programs on real stores, through the public API alone.
+//! End-to-end tests: programs on real stores, through the public API only.
 // A test fails by panicking, and a child process reports by printing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 

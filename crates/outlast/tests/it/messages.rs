@@ -1,16 +1,16 @@
-//! What is said when something goes wrong, word for word in `messages.txt`: what happened, to which instance, what to do.
+//! The error messages, verbatim in `messages.txt`: each says what happened, to which instance, and what to do.
 //!
-//! After a change that is meant: `OUTLAST_TEST_BLESS=1 cargo test -p outlast --all-features --test it messages`, then read
-//! the difference.
+//! After an intended change: `OUTLAST_TEST_BLESS=1 cargo test -p outlast --all-features --test it messages`, then read
+//! the diff.
 
-use crate::support::{Kind, Node, World, activities, orchestrations};
+use crate::support::{Cluster, Kind, Node, activities, orchestrations};
 use outlast::providers::sqlite::SqliteProvider;
 use outlast::runtime::limits::Limits;
 use outlast::{ActivityContext, OrchestrationContext, RuntimeOptions};
 use std::fmt::{Display, Write};
 use std::time::Duration;
 
-/// Messages in the order in which they were met.
+/// The messages in the order in which they occurred.
 #[derive(Default)]
 struct Said(String);
 
@@ -20,7 +20,7 @@ impl Said {
     }
 }
 
-/// Lines and columns change with every edit, and folders with every run.
+/// Removes line and column numbers, which change with every edit, and folders, which change with every run.
 fn without_places(message: &str) -> String {
     let words = message.split(' ').map(|word| match word.find(".rs:") {
         Some(at) => {
@@ -52,7 +52,7 @@ fn limits() -> Limits {
     }
 }
 
-/// Goes wrong as its input says.
+/// Fails in the way that its input names.
 async fn wrong(ctx: OrchestrationContext, how: String) -> Result<String, String> {
     match how.as_str() {
         "input of an activity" => return ctx.schedule_activity("Echo", "x".repeat(301)).await,
@@ -115,8 +115,8 @@ fn node() -> Node {
 }
 
 async fn from_clients(said: &mut Said) {
-    let world = World::real(Kind::SqliteMemory).await;
-    let client = world.client.clone().with_limits(limits());
+    let cluster = Cluster::real(Kind::SqliteMemory).await;
+    let client = cluster.client.clone().with_limits(limits());
     let start = async |id: &str, name: &str, input: String| {
         client.start_orchestration(id, name, input).await.unwrap_err()
     };
@@ -134,35 +134,35 @@ async fn from_clients(said: &mut Said) {
     client.enqueue_event("order-7", "queue", "").await.unwrap();
     said.add("a full mailbox", client.enqueue_event("order-7", "queue", "").await.unwrap_err());
     said.add("the deletion of nothing", client.delete_instance("nobody", false).await.unwrap_err());
-    world.end().await;
+    cluster.end().await;
 }
 
 async fn from_instances(said: &mut Said) {
-    let world = World::real(Kind::SqliteMemory).await;
-    world.start(&node()).await;
+    let cluster = Cluster::real(Kind::SqliteMemory).await;
+    cluster.start(&node()).await;
     for how in WRONG {
-        world.begin(&format!("order: {how}"), "Wrong", how).await;
-        said.add(how, world.failure(&format!("order: {how}")).await);
+        cluster.begin(&format!("order: {how}"), "Wrong", how).await;
+        said.add(how, cluster.failure(&format!("order: {how}")).await);
     }
-    world.begin("order-8", "Nobody", "").await;
-    said.add("unknown orchestration", world.failure("order-8").await);
-    world.begin("parent", "Parent", "").await;
+    cluster.begin("order-8", "Nobody", "").await;
+    said.add("unknown orchestration", cluster.failure("order-8").await);
+    cluster.begin("parent", "Parent", "").await;
     let until = tokio::time::Instant::now() + crate::support::PATIENCE;
-    while world.client.get_instance_info("child").await.is_err() {
+    while cluster.client.get_instance_info("child").await.is_err() {
         assert!(tokio::time::Instant::now() < until);
         tokio::task::yield_now().await;
     }
-    let delete = async |id: &str| world.client.delete_instance(id, false).await.unwrap_err();
+    let delete = async |id: &str| cluster.client.delete_instance(id, false).await.unwrap_err();
     said.add("the deletion of a running instance", delete("parent").await);
     said.add("the deletion of a child", delete("child").await);
-    world.client.cancel_instance("parent", "the customer left").await.unwrap();
-    said.add("cancelled", world.failure("parent").await);
-    changed(&world, said).await;
-    world.end().await;
+    cluster.client.cancel_instance("parent", "the customer left").await.unwrap();
+    said.add("cancelled", cluster.failure("parent").await);
+    changed(&cluster, said).await;
+    cluster.end().await;
 }
 
-/// Code that does something else than its history says.
-async fn changed(world: &World, said: &mut Said) {
+/// Restarts an instance with code that does not match its history.
+async fn changed(cluster: &Cluster, said: &mut Said) {
     let node = |activity: &'static str| {
         let code = move |ctx: OrchestrationContext, _: String| async move {
             ctx.schedule_activity(activity, "").await?;
@@ -171,18 +171,18 @@ async fn changed(world: &World, said: &mut Said) {
         let ship = |_: ActivityContext, _: String| async { Ok(String::new()) };
         Node::new(orchestrations().register("Changes", code), activities().register("Ship", ship))
     };
-    world.end().await;
-    let first = world.start(&node("Ship")).await;
-    world.begin("order-9", "Changes", "").await;
+    cluster.end().await;
+    let first = cluster.start(&node("Ship")).await;
+    cluster.begin("order-9", "Changes", "").await;
     let until = tokio::time::Instant::now() + crate::support::PATIENCE;
-    while world.history("order-9").await.len() < 4 {
+    while cluster.history("order-9").await.len() < 4 {
         assert!(tokio::time::Instant::now() < until);
         tokio::task::yield_now().await;
     }
-    world.stop(first).await;
-    world.start(&node("Bill")).await;
-    world.client.raise_event("order-9", "go", "").await.unwrap();
-    said.add("changed code", world.failure("order-9").await);
+    cluster.stop(first).await;
+    cluster.start(&node("Bill")).await;
+    cluster.client.raise_event("order-9", "go", "").await.unwrap();
+    said.add("changed code", cluster.failure("order-9").await);
 }
 
 async fn from_stores(said: &mut Said) {
@@ -200,7 +200,7 @@ async fn from_stores(said: &mut Said) {
 }
 
 #[tokio::test]
-async fn messages_say_what_happened_to_whom_and_what_to_do() {
+async fn error_messages_match_messages_txt() {
     let mut said = Said::default();
     from_clients(&mut said).await;
     from_instances(&mut said).await;

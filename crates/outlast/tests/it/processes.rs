@@ -1,4 +1,4 @@
-//! Real processes that die: `kill -9`, again and again, and the work is done in the end.
+//! Processes that are killed repeatedly with `kill -9`: all instances complete.
 
 use crate::support::{PATIENCE, activities, orchestrations};
 use outlast::providers::sqlite::SqliteProvider;
@@ -14,9 +14,9 @@ use std::time::Duration;
 
 const INSTANCES: usize = 6;
 const STEPS: u64 = 25;
-const TEST: &str = "processes::a_killed_process_loses_no_work";
+const TEST: &str = "processes::killed_processes_lose_no_step";
 
-/// Adds up its steps. A step that were lost, or counted twice, would show in the sum.
+/// Adds up its steps. The sum is wrong if a step is lost or counted twice.
 async fn walk(ctx: OrchestrationContext, steps: u64) -> Result<u64, String> {
     let mut sum = 0;
     for step in 1..=steps {
@@ -34,7 +34,7 @@ async fn open(folder: &Path) -> Arc<SqliteProvider> {
     Arc::new(SqliteProvider::new(&url, None).await.unwrap())
 }
 
-/// Works until it has made so many steps, or until all is done. Then it waits to be killed.
+/// Runs until it has made `at_most` steps or all instances have ended. Then it waits to be killed.
 async fn work(folder: PathBuf, at_most: u64) {
     let store = open(&folder).await;
     let ledger = folder.join("ledger");
@@ -45,7 +45,7 @@ async fn work(folder: PathBuf, at_most: u64) {
             if made.fetch_add(1, Ordering::SeqCst) >= at_most {
                 std::future::pending::<()>().await;
             }
-            // One write of one line, so that a kill cannot cut it.
+            // One write per line, so that a kill cannot truncate it.
             let mut file =
                 std::fs::OpenOptions::new().create(true).append(true).open(ledger).map_err(text)?;
             file.write_all(format!("{}\n", ctx.idempotency_key()).as_bytes()).map_err(text)?;
@@ -77,7 +77,7 @@ fn text(error: std::io::Error) -> String {
 }
 
 #[test]
-fn a_killed_process_loses_no_work() {
+fn killed_processes_lose_no_step() {
     let tokio =
         || tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     if let Ok(folder) = std::env::var("OUTLAST_TEST_FOLDER") {
@@ -90,7 +90,7 @@ fn a_killed_process_loses_no_work() {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([TEST, "--exact", "--nocapture", "--test-threads", "1"])
             .env("OUTLAST_TEST_FOLDER", folder.path())
-            // It goes on for a moment, so that the kill comes in the middle of something, but not to the end.
+            // The kill comes a short time later, so that it interrupts steps in progress.
             .env("OUTLAST_TEST_STEPS", (steps_before_death + 2).to_string())
             .stdout(Stdio::piped())
             .spawn()
@@ -117,7 +117,7 @@ fn a_killed_process_loses_no_work() {
     tokio().block_on(judge(folder.path()));
 }
 
-/// Every walk has its sum, every step was made, and each is in history once.
+/// Checks that every walk has its sum, that every step was made, and that each step is in the history once.
 async fn judge(folder: &Path) {
     let store = open(folder).await;
     assert_eq!(store.integrity_check().await.unwrap(), [""; 0]);

@@ -1,7 +1,7 @@
-//! Ending a runtime (spec/api.md 7.4).
+//! The shutdown of a runtime (spec/api.md 7.4).
 
 use crate::support::{
-    ALL, Fault, Held, Kind, Node, PATIENCE, Place, Tap, World, activities, calls, orchestrations, pass,
+    ALL, Cluster, Fault, Held, Kind, Node, PATIENCE, Place, Tap, activities, calls, orchestrations, pass,
 };
 use outlast::ActivityContext;
 use outlast::providers::Provider;
@@ -19,28 +19,28 @@ fn held_node() -> (Node, Held, tokio::sync::mpsc::UnboundedReceiver<ActivityCont
     (Node::new(calls("Held"), held.activity(activities(), "Held")), held, begun)
 }
 
-/// Parked in a long poll of 30 s, in a store or in the runtime.
+/// Its fetches are parked in a long poll of 30 s, in the store or in the runtime.
 #[tokio::test(start_paused = true)]
-async fn an_idle_runtime_ends_at_once() {
+async fn an_idle_runtime_shuts_down_at_once() {
     for kind in ALL {
-        let world = World::paused(kind).await;
-        let runtime = world.start(&held_node().0).await;
+        let cluster = Cluster::paused(kind).await;
+        let runtime = cluster.start(&held_node().0).await;
         pass(Duration::from_secs(1)).await;
         let since = Instant::now();
-        world.runtime(runtime).await.shutdown(Some(600_000)).await;
+        cluster.runtime(runtime).await.shutdown(Some(600_000)).await;
         assert_eq!(since.elapsed(), Duration::ZERO, "{kind:?}");
     }
 }
 
-/// The grace period is a bound, not a pause.
+/// The grace period is an upper bound: shutdown returns as soon as the activity has ended.
 #[tokio::test(start_paused = true)]
-async fn the_grace_period_ends_with_the_work() {
-    let world = World::paused(Kind::Memory).await;
+async fn shutdown_returns_when_the_last_activity_has_ended() {
+    let cluster = Cluster::paused(Kind::Memory).await;
     let (node, held, mut begun) = held_node();
-    let number = world.start(&node).await;
-    world.begin("i", "Calls", "").await;
+    let number = cluster.start(&node).await;
+    cluster.begin("i", "Calls", "").await;
     begun.recv().await.unwrap();
-    let runtime = world.runtime(number).await;
+    let runtime = cluster.runtime(number).await;
     let since = Instant::now();
     let ends = tokio::spawn(runtime.shutdown(Some(600_000)));
     pass(Duration::from_secs(40)).await;
@@ -48,27 +48,27 @@ async fn the_grace_period_ends_with_the_work() {
     held.release();
     ends.await.unwrap();
     assert!(since.elapsed() < Duration::from_secs(41), "{:?}", since.elapsed());
-    // Renewed all the while, so that its outcome was accepted: the next runtime finds it, not the activity.
-    world.start(&node).await;
-    assert_eq!(world.output("i").await, "attempt 1");
-    world.end().await;
+    // The lease was renewed during the shutdown, so the outcome was committed: the next runtime does not run the activity again.
+    cluster.start(&node).await;
+    assert_eq!(cluster.output("i").await, "attempt 1");
+    cluster.end().await;
 }
 
-/// Slots that rest after an error of the store react at once too.
+/// Slots that pause after an error of the store stop at once too.
 #[tokio::test(start_paused = true)]
-async fn a_runtime_that_rests_after_errors_ends_at_once() {
-    let world = World::paused(Kind::Memory).await;
+async fn a_runtime_that_pauses_after_errors_shuts_down_at_once() {
+    let cluster = Cluster::paused(Kind::Memory).await;
     let tap = Tap::new(|call, _| if call.starts_with("fetch_") { Fault::Transient } else { Fault::None });
-    let number = world.start_on(tap.around(world.store()), &held_node().0).await;
+    let number = cluster.start_on(tap.around(cluster.store()), &held_node().0).await;
     pass(Duration::from_secs(60)).await;
     let since = Instant::now();
-    world.runtime(number).await.shutdown(None).await;
+    cluster.runtime(number).await.shutdown(None).await;
     assert_eq!(since.elapsed(), Duration::ZERO);
 }
 
-/// Neither the store nor anything that the runtime started is left.
+/// After the shutdown the runtime holds no reference to the store, and none of its tasks runs.
 #[tokio::test(start_paused = true)]
-async fn nothing_is_left_behind() {
+async fn shutdown_drops_the_store_and_ends_all_tasks() {
     for grace in [None, Some(0), Some(10)] {
         let store = Arc::new(MemoryProvider::with_clock(Place::paused(Kind::Memory).await.clock));
         let renewals = Tap::counting();
@@ -90,12 +90,12 @@ async fn nothing_is_left_behind() {
         let renewed = renewals.count("renew_work_item_lock");
         assert!(renewed > 0);
         pass(Duration::from_secs(120)).await;
-        assert_eq!(renewals.count("renew_work_item_lock"), renewed, "no renewal survives");
+        assert_eq!(renewals.count("renew_work_item_lock"), renewed, "no renewal after the shutdown");
         drop(runtime);
     }
 }
 
-/// Tells when it is dropped.
+/// Counts the values that are alive.
 struct Alive(Arc<AtomicUsize>);
 
 impl Alive {
@@ -112,10 +112,10 @@ impl Drop for Alive {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_activity_runs_on_after_a_shutdown() {
+async fn no_activity_runs_after_a_shutdown() {
     for grace in [Some(0), Some(5)] {
         for kind in ALL {
-            let (world, alive) = (World::real(kind).await, Arc::new(AtomicUsize::new(0)));
+            let (cluster, alive) = (Cluster::real(kind).await, Arc::new(AtomicUsize::new(0)));
             let (begun, mut seen) = tokio::sync::mpsc::unbounded_channel();
             let counted = Arc::clone(&alive);
             let work = activities().register("Endless", move |_: ActivityContext, _: String| {
@@ -126,37 +126,37 @@ async fn no_activity_runs_on_after_a_shutdown() {
                     std::future::pending().await
                 }
             });
-            let number = world.start(&Node::new(calls("Endless"), work)).await;
-            world.begin("a", "Calls", "").await;
-            world.begin("b", "Calls", "").await;
+            let number = cluster.start(&Node::new(calls("Endless"), work)).await;
+            cluster.begin("a", "Calls", "").await;
+            cluster.begin("b", "Calls", "").await;
             seen.recv().await.unwrap();
             seen.recv().await.unwrap();
-            world.runtime(number).await.shutdown(grace).await;
+            cluster.runtime(number).await.shutdown(grace).await;
             assert_eq!(alive.load(SeqCst), 0, "{kind:?}, grace {grace:?}");
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn shutting_down_twice_is_shutting_down() {
-    let world = World::paused(Kind::Memory).await;
-    let number = world.start(&held_node().0).await;
-    let runtime = world.runtime(number).await;
+async fn a_second_shutdown_returns_at_once() {
+    let cluster = Cluster::paused(Kind::Memory).await;
+    let number = cluster.start(&held_node().0).await;
+    let runtime = cluster.runtime(number).await;
     runtime.clone().shutdown(None).await;
     runtime.clone().shutdown(None).await;
     runtime.clone().shutdown(Some(0)).await;
     assert!(runtime.get_orchestration_descriptor("i").await.is_none());
-    assert!(runtime.metrics_snapshot().is_some(), "figures outlive the work");
+    assert!(runtime.metrics_snapshot().is_some(), "the metrics are kept after the shutdown");
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_at_once_all_wait_and_the_shortest_grace_counts() {
-    let world = World::paused(Kind::Memory).await;
+async fn concurrent_shutdowns_all_wait_and_the_shortest_grace_period_applies() {
+    let cluster = Cluster::paused(Kind::Memory).await;
     let (node, _held, mut begun) = held_node();
-    let number = world.start(&node).await;
-    world.begin("i", "Calls", "").await;
+    let number = cluster.start(&node).await;
+    cluster.begin("i", "Calls", "").await;
     begun.recv().await.unwrap();
-    let runtime = world.runtime(number).await;
+    let runtime = cluster.runtime(number).await;
     let since = Instant::now();
     let long = tokio::spawn(runtime.clone().shutdown(Some(600_000)));
     pass(Duration::from_secs(5)).await;
@@ -171,22 +171,22 @@ async fn callers_at_once_all_wait_and_the_shortest_grace_counts() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dropped_shutdown_can_be_repeated() {
-    let world = World::paused(Kind::Memory).await;
+    let cluster = Cluster::paused(Kind::Memory).await;
     let (node, held, mut begun) = held_node();
-    let number = world.start(&node).await;
-    world.begin("i", "Calls", "").await;
+    let number = cluster.start(&node).await;
+    cluster.begin("i", "Calls", "").await;
     begun.recv().await.unwrap();
-    let runtime = world.runtime(number).await;
+    let runtime = cluster.runtime(number).await;
     let dropped = tokio::time::timeout(Duration::from_secs(3), runtime.clone().shutdown(Some(600_000))).await;
     assert!(dropped.is_err());
     held.release();
     runtime.shutdown(Some(600_000)).await;
-    world.start(&node).await;
-    assert_eq!(world.output("i").await, "attempt 1");
-    world.end().await;
+    cluster.start(&node).await;
+    assert_eq!(cluster.output("i").await, "attempt 1");
+    cluster.end().await;
 }
 
-/// Wakes a thread that waits without any executor.
+/// Wakes a thread that waits for a future without an executor.
 #[derive(Default)]
 struct Bell {
     rung: Mutex<bool>,
@@ -207,22 +207,22 @@ fn wait_without_tokio(future: impl Future<Output = ()>) {
     while future.as_mut().poll(&mut Context::from_waker(&waker)) == Poll::Pending {
         let rung = bell.changed.wait_timeout_while(bell.rung.lock().unwrap(), PATIENCE, |rung| !*rung);
         let (mut rung, timeout) = rung.unwrap();
-        assert!(!timeout.timed_out(), "nobody woke it");
+        assert!(!timeout.timed_out(), "the future was not woken");
         *rung = false;
     }
 }
 
 #[test]
-fn an_immediate_shutdown_needs_no_tokio_around_it() {
+fn a_shutdown_without_grace_needs_no_tokio_runtime() {
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     for kind in ALL {
         let (runtime, _world, mut begun) = tokio.block_on(async {
-            let world = World::real(kind).await;
+            let cluster = Cluster::real(kind).await;
             let (node, _, mut begun) = held_node();
-            let number = world.start(&node).await;
-            world.begin("i", "Calls", "").await;
+            let number = cluster.start(&node).await;
+            cluster.begin("i", "Calls", "").await;
             begun.recv().await.unwrap();
-            (world.runtime(number).await, world, begun)
+            (cluster.runtime(number).await, cluster, begun)
         });
         wait_without_tokio(runtime.shutdown(Some(0)));
         assert!(begun.try_recv().is_err());
@@ -230,7 +230,7 @@ fn an_immediate_shutdown_needs_no_tokio_around_it() {
 }
 
 #[test]
-fn the_future_can_be_sent() {
+fn the_future_of_shutdown_is_send() {
     fn is_send<T: Send>(_: T) {}
     fn check(runtime: Arc<Runtime>) {
         is_send(runtime.shutdown(None));
@@ -238,10 +238,10 @@ fn the_future_can_be_sent() {
     let _ = check;
 }
 
-/// Code that does not yield delays the return: it cannot be stopped, and it must not be left behind.
+/// Code that does not yield cannot be stopped, so the shutdown waits for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn an_activity_that_blocks_its_thread_is_waited_for() {
-    let world = World::real(Kind::Memory).await;
+async fn shutdown_waits_for_an_activity_that_blocks_its_thread() {
+    let cluster = Cluster::real(Kind::Memory).await;
     let (unblock, blocked) = std::sync::mpsc::channel::<()>();
     let blocked = Arc::new(Mutex::new(blocked));
     let (begun, mut seen) = tokio::sync::mpsc::unbounded_channel();
@@ -256,13 +256,13 @@ async fn an_activity_that_blocks_its_thread_is_waited_for() {
             Ok(String::new())
         }
     });
-    let number = world.start(&Node::new(calls("Blocks"), work)).await;
-    world.begin("i", "Calls", "").await;
+    let number = cluster.start(&Node::new(calls("Blocks"), work)).await;
+    cluster.begin("i", "Calls", "").await;
     seen.recv().await.unwrap();
-    let mut ends = tokio::spawn(world.runtime(number).await.shutdown(Some(0)));
+    let mut ends = tokio::spawn(cluster.runtime(number).await.shutdown(Some(0)));
     assert!(
         tokio::time::timeout(Duration::from_millis(50), &mut ends).await.is_err(),
-        "it runs and cannot be stopped"
+        "the activity runs and cannot be stopped"
     );
     unblock.send(()).unwrap();
     ends.await.unwrap();
@@ -271,7 +271,7 @@ async fn an_activity_that_blocks_its_thread_is_waited_for() {
 
 /// Dropping a runtime does not stop it.
 #[tokio::test]
-async fn a_runtime_nobody_holds_goes_on() {
+async fn a_dropped_runtime_keeps_running() {
     let store: Arc<dyn Provider> = Arc::new(MemoryProvider::new());
     let quick = |_: outlast::OrchestrationContext, _: String| async move { Ok("done".to_string()) };
     let all = orchestrations().register("Quick", quick).build();

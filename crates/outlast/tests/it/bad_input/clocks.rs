@@ -1,13 +1,13 @@
-//! Clocks that jump.
+//! Clocks that jump forward or backward.
 
-use crate::support::{ALL, Node, Place, World, activities, calls, orchestrations};
+use crate::support::{ALL, Cluster, Node, Place, activities, calls, orchestrations};
 use outlast::providers::{Clock, SystemClock};
 use outlast::{ActivityContext, OrchestrationContext};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 
-/// The machine's clock, set wrong by so many milliseconds.
+/// The machine's clock plus an offset in milliseconds.
 #[derive(Default)]
 struct Wrong(AtomicI64);
 
@@ -19,7 +19,7 @@ impl Clock for Wrong {
 
 const HOUR: i64 = 3_600_000;
 
-/// An activity under which the clock jumps, so often.
+/// An activity that moves the clock, `times` times.
 fn jumping(clock: &Arc<Wrong>, by: i64, times: i64) -> outlast::runtime::registry::ActivityRegistryBuilder {
     let clock = Arc::clone(clock);
     activities().register("Jump", move |ctx: ActivityContext, _: String| {
@@ -33,12 +33,12 @@ fn jumping(clock: &Arc<Wrong>, by: i64, times: i64) -> outlast::runtime::registr
     })
 }
 
-/// An hour back, ten times: leases seem to last longer, and nothing is delivered twice or never.
+/// The clock moves back by an hour, ten times: leases seem to last longer, and every activity runs exactly once.
 #[tokio::test]
-async fn a_clock_that_goes_backwards_holds_up_nothing_that_is_due() {
+async fn a_clock_that_moves_back_delays_nothing_that_is_due() {
     for kind in ALL {
         let clock = Arc::new(Wrong::default());
-        let world = World::on(Place::open(kind, clock.clone(), false).await, None);
+        let cluster = Cluster::on(Place::open(kind, clock.clone(), false).await, None);
         let program = |ctx: OrchestrationContext, _: String| async move {
             let mut attempts = Vec::new();
             for _ in 0..10 {
@@ -49,35 +49,35 @@ async fn a_clock_that_goes_backwards_holds_up_nothing_that_is_due() {
             Ok(attempts.concat())
         };
         let all = orchestrations().register("Program", program);
-        world.start(&Node::new(all, jumping(&clock, -HOUR, 10))).await;
-        assert_eq!(world.run("i", "Program", "").await, "1111111111", "{kind:?}");
-        world.end().await;
+        cluster.start(&Node::new(all, jumping(&clock, -HOUR, 10))).await;
+        assert_eq!(cluster.run("i", "Program", "").await, "1111111111", "{kind:?}");
+        cluster.end().await;
     }
 }
 
-/// An hour forward under a running activity: its lease is over, so its outcome is refused and it runs again.
+/// The clock moves forward by an hour while an activity runs: its lease has expired, so its outcome is rejected and it runs again.
 #[tokio::test]
-async fn a_clock_that_leaps_forward_costs_a_delivery_at_most() {
+async fn a_clock_that_moves_forward_causes_redelivery_only() {
     for kind in ALL {
         let clock = Arc::new(Wrong::default());
-        let world = World::on(Place::open(kind, clock.clone(), false).await, None);
-        world.start(&Node::new(calls("Jump"), jumping(&clock, HOUR, 3))).await;
+        let cluster = Cluster::on(Place::open(kind, clock.clone(), false).await, None);
+        cluster.start(&Node::new(calls("Jump"), jumping(&clock, HOUR, 3))).await;
         for n in 0..5 {
-            world.begin(&format!("i-{n}"), "Calls", "").await;
+            cluster.begin(&format!("i-{n}"), "Calls", "").await;
         }
         for n in 0..5 {
-            let attempts = world.output(&format!("i-{n}")).await;
+            let attempts = cluster.output(&format!("i-{n}")).await;
             assert!(["1", "2", "3", "4"].contains(&attempts.as_str()), "{kind:?}: {attempts}");
         }
-        world.end().await;
+        cluster.end().await;
     }
 }
 
-/// A runtime whose clock is behind its store's: what the store calls due is due.
+/// The clock of the runtime is behind the clock of the store: the clock of the store decides what is due.
 #[tokio::test]
-async fn runtime_and_store_may_disagree_about_the_time() {
+async fn a_runtime_with_a_clock_behind_the_store_runs_due_timers() {
     for (kind, behind) in ALL.into_iter().flat_map(|kind| [(kind, -HOUR), (kind, HOUR)]) {
-        let world = World::real(kind).await;
+        let cluster = Cluster::real(kind).await;
         let clock = Arc::new(Wrong(AtomicI64::new(behind)));
         let timers = |ctx: OrchestrationContext, _: String| async move {
             ctx.schedule_activity("Work", "").await?;
@@ -87,8 +87,8 @@ async fn runtime_and_store_may_disagree_about_the_time() {
             .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) });
         let node = Node::new(orchestrations().register("Timers", timers), work)
             .with(move |options| options.clock = clock.clone());
-        world.start(&node).await;
-        assert_eq!(world.run("i", "Timers", "").await, "worked", "{kind:?}, {behind} ms");
-        world.end().await;
+        cluster.start(&node).await;
+        assert_eq!(cluster.run("i", "Timers", "").await, "worked", "{kind:?}, {behind} ms");
+        cluster.end().await;
     }
 }

@@ -1,8 +1,8 @@
-//! One instance that is flooded, and a hundred others that must not feel it.
+//! One instance that is flooded with messages, and a hundred others that are not delayed by it.
 //!
 //! `OUTLAST_TEST_FLOOD=100000 cargo test -p outlast --all-features --test it flood` takes the full number.
 
-use crate::support::{ALONE, Kind, Node, PATIENCE, World, activities, orchestrations};
+use crate::support::{ALONE, Cluster, Kind, Node, PATIENCE, activities, orchestrations};
 use outlast::runtime::limits::Limits;
 use outlast::{ActivityContext, ClientError, OrchestrationContext};
 use std::sync::Arc;
@@ -15,13 +15,13 @@ const SENDERS: usize = 16;
 const OTHERS: usize = 100;
 const MAILBOX: usize = 1_000;
 
-/// Messages that are sent to the one instance, at least: it is flooded until the others are done.
+/// The least number of messages to the flooded instance: it is flooded until the other instances have ended.
 fn messages() -> usize {
     std::env::var("OUTLAST_TEST_FLOOD").ok().and_then(|text| text.parse().ok()).unwrap_or(8_000)
 }
 
 fn node() -> Node {
-    // It never reads what it is sent.
+    // The flooded instance never reads its messages.
     let sinks = |ctx: OrchestrationContext, _: String| async move { Ok(ctx.schedule_wait("never").await) };
     let steps = |ctx: OrchestrationContext, _: String| async move {
         for step in 0..3 {
@@ -36,16 +36,16 @@ fn node() -> Node {
     )
 }
 
-/// Runs the others, ten at a time; how long each took, sorted.
-async fn others(world: &Arc<World>, name: &'static str) -> Vec<Duration> {
+/// Runs the other instances, ten at a time. Returns the duration of each, sorted.
+async fn others(cluster: &Arc<Cluster>, name: &'static str) -> Vec<Duration> {
     let mut tasks = JoinSet::new();
     for lane in 0..10 {
-        let world = Arc::clone(world);
+        let cluster = Arc::clone(cluster);
         tasks.spawn(async move {
             let mut took = Vec::new();
             for n in 0..OTHERS / 10 {
                 let since = Instant::now();
-                world.run(&format!("{name}-{lane}-{n}"), "Steps", "").await;
+                cluster.run(&format!("{name}-{lane}-{n}"), "Steps", "").await;
                 took.push(since.elapsed());
             }
             took
@@ -56,11 +56,11 @@ async fn others(world: &Arc<World>, name: &'static str) -> Vec<Duration> {
     all
 }
 
-/// Sends everything from all senders at once; how much was taken and how much was refused. Refused messages are not sent
-/// again: the mailbox is what counts.
-async fn flood(world: &Arc<World>, sent: &Arc<AtomicUsize>, is_over: &Arc<AtomicBool>) -> (usize, usize) {
+/// Sends messages from all senders concurrently. Returns the number of accepted and of rejected messages. A rejected message is not
+/// sent again.
+async fn flood(cluster: &Arc<Cluster>, sent: &Arc<AtomicUsize>, is_over: &Arc<AtomicBool>) -> (usize, usize) {
     let limits = Limits { mailbox_messages: MAILBOX, ..Limits::default() };
-    let client = world.client.clone().with_limits(limits);
+    let client = cluster.client.clone().with_limits(limits);
     let mut tasks = JoinSet::new();
     for sender in 0..SENDERS {
         let (client, sent, is_over) = (client.clone(), Arc::clone(sent), Arc::clone(is_over));
@@ -91,21 +91,21 @@ fn resident() -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flooded_instance_does_not_hurt_others() {
+async fn a_flooded_instance_does_not_delay_other_instances() {
     let _alone = ALONE.lock().await;
     for kind in [Kind::SqliteMemory, Kind::SqliteFile] {
-        let world = World::real(kind).await;
-        world.start(&node()).await;
-        world.begin("flooded", "Sinks", "").await;
-        let calm = others(&world, "calm").await;
+        let cluster = Cluster::real(kind).await;
+        cluster.start(&node()).await;
+        cluster.begin("flooded", "Sinks", "").await;
+        let calm = others(&cluster, "calm").await;
         let before = resident();
         let sent = Arc::new(AtomicUsize::new(0));
         let is_over = Arc::new(AtomicBool::new(false));
         let flooding = tokio::spawn({
-            let (world, sent, is_over) = (Arc::clone(&world), Arc::clone(&sent), Arc::clone(&is_over));
-            async move { flood(&world, &sent, &is_over).await }
+            let (cluster, sent, is_over) = (Arc::clone(&cluster), Arc::clone(&sent), Arc::clone(&is_over));
+            async move { flood(&cluster, &sent, &is_over).await }
         });
-        let wet = others(&world, "wet").await;
+        let wet = others(&cluster, "wet").await;
         let meanwhile = sent.load(Ordering::Relaxed);
         is_over.store(true, Ordering::Relaxed);
         let (taken, refused) = tokio::time::timeout(2 * PATIENCE, flooding).await.unwrap().unwrap();
@@ -117,32 +117,32 @@ async fn a_flooded_instance_does_not_hurt_others() {
             resident()
         );
         assert_eq!(taken + refused, sent.load(Ordering::Relaxed));
-        // In messages, which a busy machine does not change: the others are served in turn with the senders. If they stood
-        // behind the flood they would never be done, since it ends with them.
+        // Counted in messages, which does not depend on the load of the machine: the other instances progress while messages are sent.
+        // If the flood blocked them they would never end, because the flood ends when they have ended.
         assert!(
             (1..40_000).contains(&meanwhile),
-            "{kind:?}: {meanwhile} messages before the others were done"
+            "{kind:?}: {meanwhile} messages before the other instances had ended"
         );
-        // In time: a turn of the flooded instance takes a while, but no more than a full mailbox.
+        // In time: a turn of the flooded instance processes at most a full mailbox.
         let bound = 20 * median + Duration::from_secs(2);
         assert!(wet_median < bound, "{kind:?}: {wet_median:?} with the flood, {median:?} without");
         assert!(resident() < before + 100, "{kind:?}: {before} MiB before, {} MiB after", resident());
-        world.end().await;
+        cluster.end().await;
     }
 }
 
-/// A mailbox that nobody empties fills up to its limit and no further, whatever is sent.
+/// A mailbox that is not read fills up to its limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flood_stops_at_the_mailbox() {
+async fn a_flood_is_stopped_by_the_mailbox_limit() {
     let _alone = ALONE.lock().await;
-    let world = World::real(Kind::SqliteFile).await;
-    world.begin("flooded", "Sinks", "").await;
-    let (taken, refused) = flood(&world, &Arc::default(), &Arc::new(AtomicBool::new(true))).await;
+    let cluster = Cluster::real(Kind::SqliteFile).await;
+    cluster.begin("flooded", "Sinks", "").await;
+    let (taken, refused) = flood(&cluster, &Arc::default(), &Arc::new(AtomicBool::new(true))).await;
     // The start waits too.
     assert_eq!(taken, MAILBOX - 1);
     assert_eq!(taken + refused, messages() / SENDERS * SENDERS);
-    assert_eq!(world.client.get_queue_depths().await.unwrap().orchestrator_queue, MAILBOX);
-    // The others have room.
-    world.client.enqueue_event("another", "queue", "").await.unwrap();
-    world.end().await;
+    assert_eq!(cluster.client.get_queue_depths().await.unwrap().orchestrator_queue, MAILBOX);
+    // Other instances accept messages.
+    cluster.client.enqueue_event("another", "queue", "").await.unwrap();
+    cluster.end().await;
 }

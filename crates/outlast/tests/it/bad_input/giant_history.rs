@@ -1,7 +1,7 @@
-//! A history far above every limit, as only other programs or other limits can have written it: the instance fails, its
-//! parent is told, and nobody has ever held that history in memory.
+//! A history far above every limit, written by another program or under other limits: the instance fails, its parent gets the
+//! failure, and the runtime does not load the history into memory.
 //!
-//! `OUTLAST_TEST_HISTORY_MIB=1024 cargo test -p outlast --all-features --test it giant_history` takes a whole gibibyte.
+//! `OUTLAST_TEST_HISTORY_MIB=1024 cargo test -p outlast --all-features --test it giant_history` runs with one gibibyte.
 
 use crate::support::{PATIENCE, activities, orchestrations};
 use outlast::providers::sqlite::SqliteProvider;
@@ -13,15 +13,15 @@ use std::process::Command;
 use std::sync::Arc;
 
 const MIB: usize = 1024 * 1024;
-const TEST: &str = "bad_input::giant_history::a_giant_history_is_refused_in_little_memory";
+const TEST: &str = "bad_input::giant_history::a_giant_history_fails_the_instance_without_being_loaded";
 
-/// Size of the history. A gibibyte takes too long for every day.
+/// The size of the history. A gibibyte takes too long for every test run.
 fn size() -> usize {
     let mib = std::env::var("OUTLAST_TEST_HISTORY_MIB").ok().and_then(|text| text.parse().ok());
     mib.unwrap_or(64) * MIB
 }
 
-/// What the history is held against, and how much the process that meets it may grow.
+/// The limits of the runtime, and the most bytes by which its process may grow.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     name: &'static str,
@@ -31,9 +31,9 @@ struct Case {
 
 fn cases() -> [Case; 2] {
     [
-        // With a gibibyte: the default limit, and 200 MiB. The stored sizes alone tell that it is too much.
+        // With a gibibyte: the default limit, and 200 MiB. The stored sizes suffice to see that the history exceeds the limit.
         Case { name: "far-above", limit: size() / 20, growth: size() / 5 },
-        // The sizes could be those of escaped text, so it is read until it is too much.
+        // The stored sizes may be those of escaped text, so the history is read until it exceeds the limit.
         Case { name: "above", limit: size() / 4, growth: size() / 2 },
     ]
 }
@@ -57,7 +57,7 @@ async fn start(store: Arc<SqliteProvider>, limits: Limits) -> Arc<Runtime> {
     Runtime::start_with_options(store, activities().build(), all, options).await
 }
 
-/// Runs parents and children up to where the children wait.
+/// Runs parents and children until the children wait.
 async fn prepare(folder: &Path) {
     let store = open(folder).await;
     let runtime = start(store.clone(), Limits::default()).await;
@@ -70,7 +70,7 @@ async fn prepare(folder: &Path) {
     runtime.shutdown(None).await;
 }
 
-/// Appends to the children's histories what they never did.
+/// Appends events to the histories of the children.
 fn grow(folder: &Path) {
     let conn = rusqlite::Connection::open(folder.join("store.db")).unwrap();
     conn.pragma_update(None, "synchronous", "OFF").unwrap();
@@ -99,14 +99,14 @@ fn grow(folder: &Path) {
     }
 }
 
-/// The most memory that this process ever had, in bytes.
+/// The peak memory of this process, in bytes.
 fn peak() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
 }
 
-/// Meets the history, and reports.
+/// Runs a turn of the instance with the giant history, and prints the memory growth and the failure.
 async fn meet(folder: &Path, case: Case) {
     let store = open(folder).await;
     let client = Client::new(store.clone());
@@ -123,8 +123,8 @@ async fn meet(folder: &Path, case: Case) {
         OrchestrationStatus::Failed { details, .. } => details.display_message(),
         other => panic!("{}: {other:?}", case.name),
     };
-    assert_eq!(told, failed, "the parent hears what the client hears");
-    // What a dashboard asks for.
+    assert_eq!(told, failed, "the parent gets the same failure as the client");
+    // The calls of a dashboard.
     let stats = client.get_orchestration_stats(case.name).await.unwrap().unwrap();
     assert!(stats.history_size_bytes as usize > size());
     assert_eq!(client.list_all_instances().await.unwrap().len(), 4);
@@ -134,7 +134,7 @@ async fn meet(folder: &Path, case: Case) {
 }
 
 #[test]
-fn a_giant_history_is_refused_in_little_memory() {
+fn a_giant_history_fails_the_instance_without_being_loaded() {
     let tokio =
         || tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     if let Ok(folder) = std::env::var("OUTLAST_TEST_GIANT") {

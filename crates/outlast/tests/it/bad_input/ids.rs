@@ -1,20 +1,20 @@
-//! Instance ids that cannot be: refused where they enter.
+//! Invalid instance ids are rejected at every entry point.
 
-use crate::support::{ALL, Node, World, activities, orchestrations};
+use crate::support::{ALL, Cluster, Node, activities, orchestrations};
 use outlast::{ClientError, OrchestrationContext};
 
-/// Ids that nobody may use.
+/// Invalid ids.
 fn impossible() -> Vec<String> {
     vec![String::new(), "x".repeat(513), "x".repeat(512 * 1_000), "a\0b".into(), "line\nbreak".into()]
 }
 
-/// Ids that mark generated children.
+/// Ids that are reserved for generated children.
 const RESERVED: [&str; 3] = ["sub::1", "a::sub::1", "sub::"];
 
 fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>, id: &str) {
     match result {
         Err(error @ ClientError::InvalidInput { .. }) => {
-            assert!(error.to_string().len() < 1_000, "the message of a huge id is not huge");
+            assert!(error.to_string().len() < 1_000, "the message does not quote the whole id");
             assert!(!error.is_retryable());
         }
         other => panic!("{:.40}: {other:?}", id.escape_debug().to_string()),
@@ -22,10 +22,10 @@ fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>, id: &str) {
 }
 
 #[tokio::test]
-async fn the_client_refuses_ids_that_cannot_be() {
+async fn the_client_rejects_invalid_ids() {
     for kind in ALL {
-        let world = World::real(kind).await;
-        let client = &world.client;
+        let cluster = Cluster::real(kind).await;
+        let client = &cluster.client;
         for id in impossible() {
             refused(client.start_orchestration(&id, "Quick", "").await, &id);
             refused(client.start_orchestration_versioned(&id, "Quick", "1.0.0", "").await, &id);
@@ -43,45 +43,45 @@ async fn the_client_refuses_ids_that_cannot_be() {
             refused(client.start_request("Quick").instance(id).send().await, id);
         }
         assert_eq!(client.list_all_instances().await.unwrap(), [""; 0]);
-        world.end().await;
+        cluster.end().await;
     }
 }
 
 #[tokio::test]
-async fn ids_at_the_limit_and_in_any_script_are_fine() {
+async fn ids_at_the_limit_and_in_any_script_are_accepted() {
     for kind in ALL {
-        let world = World::real(kind).await;
+        let cluster = Cluster::real(kind).await;
         let quick = |ctx: OrchestrationContext, _: String| async move { Ok(ctx.instance_id()) };
-        world.start(&Node::new(orchestrations().register("Quick", quick), activities())).await;
+        cluster.start(&Node::new(orchestrations().register("Quick", quick), activities())).await;
         for id in [&*"x".repeat(512), "a", "Ünïcode 🦀", "a::b", "'; DROP TABLE instances; --", "%", "sub"]
         {
-            assert_eq!(world.run(id, "Quick", "").await, id, "{kind:?}");
+            assert_eq!(cluster.run(id, "Quick", "").await, id, "{kind:?}");
         }
-        world.end().await;
+        cluster.end().await;
     }
 }
 
-/// Reading takes any string: there is just nothing there.
+/// A read with an invalid id finds nothing and returns no error.
 #[tokio::test]
-async fn reading_an_impossible_id_finds_nothing() {
+async fn reading_an_invalid_id_finds_nothing() {
     for kind in ALL {
-        let world = World::real(kind).await;
+        let cluster = Cluster::real(kind).await;
         for id in impossible().iter().map(String::as_str).chain(RESERVED) {
-            let status = world.client.get_orchestration_status(id).await.unwrap();
+            let status = cluster.client.get_orchestration_status(id).await.unwrap();
             assert_eq!(status, outlast::OrchestrationStatus::NotFound);
-            assert_eq!(world.client.get_kv_value(id, "key").await.unwrap(), None);
-            assert!(world.client.list_executions(id).await.unwrap().is_empty());
-            assert!(world.client.delete_instance(id, true).await.is_err());
+            assert_eq!(cluster.client.get_kv_value(id, "key").await.unwrap(), None);
+            assert!(cluster.client.list_executions(id).await.unwrap().is_empty());
+            assert!(cluster.client.delete_instance(id, true).await.is_err());
         }
-        world.end().await;
+        cluster.end().await;
     }
 }
 
-/// Inside, a child with an impossible id is an error of that call, and the code goes on.
+/// A child with an invalid id is an error of that call, and the code continues.
 #[tokio::test]
-async fn a_child_with_an_impossible_id_is_an_error_of_the_call() {
+async fn a_child_with_an_invalid_id_is_an_error_of_the_call() {
     for kind in ALL {
-        let world = World::real(kind).await;
+        let cluster = Cluster::real(kind).await;
         let parent = |ctx: OrchestrationContext, _: String| async move {
             for id in impossible().iter().map(String::as_str).chain(["sub::1", "sub::"]) {
                 let error = ctx.schedule_sub_orchestration_with_id("Quick", id, "").await.unwrap_err();
@@ -94,34 +94,34 @@ async fn a_child_with_an_impossible_id_is_an_error_of_the_call() {
         };
         let quick = |_: OrchestrationContext, _: String| async move { Ok("child".to_string()) };
         let all = orchestrations().register("Parent", parent).register("Quick", quick);
-        world.start(&Node::new(all, activities())).await;
-        assert_eq!(world.run("parent", "Parent", "").await, "child", "{kind:?}");
-        assert_eq!(world.client.list_all_instances().await.unwrap().len(), 2);
-        world.end().await;
+        cluster.start(&Node::new(all, activities())).await;
+        assert_eq!(cluster.run("parent", "Parent", "").await, "child", "{kind:?}");
+        assert_eq!(cluster.client.list_all_instances().await.unwrap().len(), 2);
+        cluster.end().await;
     }
 }
 
-/// A detached start with an impossible id fails the instance that asked for it, with the reason.
+/// A detached start with a reserved id fails the instance that requested it, with the reason.
 #[tokio::test]
 async fn a_detached_start_with_a_reserved_id_fails_the_instance() {
     for kind in ALL {
-        let world = World::real(kind).await;
+        let cluster = Cluster::real(kind).await;
         let detaches = |ctx: OrchestrationContext, id: String| async move {
             ctx.schedule_orchestration("Quick", id, "");
             Ok(String::new())
         };
-        world.start(&Node::new(orchestrations().register("Detaches", detaches), activities())).await;
+        cluster.start(&Node::new(orchestrations().register("Detaches", detaches), activities())).await;
         for (instance, id) in ["a", "b", "c"].into_iter().zip(RESERVED) {
-            world.begin(instance, "Detaches", id).await;
-            let failure = world.failure(instance).await;
+            cluster.begin(instance, "Detaches", id).await;
+            let failure = cluster.failure(instance).await;
             assert!(
                 failure.contains("reserved sub-orchestration marker") && failure.contains(id),
                 "{failure}"
             );
         }
-        world.begin("d", "Detaches", &"y".repeat(600)).await;
-        let failure = world.failure("d").await;
+        cluster.begin("d", "Detaches", &"y".repeat(600)).await;
+        let failure = cluster.failure("d").await;
         assert!(failure.contains("600 bytes"), "{failure}");
-        world.end().await;
+        cluster.end().await;
     }
 }

@@ -1,9 +1,9 @@
-//! What is wrong with the input of every entry, and what then happens: an error where it enters, or an instance that
-//! fails with a reason. Never a hang, and never somebody else's trouble.
+//! Invalid input at every entry point: the call returns an error, or the instance fails with a reason. No call hangs, and no other
+//! instance is affected.
 
 mod clocks;
 mod data;
-// Both read the memory of their process from /proc.
+// Both modules read the memory of their process from /proc.
 #[cfg(target_os = "linux")]
 mod flood;
 #[cfg(target_os = "linux")]

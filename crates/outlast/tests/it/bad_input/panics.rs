@@ -1,6 +1,6 @@
-//! Handlers that panic, in every place where code of an author runs, and handlers that hold a thread.
+//! Handlers that panic, in every place where user code runs, and handlers that block a thread.
 
-use crate::support::{ALL, Kind, Node, PATIENCE, World, activities, calls, orchestrations};
+use crate::support::{ALL, Cluster, Kind, Node, PATIENCE, activities, calls, orchestrations};
 use outlast::{ActivityContext, AppErrorKind, ErrorDetails, OrchestrationContext, OrchestrationStatus};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,7 +12,7 @@ fn works() -> outlast::runtime::registry::ActivityRegistryBuilder {
 #[tokio::test]
 async fn an_orchestration_that_panics_fails_with_its_message() {
     for kind in ALL {
-        let world = World::real(kind).await;
+        let cluster = Cluster::real(kind).await;
         let at_once = |_: OrchestrationContext,
                        input: String|
          -> std::future::Ready<Result<String, String>> { panic!("at once: {input}") };
@@ -29,23 +29,23 @@ async fn an_orchestration_that_panics_fails_with_its_message() {
             .register("Later", later)
             .register("WithoutText", without_text)
             .register("Parent", parent);
-        world.start(&Node::new(all, works())).await;
+        cluster.start(&Node::new(all, works())).await;
         for (name, expected) in [
             ("AtOnce", "orchestration panicked: at once: x"),
             ("Later", "orchestration panicked: later: x"),
             ("WithoutText", "orchestration panicked: orchestration panicked"),
         ] {
-            world.begin(name, name, "x").await;
-            assert_eq!(world.failure(name).await, expected, "{kind:?}");
-            let status = world.ended(name).await;
+            cluster.begin(name, name, "x").await;
+            assert_eq!(cluster.failure(name).await, expected, "{kind:?}");
+            let status = cluster.ended(name).await;
             let OrchestrationStatus::Failed { details: ErrorDetails::Application { kind, .. }, .. } = status
             else {
                 panic!("{status:?}")
             };
             assert_eq!(kind, AppErrorKind::Panicked);
         }
-        assert_eq!(world.run("parent", "Parent", "").await, "orchestration panicked: later: child");
-        world.end().await;
+        assert_eq!(cluster.run("parent", "Parent", "").await, "orchestration panicked: later: child");
+        cluster.end().await;
     }
 }
 
@@ -60,12 +60,12 @@ impl Drop for Bomb {
     }
 }
 
-/// Whenever the code is dropped, it costs that instance at most: at its return, when it is cancelled, when it makes room
-/// for others, and at the end of the runtime.
+/// A panic while code is dropped affects only its instance: at its return, when it is cancelled, when it is evicted from the warm
+/// cache, and at the shutdown of the runtime.
 #[tokio::test]
-async fn a_destructor_that_panics_costs_one_instance() {
+async fn a_panicking_destructor_affects_only_its_instance() {
     for kind in ALL {
-        let world = World::real(kind).await;
+        let cluster = Cluster::real(kind).await;
         let returns = |ctx: OrchestrationContext, _: String| async move {
             let _bomb = Bomb("dropped at the return");
             ctx.schedule_activity("Work", "").await
@@ -81,31 +81,31 @@ async fn a_destructor_that_panics_costs_one_instance() {
             options.worker_concurrency = 1;
             options.warm_executions = 2;
         });
-        let number = world.start(&node).await;
-        world.begin("returns", "Returns", "").await;
-        let ended = world.ended("returns").await;
+        let number = cluster.start(&node).await;
+        cluster.begin("returns", "Returns", "").await;
+        let ended = cluster.ended("returns").await;
         assert!(matches!(ended, OrchestrationStatus::Failed { .. }), "{kind:?}: {ended:?}");
 
-        world.begin("cancelled", "Waits", "").await;
-        world.says("cancelled", "waiting").await;
-        world.client.cancel_instance("cancelled", "enough").await.unwrap();
-        world.failure("cancelled").await;
+        cluster.begin("cancelled", "Waits", "").await;
+        cluster.says("cancelled", "waiting").await;
+        cluster.client.cancel_instance("cancelled", "enough").await.unwrap();
+        cluster.failure("cancelled").await;
 
         for n in 0..5 {
-            world.begin(&format!("evicted-{n}"), "Waits", "").await;
-            world.says(&format!("evicted-{n}"), "waiting").await;
+            cluster.begin(&format!("evicted-{n}"), "Waits", "").await;
+            cluster.says(&format!("evicted-{n}"), "waiting").await;
         }
         for n in 0..5 {
-            assert_eq!(world.run(&format!("fine-{n}"), "Calls", "").await, "worked", "{kind:?}");
+            assert_eq!(cluster.run(&format!("fine-{n}"), "Calls", "").await, "worked", "{kind:?}");
         }
-        world.runtime(number).await.shutdown(None).await;
+        cluster.runtime(number).await.shutdown(None).await;
     }
 }
 
 #[tokio::test]
-async fn a_destructor_that_panics_in_an_activity_costs_that_activity() {
+async fn a_panicking_destructor_fails_only_its_activity() {
     for kind in ALL {
-        let world = World::real(kind).await;
+        let cluster = Cluster::real(kind).await;
         let work = works().register("Bomb", |_: ActivityContext, _: String| async move {
             let _bomb = Bomb("dropped at the return");
             Ok("never seen".to_string())
@@ -115,13 +115,13 @@ async fn a_destructor_that_panics_in_an_activity_costs_that_activity() {
             Ok(format!("{} {}", error.contains("panic"), ctx.schedule_activity("Work", "").await?))
         };
         let node = Node::new(orchestrations().register("Program", program), work);
-        world.start(&node.with(|options| options.worker_concurrency = 1)).await;
-        assert_eq!(world.run("i", "Program", "").await, "true worked", "{kind:?}");
-        world.end().await;
+        cluster.start(&node.with(|options| options.worker_concurrency = 1)).await;
+        assert_eq!(cluster.run("i", "Program", "").await, "true worked", "{kind:?}");
+        cluster.end().await;
     }
 }
 
-/// Holds its thread until the sender is dropped or sends.
+/// Blocks its thread until the sender is dropped or sends.
 fn hold(gate: &Arc<Mutex<std::sync::mpsc::Receiver<()>>>) {
     let _ = gate.lock().unwrap().recv_timeout(PATIENCE);
 }
@@ -134,10 +134,10 @@ fn with_short_leases(options: &mut outlast::RuntimeOptions) {
     options.worker_lock_renewal_buffer = LEASE / 3;
 }
 
-/// Longer than its lease: renewals go on elsewhere, and it runs once.
+/// The activity blocks a thread for longer than its lease: the lease is renewed on another thread, and the activity runs once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_activity_that_holds_a_thread_keeps_its_lease() {
-    let world = World::real(Kind::Memory).await;
+async fn an_activity_that_blocks_a_thread_keeps_its_lease() {
+    let cluster = Cluster::real(Kind::Memory).await;
     let (open, gate) = std::sync::mpsc::channel();
     let gate = Arc::new(Mutex::new(gate));
     let work = works().register("Holds", move |ctx: ActivityContext, _: String| {
@@ -147,19 +147,18 @@ async fn an_activity_that_holds_a_thread_keeps_its_lease() {
             Ok(format!("attempt {}", ctx.attempt()))
         }
     });
-    world.start(&Node::new(calls("Holds"), work).with(with_short_leases)).await;
-    world.begin("i", "Calls", "").await;
+    cluster.start(&Node::new(calls("Holds"), work).with(with_short_leases)).await;
+    cluster.begin("i", "Calls", "").await;
     crate::support::pass(3 * LEASE).await;
     drop(open);
-    assert_eq!(world.output("i").await, "attempt 1");
-    world.end().await;
+    assert_eq!(cluster.output("i").await, "attempt 1");
+    cluster.end().await;
 }
 
-/// A turn that holds a thread keeps its own lease, and costs nobody else theirs: whoever renews them must not wait behind
-/// it on the same thread.
+/// A turn that blocks a thread keeps its lease, and no other lease is lost: the renewal task must not wait on the same thread.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_turn_that_holds_a_thread_costs_nobody_a_lease() {
-    let world = World::real(Kind::Memory).await;
+async fn a_turn_that_blocks_a_thread_loses_no_lease() {
+    let cluster = Cluster::real(Kind::Memory).await;
     let (open, gate) = std::sync::mpsc::channel();
     let gate = Arc::new(Mutex::new(gate));
     let work = works().register("Long", |ctx: ActivityContext, _: String| async move {
@@ -173,15 +172,15 @@ async fn a_turn_that_holds_a_thread_costs_nobody_a_lease() {
             ctx.schedule_activity("Work", "").await
         }
     };
-    world.start(&Node::new(calls("Long").register("Holds", holds), work).with(with_short_leases)).await;
-    world.begin("long", "Calls", "").await;
-    world.begin("holds", "Holds", "").await;
-    assert_eq!(world.output("long").await, "attempt 1");
+    cluster.start(&Node::new(calls("Long").register("Holds", holds), work).with(with_short_leases)).await;
+    cluster.begin("long", "Calls", "").await;
+    cluster.begin("holds", "Holds", "").await;
+    assert_eq!(cluster.output("long").await, "attempt 1");
     crate::support::pass(LEASE).await;
     drop(open);
-    assert_eq!(world.output("holds").await, "worked");
+    assert_eq!(cluster.output("holds").await, "worked");
     let refused =
-        world.runtime(0).await.observability_handle().unwrap().metrics_provider().outlast_snapshot();
+        cluster.runtime(0).await.observability_handle().unwrap().metrics_provider().outlast_snapshot();
     assert_eq!(refused.leases_lost, 0, "{refused:?}");
-    world.end().await;
+    cluster.end().await;
 }

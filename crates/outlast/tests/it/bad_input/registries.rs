@@ -1,6 +1,6 @@
-//! Two runtimes on one store that know different things.
+//! Two runtimes on one store with different registries.
 
-use crate::support::{ALL, Node, World, activities, orchestrations};
+use crate::support::{ALL, Cluster, Node, activities, orchestrations};
 use outlast::{ActivityContext, OrchestrationContext};
 use std::time::Duration;
 
@@ -17,51 +17,51 @@ fn specialist(orchestration: &str, activity: &'static str, own: &'static str) ->
     )
 }
 
-/// Each needs the other: what one cannot run is given back until the other has it.
+/// Each node has handlers that the other lacks: a node gives a turn or activity back until the other fetches it.
 #[tokio::test]
-async fn what_one_node_does_not_know_reaches_the_other() {
+async fn a_turn_without_a_handler_on_one_node_runs_on_the_other() {
     for kind in ALL {
-        let world = World::real(kind).await;
+        let cluster = Cluster::real(kind).await;
         let impatient = |options: &mut outlast::RuntimeOptions| {
             options.unregistered_backoff.base_delay = Duration::from_millis(5);
             options.unregistered_backoff.max_delay = Duration::from_millis(20);
             options.max_attempts = 1_000;
         };
-        world.start(&specialist("Left", "right", "left").with(impatient)).await;
-        world.start(&specialist("Right", "left", "right").with(impatient)).await;
+        cluster.start(&specialist("Left", "right", "left").with(impatient)).await;
+        cluster.start(&specialist("Right", "left", "right").with(impatient)).await;
         for n in 0..5 {
-            world.begin(&format!("left-{n}"), "Left", "").await;
-            world.begin(&format!("right-{n}"), "Right", "").await;
+            cluster.begin(&format!("left-{n}"), "Left", "").await;
+            cluster.begin(&format!("right-{n}"), "Right", "").await;
         }
         for n in 0..5 {
-            assert_eq!(world.output(&format!("left-{n}")).await, "right done and left done", "{kind:?}");
-            assert_eq!(world.output(&format!("right-{n}")).await, "left done and right done", "{kind:?}");
+            assert_eq!(cluster.output(&format!("left-{n}")).await, "right done and left done", "{kind:?}");
+            assert_eq!(cluster.output(&format!("right-{n}")).await, "left done and right done", "{kind:?}");
         }
-        world.end().await;
+        cluster.end().await;
     }
 }
 
-/// With default options and many tries: a node that cannot run a message must not take it ten times in a row while
-/// another waits for it, or healthy work is poisoned in every rolling update.
+/// With default options, repeated many times: a node without the handler must not fetch the same message ten times in a row, or
+/// instances would be poisoned in every rolling update.
 #[tokio::test(start_paused = true)]
-async fn a_node_that_cannot_run_a_message_lets_the_other_have_it() {
+async fn a_node_without_the_handler_leaves_the_message_to_the_other_node() {
     for kind in ALL {
-        let world = World::paused(kind).await;
-        world.start(&specialist("Left", "right", "left")).await;
-        world.start(&specialist("Right", "left", "right")).await;
+        let cluster = Cluster::paused(kind).await;
+        cluster.start(&specialist("Left", "right", "left")).await;
+        cluster.start(&specialist("Right", "left", "right")).await;
         for n in 0..10 {
-            world.begin(&format!("left-{n}"), "Left", "").await;
-            world.begin(&format!("right-{n}"), "Right", "").await;
+            cluster.begin(&format!("left-{n}"), "Left", "").await;
+            cluster.begin(&format!("right-{n}"), "Right", "").await;
         }
         for n in 0..10 {
-            assert_eq!(world.output(&format!("left-{n}")).await, "right done and left done", "{kind:?}");
-            assert_eq!(world.output(&format!("right-{n}")).await, "left done and right done", "{kind:?}");
+            assert_eq!(cluster.output(&format!("left-{n}")).await, "right done and left done", "{kind:?}");
+            assert_eq!(cluster.output(&format!("right-{n}")).await, "left done and right done", "{kind:?}");
         }
-        world.end().await;
+        cluster.end().await;
     }
 }
 
-/// Gives up after the third delivery.
+/// Options with three deliveries at most.
 fn gives_up(options: &mut outlast::RuntimeOptions) {
     options.unregistered_backoff.base_delay = Duration::from_millis(5);
     options.unregistered_backoff.max_delay = Duration::from_millis(5);
@@ -73,18 +73,18 @@ async fn waits(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     Ok(ctx.schedule_wait("go").await)
 }
 
-/// A version that is removed while an instance is on it, a version and a name that were never there, a misspelt activity.
+/// A version that is removed while an instance uses it, a version and a name that were never registered, a misspelt activity.
 #[tokio::test]
-async fn work_that_no_node_can_run_fails_with_its_cause() {
+async fn an_instance_that_no_node_can_run_fails_with_its_cause() {
     for kind in ALL {
-        let world = World::real(kind).await;
+        let cluster = Cluster::real(kind).await;
         let old = orchestrations().register_versioned("Order", "1.0.0", waits);
-        let old = world.start(&Node::new(old, activities())).await;
-        world.begin("removed", "Order", "").await;
-        while world.store().read("removed").await.unwrap().is_empty() {
+        let old = cluster.start(&Node::new(old, activities())).await;
+        cluster.begin("removed", "Order", "").await;
+        while cluster.store().read("removed").await.unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
-        world.stop(old).await;
+        cluster.stop(old).await;
 
         let new = orchestrations()
             .register_versioned("Order", "1.1.0", waits)
@@ -96,11 +96,11 @@ async fn work_that_no_node_can_run_fails_with_its_cause() {
             });
         let charge =
             activities().register("Charge", |_: ActivityContext, _: String| async { Ok(String::new()) });
-        world.start(&Node::new(new, charge).with(gives_up)).await;
-        world.client.raise_event("removed", "go", "").await.unwrap();
-        world.client.start_orchestration_versioned("absent", "Order", "3.0.0", "").await.unwrap();
-        world.begin("misspelt", "Charges", "").await;
-        world.begin("parent", "Asks", "").await;
+        cluster.start(&Node::new(new, charge).with(gives_up)).await;
+        cluster.client.raise_event("removed", "go", "").await.unwrap();
+        cluster.client.start_orchestration_versioned("absent", "Order", "3.0.0", "").await.unwrap();
+        cluster.begin("misspelt", "Charges", "").await;
+        cluster.begin("parent", "Asks", "").await;
 
         let of_order = "is not registered on node n1, which has version 1.1.0 of it";
         let rows = [
@@ -132,8 +132,8 @@ async fn work_that_no_node_can_run_fails_with_its_cause() {
             ),
         ];
         for (instance, expected) in rows {
-            assert_eq!(world.failure(instance).await, expected, "{kind:?}");
+            assert_eq!(cluster.failure(instance).await, expected, "{kind:?}");
         }
-        world.end().await;
+        cluster.end().await;
     }
 }

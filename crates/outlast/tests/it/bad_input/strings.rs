@@ -1,13 +1,13 @@
-//! Any text is good for an id, a name, a queue, a key, a tag or a session: it comes back as it was, and is never taken for
-//! a neighbour that a careless statement could mistake it for.
+//! Any text is valid as an id, a name, a queue, a key, a tag or a session: it is returned unchanged, and is never confused with a
+//! similar text by a statement, a pattern or a collation.
 
-use crate::support::{ALL, Kind, Node, World, activities, orchestrations};
+use crate::support::{ALL, Cluster, Kind, Node, activities, orchestrations};
 use outlast::providers::{InstanceQuery, TagFilter};
 use outlast::{ActivityContext, OrchestrationContext, OrchestrationStatus};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// What statements, patterns, paths, URLs and JSON give a meaning to.
+/// Characters with a meaning in statements, patterns, paths, URLs and JSON.
 const MEANING: &[&str] = &[
     "%", "_", "\\", "'", "\"", ";", "--", "?1", ":a", "$1", "[", "]", "*", "/", ".", "{", "}", "`", "(", ")",
     "a", "A", "ä", "a\u{308}", "🦀", " ", "\u{202e}", "NULL", "::", "@", "#", "\u{feff}", "0", "1",
@@ -18,12 +18,12 @@ fn word() -> impl Strategy<Value = String> {
     prop_oneof![3 => hostile, 1 => "\\PC{1,12}"]
 }
 
-/// Names may even hold control characters, which ids may not.
+/// Names may hold control characters; ids may not.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![4 => word(), 1 => "[\\x00-\\x1f]{1,3}a"]
 }
 
-/// Texts that a pattern, a collation or a trim would take for this one.
+/// Texts that a pattern, a collation or a trim could confuse with this text.
 fn near(text: &str) -> Vec<String> {
     let mut chars: Vec<char> = text.chars().collect();
     chars.pop();
@@ -68,7 +68,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// Everything that the names led to, as one text.
+/// Uses every name once and returns the results as one text.
 async fn uses(ctx: OrchestrationContext, case: Case) -> Result<String, String> {
     for key in near(&case.key) {
         ctx.set_kv_value(key, "a neighbour's");
@@ -100,13 +100,13 @@ fn node(case: &Case) -> Node {
 }
 
 async fn check(kind: Kind, case: &Case) {
-    let world = World::real(kind).await;
-    world.start(&node(case)).await;
-    let client = &world.client;
+    let cluster = Cluster::real(kind).await;
+    cluster.start(&node(case)).await;
+    let client = &cluster.client;
     let mut ids = near(&case.id);
     ids.push(case.id.clone());
     for id in &ids {
-        world.begin(id, &case.orchestration, "").await;
+        cluster.begin(id, &case.orchestration, "").await;
     }
     for id in &ids {
         for queue in near(&case.queue) {
@@ -121,7 +121,7 @@ async fn check(kind: Kind, case: &Case) {
             Some(tag),
             Some(session)
         );
-        assert_eq!(world.output(id).await, expected, "{kind:?} {id:?}");
+        assert_eq!(cluster.output(id).await, expected, "{kind:?} {id:?}");
         assert_eq!(client.get_kv_value(id, &case.key).await.unwrap().as_ref(), Some(id));
         let info = client.get_instance_info(id).await.unwrap();
         assert_eq!((&info.instance_id, &info.orchestration_name), (id, &case.orchestration));
@@ -139,24 +139,24 @@ async fn check(kind: Kind, case: &Case) {
     for name in near(&case.orchestration) {
         assert_eq!(found(named(&name)).await, BTreeSet::new());
     }
-    // Only its own rows go with it.
+    // The deletion removes only the rows of this instance.
     client.delete_instance(&case.id, false).await.unwrap();
     let gone = client.get_orchestration_status(&case.id).await.unwrap();
     assert!(matches!(gone, OrchestrationStatus::NotFound), "{gone:?}");
     assert_eq!(client.get_kv_all_values(&case.id).await.unwrap().len(), 0);
     for id in ids.iter().filter(|id| **id != case.id) {
-        assert!(world.output(id).await.ends_with(id.as_str()));
+        assert!(cluster.output(id).await.ends_with(id.as_str()));
         assert_eq!(client.get_kv_value(id, &case.key).await.unwrap().as_ref(), Some(id));
         assert_eq!(client.read_execution_history(id, 1).await.unwrap()[0].instance_id, *id);
     }
-    world.end().await;
+    cluster.end().await;
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_is_only_itself(case in case()) {
+    fn similar_texts_are_never_confused(case in case()) {
         let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio.block_on(async {
             for kind in ALL {

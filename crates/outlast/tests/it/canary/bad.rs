@@ -1,12 +1,12 @@
-//! Everything that goes wrong around a secret.
+//! Every failure with a secret payload.
 
 use super::{activities, orchestrations, secret};
-use crate::support::{Kind, Node, World};
+use crate::support::{Cluster, Kind, Node};
 use outlast::runtime::registry::ActivityRegistryBuilder;
 use outlast::{ActivityContext, OrchestrationContext, OrchestrationRegistryBuilder, RetryPolicy};
 use std::time::Duration;
 
-/// Fails in the way that its input says. The input is no secret, everything else is.
+/// Fails in the way that its input names. Every payload except the input is a secret.
 async fn fails(ctx: OrchestrationContext, how: String) -> Result<String, String> {
     let large = secret("large").repeat(1_000);
     match how.as_str() {
@@ -91,7 +91,7 @@ fn code() -> (OrchestrationRegistryBuilder, ActivityRegistryBuilder) {
 }
 
 pub(super) async fn run(kind: Kind, telling: bool) {
-    let world = World::real(kind).await;
+    let cluster = Cluster::real(kind).await;
     let (orchestrations, activities) = code();
     let node = Node::new(orchestrations, activities).with(move |options| {
         options.log_error_texts = telling;
@@ -100,8 +100,8 @@ pub(super) async fn run(kind: Kind, telling: bool) {
         options.unregistered_backoff.base_delay = Duration::from_millis(5);
         options.unregistered_backoff.max_delay = Duration::from_millis(10);
     });
-    world.start(&node).await;
-    let client = &world.client;
+    cluster.start(&node).await;
+    let client = &cluster.client;
     for how in HOW {
         let name = if how == "nobody" { "Nobody" } else { "Fails" };
         let input = if how == "nobody" { secret("input") } else { how.to_string() };
@@ -110,7 +110,7 @@ pub(super) async fn run(kind: Kind, telling: bool) {
     client.start_orchestration("number", "Number", secret("no number")).await.unwrap();
     client.cancel_instance("cancelled", secret("reason")).await.unwrap();
     client.enqueue_event("queue", "queue", secret("no number")).await.unwrap();
-    // Refused at the client: the words are printed, as a program would.
+    // Rejected by the client: the errors are printed, as a program would print them.
     let large = secret("large").repeat(1_000_000);
     for refused in [
         client.enqueue_event("queue", "queue", large.clone()).await,
@@ -123,17 +123,17 @@ pub(super) async fn run(kind: Kind, telling: bool) {
     for instance in HOW.into_iter().chain(["number"]) {
         let looks = Duration::from_millis(10);
         while client.wait_for_orchestration(instance, looks).await.is_err() {
-            // Only `wait` waits for it.
+            // Only `wait` waits for this event.
             client.raise_event("wait", "event", secret("no number")).await.unwrap();
         }
-        world.failure(instance).await;
+        cluster.failure(instance).await;
     }
-    changed(&world, telling).await;
-    world.end().await;
+    changed(&cluster, telling).await;
+    cluster.end().await;
 }
 
-/// Code that does something else than its history says.
-async fn changed(world: &World, telling: bool) {
+/// Restarts an instance with code that does not match its history.
+async fn changed(cluster: &Cluster, telling: bool) {
     let node = |changed: bool| {
         let code = move |ctx: OrchestrationContext, _: String| async move {
             let input = if changed { secret("other") } else { secret("first") };
@@ -146,16 +146,16 @@ async fn changed(world: &World, telling: bool) {
         let node = Node::new(orchestrations().register("Changes", code), activities().register("Held", held));
         node.with(move |options| options.log_error_texts = telling)
     };
-    world.end().await;
-    let first = world.start(&node(false)).await;
-    world.begin("changes", "Changes", &secret("input")).await;
+    cluster.end().await;
+    let first = cluster.start(&node(false)).await;
+    cluster.begin("changes", "Changes", &secret("input")).await;
     let until = tokio::time::Instant::now() + crate::support::PATIENCE;
-    while world.history("changes").await.len() < 5 {
-        assert!(tokio::time::Instant::now() < until, "it never waits");
+    while cluster.history("changes").await.len() < 5 {
+        assert!(tokio::time::Instant::now() < until, "the instance never waits");
         tokio::task::yield_now().await;
     }
-    world.stop(first).await;
-    world.start(&node(true)).await;
-    world.client.raise_event("changes", "go", secret("event")).await.unwrap();
-    assert!(world.failure("changes").await.starts_with("nondeterministic"));
+    cluster.stop(first).await;
+    cluster.start(&node(true)).await;
+    cluster.client.raise_event("changes", "go", secret("event")).await.unwrap();
+    assert!(cluster.failure("changes").await.starts_with("nondeterministic"));
 }

@@ -1,7 +1,7 @@
-//! Every operation, with a payload that is a secret.
+//! Every operation with a secret payload.
 
 use super::{activities, orchestrations, secret};
-use crate::support::{Kind, Node, World};
+use crate::support::{Cluster, Kind, Node};
 use outlast::{ActivityContext, OrchestrationContext, RetryPolicy};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -32,7 +32,7 @@ async fn everything(ctx: OrchestrationContext, input: String) -> Result<String, 
 }
 
 pub(super) async fn run(kind: Kind, telling: bool) {
-    let world = World::real(kind).await;
+    let cluster = Cluster::real(kind).await;
     let calls = AtomicU32::new(0);
     let third = move |_: ActivityContext, input: String| {
         let succeeds = calls.fetch_add(1, Ordering::Relaxed) >= 2;
@@ -51,30 +51,30 @@ pub(super) async fn run(kind: Kind, telling: bool) {
     )
     .with(move |options| {
         options.log_error_texts = telling;
-        // One that the next execution has no room for.
+        // A message above the limit of carried messages.
         options.limits.carry_forward_events = 1;
     });
-    world.start(&node).await;
-    let client = &world.client;
+    cluster.start(&node).await;
+    let client = &cluster.client;
     client.start_orchestration("all", "Everything", secret("input")).await.unwrap();
     for n in 0..4 {
         client.enqueue_event("all", "queue", secret(&format!("queue-{n}"))).await.unwrap();
     }
     let looks = Duration::from_millis(10);
-    // It waits for the event once it has taken its message.
+    // The instance waits for the event after it has taken its message.
     loop {
         client.raise_event("all", "event", secret("event")).await.unwrap();
         if client.wait_for_orchestration("all", looks).await.is_ok() {
             break;
         }
     }
-    assert_eq!(world.output("all").await, secret("next"));
+    assert_eq!(cluster.output("all").await, secret("next"));
     client.wait_for_orchestration("detached", crate::support::PATIENCE).await.unwrap();
     client.get_kv_all_values("all").await.unwrap();
     let request = client.start_request("Child").instance("requested").input(secret("requested")).send().await;
     request.unwrap().started().unwrap();
-    assert_eq!(world.output("requested").await, secret("requested"));
+    assert_eq!(cluster.output("requested").await, secret("requested"));
     client.delete_instance("requested", true).await.unwrap();
-    println!("{client:?} {:?} {:?}", world.options(), client.get_system_metrics().await.unwrap());
-    world.end().await;
+    println!("{client:?} {:?} {:?}", cluster.options(), client.get_system_metrics().await.unwrap());
+    cluster.end().await;
 }

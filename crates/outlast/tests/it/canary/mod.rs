@@ -1,5 +1,5 @@
-//! Payloads stay out of logs. A process does everything that can be done with a runtime, well and badly, with a canary in
-//! every payload, password and URL, and logs at TRACE: the canary must not be in anything that it writes.
+//! Payloads are not logged. A process runs every operation of a runtime, with success and with errors, with a canary in every
+//! payload, password and URL, and logs at TRACE. The canary must not occur in its output.
 
 mod bad;
 mod good;
@@ -13,17 +13,17 @@ use crate::support::{ALL, activities, orchestrations};
 use outlast::runtime::observability::{LogFormat, ObservabilityConfig, init_logging};
 use std::process::Command;
 
-/// In every payload, and nowhere else.
+/// The text that every payload holds.
 const CANARY: &str = "7f3acanary";
 
-/// A payload that nobody may read in a log.
+/// A payload that must not be logged.
 fn secret(what: &str) -> String {
     format!("{CANARY}-{what}")
 }
 
 const TEST: &str = "canary::no_payload_is_logged";
 
-/// What is logged as the value of a warning or of an error, beside what [`sites`] finds.
+/// Warnings and errors that are logged as values, which [`sites`] does not find.
 const SEEN: &[&str] = &[
     "nondeterministic",
     "is lost: continue-as-new carries over",
@@ -32,10 +32,10 @@ const SEEN: &[&str] = &[
     "not logged (",
 ];
 
-/// The variable that makes a process the one that is read.
+/// The environment variable that selects the mode of the child process.
 const MODE: &str = "OUTLAST_TEST_CANARY";
 
-/// Runs the process; what it wrote.
+/// Runs the child process and returns its output.
 fn child(test: &str, mode: &str, variables: &[(&str, &str)]) -> String {
     let child = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture", "--test-threads", "1"])
@@ -50,13 +50,13 @@ fn child(test: &str, mode: &str, variables: &[(&str, &str)]) -> String {
     text
 }
 
-/// The canary is in no line.
+/// Checks that no line holds the canary.
 fn forbid(text: &str) {
     let leaks: Vec<&str> = text.lines().filter(|line| line.contains(CANARY)).collect();
     assert!(leaks.is_empty(), "{} lines have a secret in them:\n{}", leaks.len(), leaks.join("\n"));
 }
 
-/// Every line that these libraries can log was logged with a canary around it.
+/// Checks that every log call of these libraries was reached.
 fn reach(text: &str, libraries: &[&str], unreached: &[&str]) {
     let missing = sites::of(libraries);
     let missing =
@@ -80,13 +80,13 @@ fn no_payload_is_logged() {
     }
     assert!(sites::of(LIBRARIES).len() > 40, "only {} places were found", sites::of(LIBRARIES).len());
     reach(&text, LIBRARIES, sites::UNREACHED);
-    // The search finds what is there: texts of errors, once they are asked for.
+    // The search finds the canary if it is there: with `log_error_texts` the log holds it.
     assert!(child(TEST, "telling", &[]).contains(CANARY));
 }
 
-/// Logs go to what the process writes.
+/// Writes the log to the output of the process.
 fn be_heard() {
-    // What a panic says goes through the process's own hook, which is none of ours.
+    // The message of a panic goes to the panic hook of the process, which the runtime does not set.
     std::panic::set_hook(Box::new(|_| {}));
     let config = ObservabilityConfig { log_format: LogFormat::Compact, ..ObservabilityConfig::default() };
     init_logging(&config).unwrap();

@@ -1,4 +1,4 @@
-//! The same on PostgreSQL. The password of its URL is a secret too, and what the driver logs is read as well.
+//! The canary test on PostgreSQL. The password of the URL is a secret too, and the log of the driver is searched as well.
 
 use super::{CANARY, bad, child, forbid, good, reach, secret};
 use crate::support::{Kind, PATIENCE, postgres};
@@ -10,8 +10,8 @@ use tokio_postgres::{Config, NoTls};
 
 const TEST: &str = "canary::needs_postgres::no_password_is_logged";
 
-/// Those that the process cannot be brought to: they say that a column has another type than the schema, or that a task of the
-/// store panicked, with a text of the source.
+/// Log calls that the test process does not reach: a column has another type than in the schema, or a task of the store panicked
+/// with a text of the source.
 const UNREACHED: &[&str] = &[
     "a turn cannot be read",
     "an activity cannot be read",
@@ -30,12 +30,12 @@ fn no_password_is_logged() {
     let text = written("quiet");
     forbid(&text);
     reach(&text, &["postgres"], UNREACHED);
-    // The driver was heard too.
-    assert!(text.contains("tokio_postgres"), "the driver has logged nothing");
+    // The log of the driver was captured too.
+    assert!(text.contains("tokio_postgres"), "the driver has not logged anything");
     assert!(written("telling").contains(CANARY));
 }
 
-/// The URL of a role that has the canary for its password.
+/// The URL of a role whose password is the canary.
 async fn role() -> String {
     let (url, name) = (postgres::server_url(), postgres::fresh_schema());
     let password = secret("password");
@@ -46,7 +46,7 @@ async fn role() -> String {
     format!("{scheme}://{name}:{password}@{place}")
 }
 
-/// What the driver says, beside our own log.
+/// Captures the log of the driver.
 struct Driver;
 
 impl log::Log for Driver {
@@ -77,7 +77,7 @@ async fn open(name: &str) -> (ProviderConfig, Arc<PostgresProvider>) {
     (config.clone(), Arc::new(PostgresProvider::new_with_config(config).await.unwrap()))
 }
 
-/// Rows that do not decode, and messages for nobody. The driver shows statements, so the secret is put together by the server.
+/// Rows that do not decode, and messages for instances that do not exist. The driver logs statements, so the server concatenates
 async fn damaged() {
     let (config, store) = open("damaged").await;
     let schema = config.schema_name.clone().unwrap();
@@ -99,7 +99,7 @@ async fn damaged() {
     assert_eq!(store.stats().dead_letters, 2);
 }
 
-/// Connections that end in the middle of something, those of a listener too.
+/// Connections that end during a transaction or a listen.
 async fn cut_off() {
     let (_, store) = open("victim").await;
     let meddler = postgres::raw().await;
@@ -126,7 +126,7 @@ async fn cut_off() {
     println!("{:?}", store.stats());
 }
 
-/// Servers that cannot be reached or refuse, and URLs that are wrong.
+/// Servers that are unreachable or reject the login, and invalid URLs.
 async fn refused() {
     let url = postgres::server_url();
     let config: Config = url.parse().unwrap();
@@ -159,6 +159,6 @@ async fn refused() {
         let error = ProviderError::from(error);
         println!("{error} {error:?}");
     }
-    // The login that is right works, so that the others failed for what they are.
+    // A correct login succeeds, so the others failed because of their credentials.
     drop(tokio_postgres::connect(&url, NoTls).await.unwrap());
 }

@@ -1,22 +1,22 @@
-//! Every place in the sources that logs.
+//! Every log call in the sources.
 
 use std::path::{Path, PathBuf};
 
-/// Those that the process cannot be brought to. Each names ids and versions only.
+/// Log calls that the test process does not reach. Each logs only ids and versions.
 pub(super) const UNREACHED: &[&str] = &[
     "incompatible version: the instance was started under a contract that this runtime does not replay",
     "messages for an instance without history or start are dropped",
     "not an activity; it stays in the worker queue",
-    // An operation and an instance; the message of a panic goes to the hook of the process.
+    // Logs an operation and an instance; the message of the panic goes to the panic hook of the process.
     "the store panicked; the transaction is undone and the connection is replaced",
     "a turn waits so long for the store that its lease must be renewed: no orchestration code runs",
     "the wait timed out, and the instance does not exist: was it started under this id, and does a runtime have its orchestration?",
-    // The class of an error.
+    // Logs the class of an error.
     "the gauges keep their values: the store returned an error",
 ];
 
-/// Where it is, and the longest part of its text without values in it. Texts that are values altogether are left out: they
-/// are the author's, or those of warnings, which are looked for by name.
+/// The position of each log call, and the longest part of its message between values. Messages that consist of values only are
+/// skipped: they come from user code, or are warnings that the test searches by name.
 pub(super) fn of(libraries: &[&str]) -> Vec<(String, String)> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();

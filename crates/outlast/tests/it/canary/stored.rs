@@ -1,4 +1,4 @@
-//! Rows that do not decode, and a store in trouble.
+//! Rows that do not decode, and a store that returns errors.
 
 use super::{activities, orchestrations, secret};
 use crate::support::{Fault, PATIENCE, Tap};
@@ -9,7 +9,7 @@ use outlast::{ActivityContext, Client, OrchestrationContext, RuntimeOptions};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What somebody wrote into the history and the queues.
+/// Statements that write undecodable rows into the history and the queues.
 const DAMAGE: &str = "
     UPDATE history SET event_data = '{\"type\":\"' || ?1 || '\",\"event_id\":\"' || ?1 || '\"}' WHERE instance_id = 'waits';
     INSERT INTO orchestrator_queue (instance_id, work_item, visible_at, available_at)
@@ -20,7 +20,7 @@ const DAMAGE: &str = "
 async fn start(store: Arc<dyn Provider>, max_attempts: u32, telling: bool) -> Arc<Runtime> {
     let waits = |ctx: OrchestrationContext, _: String| async move {
         ctx.schedule_activity("Echo", secret("activity")).await?;
-        // A turn that a dispatcher commits.
+        // A turn that is not run ahead.
         ctx.schedule_timer(Duration::from_millis(1)).await;
         ctx.set_custom_status(secret("status"));
         Ok(ctx.schedule_wait("go").await)
@@ -36,7 +36,7 @@ pub(super) async fn run(telling: bool) {
     let path = folder.path().join("store.db");
     let url = format!("sqlite:{}", path.display());
     let store = Arc::new(SqliteProvider::new(&url, None).await.unwrap());
-    // Every third call fails at first.
+    // Every third call returns an error at first.
     let tap = Tap::new(|_, nth| match nth % 3 {
         1 if nth < 20 => Fault::Transient,
         2 if nth < 20 => Fault::Panic,

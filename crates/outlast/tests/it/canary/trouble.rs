@@ -1,7 +1,7 @@
-//! A store that fails in chosen calls, code that blocks, activities that nobody wants: what is rarely logged.
+//! Rare log lines: a store that fails selected calls, code that blocks, cancelled activities.
 
 use super::{activities, orchestrations, secret};
-use crate::support::{Fault, Kind, Node, PATIENCE, Tap, World, pass};
+use crate::support::{Cluster, Fault, Kind, Node, PATIENCE, Tap, pass};
 use outlast::providers::{InstanceFilter, PruneOptions, WorkItem};
 use outlast::{ActivityContext, OrchestrationContext};
 use std::sync::Arc;
@@ -13,12 +13,12 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// What the stubborn activity has done.
+/// The state of the activity that ignores its cancellation.
 #[derive(Default)]
 struct Stubborn {
-    /// How many of its first runs have begun.
+    /// The number of first deliveries that have started.
     begun: AtomicUsize,
-    /// Whether one was delivered again.
+    /// Whether an activity was delivered again.
     again: AtomicBool,
 }
 
@@ -36,7 +36,7 @@ fn node(telling: bool, seen: &Arc<Stubborn>, lease: Duration) -> Node {
         Ok(input)
     };
     let parked = |_: OrchestrationContext, _: String| std::future::pending::<Result<String, String>>();
-    // Does not end when it is told to, the first time.
+    // The first delivery ignores its cancellation.
     let seen = Arc::clone(seen);
     let stubborn = move |ctx: ActivityContext, input: String| {
         let seen = Arc::clone(&seen);
@@ -65,7 +65,7 @@ fn node(telling: bool, seen: &Arc<Stubborn>, lease: Duration) -> Node {
         .register_typed("Twice", |_: OrchestrationContext, input: String| async move { Ok(input) })
         .register_typed("Twice", |_: OrchestrationContext, input: String| async move { Ok(input) });
     let work = activities().register("Stubborn", stubborn).register("Slow", slow);
-    // It is said when the registry is built.
+    // The registry logs this when it is built.
     drop(activities().register("Slow", slow).register("Slow", slow).build());
     Node::new(all, work).with(move |options| {
         options.log_error_texts = telling;
@@ -86,10 +86,10 @@ fn node(telling: bool, seen: &Arc<Stubborn>, lease: Duration) -> Node {
 }
 
 pub(super) async fn run(telling: bool) {
-    let world = World::real(Kind::SqliteMemory).await;
+    let cluster = Cluster::real(Kind::SqliteMemory).await;
     let hangs = Arc::new(AtomicBool::new(false));
     let hanging = Arc::clone(&hangs);
-    // Only a lost lease ends the activity that does not end: no lease is renewed until it is delivered again.
+    // Only a lost lease ends this activity: no lease is renewed until the activity is delivered again.
     let seen = Arc::new(Stubborn::default());
     let stubborn = Arc::clone(&seen);
     let tap = Tap::new(move |call, nth| match (call, nth) {
@@ -100,21 +100,21 @@ pub(super) async fn run(telling: bool) {
         ("load_turn" | "renew_session_lock" | "cleanup_orphaned_sessions", 0) => Fault::Transient,
         _ => Fault::None,
     });
-    world.start_on(tap.around(world.store()), &node(telling, &seen, ms(300))).await;
-    let client = &world.client;
+    cluster.start_on(tap.around(cluster.store()), &node(telling, &seen, ms(300))).await;
+    let client = &cluster.client;
     let no_activity =
         WorkItem::ExternalRaised { instance: "nobody".into(), name: "n".into(), data: secret("data") };
-    // Whether or not the store takes it.
-    let _ = world.store().enqueue_for_worker(no_activity).await;
+    // Whether or not the store accepts it.
+    let _ = cluster.store().enqueue_for_worker(no_activity).await;
     client.enqueue_event("nobody", "queue", secret("data")).await.unwrap();
     for name in ["Stubborn", "Slow", "Blocks", "Twice", "Parked"] {
         client.start_orchestration(name, name, secret("input")).await.unwrap();
     }
     client.start_orchestration("Parked", "Parked", secret("again")).await.unwrap();
     for name in ["Stubborn", "Slow", "Blocks", "Twice"] {
-        assert!(world.output(name).await.contains("7f3acanary"), "{name}");
+        assert!(cluster.output(name).await.contains("7f3acanary"), "{name}");
     }
-    // The second start must be looked at before the cancellation, also if the store could not be read at first.
+    // The second start must be processed before the cancellation, also if the store returned errors at first.
     let until = Instant::now() + PATIENCE;
     let mut empty = 0;
     while empty < 3 {
@@ -123,24 +123,24 @@ pub(super) async fn run(telling: bool) {
         pass(ms(50)).await;
     }
     client.cancel_instance("Parked", secret("reason")).await.unwrap();
-    world.failure("Parked").await;
-    // Sessions die of idleness.
+    cluster.failure("Parked").await;
+    // Sessions become idle.
     pass(ms(1_200)).await;
     let options = PruneOptions { keep_last: Some(1), ..PruneOptions::default() };
     client.prune_executions("Slow", options.clone()).await.unwrap();
     let filter = InstanceFilter { instance_ids: Some(vec!["Slow".to_string()]), ..InstanceFilter::default() };
     client.prune_executions_bulk(filter.clone(), options).await.unwrap();
     client.delete_instance_bulk(filter).await.unwrap();
-    // One activity that does not end, under a lease that does not end either, and a store that does not take it back.
-    world.runtime(0).await.shutdown(None).await;
-    let patient = world.start_on(tap.around(world.store()), &node(telling, &seen, PATIENCE)).await;
+    // An activity that does not end, under a lease that does not expire, on a store that does not accept a give-back.
+    cluster.runtime(0).await.shutdown(None).await;
+    let patient = cluster.start_on(tap.around(cluster.store()), &node(telling, &seen, PATIENCE)).await;
     client.start_orchestration("last", "Stubborn", secret("input")).await.unwrap();
     let until = Instant::now() + PATIENCE;
     while seen.begun.load(Ordering::Relaxed) < 2 {
-        assert!(Instant::now() < until, "nobody runs it");
+        assert!(Instant::now() < until, "the activity does not start");
         tokio::task::yield_now().await;
     }
     hangs.store(true, Ordering::Relaxed);
-    world.runtime(patient).await.shutdown(Some(20)).await;
-    world.end().await;
+    cluster.runtime(patient).await.shutdown(Some(20)).await;
+    cluster.end().await;
 }

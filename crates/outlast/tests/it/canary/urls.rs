@@ -1,4 +1,4 @@
-//! URLs with secrets in them, in every message about them.
+//! Messages about URLs that hold secrets.
 
 use super::secret;
 use outlast::providers::sqlite::SqliteProvider;

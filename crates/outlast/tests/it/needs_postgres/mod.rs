@@ -1,3 +1,3 @@
-//! What only shows with several processes on one PostgreSQL. They are played by runtimes with a store object each.
+//! Tests of several processes on one PostgreSQL server. Each process is a runtime with its own store object.
 
 mod rolling;

@@ -1,13 +1,13 @@
-//! Calls of sub-orchestrations: when they start, how they end, how long they take.
+//! Metrics of sub-orchestration calls: start, outcome and duration.
 
 use super::{Row, recorded};
-use crate::support::{Kind, Node, World, activities, orchestrations};
+use crate::support::{Cluster, Kind, Node, activities, orchestrations};
 use outlast::{Either2, OrchestrationContext};
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The child completes after three seconds, fails, or waits until it is cancelled, as its input says.
+/// Completes after three seconds, fails, or waits until it is cancelled, depending on its input.
 async fn child(ctx: OrchestrationContext, input: String) -> Result<String, String> {
     match input.as_str() {
         "completes" => {
@@ -27,7 +27,7 @@ async fn parent(ctx: OrchestrationContext, input: String) -> Result<String, Stri
                 Either2::First(_) => return Err("the child waits for ever".to_string()),
                 Either2::Second(()) => {}
             }
-            // The child's message that it was cancelled arrives meanwhile.
+            // The child's failure by cancellation arrives during this timer.
             ctx.schedule_timer(5 * SECOND).await;
             Ok(String::new())
         }
@@ -41,19 +41,19 @@ async fn parent(ctx: OrchestrationContext, input: String) -> Result<String, Stri
 }
 
 #[test]
-fn each_call_is_counted_at_its_start_and_once_with_its_outcome_and_duration() {
+fn each_child_call_is_counted_at_its_start_and_at_its_end_with_outcome_and_duration() {
     let rows = recorded(async {
-        let world = World::paused(Kind::Memory).await;
+        let cluster = Cluster::paused(Kind::Memory).await;
         let node =
             Node::new(orchestrations().register("Child", child).register("Parent", parent), activities());
-        let number = world.start(&node).await;
+        let number = cluster.start(&node).await;
         for input in ["completes", "fails", "drops", "returns"] {
-            world.begin(input, "Parent", input).await;
-            world.ended(input).await;
+            cluster.begin(input, "Parent", input).await;
+            cluster.ended(input).await;
         }
-        let snapshot = world.runtime(number).await.metrics_snapshot().unwrap();
-        assert_eq!(snapshot.suborchestration_calls, 4, "the snapshot counts calls, not their ends");
-        world.end().await;
+        let snapshot = cluster.runtime(number).await.metrics_snapshot().unwrap();
+        assert_eq!(snapshot.suborchestration_calls, 4, "the snapshot counts a call at its start only");
+        cluster.end().await;
     });
     let labels = |outcome| {
         [("parent_orchestration", "Parent"), ("child_orchestration", "Child"), ("outcome", outcome)]

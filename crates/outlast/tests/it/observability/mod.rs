@@ -1,4 +1,4 @@
-//! What can be observed: metrics, spans, log records, and the page that lists them.
+//! Metrics, spans, log records, and the page that lists them.
 
 mod children;
 mod needs_postgres;
@@ -10,7 +10,7 @@ use metrics_util::MetricKind;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use std::collections::BTreeMap;
 
-/// One metric with one set of labels, as a test has recorded it.
+/// A recorded metric with one set of labels.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) kind: MetricKind,
@@ -21,19 +21,19 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Whether it is this metric and has at least these labels.
+    /// Whether this is the metric of this name with at least these labels.
     pub(crate) fn is(&self, name: &str, labels: &[(&str, &str)]) -> bool {
         self.name == name
             && labels.iter().all(|(label, value)| self.labels.get(*label).is_some_and(|is| is == value))
     }
 }
 
-/// Runs a test on one thread with paused time, so that its recorder sees this test and no other.
+/// Runs a test on one thread with paused time, so that its recorder records only this test.
 pub(crate) fn recorded(test: impl Future<Output = ()>) -> Vec<Row> {
     recorded_on(tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true), test)
 }
 
-/// The same in real time, for stores that answer from elsewhere.
+/// Runs a test on one thread in real time, for stores that answer from other threads or processes.
 pub(crate) fn recorded_in_real_time(test: impl Future<Output = ()>) -> Vec<Row> {
     recorded_on(tokio::runtime::Builder::new_current_thread().enable_all(), test)
 }

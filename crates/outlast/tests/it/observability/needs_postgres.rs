@@ -1,4 +1,4 @@
-//! Classes of errors of a PostgreSQL server, and the retries inside the store.
+//! The classes of errors of a PostgreSQL server, and the retries of the store.
 
 use super::{Row, recorded_in_real_time};
 use crate::support::postgres;
@@ -9,8 +9,8 @@ use outlast::{Event, EventKind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Commits a turn on a server that gives the first `failures` transactions of commits up with this code. Returns whether it
-/// was committed, and how often the store says that it repeated a request.
+/// Commits a turn on a server that fails the first `failures` transactions of commits with this code. Returns whether the turn
+/// was committed, and the number of retries that the store has counted.
 async fn commit(code: &str, failures: u32) -> (bool, u64) {
     let schema = postgres::fresh_schema();
     let store = PostgresProvider::new_with_schema(&postgres::server_url(), Some(&schema)).await.unwrap();
@@ -61,7 +61,7 @@ fn value(rows: &[Row], name: &str, labels: &[(&str, &str)]) -> Option<f64> {
 }
 
 #[test]
-fn commits_that_the_store_repeats_are_counted_and_are_no_errors_in_the_end() {
+fn commits_that_the_store_retries_are_counted_and_succeed() {
     let rows = recorded_in_real_time(async {
         assert_eq!(commit("40001", 2).await, (true, 2));
     });
@@ -73,7 +73,7 @@ fn commits_that_the_store_repeats_are_counted_and_are_no_errors_in_the_end() {
 }
 
 #[test]
-fn class_of_an_error_of_the_server_is_that_of_its_code() {
+fn the_class_of_a_server_error_follows_from_its_code() {
     let cases = [
         ("40001", 4.0, "serialization", "serialization_error"),
         ("40P01", 4.0, "deadlock", "deadlock"),

@@ -1,13 +1,13 @@
-//! `docs/observability.md` against what is emitted, both ways.
+//! Compares `docs/observability.md` with the emitted metrics, spans and log targets, in both directions.
 
 use super::source::{self, Logged, Shape};
 use super::{Row, recorded};
-use crate::support::{Fault, Kind, Node, Tap, World, activities, orchestrations};
+use crate::support::{Cluster, Fault, Kind, Node, Tap, activities, orchestrations};
 use metrics_util::MetricKind;
 use outlast::{ActivityContext, OrchestrationContext};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The rows of the tables under a heading, cell by cell, without the heads.
+/// The cells of the tables under a heading, row by row, without the table heads.
 fn table(heading: &str) -> Vec<Vec<String>> {
     let page = std::fs::read_to_string(source::workspace().join("docs/observability.md")).unwrap();
     let section = page.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no '{heading}'")).1;
@@ -31,7 +31,7 @@ fn only(cell: &str) -> String {
 /// The metrics that the page lists.
 fn listed() -> BTreeMap<String, Shape> {
     let rows = table("## Metrics").into_iter().map(|row| {
-        // Labels are in front of their values, which are in brackets.
+        // Each label is followed by its values in brackets.
         let labels = row[2].split('(').map(|part| part.rsplit(')').next().unwrap_or(""));
         let labels = labels.flat_map(quoted).collect();
         (only(&row[0]), Shape { kind: row[1].clone(), labels })
@@ -51,19 +51,19 @@ fn agree<T: std::fmt::Debug + PartialEq>(emitted: &BTreeMap<String, T>, listed: 
 }
 
 #[test]
-fn page_lists_each_metric_with_its_kind_and_labels_and_no_other() {
+fn the_page_lists_exactly_the_emitted_metrics_with_kind_and_labels() {
     agree(&source::metrics(&source::files()), &listed());
 }
 
 #[test]
-fn page_lists_each_operation_of_a_store_and_no_other() {
+fn the_page_lists_exactly_the_operations_of_a_store() {
     let rows = table("## Operations of a store").into_iter();
     let rows: BTreeMap<String, String> = rows.map(|row| (only(&row[0]), only(&row[1]))).collect();
     agree(&source::operations(&source::files()), &rows);
 }
 
 #[test]
-fn page_lists_each_span_and_log_target_with_its_fields_and_no_other() {
+fn the_page_lists_exactly_the_spans_and_log_targets_with_their_fields() {
     let (targets, spans) = source::records(&source::files());
     let rows = table("## Log records").into_iter().map(|row| {
         let logged =
@@ -78,9 +78,9 @@ fn page_lists_each_span_and_log_target_with_its_fields_and_no_other() {
     agree(&spans, &rows.collect());
 }
 
-/// Instances that complete, fail, continue as new, have children, and meet a store that fails at times.
-async fn a_busy_world() {
-    let world = World::paused(Kind::Memory).await;
+/// Runs instances that complete, fail, continue as new and have children, on a store that returns some errors.
+async fn a_busy_cluster() {
+    let cluster = Cluster::paused(Kind::Memory).await;
     let parent = |ctx: OrchestrationContext, input: String| async move {
         match input.as_str() {
             "fails" => Err("not today".to_string()),
@@ -101,19 +101,19 @@ async fn a_busy_world() {
         _ => Fault::None,
     });
     let node = Node::new(orchestrations().register("Parent", parent).register("Child", child), work);
-    world.start_on(tap.around(world.store()), &node).await;
+    cluster.start_on(tap.around(cluster.store()), &node).await;
     for (number, input) in ["", "fails", "again"].into_iter().enumerate() {
         let instance = format!("i-{number}");
-        world.begin(&instance, "Parent", input).await;
-        world.ended(&instance).await;
+        cluster.begin(&instance, "Parent", input).await;
+        cluster.ended(&instance).await;
     }
-    world.client.raise_event("i-0", "late", "").await.unwrap();
-    world.end().await;
+    cluster.client.raise_event("i-0", "late", "").await.unwrap();
+    cluster.end().await;
 }
 
 #[test]
-fn metrics_of_a_run_are_those_of_the_page_and_retries_of_commits_are_counted() {
-    let rows = recorded(a_busy_world());
+fn metrics_of_a_run_are_on_the_page_and_commit_retries_are_counted() {
+    let rows = recorded(a_busy_cluster());
     let listed = listed();
     for Row { kind, name, labels, .. } in &rows {
         let shape = listed.get(name).unwrap_or_else(|| panic!("`{name}` is not on the page"));
@@ -136,6 +136,6 @@ fn metrics_of_a_run_are_those_of_the_page_and_retries_of_commits_are_counted() {
         let name = format!("provider.{name}_duration_ms");
         assert!(!values(&name, &[]).is_empty(), "{name}");
     }
-    // The client's: three starts and an event.
+    // The calls of the client: three starts and an event.
     assert_eq!(values("provider.enqueue_orchestrator_duration_ms", &[]).len(), 4);
 }

@@ -1,10 +1,10 @@
-//! What the source text of the runtime and the stores emits. The macros of `metrics` and `tracing` are read as text: a
-//! metric that only one rare failure records, and a log line of it, are found like any other.
+//! The metrics, spans and log targets in the source text of the runtime and the stores. The macros of `metrics` and `tracing` are
+//! read as text, so a metric or log line of a rare failure is found like any other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The crates whose code emits.
+/// The crates that emit metrics or logs.
 const CRATES: [&str; 7] = ["engine", "memory", "postgres", "provider", "provider-kit", "runtime", "sqlite"];
 
 /// The folder of the workspace.
@@ -41,7 +41,7 @@ fn collect(folder: &Path, files: &mut Vec<File>) {
     }
 }
 
-/// The arguments of each call of a macro, split at the commas between them, with the place where the call begins.
+/// The arguments of each call of a macro, with the position of the call.
 pub(super) fn calls<'a>(text: &'a str, name: &str) -> Vec<(usize, Vec<&'a str>)> {
     let opening = format!("{name}!(");
     let begins = text.match_indices(&opening).filter(|(at, _)| {
@@ -82,7 +82,7 @@ fn literal(argument: &str) -> Option<&str> {
     argument.strip_prefix('"')?.strip_suffix('"')
 }
 
-/// The literals in a text that are names of metrics, with the place of each.
+/// The literals in a text that are names of metrics, with their positions.
 fn names(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for prefix in ["\"duroxide_", "\"outlast_", "\"provider."] {
@@ -94,7 +94,7 @@ fn names(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// What the value of a constant is.
+/// The value of a string constant.
 fn constant(text: &str, name: &str) -> Option<String> {
     let declared = format!("const {name}: &str = \"");
     Some(text.split_once(&declared)?.1.split('"').next()?.to_string())
@@ -107,7 +107,7 @@ pub(super) struct Shape {
     pub(super) labels: BTreeSet<String>,
 }
 
-/// Every metric that some code which is called emits.
+/// Every metric that is emitted by a function that other code calls.
 pub(super) fn metrics(files: &[File]) -> BTreeMap<String, Shape> {
     let mut found: BTreeMap<String, Shape> = BTreeMap::new();
     for file in files {
@@ -131,7 +131,7 @@ pub(super) fn metrics(files: &[File]) -> BTreeMap<String, Shape> {
     found
 }
 
-/// The names that the first argument of a metric's macro stands for.
+/// The possible names of a metric, from the first argument of its macro.
 fn named(text: &str, at: usize, argument: &str) -> Vec<String> {
     if let Some(name) = literal(argument) {
         return vec![name.to_string()];
@@ -139,7 +139,7 @@ fn named(text: &str, at: usize, argument: &str) -> Vec<String> {
     if let Some(name) = constant(text, argument) {
         return vec![name];
     }
-    // A variable: a literal of the same function, or of the file for a variable of a macro.
+    // A variable: its value is a literal of the same function, or of the file if it is a macro variable.
     let begin = if argument.starts_with('$') { 0 } else { function(text, at).0 };
     let end = if argument.starts_with('$') { text.len() } else { at };
     let body = &text[begin..end];
@@ -149,13 +149,13 @@ fn named(text: &str, at: usize, argument: &str) -> Vec<String> {
     found
 }
 
-/// Where the function around a place begins, and its name.
+/// The start and the name of the function around a position.
 fn function(text: &str, at: usize) -> (usize, &str) {
     let begin = text[..at].rfind("fn ").unwrap();
     (begin, text[begin + 3..].split(['(', '<']).next().unwrap())
 }
 
-/// Whether the function around a place is called by other code: a metric that is defined and never recorded is none.
+/// Whether other code calls the function around a position. A metric in a function that is never called is not emitted.
 fn is_called(files: &[File], file: &File, at: usize) -> bool {
     let (_, name) = function(&file.text, at);
     let called = [format!(".{name}("), format!(" {name}(")];
@@ -178,7 +178,7 @@ pub(super) fn records(files: &[File]) -> (BTreeMap<String, Logged>, BTreeMap<Str
     let (mut targets, mut spans) = (BTreeMap::<String, Logged>::new(), BTreeMap::<String, Logged>::new());
     for file in files {
         let levels = ["error", "warn", "info", "debug", "trace"].map(|level| (level, level));
-        // In macros of our own, with all levels that the author's code can choose.
+        // Log macros of this workspace, with all levels that user code can select.
         let chosen = [("$macro", "all"), ("$level", "all"), ("debug_span", "debug")];
         for (name, level) in levels.into_iter().chain(chosen) {
             let qualified = calls(&file.text, &format!("tracing::{name}"));
@@ -202,7 +202,7 @@ pub(super) fn records(files: &[File]) -> (BTreeMap<String, Logged>, BTreeMap<Str
                 };
                 let logged = all.entry(key).or_default();
                 logged.levels.insert(level.to_string());
-                // Behind the message are its arguments.
+                // The arguments after the message are no fields.
                 let fields = fields.iter().take_while(|field| !field.starts_with('"'));
                 logged.fields.extend(fields.filter_map(|field| field_name(field)));
             }
@@ -231,7 +231,7 @@ pub(super) fn operations(files: &[File]) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn macros_are_read_with_their_arguments() {
+fn metrics_and_log_macros_are_parsed_with_their_arguments() {
     let text = r#"
         fn record(&self) { counter!("duroxide_a_total", "one" => x, "two" => f(1, 2)).increment(1); }
         fn told() { tracing::warn!(target: "t", %error, count = 1, "message, with a comma {}", other); }

@@ -1,18 +1,18 @@
-//! Classes of errors that come from another thread than the caller's.
+//! The classes of errors that another thread than the caller's returns.
 
 use super::recorded_in_real_time;
-use crate::support::{Kind, World};
+use crate::support::{Cluster, Kind};
 use outlast::providers::instrumented::InstrumentedProvider;
 use outlast::providers::{Provider, TagFilter, WorkItem};
 use std::sync::Arc;
 use std::time::Duration;
 
 #[test]
-fn refusal_of_the_writer_thread_of_sqlite_is_counted_as_refused_and_not_as_infrastructure() {
+fn a_rejection_by_the_sqlite_writer_thread_is_not_an_infrastructure_error() {
     let rows = recorded_in_real_time(async {
-        let world = World::real(Kind::SqliteFile).await;
-        let store = InstrumentedProvider::new(world.store(), Some(Arc::default()));
-        // The text of the refusal quotes the token, and with it a word that the contract classifies by.
+        let cluster = Cluster::real(Kind::SqliteFile).await;
+        let store = InstrumentedProvider::new(cluster.store(), Some(Arc::default()));
+        // The message quotes the token, which contains a word by which the contract classifies errors.
         let activity = WorkItem::ActivityExecute {
             instance: "deadlock timeout connection".into(),
             execution_id: 1,

@@ -1,6 +1,6 @@
-//! An actor: one message after the other from a mailbox that nothing is lost from, not even over continue-as-new.
+//! An actor that takes messages from a queue one by one; no message is lost, also across continue-as-new.
 
-use crate::support::{Node, World, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, Node, activities, on_every_store, orchestrations};
 use outlast::OrchestrationContext;
 use std::sync::Arc;
 
@@ -23,15 +23,15 @@ async fn account(ctx: OrchestrationContext, mut balance: i64) -> Result<String, 
     ctx.continue_as_new_typed(&balance).await
 }
 
-async fn actor(world: Arc<World>) {
-    world.start(&Node::new(orchestrations().register_typed("Account", account), activities())).await;
-    world.client.start_orchestration_typed("account-1", "Account", 100_i64).await.unwrap();
+async fn actor(cluster: Arc<Cluster>) {
+    cluster.start(&Node::new(orchestrations().register_typed("Account", account), activities())).await;
+    cluster.client.start_orchestration_typed("account-1", "Account", 100_i64).await.unwrap();
     for n in 1..=10 {
         let command = if n % 2 == 0 { format!("withdraw {n}") } else { format!("deposit {}", 10 * n) };
-        world.client.enqueue_event("account-1", "commands", command).await.unwrap();
+        cluster.client.enqueue_event("account-1", "commands", command).await.unwrap();
     }
-    world.client.enqueue_event("account-1", "commands", "close").await.unwrap();
-    assert_eq!(world.output("account-1").await, "closed with 320");
-    assert_eq!(world.client.get_kv_value("account-1", "balance").await.unwrap().as_deref(), Some("320"));
-    assert_eq!(world.client.list_executions("account-1").await.unwrap().len(), 4);
+    cluster.client.enqueue_event("account-1", "commands", "close").await.unwrap();
+    assert_eq!(cluster.output("account-1").await, "closed with 320");
+    assert_eq!(cluster.client.get_kv_value("account-1", "balance").await.unwrap().as_deref(), Some("320"));
+    assert_eq!(cluster.client.list_executions("account-1").await.unwrap().len(), 4);
 }

@@ -1,6 +1,6 @@
-//! A person who decides, or does not in time.
+//! An approval that arrives in time, and one that does not.
 
-use crate::support::{Node, World, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, Node, activities, on_every_store, orchestrations};
 use outlast::{Either2, OrchestrationContext};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,16 +17,16 @@ async fn request(ctx: OrchestrationContext, patience_ms: u64) -> Result<String, 
     }
 }
 
-async fn approval(world: Arc<World>) {
-    world.start(&Node::new(orchestrations().register_typed("Request", request), activities())).await;
-    world.client.start_orchestration_typed("request-1", "Request", 600_000_u64).await.unwrap();
-    world.client.start_orchestration_typed("request-2", "Request", 300_u64).await.unwrap();
-    world.says("request-1", "waiting for a person").await;
-    world.client.raise_event("request-1", "decision", "yes").await.unwrap();
-    assert_eq!(world.output("request-1").await, "decided: yes");
-    assert_eq!(world.output("request-2").await, "escalated");
-    // Too late for both, and no harm done.
-    world.client.raise_event("request-1", "decision", "no").await.unwrap();
-    world.client.raise_event("request-2", "decision", "no").await.unwrap();
-    assert_eq!(world.output("request-1").await, "decided: yes");
+async fn approval(cluster: Arc<Cluster>) {
+    cluster.start(&Node::new(orchestrations().register_typed("Request", request), activities())).await;
+    cluster.client.start_orchestration_typed("request-1", "Request", 600_000_u64).await.unwrap();
+    cluster.client.start_orchestration_typed("request-2", "Request", 300_u64).await.unwrap();
+    cluster.says("request-1", "waiting for a person").await;
+    cluster.client.raise_event("request-1", "decision", "yes").await.unwrap();
+    assert_eq!(cluster.output("request-1").await, "decided: yes");
+    assert_eq!(cluster.output("request-2").await, "escalated");
+    // These events are too late for both instances and have no effect.
+    cluster.client.raise_event("request-1", "decision", "no").await.unwrap();
+    cluster.client.raise_event("request-2", "decision", "no").await.unwrap();
+    assert_eq!(cluster.output("request-1").await, "decided: yes");
 }

@@ -1,6 +1,6 @@
-//! Cancellation of every kind.
+//! Cancellation of instances, children, activities, timers and waits.
 
-use crate::support::{Node, World, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, Node, activities, on_every_store, orchestrations};
 use outlast::{
     ActivityContext, AppErrorKind, Either2, ErrorDetails, OrchestrationContext, OrchestrationStatus,
 };
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 on_every_store! {
-    an_instance: 60,
-    a_parent_takes_its_children_along: 40,
-    a_child: 40,
+    a_cancelled_instance_fails: 60,
+    cancelling_a_parent_cancels_its_children: 40,
+    cancelling_a_child_is_an_error_in_its_parent: 40,
     losers_of_a_select: 40,
     dropped_futures: 40,
-    before_the_start_has_run: 40,
-    after_the_end: 40,
+    cancelling_before_the_first_turn: 40,
+    cancelling_after_the_end_has_no_effect: 40,
 }
 
 const REASON: &str = "changed my mind";
@@ -29,8 +29,8 @@ async fn hanging(ctx: ActivityContext, _: String) -> Result<String, String> {
     Ok("nobody reads this".to_string())
 }
 
-async fn assert_cancelled(world: &World, instance: &str, expected: &str) {
-    match world.ended(instance).await {
+async fn assert_cancelled(cluster: &Cluster, instance: &str, expected: &str) {
+    match cluster.ended(instance).await {
         OrchestrationStatus::Failed {
             details: ErrorDetails::Application { kind: AppErrorKind::Cancelled { reason }, .. },
             ..
@@ -39,7 +39,7 @@ async fn assert_cancelled(world: &World, instance: &str, expected: &str) {
     }
 }
 
-async fn an_instance(world: Arc<World>) {
+async fn a_cancelled_instance_fails(cluster: Arc<Cluster>) {
     let waits = |ctx: OrchestrationContext, _: String| async move {
         ctx.set_custom_status("waiting");
         ctx.schedule_wait("never").await;
@@ -50,18 +50,18 @@ async fn an_instance(world: Arc<World>) {
         ctx.schedule_activity("Hang", "").await
     };
     let all = orchestrations().register("Parked", parked).register("Waits", waits).register("Works", works);
-    world.start(&Node::new(all, activities().register("Hang", hanging))).await;
+    cluster.start(&Node::new(all, activities().register("Hang", hanging))).await;
     for (name, status) in [("Parked", "parked"), ("Waits", "waiting"), ("Works", "working")] {
-        world.begin(name, name, "").await;
-        world.says(name, status).await;
-        world.client.cancel_instance(name, REASON).await.unwrap();
-        world.client.cancel_instance(name, "the second reason does not count").await.unwrap();
-        assert_cancelled(&world, name, REASON).await;
-        assert_eq!(world.failure(name).await, format!("canceled: {REASON}"));
+        cluster.begin(name, name, "").await;
+        cluster.says(name, status).await;
+        cluster.client.cancel_instance(name, REASON).await.unwrap();
+        cluster.client.cancel_instance(name, "the second reason does not count").await.unwrap();
+        assert_cancelled(&cluster, name, REASON).await;
+        assert_eq!(cluster.failure(name).await, format!("canceled: {REASON}"));
     }
 }
 
-async fn a_parent_takes_its_children_along(world: Arc<World>) {
+async fn cancelling_a_parent_cancels_its_children(cluster: Arc<Cluster>) {
     let parent = |ctx: OrchestrationContext, _: String| async move {
         ctx.set_custom_status("has a child");
         ctx.schedule_sub_orchestration("Middle", "").await
@@ -71,17 +71,17 @@ async fn a_parent_takes_its_children_along(world: Arc<World>) {
     };
     let all =
         orchestrations().register("Parent", parent).register("Middle", middle).register("Parked", parked);
-    world.start(&Node::new(all, activities())).await;
-    world.begin("family", "Parent", "").await;
-    world.says("family::sub::3::sub::2", "parked").await;
-    world.client.cancel_instance("family", REASON).await.unwrap();
-    assert_cancelled(&world, "family", REASON).await;
-    assert_cancelled(&world, "family::sub::3", "parent canceled").await;
-    assert_cancelled(&world, "family::sub::3::sub::2", "parent canceled").await;
+    cluster.start(&Node::new(all, activities())).await;
+    cluster.begin("family", "Parent", "").await;
+    cluster.says("family::sub::3::sub::2", "parked").await;
+    cluster.client.cancel_instance("family", REASON).await.unwrap();
+    assert_cancelled(&cluster, "family", REASON).await;
+    assert_cancelled(&cluster, "family::sub::3", "parent canceled").await;
+    assert_cancelled(&cluster, "family::sub::3::sub::2", "parent canceled").await;
 }
 
-/// The parent sees an ordinary error and can go on.
-async fn a_child(world: Arc<World>) {
+/// The parent gets an error from the cancelled child and continues.
+async fn cancelling_a_child_is_an_error_in_its_parent(cluster: Arc<Cluster>) {
     let parent = |ctx: OrchestrationContext, _: String| async move {
         match ctx.schedule_sub_orchestration_with_id("Parked", "the-child", "").await {
             Ok(output) => Err(output),
@@ -89,15 +89,15 @@ async fn a_child(world: Arc<World>) {
         }
     };
     let all = orchestrations().register("Parent", parent).register("Parked", parked);
-    world.start(&Node::new(all, activities())).await;
-    world.begin("parent-1", "Parent", "").await;
-    world.says("the-child", "parked").await;
-    world.client.cancel_instance("the-child", REASON).await.unwrap();
-    assert_eq!(world.output("parent-1").await, format!("went on after 'canceled: {REASON}'"));
+    cluster.start(&Node::new(all, activities())).await;
+    cluster.begin("parent-1", "Parent", "").await;
+    cluster.says("the-child", "parked").await;
+    cluster.client.cancel_instance("the-child", REASON).await.unwrap();
+    assert_eq!(cluster.output("parent-1").await, format!("went on after 'canceled: {REASON}'"));
 }
 
-/// A timer wins against an activity, a child, an event and a queue: all four are cancelled, and the code goes on.
-async fn losers_of_a_select(world: Arc<World>) {
+/// A timer wins a race against an activity, a child, an event and a queue: the four losers are cancelled, and the code continues.
+async fn losers_of_a_select(cluster: Arc<Cluster>) {
     let races = |ctx: OrchestrationContext, _: String| async move {
         let mut lost = Vec::new();
         for loser in ["activity", "child", "event", "queue"] {
@@ -120,10 +120,10 @@ async fn losers_of_a_select(world: Arc<World>) {
         Ok(lost.join("+"))
     };
     let all = orchestrations().register("Races", races).register("Parked", parked);
-    world.start(&Node::new(all, activities().register("Hang", hanging))).await;
-    assert_eq!(world.run("races-1", "Races", "").await, "activity+child+event+queue");
-    assert_cancelled(&world, "loser", "parent dropped sub-orchestration future").await;
-    let history = world.history("races-1").await.join("\n");
+    cluster.start(&Node::new(all, activities().register("Hang", hanging))).await;
+    assert_eq!(cluster.run("races-1", "Races", "").await, "activity+child+event+queue");
+    assert_cancelled(&cluster, "loser", "parent dropped sub-orchestration future").await;
+    let history = cluster.history("races-1").await.join("\n");
     for breadcrumb in [
         "ActivityCancelRequested { reason: \"dropped_future\"",
         "SubOrchestrationCancelRequested { reason: \"dropped_future\"",
@@ -134,8 +134,8 @@ async fn losers_of_a_select(world: Arc<World>) {
     }
 }
 
-/// Scheduled and let go in the same turn: both are written down, nothing runs, and the instance goes on.
-async fn dropped_futures(world: Arc<World>) {
+/// Futures that are scheduled and dropped in the same turn: history records both, no activity runs, and the instance continues.
+async fn dropped_futures(cluster: Arc<Cluster>) {
     let careless = |ctx: OrchestrationContext, _: String| async move {
         drop(ctx.schedule_activity("Explode", ""));
         drop(ctx.schedule_sub_orchestration_with_id("Parked", "never-born", ""));
@@ -147,27 +147,27 @@ async fn dropped_futures(world: Arc<World>) {
         .register("Explode", |_: ActivityContext, _: String| async move { panic!("a dropped activity ran") })
         .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) });
     let all = orchestrations().register("Careless", careless).register("Parked", parked);
-    world.start(&Node::new(all, work)).await;
-    assert_eq!(world.run("careless-1", "Careless", "").await, "worked");
-    let depths = world.client.get_queue_depths().await.unwrap();
+    cluster.start(&Node::new(all, work)).await;
+    assert_eq!(cluster.run("careless-1", "Careless", "").await, "worked");
+    let depths = cluster.client.get_queue_depths().await.unwrap();
     assert_eq!(depths.worker_queue, 0, "{depths:?}");
 }
 
-async fn before_the_start_has_run(world: Arc<World>) {
-    world.begin("early-1", "Parked", "").await;
-    world.client.cancel_instance("early-1", REASON).await.unwrap();
-    world.start(&Node::new(orchestrations().register("Parked", parked), activities())).await;
-    assert_cancelled(&world, "early-1", REASON).await;
+async fn cancelling_before_the_first_turn(cluster: Arc<Cluster>) {
+    cluster.begin("early-1", "Parked", "").await;
+    cluster.client.cancel_instance("early-1", REASON).await.unwrap();
+    cluster.start(&Node::new(orchestrations().register("Parked", parked), activities())).await;
+    assert_cancelled(&cluster, "early-1", REASON).await;
 }
 
-async fn after_the_end(world: Arc<World>) {
+async fn cancelling_after_the_end_has_no_effect(cluster: Arc<Cluster>) {
     let quick = |_: OrchestrationContext, _: String| async move { Ok("finished".to_string()) };
     let all = orchestrations().register("Quick", quick);
-    world.start(&Node::new(all, activities())).await;
-    assert_eq!(world.run("late-1", "Quick", "").await, "finished");
-    world.client.cancel_instance("late-1", REASON).await.unwrap();
-    world.client.cancel_instance("nobody", REASON).await.unwrap();
-    // A second instance behind it: the cancel has been looked at by then.
-    assert_eq!(world.run("late-2", "Quick", "").await, "finished");
-    assert_eq!(world.output("late-1").await, "finished");
+    cluster.start(&Node::new(all, activities())).await;
+    assert_eq!(cluster.run("late-1", "Quick", "").await, "finished");
+    cluster.client.cancel_instance("late-1", REASON).await.unwrap();
+    cluster.client.cancel_instance("nobody", REASON).await.unwrap();
+    // Another instance runs after it: the cancellation has been processed by then.
+    assert_eq!(cluster.run("late-2", "Quick", "").await, "finished");
+    assert_eq!(cluster.output("late-1").await, "finished");
 }

@@ -1,6 +1,6 @@
-//! A clock that starts others and goes on as a new execution: started instances are nobody's children (C3).
+//! An orchestration that starts detached instances and continues as new: detached instances have no parent (C3).
 
-use crate::support::{Node, PATIENCE, World, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, Node, PATIENCE, activities, on_every_store, orchestrations};
 use outlast::OrchestrationContext;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,20 +16,20 @@ async fn every(ctx: OrchestrationContext, round: u64) -> Result<String, String> 
     ctx.continue_as_new_typed(&(round + 1)).await
 }
 
-async fn cron(world: Arc<World>) {
+async fn cron(cluster: Arc<Cluster>) {
     let job = |_: OrchestrationContext, input: String| async move { Ok(format!("did {input}")) };
     let both = orchestrations().register_typed("Cron", every).register("Job", job);
-    world.start(&Node::new(both, activities())).await;
-    world.client.start_orchestration_typed("cron-1", "Cron", 1_u64).await.unwrap();
-    assert_eq!(world.output("cron-1").await, "rang 3 times");
+    cluster.start(&Node::new(both, activities())).await;
+    cluster.client.start_orchestration_typed("cron-1", "Cron", 1_u64).await.unwrap();
+    assert_eq!(cluster.output("cron-1").await, "rang 3 times");
     for round in 1..=3 {
-        let status = world.client.wait_for_orchestration(&format!("job-{round}"), PATIENCE).await.unwrap();
+        let status = cluster.client.wait_for_orchestration(&format!("job-{round}"), PATIENCE).await.unwrap();
         let expected = format!("did round {round}");
         assert!(
             matches!(&status, outlast::OrchestrationStatus::Completed { output, .. } if *output == expected),
             "{status:?}"
         );
-        let info = world.client.get_instance_info(&format!("job-{round}")).await.unwrap();
+        let info = cluster.client.get_instance_info(&format!("job-{round}")).await.unwrap();
         assert_eq!(info.parent_instance_id, None);
     }
 }

@@ -1,6 +1,6 @@
 //! Counters in the key-value store: read, changed and written over many turns and executions.
 
-use crate::support::{Node, World, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, Node, activities, on_every_store, orchestrations};
 use outlast::{ActivityContext, OrchestrationContext};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ async fn count(ctx: OrchestrationContext, round: u64) -> Result<String, String> 
     Ok(ctx.get_kv_all_keys().join("+"))
 }
 
-async fn counters(world: Arc<World>) {
+async fn counters(cluster: Arc<Cluster>) {
     let reads = |ctx: OrchestrationContext, other: String| async move {
         let count: Option<u64> = ctx.get_kv_value_from_instance_typed(other, "before").await?;
         let nobody = ctx.get_kv_value_from_instance("nobody", "before").await?;
@@ -37,14 +37,14 @@ async fn counters(world: Arc<World>) {
         orchestrations().register_typed("Count", count).register("Read", reads),
         activities().register("Nothing", |_: ActivityContext, _: String| async move { Ok(String::new()) }),
     );
-    world.start(&node).await;
-    world.client.start_orchestration_typed("counters-1", "Count", 1_u64).await.unwrap();
-    assert_eq!(world.output("counters-1").await, "after+before");
+    cluster.start(&node).await;
+    cluster.client.start_orchestration_typed("counters-1", "Count", 1_u64).await.unwrap();
+    assert_eq!(cluster.output("counters-1").await, "after+before");
     let values: BTreeMap<_, _> =
-        world.client.get_kv_all_values("counters-1").await.unwrap().into_iter().collect();
+        cluster.client.get_kv_all_values("counters-1").await.unwrap().into_iter().collect();
     assert_eq!(
         values.into_iter().collect::<Vec<_>>(),
         [("after".into(), "6".into()), ("before".into(), "6".to_string())]
     );
-    assert_eq!(world.run("reader-1", "Read", "counters-1").await, "Some(6) None");
+    assert_eq!(cluster.run("reader-1", "Read", "counters-1").await, "Some(6) None");
 }

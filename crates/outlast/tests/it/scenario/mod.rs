@@ -1,4 +1,4 @@
-//! Programs as people write them. Each is played on three stores, undisturbed and with a crash between any two commits.
+//! Typical programs. Each runs on every store, without crashes and with a crash before and after each commit.
 
 mod actor;
 mod approval;

@@ -1,6 +1,6 @@
-//! A loop that never ends, in histories that stay short: each round is an execution of its own.
+//! An endless loop with short histories: each round is an execution of its own.
 
-use crate::support::{Node, World, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, Node, activities, on_every_store, orchestrations};
 use outlast::{ActivityContext, OrchestrationContext};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -26,23 +26,23 @@ async fn watch(ctx: OrchestrationContext, mut watch: Watch) -> Result<String, St
     ctx.continue_as_new_typed(&watch).await
 }
 
-async fn monitor(world: Arc<World>) {
+async fn monitor(cluster: Arc<Cluster>) {
     let node = Node::new(
         orchestrations().register_typed("Monitor", watch),
         activities()
             .register_typed("Measure", |_: ActivityContext, round: u64| async move { Ok(20 + 5 * round) }),
     );
-    world.start(&node).await;
-    world
+    cluster.start(&node).await;
+    cluster
         .client
         .start_orchestration_typed("monitor-1", "Monitor", Watch { round: 0, alarms: 0 })
         .await
         .unwrap();
-    assert_eq!(world.output("monitor-1").await, "2 alarms");
+    assert_eq!(cluster.output("monitor-1").await, "2 alarms");
 
-    assert_eq!(world.client.list_executions("monitor-1").await.unwrap(), [1, 2, 3, 4, 5]);
+    assert_eq!(cluster.client.list_executions("monitor-1").await.unwrap(), [1, 2, 3, 4, 5]);
     for execution in 1..=5 {
-        let history = world.client.read_execution_history("monitor-1", execution).await.unwrap();
+        let history = cluster.client.read_execution_history("monitor-1", execution).await.unwrap();
         assert!(history.len() <= 7, "execution {execution} has {} events", history.len());
         assert!(history.iter().all(|event| event.execution_id == execution));
         assert!(history.last().unwrap().is_terminal());

@@ -1,6 +1,6 @@
-//! Which worker runs what: sessions and tags, with two nodes.
+//! Placement of activities on two nodes by sessions and tags.
 
-use crate::support::{Node, World, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, Node, activities, on_every_store, orchestrations};
 use outlast::{ActivityContext, OrchestrationContext, RuntimeOptions, TagFilter};
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ fn named(name: &'static str) -> impl Fn(&mut RuntimeOptions) + Clone {
     move |options| options.worker_node_id = Some(name.to_string())
 }
 
-/// Tells where it runs: `work-{slot}-{node}` without the slot.
+/// Returns the node on which it runs: `work-{slot}-{node}` without the slot.
 async fn place(ctx: ActivityContext, _: String) -> Result<String, String> {
     let node = ctx.worker_id().rsplit('-').next().unwrap_or_default().to_string();
     let bound = ctx.session_id().or(ctx.tag()).unwrap_or("nothing");
     Ok(format!("{bound} on {node}"))
 }
 
-/// Everything under one session runs on the node that took it first, also after a restart of that node.
-async fn sessions(world: Arc<World>) {
+/// All activities of a session run on the node that ran the first, also after a restart of that node.
+async fn sessions(cluster: Arc<Cluster>) {
     let orchestration = |ctx: OrchestrationContext, _: String| async move {
         let mut places = Vec::new();
         for _ in 0..3 {
@@ -34,15 +34,15 @@ async fn sessions(world: Arc<World>) {
     for name in ["left", "right"] {
         let work = activities().register("Place", place);
         let node = Node::new(orchestrations().register("Sessions", orchestration), work).with(named(name));
-        world.start(&node).await;
+        cluster.start(&node).await;
     }
-    let output = world.run("sessions-1", "Sessions", "").await;
+    let output = cluster.run("sessions-1", "Sessions", "").await;
     for n in 0..3 {
         assert!(output.contains(&format!("session-{n} on ")), "{output}");
     }
 }
 
-async fn tags(world: Arc<World>) {
+async fn tags(cluster: Arc<Cluster>) {
     let orchestration = |ctx: OrchestrationContext, _: String| async move {
         let plain = ctx.schedule_activity("Place", "");
         let tagged = ctx.schedule_activity("Place", "").with_tag("gpu");
@@ -56,7 +56,7 @@ async fn tags(world: Arc<World>) {
         named("gpu")(options);
         options.worker_tag_filter = TagFilter::tags(["gpu"]);
     });
-    world.start(&cpu).await;
-    world.start(&gpu).await;
-    assert_eq!(world.run("tags-1", "Tags", "").await, "nothing on cpu, gpu on gpu");
+    cluster.start(&cpu).await;
+    cluster.start(&gpu).await;
+    assert_eq!(cluster.run("tags-1", "Tags", "").await, "nothing on cpu, gpu on gpu");
 }

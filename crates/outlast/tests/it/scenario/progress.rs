@@ -1,6 +1,6 @@
-//! Progress that somebody outside watches.
+//! Progress in the custom status, which a client watches.
 
-use crate::support::{Node, PATIENCE, World, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, Node, PATIENCE, activities, on_every_store, orchestrations};
 use outlast::{ActivityContext, OrchestrationContext, OrchestrationStatus};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,17 +16,17 @@ async fn import(ctx: OrchestrationContext, files: u64) -> Result<String, String>
     Ok(ctx.get_custom_status().unwrap_or_default())
 }
 
-async fn progress(world: Arc<World>) {
+async fn progress(cluster: Arc<Cluster>) {
     let node = Node::new(
         orchestrations().register_typed("Import", import),
         activities().register("Import", |_: ActivityContext, _: String| async move { Ok(String::new()) }),
     );
-    world.start(&node).await;
-    world.client.start_orchestration_typed("import-1", "Import", 4_u64).await.unwrap();
+    cluster.start(&node).await;
+    cluster.client.start_orchestration_typed("import-1", "Import", 4_u64).await.unwrap();
     let (mut seen, mut last) = (0, 0);
     loop {
         let poll = Duration::from_millis(5);
-        let status = world.client.wait_for_status_change("import-1", last, poll, PATIENCE).await.unwrap();
+        let status = cluster.client.wait_for_status_change("import-1", last, poll, PATIENCE).await.unwrap();
         let (text, version, ended) = match status {
             OrchestrationStatus::Running { custom_status, custom_status_version } => {
                 (custom_status.unwrap(), custom_status_version, false)
@@ -37,8 +37,8 @@ async fn progress(world: Arc<World>) {
             other => panic!("{other:?}"),
         };
         let files: u64 = text.strip_suffix("/4").unwrap().parse().unwrap();
-        assert!(files >= seen && version >= last, "progress goes forward: {files} after {seen}");
-        assert_eq!(version, files + 1, "one version per commit that said something");
+        assert!(files >= seen && version >= last, "progress does not decrease: {files} after {seen}");
+        assert_eq!(version, files + 1, "one version per commit that set the custom status");
         (seen, last) = (files, version);
         if ended {
             break;

@@ -1,6 +1,6 @@
-//! Retries with backoff and with a timeout. How often an activity was tried is history, so a crash changes nothing.
+//! Retries with backoff and with a timeout. The number of attempts is in the history, so a crash does not change it.
 
-use crate::support::{Node, World, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, Node, activities, on_every_store, orchestrations};
 use outlast::{ActivityContext, BackoffStrategy, OrchestrationContext, RetryPolicy};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ async fn call(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     Ok(format!("{}; {}; {fine}", given_up.unwrap_err(), hung.unwrap_err()))
 }
 
-async fn retries(world: Arc<World>) {
+async fn retries(cluster: Arc<Cluster>) {
     let work = activities()
         .register("Refuse", |_: ActivityContext, input: String| async move { Err(format!("not {input}")) })
         .register("Hang", |ctx: ActivityContext, _: String| async move {
@@ -25,11 +25,11 @@ async fn retries(world: Arc<World>) {
             Err("nobody reads this".to_string())
         })
         .register("Work", |_: ActivityContext, input: String| async move { Ok(format!("did {input}")) });
-    world.start(&Node::new(orchestrations().register("Call", call), work)).await;
-    assert_eq!(world.run("call-1", "Call", "").await, "not x; timeout: activity timed out; did y");
-    let history = world.history("call-1").await;
+    cluster.start(&Node::new(orchestrations().register("Call", call), work)).await;
+    assert_eq!(cluster.run("call-1", "Call", "").await, "not x; timeout: activity timed out; did y");
+    let history = cluster.history("call-1").await;
     let tries = history.iter().filter(|line| line.contains("ActivityScheduled { name: \"Refuse\"")).count();
     assert_eq!(tries, 3, "{history:#?}");
     let tries = history.iter().filter(|line| line.contains("ActivityScheduled { name: \"Hang\"")).count();
-    assert_eq!(tries, 1, "a timeout is not tried again");
+    assert_eq!(tries, 1, "a timeout is not retried");
 }

@@ -1,6 +1,6 @@
-//! Steps with compensation: what was booked is cancelled in reverse when a later step fails.
+//! Steps with compensation: when a later step fails, earlier bookings are cancelled in reverse order.
 
-use crate::support::{Ledger, Node, World, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, Ledger, Node, activities, on_every_store, orchestrations};
 use outlast::runtime::registry::ActivityRegistryBuilder;
 use outlast::{ActivityContext, OrchestrationContext};
 use std::sync::Arc;
@@ -42,16 +42,16 @@ async fn trip(ctx: OrchestrationContext, parts: Vec<String>) -> Result<String, S
     Ok(booked.join("+"))
 }
 
-async fn saga(world: Arc<World>) {
+async fn saga(cluster: Arc<Cluster>) {
     let ledger = Ledger::default();
     let booking = noted(activities(), &ledger, "book", "car");
     let booking = noted(booking, &ledger, "cancel", "");
-    world.start(&Node::new(orchestrations().register_typed("Trip", trip), booking)).await;
+    cluster.start(&Node::new(orchestrations().register_typed("Trip", trip), booking)).await;
 
-    world.client.start_orchestration_typed("trip-1", "Trip", ["flight", "hotel", "car"]).await.unwrap();
-    world.client.start_orchestration_typed("trip-2", "Trip", ["flight", "hotel"]).await.unwrap();
-    assert_eq!(world.failure("trip-1").await, "trip not possible: no car left");
+    cluster.client.start_orchestration_typed("trip-1", "Trip", ["flight", "hotel", "car"]).await.unwrap();
+    cluster.client.start_orchestration_typed("trip-2", "Trip", ["flight", "hotel"]).await.unwrap();
+    assert_eq!(cluster.failure("trip-1").await, "trip not possible: no car left");
     assert_eq!(ledger.of("trip-1"), ["book flight", "book hotel", "cancel hotel", "cancel flight"]);
-    assert_eq!(world.output("trip-2").await, "flight+hotel");
+    assert_eq!(cluster.output("trip-2").await, "flight+hotel");
     assert_eq!(ledger.of("trip-2"), ["book flight", "book hotel"]);
 }

@@ -1,12 +1,12 @@
-//! One activity, many in a row, many at once.
+//! One activity, a chain of activities, and many activities at the same time.
 
-use crate::support::{Node, World, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, Node, activities, on_every_store, orchestrations};
 use outlast::{ActivityContext, OrchestrationContext};
 use std::sync::Arc;
 
 on_every_store! { hello: 100, chain: 100, fan_out: 9, random_and_time: 100 }
 
-async fn hello(world: Arc<World>) {
+async fn hello(cluster: Arc<Cluster>) {
     let node = Node::new(
         orchestrations().register("Hello", |ctx: OrchestrationContext, name: String| async move {
             ctx.schedule_activity("Greet", name).await
@@ -15,18 +15,18 @@ async fn hello(world: Arc<World>) {
             Ok(format!("Hello, {name}!"))
         }),
     );
-    world.start(&node).await;
-    assert_eq!(world.run("hello-1", "Hello", "Ada").await, "Hello, Ada!");
+    cluster.start(&node).await;
+    assert_eq!(cluster.run("hello-1", "Hello", "Ada").await, "Hello, Ada!");
     let expected =
         ["OrchestrationStarted", "ActivityScheduled", "ActivityCompleted", "OrchestrationCompleted"];
-    let history = world.history("hello-1").await;
+    let history = cluster.history("hello-1").await;
     assert_eq!(history.len(), expected.len(), "{history:?}");
     for (line, kind) in history.iter().zip(expected) {
         assert!(line.contains(kind), "{line} is not {kind}");
     }
 }
 
-async fn chain(world: Arc<World>) {
+async fn chain(cluster: Arc<Cluster>) {
     let node = Node::new(
         orchestrations().register_typed("Chain", |ctx: OrchestrationContext, steps: u64| async move {
             let mut value = 0_u64;
@@ -38,13 +38,13 @@ async fn chain(world: Arc<World>) {
         activities()
             .register_typed("Increment", |_: ActivityContext, value: u64| async move { Ok(value + 1) }),
     );
-    world.start(&node).await;
-    world.client.start_orchestration_typed("chain-1", "Chain", 5_u64).await.unwrap();
-    assert_eq!(world.output("chain-1").await, "5");
+    cluster.start(&node).await;
+    cluster.client.start_orchestration_typed("chain-1", "Chain", 5_u64).await.unwrap();
+    assert_eq!(cluster.output("chain-1").await, "5");
 }
 
-/// A thousand at once: as many schedules in one commit, and joined in the order of the arguments.
-async fn fan_out(world: Arc<World>) {
+/// A thousand activities in one commit; `join` returns the results in the order of its arguments.
+async fn fan_out(cluster: Arc<Cluster>) {
     let node = Node::new(
         orchestrations().register_typed("FanOut", |ctx: OrchestrationContext, width: u64| async move {
             let squares = (0..width).map(|n| ctx.schedule_activity_typed::<u64, u64>("Square", &n)).collect();
@@ -55,13 +55,13 @@ async fn fan_out(world: Arc<World>) {
         activities().register_typed("Square", |_: ActivityContext, n: u64| async move { Ok(n * n) }),
     )
     .with(|options| options.worker_concurrency = 16);
-    world.start(&node).await;
-    world.client.start_orchestration_typed("fan-1", "FanOut", 1_000_u64).await.unwrap();
-    assert_eq!(world.output("fan-1").await, "332833500");
+    cluster.start(&node).await;
+    cluster.client.start_orchestration_typed("fan-1", "FanOut", 1_000_u64).await.unwrap();
+    assert_eq!(cluster.output("fan-1").await, "332833500");
 }
 
-/// What is drawn by chance is drawn once, however often the code runs: the activity gets it, and the output repeats it.
-async fn random_and_time(world: Arc<World>) {
+/// Random values and times are recorded once: every replay returns the values that the activity got.
+async fn random_and_time(cluster: Arc<Cluster>) {
     let node = Node::new(
         orchestrations().register("Draw", |ctx: OrchestrationContext, _: String| async move {
             let drawn = ctx.new_guid().await?;
@@ -76,6 +76,6 @@ async fn random_and_time(world: Arc<World>) {
         }),
         activities().register("Echo", |_: ActivityContext, text: String| async move { Ok(text) }),
     );
-    world.start(&node).await;
-    assert_eq!(world.run("draw-1", "Draw", "").await.len(), 36);
+    cluster.start(&node).await;
+    assert_eq!(cluster.run("draw-1", "Draw", "").await.len(), 36);
 }

@@ -1,10 +1,10 @@
-//! Children of children, and a failure that climbs up.
+//! Nested children, and a failure of a child that its parent gets as an error.
 
-use crate::support::{Node, World, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, Node, activities, on_every_store, orchestrations};
 use outlast::OrchestrationContext;
 use std::sync::Arc;
 
-on_every_store! { tree: 20, child_with_an_id_of_its_own: 100 }
+on_every_store! { tree: 20, child_with_an_explicit_id: 100 }
 
 async fn branch(ctx: OrchestrationContext, depth: u64) -> Result<u64, String> {
     if depth == 0 {
@@ -15,14 +15,14 @@ async fn branch(ctx: OrchestrationContext, depth: u64) -> Result<u64, String> {
     Ok(leaves.into_iter().sum())
 }
 
-async fn tree(world: Arc<World>) {
-    world.start(&Node::new(orchestrations().register_typed("Branch", branch), activities())).await;
-    world.client.start_orchestration_typed("tree-1", "Branch", 2_u64).await.unwrap();
-    assert_eq!(world.output("tree-1").await, "9");
-    let tree = world.client.get_instance_tree("tree-1").await.unwrap();
+async fn tree(cluster: Arc<Cluster>) {
+    cluster.start(&Node::new(orchestrations().register_typed("Branch", branch), activities())).await;
+    cluster.client.start_orchestration_typed("tree-1", "Branch", 2_u64).await.unwrap();
+    assert_eq!(cluster.output("tree-1").await, "9");
+    let tree = cluster.client.get_instance_tree("tree-1").await.unwrap();
     assert_eq!((tree.root_id.as_str(), tree.size()), ("tree-1", 13));
     assert!(tree.all_ids.iter().any(|id| id == "tree-1::sub::2::sub::4"), "{tree:?}");
-    let deleted = world.client.delete_instance("tree-1", false).await.unwrap();
+    let deleted = cluster.client.delete_instance("tree-1", false).await.unwrap();
     assert_eq!(deleted.instances_deleted, 13);
 }
 
@@ -38,13 +38,13 @@ async fn parent(ctx: OrchestrationContext, child: String) -> Result<String, Stri
     Ok(format!("{first}, {}", errors[1]))
 }
 
-async fn child_with_an_id_of_its_own(world: Arc<World>) {
+async fn child_with_an_explicit_id(cluster: Arc<Cluster>) {
     let child = |_: OrchestrationContext, input: String| async move {
         if input == "fail" { Err("the child said no".to_string()) } else { Ok(format!("did {input}")) }
     };
     let both = orchestrations().register("Parent", parent).register("Child", child);
-    world.start(&Node::new(both, activities())).await;
-    assert_eq!(world.run("parent-1", "Parent", "parcel-7").await, "did one, the child said no");
-    let info = world.client.get_instance_info("parcel-7").await.unwrap();
+    cluster.start(&Node::new(both, activities())).await;
+    assert_eq!(cluster.run("parent-1", "Parent", "parcel-7").await, "did one, the child said no");
+    let info = cluster.client.get_instance_info("parcel-7").await.unwrap();
     assert_eq!(info.parent_instance_id.as_deref(), Some("parent-1"));
 }

@@ -1,6 +1,6 @@
-//! An upgrade while instances run: two runtimes on one store, the old one without the new version.
+//! An upgrade while instances run: two runtimes on one store, of which the old one does not have the new version.
 
-use crate::support::{Node, World, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, Node, activities, on_every_store, orchestrations};
 use outlast::{OrchestrationContext, OrchestrationStatus};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +19,8 @@ async fn second(ctx: OrchestrationContext, _: String) -> Result<String, String> 
     Ok(format!("done by {} in execution {}", ctx.orchestration_version(), ctx.execution_id()))
 }
 
-async fn versions(world: Arc<World>) {
-    // Two nodes take turns, and what the old one cannot run it gives back soon.
+async fn versions(cluster: Arc<Cluster>) {
+    // With a short delay for versions that the old node does not have and gives back.
     let tune = |options: &mut outlast::RuntimeOptions| {
         options.unregistered_backoff.base_delay = Duration::from_millis(5);
         options.unregistered_backoff.max_delay = Duration::from_millis(20);
@@ -30,29 +30,29 @@ async fn versions(world: Arc<World>) {
     let both = orchestrations().register("Job", first).register_versioned("Job", "2.0.0", second);
     let new = Node::new(both, activities()).with(tune);
 
-    let old = world.start(&old).await;
+    let old = cluster.start(&old).await;
     for instance in ["stays", "moves"] {
-        world.begin(instance, "Job", "").await;
-        world.says(instance, "ready").await;
+        cluster.begin(instance, "Job", "").await;
+        cluster.says(instance, "ready").await;
     }
-    world.start(&new).await;
-    world.client.start_orchestration_versioned("asks", "Job", "2.0.0", "").await.unwrap();
-    world.client.raise_event("moves", "go", "upgrade").await.unwrap();
-    if world.is_paused() {
-        // Those who wait for the same message wake in the same order each time: the old node could have it for ever.
-        world.stop(old).await;
+    cluster.start(&new).await;
+    cluster.client.start_orchestration_versioned("asks", "Job", "2.0.0", "").await.unwrap();
+    cluster.client.raise_event("moves", "go", "upgrade").await.unwrap();
+    if cluster.is_paused() {
+        // Parked fetches are woken in the same order each time, so the old node could fetch the same message every time.
+        cluster.stop(old).await;
     }
-    assert_eq!(world.output("asks").await, "done by 2.0.0 in execution 1");
-    assert_eq!(world.output("moves").await, "done by 2.0.0 in execution 2");
+    assert_eq!(cluster.output("asks").await, "done by 2.0.0 in execution 1");
+    assert_eq!(cluster.output("moves").await, "done by 2.0.0 in execution 2");
 
-    world.stop(old).await;
-    world.client.raise_event("stays", "go", "on").await.unwrap();
-    assert_eq!(world.output("stays").await, "done by 1.0.0", "a running instance keeps its version");
+    cluster.stop(old).await;
+    cluster.client.raise_event("stays", "go", "on").await.unwrap();
+    assert_eq!(cluster.output("stays").await, "done by 1.0.0", "a running instance keeps its version");
     assert_eq!(
-        world.run("fresh", "Job", "").await,
+        cluster.run("fresh", "Job", "").await,
         "done by 2.0.0 in execution 1",
-        "a new one gets the latest"
+        "a new instance gets the latest version"
     );
-    let status = world.client.get_orchestration_status("fresh").await.unwrap();
+    let status = cluster.client.get_orchestration_status("fresh").await.unwrap();
     assert!(matches!(status, OrchestrationStatus::Completed { .. }));
 }

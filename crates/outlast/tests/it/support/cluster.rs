@@ -1,4 +1,4 @@
-//! A store, the runtimes on it and a client: what a scenario plays in.
+//! A cluster: a store, the runtimes on it and a client.
 
 use super::PATIENCE;
 use super::crash::{Crash, Gate};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// What one runtime is started with.
+/// The registries and options of one runtime.
 #[derive(Clone)]
 pub(crate) struct Node {
     activities: ActivityRegistry,
@@ -34,7 +34,7 @@ impl Node {
         }
     }
 
-    /// The same with other options.
+    /// Changes the options.
     pub(crate) fn with(mut self, tune: impl Fn(&mut RuntimeOptions) + Send + Sync + 'static) -> Self {
         self.tune = Arc::new(tune);
         self
@@ -43,17 +43,17 @@ impl Node {
 
 type Started = (Node, Arc<Runtime>);
 
-pub(crate) struct World {
+pub(crate) struct Cluster {
     place: Place,
     pub(crate) client: Client,
-    /// What runs, with what it was started with, so that it can be started again; `None` once it was stopped.
+    /// The running runtimes, each with its node to start it again; `None` for a runtime that was stopped.
     nodes: Mutex<Vec<Option<Started>>>,
     gate: Option<Arc<Gate>>,
-    /// Leases that a test under paused time does not wait long for.
+    /// Whether leases are short, so that crash tests do not wait long for them.
     has_short_leases: bool,
 }
 
-impl World {
+impl Cluster {
     pub(crate) async fn real(kind: Kind) -> Arc<Self> {
         Self::on(Place::real(kind).await, None)
     }
@@ -62,16 +62,16 @@ impl World {
         Self::on(Place::paused(kind).await, None)
     }
 
-    /// A world, under paused time, whose runtimes all crash at one moment and are started anew.
+    /// A cluster under paused time whose runtimes all crash at one point and are then restarted.
     pub(crate) async fn crashing(kind: Kind, crash: Crash) -> Arc<Self> {
         let gate = Arc::new(Gate::new(Some(crash)));
-        let world = Self::on(Place::paused(kind).await, Some(Arc::clone(&gate)));
-        let (reborn, crashed) = (Arc::clone(&world), gate);
+        let cluster = Self::on(Place::paused(kind).await, Some(Arc::clone(&gate)));
+        let (restarted, crashed) = (Arc::clone(&cluster), gate);
         tokio::spawn(async move {
             crashed.crash().await;
-            reborn.start_all_anew().await;
+            restarted.restart_all().await;
         });
-        world
+        cluster
     }
 
     pub(crate) fn on(place: Place, gate: Option<Arc<Gate>>) -> Arc<Self> {
@@ -84,8 +84,8 @@ impl World {
         self.place.is_paused
     }
 
-    /// How long to wait for what must happen. Paused time costs nothing.
-    fn patience(&self) -> Duration {
+    /// The longest wait. It is longer under paused time, which takes no real time.
+    fn longest_wait(&self) -> Duration {
         if self.is_paused() { 60 * PATIENCE } else { PATIENCE }
     }
 
@@ -93,14 +93,14 @@ impl World {
         Arc::clone(&self.place.store)
     }
 
-    /// The same data through a store object of its own, as another process would have it.
+    /// The same data through another store object, as another process would have it.
     pub(crate) async fn other_process(&self) -> Arc<dyn Provider> {
         self.place.reopened().await
     }
 
     /// The schema, on PostgreSQL.
     pub(crate) fn schema(&self) -> &str {
-        self.place.schema.as_deref().expect("a world on PostgreSQL")
+        self.place.schema.as_deref().expect("a cluster on PostgreSQL")
     }
 
     pub(crate) fn options(&self) -> RuntimeOptions {
@@ -123,9 +123,9 @@ impl World {
         self.start_on(store, node).await
     }
 
-    /// Starts a runtime on the same data through something else.
+    /// Starts a runtime on this store object.
     pub(crate) async fn start_on(&self, store: Arc<dyn Provider>, node: &Node) -> usize {
-        // Locked before, so that no crash overlooks it.
+        // Locked before the start, so that a crash includes this runtime.
         let mut nodes = self.nodes.lock().await;
         nodes.push(Some((node.clone(), self.launch(store, node).await)));
         nodes.len() - 1
@@ -143,8 +143,8 @@ impl World {
         Runtime::start_with_options(store, activities, orchestrations, options).await
     }
 
-    /// All runtimes crash; others take their places on the same data.
-    pub(crate) async fn start_all_anew(&self) {
+    /// Crashes all runtimes and starts them again on the same data.
+    pub(crate) async fn restart_all(&self) {
         let mut nodes = self.nodes.lock().await;
         for (_, runtime) in nodes.iter().flatten() {
             Arc::clone(runtime).shutdown(Some(0)).await;
@@ -155,12 +155,12 @@ impl World {
         }
     }
 
-    /// Whether the crash that was planned has happened.
+    /// Whether the planned crash has happened.
     pub(crate) fn has_crashed(&self) -> bool {
         self.gate.as_ref().is_some_and(|gate| gate.has_crashed())
     }
 
-    /// Stops one runtime in good order.
+    /// Shuts one runtime down.
     pub(crate) async fn stop(&self, number: usize) {
         let stopped = self.nodes.lock().await[number].take();
         if let Some((_, runtime)) = stopped {
@@ -168,16 +168,16 @@ impl World {
         }
     }
 
-    /// Stops everything.
+    /// Shuts all runtimes down.
     pub(crate) async fn end(&self) {
         for (_, runtime) in self.nodes.lock().await.drain(..).flatten() {
             runtime.shutdown(None).await;
         }
     }
 
-    /// What has become of an instance.
+    /// Waits until an instance has ended.
     pub(crate) async fn ended(&self, instance: &str) -> OrchestrationStatus {
-        let ended = self.client.wait_for_orchestration(instance, self.patience()).await;
+        let ended = self.client.wait_for_orchestration(instance, self.longest_wait()).await;
         match ended {
             Ok(status) => status,
             Err(error) => panic!("{instance}: {error}\n{}", self.history(instance).await.join("\n")),
@@ -200,7 +200,7 @@ impl World {
         }
     }
 
-    /// The newest execution, one line per event.
+    /// The history of the newest execution, one line per event.
     pub(crate) async fn history(&self, instance: &str) -> Vec<String> {
         let events = self.place.store.read(instance).await.unwrap();
         events
@@ -220,13 +220,13 @@ impl World {
         self.output(instance).await
     }
 
-    /// Waits until an instance says this as its custom status.
+    /// Waits until an instance has this custom status.
     pub(crate) async fn says(&self, instance: &str, text: &str) {
         let mut seen = 0;
         loop {
             let status = self
                 .client
-                .wait_for_status_change(instance, seen, Duration::from_millis(20), self.patience())
+                .wait_for_status_change(instance, seen, Duration::from_millis(20), self.longest_wait())
                 .await;
             match status.unwrap() {
                 OrchestrationStatus::Running { custom_status, custom_status_version } => {

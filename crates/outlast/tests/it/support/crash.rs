@@ -1,4 +1,4 @@
-//! Crashes at a chosen moment: before the n-th commit, or after it and before its answer.
+//! Crashes at a chosen point: before the n-th commit, or after it and before its answer.
 
 use super::hooked::Hook;
 use async_trait::async_trait;
@@ -6,7 +6,7 @@ use outlast::providers::ProviderError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use tokio::sync::Notify;
 
-/// When to crash. Commits count from 0.
+/// The point of a crash. Commits are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Crash {
     Before(usize),
@@ -14,18 +14,18 @@ pub(crate) enum Crash {
 }
 
 impl Crash {
-    /// All moments in a run of that many commits, or as many as asked for, spread evenly.
-    pub(crate) fn moments(commits: usize, at_most: usize) -> impl Iterator<Item = Self> {
-        let moments = 2 * commits;
-        let count = moments.min(at_most);
-        (0..count).map(move |n| n * moments / count).map(|moment| match moment % 2 {
-            0 => Self::Before(moment / 2),
-            _ => Self::After(moment / 2),
+    /// All crash points of a run with this number of commits; if there are more than `at_most`, an even sample of them.
+    pub(crate) fn points(commits: usize, at_most: usize) -> impl Iterator<Item = Self> {
+        let points = 2 * commits;
+        let count = points.min(at_most);
+        (0..count).map(move |n| n * points / count).map(|point| match point % 2 {
+            0 => Self::Before(point / 2),
+            _ => Self::After(point / 2),
         })
     }
 }
 
-/// Counts the commits of runtimes and stops the world at one of them.
+/// Counts the commits of runtimes and stops one of them for ever, which announces the crash.
 pub(crate) struct Gate {
     crash: Option<Crash>,
     begun: AtomicUsize,
@@ -44,19 +44,19 @@ impl Gate {
         self.begun.load(SeqCst)
     }
 
-    /// Whether the moment came.
+    /// Whether the crash point was reached.
     pub(crate) fn has_crashed(&self) -> bool {
         self.crashed.load(SeqCst)
     }
 
-    /// Waits for the moment.
+    /// Waits until the crash point is reached.
     pub(crate) async fn crash(&self) {
         self.reached.notified().await;
     }
 
-    /// Whoever commits now is never answered: the crash takes it along.
-    async fn pass(&self, moment: Crash) {
-        if self.crash == Some(moment) {
+    /// Never returns at the crash point, so that this commit is not answered.
+    async fn pass(&self, point: Crash) {
+        if self.crash == Some(point) {
             self.crashed.store(true, SeqCst);
             self.reached.notify_one();
             std::future::pending::<()>().await;
@@ -85,11 +85,11 @@ impl Hook for Gate {
 }
 
 #[test]
-fn moments_cover_a_short_run_and_sample_a_long_one() {
-    let all: Vec<_> = Crash::moments(2, 100).collect();
+fn crash_points_cover_a_short_run_and_sample_a_long_one() {
+    let all: Vec<_> = Crash::points(2, 100).collect();
     assert_eq!(all, [Crash::Before(0), Crash::After(0), Crash::Before(1), Crash::After(1)]);
-    let some: Vec<_> = Crash::moments(1_000, 7).collect();
+    let some: Vec<_> = Crash::points(1_000, 7).collect();
     assert_eq!(some.len(), 7);
     assert!(some.iter().any(|crash| matches!(crash, Crash::After(_))), "{some:?}");
-    assert_eq!(Crash::moments(0, 5).count(), 0);
+    assert_eq!(Crash::points(0, 5).count(), 0);
 }

@@ -1,14 +1,14 @@
-//! What activities did to the outside world, where it can be seen after a crash.
+//! The external effects of activities, which survive a crash of the runtime.
 
 use outlast::ActivityContext;
 use std::sync::{Arc, Mutex};
 
-/// Every effect, once per scheduled activity however often it was delivered: a well-behaved outside world.
+/// Every effect once per scheduled activity, for any number of deliveries, like a service that uses idempotency keys.
 #[derive(Clone, Default)]
 pub(crate) struct Ledger(Arc<Mutex<Vec<(String, String)>>>);
 
 impl Ledger {
-    /// Notes an effect under the activity's idempotency key.
+    /// Records an effect under the activity's idempotency key.
     pub(crate) fn note(&self, context: &ActivityContext, what: impl Into<String>) {
         let (key, mut notes) = (context.idempotency_key(), self.0.lock().unwrap());
         if !notes.iter().any(|(noted, _)| noted == key) {

@@ -1,5 +1,6 @@
-//! What the tests are written with.
+//! Test support: clusters, stores, hooks and crashes.
 
+mod cluster;
 mod crash;
 mod hooked;
 mod ledger;
@@ -7,20 +8,19 @@ pub(crate) mod postgres;
 mod scenario;
 mod store;
 mod tap;
-mod world;
 
+pub(crate) use cluster::{Cluster, Node};
 pub(crate) use hooked::{Hook, Hooked};
 pub(crate) use ledger::Ledger;
 pub(crate) use scenario::{on_every_store, survives_crashes, works};
 pub(crate) use store::{ALL, Kind, Place};
 pub(crate) use tap::{Fault, Tap};
-pub(crate) use world::{Node, World};
 
 use outlast::runtime::registry::{ActivityRegistry, ActivityRegistryBuilder};
 use outlast::{OrchestrationRegistry, OrchestrationRegistryBuilder};
 use std::time::Duration;
 
-/// How long a test waits for what must happen.
+/// The longest wait of a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn orchestrations() -> OrchestrationRegistryBuilder {
@@ -31,15 +31,15 @@ pub(crate) fn activities() -> ActivityRegistryBuilder {
     ActivityRegistry::builder()
 }
 
-/// Tests that measure time, and tests that leave none to others, do not run at once.
+/// Held by tests that measure time and by tests that use all cores, so that they do not run at the same time.
 pub(crate) static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Work that takes a while, by tokio's clock.
+/// Waits for this time by tokio's clock.
 pub(crate) async fn pass(time: Duration) {
     let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
 }
 
-/// An activity that reports when it begins and ends when it is told to.
+/// An activity that reports its start and ends when it is released.
 #[derive(Clone)]
 pub(crate) struct Held {
     begun: tokio::sync::mpsc::UnboundedSender<outlast::ActivityContext>,
@@ -57,7 +57,7 @@ impl Held {
         self.ends.add_permits(1);
     }
 
-    /// Registers it.
+    /// Registers the activity.
     pub(crate) fn activity(&self, builder: ActivityRegistryBuilder, name: &str) -> ActivityRegistryBuilder {
         let held = self.clone();
         builder.register(name, move |ctx: outlast::ActivityContext, _: String| {

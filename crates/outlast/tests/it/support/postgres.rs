@@ -16,17 +16,17 @@ pub(crate) fn server_url() -> String {
     })
 }
 
-/// A name that no other test has.
+/// A schema name that no other test has.
 pub(crate) fn fresh_schema() -> String {
     format!("t_{:032x}", OsEntropy.next_u128())
 }
 
-/// A store object of its own, as another process would have.
+/// Opens a new store object, as another process would.
 pub(crate) async fn open(schema: &str) -> Arc<dyn Provider> {
     Arc::new(PostgresProvider::new_with_schema(&server_url(), Some(schema)).await.unwrap())
 }
 
-/// A connection of our own, to look and to meddle.
+/// A connection to read and change rows directly.
 pub(crate) async fn raw() -> Client {
     let (client, connection) = tokio_postgres::connect(&server_url(), NoTls).await.unwrap();
     tokio::spawn(connection);

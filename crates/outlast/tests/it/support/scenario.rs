@@ -1,44 +1,43 @@
-//! A scenario is written once and played on every store, undisturbed and with a crash at every moment.
+//! Scenarios: programs that run on every store, without crashes and with a crash at every crash point.
 
+use super::cluster::Cluster;
 use super::crash::{Crash, Gate};
 use super::store::{Kind, Place};
-use super::world::World;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// Plays in a world and judges for itself.
-pub(crate) type Scenario = fn(Arc<World>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Runs in a cluster and checks its results.
+pub(crate) type Scenario = fn(Arc<Cluster>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The scenario, undisturbed.
+/// Runs the scenario without crashes.
 pub(crate) async fn works(kind: Kind, play: Scenario) {
-    let world = World::real(kind).await;
-    play(Arc::clone(&world)).await;
-    world.end().await;
+    let cluster = Cluster::real(kind).await;
+    play(Arc::clone(&cluster)).await;
+    cluster.end().await;
 }
 
-/// The scenario with a crash of all runtimes at each moment between two commits, or at `at_most` of these moments. What
-/// it judges by must come out the same.
+/// Runs the scenario with a crash of all runtimes at each crash point, or at `at_most` of them. Its checks must hold every time.
 pub(crate) async fn survives_crashes(kind: Kind, play: Scenario, at_most: usize) {
     let gate = Arc::new(Gate::new(None));
-    let world = World::on(Place::paused(kind).await, Some(Arc::clone(&gate)));
-    play(Arc::clone(&world)).await;
-    world.end().await;
+    let cluster = Cluster::on(Place::paused(kind).await, Some(Arc::clone(&gate)));
+    play(Arc::clone(&cluster)).await;
+    cluster.end().await;
     let commits = gate.commits();
-    assert!(commits > 0, "nothing was committed");
+    assert!(commits > 0, "the scenario made no commit");
     let (mut planned, mut crashed) = (0, 0);
-    for crash in Crash::moments(commits, at_most) {
+    for crash in Crash::points(commits, at_most) {
         println!("{crash:?} of {commits} commits");
-        let world = World::crashing(kind, crash).await;
-        play(Arc::clone(&world)).await;
-        world.end().await;
+        let cluster = Cluster::crashing(kind, crash).await;
+        play(Arc::clone(&cluster)).await;
+        cluster.end().await;
         planned += 1;
-        crashed += usize::from(world.has_crashed());
+        crashed += usize::from(cluster.has_crashed());
     }
-    // A run may need a commit or two less than the first did.
+    // A run may make fewer commits than the first.
     assert!(crashed * 4 >= planned * 3, "only {crashed} of {planned} crashes happened");
 }
 
-/// Tests for a scenario, or for several.
+/// Declares the tests of scenarios on every store.
 macro_rules! on_every_store {
     ($($(#[$attribute:meta])* $name:ident: $at_most:expr),+ $(,)?) => { $(
         $(#[$attribute])*
@@ -47,17 +46,17 @@ macro_rules! on_every_store {
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn on_memory() {
-                works(Kind::Memory, |world| Box::pin(super::$name(world))).await;
+                works(Kind::Memory, |cluster| Box::pin(super::$name(cluster))).await;
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn on_sqlite_in_memory() {
-                works(Kind::SqliteMemory, |world| Box::pin(super::$name(world))).await;
+                works(Kind::SqliteMemory, |cluster| Box::pin(super::$name(cluster))).await;
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn on_a_sqlite_file() {
-                works(Kind::SqliteFile, |world| Box::pin(super::$name(world))).await;
+                works(Kind::SqliteFile, |cluster| Box::pin(super::$name(cluster))).await;
             }
 
             mod needs_postgres {
@@ -65,23 +64,23 @@ macro_rules! on_every_store {
 
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn on_postgres() {
-                    works(Kind::Postgres, |world| Box::pin(super::super::$name(world))).await;
+                    works(Kind::Postgres, |cluster| Box::pin(super::super::$name(cluster))).await;
                 }
             }
 
             #[tokio::test(start_paused = true)]
             async fn crashes_on_memory() {
-                survives_crashes(Kind::Memory, |world| Box::pin(super::$name(world)), $at_most).await;
+                survives_crashes(Kind::Memory, |cluster| Box::pin(super::$name(cluster)), $at_most).await;
             }
 
             #[tokio::test(start_paused = true)]
             async fn crashes_on_sqlite_in_memory() {
-                survives_crashes(Kind::SqliteMemory, |world| Box::pin(super::$name(world)), $at_most / 3 + 1).await;
+                survives_crashes(Kind::SqliteMemory, |cluster| Box::pin(super::$name(cluster)), $at_most / 3 + 1).await;
             }
 
             #[tokio::test(start_paused = true)]
             async fn crashes_on_a_sqlite_file() {
-                survives_crashes(Kind::SqliteFile, |world| Box::pin(super::$name(world)), $at_most / 3 + 1).await;
+                survives_crashes(Kind::SqliteFile, |cluster| Box::pin(super::$name(cluster)), $at_most / 3 + 1).await;
             }
         }
     )+ };

@@ -1,4 +1,4 @@
-//! The stores, as shipped and, but for PostgreSQL, under paused time.
+//! The stores, with default options and, except for PostgreSQL, under paused time.
 
 use super::postgres;
 use outlast::provider_validations::TokioClock;
@@ -8,7 +8,7 @@ use outlast::providers::{Clock, Provider, SystemClock};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// What the data is kept in.
+/// The kind of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Memory,
@@ -18,10 +18,10 @@ pub(crate) enum Kind {
     Postgres,
 }
 
-/// Those that need nothing but this machine.
+/// The kinds that need no server.
 pub(crate) const ALL: [Kind; 3] = [Kind::Memory, Kind::SqliteMemory, Kind::SqliteFile];
 
-/// Where the data of one test is kept.
+/// The store of one test.
 pub(crate) struct Place {
     pub(crate) store: Arc<dyn Provider>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -31,12 +31,12 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// As shipped: SQLite on its threads, the machine's time.
+    /// With default options: SQLite on its threads, and the machine's clock.
     pub(crate) async fn real(kind: Kind) -> Self {
         Self::open(kind, Arc::new(SystemClock), false).await
     }
 
-    /// Everything on the test's thread and by tokio's clock, so that paused time moves leases and timers.
+    /// On the test's thread and with tokio's clock, so that paused time advances leases and timers.
     pub(crate) async fn paused(kind: Kind) -> Self {
         Self::open(kind, Arc::new(TokioClock::start()), true).await
     }
@@ -61,7 +61,7 @@ impl Place {
         Self { store, clock, is_paused, folder, schema }
     }
 
-    /// The store as the next process finds it: a file is opened once more, and so is a schema.
+    /// Opens the same data as another process would: the same file, the same schema, or the same memory store.
     pub(crate) async fn reopened(&self) -> Arc<dyn Provider> {
         match (&self.folder, &self.schema) {
             (Some(folder), _) => {
@@ -74,7 +74,7 @@ impl Place {
     }
 }
 
-/// Crashes of runtimes lose nothing that was written, so under paused time no write waits for the disk.
+/// A crash of a runtime loses no data that SQLite has written, so under paused time no write waits for a sync.
 fn options(clock: &Arc<dyn Clock>, inline: bool) -> SqliteOptions {
     let synchronous = if inline { Synchronous::Normal } else { Synchronous::Full };
     SqliteOptions { clock: Arc::clone(clock), inline, synchronous, ..SqliteOptions::default() }

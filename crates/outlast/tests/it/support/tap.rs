@@ -1,4 +1,4 @@
-//! A hook that counts calls and lets some of them go wrong.
+//! A hook that counts calls and injects faults.
 
 use super::hooked::{Hook, Hooked};
 use async_trait::async_trait;
@@ -6,21 +6,21 @@ use outlast::providers::{ErrorClass, Provider, ProviderError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// What happens to a call.
+/// The fault of a call.
 pub(crate) enum Fault {
     None,
-    /// The store has passing trouble.
+    /// A retryable error.
     Transient,
-    /// The store has lasting trouble.
+    /// A permanent error.
     Permanent,
     Panic,
-    /// It is never answered.
+    /// No answer.
     Hang,
 }
 
 type Decide = dyn Fn(&'static str, usize) -> Fault + Send + Sync;
 
-/// Counts calls by name, and asks a function what becomes of the n-th call of a name, from 0.
+/// Counts calls by name; a function selects the fault of the n-th call of a name, counted from 0.
 pub(crate) struct Tap {
     counts: Mutex<BTreeMap<&'static str, usize>>,
     decide: Box<Decide>,
@@ -39,7 +39,7 @@ impl Tap {
         Hooked::around(inner, Arc::clone(self))
     }
 
-    /// How often a method was called.
+    /// The number of calls of a method.
     pub(crate) fn count(&self, call: &str) -> usize {
         self.counts.lock().unwrap().get(call).copied().unwrap_or(0)
     }

@@ -1,12 +1,12 @@
-//! C4: a renewal that fails in passing neither cancels an activity nor loses it.
+//! C4: a retryable error of a renewal neither cancels an activity nor loses it.
 
-use crate::support::{Fault, Kind, Node, Tap, World, activities, calls, pass};
+use crate::support::{Cluster, Fault, Kind, Node, Tap, activities, calls, pass};
 use outlast::ActivityContext;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-/// An activity of 100 s which stops at once when it is told to, on a lease of 30 s.
+/// An activity of 100 s that ends at once when it is cancelled, with a lease of 30 s.
 fn long_work(runs: &Arc<AtomicUsize>) -> Node {
     let runs = Arc::clone(runs);
     let work = activities().register("Long", move |ctx: ActivityContext, _: String| {
@@ -24,38 +24,38 @@ fn long_work(runs: &Arc<AtomicUsize>) -> Node {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c04_passing_errors_of_renewals_are_asked_again() {
-    let (world, runs) = (World::paused(Kind::Memory).await, Arc::default());
-    // Each renewal fails twice before it works.
+async fn c04_retryable_errors_of_renewals_are_retried() {
+    let (cluster, runs) = (Cluster::paused(Kind::Memory).await, Arc::default());
+    // Each renewal fails twice before it succeeds.
     let tap = Tap::new(|call, nth| match call {
         "renew_work_item_lock" if nth % 3 != 2 => Fault::Transient,
         _ => Fault::None,
     });
-    world.start_on(tap.around(world.store()), &long_work(&runs)).await;
-    assert_eq!(world.run("i", "Calls", "").await, "attempt 1");
+    cluster.start_on(tap.around(cluster.store()), &long_work(&runs)).await;
+    assert_eq!(cluster.run("i", "Calls", "").await, "attempt 1");
     assert_eq!(runs.load(SeqCst), 1);
     assert!(tap.count("renew_work_item_lock") >= 9, "{}", tap.count("renew_work_item_lock"));
-    world.end().await;
+    cluster.end().await;
 }
 
-/// When renewals fail, or are not answered, for longer than the lease lasts, the activity is told to stop, and runs again. It is never
-/// acknowledged without an outcome, which would leave the instance waiting for ever.
+/// If renewals fail or are not answered for longer than the lease, the activity is cancelled and runs again. It is never acknowledged
+/// without an outcome, which would leave the instance waiting for ever.
 #[tokio::test(start_paused = true)]
-async fn c04_a_lease_that_ends_is_work_that_runs_again() {
+async fn c04_an_activity_with_an_expired_lease_runs_again() {
     for fault in [|| Fault::Transient, || Fault::Permanent, || Fault::Hang] {
-        let (world, runs) = (World::paused(Kind::Memory).await, Arc::default());
+        let (cluster, runs) = (Cluster::paused(Kind::Memory).await, Arc::default());
         let broken = Arc::new(AtomicUsize::new(1));
         let repaired = Arc::clone(&broken);
         let tap = Tap::new(move |call, _| match call {
             "renew_work_item_lock" if broken.load(SeqCst) == 1 => fault(),
             _ => Fault::None,
         });
-        world.start_on(tap.around(world.store()), &long_work(&runs)).await;
-        world.begin("i", "Calls", "").await;
+        cluster.start_on(tap.around(cluster.store()), &long_work(&runs)).await;
+        cluster.begin("i", "Calls", "").await;
         pass(Duration::from_secs(50)).await;
         repaired.store(0, SeqCst);
-        assert_eq!(world.output("i").await, format!("attempt {}", runs.load(SeqCst)));
-        assert!(runs.load(SeqCst) >= 2, "it was delivered again");
-        world.end().await;
+        assert_eq!(cluster.output("i").await, format!("attempt {}", runs.load(SeqCst)));
+        assert!(runs.load(SeqCst) >= 2, "the activity was delivered again");
+        cluster.end().await;
     }
 }

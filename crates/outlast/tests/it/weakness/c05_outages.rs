@@ -1,6 +1,6 @@
-//! C5, C11: trouble with the store delays instances. It never fails them, and it is not answered with a hot loop.
+//! C5, C11: errors of the store delay instances. They fail no instance, and cause no busy loop.
 
-use crate::support::{ALL, Fault, Kind, Node, Tap, World, activities, orchestrations, pass};
+use crate::support::{ALL, Cluster, Fault, Kind, Node, Tap, activities, orchestrations, pass};
 use outlast::providers::Entropy;
 use outlast::{ActivityContext, OrchestrationContext};
 use std::sync::Arc;
@@ -19,23 +19,23 @@ fn family() -> Node {
     )
 }
 
-/// The store refuses some calls for a while, longer than any lease: then all is well again.
+/// The store fails some calls for longer than any lease, then works again.
 async fn outage(kind: Kind, calls: &'static [&'static str], fault: fn() -> Fault) -> Arc<Tap> {
-    let world = World::paused(kind).await;
+    let cluster = Cluster::paused(kind).await;
     let out = Arc::new(AtomicBool::new(true));
     let still_out = Arc::clone(&out);
     let tap = Tap::new(move |call, _| match still_out.load(SeqCst) && calls.contains(&call) {
         true => fault(),
         false => Fault::None,
     });
-    world.start_on(tap.around(world.store()), &family()).await;
-    world.begin("i", "Parent", "").await;
+    cluster.start_on(tap.around(cluster.store()), &family()).await;
+    cluster.begin("i", "Parent", "").await;
     pass(Duration::from_secs(600)).await;
     out.store(false, SeqCst);
-    assert_eq!(world.output("i").await, "worked");
-    let metrics = world.client.get_system_metrics().await.unwrap();
+    assert_eq!(cluster.output("i").await, "worked");
+    let metrics = cluster.client.get_system_metrics().await.unwrap();
     assert_eq!((metrics.failed_instances, metrics.completed_instances), (0, 2), "{calls:?}");
-    world.end().await;
+    cluster.end().await;
     tap
 }
 
@@ -47,32 +47,32 @@ async fn c05_a_commit_that_fails_for_ten_minutes_fails_no_instance() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c05_a_commit_that_is_refused_for_ten_minutes_fails_no_instance() {
+async fn c05_a_commit_that_is_rejected_for_ten_minutes_fails_no_instance() {
     outage(Kind::Memory, &["ack_orchestration_item"], || Fault::Permanent).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn c05_an_outcome_that_cannot_be_stored_is_stored_later() {
+async fn c05_an_outcome_is_committed_after_an_outage() {
     let tap = outage(Kind::Memory, &["ack_work_item"], || Fault::Transient).await;
     let tries = tap.count("ack_work_item");
-    // One in 0.75 s to 1 s.
+    // One attempt in 0.75 s to 1 s.
     assert!((600..900).contains(&tries), "{tries} tries in ten minutes");
     outage(Kind::Memory, &["ack_work_item"], || Fault::Permanent).await;
 }
 
-/// The first call of a kind goes wrong; how often something was given back until the instance ended.
+/// Fails the first call of a kind. Returns the number of give-backs until the instance ended.
 async fn given_back_after(call: &'static str, fault: fn() -> Fault, give_back: &str) -> usize {
-    let world = World::paused(Kind::Memory).await;
+    let cluster = Cluster::paused(Kind::Memory).await;
     let tap = Tap::new(move |name, nth| if (name, nth) == (call, 0) { fault() } else { Fault::None });
-    world.start_on(tap.around(world.store()), &family()).await;
-    assert_eq!(world.run("i", "Parent", "").await, "worked");
+    cluster.start_on(tap.around(cluster.store()), &family()).await;
+    assert_eq!(cluster.run("i", "Parent", "").await, "worked");
     let given_back = tap.count(give_back);
-    world.end().await;
+    cluster.end().await;
     given_back
 }
 
 #[tokio::test(start_paused = true)]
-async fn c05_passing_trouble_is_tried_again_and_lasting_trouble_given_back() {
+async fn c05_retryable_errors_are_retried_and_permanent_errors_give_the_lease_back() {
     for (call, give_back) in
         [("ack_orchestration_item", "abandon_orchestration_item"), ("ack_work_item", "abandon_work_item")]
     {
@@ -81,7 +81,7 @@ async fn c05_passing_trouble_is_tried_again_and_lasting_trouble_given_back() {
     }
 }
 
-/// Pauses that are not made shorter at random.
+/// Entropy that does not shorten pauses.
 struct Whole;
 impl Entropy for Whole {
     fn next_u128(&self) -> u128 {
@@ -90,8 +90,8 @@ impl Entropy for Whole {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c05_a_commit_is_tried_again_for_the_length_of_a_lease_ever_more_slowly() {
-    let world = World::paused(Kind::Memory).await;
+async fn c05_a_commit_is_retried_with_backoff_for_the_length_of_a_lease() {
+    let cluster = Cluster::paused(Kind::Memory).await;
     let (tries, given_up) = (Arc::new(AtomicUsize::new(0)), AtomicBool::new(false));
     let counted = Arc::clone(&tries);
     let tap = Tap::new(move |call, _| match (call, given_up.load(SeqCst)) {
@@ -105,20 +105,20 @@ async fn c05_a_commit_is_tried_again_for_the_length_of_a_lease_ever_more_slowly(
         }
         _ => Fault::None,
     });
-    // Tries after 0, 10, 30, 70, 150, 310, 630 and 1,270 ms.
+    // Attempts after 0, 10, 30, 70, 150, 310, 630 and 1,270 ms.
     let node = family().with(|options| {
         options.entropy = Arc::new(Whole);
         options.orchestrator_lock_timeout = Duration::from_millis(1_270);
     });
-    world.start_on(tap.around(world.store()), &node).await;
-    assert_eq!(world.run("i", "Parent", "").await, "worked");
+    cluster.start_on(tap.around(cluster.store()), &node).await;
+    assert_eq!(cluster.run("i", "Parent", "").await, "worked");
     assert_eq!(tries.load(SeqCst), 8);
-    world.end().await;
+    cluster.end().await;
 }
 
-/// Histories that cannot be loaded: neither does that count against the instance.
+/// Deliveries whose history cannot be loaded are not counted either.
 #[tokio::test(start_paused = true)]
-async fn c05_an_outage_of_everything_is_survived() {
+async fn c05_instances_complete_after_an_outage_of_all_calls() {
     const EVERYTHING: &[&str] = &[
         "fetch_turn",
         "load_turn",
@@ -135,11 +135,11 @@ async fn c05_an_outage_of_everything_is_survived() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c11_ten_minutes_without_a_store_are_no_hot_loop() {
+async fn c11_a_ten_minute_outage_causes_no_busy_loop() {
     let tap = outage(Kind::Memory, &["fetch_turn", "fetch_work_items"], || Fault::Transient).await;
     for call in ["fetch_turn", "fetch_work_items"] {
         let tries = tap.count(call);
-        // Two slots, one try in 2.25 s to 3 s.
+        // Two slots, one attempt in 2.25 s to 3 s.
         assert!((300..700).contains(&tries), "{tries} times {call} in ten minutes");
     }
 }

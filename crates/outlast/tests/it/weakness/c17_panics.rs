@@ -1,6 +1,6 @@
-//! C17: a panic costs what it happened in, never a loop.
+//! C17: a panic ends only the turn or activity in which it happens, never a slot.
 
-use crate::support::{Fault, Kind, Node, Tap, World, activities, calls, orchestrations};
+use crate::support::{Cluster, Fault, Kind, Node, Tap, activities, calls, orchestrations};
 use outlast::{ActivityContext, OrchestrationContext};
 
 fn one_slot_each(node: Node) -> Node {
@@ -10,31 +10,31 @@ fn one_slot_each(node: Node) -> Node {
     })
 }
 
-/// With one slot per queue, a loop that ended would be missed.
+/// With one slot per queue, no instance would complete if a slot ended.
 #[tokio::test(start_paused = true)]
-async fn c17_a_store_that_panics_anywhere_stops_no_loop() {
+async fn c17_a_panic_in_any_store_call_ends_no_slot() {
     const CALLS: [&str; 5] =
         ["fetch_turn", "load_turn", "fetch_work_items", "ack_orchestration_item", "ack_work_item"];
     for panicking in CALLS {
-        let world = World::paused(Kind::Memory).await;
+        let cluster = Cluster::paused(Kind::Memory).await;
         let tap = Tap::new(move |call, nth| match call == panicking && nth < 3 {
             true => Fault::Panic,
             false => Fault::None,
         });
         let work = activities()
             .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) });
-        world.start_on(tap.around(world.store()), &one_slot_each(Node::new(calls("Work"), work))).await;
+        cluster.start_on(tap.around(cluster.store()), &one_slot_each(Node::new(calls("Work"), work))).await;
         for instance in ["a", "b", "c"] {
-            assert_eq!(world.run(instance, "Calls", "").await, "worked", "{panicking}");
+            assert_eq!(cluster.run(instance, "Calls", "").await, "worked", "{panicking}");
         }
-        world.end().await;
+        cluster.end().await;
     }
 }
 
-/// Leases, sessions and gauges are kept by tasks of their own: a panic there must not end them either.
+/// Tasks of their own renew leases and sessions and read gauges: a panic must not end them either.
 #[tokio::test(start_paused = true)]
-async fn c17_a_store_that_panics_at_a_renewal_loses_no_activity() {
-    let world = World::paused(Kind::Memory).await;
+async fn c17_a_panic_in_a_renewal_loses_no_activity() {
+    let cluster = Cluster::paused(Kind::Memory).await;
     let tap = Tap::new(|call, nth| match call.starts_with("renew_") && nth < 2 {
         true => Fault::Panic,
         false => Fault::None,
@@ -43,16 +43,16 @@ async fn c17_a_store_that_panics_at_a_renewal_loses_no_activity() {
         crate::support::pass(std::time::Duration::from_secs(100)).await;
         Ok(format!("attempt {}", ctx.attempt()))
     });
-    world.start_on(tap.around(world.store()), &one_slot_each(Node::new(calls("Long"), work))).await;
-    let output = world.run("i", "Calls", "").await;
+    cluster.start_on(tap.around(cluster.store()), &one_slot_each(Node::new(calls("Long"), work))).await;
+    let output = cluster.run("i", "Calls", "").await;
     assert!(output.starts_with("attempt "), "{output}");
-    assert!(tap.count("renew_work_item_lock") > 2, "renewals go on");
-    world.end().await;
+    assert!(tap.count("renew_work_item_lock") > 2, "renewals continue");
+    cluster.end().await;
 }
 
 #[tokio::test]
-async fn c17_an_activity_that_panics_is_an_error_of_that_activity() {
-    let world = World::real(Kind::Memory).await;
+async fn c17_a_panic_in_an_activity_is_an_error_of_that_activity() {
+    let cluster = Cluster::real(Kind::Memory).await;
     let work = activities()
         .register("Panics", |_: ActivityContext, input: String| async move { panic!("no {input}") })
         .register("Works", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) });
@@ -65,7 +65,7 @@ async fn c17_an_activity_that_panics_is_an_error_of_that_activity() {
         }
         ctx.schedule_activity("Works", "").await
     };
-    world.start(&one_slot_each(Node::new(orchestrations().register("Program", program), work))).await;
-    assert_eq!(world.run("i", "Program", "").await, "worked");
-    world.end().await;
+    cluster.start(&one_slot_each(Node::new(orchestrations().register("Program", program), work))).await;
+    assert_eq!(cluster.run("i", "Program", "").await, "worked");
+    cluster.end().await;
 }

@@ -1,4 +1,4 @@
-//! What the reference gets wrong (spec/runtime.md 12), by number, from end to end.
+//! The weaknesses of the reference (spec/runtime.md 12), by number, tested end to end.
 
 mod c04_renewals;
 mod c05_outages;

@@ -1,6 +1,6 @@
-//! O4: metrics count what happened, once.
+//! O4: metrics count each event once.
 
-use crate::support::{Held, Kind, Node, World, activities, calls, orchestrations, pass};
+use crate::support::{Cluster, Held, Kind, Node, activities, calls, orchestrations, pass};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use outlast::providers::{QueueBacklog, StoreGauges};
 use outlast::runtime::Runtime;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Counters and gauges by name and labels. Emptied by reading.
+/// Counters and gauges by name and labels. Each read resets them.
 pub(super) fn read(snapshotter: &Snapshotter) -> BTreeMap<String, u64> {
     let rows = snapshotter.snapshot().into_vec().into_iter().filter_map(|(key, _, _, value)| {
         let labels: Vec<_> =
@@ -25,7 +25,7 @@ pub(super) fn read(snapshotter: &Snapshotter) -> BTreeMap<String, u64> {
     rows.collect()
 }
 
-/// On one thread, so that the recorder of this test sees this test and nothing else.
+/// Runs a test on one thread, so that its recorder records only this test.
 fn recorded(test: impl Future<Output = ()>) -> BTreeMap<String, u64> {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
@@ -37,7 +37,7 @@ fn recorded(test: impl Future<Output = ()>) -> BTreeMap<String, u64> {
     read(&snapshotter)
 }
 
-/// Lets every gauge be read from the store once more: by default that happens every minute.
+/// Waits until every gauge is read from the store again, which by default happens every minute.
 async fn polled() {
     pass(Duration::from_secs(61)).await;
 }
@@ -53,7 +53,7 @@ fn active(runtime: &Arc<Runtime>) -> i64 {
 #[test]
 fn o4_starts_endings_and_activities_are_counted_once() {
     let rows = recorded(async {
-        let world = World::paused(Kind::Memory).await;
+        let cluster = Cluster::paused(Kind::Memory).await;
         let chain = |ctx: OrchestrationContext, _: String| async move {
             for _ in 0..7 {
                 ctx.schedule_activity("Work", "").await?;
@@ -71,19 +71,19 @@ fn o4_starts_endings_and_activities_are_counted_once() {
             .register("Work", |_: ActivityContext, _: String| async move { Ok(String::new()) })
             .register("Fails", |_: ActivityContext, _: String| async move { Err("no".to_string()) });
         let all = orchestrations().register("Chain", chain).register("Again", again);
-        let node = world.start(&Node::new(all, work)).await;
-        world.run("chain-1", "Chain", "").await;
-        world.run("chain-2", "Chain", "").await;
-        world.begin("again-1", "Again", "1").await;
-        world.failure("again-1").await;
-        let runtime = world.runtime(node).await;
+        let node = cluster.start(&Node::new(all, work)).await;
+        cluster.run("chain-1", "Chain", "").await;
+        cluster.run("chain-2", "Chain", "").await;
+        cluster.begin("again-1", "Again", "1").await;
+        cluster.failure("again-1").await;
+        let runtime = cluster.runtime(node).await;
         let metrics = runtime.metrics_snapshot().unwrap();
         assert_eq!((metrics.orch_starts, metrics.orch_continue_as_new), (4, 1), "{metrics:?}");
         assert_eq!((metrics.orch_failures, metrics.orch_application_errors), (1, 1), "{metrics:?}");
         assert_eq!((metrics.activity_success, metrics.activity_app_errors), (14, 2), "{metrics:?}");
         assert_eq!((metrics.orch_poison, metrics.activity_poison, metrics.provider_errors), (0, 0, 0));
         assert_eq!(active(&runtime), 0);
-        world.end().await;
+        cluster.end().await;
     });
     let expected = [
         ("duroxide_orchestration_starts_total orchestration_name=Chain,version=1.0.0,initiated_by=client", 2),
@@ -115,27 +115,27 @@ fn o4_starts_endings_and_activities_are_counted_once() {
 }
 
 #[test]
-fn o4_a_second_delivery_is_a_retry_and_the_gauge_follows_the_instance() {
+fn o4_a_redelivery_is_counted_as_a_retry_and_the_gauge_follows_the_instance() {
     let rows = recorded(async {
-        let world = World::paused(Kind::Memory).await;
+        let cluster = Cluster::paused(Kind::Memory).await;
         let (held, mut begun) = Held::new();
         let node = Node::new(calls("Held"), held.activity(activities(), "Held"));
-        let first = world.start(&node).await;
-        world.begin("i", "Calls", "").await;
+        let first = cluster.start(&node).await;
+        cluster.begin("i", "Calls", "").await;
         begun.recv().await.unwrap();
         polled().await;
-        assert_eq!(active(&world.runtime(first).await), 1);
-        world.runtime(first).await.shutdown(Some(0)).await;
+        assert_eq!(active(&cluster.runtime(first).await), 1);
+        cluster.runtime(first).await.shutdown(Some(0)).await;
 
-        let second = world.start(&node).await;
+        let second = cluster.start(&node).await;
         assert_eq!(begun.recv().await.unwrap().attempt(), 2);
-        let runtime = world.runtime(second).await;
-        assert_eq!(active(&runtime), 1, "counted from the store when the runtime started");
+        let runtime = cluster.runtime(second).await;
+        assert_eq!(active(&runtime), 1, "read from the store when the runtime started");
         held.release();
-        world.output("i").await;
+        cluster.output("i").await;
         polled().await;
         assert_eq!(active(&runtime), 0);
-        world.end().await;
+        cluster.end().await;
     });
     let row =
         "duroxide_activity_executions_total activity_name=Held,outcome=success,retry_attempt=1,tag=default";
@@ -157,19 +157,19 @@ fn sleepers_and_waiters() -> Node {
 }
 
 #[tokio::test(start_paused = true)]
-async fn o4_gauges_of_two_workers_are_the_rows_of_the_store_also_after_a_kill() {
+async fn o4_gauges_of_two_runtimes_match_the_store_also_after_a_kill() {
     for kind in [Kind::Memory, Kind::SqliteFile] {
-        let world = World::paused(kind).await;
+        let cluster = Cluster::paused(kind).await;
         let node = sleepers_and_waiters();
-        let first = world.start(&node).await;
-        let second = world.start_on(world.other_process().await, &node).await;
-        let (first, second) = (world.runtime(first).await, world.runtime(second).await);
+        let first = cluster.start(&node).await;
+        let second = cluster.start_on(cluster.other_process().await, &node).await;
+        let (first, second) = (cluster.runtime(first).await, cluster.runtime(second).await);
         for n in 0..4 {
-            world.begin(&format!("waits-{n}"), "Waits", "").await;
-            world.begin(&format!("sleeps-{n}"), "Sleeps", "").await;
+            cluster.begin(&format!("waits-{n}"), "Waits", "").await;
+            cluster.begin(&format!("sleeps-{n}"), "Sleeps", "").await;
         }
-        // No worker takes its activity.
-        world.begin("tagged", "Tagged", "").await;
+        // No worker runs its activity.
+        cluster.begin("tagged", "Tagged", "").await;
         polled().await;
         let shown = |running| StoreGauges {
             running_instances: running,
@@ -180,44 +180,44 @@ async fn o4_gauges_of_two_workers_are_the_rows_of_the_store_also_after_a_kill() 
         };
         assert_eq!((gauges(&first), gauges(&second)), (shown(9), shown(9)), "{kind:?}");
 
-        // Whichever of them ran an instance, both show the same.
+        // Both runtimes show the same numbers, whichever ran an instance.
         for n in 0..2 {
-            world.client.raise_event(&format!("waits-{n}"), "go", "").await.unwrap();
-            world.output(&format!("waits-{n}")).await;
+            cluster.client.raise_event(&format!("waits-{n}"), "go", "").await.unwrap();
+            cluster.output(&format!("waits-{n}")).await;
         }
-        assert_eq!((active(&first), active(&second)), (9, 9), "{kind:?}: no process counts by itself");
+        assert_eq!((active(&first), active(&second)), (9, 9), "{kind:?}: both runtimes read the store");
         polled().await;
         assert_eq!((gauges(&first), gauges(&second)), (shown(7), shown(7)), "{kind:?}");
 
         Arc::clone(&first).shutdown(Some(0)).await;
         for n in 2..4 {
-            world.client.raise_event(&format!("waits-{n}"), "go", "").await.unwrap();
-            world.output(&format!("waits-{n}")).await;
+            cluster.client.raise_event(&format!("waits-{n}"), "go", "").await.unwrap();
+            cluster.output(&format!("waits-{n}")).await;
         }
         polled().await;
         assert_eq!(gauges(&second), shown(5), "{kind:?}");
-        assert_eq!(active(&first), 7, "what the store said last");
-        let third = world.start_on(world.other_process().await, &node).await;
+        assert_eq!(active(&first), 7, "the number of the last read");
+        let third = cluster.start_on(cluster.other_process().await, &node).await;
         polled().await;
-        let third = world.runtime(third).await;
-        let totals = world.client.get_system_metrics().await.unwrap();
-        let depths = world.client.get_queue_depths().await.unwrap();
+        let third = cluster.runtime(third).await;
+        let totals = cluster.client.get_system_metrics().await.unwrap();
+        let depths = cluster.client.get_queue_depths().await.unwrap();
         for runtime in [&second, &third] {
             let shown = gauges(runtime);
-            assert_eq!(shown, world.client.get_gauges().await.unwrap(), "{kind:?}");
+            assert_eq!(shown, cluster.client.get_gauges().await.unwrap(), "{kind:?}");
             assert_eq!(shown.running_instances, totals.running_instances, "{kind:?}");
             assert_eq!(shown.orchestrator_queue as usize, depths.orchestrator_queue, "{kind:?}");
             assert_eq!(shown.worker_queue as usize, depths.worker_queue, "{kind:?}");
             assert_eq!(active(runtime), 5, "{kind:?}");
         }
-        world.end().await;
+        cluster.end().await;
     }
 }
 
 #[test]
-fn o4_retries_by_policy_carry_their_attempt() {
+fn o4_policy_retries_are_counted_with_their_attempt() {
     let rows = recorded(async {
-        let world = World::paused(Kind::Memory).await;
+        let cluster = Cluster::paused(Kind::Memory).await;
         let retries = |ctx: OrchestrationContext, _: String| async move {
             let backoff = BackoffStrategy::Fixed { delay: Duration::from_secs(60) };
             let policy = RetryPolicy::new(5).with_backoff(backoff);
@@ -229,19 +229,19 @@ fn o4_retries_by_policy_carry_their_attempt() {
             async move { if run < 3 { Err("not yet".to_string()) } else { Ok(String::new()) } }
         });
         let node = Node::new(orchestrations().register("Retries", retries), third);
-        let first = world.start(&node).await;
-        world.begin("i", "Retries", "").await;
+        let first = cluster.start(&node).await;
+        cluster.begin("i", "Retries", "").await;
         pass(Duration::from_secs(90)).await;
-        // The number of the attempt comes from history: a runtime that replays it counts on.
-        let killed = world.runtime(first).await;
+        // The attempt number comes from the history, so a runtime that replays it continues the count.
+        let killed = cluster.runtime(first).await;
         Arc::clone(&killed).shutdown(Some(0)).await;
-        let second = world.start(&node).await;
-        world.output("i").await;
+        let second = cluster.start(&node).await;
+        cluster.output("i").await;
         let retried = |runtime: &Arc<Runtime>| {
             runtime.observability_handle().unwrap().metrics_provider().outlast_snapshot().activity_retries
         };
-        assert_eq!((retried(&killed), retried(&world.runtime(second).await)), (1, 2));
-        world.end().await;
+        assert_eq!((retried(&killed), retried(&cluster.runtime(second).await)), (1, 2));
+        cluster.end().await;
     });
     let expected = [
         (

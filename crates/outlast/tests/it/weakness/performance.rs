@@ -1,6 +1,6 @@
-//! P1, P7, P8, P13, P14, P15: what a step costs.
+//! P1, P7, P8, P13, P14, P15: the cost of a step.
 
-use crate::support::{ALONE, Kind, Node, PATIENCE, Tap, World, activities, calls, orchestrations, pass};
+use crate::support::{ALONE, Cluster, Kind, Node, PATIENCE, Tap, activities, calls, orchestrations, pass};
 use outlast::providers::sqlite::{SqliteOptions, SqliteProvider};
 use outlast::runtime::Runtime;
 use outlast::{ActivityContext, Client, Either2, OrchestrationContext, RuntimeOptions};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Counts messages in its key-value store and says how many there were.
+/// Counts messages in its key-value state and returns the count.
 async fn counter(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     loop {
         if ctx.dequeue_event("in").await == "end" {
@@ -20,7 +20,7 @@ async fn counter(ctx: OrchestrationContext, _: String) -> Result<String, String>
     }
 }
 
-/// The client has a store object of its own, so that the runtime's counters show what the runtime reads.
+/// The client has a store object of its own, so that the counters of the runtime's store object show only the runtime's reads.
 #[tokio::test]
 async fn p1_a_warm_turn_reads_no_history_and_no_keys_at_any_length() {
     let folder = tempfile::tempdir().unwrap();
@@ -43,7 +43,7 @@ async fn p1_a_warm_turn_reads_no_history_and_no_keys_at_any_length() {
         assert_eq!((stats.history_rows_read, stats.kv_rows_read), (0, 0), "after {version} messages");
     }
     runtime.shutdown(None).await;
-    // A runtime that does not know the instance reads it once.
+    // A runtime that does not have the instance in its warm cache reads it once.
     let runtime = Runtime::start_with_store(
         store.clone(),
         activities().build(),
@@ -56,14 +56,14 @@ async fn p1_a_warm_turn_reads_no_history_and_no_keys_at_any_length() {
     assert!(cold > 450, "{cold} rows");
     client.enqueue_event("i", "in", "end").await.unwrap();
     client.wait_for_orchestration("i", PATIENCE).await.unwrap();
-    assert_eq!(store.stats().history_rows_read, cold, "and is warm from then on");
+    assert_eq!(store.stats().history_rows_read, cold, "the instance is warm after the first read");
     runtime.shutdown(None).await;
 }
 
 #[tokio::test]
-async fn p7_no_activity_reads_a_history() {
+async fn p7_running_an_activity_reads_no_history() {
     for kind in crate::support::ALL {
-        let world = World::real(kind).await;
+        let cluster = Cluster::real(kind).await;
         let tap = Tap::counting();
         let program = |ctx: OrchestrationContext, _: String| async move {
             let mut seen = String::new();
@@ -75,60 +75,60 @@ async fn p7_no_activity_reads_a_history() {
         let work = activities().register("Who", |ctx: ActivityContext, _: String| async move {
             Ok(format!("{} {}", ctx.orchestration_name(), ctx.orchestration_version()))
         });
-        world
-            .start_on(tap.around(world.store()), &Node::new(orchestrations().register("P", program), work))
+        cluster
+            .start_on(tap.around(cluster.store()), &Node::new(orchestrations().register("P", program), work))
             .await;
-        assert_eq!(world.run("i", "P", "").await, "P 1.0.0");
+        assert_eq!(cluster.run("i", "P", "").await, "P 1.0.0");
         for call in
             ["read", "read_with_execution", "load_turn", "fetch_orchestration_item", "get_kv_all_values"]
         {
             assert_eq!(tap.count(call), 0, "{call} on {kind:?}");
         }
-        world.end().await;
+        cluster.end().await;
     }
 }
 
-/// The best of several, since the machine does other things too.
+/// Measures the best of several runs, because of other load on the machine.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p8_p15_hello_takes_milliseconds_and_its_client_knows_at_once() {
+async fn p8_p15_hello_takes_milliseconds_until_its_client_returns() {
     let _alone = ALONE.lock().await;
     for kind in crate::support::ALL {
-        let world = World::real(kind).await;
+        let cluster = Cluster::real(kind).await;
         let work = activities()
             .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) });
-        world.start(&Node::new(calls("Work"), work)).await;
+        cluster.start(&Node::new(calls("Work"), work)).await;
         let mut best = Duration::MAX;
         for n in 0..20 {
             let since = Instant::now();
-            world.run(&format!("hello-{n}"), "Calls", "").await;
+            cluster.run(&format!("hello-{n}"), "Calls", "").await;
             best = best.min(since.elapsed());
         }
         println!("{kind:?}: {best:?}");
         assert!(best < Duration::from_millis(50), "{kind:?}: {best:?}");
-        world.end().await;
+        cluster.end().await;
     }
 }
 
-/// Under paused time a poll would show: nothing moves the clock, because everything is told.
+/// Under paused time a poll would advance the clock. The clock does not move, so every wait ends by a notification.
 #[tokio::test(start_paused = true)]
-async fn p8_p15_nothing_is_polled_for_in_one_process() {
-    let world = World::paused(Kind::Memory).await;
+async fn p8_p15_one_process_runs_without_polling() {
+    let cluster = Cluster::paused(Kind::Memory).await;
     let work = activities()
         .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) });
-    world.start(&Node::new(calls("Work"), work)).await;
+    cluster.start(&Node::new(calls("Work"), work)).await;
     let since = Instant::now();
     for n in 0..10 {
-        world.run(&format!("hello-{n}"), "Calls", "").await;
+        cluster.run(&format!("hello-{n}"), "Calls", "").await;
     }
     assert_eq!(since.elapsed(), Duration::ZERO);
-    world.end().await;
+    cluster.end().await;
 }
 
-/// No worker, no second turn: the values are in the first commit.
+/// The values are in the first commit: no activity is scheduled and no second turn runs.
 #[tokio::test]
-async fn p13_guids_and_times_cost_no_worker_and_no_turn() {
+async fn p13_guids_and_times_need_no_activity_and_no_second_turn() {
     for kind in crate::support::ALL {
-        let world = World::real(kind).await;
+        let cluster = Cluster::real(kind).await;
         let tap = Tap::counting();
         let draws = |ctx: OrchestrationContext, _: String| async move {
             for _ in 0..20 {
@@ -139,19 +139,19 @@ async fn p13_guids_and_times_cost_no_worker_and_no_turn() {
         };
         let node = Node::new(orchestrations().register("Draws", draws), activities())
             .with(|options| options.worker_concurrency = 0);
-        world.start_on(tap.around(world.store()), &node).await;
-        assert_eq!(world.run("i", "Draws", "").await, "drawn");
+        cluster.start_on(tap.around(cluster.store()), &node).await;
+        assert_eq!(cluster.run("i", "Draws", "").await, "drawn");
         assert_eq!(tap.count("ack_orchestration_item"), 1, "{kind:?}");
-        world.end().await;
+        cluster.end().await;
     }
 }
 
-/// A timer that lost its race writes nothing into the history and reads nothing of it: what fires together costs one
-/// commit that takes it off the queue.
+/// A timer that lost its race does not read or write the history when it fires: all timers that fire together are removed from
+/// the queue in one commit.
 #[tokio::test(start_paused = true)]
-async fn p14_timers_that_lost_are_dropped_by_their_ids() {
+async fn p14_timers_that_lost_a_race_are_dropped_without_reading_history() {
     for kind in crate::support::ALL {
-        let world = World::paused(kind).await;
+        let cluster = Cluster::paused(kind).await;
         let tap = Tap::counting();
         let race = |ctx: OrchestrationContext, _: String| async move {
             for _ in 0..5 {
@@ -165,59 +165,59 @@ async fn p14_timers_that_lost_are_dropped_by_their_ids() {
         };
         let work = activities()
             .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) });
-        world
-            .start_on(tap.around(world.store()), &Node::new(orchestrations().register("Race", race), work))
+        cluster
+            .start_on(tap.around(cluster.store()), &Node::new(orchestrations().register("Race", race), work))
             .await;
-        world.begin("i", "Race", "").await;
+        cluster.begin("i", "Race", "").await;
         pass(Duration::from_secs(1)).await;
-        let (events, turns) = (world.history("i").await.len(), tap.count("ack_orchestration_item"));
+        let (events, turns) = (cluster.history("i").await.len(), tap.count("ack_orchestration_item"));
         pass(Duration::from_secs(10)).await;
-        assert_eq!(world.history("i").await.len(), events, "{kind:?}");
+        assert_eq!(cluster.history("i").await.len(), events, "{kind:?}");
         assert!(tap.count("ack_orchestration_item") <= turns + 1, "{kind:?}");
         assert_eq!(tap.count("load_turn"), 0, "{kind:?}");
-        world.client.raise_event("i", "end", "ended").await.unwrap();
-        assert_eq!(world.output("i").await, "ended");
-        world.end().await;
+        cluster.client.raise_event("i", "end", "ended").await.unwrap();
+        assert_eq!(cluster.output("i").await, "ended");
+        cluster.end().await;
     }
 }
 
-/// Messages for an instance that has ended are dropped without reading what it did.
+/// Messages for an instance that has ended are dropped without reading its history.
 #[tokio::test]
 async fn p14_messages_for_an_ended_instance_load_no_history() {
     for kind in crate::support::ALL {
-        let world = World::real(kind).await;
+        let cluster = Cluster::real(kind).await;
         let quick = |_: OrchestrationContext, _: String| async move { Ok("done".to_string()) };
         let node = Node::new(orchestrations().register("Quick", quick), activities());
-        let first = world.start(&node).await;
-        world.run("i", "Quick", "").await;
-        world.stop(first).await;
-        // Another runtime, which has never seen the instance.
+        let first = cluster.start(&node).await;
+        cluster.run("i", "Quick", "").await;
+        cluster.stop(first).await;
+        // Another runtime, which does not have the instance in its warm cache.
         let tap = Tap::counting();
-        world.start_on(tap.around(world.store()), &node).await;
+        cluster.start_on(tap.around(cluster.store()), &node).await;
         for n in 0..5 {
-            world.client.raise_event("i", "late", n.to_string()).await.unwrap();
-            world.client.enqueue_event("i", "late", n.to_string()).await.unwrap();
+            cluster.client.raise_event("i", "late", n.to_string()).await.unwrap();
+            cluster.client.enqueue_event("i", "late", n.to_string()).await.unwrap();
         }
-        world.run("j", "Quick", "").await;
-        while world.client.get_queue_depths().await.unwrap().orchestrator_queue > 0 {
+        cluster.run("j", "Quick", "").await;
+        while cluster.client.get_queue_depths().await.unwrap().orchestrator_queue > 0 {
             tokio::task::yield_now().await;
         }
         for call in ["load_turn", "read", "read_with_execution", "fetch_orchestration_item"] {
             assert_eq!(tap.count(call), 0, "{call} on {kind:?}");
         }
-        world.end().await;
+        cluster.end().await;
     }
 }
 
-/// An idle runtime leaves the store alone: a waiting fetch per slot, renewed every 30 s.
+/// An idle runtime has one parked fetch per slot, repeated every 30 s.
 #[tokio::test(start_paused = true)]
-async fn p9_an_idle_runtime_asks_a_handful_of_times_a_minute() {
-    let world = World::paused(Kind::Memory).await;
+async fn p9_an_idle_runtime_fetches_only_at_the_long_poll_timeout() {
+    let cluster = Cluster::paused(Kind::Memory).await;
     let tap = Tap::counting();
-    world.start_on(tap.around(world.store()), &Node::new(orchestrations(), activities())).await;
+    cluster.start_on(tap.around(cluster.store()), &Node::new(orchestrations(), activities())).await;
     pass(Duration::from_secs(600)).await;
     let slots = RuntimeOptions::default().orchestration_concurrency;
     let asked = tap.count("fetch_turn");
     assert!(asked <= 21 * slots, "{asked} fetches in ten minutes");
-    world.end().await;
+    cluster.end().await;
 }

@@ -175,7 +175,7 @@ const RULES: &[Rule] = &[
 
 /// Bugs that no store can have. The runtime and the engine prevent them, and have tests with these names.
 const NOT_OF_STORES: &[(&str, &str)] = &[
-    ("work::CancelledByAnError", "c04_passing_errors_of_renewals_are_asked_again"),
+    ("work::CancelledByAnError", "c04_retryable_errors_of_renewals_are_retried"),
     ("child::ExecutionNotMatched", "outcomes_of_other_executions_are_dropped"),
     ("child::SecondAnswerRecorded", "c10_first_outcome_of_a_decision_counts"),
     ("child::NeverStartedIsCancelled", "c2_children_of_this_turn_are_started_before_they_are_cancelled"),

@@ -1,13 +1,13 @@
-//! Unread messages that one execution leaves to the next.
+//! The limit of unread messages that one execution carries over to the next.
 
-use super::{ALL, Node, World, activities, orchestrations, sizes, small};
+use super::{ALL, Cluster, Node, activities, orchestrations, sizes, small};
 use outlast::OrchestrationContext;
 use outlast::providers::MessageBound;
 
 #[tokio::test]
-async fn no_more_messages_are_carried_over_than_the_limit() {
+async fn messages_above_the_carry_forward_limit_are_dropped() {
     for kind in ALL {
-        let (world, limits) = (World::real(kind).await, small());
+        let (cluster, limits) = (Cluster::real(kind).await, small());
         let limit = limits.carry_forward_events;
         let counts = |ctx: OrchestrationContext, _: String| async move {
             if ctx.execution_id() == 1 {
@@ -21,20 +21,20 @@ async fn no_more_messages_are_carried_over_than_the_limit() {
             Ok(read.to_string())
         };
         let node = Node::new(orchestrations().register("Counts", counts), activities());
-        world.start(&node.with(move |options| options.limits = limits.clone())).await;
+        cluster.start(&node.with(move |options| options.limits = limits.clone())).await;
         for (messages, _) in sizes(limit) {
-            // One fetch brings them all: messages that a first fetch leaves behind reach the successor by themselves.
+            // One fetch returns all messages: messages that stay in the queue are delivered to the successor without being carried.
             let messages = messages.min(MessageBound::default().messages - 1);
             let instance = format!("i-{messages}");
-            let mut request = world.client.start_request("Counts").instance(&instance);
+            let mut request = cluster.client.start_request("Counts").instance(&instance);
             for n in 0..messages {
                 request = request.with_event("queue", n.to_string());
             }
             request.send().await.unwrap().started().unwrap();
-            world.says(&instance, &limit.to_string()).await;
-            world.client.enqueue_event(&instance, "queue", "end").await.unwrap();
-            assert_eq!(world.output(&instance).await, limit.to_string(), "{kind:?}: {instance}");
+            cluster.says(&instance, &limit.to_string()).await;
+            cluster.client.enqueue_event(&instance, "queue", "end").await.unwrap();
+            assert_eq!(cluster.output(&instance).await, limit.to_string(), "{kind:?}: {instance}");
         }
-        world.end().await;
+        cluster.end().await;
     }
 }

@@ -1,8 +1,8 @@
-//! What a client sends.
+//! The limits of a client's messages.
 
 use outlast::{Client, ClientError};
 
-/// Sends something of this size to an instance.
+/// Sends a message, name or payload of this size to an instance.
 pub(super) async fn send(
     client: &Client,
     what: &str,
@@ -40,7 +40,7 @@ pub(super) async fn send(
     }
 }
 
-/// The words of a refusal, which is always bad input.
+/// The message of an `InvalidInput` error.
 #[track_caller]
 pub(super) fn words(error: ClientError) -> String {
     match error {

@@ -1,4 +1,4 @@
-//! What orchestrations and activities do.
+//! The code of orchestrations and activities that meet a limit.
 
 use super::client;
 use super::{Node, activities, orchestrations};
@@ -11,7 +11,7 @@ fn parsed(input: &str) -> Result<(&str, usize), String> {
     Ok((what, size.parse().map_err(|_| "how much")?))
 }
 
-/// Does one thing with a value of one size.
+/// Performs one operation with a value of one size.
 async fn attempt(ctx: OrchestrationContext, input: String) -> Result<String, String> {
     let (what, size) = parsed(&input)?;
     let text = "x".repeat(size);
@@ -45,7 +45,7 @@ async fn attempt(ctx: OrchestrationContext, input: String) -> Result<String, Str
     Ok("done".to_string())
 }
 
-/// Gives back, or sends to another instance, a value of one size.
+/// Returns a value of one size, or sends it to another instance.
 async fn does(ctx: ActivityContext, input: String) -> Result<String, String> {
     let (what, size) = parsed(&input)?;
     match what {
@@ -58,7 +58,7 @@ async fn does(ctx: ActivityContext, input: String) -> Result<String, String> {
     }
 }
 
-/// What the activity gave back, as far as it says something.
+/// Calls the activity. Returns "fits" for a value within the limit, and the error otherwise.
 async fn calls(ctx: OrchestrationContext, input: String) -> Result<String, String> {
     let text = ctx.schedule_activity("Does", input).await.unwrap_or_else(|error| error);
     Ok(if text.contains("xx") { "fits".to_string() } else { text })

@@ -1,14 +1,14 @@
-//! Messages that wait for one instance.
+//! The limit of messages that wait for one instance.
 
-use super::{ALL, Node, World, activities, client, judge, orchestrations, sizes, small};
+use super::{ALL, Cluster, Node, activities, client, judge, orchestrations, sizes, small};
 use outlast::runtime::limits::Limits;
 use outlast::{ActivityContext, Client, OrchestrationContext};
 
-/// Sends this many messages to an instance; how many were taken, and the last refusal.
+/// Sends this number of messages to an instance. Returns the number of accepted messages, and the last error.
 async fn flood(client: &Client, instance: &str, messages: usize) -> (usize, String) {
     let (mut taken, mut refusal) = (0, String::new());
     for n in 0..messages {
-        // Both kinds count.
+        // Both kinds of messages count.
         let sent = match n % 2 {
             0 => client.enqueue_event(instance, "queue", n.to_string()).await,
             _ => client.raise_event(instance, "event", n.to_string()).await,
@@ -22,10 +22,10 @@ async fn flood(client: &Client, instance: &str, messages: usize) -> (usize, Stri
 }
 
 #[tokio::test]
-async fn a_mailbox_takes_no_more_than_its_limit() {
+async fn a_full_mailbox_rejects_messages() {
     for kind in ALL {
-        let world = World::real(kind).await;
-        let (client, limit) = (world.client.clone().with_limits(small()), small().mailbox_messages);
+        let cluster = Cluster::real(kind).await;
+        let (client, limit) = (cluster.client.clone().with_limits(small()), small().mailbox_messages);
         for (messages, fits) in sizes(limit) {
             let instance = format!("i-{messages}");
             let (taken, refusal) = flood(&client, &instance, messages).await;
@@ -34,18 +34,18 @@ async fn a_mailbox_takes_no_more_than_its_limit() {
                 true => assert_eq!(refusal, ""),
                 false => judge(&refusal, "mailbox_messages", &instance),
             }
-            // However full it is: this is what empties it.
+            // A cancellation is accepted at the limit: it ends the instance and so removes its messages.
             client.cancel_instance(&instance, "").await.unwrap();
         }
-        world.end().await;
+        cluster.end().await;
     }
 }
 
-/// Through the client of an activity.
+/// The client of an activity has the same limit.
 #[tokio::test]
-async fn an_activity_is_refused_at_a_full_mailbox() {
+async fn a_full_mailbox_rejects_messages_of_an_activity() {
     for kind in ALL {
-        let world = World::real(kind).await;
+        let cluster = Cluster::real(kind).await;
         let (limits, limit) = (small(), small().mailbox_messages);
         let floods = |ctx: ActivityContext, messages: String| async move {
             let instance = format!("nobody-{messages}");
@@ -53,32 +53,32 @@ async fn an_activity_is_refused_at_a_full_mailbox() {
             Ok(format!("{taken} {refusal}"))
         };
         let node = Node::new(crate::support::calls("Flood"), activities().register("Flood", floods));
-        world.start(&node.with(move |options| options.limits = limits.clone())).await;
+        cluster.start(&node.with(move |options| options.limits = limits.clone())).await;
         for (messages, fits) in sizes(limit) {
-            // Messages for an instance that nobody starts wait, or are dropped now and then: never are there more.
-            let output = world.run(&format!("i-{messages}"), "Calls", &messages.to_string()).await;
+            // Messages for an instance that does not exist wait or are dropped: there are never more than the limit.
+            let output = cluster.run(&format!("i-{messages}"), "Calls", &messages.to_string()).await;
             let (taken, refusal) = output.split_once(' ').unwrap();
             assert!(taken.parse::<usize>().unwrap() >= limit, "{kind:?}: {output}");
             if !fits && !refusal.is_empty() {
                 judge(refusal, "mailbox_messages", &format!("nobody-{messages}"));
             }
         }
-        world.end().await;
+        cluster.end().await;
     }
 }
 
-/// What was taken is read, and there is room again.
+/// The instance reads its messages, and the mailbox accepts others.
 #[tokio::test]
-async fn a_mailbox_that_was_read_has_room_again() {
+async fn a_mailbox_accepts_messages_after_the_instance_has_read_some() {
     for kind in ALL {
-        let world = World::real(kind).await;
-        let client = world.client.clone().with_limits(Limits { mailbox_messages: 20, ..Limits::default() });
+        let cluster = Cluster::real(kind).await;
+        let client = cluster.client.clone().with_limits(Limits { mailbox_messages: 20, ..Limits::default() });
         client.start_orchestration("i", "Reads", "").await.unwrap();
         let mut accepted = 0;
         for n in 0..200 {
             accepted += usize::from(client.enqueue_event("i", "queue", n.to_string()).await.is_ok());
         }
-        // The start waits too.
+        // The start counts as a message.
         assert_eq!(accepted, 19, "{kind:?}");
         client.enqueue_event("another", "queue", "").await.unwrap();
         let reads = |ctx: OrchestrationContext, _: String| async move {
@@ -91,10 +91,10 @@ async fn a_mailbox_that_was_read_has_room_again() {
                 ctx.set_custom_status(read.len().to_string());
             }
         };
-        world.start(&Node::new(orchestrations().register("Reads", reads), activities())).await;
-        world.says("i", &accepted.to_string()).await;
+        cluster.start(&Node::new(orchestrations().register("Reads", reads), activities())).await;
+        cluster.says("i", &accepted.to_string()).await;
         client.enqueue_event("i", "queue", "end").await.unwrap();
-        assert_eq!(world.output("i").await, accepted.to_string());
-        world.end().await;
+        assert_eq!(cluster.output("i").await, accepted.to_string());
+        cluster.end().await;
     }
 }

@@ -1,5 +1,5 @@
-//! Every limit through every way in: at it, one above, and a thousand times above. What is above is refused where it
-//! enters, by words that name the limit, the instance and what to do, and leaves nothing behind.
+//! Every limit through every entry point: at the limit, one above, and a thousand times above. A value above the limit is rejected
+//! with a message that names the limit, the instance and what to do, and nothing is stored.
 
 mod carried;
 mod client;
@@ -8,12 +8,12 @@ mod history;
 mod mailbox;
 mod table;
 
-use crate::support::{ALL, Kind, Node, World, activities, orchestrations};
+use crate::support::{ALL, Cluster, Kind, Node, activities, orchestrations};
 use outlast::runtime::limits::Limits;
 use outlast::{AppErrorKind, ErrorDetails, OrchestrationStatus};
 use table::{Row, Way, rows};
 
-/// Small, so that a thousand times as much is little.
+/// Small limits, so that a thousand times a limit is a small amount of data.
 fn small() -> Limits {
     Limits {
         payload_bytes: 2_000,
@@ -31,21 +31,24 @@ fn small() -> Limits {
     }
 }
 
-/// How much, and whether that is within the limit.
+/// The sizes to test, and whether each is within the limit.
 fn sizes(limit: usize) -> [(usize, bool); 3] {
     [(limit, true), (limit + 1, false), (limit * 1_000, false)]
 }
 
-/// What a refusal says: which limit, whose, and what to do about it; not the whole of what was refused.
+/// Checks a message: it names the limit, the instance and what to do, and does not quote the whole rejected value.
 #[track_caller]
 fn judge(words: &str, field: &str, instance: &str) {
-    assert!(words.contains(field), "{instance}: not which limit: {words:.1000}");
-    assert!(words.contains(&format!("'{instance:.60}")), "{instance}: not which instance: {words:.1000}");
-    assert!(words.contains("raise "), "{instance}: not what to do: {words:.1000}");
+    assert!(words.contains(field), "{instance}: does not name the limit: {words:.1000}");
+    assert!(
+        words.contains(&format!("'{instance:.60}")),
+        "{instance}: does not name the instance: {words:.1000}"
+    );
+    assert!(words.contains("raise "), "{instance}: does not say what to do: {words:.1000}");
     assert!(words.len() < 1_000, "{instance}: {} bytes", words.len());
 }
 
-/// The words of an instance that broke a limit.
+/// The failure message of an instance that exceeded a limit.
 #[track_caller]
 fn broken(status: OrchestrationStatus) -> String {
     match status {
@@ -63,15 +66,15 @@ fn through(way: Way, limits: &Limits) -> impl Iterator<Item = Row> {
 }
 
 #[tokio::test]
-async fn an_orchestration_above_a_limit_fails_and_says_which() {
+async fn an_orchestration_above_a_limit_fails_with_the_name_of_the_limit() {
     for kind in ALL {
-        let (world, limits) = (World::real(kind).await, small());
-        world.start(&code::node(&limits)).await;
+        let (cluster, limits) = (Cluster::real(kind).await, small());
+        cluster.start(&code::node(&limits)).await;
         for Row { what, limit, field, .. } in through(Way::Orchestration, &limits) {
             for (size, fits) in sizes(limit) {
                 let instance = format!("{what}-{size}");
-                world.begin(&instance, "Attempt", &format!("{what} {size}")).await;
-                match (world.ended(&instance).await, fits) {
+                cluster.begin(&instance, "Attempt", &format!("{what} {size}")).await;
+                match (cluster.ended(&instance).await, fits) {
                     (OrchestrationStatus::Completed { .. }, true) => {}
                     (OrchestrationStatus::Failed { details, .. }, true) if what == "error" => {
                         assert_eq!(details.display_message().len(), size);
@@ -81,28 +84,28 @@ async fn an_orchestration_above_a_limit_fails_and_says_which() {
                 }
             }
         }
-        world.end().await;
+        cluster.end().await;
     }
 }
 
-/// C6: the parent of an instance that breaks a limit is told.
+/// C6: the parent of an instance that exceeds a limit gets its failure.
 #[tokio::test]
 async fn c6_a_child_above_a_limit_fails_for_its_parent_too() {
-    let (world, limits) = (World::real(Kind::Memory).await, small());
-    world.start(&code::node(&limits)).await;
+    let (cluster, limits) = (Cluster::real(Kind::Memory).await, small());
+    cluster.start(&code::node(&limits)).await;
     for Row { what, limit, field, .. } in through(Way::Orchestration, &limits) {
         let instance = format!("parent-{what}");
-        let error = world.run(&instance, "Parent", &format!("{what} {}", limit + 1)).await;
+        let error = cluster.run(&instance, "Parent", &format!("{what} {}", limit + 1)).await;
         judge(&error, field, &format!("{instance}::sub::"));
     }
-    world.end().await;
+    cluster.end().await;
 }
 
 #[tokio::test]
-async fn the_client_refuses_what_is_above_a_limit() {
+async fn the_client_rejects_values_above_a_limit() {
     for kind in ALL {
-        let (world, limits) = (World::real(kind).await, small());
-        let client = world.client.clone().with_limits(limits.clone());
+        let (cluster, limits) = (Cluster::real(kind).await, small());
+        let client = cluster.client.clone().with_limits(limits.clone());
         let depth = async || client.get_queue_depths().await.unwrap().orchestrator_queue;
         for Row { what, limit, field, .. } in through(Way::Client, &limits) {
             for (size, fits) in sizes(limit) {
@@ -112,29 +115,29 @@ async fn the_client_refuses_what_is_above_a_limit() {
                     (Ok(()), true) => assert!(depth().await > before, "{kind:?}, {instance}: not sent"),
                     (Err(error), false) => {
                         judge(&client::words(error), field, &instance);
-                        assert_eq!(depth().await, before, "{kind:?}, {instance}: something was sent");
+                        assert_eq!(depth().await, before, "{kind:?}, {instance}: a message was sent");
                     }
                     (sent, _) => panic!("{kind:?}, {instance}: {sent:?}"),
                 }
             }
         }
-        world.end().await;
+        cluster.end().await;
     }
 }
 
-/// What an activity gives back, and what it sends with its own client, which has the limits of its runtime.
+/// The result of an activity, and the messages of its client, which has the limits of its runtime.
 #[tokio::test]
-async fn an_activity_above_a_limit_is_told_and_its_caller_too() {
+async fn an_activity_above_a_limit_fails_with_the_name_of_the_limit() {
     for kind in ALL {
-        let (world, limits) = (World::real(kind).await, small());
-        world.start(&code::node(&limits)).await;
+        let (cluster, limits) = (Cluster::real(kind).await, small());
+        cluster.start(&code::node(&limits)).await;
         for Row { what, limit, field, .. } in through(Way::Activity, &limits) {
             for (size, fits) in sizes(limit) {
                 let instance = format!("by-{what}-{size}");
-                let output = world.run(&instance, "Calls", &format!("{what} {size}")).await;
+                let output = cluster.run(&instance, "Calls", &format!("{what} {size}")).await;
                 match fits {
                     true => assert_eq!(output, "fits", "{kind:?}: {instance}"),
-                    // About its own instance, or about the one that it sent to.
+                    // The message names its own instance, or the instance that it sent to.
                     false if ["result", "failure"].contains(&what) => {
                         judge(&output, field, &instance);
                     }
@@ -142,6 +145,6 @@ async fn an_activity_above_a_limit_is_told_and_its_caller_too() {
                 }
             }
         }
-        world.end().await;
+        cluster.end().await;
     }
 }

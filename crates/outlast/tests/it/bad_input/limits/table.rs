@@ -1,8 +1,8 @@
-//! The limits, and every way to meet each of them.
+//! The limits, and every operation that can exceed them.
 
 use outlast::runtime::limits::Limits;
 
-/// Who meets a limit.
+/// The code that exceeds a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Client,
@@ -12,19 +12,19 @@ pub(super) enum Way {
 
 use Way::{Activity, Client, Orchestration};
 
-/// One way to meet one limit.
+/// One operation that can exceed one limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) field: &'static str,
     pub(super) limit: usize,
     pub(super) way: Way,
-    /// What is done, as the code of that way calls it.
+    /// The name of the operation in the code that performs it.
     pub(super) what: &'static str,
 }
 
-/// Every limit with every way to meet it.
+/// Every limit with every operation that can exceed it.
 pub(super) fn rows(limits: &Limits) -> Vec<Row> {
-    // Without `..`: a limit that is added does not compile until it has its rows here.
+    // Without `..`: a new limit is a compile error until it has its rows here.
     let Limits {
         payload_bytes,
         decisions_per_turn,
@@ -33,8 +33,8 @@ pub(super) fn rows(limits: &Limits) -> Vec<Row> {
         tag_bytes,
         kv_value_bytes,
         kv_keys,
-        // These do not say no to a call, so each has tests of its own: of the history in `history.rs`, the warning among the
-        // engine's, of the mailbox in `mailbox.rs`, of what is carried over in `carried.rs`.
+        // These limits do not reject a single call and have their own tests: of the history in `history.rs`, of its warning in the
+        // engine, of the mailbox in `mailbox.rs`, of carried messages in `carried.rs`.
         history_events: _,
         history_events_warning: _,
         history_bytes: _,
@@ -59,14 +59,14 @@ pub(super) fn rows(limits: &Limits) -> Vec<Row> {
         "retry-input",
     ];
     add("payload_bytes", payload_bytes, Orchestration, &inside);
-    // The next execution reads a zero of as many digits after these words.
+    // The next execution parses the padded zero after these words.
     add("payload_bytes", payload_bytes - "next-input ".len(), Orchestration, &["next-input"]);
     add("name_bytes", name_bytes, Client, NAMES_SENT);
     add("name_bytes", name_bytes, Activity, NAMES_SENT);
     let inside = ["activity-name", "session-id", "event-name", "queue-name", "child-name", "detached-name"];
     add("name_bytes", name_bytes, Orchestration, &inside);
     add("name_bytes", name_bytes, Orchestration, &["key", "cleared-key"]);
-    // Only orchestrations have these.
+    // Only orchestrations have these operations.
     add("tag_bytes", tag_bytes, Orchestration, &["activity-tag"]);
     add("custom_status_bytes", custom_status_bytes, Orchestration, &["status"]);
     add("kv_value_bytes", kv_value_bytes, Orchestration, &["value"]);
