@@ -1,4 +1,4 @@
-//! A commit happens as a whole or not at all.
+//! A commit is applied completely or not at all.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -32,8 +32,8 @@ pub async fn test_atomicity_failure_rollback<F: ProviderFactory>(factory: &F) {
         operator(provider).sees_current("kept", 1, "Running", None).await;
         assert!(fetch(provider, LONG).await.is_none(), "the lease is kept and no message is sent");
     }
-    assert_eq!(must_fetch_work(provider, LONG).await.0, activity("kept", 7), "nothing was cancelled");
-    assert!(fetch_work(provider, LONG).await.is_none(), "nothing was scheduled");
+    assert_eq!(must_fetch_activity(provider, LONG).await.0, activity("kept", 7), "nothing was cancelled");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "nothing was scheduled");
 
     provider.abandon_orchestration_item(&token, None, false).await.expect("the lease is kept");
     let (item, token, attempt) = must_fetch(provider, LONG).await;
@@ -55,21 +55,21 @@ pub async fn test_multi_operation_atomic_ack<F: ProviderFactory>(factory: &F) {
         event("busy", 4, scheduled_kind("Activity4")),
         event("busy", 5, EventKind::TimerCreated { fire_at_ms: past }),
     ];
-    // A fire time in the past must not overtake what was enqueued before it.
+    // A timer with a fire time in the past must not overtake messages that were enqueued before it.
     let messages =
         [raised("busy", "poke", "before"), timer("busy", 5, past), raised("busy", "poke", "after")];
     let token = first_turn(provider, "busy").await;
     let activities = [4, 2, 3].map(|id| activity("busy", id));
     let turn = Turn::new(&token).events(events.clone()).activities(activities.clone());
     let turn = turn.messages(messages.clone());
-    // Without name and version no instance row appears, and everything must still be delivered.
+    // Without name and version no instance row is created, and all items must still be delivered.
     turn.commit(provider).await;
 
     assert_eq!(provider.read("busy").await.unwrap(), events);
     for expected in activities {
-        assert_eq!(must_fetch_work(provider, LONG).await.0, expected);
+        assert_eq!(must_fetch_activity(provider, LONG).await.0, expected);
     }
-    assert!(fetch_work(provider, LONG).await.is_none());
+    assert!(fetch_activity(provider, LONG).await.is_none());
     let (item, _, _) = must_fetch(provider, LONG).await;
     assert_eq!((item.instance.as_str(), item.orchestration_name.as_str()), ("busy", "TestOrch"));
     assert_eq!(item.messages, messages, "the start is gone, the rest keeps its order");
@@ -112,8 +112,8 @@ pub async fn test_concurrent_ack_prevention<F: ProviderFactory>(factory: &F) {
     let winners: Vec<_> = events.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_ok()).collect();
     assert_eq!(winners.len(), 1, "one commit per lease: {outcomes:?}");
     let winner = winners[0].0.clone();
-    assert_eq!(must_fetch_work(provider, LONG).await.0, activity("raced", winner.event_id));
-    assert!(fetch_work(provider, LONG).await.is_none(), "the loser schedules nothing");
+    assert_eq!(must_fetch_activity(provider, LONG).await.0, activity("raced", winner.event_id));
+    assert!(fetch_activity(provider, LONG).await.is_none(), "the loser schedules nothing");
     assert_eq!(provider.read("raced").await.unwrap(), [winner], "the loser appends nothing");
     permanent(Turn::new(&token).try_commit(provider).await, "a commit under a lease that is used up");
 }

@@ -28,7 +28,7 @@ fn activities(ids: impl IntoIterator<Item = u64>) -> Vec<WorkItem> {
 /// A batch holds the oldest activities, at most as many as asked, in order, each once and with a lease of its own.
 pub async fn a_batch_is_in_order_and_bounded(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    enqueue_all_work(provider, &activities([5, 3, 9, 1, 7])).await;
+    enqueue_activities(provider, &activities([5, 3, 9, 1, 7])).await;
     let mut tokens = BTreeSet::new();
     for (max_items, expected) in [(3, activities([5, 3, 9])), (10, activities([1, 7])), (10, vec![])] {
         let batch = fetch_batch(provider, up_to(max_items)).await;
@@ -37,13 +37,13 @@ pub async fn a_batch_is_in_order_and_bounded(factory: &dyn ProviderFactory) {
         tokens.extend(batch.into_iter().map(|work| work.lock_token));
     }
     assert_eq!(tokens.len(), 5, "every activity has its own lease");
-    assert!(fetch_work(provider, LONG).await.is_none(), "what a batch holds is not handed out again");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "what a batch holds is not handed out again");
 }
 
 /// A batch of none takes nothing.
 pub async fn a_batch_of_none_takes_nothing(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    enqueue_all_work(provider, &activities([1])).await;
+    enqueue_activities(provider, &activities([1])).await;
     assert_eq!(fetch_batch(provider, up_to(0)).await, []);
     let batch = fetch_batch(provider, up_to(usize::MAX)).await;
     assert_eq!((items(&batch), batch[0].attempt_count), (activities([1]), 1));
@@ -54,7 +54,7 @@ pub async fn the_leases_of_a_batch_are_independent(factory: &dyn ProviderFactory
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
     create_instance(provider, "batch").await;
-    enqueue_all_work(provider, &activities(1..=4)).await;
+    enqueue_activities(provider, &activities(1..=4)).await;
     let batch = fetch_batch(provider, WorkRequest { lock_timeout: lease, ..up_to(4) }).await;
     let [finished, given_back, renewed, lost] = &batch[..] else { panic!("four are ready: {batch:?}") };
 
@@ -75,7 +75,7 @@ pub async fn the_leases_of_a_batch_are_independent(factory: &dyn ProviderFactory
     provider.ack_work_item(&renewed.lock_token, None).await.expect("its lease was renewed");
 }
 
-/// A batch holds nothing that the tag filter excludes, and what it excludes stands in nobody's way.
+/// A batch holds no activity that the tag filter excludes, and excluded activities delay no others.
 pub async fn a_batch_honours_tags(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let tagged = |id: u64| match id % 3 {
@@ -83,7 +83,7 @@ pub async fn a_batch_honours_tags(factory: &dyn ProviderFactory) {
         1 => activity_with("batch", id, None, Some("gpu")),
         _ => activity_with("batch", id, None, Some("cpu")),
     };
-    enqueue_all_work(provider, &(1..=9).map(tagged).collect::<Vec<_>>()).await;
+    enqueue_activities(provider, &(1..=9).map(tagged).collect::<Vec<_>>()).await;
     let cases: [(TagFilter, &[u64]); 5] = [
         (TagFilter::None, &[]),
         (TagFilter::tags(["gpu"]), &[1, 4, 7]),
@@ -101,7 +101,7 @@ pub async fn a_batch_honours_tags(factory: &dyn ProviderFactory) {
     }
 }
 
-/// A batch claims the sessions of its activities, and holds nothing of a session that is another owner's.
+/// A batch claims the sessions of its activities, and holds no activity of another owner's session.
 pub async fn a_batch_honours_sessions(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let bound = |id, session| activity_with("batch", id, Some(session), None);
@@ -114,7 +114,7 @@ pub async fn a_batch_honours_sessions(factory: &dyn ProviderFactory) {
         activity("batch", 5),
         bound(6, "t"),
     ];
-    enqueue_all_work(provider, &work).await;
+    enqueue_activities(provider, &work).await;
 
     let by_a = fetch_batch(provider, WorkRequest { session: Some(&a), ..up_to(2) }).await;
     assert_eq!(items(&by_a), work[..2], "a gets the oldest and the session of the first");
@@ -132,10 +132,10 @@ pub async fn a_batch_honours_sessions(factory: &dyn ProviderFactory) {
     assert_eq!(items(&by_b), [work[5].clone()]);
 }
 
-/// Parallel batches share the queue without overlap and leave nothing.
+/// Concurrent batches do not overlap and together take all activities.
 pub async fn parallel_batches_do_not_overlap(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    enqueue_all_work(provider, &activities(1..=40)).await;
+    enqueue_activities(provider, &activities(1..=40)).await;
     let batches = join_all((0..8).map(|_| fetch_batch(provider, up_to(7)))).await;
     assert!(batches.iter().all(|batch| batch.len() <= 7), "no batch is larger than asked");
     let all: Vec<WorkItem> = batches.iter().flat_map(|batch| items(batch)).collect();
@@ -146,10 +146,10 @@ pub async fn parallel_batches_do_not_overlap(factory: &dyn ProviderFactory) {
     assert_eq!(all.len(), 40);
 }
 
-/// A batch does not wait for more when it has something.
+/// A batch with at least one activity does not wait for more.
 pub async fn a_batch_waits_for_the_first_only(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    enqueue_all_work(provider, &activities([1, 2])).await;
+    enqueue_activities(provider, &activities([1, 2])).await;
     let begun = Instant::now();
     let batch =
         fetch_batch(provider, WorkRequest { poll_timeout: Duration::from_secs(30), ..up_to(5) }).await;
@@ -158,7 +158,7 @@ pub async fn a_batch_waits_for_the_first_only(factory: &dyn ProviderFactory) {
     assert!(took <= factory.short_poll_threshold(), "a batch of what was ready took {took:?}");
 }
 
-/// Where a store names the orchestration that an activity belongs to, it names the right one.
+/// If a store returns the orchestration of an activity, it is the correct one.
 pub async fn the_orchestration_of_an_activity_is_right_if_given(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let orchestrations = [("one", "First", "1.2.3"), ("two", "Second", "4.5.6")];
@@ -167,7 +167,7 @@ pub async fn the_orchestration_of_an_activity_is_right_if_given(factory: &dyn Pr
         let token = next_turn(provider, instance).await;
         Turn::new(&token).activity(activity(instance, 2)).commit(provider).await;
     }
-    enqueue_work(provider, activity("unknown", 2)).await;
+    enqueue_activity(provider, activity("unknown", 2)).await;
     let batch = fetch_batch(provider, up_to(5)).await;
     assert_eq!(items(&batch), ["one", "two", "unknown"].map(|instance| activity(instance, 2)));
     for (work, (_, name, version)) in batch.iter().zip(orchestrations) {

@@ -1,4 +1,4 @@
-//! Bulk deletion removes finished roots that match its filter, each with its descendants.
+//! Bulk deletion removes ended roots that match its filter, each with its descendants.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -17,7 +17,7 @@ pub async fn test_delete_instance_bulk_filter_combinations<F: ProviderFactory>(f
     }
     create_with(provider, "failed", ended("Failed", "broken", None)).await;
     create_instance(provider, "running").await;
-    enqueue_work(provider, activity("c", 2)).await;
+    enqueue_activity(provider, activity("c", 2)).await;
     let later = factory.now_ms() + 3_600_000;
 
     let cases = [
@@ -86,8 +86,7 @@ pub async fn test_delete_instance_bulk_completed_before_filter<F: ProviderFactor
     }
 }
 
-/// Every deleted root takes its children and their children along, and all of them are counted; a root whose child
-/// still runs stays.
+/// The descendants of every deleted root are deleted and counted; a root whose child still runs is not deleted.
 pub async fn test_delete_instance_bulk_cascades_to_children<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     for (instance, parent) in [

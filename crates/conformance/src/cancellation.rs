@@ -1,5 +1,4 @@
-//! An activity is cancelled by removing it from the worker queue, and by nothing else: what state its orchestration is
-//! in makes no difference to it.
+//! An activity is cancelled only by its removal from the worker queue: the state of its orchestration has no effect on it.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -25,14 +24,14 @@ async fn end(provider: &dyn Provider, instance: &str, state: &str) {
     operator(provider).sees_current(instance, 1, state, Some("out")).await;
 }
 
-/// Enqueues an activity that outlived its instance, or whose instance never was if the store cannot delete one.
+/// Enqueues an activity of a deleted instance, or of an instance that never existed if the store has no deletion.
 async fn create_leftover_activity(provider: &dyn Provider, instance: &str) {
     if let Some(admin) = provider.as_management_capability() {
         create_instance(provider, instance).await;
         admin.delete_instance(instance, true).await.expect("a forced deletion succeeds");
     }
     operator(provider).sees_instances(&[]).await;
-    enqueue_work(provider, activity(instance, 2)).await;
+    enqueue_activity(provider, activity(instance, 2)).await;
 }
 
 /// Cancels activities in a turn of their instance.
@@ -47,7 +46,7 @@ async fn cancel_activities(
 
 /// Fetches activity 2 of the instance, for the first time.
 async fn fetch_second(provider: &dyn Provider, instance: &str, lease: Duration) -> String {
-    let (item, token, attempt) = must_fetch_work(provider, lease).await;
+    let (item, token, attempt) = must_fetch_activity(provider, lease).await;
     assert_eq!((item, attempt), (activity(instance, 2), 1));
     token
 }
@@ -66,13 +65,13 @@ async fn assert_completable(provider: &dyn Provider, instance: &str) {
 async fn assert_renewable(provider: &dyn Provider, token: &str, lease: Duration) {
     provider.renew_work_item_lock(token, LONG).await.expect("the lease can be renewed");
     outlive(lease).await;
-    assert!(fetch_work(provider, LONG).await.is_none(), "the renewed lease keeps others out");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "the renewed lease keeps others out");
     provider.ack_work_item(token, None).await.expect("the renewed lease is good for an ack");
 }
 
 /// All activities that can be fetched, in order.
 async fn drain(provider: &dyn Provider) -> Vec<WorkItem> {
-    let drained = drain_work(provider, &TagFilter::default()).await;
+    let drained = drain_activities(provider, &TagFilter::default()).await;
     drained.into_iter().map(|(item, _)| item).collect()
 }
 
@@ -148,7 +147,7 @@ pub async fn test_renew_returns_missing_when_instance_deleted<F: ProviderFactory
     assert_renewable(provider, &token, factory.lock_timeout()).await;
 }
 
-/// An ack without a completion removes the activity and tells nobody; one with a completion tells the orchestration.
+/// An ack without a completion removes the activity and sends no message; one with a completion sends it to the instance.
 pub async fn test_ack_work_item_none_deletes_without_enqueue<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_with_activities(provider, "quiet", [2, 3]).await;
@@ -156,7 +155,7 @@ pub async fn test_ack_work_item_none_deletes_without_enqueue<F: ProviderFactory>
     provider.ack_work_item(&token, None).await.expect("an ack without a completion succeeds");
     assert!(fetch(provider, LONG).await.is_none(), "nothing is enqueued for the orchestration");
 
-    let (item, token, _) = must_fetch_work(provider, LONG).await;
+    let (item, token, _) = must_fetch_activity(provider, LONG).await;
     assert_eq!(item, activity("quiet", 3));
     provider.ack_work_item(&token, Some(completed("quiet", 3))).await.expect("an ack succeeds");
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [completed("quiet", 3)]);
@@ -173,13 +172,13 @@ pub async fn test_cancelled_activities_deleted_from_worker_queue<F: ProviderFact
     if let WorkItem::ActivityExecute { execution_id, .. } = &mut of_execution_2 {
         *execution_id = 2;
     }
-    enqueue_work(provider, of_execution_2.clone()).await;
+    enqueue_activity(provider, of_execution_2.clone()).await;
 
     cancel_activities(provider, "choosy", [2, 4].map(|id| scheduled("choosy", id))).await;
     assert_eq!(drain(provider).await, [activity("choosy", 3), activity("other", 2), of_execution_2]);
 }
 
-/// A worker cannot complete an activity that was cancelled under it, and learns that trying again is useless.
+/// Completing an activity that was cancelled is a permanent error.
 pub async fn test_ack_work_item_fails_when_entry_deleted<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_with_activities(provider, "strict", [2]).await;
@@ -191,12 +190,12 @@ pub async fn test_ack_work_item_fails_when_entry_deleted<F: ProviderFactory>(fac
     assert!(fetch(provider, LONG).await.is_none(), "no completion is enqueued");
 }
 
-/// A worker learns by its next renewal that its activity was cancelled.
+/// The renewal of a cancelled activity is an error.
 pub async fn test_renew_fails_when_entry_deleted<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_with_activities(provider, "strict", [2, 3]).await;
     let cancelled = fetch_second(provider, "strict", LONG).await;
-    let (_, kept, _) = must_fetch_work(provider, LONG).await;
+    let (_, kept, _) = must_fetch_activity(provider, LONG).await;
     for token in [&cancelled, &kept] {
         provider.renew_work_item_lock(token, LONG).await.expect("nothing is cancelled yet");
     }
@@ -205,7 +204,7 @@ pub async fn test_renew_fails_when_entry_deleted<F: ProviderFactory>(factory: &F
     provider.renew_work_item_lock(&kept, LONG).await.expect("the other activity is not cancelled");
 }
 
-/// Cancelling what is not there, or not there any more, does no harm to the rest of the turn.
+/// Cancelling an activity that does not exist does not affect the rest of the turn.
 pub async fn test_cancelling_nonexistent_activities_is_idempotent<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_with_activities(provider, "calm", [2]).await;
@@ -224,13 +223,13 @@ pub async fn test_cancelling_nonexistent_activities_is_idempotent<F: ProviderFac
     assert_eq!(event_ids(&provider.read("calm").await.unwrap()), [1, 2, 3, 4]);
 }
 
-/// One turn cancels many activities, whether they wait or are being worked on.
+/// One turn cancels many activities, waiting and leased ones.
 pub async fn test_batch_cancellation_deletes_multiple_activities<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_with_activities(provider, "broad", 2..=7).await;
     let lease = factory.lock_timeout();
     fetch_second(provider, "broad", lease).await;
-    assert_eq!(must_fetch_work(provider, lease).await.0, activity("broad", 3));
+    assert_eq!(must_fetch_activity(provider, lease).await.0, activity("broad", 3));
     cancel_activities(provider, "broad", (2..=6).map(|id| scheduled("broad", id))).await;
     outlive(lease).await;
     assert_eq!(drain(provider).await, [activity("broad", 7)]);
@@ -247,8 +246,7 @@ pub async fn test_same_activity_in_worker_items_and_cancelled_is_noop<F: Provide
     assert_eq!(provider.read("hasty").await.unwrap().len(), 3);
 }
 
-/// Whatever a forced deletion does with the instance's activities, workers see no error, the queue can be emptied, and
-/// work that arrives later is served.
+/// After a forced deletion, fetches return no error, the queue can be emptied, and later activities are delivered.
 pub async fn test_orphan_activity_after_instance_force_deletion<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_with_activities(provider, "deleted", [2, 3]).await;
@@ -258,13 +256,13 @@ pub async fn test_orphan_activity_after_instance_force_deletion<F: ProviderFacto
     if provider.renew_work_item_lock(&held, LONG).await.is_ok() {
         provider.ack_work_item(&held, None).await.expect("what can be renewed can be acknowledged");
     }
-    while let Some((_, token, _)) = fetch_work(provider, LONG).await {
+    while let Some((_, token, _)) = fetch_activity(provider, LONG).await {
         provider.ack_work_item(&token, None).await.expect("what was fetched can be acknowledged");
     }
     assert_eq!(instances(provider).await, [""; 0], "no activity brings its instance back");
 
-    enqueue_work(provider, activity("deleted", 2)).await;
+    enqueue_activity(provider, activity("deleted", 2)).await;
     let token = fetch_second(provider, "deleted", LONG).await;
-    provider.ack_work_item(&token, None).await.expect("new work can be acknowledged");
+    provider.ack_work_item(&token, None).await.expect("a new activity can be acknowledged");
     assert_eq!(drain(provider).await, []);
 }

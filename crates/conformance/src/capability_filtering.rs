@@ -1,4 +1,4 @@
-//! A dispatcher names the versions that it can replay; an execution pinned to another one is passed over untouched.
+//! A dispatcher names the versions that it can replay; an execution pinned to another version is skipped unchanged.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -69,7 +69,7 @@ async fn assert_pinned(provider: &dyn Provider, instance: &str, execution_id: u6
     Turn::new(&token).execution(execution_id).commit(provider).await;
 }
 
-/// Without a filter every instance is served, whatever its pin.
+/// Without a filter every instance is fetched, with any pin.
 pub async fn test_fetch_with_filter_none_returns_any_item<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     waiting(provider, &[("old", Some((0, 0, 1))), ("far", Some((99, 0, 0))), ("unpinned", None)]).await;
@@ -106,7 +106,7 @@ pub async fn test_fetch_with_incompatible_filter_skips_item<F: ProviderFactory>(
     assert_eq!((item.instance.as_str(), attempt), ("other", 1), "what was skipped was not delivered");
 }
 
-/// Unsupported instances at the head of the queue, however many, do not hide a supported one behind them.
+/// Any number of unsupported instances at the head of the queue does not hide a supported one behind them.
 pub async fn test_fetch_filter_skips_incompatible_selects_compatible<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let ahead: Vec<String> = (0..25).map(|n| format!("ahead-{n:02}")).collect();
@@ -242,7 +242,7 @@ pub async fn test_concurrent_filtered_fetch_no_double_lock<F: ProviderFactory>(f
     waiting(provider, &queue).await;
 
     let mut fetched = join_all((0..10).map(|_| fetch_for(provider, &[V1]))).await;
-    // Who loses a race may go home with nothing; what is left is still there.
+    // A fetch that loses a race may return nothing; the remaining instances can be fetched.
     for _ in 0..6 {
         fetched.push(fetch_for(provider, &[V1]).await);
     }
@@ -341,7 +341,7 @@ pub async fn test_fetch_deserialization_error_eventually_reaches_poison<F: Provi
     assert_eq!(factory.get_max_attempt_count("broken").await, default_limit + 1);
 }
 
-/// The filter looks at the pin before anything is decoded, so a damaged instance cannot get in the way.
+/// The filter checks the pin before the history is decoded, so a damaged instance does not delay others.
 pub async fn test_fetch_filter_applied_before_history_deserialization<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     waiting(provider, &[("broken", Some((1, 0, 0))), ("healthy", Some((2, 0, 0)))]).await;
@@ -354,12 +354,12 @@ pub async fn test_fetch_filter_applied_before_history_deserialization<F: Provide
     assert_eq!(fetch_damaged(provider, "broken", LONG).await.1, 1, "skipping did not count as a delivery");
 }
 
-/// Of several ranges at least the first counts, and what lies between them is not supported.
+/// Of several ranges at least the first is used, and versions between the ranges are not supported.
 pub async fn test_fetch_single_range_only_uses_first_range<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let queue = [("between", Some((2, 5, 0))), ("first", Some((1, 5, 0))), ("second", Some((3, 5, 0)))];
     waiting(provider, &queue).await;
-    // Whether later ranges count is the store's choice, so the oldest that fits is always in the first one.
+    // A store may ignore later ranges, so the oldest supported instance is always in the first one.
     for expected in 1..=2 {
         let (item, token, attempt) = fetch_for(provider, &[V1, V3]).await.expect("1.5.0 is supported");
         assert_eq!((item.instance.as_str(), attempt), ("first", expected));
@@ -368,7 +368,7 @@ pub async fn test_fetch_single_range_only_uses_first_range<F: ProviderFactory>(f
     assert_eq!(served(provider, &[V2]).await.as_deref(), Some("between"), "it was there all the time");
 }
 
-/// A damaged history still takes its last event and its status, so that the instance can be failed for good.
+/// An event and a status can be committed to a damaged history, so that the instance can be failed.
 pub async fn test_ack_appends_event_to_corrupted_history<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     waiting(provider, &[("broken", None)]).await;

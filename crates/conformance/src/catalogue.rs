@@ -1,4 +1,4 @@
-//! The list of all validations: the one place to add a new one to.
+//! The list of all validations. A new validation is added here.
 
 use crate::factory::Borrowed;
 use crate::report::{Needs, Validation};
@@ -52,7 +52,7 @@ macro_rules! __each_validation {
     };
 }
 
-/// Adds the validations that need a runtime. There are two of this macro because a `cfg` inside of one would ask for the
+/// Adds the validations that need a runtime. There are two versions of this macro because a `cfg` inside of a macro tests the
 /// features of the crate that uses it.
 #[cfg(feature = "runtime")]
 #[doc(hidden)]
@@ -160,7 +160,7 @@ fn needs(category: &str, name: &str) -> Needs {
     }
 }
 
-/// The categories under one roof, all callable with a factory.
+/// All categories, callable with a factory.
 mod callable {
     pub(super) use crate::{
         atomicity, bad_input, batch_fetch, bulk_deletion, cancellation, capability_filtering, custom_status,

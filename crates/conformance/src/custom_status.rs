@@ -89,7 +89,7 @@ pub async fn test_custom_status_version_increments<F: ProviderFactory>(factory: 
     assert_eq!(poll(provider, "counted", 2).await, seen(Some("three"), 3));
 }
 
-/// A poll with the current version, or a later one, learns nothing; one with an older version does.
+/// A poll with the current version, or a later one, returns nothing; one with an older version returns the status.
 pub async fn test_custom_status_polling_no_change<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "polled").await;
@@ -115,7 +115,7 @@ pub async fn test_custom_status_nonexistent_instance<F: ProviderFactory>(factory
     assert_eq!(poll(provider, "known", 0).await, seen(Some("working"), 1));
 }
 
-/// A new instance is at version 0, so a poll from 0 learns nothing until the first update.
+/// A new instance is at version 0, so a poll from 0 returns nothing until the first update.
 pub async fn test_custom_status_default_on_new_instance<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "new").await;

@@ -1,11 +1,11 @@
-//! What does not decode is set aside with its reason, and stands in nobody's way.
+//! Items that do not decode become dead letters with a reason, and delay no other item.
 
 use crate::ProviderFactory;
 use crate::support::*;
 use outlast_provider::model::json;
 use outlast_provider::{DeadLetter, DeadLetterQueue, Provider, TagFilter, WorkRequest};
 
-/// The only dead letter, which must come from this queue and instance and must say why.
+/// The only dead letter, which must be of this queue and instance and must have a reason.
 async fn only_letter(provider: &dyn Provider, queue: DeadLetterQueue, instance: &str) -> DeadLetter {
     let letters = admin(provider).list_dead_letters(10).await.unwrap();
     let [letter] = &letters[..] else { panic!("one message was damaged: {letters:?}") };
@@ -15,7 +15,7 @@ async fn only_letter(provider: &dyn Provider, queue: DeadLetterQueue, instance: 
     letter.clone()
 }
 
-/// An undecodable message is set aside with text and reason, and the rest of its batch is delivered in order (C12).
+/// An undecodable message becomes a dead letter with text and reason, and the rest of its batch is delivered in order (C12).
 pub async fn a_damaged_message_is_set_aside_and_the_rest_is_delivered(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "damaged").await;
@@ -45,7 +45,7 @@ pub async fn a_damaged_message_is_set_aside_and_the_rest_is_delivered(factory: &
     );
 }
 
-/// A message that was delivered before it was damaged says so when it is set aside.
+/// The dead letter of a message that was delivered before it was damaged has its delivery count.
 pub async fn a_dead_letter_remembers_its_deliveries(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "damaged").await;
@@ -57,7 +57,7 @@ pub async fn a_dead_letter_remembers_its_deliveries(factory: &dyn ProviderFactor
     assert!((1..=2).contains(&letter.attempt_count), "delivered once, and tried once more: {letter:?}");
 }
 
-/// A batch of nothing but undecodable messages stops nobody behind it and takes no lease.
+/// A batch of only undecodable messages does not delay instances behind it and takes no lease.
 pub async fn a_batch_of_damaged_messages_blocks_nobody(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     for instance in ["new", "known"] {
@@ -82,26 +82,26 @@ pub async fn a_batch_of_damaged_messages_blocks_nobody(factory: &dyn ProviderFac
     assert_eq!(admin(provider).list_dead_letters(3).await.unwrap(), letters[..3], "at most as many as asked");
 }
 
-/// An undecodable activity is set aside, and a fetch hands out the next one.
+/// An undecodable activity becomes a dead letter, and the fetch returns the next one.
 pub async fn a_damaged_activity_is_set_aside_and_the_next_one_is_handed_out(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    enqueue_work(provider, activity("damaged", 1)).await;
-    enqueue_work(provider, activity("healthy", 2)).await;
+    enqueue_activity(provider, activity("damaged", 1)).await;
+    enqueue_activity(provider, activity("healthy", 2)).await;
     factory.corrupt_work_items("damaged").await;
-    let (item, token, attempt) = must_fetch_work(provider, LONG).await;
+    let (item, token, attempt) = must_fetch_activity(provider, LONG).await;
     assert_eq!((item, attempt), (activity("healthy", 2), 1));
     only_letter(provider, DeadLetterQueue::Worker, "damaged").await;
     provider.ack_work_item(&token, None).await.unwrap();
-    assert!(fetch_work(provider, LONG).await.is_none(), "the damaged one is out of the queue");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "the damaged one is out of the queue");
     assert_eq!(admin(provider).get_queue_depths().await.unwrap().worker_queue, 0);
     only_letter(provider, DeadLetterQueue::Worker, "damaged").await;
 }
 
-/// A batch fetch passes over undecodable activities, wherever they are, and still fills its batch.
+/// A batch fetch skips undecodable activities at any place, and still fills its batch.
 pub async fn a_batch_fetch_passes_over_damaged_activities(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     for id in 1..=6 {
-        enqueue_work(provider, activity(if id % 2 == 1 { "damaged" } else { "healthy" }, id)).await;
+        enqueue_activity(provider, activity(if id % 2 == 1 { "damaged" } else { "healthy" }, id)).await;
     }
     factory.corrupt_work_items("damaged").await;
     let fetched = provider
@@ -117,7 +117,7 @@ pub async fn a_batch_fetch_passes_over_damaged_activities(factory: &dyn Provider
     let items: Vec<_> = fetched.into_iter().map(|work| work.item).collect();
     assert_eq!(items, [2, 4, 6].map(|id| activity("healthy", id)));
     let mut letters = admin(provider).list_dead_letters(10).await.unwrap();
-    // A fetch that stops at a full batch has not met what comes after it; here the last one is healthy.
+    // A fetch that stops at a full batch does not reach later activities; here the last one is decodable.
     letters.retain(|letter| letter.queue == DeadLetterQueue::Worker && !letter.reason.is_empty());
     assert_eq!(letters.len(), 3);
 }

@@ -1,4 +1,4 @@
-//! Deletion removes everything an instance has, with its descendants or not at all.
+//! Deletion removes all data of an instance and its descendants, or nothing.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -18,7 +18,7 @@ async fn delete_all(
     Ok(deleted(&admin(provider).delete_instances_atomic(&ids, force).await?))
 }
 
-/// The call must fail for good, with a message that holds one of these words.
+/// The call must return a permanent error whose message holds one of these words.
 fn refused<T>(result: Result<T, ProviderError>, what: &str, words: &[&str]) {
     let message = permanent(result, what).message.to_lowercase();
     assert!(words.iter().any(|word| message.contains(word)), "{what}: none of {words:?} in: {message}");
@@ -43,7 +43,7 @@ async fn create_family(provider: &dyn Provider) {
     }
 }
 
-/// Completed, failed and cancelled instances can be deleted, and the counts say what went.
+/// Completed, failed and cancelled instances can be deleted, and the counts are those of the deleted rows.
 pub async fn test_delete_terminal_instances<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let failed = |kind| EventKind::OrchestrationFailed { details: failure(kind, "broken") };
@@ -69,7 +69,7 @@ pub async fn test_delete_terminal_instances<F: ProviderFactory>(factory: &F) {
     assert_eq!(provider.read("kept").await.unwrap().len(), 1);
 }
 
-/// A running instance is deleted by force only; the refusal changes nothing.
+/// A running instance is deleted only with `force`; a rejected deletion changes nothing.
 pub async fn test_delete_running_rejected_force_succeeds<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "busy").await;
@@ -100,15 +100,15 @@ pub async fn test_delete_nonexistent_instance<F: ProviderFactory>(factory: &F) {
     refused(again, "deleting an instance twice", &["not found"]);
 }
 
-/// Deletion takes waiting, delayed and leased messages and the leases along, so that the id is as good as new.
+/// Deletion removes waiting, delayed and leased messages and the leases, so that the id can be used again.
 pub async fn test_delete_cleans_queues_and_locks<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "reused-not").await;
     create_instance(provider, "reused").await;
     for (instance, id) in [("reused", 2), ("reused-not", 2), ("reused", 3)] {
-        enqueue_work(provider, activity(instance, id)).await;
+        enqueue_activity(provider, activity(instance, id)).await;
     }
-    let (_, worker, _) = must_fetch_work(provider, LONG).await;
+    let (_, worker, _) = must_fetch_activity(provider, LONG).await;
     let turn = next_turn(provider, "reused").await;
     enqueue(provider, raised("reused", "late", "")).await;
     provider.enqueue_for_orchestrator(raised("reused", "later", ""), Some(LONG)).await.unwrap();
@@ -131,11 +131,11 @@ pub async fn test_delete_cleans_queues_and_locks<F: ProviderFactory>(factory: &F
     Turn::new(&token).event(started("reused")).metadata(metadata).commit(provider).await;
     operator(provider).sees_name("reused", "Reborn", "2.0.0").await;
 
-    assert_eq!(must_fetch_work(provider, LONG).await.0, activity("reused-not", 2));
-    assert!(fetch_work(provider, LONG).await.is_none(), "the deleted instance's activities are gone");
+    assert_eq!(must_fetch_activity(provider, LONG).await.0, activity("reused-not", 2));
+    assert!(fetch_activity(provider, LONG).await.is_none(), "the deleted instance's activities are gone");
 }
 
-/// A child cannot be deleted on its own, even by force; its root takes every level along.
+/// A child cannot be deleted on its own, even with `force`; deleting its root deletes every level.
 pub async fn test_cascade_delete_hierarchy<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_completed(provider, "stranger", "done").await;
@@ -155,7 +155,7 @@ pub async fn test_cascade_delete_hierarchy<F: ProviderFactory>(factory: &F) {
     assert_eq!(instances(provider).await, ["stranger"]);
 }
 
-/// A turn that is in flight while its instance is deleted cannot be committed, and leaves nothing behind.
+/// A turn that runs while its instance is deleted cannot be committed, and stores nothing.
 pub async fn test_force_delete_prevents_ack_recreation<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "deleted").await;
@@ -170,10 +170,10 @@ pub async fn test_force_delete_prevents_ack_recreation<F: ProviderFactory>(facto
     permanent(late.try_commit(provider).await, "the commit of a deleted instance's turn");
     assert_gone(provider, "deleted").await;
     assert!(fetch(provider, LONG).await.is_none(), "no message of the refused turn was enqueued");
-    assert!(fetch_work(provider, LONG).await.is_none(), "no activity of the refused turn was enqueued");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "no activity of the refused turn was enqueued");
 }
 
-/// Children are listed one level deep; an unknown instance has none.
+/// Children are listed one level deep; a missing instance has none.
 pub async fn test_list_children<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_family(provider).await;
@@ -186,7 +186,7 @@ pub async fn test_list_children<F: ProviderFactory>(factory: &F) {
     }
 }
 
-/// A root has no parent, a child names its own, and an unknown instance is an error.
+/// A root has no parent, a child has its parent, and a missing instance is an error.
 pub async fn test_delete_get_parent_id<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_family(provider).await;
@@ -197,7 +197,7 @@ pub async fn test_delete_get_parent_id<F: ProviderFactory>(factory: &F) {
     permanent(admin(provider).get_parent_id("unknown").await, "asking for an unknown instance's parent");
 }
 
-/// A tree holds the instance first and then every descendant; a leaf's tree and an unknown one's hold it alone.
+/// A tree holds the instance first and then every descendant; the tree of a leaf or of a missing instance holds only its id.
 pub async fn test_delete_get_instance_tree<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_family(provider).await;
@@ -213,7 +213,7 @@ pub async fn test_delete_get_instance_tree<F: ProviderFactory>(factory: &F) {
     }
 }
 
-/// The listed instances go together with all they have; the counts say what was removed, not what was asked for.
+/// The listed instances are deleted with all their data; the counts are those of the deleted rows.
 pub async fn test_delete_instances_atomic<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     for instance in ["a", "b", "c", "kept"] {
@@ -223,8 +223,8 @@ pub async fn test_delete_instances_atomic<F: ProviderFactory>(factory: &F) {
     for (instance, execution_id) in [("a", 2), ("b", 1), ("c", 1), ("kept", 1)] {
         set_status(provider, instance, execution_id, "Completed", "done").await;
     }
-    enqueue_work(provider, activity("b", 2)).await;
-    enqueue_work(provider, activity("kept", 2)).await;
+    enqueue_activity(provider, activity("b", 2)).await;
+    enqueue_activity(provider, activity("kept", 2)).await;
     poke(provider, "c").await;
 
     assert_eq!(delete_all(provider, &[], false).await, Ok([0; 4]), "nothing listed, nothing deleted");
@@ -236,11 +236,11 @@ pub async fn test_delete_instances_atomic<F: ProviderFactory>(factory: &F) {
     }
     assert_eq!(instances(provider).await, ["kept"]);
     assert!(fetch(provider, LONG).await.is_none(), "the message went along");
-    assert_eq!(must_fetch_work(provider, LONG).await.0, activity("kept", 2));
-    assert!(fetch_work(provider, LONG).await.is_none(), "the activity went along");
+    assert_eq!(must_fetch_activity(provider, LONG).await.0, activity("kept", 2));
+    assert!(fetch_activity(provider, LONG).await.is_none(), "the activity went along");
 }
 
-/// Without force, one running instance among many saves them all.
+/// Without `force`, one running instance in the list prevents the deletion of all.
 pub async fn test_delete_instances_atomic_force<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_completed(provider, "a", "done").await;
@@ -259,7 +259,7 @@ pub async fn test_delete_instances_atomic_force<F: ProviderFactory>(factory: &F)
     }
 }
 
-/// A list that would leave a child without its parent is refused whole, even by force.
+/// A list that would leave a child without its parent is rejected, even with `force`.
 pub async fn test_delete_instances_atomic_orphan_detection<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_family(provider).await;
@@ -278,22 +278,22 @@ pub async fn test_delete_instances_atomic_orphan_detection<F: ProviderFactory>(f
     assert_eq!(instances(provider).await, [""; 0]);
 }
 
-/// An activity from before a deletion cannot be completed into the instance that took over the id.
+/// An activity of a deleted instance cannot be completed into a new instance with the same id.
 pub async fn test_stale_activity_after_delete_recreate<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "reused").await;
-    enqueue_work(provider, activity("reused", 2)).await;
-    let (_, stale, _) = must_fetch_work(provider, LONG).await;
+    enqueue_activity(provider, activity("reused", 2)).await;
+    let (_, stale, _) = must_fetch_activity(provider, LONG).await;
     assert_eq!(delete(provider, "reused", true).await, [1, 1, 1, 1]);
     create_instance(provider, "reused").await;
-    enqueue_work(provider, activity("reused", 2)).await;
+    enqueue_activity(provider, activity("reused", 2)).await;
 
     let completion = Some(completed("reused", 2));
     permanent(provider.renew_work_item_lock(&stale, LONG).await, "renewing the old activity");
     permanent(provider.ack_work_item(&stale, completion.clone()).await, "completing the old activity");
     assert!(fetch(provider, LONG).await.is_none(), "the old result does not reach the new instance");
 
-    let (item, token, attempt) = must_fetch_work(provider, LONG).await;
+    let (item, token, attempt) = must_fetch_activity(provider, LONG).await;
     assert_eq!((item, attempt), (activity("reused", 2), 1), "the new activity is untouched");
     provider.ack_work_item(&token, completion).await.expect("the new activity completes");
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [completed("reused", 2)]);

@@ -1,4 +1,4 @@
-//! A fetch whose caller goes away leaves nothing behind: no lease, and no delivery on the count.
+//! A dropped fetch leaves no lease and no counted delivery.
 
 use crate::ProviderFactory;
 use crate::queues::{BOTH, Held, Queue};
@@ -10,12 +10,12 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::sleep;
 
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a store may take to notice that nobody wants what it claimed.
+const POLL_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time within which a store must give back the item of a dropped fetch.
 const HANDED_BACK: Duration = Duration::from_millis(250);
 const MOMENT: Duration = Duration::from_millis(20);
 
-/// Polls a fetch so often, a moment apart, and drops it. What it returns before that is given back.
+/// Polls a fetch this number of times, with pauses, and drops it. An item that it returns before is given back.
 async fn poll_and_drop(
     queue: Queue,
     provider: &dyn Provider,
@@ -38,7 +38,7 @@ async fn poll_and_drop(
 }
 
 async fn begin_and_drop(queue: Queue, provider: &dyn Provider, polls: u32, apart: Duration) {
-    poll_and_drop(queue, provider, queue.fetch(provider, LONG, PATIENCE), polls, apart).await;
+    poll_and_drop(queue, provider, queue.fetch(provider, LONG, POLL_TIMEOUT), polls, apart).await;
 }
 
 /// The item is there for a real fetch, and this is its first delivery.
@@ -49,7 +49,7 @@ async fn assert_untouched(queue: Queue, provider: &dyn Provider, nth: u64) {
     queue.finds_nothing(provider, "it was handed out once").await;
 }
 
-/// A fetch that waited in vain and was dropped does not take what arrives afterwards.
+/// A parked fetch that was dropped does not take an item that arrives later.
 pub async fn a_dropped_wait_takes_nothing_later(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
@@ -62,12 +62,12 @@ pub async fn a_dropped_wait_takes_nothing_later(factory: &dyn ProviderFactory) {
     }
 }
 
-/// Work that arrives for a waiting fetch, which is dropped before it can return it, is there for the next fetch.
+/// An item that arrives for a parked fetch that is dropped before it returns is available to the next fetch.
 pub async fn work_that_arrives_for_a_dropped_fetch_is_not_lost(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         for (pause, polls_again) in [(NO_WAIT, 0), (MOMENT, 0), (3 * MOMENT, 0), (NO_WAIT, 1), (MOMENT, 2)] {
             let provider = &*factory.create_provider().await;
-            let mut fetch = Box::pin(queue.fetch(provider, LONG, PATIENCE));
+            let mut fetch = Box::pin(queue.fetch(provider, LONG, POLL_TIMEOUT));
             for _ in 0..2 {
                 let fetched = poll_immediate(fetch.as_mut()).await;
                 assert_eq!(fetched, None, "{queue:?}: there is nothing yet, so it waits");
@@ -81,7 +81,7 @@ pub async fn work_that_arrives_for_a_dropped_fetch_is_not_lost(factory: &dyn Pro
     }
 }
 
-/// A fetch of work that is ready, dropped at any point before it returns, takes nothing.
+/// A fetch of a ready item, dropped at any point before it returns, takes nothing.
 pub async fn a_fetch_dropped_on_the_way_takes_nothing(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         for (polls, apart) in
@@ -95,7 +95,7 @@ pub async fn a_fetch_dropped_on_the_way_takes_nothing(factory: &dyn ProviderFact
     }
 }
 
-/// After many dropped fetches, before and after the work arrived, a real one gets it as if they had never been.
+/// After many dropped fetches, before and after the item arrived, a fetch gets it as its first delivery.
 pub async fn many_dropped_fetches_leave_no_trace(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
@@ -107,11 +107,12 @@ pub async fn many_dropped_fetches_leave_no_trace(factory: &dyn ProviderFactory) 
     }
 }
 
-/// Fifty fetches that wait at once and are dropped as one item arrives leave it to the next fetch.
+/// Fifty parked fetches that are dropped as one item arrives leave it to the next fetch.
 pub async fn a_crowd_of_dropped_waits_takes_nothing(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
-        let mut crowd: Vec<_> = (0..50).map(|_| Box::pin(queue.fetch(provider, LONG, PATIENCE))).collect();
+        let mut crowd: Vec<_> =
+            (0..50).map(|_| Box::pin(queue.fetch(provider, LONG, POLL_TIMEOUT))).collect();
         for fetch in &mut crowd {
             assert_eq!(poll_immediate(fetch.as_mut()).await, None, "{queue:?}: there is nothing yet");
         }

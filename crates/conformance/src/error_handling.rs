@@ -74,7 +74,7 @@ pub async fn test_missing_instance_metadata<F: ProviderFactory>(factory: &F) {
 pub async fn test_corrupted_serialization_data<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     assert!(fetch(provider, LONG).await.is_none(), "an empty store has no turn");
-    assert!(fetch_work(provider, LONG).await.is_none(), "an empty store has no activity");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "an empty store has no activity");
 
     let long = "long ".repeat(40_000);
     for (id, text) in (1..).zip(["", "NOT_VALID_JSON{{{", "\"}]\\'; --", "\0\u{1}\n\u{7f}", "Ω日本🦀", &long])
@@ -89,7 +89,7 @@ pub async fn test_corrupted_serialization_data<F: ProviderFactory>(factory: &F) 
         let (item, token, _) = must_fetch(provider, LONG).await;
         assert_eq!(item.messages, [start_item("texts"), message]);
         Turn::new(&token).activity(work.clone()).commit(provider).await;
-        let (delivered, token, _) = must_fetch_work(provider, LONG).await;
+        let (delivered, token, _) = must_fetch_activity(provider, LONG).await;
         assert_eq!(delivered, work);
         provider.ack_work_item(&token, None).await.unwrap();
     }
@@ -97,12 +97,12 @@ pub async fn test_corrupted_serialization_data<F: ProviderFactory>(factory: &F) 
     if factory.corrupts_queues() {
         for instance in ["damaged", "healthy"] {
             enqueue(provider, start_item(instance)).await;
-            enqueue_work(provider, activity(instance, 1)).await;
+            enqueue_activity(provider, activity(instance, 1)).await;
         }
         factory.corrupt_orchestrator_messages("damaged").await;
         factory.corrupt_work_items("damaged").await;
         assert_eq!(must_fetch(provider, LONG).await.0.messages, [start_item("healthy")]);
-        assert_eq!(must_fetch_work(provider, LONG).await.0, activity("healthy", 1));
+        assert_eq!(must_fetch_activity(provider, LONG).await.0, activity("healthy", 1));
         if let Some(admin) = provider.as_management_capability() {
             let depths = admin.get_queue_depths().await.unwrap();
             let set_aside = admin.list_dead_letters(10).await.unwrap().len();
@@ -112,7 +112,7 @@ pub async fn test_corrupted_serialization_data<F: ProviderFactory>(factory: &F) 
     }
 }
 
-/// A commit after the lease lapsed is refused without effect, even when nobody else has taken the instance.
+/// A commit after the lease expired is rejected without effect, even if no other fetch has leased the instance.
 pub async fn test_lock_expiration_during_ack<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
@@ -126,7 +126,7 @@ pub async fn test_lock_expiration_during_ack<F: ProviderFactory>(factory: &F) {
         .metadata(named());
     permanent(turn.try_commit(provider).await, "a commit under a lease that lapsed");
     assert!(provider.read("late").await.unwrap().is_empty(), "no history");
-    assert!(fetch_work(provider, LONG).await.is_none(), "no activity");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "no activity");
     operator(provider).sees_instances(&[]).await;
 
     let (item, token, _) = must_fetch(provider, LONG).await;

@@ -1,4 +1,4 @@
-//! How the suite gets at a store.
+//! The factory by which the suite creates stores.
 
 use async_trait::async_trait;
 use outlast_provider::{Clock, MessageBound, Provider, SystemClock};
@@ -6,7 +6,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Creates the stores under test, and reaches into them where a rule is about damaged data.
+/// Creates the stores under test, and damages stored data for the rules about damaged data.
 ///
 /// Every call of `create_provider` returns a clean store. The hooks act on the store that was created last.
 #[async_trait]
@@ -24,7 +24,7 @@ pub trait ProviderFactory: Sync + Send {
         Duration::from_secs(5)
     }
 
-    /// How fast an empty fetch without patience must return.
+    /// The time within which a fetch with a poll timeout of zero must return.
     fn short_poll_threshold(&self) -> Duration {
         Duration::from_millis(100)
     }
@@ -39,7 +39,7 @@ pub trait ProviderFactory: Sync + Send {
         panic!("this ProviderFactory does not implement get_max_attempt_count");
     }
 
-    /// Whether a fetch without work waits for `poll_timeout`.
+    /// Whether a fetch that finds nothing waits for `poll_timeout`.
     fn waits(&self) -> bool {
         false
     }

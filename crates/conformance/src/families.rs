@@ -1,5 +1,5 @@
-//! Parents and children. A store never looks at who waits for whom, but whoever waits depends on it: for the link in a
-//! start, and for an answer from instances that have long ended.
+//! Parents and children. A store does not interpret the parent link, but parents depend on it: on the link in a start, and on
+//! turns of instances that have ended.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -23,8 +23,8 @@ fn waited_for(mut item: WorkItem, link: Link) -> WorkItem {
     item
 }
 
-/// Who waits for an instance is in its start and in the start of every successor, and survives every way that these
-/// take: enqueued, sent by a turn, given back, delivered again. Without it nobody would be told of the end.
+/// The parent link is in the start of an instance and of every successor, and is kept when the start is enqueued, sent by a turn,
+/// given back, or delivered again. Without it the parent would not get the outcome.
 pub async fn a_start_keeps_who_waits_for_it(factory: &dyn ProviderFactory) {
     for link in LINKS {
         let provider = &*factory.create_provider().await;
@@ -57,8 +57,8 @@ pub async fn a_start_keeps_who_waits_for_it(factory: &dyn ProviderFactory) {
     }
 }
 
-/// An instance that has ended is handed out with what comes for it: only a turn can tell a parent that the id of its
-/// child is taken.
+/// An instance that has ended is fetched when a message arrives for it: only a turn can send the parent the failure that the id of
+/// its child exists.
 pub async fn an_ended_instance_can_still_answer(factory: &dyn ProviderFactory) {
     for state in ["Completed", "Failed"] {
         let provider = &*factory.create_provider().await;

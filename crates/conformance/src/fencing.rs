@@ -1,4 +1,4 @@
-//! Only the holder of a lease changes anything, it does so once, and wholly or not at all.
+//! Only the holder of a lease can commit, only once, and completely or not at all.
 
 use crate::ProviderFactory;
 use crate::queues::{BOTH, Queue};
@@ -10,7 +10,7 @@ use outlast_provider::{Provider, WorkItem};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The events of a turn that leaves traces wherever a turn can.
+/// The events of a turn that changes everything that a turn can change.
 fn traces(instance: &str, first_id: u64) -> [Event; 3] {
     [
         event(instance, first_id, scheduled_kind("Activity")),
@@ -19,7 +19,7 @@ fn traces(instance: &str, first_id: u64) -> [Event; 3] {
     ]
 }
 
-/// A turn that writes history, status and values, sends work and messages, cancels an activity and ends the instance.
+/// A turn that writes history, status and values, sends activities and messages, cancels an activity and ends the instance.
 fn loud<'a>(token: &'a str, instance: &str, first_id: u64) -> Turn<'a> {
     Turn::new(token)
         .events(traces(instance, first_id))
@@ -39,7 +39,7 @@ async fn create_furnished(provider: &dyn Provider, instance: &str) -> Vec<Event>
     events
 }
 
-/// Checks that the loud turn of `first_id`, and no other, was committed after the events that were there.
+/// Checks that the turn of `first_id`, and no other, was committed after the earlier events.
 async fn assert_committed(provider: &dyn Provider, instance: &str, before: &[Event], first_id: u64) {
     let expected: Vec<u64> = event_ids(before).into_iter().chain(first_id..first_id + 3).collect();
     assert_eq!(event_ids(&provider.read(instance).await.unwrap()), expected);
@@ -48,14 +48,14 @@ async fn assert_committed(provider: &dyn Provider, instance: &str, before: &[Eve
     let value = provider.get_kv_value(instance, "key").await.unwrap();
     assert_eq!(value, Some(format!("value-{first_id}")));
     operator(provider).sees_current(instance, 1, "Completed", Some(&format!("by {first_id}"))).await;
-    let (work, _, _) = must_fetch_work(provider, LONG).await;
+    let (work, _, _) = must_fetch_activity(provider, LONG).await;
     assert_eq!(work, activity(instance, first_id), "its activity, and the cancelled one is gone");
-    assert!(fetch_work(provider, LONG).await.is_none());
+    assert!(fetch_activity(provider, LONG).await.is_none());
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [start_item("other")], "its message, once");
     assert!(fetch(provider, LONG).await.is_none(), "every message was consumed");
 }
 
-/// After a takeover the old holder's commit leaves no trace, and the new holder's consumes every message once.
+/// After a takeover the commit of the old holder changes nothing, and the commit of the new holder consumes every message once.
 pub async fn a_commit_after_takeover_leaves_no_trace(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let before = create_furnished(provider, "fenced").await;
@@ -74,7 +74,7 @@ pub async fn a_commit_after_takeover_leaves_no_trace(factory: &dyn ProviderFacto
     assert_committed(provider, "fenced", &before, 20).await;
 }
 
-/// A lease that ended commits nothing, even when nobody has taken the instance over.
+/// A commit under an expired lease is rejected, even if no other fetch has leased the instance.
 pub async fn a_commit_after_expiry_leaves_no_trace(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let before = create_furnished(provider, "fenced").await;
@@ -91,7 +91,7 @@ pub async fn a_commit_after_expiry_leaves_no_trace(factory: &dyn ProviderFactory
     assert_committed(provider, "fenced", &before, 20).await;
 }
 
-/// One lease, one commit: a second one under the same token is refused without a trace.
+/// A second commit under the same token is rejected and changes nothing.
 pub async fn one_lease_commits_once(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let before = create_furnished(provider, "fenced").await;
@@ -103,11 +103,11 @@ pub async fn one_lease_commits_once(factory: &dyn ProviderFactory) {
     assert_committed(provider, "fenced", &before, 10).await;
 }
 
-/// The lease decides which instance a turn belongs to: a commit touches that one, whatever its events say.
+/// The lease decides the instance of a commit, not the instance id in the events.
 pub async fn a_commit_touches_only_the_instance_of_its_lease(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_furnished(provider, "mine").await;
-    provider.ack_work_item(&must_fetch_work(provider, LONG).await.1, None).await.unwrap();
+    provider.ack_work_item(&must_fetch_activity(provider, LONG).await.1, None).await.unwrap();
     let theirs = create_furnished(provider, "theirs").await;
     let [mine_token, theirs_token] = [next_turn(provider, "mine").await, next_turn(provider, "theirs").await];
 
@@ -120,8 +120,7 @@ pub async fn a_commit_touches_only_the_instance_of_its_lease(factory: &dyn Provi
     assert_committed(provider, "theirs", &theirs, 20).await;
 }
 
-/// A commit that is refused for what it holds changes nothing at all, consumes nothing, and keeps its lease for a
-/// better one.
+/// A commit with invalid content changes nothing, consumes no message, and keeps its lease for a valid commit.
 pub async fn a_refused_commit_changes_nothing(factory: &dyn ProviderFactory) {
     type Spoil = fn(Turn<'_>) -> Turn<'_>;
     let spoils: [(&str, Spoil); 6] = [
@@ -152,11 +151,11 @@ pub async fn a_refused_commit_changes_nothing(factory: &dyn ProviderFactory) {
     assert_committed(provider, "fenced", &before, 10).await;
 }
 
-/// A completion of a wrong kind changes nothing and keeps the activity's lease for a better one.
+/// A completion of a wrong kind changes nothing and keeps the activity's lease for a valid one.
 pub async fn a_refused_completion_changes_nothing(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_furnished(provider, "fenced").await;
-    let (_, token, _) = must_fetch_work(provider, LONG).await;
+    let (_, token, _) = must_fetch_activity(provider, LONG).await;
     let untouched = snapshot(provider, &["fenced"]).await;
     let wrong: [WorkItem; 6] = [
         start_item("fenced"),
@@ -170,14 +169,14 @@ pub async fn a_refused_completion_changes_nothing(factory: &dyn ProviderFactory)
         let what = format!("{completion:?} as a completion");
         permanent(provider.ack_work_item(&token, Some(completion)).await, &what);
         assert_eq!(snapshot(provider, &["fenced"]).await, untouched, "after {what}");
-        assert!(fetch_work(provider, LONG).await.is_none(), "the lease is kept after {what}");
+        assert!(fetch_activity(provider, LONG).await.is_none(), "the lease is kept after {what}");
     }
     provider.ack_work_item(&token, Some(completed("fenced", 7))).await.expect("the lease is live");
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [completed("fenced", 7)]);
-    assert!(fetch_work(provider, LONG).await.is_none());
+    assert!(fetch_activity(provider, LONG).await.is_none());
 }
 
-/// Whoever reads while a large turn is committed sees all of it or nothing.
+/// A read during the commit of a large turn sees all of it or nothing.
 pub async fn half_a_turn_is_never_visible(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "whole").await;
@@ -206,7 +205,7 @@ pub async fn half_a_turn_is_never_visible(factory: &dyn ProviderFactory) {
     }
 }
 
-/// Once a lease was used up, its token means nothing: not to the next holder's lease either.
+/// A token that was used for a commit is invalid, also for the next lease of the instance.
 pub async fn a_used_token_is_dead(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         for given_back in [false, true] {
@@ -231,7 +230,7 @@ pub async fn a_used_token_is_dead(factory: &dyn ProviderFactory) {
     }
 }
 
-/// Every call with this token must be refused.
+/// Every call with this token must be rejected.
 async fn refuses(provider: &dyn Provider, queue: Queue, token: &str) {
     permanent(queue.finish(provider, token).await, &format!("{queue:?}: finishing with a dead token"));
     permanent(queue.renew(provider, token, LONG).await, &format!("{queue:?}: renewing with a dead token"));
@@ -241,7 +240,7 @@ async fn refuses(provider: &dyn Provider, queue: Queue, token: &str) {
     }
 }
 
-/// A holder who lost its lease can neither renew, give back nor finish what another one holds now.
+/// A token whose lease was taken over can neither renew, give back nor complete.
 pub async fn a_lost_token_cannot_disturb_the_new_holder(factory: &dyn ProviderFactory) {
     let lease = factory.lock_timeout();
     for queue in BOTH {
@@ -253,7 +252,7 @@ pub async fn a_lost_token_cannot_disturb_the_new_holder(factory: &dyn ProviderFa
         assert_eq!(held.attempt, 2);
         refuses(provider, queue, &lost).await;
         queue.finds_nothing(provider, "the new lease is held").await;
-        // Neither was its end moved, nor its delivery taken off the count.
+        // Neither the end of the lease nor the delivery count has changed.
         outlive(lease).await;
         let again = queue.take(provider, LONG).await;
         assert_eq!((again.nth, again.attempt), (1, 3));
@@ -262,18 +261,18 @@ pub async fn a_lost_token_cannot_disturb_the_new_holder(factory: &dyn ProviderFa
     }
 }
 
-/// A completion after takeover or expiry delivers nothing and leaves the activity to its holder.
+/// A completion after takeover or expiry delivers nothing and does not change the lease of the activity.
 pub async fn a_late_completion_leaves_no_trace(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_furnished(provider, "fenced").await;
-    let (_, lost, _) = must_fetch_work(provider, factory.lock_timeout()).await;
+    let (_, lost, _) = must_fetch_activity(provider, factory.lock_timeout()).await;
     outlive(factory.lock_timeout()).await;
     let late = || provider.ack_work_item(&lost, Some(completed("fenced", 7)));
     let untouched = snapshot(provider, &["fenced"]).await;
     permanent(late().await, "a completion after the lease ended");
     assert_eq!(snapshot(provider, &["fenced"]).await, untouched);
 
-    let (item, token, attempt) = must_fetch_work(provider, LONG).await;
+    let (item, token, attempt) = must_fetch_activity(provider, LONG).await;
     assert_eq!((item, attempt), (activity("fenced", 7), 2));
     let untouched = snapshot(provider, &["fenced"]).await;
     permanent(late().await, "a completion after takeover");
@@ -281,14 +280,14 @@ pub async fn a_late_completion_leaves_no_trace(factory: &dyn ProviderFactory) {
     provider.ack_work_item(&token, Some(completed("fenced", 7))).await.expect("the new lease is live");
     permanent(provider.ack_work_item(&token, Some(completed("fenced", 7))).await, "a second completion");
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [completed("fenced", 7)], "delivered once");
-    assert!(fetch(provider, LONG).await.is_none() && fetch_work(provider, LONG).await.is_none());
+    assert!(fetch(provider, LONG).await.is_none() && fetch_activity(provider, LONG).await.is_none());
 }
 
-/// Of two completions under one lease exactly one takes effect, at once or one after the other.
+/// Of two completions under one lease exactly one takes effect, concurrent or in sequence.
 pub async fn one_lease_completes_once(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_furnished(provider, "fenced").await;
-    let (_, token, _) = must_fetch_work(provider, LONG).await;
+    let (_, token, _) = must_fetch_activity(provider, LONG).await;
     let complete = || provider.ack_work_item(&token, Some(completed("fenced", 7)));
     let (first, second) = join(complete(), complete()).await;
     assert_eq!([&first, &second].iter().filter(|done| done.is_ok()).count(), 1, "{first:?} and {second:?}");
@@ -299,7 +298,7 @@ pub async fn one_lease_completes_once(factory: &dyn ProviderFactory) {
     assert!(fetch(provider, LONG).await.is_none());
 }
 
-/// The tokens of the two queues are no good for each other.
+/// A token of one queue is invalid in the other.
 pub async fn a_token_is_good_for_its_own_queue_only(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     for queue in BOTH {

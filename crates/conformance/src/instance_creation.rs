@@ -1,10 +1,10 @@
-//! An instance exists from its first commit with name and version on, not before.
+//! An instance exists after its first commit with name and version, not before.
 
 use crate::ProviderFactory;
 use crate::support::*;
 use outlast_provider::{ExecutionMetadata, WorkItem};
 
-/// The instance appears only after the first commit with name and version, and the stored version beats the start's.
+/// The instance exists only after the first commit with name and version, and has the version of the commit, not of the start.
 pub async fn test_instance_creation_via_metadata<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     enqueue(provider, start_of("created", "TestOrch", Some("9.9.9"))).await;

@@ -1,4 +1,4 @@
-//! A lease on an instance shuts out everybody else from this instance, and from no other.
+//! While a lease on an instance is held, no other fetch returns this instance; other instances are not affected.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -19,7 +19,7 @@ async fn start_all(provider: &dyn Provider, instances: &BTreeSet<String>) {
     }
 }
 
-/// That many fetches at once.
+/// Runs this number of fetches concurrently.
 async fn race(provider: &dyn Provider, racers: usize, lease: Duration) -> Vec<Fetched> {
     join_all((0..racers).map(|_| fetch(provider, lease))).await
 }
@@ -50,7 +50,7 @@ pub async fn test_exclusive_instance_lock<F: ProviderFactory>(factory: &F) {
     assert_ne!(first, second, "every lease has its own token");
 }
 
-/// Every lease has a token of its own, also the second lease of one instance, and it opens its own instance only.
+/// Every lease has its own token, also the second lease of one instance, and a token is valid for its own instance only.
 pub async fn test_lock_token_uniqueness<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let instances = names(5);
@@ -81,15 +81,15 @@ pub async fn test_lock_token_uniqueness<F: ProviderFactory>(factory: &F) {
     }
 }
 
-/// Commit, abandon and renewal refuse a token that no lease of an instance has, and leave the lease alone.
+/// Commit, abandon and renewal reject an unknown token, and do not change the lease.
 pub async fn test_invalid_lock_token_rejection<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     enqueue(provider, start_item("guarded")).await;
-    enqueue_work(provider, activity("guarded", 1)).await;
+    enqueue_activity(provider, activity("guarded", 1)).await;
     let (_, token, _) = must_fetch(provider, LONG).await;
-    let (_, work_token, _) = must_fetch_work(provider, LONG).await;
+    let (_, activity_token, _) = must_fetch_activity(provider, LONG).await;
 
-    for bogus in ["bogus-token", &work_token] {
+    for bogus in ["bogus-token", &activity_token] {
         let turn = Turn::new(bogus).event(started("guarded")).metadata(named());
         permanent(turn.try_commit(provider).await, "a commit with a bogus token");
         permanent(provider.abandon_orchestration_item(bogus, None, false).await, "a bogus abandon");
@@ -103,7 +103,7 @@ pub async fn test_invalid_lock_token_rejection<F: ProviderFactory>(factory: &F) 
     let first = started("guarded");
     Turn::new(&token).event(first.clone()).metadata(named()).commit(provider).await;
     assert_eq!(provider.read("guarded").await.unwrap(), [first]);
-    provider.ack_work_item(&work_token, None).await.expect("the activity's lease is intact");
+    provider.ack_work_item(&activity_token, None).await.expect("the activity's lease is intact");
 }
 
 /// Ten parallel fetches take ten waiting instances, each another one.
@@ -135,7 +135,7 @@ pub async fn test_completions_arriving_during_lock_blocked<F: ProviderFactory>(f
     assert!(fetch(provider, LONG).await.is_none(), "everything was delivered once");
 }
 
-/// A lease on one instance never keeps another one waiting, and instances are served in the order of arrival.
+/// A lease on one instance does not delay other instances, and instances are fetched in the order of arrival.
 pub async fn test_cross_instance_lock_isolation<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let order = ["zulu", "mike", "alpha"];
@@ -175,7 +175,7 @@ pub async fn test_message_tagging_during_lock<F: ProviderFactory>(factory: &F) {
     assert!(fetch(provider, LONG).await.is_none());
 }
 
-/// However many messages arrive during a turn, its commit removes the fetched ones and nothing of other instances.
+/// The commit of a turn removes only its fetched messages, for any number of messages that arrive during the turn.
 pub async fn test_ack_only_affects_locked_messages<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "first").await;
@@ -197,7 +197,7 @@ pub async fn test_ack_only_affects_locked_messages<F: ProviderFactory>(factory: 
     assert!(fetch(provider, LONG).await.is_none());
 }
 
-/// Of ten racers for one instance one wins, and the others are told that there is nothing.
+/// Of ten concurrent fetches for one instance one gets it, and the others get nothing.
 pub async fn test_multi_threaded_lock_contention<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     enqueue(provider, start_item("contended")).await;
@@ -207,15 +207,15 @@ pub async fn test_multi_threaded_lock_contention<F: ProviderFactory>(factory: &F
     assert!(fetch(provider, LONG).await.is_none());
 }
 
-/// Forty tasks over twenty instances never share one; an error that can be retried is no fault.
+/// Forty concurrent tasks never lease the same of twenty instances; retryable errors are allowed.
 pub async fn test_multi_threaded_no_duplicate_processing<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let instances = names(20);
     start_all(provider, &instances).await;
     let fetched = join_all((0..40).map(|_| fetch_with_retries(provider))).await;
     let mut taken: Vec<_> = fetched.into_iter().flatten().map(|(item, _, _)| item.instance).collect();
-    assert!(!taken.is_empty(), "somebody wins");
-    // A task may lose every race that it enters; what it left is still there, once.
+    assert!(!taken.is_empty(), "at least one fetch gets an instance");
+    // A task may lose every race; the instances that remain can be fetched, each once.
     while let Some((item, _, _)) = fetch(provider, LONG).await {
         taken.push(item.instance);
     }
@@ -234,7 +234,7 @@ async fn fetch_with_retries(provider: &dyn Provider) -> Fetched {
     panic!("a fetch fails a hundred times in a row");
 }
 
-/// The instance of a crashed holder goes to exactly one of the others, after the lease and not before.
+/// The instance of a crashed holder is fetched by exactly one other, after the lease has expired and not before.
 pub async fn test_multi_threaded_lock_expiration_recovery<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();

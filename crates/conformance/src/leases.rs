@@ -1,5 +1,4 @@
-//! A lease lasts as long as asked from the moment it is taken, renewal only ever prolongs it, and giving back concerns
-//! what was taken and nothing else.
+//! A lease lasts for its length from the claim, a renewal only extends it, and a give-back affects only the leased items.
 
 use crate::ProviderFactory;
 use crate::queues::BOTH;
@@ -16,7 +15,7 @@ fn bound(id: u64) -> WorkItem {
 }
 
 async fn fetch_bound(provider: &dyn Provider, owner: &SessionFetchConfig) -> Option<WorkItem> {
-    let fetched = fetch_work_as(provider, LONG, Some(owner), &TagFilter::default()).await;
+    let fetched = fetch_activity_as(provider, LONG, Some(owner), &TagFilter::default()).await;
     fetched.map(|(item, _, _)| item)
 }
 
@@ -44,21 +43,21 @@ pub async fn a_session_lease_starts_when_the_session_is_claimed(factory: &dyn Pr
     let (a, b) = (session_owner("a", lease), session_owner("b", lease));
     let arrival = async {
         sleep(lease * 3 / 2).await;
-        enqueue_work(provider, bound(1)).await;
+        enqueue_activity(provider, bound(1)).await;
     };
     let filter = TagFilter::default();
     let (held, ()) = join(provider.fetch_work_item(LONG, lease * 10, Some(&a), &filter), arrival).await;
     assert_eq!(held.unwrap().expect("a waiting fetch gets what arrives").0, bound(1));
     let renewed = provider.renew_session_lock(&["a"], Duration::from_millis(1), lease / 2).await.unwrap();
     assert_eq!(renewed, 1, "and it was used just now, not when the wait began (7.3.8)");
-    enqueue_work(provider, bound(2)).await;
+    enqueue_activity(provider, bound(2)).await;
     sleep(lease * 7 / 10).await;
     assert_eq!(fetch_bound(provider, &b).await, None, "the session is still a's");
     outlive(lease * 3 / 10).await;
     assert_eq!(fetch_bound(provider, &b).await, Some(bound(2)), "the session's lease is over");
 }
 
-/// A lease that ended is not revived by renewal, so the work goes to whoever asks next (7.2.2).
+/// A renewal does not revive an expired lease, so the next fetch gets the item (7.2.2).
 pub async fn renewal_never_revives(factory: &dyn ProviderFactory) {
     let lease = factory.lock_timeout();
     for queue in BOTH {
@@ -74,8 +73,8 @@ pub async fn renewal_never_revives(factory: &dyn ProviderFactory) {
     }
 
     let provider = &*factory.create_provider().await;
-    enqueue_work(provider, bound(1)).await;
-    enqueue_work(provider, bound(2)).await;
+    enqueue_activity(provider, bound(1)).await;
+    enqueue_activity(provider, bound(2)).await;
     assert_eq!(fetch_bound(provider, &session_owner("a", lease)).await, Some(bound(1)));
     outlive(lease).await;
     assert_eq!(provider.renew_session_lock(&["a"], LONG, LONG).await.unwrap(), 0);
@@ -100,8 +99,8 @@ pub async fn renewal_never_shortens(factory: &dyn ProviderFactory) {
     }
 
     let provider = &*factory.create_provider().await;
-    enqueue_work(provider, bound(1)).await;
-    enqueue_work(provider, bound(2)).await;
+    enqueue_activity(provider, bound(1)).await;
+    enqueue_activity(provider, bound(2)).await;
     assert_eq!(fetch_bound(provider, &session_owner("a", lease)).await, Some(bound(1)));
     assert_eq!(provider.renew_session_lock(&["a"], Duration::from_millis(1), LONG).await.unwrap(), 1);
     sleep(lease * 6 / 10).await;
@@ -122,8 +121,8 @@ pub async fn renewal_counts_milliseconds(factory: &dyn ProviderFactory) {
             queue.put(provider, 1).await;
             tokens.push(queue.take(provider, lease).await.token);
         }
-        enqueue_work(provider, bound(2)).await;
-        enqueue_work(provider, bound(3)).await;
+        enqueue_activity(provider, bound(2)).await;
+        enqueue_activity(provider, bound(3)).await;
         assert_eq!(fetch_bound(provider, &session_owner("a", lease)).await, Some(bound(2)));
         sleep(ms(250)).await;
         for (queue, token) in BOTH.into_iter().zip(&tokens) {
@@ -164,7 +163,7 @@ pub async fn a_renewed_lease_covers_what_was_fetched(factory: &dyn ProviderFacto
     }
 }
 
-/// Whoever takes over covers everything that the lost lease covered: what is finished then is not delivered again.
+/// A lease that takes over covers all messages of the lost lease: after its commit none of them is delivered again.
 pub async fn a_takeover_covers_what_was_fetched_before(factory: &dyn ProviderFactory) {
     let lease = factory.lock_timeout();
     for queue in BOTH {
@@ -182,7 +181,7 @@ pub async fn a_takeover_covers_what_was_fetched_before(factory: &dyn ProviderFac
     }
 }
 
-/// The longest duration there is can be asked for everywhere, and means for ever.
+/// The longest duration is accepted everywhere, and means an infinite time.
 pub async fn the_longest_duration_is_no_problem(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
@@ -211,8 +210,8 @@ pub async fn the_longest_duration_is_no_problem(factory: &dyn ProviderFactory) {
     assert!(fetch(provider, LONG).await.is_none(), "both are hidden for ever");
     operator(provider).sees_waiting(2, 0, "both are kept").await;
 
-    enqueue_work(provider, bound(1)).await;
-    enqueue_work(provider, bound(2)).await;
+    enqueue_activity(provider, bound(1)).await;
+    enqueue_activity(provider, bound(2)).await;
     assert_eq!(fetch_bound(provider, &session_owner("a", FOREVER)).await, Some(bound(1)));
     assert_eq!(provider.renew_session_lock(&["a"], FOREVER, FOREVER).await.unwrap(), 1);
     assert_eq!(provider.cleanup_orphaned_sessions(FOREVER).await.unwrap(), 0);
@@ -250,7 +249,7 @@ pub async fn an_abandon_touches_only_what_was_fetched(factory: &dyn ProviderFact
     }
 }
 
-/// What was fetched can be given back after the lease ended, as long as nobody has taken it over.
+/// A fetched item can be given back after its lease expired, if no other fetch has leased it.
 pub async fn an_expired_lease_can_still_be_given_back(factory: &dyn ProviderFactory) {
     let lease = factory.lock_timeout();
     for queue in BOTH {
@@ -262,7 +261,7 @@ pub async fn an_expired_lease_can_still_be_given_back(factory: &dyn ProviderFact
             let held = queue.take(provider, lease).await;
             outlive(lease).await;
             let given_back = queue.abandon(provider, &held.token, delay, ignore_attempt).await;
-            given_back.unwrap_or_else(|error| panic!("{queue:?}: nobody has taken over: {error}"));
+            given_back.unwrap_or_else(|error| panic!("{queue:?}: no other fetch has leased it: {error}"));
             permanent(queue.abandon(provider, &held.token, None, true).await, "giving back twice");
             if let Some(delay) = delay {
                 queue.finds_nothing(provider, "it is hidden").await;
@@ -275,7 +274,7 @@ pub async fn an_expired_lease_can_still_be_given_back(factory: &dyn ProviderFact
     }
 }
 
-/// Work that is hidden by a delay has no lease, and what ends a lease does not show it (7.1.36).
+/// An item that is hidden by a delay has no lease, and the end of a lease does not make it visible (7.1.36).
 pub async fn a_delay_is_not_a_lease(factory: &dyn ProviderFactory) {
     let lease = factory.lock_timeout();
     for queue in BOTH {

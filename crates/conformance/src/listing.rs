@@ -1,4 +1,4 @@
-//! Listing instances page by page.
+//! Paged listing of instances.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -38,7 +38,7 @@ async fn create_apart(provider: &dyn Provider, instances: impl IntoIterator<Item
     }
 }
 
-/// Pages show every instance once, newest first, whatever their size, and each as its info says.
+/// Pages of any size list every instance once, newest first, each with the data of its info.
 pub async fn pages_cover_everything_once(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_apart(provider, (1..=7).map(|n| format!("instance-{}", 7 * n % 10))).await;
@@ -203,7 +203,7 @@ pub async fn nothing_is_one_empty_page(factory: &dyn ProviderFactory) {
     empty(InstanceQuery { status: some("Failed"), ..InstanceQuery::default() }).await;
 }
 
-/// Whoever reads page after page sees each instance that was there once, though others come and go meanwhile.
+/// A reader of all pages gets each instance that existed at the start once, while others are created and deleted.
 pub async fn changes_between_pages_hide_and_repeat_nothing(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_apart(provider, (1..=8).map(|n| format!("old-{n}"))).await;
@@ -218,7 +218,7 @@ pub async fn changes_between_pages_hide_and_repeat_nothing(factory: &dyn Provide
         }
         create_instance(provider, &format!("new-{round}")).await;
         if round == 2 {
-            // One that was shown, and one that will not be.
+            // One that was listed before, and one that will not be listed.
             for gone in ["old-8", "old-2"] {
                 admin(provider).delete_instance(gone, true).await.expect("force deletes");
             }

@@ -14,14 +14,14 @@ async fn refuses_work_token(provider: &dyn Provider, token: &str) {
 }
 
 /// Enqueues an activity and takes it for this long.
-async fn take_work(provider: &dyn Provider, lease: Duration) -> String {
-    enqueue_work(provider, activity("worker", 1)).await;
-    let (item, token, attempt) = must_fetch_work(provider, lease).await;
+async fn take_activity(provider: &dyn Provider, lease: Duration) -> String {
+    enqueue_activity(provider, activity("worker", 1)).await;
+    let (item, token, attempt) = must_fetch_activity(provider, lease).await;
     assert_eq!((item, attempt), (activity("worker", 1), 1));
     token
 }
 
-/// When the lease is over, its token commits nothing any more, neither before nor after somebody else takes over.
+/// After the lease has expired, its token cannot commit, neither before nor after another fetch of the instance.
 pub async fn test_lock_expires_after_timeout<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
@@ -79,7 +79,7 @@ pub async fn test_lock_renewal_on_ack<F: ProviderFactory>(factory: &F) {
     Turn::new(&token).commit(provider).await;
 }
 
-/// Fetches in vain, spread over the lease, all find nothing and do not prolong it.
+/// Fetches during the lease find nothing and do not extend it.
 pub async fn test_concurrent_lock_attempts_respect_expiration<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
@@ -91,31 +91,35 @@ pub async fn test_concurrent_lock_attempts_respect_expiration<F: ProviderFactory
         fetch(provider, lease).await
     }))
     .await;
-    assert!(attempts.iter().all(Option::is_none), "nobody gets in before the lease is over");
+    assert!(attempts.iter().all(Option::is_none), "no fetch gets the instance before the lease expires");
 
     sleep_until(taken + lease + Duration::from_millis(50)).await;
     let (item, _, attempt) = must_fetch(provider, LONG).await;
-    assert_eq!((item.messages, attempt), (vec![start_item("awaited")], 2), "fetches in vain do not count");
+    assert_eq!(
+        (item.messages, attempt),
+        (vec![start_item("awaited")], 2),
+        "fetches that find nothing count no delivery"
+    );
 }
 
 /// Renewing a live activity lease keeps the activity locked, and a shorter renewal does not cut the lease.
 pub async fn test_worker_lock_renewal_success<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
-    let token = take_work(provider, lease).await;
+    let token = take_activity(provider, lease).await;
     for extend_for in [LONG, Duration::from_millis(1)] {
         provider.renew_work_item_lock(&token, extend_for).await.expect("a live lease can be renewed");
     }
     outlive(lease).await;
-    assert!(fetch_work(provider, LONG).await.is_none(), "the activity stays locked");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "the activity stays locked");
     provider.ack_work_item(&token, None).await.expect("the renewed lease is live");
-    assert!(fetch_work(provider, LONG).await.is_none());
+    assert!(fetch_activity(provider, LONG).await.is_none());
 }
 
 /// An unknown token renews nothing, nor does the token of a turn.
 pub async fn test_worker_lock_renewal_invalid_token<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
-    let token = take_work(provider, LONG).await;
+    let token = take_activity(provider, LONG).await;
     let turn_token = first_turn(provider, "turn").await;
     for unknown in ["bogus-token", "", &turn_token] {
         permanent(provider.renew_work_item_lock(unknown, LONG).await, "renewing with an unknown token");
@@ -127,11 +131,11 @@ pub async fn test_worker_lock_renewal_invalid_token<F: ProviderFactory>(factory:
 pub async fn test_worker_lock_renewal_after_expiration<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
-    let lost = take_work(provider, lease).await;
+    let lost = take_activity(provider, lease).await;
     outlive(lease).await;
     permanent(provider.renew_work_item_lock(&lost, LONG).await, "renewing a lease that lapsed");
 
-    let (item, token, attempt) = must_fetch_work(provider, LONG).await;
+    let (item, token, attempt) = must_fetch_activity(provider, LONG).await;
     assert_eq!((item, attempt), (activity("worker", 1), 2));
     permanent(provider.renew_work_item_lock(&lost, LONG).await, "renewing a lease that was taken over");
     provider.renew_work_item_lock(&token, LONG).await.expect("the new lease can be renewed");
@@ -141,14 +145,14 @@ pub async fn test_worker_lock_renewal_after_expiration<F: ProviderFactory>(facto
 pub async fn test_worker_lock_renewal_extends_timeout<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
-    let token = take_work(provider, lease).await;
+    let token = take_activity(provider, lease).await;
     sleep(lease * 6 / 10).await;
     provider.renew_work_item_lock(&token, lease).await.expect("a live lease can be renewed");
     sleep(lease * 6 / 10).await;
-    assert!(fetch_work(provider, LONG).await.is_none(), "locked at 1.2 leases");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "locked at 1.2 leases");
 
     outlive(lease * 4 / 10).await;
-    let (item, _, attempt) = must_fetch_work(provider, LONG).await;
+    let (item, _, attempt) = must_fetch_activity(provider, LONG).await;
     assert_eq!((item, attempt), (activity("worker", 1), 2), "free after 1.6 leases");
     refuses_work_token(provider, &token).await;
 }
@@ -156,43 +160,43 @@ pub async fn test_worker_lock_renewal_extends_timeout<F: ProviderFactory>(factor
 /// A finished activity has no lease to renew.
 pub async fn test_worker_lock_renewal_after_ack<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
-    let token = take_work(provider, LONG).await;
+    let token = take_activity(provider, LONG).await;
     provider.renew_work_item_lock(&token, LONG).await.expect("a live lease can be renewed");
     provider.ack_work_item(&token, None).await.expect("a live lease can be finished");
     refuses_work_token(provider, &token).await;
-    assert!(fetch_work(provider, LONG).await.is_none(), "the activity is gone");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "the activity is gone");
 }
 
 /// An abandoned activity can be fetched at once, under a new token and in its old place in the queue.
 pub async fn test_abandon_work_item_releases_lock<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
-    let lost = take_work(provider, LONG).await;
-    assert!(fetch_work(provider, LONG).await.is_none(), "the lease is live");
-    enqueue_work(provider, activity("worker", 2)).await;
+    let lost = take_activity(provider, LONG).await;
+    assert!(fetch_activity(provider, LONG).await.is_none(), "the lease is live");
+    enqueue_activity(provider, activity("worker", 2)).await;
     provider.abandon_work_item(&lost, None, false).await.expect("a live lease can be given back");
 
-    let (item, token, attempt) = must_fetch_work(provider, LONG).await;
+    let (item, token, attempt) = must_fetch_activity(provider, LONG).await;
     assert_eq!((item, attempt), (activity("worker", 1), 2));
     assert_ne!(token, lost, "every lease has its own token");
     refuses_work_token(provider, &lost).await;
     permanent(provider.abandon_work_item(&lost, None, false).await, "a second abandon");
     provider.ack_work_item(&token, None).await.expect("the new lease is live");
-    assert_eq!(must_fetch_work(provider, LONG).await.0, activity("worker", 2));
+    assert_eq!(must_fetch_activity(provider, LONG).await.0, activity("worker", 2));
 }
 
-/// An activity that is given back with a delay stays hidden for this long, and nobody holds it meanwhile.
+/// An activity that is given back with a delay is hidden for the delay, and is not leased meanwhile.
 pub async fn test_abandon_work_item_with_delay<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let delay = factory.lock_timeout();
-    let lost = take_work(provider, LONG).await;
+    let lost = take_activity(provider, LONG).await;
     provider.abandon_work_item(&lost, Some(delay), false).await.expect("a live lease can be given back");
-    assert!(fetch_work(provider, LONG).await.is_none(), "hidden at once");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "hidden at once");
     refuses_work_token(provider, &lost).await;
     sleep(delay / 2).await;
-    assert!(fetch_work(provider, LONG).await.is_none(), "hidden until the delay is over");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "hidden until the delay is over");
 
     outlive(delay / 2).await;
-    let (item, _, attempt) = must_fetch_work(provider, LONG).await;
+    let (item, _, attempt) = must_fetch_activity(provider, LONG).await;
     assert_eq!((item, attempt), (activity("worker", 1), 2));
 }
 
@@ -201,18 +205,18 @@ pub async fn test_worker_ack_fails_after_lock_expiry<F: ProviderFactory>(factory
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
     create_instance(provider, "worker").await;
-    let lost = take_work(provider, lease).await;
+    let lost = take_activity(provider, lease).await;
     outlive(lease).await;
     let late = || provider.ack_work_item(&lost, Some(completed("worker", 1)));
     permanent(late().await, "finishing after the lease");
 
-    let (item, token, attempt) = must_fetch_work(provider, LONG).await;
+    let (item, token, attempt) = must_fetch_activity(provider, LONG).await;
     assert_eq!((item, attempt), (activity("worker", 1), 2), "the activity survives");
     permanent(late().await, "finishing after takeover");
     assert!(fetch(provider, LONG).await.is_none(), "a refused completion is not delivered");
     provider.ack_work_item(&token, Some(completed("worker", 1))).await.expect("the new lease is live");
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [completed("worker", 1)]);
-    assert!(fetch_work(provider, LONG).await.is_none());
+    assert!(fetch_activity(provider, LONG).await.is_none());
 }
 
 /// A live turn lease can be renewed past its first end; once it lapsed it cannot.

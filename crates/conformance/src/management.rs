@@ -1,4 +1,4 @@
-//! What an operator sees: instances, executions, totals, depths and sizes.
+//! Management reads: instances, executions, totals, queue depths and sizes.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -17,7 +17,7 @@ async fn stats(provider: &dyn Provider, instance: &str) -> SystemStats {
     provider.get_instance_stats(instance).await.unwrap().expect("the instance is known")
 }
 
-/// Commits a turn of a created instance that does nothing but record these events.
+/// Commits a turn of a created instance with these events.
 async fn record<const N: usize>(
     provider: &dyn Provider,
     instance: &str,
@@ -36,7 +36,7 @@ fn cleared(event_id: u64, key: &str) -> Event {
     event("sized", event_id, EventKind::KeyValueCleared { key: key.to_string() })
 }
 
-/// Whether the store took this time just now. A second's difference is two clocks, more is another unit.
+/// Whether this time is the current time of the store. Two clocks may differ by a second; more means another unit.
 fn is_recent(time_ms: u64, factory: &impl ProviderFactory) -> bool {
     time_ms.abs_diff(factory.now_ms()) < 1_000
 }
@@ -182,7 +182,7 @@ pub async fn test_get_system_metrics<F: ProviderFactory>(factory: &F) {
     assert_eq!(totals().await, (4, [1, 2, 1], 5, 6), "two events and an execution more");
 }
 
-/// Depths count what waits, delayed messages included, and leave out what is under a live lease.
+/// Depths count waiting items, including delayed ones, and exclude items under a live lease.
 pub async fn test_get_queue_depths<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let depths = async |delayed: u64| {
@@ -194,7 +194,7 @@ pub async fn test_get_queue_depths<F: ProviderFactory>(factory: &F) {
             (messages, work),
             "gauges are the depths"
         );
-        // A store need not count them apart.
+        // A store need not count them separately.
         if let Some(backlog) = gauges.orchestrator_backlog {
             assert_eq!(backlog, QueueBacklog::of(messages, delayed), "due and delayed messages");
         }
@@ -210,19 +210,19 @@ pub async fn test_get_queue_depths<F: ProviderFactory>(factory: &F) {
     assert_eq!(depths(0).await, (3, 0, 0));
     provider.enqueue_for_orchestrator(start_item("delayed"), Some(LONG)).await.unwrap();
     for id in [2, 3] {
-        enqueue_work(provider, activity("a", id)).await;
+        enqueue_activity(provider, activity("a", id)).await;
     }
     assert_eq!(depths(1).await, (4, 2, 0), "a delayed message waits too");
 
     let (item, _, _) = must_fetch(provider, factory.lock_timeout()).await;
     assert_eq!(item.messages.len(), 2, "both messages of the oldest instance are leased");
-    must_fetch_work(provider, factory.lock_timeout()).await;
+    must_fetch_activity(provider, factory.lock_timeout()).await;
     assert_eq!(depths(1).await, (2, 1, 0), "leased messages do not wait");
     outlive(factory.lock_timeout()).await;
     assert_eq!(depths(1).await, (4, 2, 0), "what an expired lease held waits again");
 }
 
-/// An instance that does not exist has no figures, a queued start included.
+/// An instance that does not exist has no sizes, also while its start is queued.
 pub async fn test_get_instance_stats_nonexistent<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "known").await;

@@ -1,5 +1,5 @@
-//! A fetch takes as many messages of an instance as its bound says; the rest comes with the next turns, and nothing is lost,
-//! doubled or overtaken. Stores without a bound deliver everything at once, which these rules allow as well.
+//! A fetch takes at most its bound of messages of an instance; the others are delivered with the next turns, and no message is lost,
+//! repeated or overtaken. Stores without a bound deliver all messages in one turn, which these rules allow as well.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Small, so that a few messages are more than a fetch takes.
+/// A small bound, so that a few messages exceed it.
 const BOUND: MessageBound = MessageBound::new(4, 4_000);
 const INSTANCE: &str = "crowded";
 const DELAY: Duration = Duration::from_millis(400);
 
-/// A store with the bound, if the factory can make one; else any, and no bound to check.
+/// A store with the bound if the factory can create one, else a store without a bound.
 async fn store(factory: &dyn ProviderFactory) -> (Arc<dyn Provider>, Option<MessageBound>) {
     match factory.create_bounded_provider(BOUND).await {
         Some(bounded) => (bounded, Some(BOUND)),
@@ -26,7 +26,7 @@ fn small(numbers: std::ops::Range<usize>) -> Vec<WorkItem> {
     numbers.map(|n| queue_message(INSTANCE, "queue", &n.to_string())).collect()
 }
 
-/// A message whose stored text has about this many bytes.
+/// A message whose stored text has about this number of bytes.
 fn large(n: usize, bytes: usize) -> WorkItem {
     queue_message(INSTANCE, "queue", &format!("{n}{}", "x".repeat(bytes)))
 }
@@ -35,7 +35,7 @@ fn size(item: &WorkItem) -> usize {
     json::encode_work_item(item).expect("a message has a text").len()
 }
 
-/// Fails if a batch is larger than it may be: one message is always allowed.
+/// Fails if a batch exceeds the bound; one message is always allowed.
 fn check_bound(batch: &[WorkItem], bound: Option<MessageBound>) {
     let Some(bound) = bound else { return };
     let bytes: usize = batch.iter().map(size).sum();
@@ -47,7 +47,7 @@ fn check_bound(batch: &[WorkItem], bound: Option<MessageBound>) {
     );
 }
 
-/// Commits turn after turn until this many messages have come; each turn is ready at once, and is a first delivery.
+/// Commits turns until this number of messages was delivered; each turn is ready at once, and is a first delivery.
 async fn drain(
     provider: &dyn Provider,
     execution: u64,
@@ -67,14 +67,14 @@ async fn drain(
     delivered
 }
 
-/// Many messages come in several turns, in order, each once, and each turn is ready with the commit of the one before it.
+/// Many messages are delivered in several turns, in order, each once, and each turn is ready with the commit of the one before.
 pub async fn a_fetch_takes_no_more_messages_than_its_bound(factory: &dyn ProviderFactory) {
     let (provider, bound) = store(factory).await;
     create_instance(&*provider, INSTANCE).await;
     let messages = small(0..11);
     enqueue_all(&*provider, &messages).await;
     assert_eq!(drain(&*provider, 1, messages.len(), bound).await, messages);
-    // Exactly as many as fit are one turn.
+    // Exactly the bound of messages is one turn.
     let messages = small(0..BOUND.messages);
     enqueue_all(&*provider, &messages).await;
     let (item, token, _) = must_fetch(&*provider, LONG).await;
@@ -82,7 +82,7 @@ pub async fn a_fetch_takes_no_more_messages_than_its_bound(factory: &dyn Provide
     Turn::new(&token).commit(&*provider).await;
 }
 
-/// Large messages come in several turns, and one that is larger than the bound comes alone.
+/// Large messages are delivered in several turns, and a message that is larger than the bound is delivered alone.
 pub async fn a_fetch_takes_no_more_bytes_than_its_bound(factory: &dyn ProviderFactory) {
     let (provider, bound) = store(factory).await;
     create_instance(&*provider, INSTANCE).await;
@@ -92,7 +92,7 @@ pub async fn a_fetch_takes_no_more_bytes_than_its_bound(factory: &dyn ProviderFa
     assert_eq!(drain(&*provider, 1, messages.len(), bound).await, messages);
 }
 
-/// What begins an execution is in its first turn, however many messages came before it: without it no turn is possible.
+/// The start of an execution is in its first turn, also after many earlier messages: without it no turn is possible.
 pub async fn a_start_is_in_the_first_turn_whatever_came_before(factory: &dyn ProviderFactory) {
     let (provider, bound) = store(factory).await;
     let early: Vec<_> = (0..6).map(|n| raised(INSTANCE, "early", &n.to_string())).collect();
@@ -109,7 +109,7 @@ pub async fn a_start_is_in_the_first_turn_whatever_came_before(factory: &dyn Pro
     assert_eq!(delivered, early);
 }
 
-/// The start of a successor overtakes the messages that its predecessor left, and starts of others.
+/// The start of a successor overtakes the messages that its predecessor left, and other starts.
 pub async fn a_successor_starts_whatever_is_left_for_it(factory: &dyn ProviderFactory) {
     let (provider, bound) = store(factory).await;
     create_instance(&*provider, INSTANCE).await;
@@ -134,7 +134,7 @@ pub async fn a_successor_starts_whatever_is_left_for_it(factory: &dyn ProviderFa
     assert_eq!(delivered.len(), messages.len());
 }
 
-/// A turn that is given back with a delay comes back as it was, and nothing that was left behind comes before it.
+/// A turn that is given back with a delay is delivered again with the same messages, before any message that the bound left out.
 pub async fn a_delay_holds_what_was_left_behind(factory: &dyn ProviderFactory) {
     let (provider, bound) = store(factory).await;
     create_instance(&*provider, INSTANCE).await;
@@ -152,8 +152,8 @@ pub async fn a_delay_holds_what_was_left_behind(factory: &dyn ProviderFactory) {
     assert_eq!(delivered, messages);
 }
 
-/// A turn whose lease ends is delivered again, and only its messages have been delivered twice. What the lost lease covered and the
-/// next one does not is delivered later, even if nothing else is left.
+/// A turn whose lease expires is delivered again, and only its messages have been delivered twice. Messages that the lost lease
+/// covered and the next one does not are delivered later, even if no other message is left.
 pub async fn a_takeover_leaves_nothing_of_a_part_behind(factory: &dyn ProviderFactory) {
     for count in [10, BOUND.messages] {
         taken_over(factory, count).await;
@@ -168,7 +168,7 @@ async fn taken_over(factory: &dyn ProviderFactory, count: usize) {
     let lease = factory.lock_timeout();
     let (first, lost, _) = must_fetch(&*provider, lease).await;
     sleep(lease + lease / 4).await;
-    // A start goes before all others, so the next lease covers less of them.
+    // A start is delivered before all others, so the next lease covers fewer of them.
     enqueue(&*provider, start_item(INSTANCE)).await;
     let (second, token, attempt) = must_fetch(&*provider, LONG).await;
     assert_eq!(attempt, 2, "the batch has messages that were delivered before");
@@ -189,7 +189,7 @@ async fn taken_over(factory: &dyn ProviderFactory, count: usize) {
     assert!(fetch(&*provider, LONG).await.is_none());
 }
 
-/// Messages for an instance that does not exist yet are kept together for it, however many there are.
+/// Messages for an instance that does not exist yet are kept together, for any number of messages.
 pub async fn orphans_beyond_the_bound_are_kept_for_their_instance(factory: &dyn ProviderFactory) {
     let (provider, bound) = store(factory).await;
     let mut messages = small(0..7);
@@ -200,8 +200,8 @@ pub async fn orphans_beyond_the_bound_are_kept_for_their_instance(factory: &dyn 
     enqueue(&*provider, start_item(INSTANCE)).await;
     let mut delivered = Vec::new();
     while delivered.len() < messages.len() + 1 {
-        let patience = Duration::from_secs(4);
-        let (item, token, attempt) = within(patience, || fetch(&*provider, LONG)).await;
+        let longest_wait = Duration::from_secs(4);
+        let (item, token, attempt) = within(longest_wait, || fetch(&*provider, LONG)).await;
         assert_eq!(attempt, 1, "looking at an orphan is no delivery");
         check_bound(&item.messages, bound);
         let turn = match delivered.is_empty() {
@@ -215,21 +215,21 @@ pub async fn orphans_beyond_the_bound_are_kept_for_their_instance(factory: &dyn 
     assert_eq!(delivered, messages);
 }
 
-/// An outcome is queued behind messages that a fetch has left, and no turn that was run ahead of them is stored.
+/// An outcome is queued behind messages that the bound left out, and a run-ahead turn is rejected.
 pub async fn an_outcome_does_not_overtake_what_was_left_behind(factory: &dyn ProviderFactory) {
     let (provider, bound) = store(factory).await;
     create_instance(&*provider, INSTANCE).await;
     let token = next_turn(&*provider, INSTANCE).await;
     let work = event(INSTANCE, 2, scheduled_kind("Activity2"));
     Turn::new(&token).event(work).activity(activity(INSTANCE, 2)).commit(&*provider).await;
-    let (_, activity_token, _) = must_fetch_work(&*provider, LONG).await;
+    let (_, activity_token, _) = must_fetch_activity(&*provider, LONG).await;
     let messages = small(0..6);
     enqueue_all(&*provider, &messages).await;
     let (first, token, _) = must_fetch(&*provider, LONG).await;
     check_bound(&first.messages, bound);
     Turn::new(&token).commit(&*provider).await;
     let left = messages.len() - first.messages.len();
-    // Messages wait that came before, so the turn that was run ahead must not be stored.
+    // Earlier messages wait, so the run-ahead turn must not be stored.
     let ahead = TurnAhead {
         after_event_id: 2,
         ran_at_ms: factory.now_ms(),

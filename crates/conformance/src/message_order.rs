@@ -7,10 +7,10 @@ use outlast_provider::{Provider, WorkItem};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Apart enough for a clock of milliseconds and a busy machine.
+/// The time between two sends, long enough for a clock of milliseconds and a busy machine.
 const STEP: Duration = Duration::from_millis(150);
 
-/// Fetches the instance's turn, commits it without doing anything, and returns its messages.
+/// Fetches the instance's turn, commits it without events, and returns its messages.
 async fn batch(provider: &dyn Provider) -> Vec<WorkItem> {
     let (item, token, _) = must_fetch(provider, LONG).await;
     assert_eq!(item.instance, "ordered");
@@ -27,8 +27,8 @@ async fn send(provider: &dyn Provider, messages: &[WorkItem], by_commit: bool) {
     Turn::new(&token).messages(messages.to_vec()).commit(provider).await;
 }
 
-/// Timers are hidden until they are due, and then come between what arrived before and after, whatever the order in
-/// which they were set.
+/// Timers are hidden until they are due, and are then delivered between the messages that arrived before and after, in any order
+/// of creation.
 pub async fn timers_come_in_the_order_of_their_fire_times(factory: &dyn ProviderFactory) {
     for by_commit in [false, true] {
         let mut attempts = Attempts::default();
@@ -111,7 +111,7 @@ pub async fn a_timer_in_the_past_overtakes_nothing(factory: &dyn ProviderFactory
     }
 }
 
-/// A delay hides messages and nothing else: when they come back they are in their old order, before later ones.
+/// A delay only hides messages: afterwards they are in their old order, before later ones.
 pub async fn a_delayed_abandon_keeps_the_order_of_the_batch(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "ordered").await;
@@ -129,7 +129,7 @@ pub async fn a_delayed_abandon_keeps_the_order_of_the_batch(factory: &dyn Provid
     assert_eq!(batch(provider).await, [&early[..], &late[..]].concat());
 }
 
-/// A delay for one instance lets the others go first, and afterwards costs it nothing.
+/// While one instance is delayed, others are delivered; afterwards the instance has its old place.
 pub async fn a_delayed_abandon_lets_others_go_first(factory: &dyn ProviderFactory) {
     let mut attempts = Attempts::default();
     while !others_go_first(factory, attempts.next()).await {}

@@ -5,7 +5,7 @@ use crate::support::*;
 use outlast_provider::model::Event;
 use outlast_provider::{OrchestrationItem, Provider, WorkItem};
 
-/// A history with these event ids. Its stamps are not those that a store could make up.
+/// A history with these event ids and with stamps that a store cannot compute.
 fn history(instance: &str, execution_id: u64, ids: &[u64]) -> Vec<Event> {
     let event = |&id: &u64| {
         let kind = match id {

@@ -1,4 +1,4 @@
-//! Messages for an instance that does not exist: they stop nobody, and are delivered should the instance start.
+//! Messages for an instance that does not exist: they delay no other instance, and are delivered if the instance starts.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -7,10 +7,10 @@ use outlast_provider::{Provider, WorkItem};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// An orphan is put off for a second at least, and no longer than this when it is young.
+/// An orphan is delayed for at least a second, and a new one at most for this time.
 const PUT_OFF: Duration = Duration::from_millis(1_200);
 
-/// Every kind of message that is kept for an unknown instance.
+/// Every kind of message that is kept for an instance that does not exist.
 fn control_messages(instance: &str) -> Vec<WorkItem> {
     let details = failure(AppErrorKind::ActivityFailed, "broken");
     vec![
@@ -34,7 +34,7 @@ fn control_messages(instance: &str) -> Vec<WorkItem> {
     ]
 }
 
-/// Starts an instance that orphans wait for, and collects all that its turns deliver until the orphans are among it.
+/// Starts the instance of orphans, and collects the messages of its turns until the orphans are among them.
 async fn start_and_collect(
     provider: &dyn Provider,
     instance: &str,
@@ -58,7 +58,7 @@ async fn start_and_collect(
     delivered
 }
 
-/// A message for an unknown instance at the head of the queue does not hold up the instances behind it (C1).
+/// A message for a missing instance at the head of the queue does not delay the instances behind it (C1).
 pub async fn an_orphan_does_not_block_others(factory: &dyn ProviderFactory) {
     for orphan in control_messages("nobody") {
         let provider = &*factory.create_provider().await;
@@ -67,7 +67,7 @@ pub async fn an_orphan_does_not_block_others(factory: &dyn ProviderFactory) {
         let (item, token, attempt) = must_fetch(provider, LONG).await;
         assert_eq!((item.messages, attempt), (vec![start_item("somebody")], 1), "behind {orphan:?}");
         Turn::new(&token).event(started("somebody")).metadata(named()).commit(provider).await;
-        assert!(fetch(provider, LONG).await.is_none(), "{orphan:?} is for nobody");
+        assert!(fetch(provider, LONG).await.is_none(), "{orphan:?} is an orphan");
         operator(provider).sees_waiting(1, 0, "the orphan is kept").await;
     }
 }
@@ -78,7 +78,7 @@ pub async fn orphans_are_delivered_once_their_instance_starts(factory: &dyn Prov
     let orphans = control_messages("late");
     enqueue_all(provider, &orphans).await;
     for _ in 0..5 {
-        assert!(fetch(provider, LONG).await.is_none(), "nobody is there yet");
+        assert!(fetch(provider, LONG).await.is_none(), "the instance does not exist yet");
     }
     operator(provider).sees_waiting(orphans.len(), 0, "orphans are kept").await;
     operator(provider).sees_instances(&[]).await;
@@ -86,48 +86,48 @@ pub async fn orphans_are_delivered_once_their_instance_starts(factory: &dyn Prov
     operator(provider).sees_waiting(0, 0, "what was delivered is gone").await;
 }
 
-/// However often a store looks at an orphan in vain, its first delivery is number 1.
+/// The first delivery of an orphan is number 1, after any number of delays.
 pub async fn looking_at_an_orphan_is_not_a_delivery(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue(provider, cancel("late")).await;
     for _ in 0..12 {
-        assert!(fetch(provider, LONG).await.is_none(), "nobody is there yet");
+        assert!(fetch(provider, LONG).await.is_none(), "the instance does not exist yet");
         sleep(Duration::from_millis(100)).await;
     }
-    // The second look, a second after the first, puts it off for longer.
+    // The second fetch, a second after the first, delays it for longer.
     let delivered = start_and_collect(provider, "late", 1, 3 * PUT_OFF).await;
     assert_eq!(delivered, [cancel("late")]);
 }
 
-/// Queue messages that wait beside a control message share its fate: both are kept.
+/// Queue messages that wait together with a control message are kept with it.
 pub async fn queue_messages_beside_a_control_message_are_kept(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let mixed = [queue_message("late", "q", "1"), cancel("late"), queue_message("late", "q", "2")];
     enqueue_all(provider, &mixed).await;
     for _ in 0..3 {
-        assert!(fetch(provider, LONG).await.is_none(), "nobody is there yet");
+        assert!(fetch(provider, LONG).await.is_none(), "the instance does not exist yet");
         operator(provider).sees_waiting(3, 0, "all three are kept").await;
     }
     assert_eq!(start_and_collect(provider, "late", 3, PUT_OFF).await, mixed);
 }
 
-/// A control message keeps a queue message that arrived after it, however often the store looks at the two.
+/// A control message keeps a queue message that arrived after it, after any number of delays.
 pub async fn a_younger_queue_message_is_kept_as_long_as_its_control_message(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue(provider, cancel("late")).await;
     sleep(Duration::from_millis(400)).await;
     enqueue(provider, queue_message("late", "q", "1")).await;
     for _ in 0..40 {
-        assert!(fetch(provider, LONG).await.is_none(), "nobody is there yet");
+        assert!(fetch(provider, LONG).await.is_none(), "the instance does not exist yet");
         operator(provider).sees_waiting(2, 0, "both are kept").await;
         sleep(Duration::from_millis(100)).await;
     }
-    // The third look, three seconds after the first, puts them off for longer again.
+    // The third fetch, three seconds after the first, delays them for longer again.
     let delivered = start_and_collect(provider, "late", 2, 6 * PUT_OFF).await;
     assert!(delivered.contains(&cancel("late")) && delivered.contains(&queue_message("late", "q", "1")));
 }
 
-/// Queue messages alone for an unknown instance are dropped, and hold up nobody meanwhile.
+/// Queue messages alone for a missing instance are dropped, and delay no other instance.
 pub async fn queue_messages_alone_are_dropped(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue_all(provider, &["1", "2", "3"].map(|data| queue_message("nobody", "q", data))).await;
@@ -143,7 +143,7 @@ pub async fn queue_messages_alone_are_dropped(factory: &dyn ProviderFactory) {
     assert_eq!((item.messages, attempt), (vec![start_item("nobody")], 1), "a later start comes alone");
 }
 
-/// What comes while the start of its instance is delayed, or was given back with a delay, is delivered with it, in order.
+/// Messages that arrive while the start of their instance is delayed are delivered with the start, in order.
 pub async fn messages_wait_for_a_delayed_start(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let messages = |instance: &str| ["z", "a", "m"].map(|data| queue_message(instance, "q", data)).to_vec();
@@ -174,7 +174,7 @@ async fn expect_with_start(provider: &dyn Provider, instance: &str, messages: Ve
     Turn::new(&token).event(started(instance)).metadata(named()).commit(provider).await;
 }
 
-/// Many orphans of two instances, old and new, starve no third one: each fetch serves it.
+/// Many orphans of two instances, old and new, do not delay a third instance: each fetch returns it.
 pub async fn orphans_of_two_instances_do_not_starve_a_third(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "third").await;
@@ -193,11 +193,11 @@ pub async fn orphans_of_two_instances_do_not_starve_a_third(factory: &dyn Provid
     operator(provider).sees_waiting(100, 0, "all orphans are kept").await;
 }
 
-/// An orphan takes no lease: its instance can be started and served at once.
+/// An orphan takes no lease: its instance can be started and fetched at once.
 pub async fn an_orphan_leaves_no_lease_behind(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue(provider, raised("late", "event", "")).await;
-    assert!(fetch(provider, LONG).await.is_none(), "nobody is there yet");
+    assert!(fetch(provider, LONG).await.is_none(), "the instance does not exist yet");
     create_instance(provider, "late").await;
     assert_eq!(provider.read("late").await.unwrap().len(), 1);
 }

@@ -1,4 +1,4 @@
-//! How an instance stands, without its history.
+//! The outcome of an instance, read without its history.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -20,8 +20,8 @@ async fn read(provider: &dyn Provider, instance: &str) -> Option<InstanceOutcome
     provider.read_outcome(instance).await.expect("read_outcome succeeds")
 }
 
-/// Commits the turn that ends an execution, with the event and the metadata that a runtime sends. Whoever watches the instance
-/// is told of its end, and if also how it ended, then that is true.
+/// Commits the turn that ends an execution, with the event and the metadata that a runtime sends. Checks that a watch of the instance
+/// resolves, and that the outcome it returns, if any, is correct.
 async fn end(
     provider: &dyn Provider,
     instance: &str,
@@ -39,14 +39,14 @@ async fn end(
         .commit(provider)
         .await;
     if let Some(watch) = watch.filter(|_| state != "ContinuedAsNew") {
-        let told = tokio::time::timeout(LONG, watch).await.expect("whoever watches is told");
+        let told = tokio::time::timeout(LONG, watch).await.expect("the watch resolves");
         if told.is_some() {
             assert_eq!(told, read(provider, instance).await, "{instance} has ended otherwise");
         }
     }
 }
 
-/// Nothing is known of an unknown instance, nor of one whose start still waits.
+/// A missing instance has no outcome, also while its start is queued.
 pub async fn an_unknown_instance_has_no_outcome(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "known").await;
@@ -68,7 +68,7 @@ pub async fn a_running_instance_runs(factory: &dyn ProviderFactory) {
     }
 }
 
-/// A completed instance has its output, whatever the text.
+/// A completed instance has its output, with any text.
 pub async fn a_completed_instance_has_its_output(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     for (instance, output) in

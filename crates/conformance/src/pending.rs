@@ -1,11 +1,11 @@
-//! What waits for one instance, for tools.
+//! The waiting messages and activities of one instance, for tools.
 
 use crate::ProviderFactory;
 use crate::support::*;
 use outlast_provider::{PendingWork, Provider, QueuedItem};
 use std::time::Duration;
 
-/// More than any of these validations queues.
+/// More items than any of these validations queues.
 const ALL: usize = 100;
 
 async fn pending(provider: &dyn Provider, instance: &str) -> PendingWork {
@@ -23,8 +23,7 @@ fn lines(items: &[QueuedItem]) -> Vec<String> {
     items.iter().map(line).collect()
 }
 
-/// Messages are shown in the order of their delivery, with what they are, when they can be fetched and how often they were
-/// delivered.
+/// Messages are listed in the order of delivery, with kind, visibility and delivery count.
 pub async fn pending_messages_are_shown_in_order(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "i").await;
@@ -61,7 +60,7 @@ pub async fn pending_shows_the_lease_of_a_turn(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "i").await;
     poke(provider, "i").await;
-    assert_eq!(pending(provider, "i").await.turn_locked_until, None, "nobody has it");
+    assert_eq!(pending(provider, "i").await.turn_locked_until, None, "the turn is not leased");
     let (_, token, _) = must_fetch(provider, LONG).await;
     enqueue(provider, raised("i", "late", "x")).await;
     let held = pending(provider, "i").await;
@@ -81,14 +80,14 @@ pub async fn pending_shows_the_lease_of_a_turn(factory: &dyn ProviderFactory) {
     assert_eq!(over.messages.iter().filter(|message| message.locked_until.is_some()).count(), 0);
 }
 
-/// Activities are shown with tag, session, deliveries and lease, those that a worker has included.
+/// Activities are listed with tag, session, deliveries and lease, including leased ones.
 pub async fn pending_activities_are_shown_with_their_leases(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "i").await;
-    enqueue_work(provider, activity("i", 2)).await;
-    enqueue_work(provider, activity_with("i", 3, None, Some("gpu"))).await;
-    enqueue_work(provider, activity_with("i", 4, Some("session"), None)).await;
-    let (_, token, _) = must_fetch_work(provider, LONG).await;
+    enqueue_activity(provider, activity("i", 2)).await;
+    enqueue_activity(provider, activity_with("i", 3, None, Some("gpu"))).await;
+    enqueue_activity(provider, activity_with("i", 4, Some("session"), None)).await;
+    let (_, token, _) = must_fetch_activity(provider, LONG).await;
     let shown = pending(provider, "i").await;
     let [first, second, third] = shown.activities.as_slice() else {
         panic!("three activities wait: {:?}", shown.activities);
@@ -105,8 +104,8 @@ pub async fn pending_activities_are_shown_with_their_leases(factory: &dyn Provid
     assert!(delayed.activities[0].visible_at > delayed.now_ms + 3_000_000, "its delay is not over");
 }
 
-/// What is shown belongs to the instance, is as much as was asked for, and the counts are those of all; a start that no worker
-/// has taken is shown before there is an instance.
+/// The list holds only items of the instance, at most the limit, and the counts are those of all its items; a queued start is listed
+/// before the instance exists.
 pub async fn pending_work_is_bounded_and_of_one_instance(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     for instance in ["i", "j"] {
@@ -115,10 +114,10 @@ pub async fn pending_work_is_bounded_and_of_one_instance(factory: &dyn ProviderF
     for instance in ["i", "j"] {
         for id in 2..6 {
             enqueue(provider, completed(instance, id)).await;
-            enqueue_work(provider, activity(instance, 10 + id)).await;
+            enqueue_activity(provider, activity(instance, 10 + id)).await;
         }
     }
-    enqueue_work(provider, activity("j", 20)).await;
+    enqueue_activity(provider, activity("j", 20)).await;
     for limit in [0, 1, 3, 4, ALL] {
         let shown = admin(provider).pending("i", limit).await.unwrap().unwrap();
         assert_eq!((shown.message_count, shown.activity_count), (4, 4), "at most {limit}");

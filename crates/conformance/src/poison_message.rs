@@ -1,4 +1,4 @@
-//! Every delivery is counted, per message, so that one that can never be processed is noticed.
+//! Every delivery is counted per message, so that a message that can never be processed is poisoned.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -18,7 +18,7 @@ async fn fetch_turn(provider: &dyn Provider, messages: &[WorkItem]) -> (String, 
 
 /// Fetches this activity; returns its token and attempt.
 async fn fetch_activity(provider: &dyn Provider, expected: &WorkItem) -> (String, u32) {
-    let (item, token, attempt) = must_fetch_work(provider, LONG).await;
+    let (item, token, attempt) = must_fetch_activity(provider, LONG).await;
     assert_eq!(&item, expected);
     (token, attempt)
 }
@@ -51,7 +51,7 @@ pub async fn worker_attempt_count_starts_at_one(factory: &dyn ProviderFactory) {
     create_instance(provider, "fresh").await;
     let token = next_turn(provider, "fresh").await;
     Turn::new(&token).activity(activity("fresh", 2)).commit(provider).await;
-    enqueue_work(provider, activity("fresh", 3)).await;
+    enqueue_activity(provider, activity("fresh", 3)).await;
     for id in [2, 3] {
         assert_eq!(fetch_activity(provider, &activity("fresh", id)).await.1, 1, "activity {id}");
     }
@@ -71,20 +71,20 @@ pub async fn orchestration_attempt_count_increments_on_refetch(factory: &dyn Pro
 /// An activity whose lease ran out is delivered again, and both deliveries count.
 pub async fn worker_attempt_count_increments_on_lock_expiry(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    enqueue_work(provider, activity("slow", 2)).await;
+    enqueue_activity(provider, activity("slow", 2)).await;
     for expected in [1, 2, 3] {
-        let (item, _, attempt) = must_fetch_work(provider, factory.lock_timeout()).await;
+        let (item, _, attempt) = must_fetch_activity(provider, factory.lock_timeout()).await;
         assert_eq!((item, attempt), (activity("slow", 2), expected));
         outlive(factory.lock_timeout()).await;
     }
 }
 
-/// What is delivered again adds nothing to the counts of others, in either queue.
+/// A redelivery does not change the counts of other items, in either queue.
 pub async fn attempt_count_is_per_message(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let (a, b) = (activity("busy", 2), activity("busy", 3));
-    enqueue_work(provider, a.clone()).await;
-    enqueue_work(provider, b.clone()).await;
+    enqueue_activity(provider, a.clone()).await;
+    enqueue_activity(provider, b.clone()).await;
     let (mut token, _) = fetch_activity(provider, &a).await;
     let (held, attempt) = fetch_activity(provider, &b).await;
     assert_eq!(attempt, 1);
@@ -110,10 +110,10 @@ pub async fn attempt_count_is_per_message(factory: &dyn ProviderFactory) {
 const GIVEN_BACK: [(bool, u32); 6] =
     [(IGNORED, 1), (COUNTED, 1), (COUNTED, 2), (IGNORED, 3), (IGNORED, 3), (COUNTED, 3)];
 
-/// An activity that is given back with `ignore_attempt` was not delivered, as far as its count goes.
+/// A delivery of an activity that is given back with `ignore_attempt` is not counted.
 pub async fn abandon_work_item_ignore_attempt_decrements(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    enqueue_work(provider, activity("busy", 2)).await;
+    enqueue_activity(provider, activity("busy", 2)).await;
     for (ignore_attempt, expected) in GIVEN_BACK {
         let (token, attempt) = fetch_activity(provider, &activity("busy", 2)).await;
         assert_eq!(attempt, expected);
@@ -122,7 +122,7 @@ pub async fn abandon_work_item_ignore_attempt_decrements(factory: &dyn ProviderF
     assert_eq!(fetch_activity(provider, &activity("busy", 2)).await.1, 4);
 }
 
-/// A turn that is given back with `ignore_attempt` was not delivered, as far as its messages' counts go.
+/// A delivery of a turn that is given back with `ignore_attempt` is not counted for its messages.
 pub async fn abandon_orchestration_item_ignore_attempt_decrements(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue(provider, start_item("busy")).await;
@@ -134,11 +134,11 @@ pub async fn abandon_orchestration_item_ignore_attempt_decrements(factory: &dyn 
     assert_eq!(fetch_turn(provider, &[start_item("busy")]).await.1, 4);
 }
 
-/// However often a delivery is taken off the count, even with a token that was used up, the next one is number 1.
+/// After any number of uncounted deliveries, also with a token that was used before, the next delivery is number 1.
 pub async fn ignore_attempt_never_goes_negative(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue(provider, start_item("zero")).await;
-    enqueue_work(provider, activity("zero", 2)).await;
+    enqueue_activity(provider, activity("zero", 2)).await;
     for _ in 0..3 {
         let (token, attempt) = fetch_turn(provider, &[start_item("zero")]).await;
         assert_eq!(attempt, 1);
@@ -152,7 +152,7 @@ pub async fn ignore_attempt_never_goes_negative(factory: &dyn ProviderFactory) {
     }
 }
 
-/// A turn reports the highest count among its messages, wherever in the batch that message is.
+/// A turn reports the highest count among its messages, at any place in the batch.
 pub async fn max_attempt_count_across_message_batch(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "batch").await;

@@ -1,35 +1,38 @@
-//! Both queues: order, visibility, and that nothing leaves them but by a commit.
+//! Both queues: order, visibility, and that only a commit removes an item.
 
 use crate::ProviderFactory;
 use crate::support::*;
 use std::time::Duration;
 
-/// Activities come out in the order in which they went in, whatever their ids.
+/// Activities are fetched in the order in which they were enqueued, independent of their ids.
 pub async fn test_worker_queue_fifo_ordering<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let items: Vec<_> = (0..12).map(|n| activity(&format!("instance-{}", 20 - n), n * 5 % 12 + 1)).collect();
-    enqueue_all_work(provider, &items).await;
+    enqueue_activities(provider, &items).await;
     for item in items {
-        assert_eq!(must_fetch_work(provider, LONG).await.0, item);
+        assert_eq!(must_fetch_activity(provider, LONG).await.0, item);
     }
-    assert!(fetch_work(provider, LONG).await.is_none());
+    assert!(fetch_activity(provider, LONG).await.is_none());
 }
 
 /// A fetched activity is invisible but still stored; only finishing it removes it.
 pub async fn test_worker_peek_lock_semantics<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
-    enqueue_work(provider, activity("peeked", 1)).await;
-    let (_, token, _) = must_fetch_work(provider, LONG).await;
-    assert!(fetch_work(provider, LONG).await.is_none(), "a fetched activity is invisible");
+    enqueue_activity(provider, activity("peeked", 1)).await;
+    let (_, token, _) = must_fetch_activity(provider, LONG).await;
+    assert!(fetch_activity(provider, LONG).await.is_none(), "a fetched activity is invisible");
     provider.abandon_work_item(&token, None, false).await.expect("a live lease can be given back");
 
-    let (item, token, _) = must_fetch_work(provider, lease).await;
+    let (item, token, _) = must_fetch_activity(provider, lease).await;
     assert_eq!(item, activity("peeked", 1), "a fetched activity is still stored");
     provider.ack_work_item(&token, None).await.expect("a live lease can be finished");
-    assert!(fetch_work(provider, LONG).await.is_none(), "a finished activity is gone");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "a finished activity is gone");
     outlive(lease).await;
-    assert!(fetch_work(provider, LONG).await.is_none(), "and does not come back with the end of its lease");
+    assert!(
+        fetch_activity(provider, LONG).await.is_none(),
+        "and does not come back with the end of its lease"
+    );
     permanent(provider.ack_work_item(&token, None).await, "finishing twice");
 }
 
@@ -37,16 +40,16 @@ pub async fn test_worker_peek_lock_semantics<F: ProviderFactory>(factory: &F) {
 pub async fn test_worker_ack_atomicity<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_rowless(provider, "worked").await;
-    enqueue_work(provider, activity("worked", 2)).await;
-    let (_, token, _) = must_fetch_work(provider, LONG).await;
+    enqueue_activity(provider, activity("worked", 2)).await;
+    let (_, token, _) = must_fetch_activity(provider, LONG).await;
     for wrong in [start_item("worked"), raised("worked", "poke", ""), activity("worked", 3)] {
         permanent(provider.ack_work_item(&token, Some(wrong)).await, "a completion of a wrong kind");
     }
     assert!(fetch(provider, LONG).await.is_none(), "a refused completion is not delivered");
-    assert!(fetch_work(provider, LONG).await.is_none(), "a refused completion keeps the lease");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "a refused completion keeps the lease");
 
     provider.ack_work_item(&token, Some(completed("worked", 2))).await.expect("the lease is live");
-    assert!(fetch_work(provider, LONG).await.is_none(), "the activity is gone");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "the activity is gone");
     let (item, _, attempt) = must_fetch(provider, LONG).await;
     assert_eq!((item.instance.as_str(), item.messages), ("worked", vec![completed("worked", 2)]));
     assert_eq!((item.history.len(), attempt), (1, 1));
@@ -70,53 +73,53 @@ pub async fn test_timer_delayed_visibility<F: ProviderFactory>(factory: &F) {
 pub async fn test_lost_lock_token_handling<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
-    enqueue_work(provider, activity("lost", 1)).await;
-    let (_, lost, _) = must_fetch_work(provider, lease).await;
-    assert!(fetch_work(provider, LONG).await.is_none(), "the lease is live");
+    enqueue_activity(provider, activity("lost", 1)).await;
+    let (_, lost, _) = must_fetch_activity(provider, lease).await;
+    assert!(fetch_activity(provider, LONG).await.is_none(), "the lease is live");
     outlive(lease).await;
 
-    let (item, token, attempt) = must_fetch_work(provider, LONG).await;
+    let (item, token, attempt) = must_fetch_activity(provider, LONG).await;
     assert_eq!((item, attempt), (activity("lost", 1), 2));
     assert_ne!(token, lost, "every lease has its own token");
     provider.ack_work_item(&token, None).await.expect("the new lease is live");
-    assert!(fetch_work(provider, LONG).await.is_none());
+    assert!(fetch_activity(provider, LONG).await.is_none());
 }
 
-/// New work is visible at once, enqueued directly or by a commit.
+/// A new activity is visible at once, enqueued directly or by a commit.
 pub async fn test_worker_item_immediate_visibility<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
-    enqueue_work(provider, activity("direct", 1)).await;
-    let (item, _, attempt) = must_fetch_work(provider, LONG).await;
+    enqueue_activity(provider, activity("direct", 1)).await;
+    let (item, _, attempt) = must_fetch_activity(provider, LONG).await;
     assert_eq!((item, attempt), (activity("direct", 1), 1));
 
     let token = first_turn(provider, "committed").await;
     let turn = Turn::new(&token).event(started("committed")).activity(activity("committed", 2));
     turn.commit(provider).await;
-    let (item, _, attempt) = must_fetch_work(provider, LONG).await;
+    let (item, _, attempt) = must_fetch_activity(provider, LONG).await;
     assert_eq!((item, attempt), (activity("committed", 2), 1));
 }
 
-/// A delayed activity at the head of the queue does not hold up the next one.
+/// A delayed activity at the head of the queue does not delay the next one.
 pub async fn test_worker_delayed_visibility_skips_future_items<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let delay = factory.lock_timeout();
-    enqueue_work(provider, activity("queued", 1)).await;
-    enqueue_work(provider, activity("queued", 2)).await;
-    let (_, token, _) = must_fetch_work(provider, LONG).await;
+    enqueue_activity(provider, activity("queued", 1)).await;
+    enqueue_activity(provider, activity("queued", 2)).await;
+    let (_, token, _) = must_fetch_activity(provider, LONG).await;
     provider.abandon_work_item(&token, Some(delay), false).await.expect("a live lease can be given back");
-    assert_eq!(must_fetch_work(provider, LONG).await.0, activity("queued", 2));
-    assert!(fetch_work(provider, LONG).await.is_none(), "the head is hidden");
+    assert_eq!(must_fetch_activity(provider, LONG).await.0, activity("queued", 2));
+    assert!(fetch_activity(provider, LONG).await.is_none(), "the head is hidden");
 
     outlive(delay).await;
-    let (item, _, attempt) = must_fetch_work(provider, LONG).await;
+    let (item, _, attempt) = must_fetch_activity(provider, LONG).await;
     assert_eq!((item, attempt), (activity("queued", 1), 2));
 }
 
-/// Queue messages for an instance that does not exist are dropped and hold nobody up; with a start they are delivered,
-/// for a known instance too, and other messages are kept.
+/// Queue messages for an instance that does not exist are dropped and delay no other instance; with a start, or for an existing
+/// instance, they are delivered, and other messages are kept.
 pub async fn test_orphan_queue_messages_dropped<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
-    // At the head of the queue, where they would hold up all others. An external event beside it keeps a message.
+    // At the head of the queue, where they would delay all others. An external event in the same batch keeps a queue message.
     enqueue_all(provider, &[queue_message("kept", "q", "1"), raised("kept", "poke", "")]).await;
     enqueue_all(provider, &["1", "2"].map(|data| queue_message("orphan", "q", data))).await;
     let started_late = [queue_message("late", "q", "1"), start_item("late")];

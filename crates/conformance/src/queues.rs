@@ -12,7 +12,7 @@ pub(crate) enum Queue {
     Work,
 }
 
-/// Something that was fetched: which one, under which lease, on which delivery.
+/// A fetched item: its number, token and delivery count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) nth: u64,
@@ -25,7 +25,7 @@ impl Queue {
     pub(crate) async fn put(self, provider: &dyn Provider, nth: u64) {
         match self {
             Queue::Turns => enqueue(provider, start_item(&format!("item-{nth}"))).await,
-            Queue::Work => enqueue_work(provider, activity("items", nth)).await,
+            Queue::Work => enqueue_activity(provider, activity("items", nth)).await,
         }
     }
 
@@ -33,18 +33,19 @@ impl Queue {
         self,
         provider: &dyn Provider,
         lease: Duration,
-        patience: Duration,
+        poll_timeout: Duration,
     ) -> Option<Held> {
         match self {
             Queue::Turns => {
-                let fetched = provider.fetch_orchestration_item(lease, patience, None).await;
+                let fetched = provider.fetch_orchestration_item(lease, poll_timeout, None).await;
                 let (item, token, attempt) = fetched.expect("fetch_orchestration_item succeeds")?;
                 assert_eq!(item.messages, [start_item(&item.instance)]);
                 let nth = item.instance.strip_prefix("item-").and_then(|nth| nth.parse().ok());
                 Some(Held { nth: nth.expect("an instance that was put"), token, attempt })
             }
             Queue::Work => {
-                let fetched = provider.fetch_work_item(lease, patience, None, &TagFilter::default()).await;
+                let fetched =
+                    provider.fetch_work_item(lease, poll_timeout, None, &TagFilter::default()).await;
                 let (item, token, attempt) = fetched.expect("fetch_work_item succeeds")?;
                 let nth = (1..=1_000).find(|nth| item == activity("items", *nth));
                 Some(Held { nth: nth.expect("an activity that was put"), token, attempt })
@@ -52,13 +53,13 @@ impl Queue {
         }
     }
 
-    /// Fetches what must be there now.
+    /// Fetches an item, which must be available now.
     pub(crate) async fn take(self, provider: &dyn Provider, lease: Duration) -> Held {
         let held = self.fetch(provider, lease, NO_WAIT).await;
         held.unwrap_or_else(|| panic!("{self:?}: something is ready"))
     }
 
-    /// Fetches what must be there within this time, by looking again and again.
+    /// Fetches an item, which must become available within this time, by repeated fetches.
     pub(crate) async fn take_within(self, provider: &dyn Provider, time: Duration) -> Held {
         within(time, || self.fetch(provider, LONG, NO_WAIT)).await
     }
@@ -67,7 +68,7 @@ impl Queue {
         assert_eq!(self.fetch(provider, LONG, NO_WAIT).await, None, "{self:?}: {why}");
     }
 
-    /// So many items wait in this queue and none in the other, as far as the store shows it.
+    /// Checks that this number of items waits in this queue and none in the other, if the store has management.
     pub(crate) async fn holds(self, provider: &dyn Provider, items: usize, why: &str) {
         match self {
             Queue::Turns => operator(provider).sees_waiting(items, 0, why).await,

@@ -1,4 +1,4 @@
-//! Running validations and saying how they went.
+//! Runs validations and reports their results.
 
 use crate::ProviderFactory;
 use crate::catalogue::validations;
@@ -9,8 +9,8 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-/// No validation waits this long; one that does has hung.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// The time after which a validation has hung.
+const HANG_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// One rule of the contract, ready to be checked.
 #[derive(Clone, Copy)]
@@ -23,7 +23,7 @@ pub struct Validation {
     pub(crate) run: for<'a> fn(&'a dyn ProviderFactory) -> BoxFuture<'a, ()>,
 }
 
-/// What a validation asks of the factory beyond a clean store.
+/// What a validation needs of the factory beyond a clean store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
     Nothing,
@@ -36,11 +36,13 @@ impl Validation {
     /// Why this validation does not apply to the factory's store, if it does not.
     pub fn not_applicable(&self, factory: &dyn ProviderFactory) -> Option<&'static str> {
         match self.needs {
-            Needs::Waits if !factory.waits() => Some("the store does not wait for work"),
+            Needs::Waits if !factory.waits() => Some("the store does not park fetches"),
             Needs::QueueHooks if !factory.corrupts_queues() => {
                 Some("the factory has no hooks to damage queues")
             }
-            Needs::Pending if !factory.shows_pending() => Some("the store does not show pending work"),
+            Needs::Pending if !factory.shows_pending() => {
+                Some("the store does not implement ProviderAdmin::pending")
+            }
             _ => None,
         }
     }
@@ -58,10 +60,10 @@ impl Validation {
             return ValidationOutcome::NotApplicable(reason);
         }
         let checked = AssertUnwindSafe((self.run)(factory)).catch_unwind();
-        match tokio::time::timeout(PATIENCE, checked).await {
+        match tokio::time::timeout(HANG_TIMEOUT, checked).await {
             Ok(Ok(())) => ValidationOutcome::Passed,
             Ok(Err(panic)) => ValidationOutcome::Failed(panic_text(&*panic)),
-            Err(_) => ValidationOutcome::Failed(format!("hung for {} s", PATIENCE.as_secs())),
+            Err(_) => ValidationOutcome::Failed(format!("hung for {} s", HANG_TIMEOUT.as_secs())),
         }
     }
 }
@@ -80,7 +82,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
     }
 }
 
-/// How one validation went.
+/// The result of one validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ValidationOutcome {
     /// The store keeps the rule.
@@ -96,11 +98,11 @@ pub enum ValidationOutcome {
 pub struct ValidationResult {
     /// The validation.
     pub validation: Validation,
-    /// How it went.
+    /// Its result.
     pub outcome: ValidationOutcome,
 }
 
-/// How a whole run went. `Display` lists the failures and the counts.
+/// The results of a run. `Display` lists the failures and the counts.
 #[derive(Debug, Clone, Default)]
 pub struct ValidationReport {
     /// One entry per validation, in the order of the catalogue.
@@ -141,7 +143,7 @@ impl fmt::Display for ValidationReport {
     }
 }
 
-/// Runs the whole suite, one validation after the other, and goes on after a failure.
+/// Runs the whole suite, one validation after the other, and continues after a failure.
 pub async fn run_all_validations(factory: &impl ProviderFactory) -> ValidationReport {
     let mut report = ValidationReport::default();
     for validation in validations() {

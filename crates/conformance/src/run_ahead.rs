@@ -1,5 +1,5 @@
-//! An activity's outcome with the turn that follows from it, in one step. A store need not be able to do that; it may
-//! always queue the outcome. What it must not do is commit a turn that belongs to another past.
+//! Run-ahead: the outcome of an activity is committed with the turn that follows from it. A store may always queue the outcome
+//! instead; it must not commit a turn that does not follow the stored history.
 
 use crate::ProviderFactory;
 use crate::snapshot::snapshot;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const ID: &str = "ahead";
 
-/// The lease of an activity, and the store's time at which it was taken, if the store says so.
+/// The lease of an activity, and the store's time of the fetch, if the store reports it.
 struct Leased {
     token: String,
     now_ms: u64,
@@ -41,7 +41,7 @@ async fn lease_again(provider: &dyn Provider, lease: Duration) -> Leased {
     Leased { token: fetched.lock_token, now_ms: fetched.now_ms.unwrap_or(0) }
 }
 
-/// The turn that follows from the outcome of activity 2, if that comes after event 2.
+/// The run-ahead turn of the outcome of activity 2, which follows event 2.
 fn turn_ahead(ran_at_ms: u64) -> TurnAhead {
     let mut completed = event(ID, 3, EventKind::ActivityCompleted { result: "result-2".to_string() });
     completed.source_event_id = Some(2);
@@ -73,18 +73,21 @@ async fn complete_with(
     provider.complete_with_turn(&leased.token, completed(ID, 2), turn).await
 }
 
-/// The turn was not committed: its outcome comes with the next one, after these messages.
+/// Checks that the turn was not committed: the outcome is delivered with the next turn, after these messages.
 async fn assert_queued(provider: &dyn Provider, events: &[u64], before: &[WorkItem]) {
     assert_eq!(event_ids(&provider.read(ID).await.unwrap()), events, "nothing of the turn is stored");
     assert_eq!(provider.get_custom_status(ID, 0).await.unwrap(), None);
-    assert!(fetch_work(provider, LONG).await.is_none(), "the activity is done, and no other was scheduled");
+    assert!(
+        fetch_activity(provider, LONG).await.is_none(),
+        "the activity is done, and no other was scheduled"
+    );
     let (item, _, attempt) = must_fetch(provider, LONG).await;
     let expected: Vec<WorkItem> = before.iter().cloned().chain([completed(ID, 2)]).collect();
     assert_eq!((item.instance.as_str(), item.messages, attempt), (ID, expected, 1));
     assert!(fetch(provider, LONG).await.is_none(), "nothing was sent to others");
 }
 
-/// Outcome and turn are stored together, each part once; or the outcome alone is queued.
+/// Outcome and turn are stored together, each once; or only the outcome is queued.
 pub async fn an_outcome_is_stored_with_its_turn_or_alone(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let leased = lease_activity(provider, LONG).await;
@@ -95,16 +98,16 @@ pub async fn an_outcome_is_stored_with_its_turn_or_alone(factory: &dyn ProviderF
             let status = (Some("half".to_string()), 1);
             assert_eq!(provider.get_custom_status(ID, 0).await.unwrap(), Some(status));
             assert_eq!(provider.get_kv_value(ID, "key").await.unwrap().as_deref(), Some("value"));
-            let (work, _, attempt) = must_fetch_work(provider, LONG).await;
+            let (work, _, attempt) = must_fetch_activity(provider, LONG).await;
             assert_eq!((work, attempt), (activity(ID, 4), 1), "its activity, and the other is done");
-            assert!(fetch_work(provider, LONG).await.is_none());
+            assert!(fetch_activity(provider, LONG).await.is_none());
             assert_eq!(must_fetch(provider, LONG).await.0.messages, [start_item("other")]);
             assert!(fetch(provider, LONG).await.is_none(), "the outcome is in history, and not in the queue");
         }
     }
 }
 
-/// The instance goes on from a turn that was committed with an outcome as from any other.
+/// After a committed run-ahead turn the instance continues as after any other turn.
 pub async fn an_instance_goes_on_after_a_turn_that_was_run_ahead(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let leased = lease_activity(provider, LONG).await;
@@ -120,7 +123,7 @@ pub async fn an_instance_goes_on_after_a_turn_that_was_run_ahead(factory: &dyn P
     operator(provider).sees_current(ID, 1, "Completed", Some("done")).await;
 }
 
-/// A turn that ends its instance is seen as its end, also by those who wait for it.
+/// A run-ahead turn that ends its instance resolves watches and sets the outcome.
 pub async fn a_turn_that_was_run_ahead_can_be_the_last(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let leased = lease_activity(provider, LONG).await;
@@ -135,7 +138,7 @@ pub async fn a_turn_that_was_run_ahead_can_be_the_last(factory: &dyn ProviderFac
         Completion::WithTurn { at_ms } => {
             if let Some(watch) = watch {
                 let told = tokio::time::timeout(LONG, watch).await;
-                told.expect("whoever watches is told");
+                told.expect("the watch resolves");
             }
             let outcome = provider.read_outcome(ID).await.unwrap().expect("it exists");
             assert_eq!((outcome.status.as_str(), outcome.output.as_deref()), ("Completed", Some("done")));
@@ -154,9 +157,9 @@ pub async fn a_lost_activity_brings_no_turn(factory: &dyn ProviderFactory) {
     let leased = lease_activity(provider, factory.lock_timeout()).await;
     outlive(factory.lock_timeout()).await;
     let untouched = snapshot(provider, &[ID, "other"]).await;
-    let nobody = Leased { token: "lock_nobody".to_string(), ..leased };
-    permanent(complete(provider, &nobody).await, "a token that nobody holds");
-    let leased = Leased { token: leased.token, ..nobody };
+    let unknown = Leased { token: "lock_unknown".to_string(), ..leased };
+    permanent(complete(provider, &unknown).await, "an unknown token");
+    let leased = Leased { token: leased.token, ..unknown };
     permanent(complete(provider, &leased).await, "a lease that is over");
     assert_eq!(snapshot(provider, &[ID, "other"]).await, untouched);
     let leased = lease_again(provider, LONG).await;
@@ -166,7 +169,7 @@ pub async fn a_lost_activity_brings_no_turn(factory: &dyn ProviderFactory) {
     assert_eq!(snapshot(provider, &[ID, "other"]).await, once);
 }
 
-/// Another turn came first: what was run ahead of it is not stored.
+/// A run-ahead turn is rejected if another turn was committed first.
 pub async fn an_instance_that_has_gone_on_gets_the_outcome_only(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let leased = lease_activity(provider, LONG).await;
@@ -176,7 +179,7 @@ pub async fn an_instance_that_has_gone_on_gets_the_outcome_only(factory: &dyn Pr
     assert_queued(provider, &[1, 2, 3], &[]).await;
 }
 
-/// The same for an instance that has continued as new: the outcome is for its old execution.
+/// A run-ahead turn is rejected if the instance has continued as new: the outcome is for its old execution.
 pub async fn a_successor_gets_no_turn_of_its_predecessor(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let leased = lease_activity(provider, LONG).await;
@@ -189,7 +192,7 @@ pub async fn a_successor_gets_no_turn_of_its_predecessor(factory: &dyn ProviderF
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [completed(ID, 2)]);
 }
 
-/// Somebody else works on the instance, or did and never said that it stopped.
+/// A run-ahead turn is rejected while the instance is leased, also if the holder has crashed.
 pub async fn an_instance_under_lease_gets_the_outcome_only(factory: &dyn ProviderFactory) {
     for is_over in [false, true] {
         let provider = &*factory.create_provider().await;
@@ -217,7 +220,7 @@ pub async fn an_instance_under_lease_gets_the_outcome_only(factory: &dyn Provide
     }
 }
 
-/// What was sent to the instance before the outcome comes before it.
+/// Messages that were sent before the outcome are delivered before it.
 pub async fn an_outcome_does_not_overtake_older_messages(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let leased = lease_activity(provider, LONG).await;
@@ -227,7 +230,7 @@ pub async fn an_outcome_does_not_overtake_older_messages(factory: &dyn ProviderF
     assert_queued(provider, &[1, 2], &sent).await;
 }
 
-/// A store that can store a turn with its outcome does so, whatever waits for later or for others.
+/// A store that supports run-ahead commits the turn if only delayed messages, or messages of other instances, wait.
 pub async fn messages_of_others_and_of_later_do_not_matter(factory: &dyn ProviderFactory) {
     let alone = &*factory.create_provider().await;
     let leased = lease_activity(alone, LONG).await;
@@ -245,7 +248,7 @@ pub async fn messages_of_others_and_of_later_do_not_matter(factory: &dyn Provide
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [start_item("somebody")]);
 }
 
-/// A turn that was run by another clock has timers that are wrong.
+/// A run-ahead turn with a time that differs from the store's clock is rejected: its timers would be wrong.
 pub async fn a_turn_of_another_time_is_not_stored(factory: &dyn ProviderFactory) {
     for off_ms in [60_000, -120_000] {
         let provider = &*factory.create_provider().await;
@@ -256,7 +259,7 @@ pub async fn a_turn_of_another_time_is_not_stored(factory: &dyn ProviderFactory)
     }
 }
 
-/// What is wrong in itself is refused whole.
+/// A run-ahead turn with invalid content is rejected together with its outcome.
 pub async fn a_malformed_turn_takes_its_outcome_with_it(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let leased = lease_activity(provider, LONG).await;

@@ -1,10 +1,9 @@
-//! What can be seen of a store without touching it, to tell whether a call changed anything.
+//! The visible content of a store, to check that a call changed nothing.
 
 use outlast_provider::{Provider, ProviderAdmin};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every visible fact, one per line: all there is about these instances and, where there is management, what it shows
-/// of the store and of these and all other instances.
+/// The visible content, one fact per line: of these instances and, if the store has management, of the whole store.
 pub(crate) async fn snapshot(provider: &dyn Provider, instances: &[&str]) -> Vec<String> {
     let mut lines = Vec::new();
     for id in instances {

@@ -1,4 +1,4 @@
-//! Starting an instance with a say in what happens if its id is taken.
+//! Starts with a policy for an id that exists.
 
 use crate::ProviderFactory;
 use crate::snapshot::snapshot;
@@ -18,7 +18,7 @@ fn messages(instance: &str) -> Vec<WorkItem> {
     ["z", "a"].map(|data| queue_message(instance, "signals", data)).to_vec()
 }
 
-/// What a new instance gets: the start, then the messages.
+/// The messages of a new instance: the start, then the queue messages.
 fn first_batch(instance: &str) -> Vec<WorkItem> {
     [vec![start_item(instance)], messages(instance)].concat()
 }
@@ -58,7 +58,7 @@ pub async fn a_free_id_is_started(factory: &dyn ProviderFactory) {
     }
 }
 
-/// `FailIfExists` changes nothing when the id is taken, whatever the instance's status, and names that status.
+/// `FailIfExists` changes nothing if the instance exists, in any status, and returns that status.
 pub async fn fail_if_exists_changes_nothing(factory: &dyn ProviderFactory) {
     for state in STATES {
         let provider = &*factory.create_provider().await;
@@ -71,7 +71,7 @@ pub async fn fail_if_exists_changes_nothing(factory: &dyn ProviderFactory) {
     }
 }
 
-/// `UseExisting` delivers the messages to the instance that is there, and starts nothing.
+/// `UseExisting` delivers the messages to the existing instance, and stores no start.
 pub async fn use_existing_delivers_the_messages(factory: &dyn ProviderFactory) {
     for state in STATES {
         let provider = &*factory.create_provider().await;
@@ -86,7 +86,7 @@ pub async fn use_existing_delivers_the_messages(factory: &dyn ProviderFactory) {
     }
 }
 
-/// An answer is true even while the first start still waits: as many starts wait as callers were told of.
+/// The answers are correct while the first start waits: the number of queued starts equals the number of `Started` answers.
 pub async fn every_answer_is_true(factory: &dyn ProviderFactory) {
     for policy in POLICIES {
         let provider = &*factory.create_provider().await;
@@ -94,7 +94,7 @@ pub async fn every_answer_is_true(factory: &dyn ProviderFactory) {
         let second = start(provider, request("twice", policy)).await;
         let mut expected = first_batch("twice");
         match second {
-            // A store that does not look into its queue.
+            // A store that does not search its queue.
             StartOutcome::Started => expected.extend(first_batch("twice")),
             StartOutcome::AlreadyExists { status } => {
                 assert_eq!(status, None, "it has no status before its first commit");
@@ -111,13 +111,13 @@ pub async fn every_answer_is_true(factory: &dyn ProviderFactory) {
     }
 }
 
-/// Many starts at once make one instance with one first turn, and as many starts wait as callers were told of.
+/// Many concurrent starts create one instance with one first turn, and the number of queued starts equals the number of `Started`
 pub async fn starts_at_once_make_one_instance(factory: &dyn ProviderFactory) {
     for policy in POLICIES {
         let provider = &*factory.create_provider().await;
         let outcomes = join_all((0..10).map(|_| start(provider, request("raced", policy)))).await;
         let told = outcomes.iter().filter(|outcome| **outcome == StartOutcome::Started).count();
-        assert!(told >= 1, "somebody started it: {outcomes:?}");
+        assert!(told >= 1, "at least one call started it: {outcomes:?}");
         let (item, token, _) = must_fetch(provider, LONG).await;
         let starts = item.messages.iter().filter(|message| **message == start_item("raced")).count();
         assert_eq!(starts, told, "{policy:?}: {outcomes:?}");
@@ -128,7 +128,7 @@ pub async fn starts_at_once_make_one_instance(factory: &dyn ProviderFactory) {
     }
 }
 
-/// A delay hides the start, and the messages that go with it, for as long as asked.
+/// A delay hides the start and its messages.
 pub async fn a_delayed_start_is_hidden(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let delay = factory.lock_timeout();
@@ -142,8 +142,8 @@ pub async fn a_delayed_start_is_hidden(factory: &dyn ProviderFactory) {
     assert_eq!(must_fetch(provider, LONG).await.0.messages, first_batch("later"));
 }
 
-/// A request that is not a start, or whose messages are not queue messages for the same instance, is refused for good
-/// and changes nothing.
+/// A request that is not a start, or whose messages are not queue messages for the same instance, is a permanent error and changes
+/// nothing.
 pub async fn a_bad_request_changes_nothing(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "taken").await;

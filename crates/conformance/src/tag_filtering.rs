@@ -1,4 +1,4 @@
-//! A worker gets the activities whose tag its filter admits, in order of enqueueing, and leaves the others alone.
+//! A worker gets the activities whose tag matches its filter, in the order of enqueueing, and does not affect the others.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -18,11 +18,11 @@ fn numbered(tags: &[Option<&str>]) -> Vec<WorkItem> {
 
 /// Enqueues activities 1, 2, 3 .. with these tags.
 async fn enqueue_tagged(provider: &dyn Provider, tags: &[Option<&str>]) {
-    enqueue_all_work(provider, &numbered(tags)).await;
+    enqueue_activities(provider, &numbered(tags)).await;
 }
 
 async fn fetch_tagged(provider: &dyn Provider, filter: &TagFilter) -> Option<(WorkItem, String, u32)> {
-    fetch_work_as(provider, LONG, None, filter).await
+    fetch_activity_as(provider, LONG, None, filter).await
 }
 
 /// These of the activities, each on its first delivery.
@@ -31,82 +31,82 @@ fn first_deliveries(tags: &[Option<&str>], ids: impl IntoIterator<Item = usize>)
     ids.into_iter().map(|id| (items[id - 1].clone(), 1)).collect()
 }
 
-/// Whoever fetches with this filter gets exactly these of six activities, and the others wait on, untouched.
+/// A fetch with this filter gets exactly these of six activities, and the others are unchanged.
 async fn check_filter(factory: &dyn ProviderFactory, filter: TagFilter, admitted: &[usize]) {
     let provider = &*factory.create_provider().await;
     let tags = [None, Some("gpu"), Some("cpu"), None, Some("gpu"), Some("cpu")];
     enqueue_tagged(provider, &tags).await;
     let expected = first_deliveries(&tags, admitted.iter().copied());
-    assert_eq!(drain_work(provider, &filter).await, expected, "what {filter:?} admits");
+    assert_eq!(drain_activities(provider, &filter).await, expected, "what {filter:?} admits");
     let others = first_deliveries(&tags, (1..=tags.len()).filter(|id| !admitted.contains(id)));
-    assert_eq!(drain_work(provider, &TagFilter::any()).await, others, "what {filter:?} leaves alone");
+    assert_eq!(drain_activities(provider, &TagFilter::any()).await, others, "what {filter:?} leaves alone");
 }
 
-/// Whoever fetches with this filter gets nothing of a session whose work is tagged `gpu`, and does not own it then.
+/// A fetch with this filter gets no activity of a session whose activities are tagged `gpu`, and does not own the session.
 async fn check_claims_no_session(factory: &dyn ProviderFactory, filter: TagFilter) {
     let provider = &*factory.create_provider().await;
     let bound = activity_with(INSTANCE, 1, Some("s"), Some("gpu"));
-    enqueue_work(provider, bound.clone()).await;
+    enqueue_activity(provider, bound.clone()).await;
     let [alice, bob] = ["alice", "bob"].map(|id| session_owner(id, LONG));
-    let fetched = fetch_work_as(provider, LONG, Some(&alice), &filter).await;
+    let fetched = fetch_activity_as(provider, LONG, Some(&alice), &filter).await;
     assert_eq!(fetched, None, "{filter:?} does not admit it");
-    let fetched = fetch_work_as(provider, LONG, Some(&bob), &TagFilter::any()).await;
+    let fetched = fetch_activity_as(provider, LONG, Some(&bob), &TagFilter::any()).await;
     let (item, _, attempt) = fetched.expect("the session is free");
     assert_eq!((item, attempt), (bound, 1));
 }
 
-/// The default filter admits untagged work only.
+/// The default filter matches untagged activities only.
 pub async fn test_default_only_fetches_untagged(factory: &dyn ProviderFactory) {
     check_filter(factory, TagFilter::default_only(), &[1, 4]).await;
     check_filter(factory, TagFilter::default(), &[1, 4]).await;
     check_claims_no_session(factory, TagFilter::default_only()).await;
 }
 
-/// A filter by tag admits work with exactly that tag.
+/// A filter by tag matches activities with exactly that tag.
 pub async fn test_tags_fetches_only_matching(factory: &dyn ProviderFactory) {
     check_filter(factory, TagFilter::tags(["gpu"]), &[2, 5]).await;
     check_filter(factory, TagFilter::tags(["GPU", "gp", "gpu2", "%", "gpu,cpu"]), &[]).await;
     check_claims_no_session(factory, TagFilter::tags(["cpu"])).await;
 }
 
-/// A filter by tag and default admits untagged work as well.
+/// A filter by tag and default matches untagged activities as well.
 pub async fn test_default_and_fetches_untagged_and_matching(factory: &dyn ProviderFactory) {
     check_filter(factory, TagFilter::default_and(["gpu"]), &[1, 2, 4, 5]).await;
     check_filter(factory, TagFilter::default_and(["fpga"]), &[1, 4]).await;
 }
 
-/// The empty filter admits nothing, with or without sessions, and leaves everything as it is.
+/// The empty filter matches nothing, with or without sessions, and changes nothing.
 pub async fn test_none_filter_returns_nothing(factory: &dyn ProviderFactory) {
     check_filter(factory, TagFilter::none(), &[]).await;
     check_claims_no_session(factory, TagFilter::none()).await;
 }
 
-/// The open filter admits everything.
+/// The open filter matches every activity.
 pub async fn test_any_filter_fetches_everything(factory: &dyn ProviderFactory) {
     check_filter(factory, TagFilter::any(), &[1, 2, 3, 4, 5, 6]).await;
 }
 
-/// A filter by several tags admits work with any one of them, in order of enqueueing.
+/// A filter by several tags matches activities with any one of them, in the order of enqueueing.
 pub async fn test_multi_tag_filter(factory: &dyn ProviderFactory) {
     check_filter(factory, TagFilter::tags(["cpu", "gpu"]), &[2, 3, 5, 6]).await;
     check_filter(factory, TagFilter::tags(["a", "b", "c", "d", "cpu"]), &[3, 6]).await;
     check_filter(factory, TagFilter::default_and(["gpu", "cpu"]), &[1, 2, 3, 4, 5, 6]).await;
 }
 
-/// Any tag up to the limit comes back as it was given, and is found by itself alone.
+/// Any tag up to the limit is returned unchanged, and matches only itself.
 pub async fn test_tag_round_trip_preservation(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let longest = "x".repeat(256);
     let tags =
         ["gpu", "GPU", "null", "a,b", "it's \"quoted\"", "100%_\\", "größe-显卡-🦀", " padded ", &longest];
     enqueue_tagged(provider, &tags.map(Some)).await;
-    enqueue_work(provider, tagged(100, None)).await;
+    enqueue_activity(provider, tagged(100, None)).await;
     for (id, tag) in (1..).zip(tags).collect::<Vec<_>>().into_iter().rev() {
-        let fetched = drain_work(provider, &TagFilter::tags([tag])).await;
-        assert_eq!(fetched, [(tagged(id, Some(tag)), 1)], "the work with tag {tag:?}");
+        let fetched = drain_activities(provider, &TagFilter::tags([tag])).await;
+        assert_eq!(fetched, [(tagged(id, Some(tag)), 1)], "the activity with tag {tag:?}");
     }
     assert_eq!(
-        drain_work(provider, &TagFilter::any()).await,
+        drain_activities(provider, &TagFilter::any()).await,
         [(tagged(100, None), 1)],
         "no tag stays no tag"
     );
@@ -117,7 +117,7 @@ pub async fn test_tag_survives_abandon_and_refetch(factory: &dyn ProviderFactory
     let provider = &*factory.create_provider().await;
     let filter = TagFilter::tags(["gpu"]);
     let item = tagged(1, Some("gpu"));
-    enqueue_work(provider, item.clone()).await;
+    enqueue_activity(provider, item.clone()).await;
     for (delivery, ignore_attempt) in [(1, false), (2, true), (2, false)] {
         for other in [TagFilter::default_only(), TagFilter::tags(["cpu"])] {
             assert_eq!(fetch_tagged(provider, &other).await, None, "{other:?} before delivery {delivery}");
@@ -142,7 +142,7 @@ pub async fn test_tag_preserved_through_ack_orchestration_item(factory: &dyn Pro
         (TagFilter::tags(["cpu"]), vec![3]),
     ] {
         let expected = first_deliveries(&tags, admitted);
-        assert_eq!(drain_work(provider, &filter).await, expected, "what {filter:?} admits");
+        assert_eq!(drain_activities(provider, &filter).await, expected, "what {filter:?} admits");
     }
 }
 
@@ -175,13 +175,13 @@ pub async fn test_multi_runtime_tag_isolation(factory: &dyn ProviderFactory) {
     check_shared_queue(factory, &tags.repeat(4), &[gpu, cpu, both, default_and_gpu, untagged, any]).await;
 }
 
-/// Runtimes that fetch at once get only what their filters admit, and all of it once.
+/// Runtimes that fetch concurrently get only activities that match their filters, and each once.
 async fn check_shared_queue(factory: &dyn ProviderFactory, tags: &[Option<&str>], filters: &[TagFilter]) {
     let provider = &*factory.create_provider().await;
     enqueue_tagged(provider, tags).await;
     let mut delivered = Vec::new();
     for (filter, drained) in
-        filters.iter().zip(join_all(filters.iter().map(|f| drain_work(provider, f))).await)
+        filters.iter().zip(join_all(filters.iter().map(|f| drain_activities(provider, f))).await)
     {
         for (item, attempt) in drained {
             let WorkItem::ActivityExecute { id, tag, .. } = &item else {

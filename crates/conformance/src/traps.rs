@@ -1,5 +1,4 @@
-//! Mistakes that stores of this family have made (section 7 of the contract's specification gives the numbers), as far
-//! as no other category is about them.
+//! Known defects of other stores (section 7 of the contract's specification gives the numbers) that no other category covers.
 
 use crate::ProviderFactory;
 use crate::snapshot::snapshot;
@@ -10,8 +9,8 @@ use semver::Version;
 use std::collections::BTreeSet;
 use tokio::time::sleep;
 
-/// 7.1.3, 7.1.31: neither a second start nor a batch without any start changes what an instance is called and which
-/// version runs it, with a row or without.
+/// 7.1.3, 7.1.31: neither a second start nor a batch without a start changes the name and version of an instance, with a row or
+/// without.
 pub async fn an_instance_keeps_its_name_and_version(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     for (instance, metadata) in [("named", named()), ("rowless", ExecutionMetadata::default())] {
@@ -36,8 +35,7 @@ pub async fn an_instance_keeps_its_name_and_version(factory: &dyn ProviderFactor
     }
 }
 
-/// Section 1.4: name and version make an instance only together, its parent is set once, and an empty commit makes an
-/// execution all the same.
+/// Section 1.4: only name and version together create an instance, its parent is set once, and an empty commit creates an execution.
 pub async fn only_name_and_version_make_an_instance(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let halves = [
@@ -66,20 +64,20 @@ pub async fn only_name_and_version_make_an_instance(factory: &dyn ProviderFactor
     operator(provider).sees_only_child("parent", "child").await;
 }
 
-/// 7.1.16: nobody can guess the token of a lease from those he has seen.
+/// 7.1.16: the token of a lease cannot be derived from other tokens.
 pub async fn tokens_cannot_be_guessed(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let mut tokens = Vec::new();
     for n in 0..10 {
         enqueue(provider, start_item(&format!("instance-{n}"))).await;
-        enqueue_work(provider, activity("worker", n)).await;
+        enqueue_activity(provider, activity("worker", n)).await;
         tokens.push(must_fetch(provider, LONG).await.1);
-        tokens.push(must_fetch_work(provider, LONG).await.1);
+        tokens.push(must_fetch_activity(provider, LONG).await.1);
     }
     for (n, one) in tokens.iter().enumerate() {
         for other in &tokens[..n] {
             let differences = one.bytes().zip(other.bytes()).filter(|(a, b)| a != b).count();
-            // A clock and a counter differ in a few digits, 64 random bits hardly ever in fewer than these.
+            // Tokens from a clock or counter differ in a few digits; 64 random bits rarely differ in fewer than these.
             assert!(differences >= 6, "{one} and {other} differ in {differences} characters only");
         }
     }
@@ -90,7 +88,7 @@ pub async fn tag_and_session_survive_every_way(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "worker").await;
     let work = |id| activity_with("worker", id, Some("session"), Some("gpu"));
-    enqueue_work(provider, work(2)).await;
+    enqueue_activity(provider, work(2)).await;
     let token = next_turn(provider, "worker").await;
     Turn::new(&token).activity(work(3)).commit(provider).await;
     let (a, b, gpu) = (session_owner("a", LONG), session_owner("b", LONG), TagFilter::tags(["gpu"]));
@@ -101,14 +99,14 @@ pub async fn tag_and_session_survive_every_way(factory: &dyn ProviderFactory) {
             for (session, filter) in
                 [(None, &gpu), (Some(&a), &TagFilter::DefaultOnly), (None, &TagFilter::Any)]
             {
-                let fetched = fetch_work_as(provider, LONG, session, filter).await;
+                let fetched = fetch_activity_as(provider, LONG, session, filter).await;
                 assert_eq!(fetched, None, "neither without the session nor without the tag");
             }
-            let fetched = fetch_work_as(provider, LONG, Some(&a), &gpu).await;
+            let fetched = fetch_activity_as(provider, LONG, Some(&a), &gpu).await;
             let (item, token, attempt) = fetched.expect("with both it is handed out");
             assert_eq!((item, attempt), (work(id), round));
             held.push(token);
-            assert_eq!(fetch_work_as(provider, LONG, Some(&b), &gpu).await, None, "the session is a's");
+            assert_eq!(fetch_activity_as(provider, LONG, Some(&b), &gpu).await, None, "the session is a's");
         }
         for token in held {
             provider.abandon_work_item(&token, None, false).await.unwrap();
@@ -116,7 +114,7 @@ pub async fn tag_and_session_survive_every_way(factory: &dyn ProviderFactory) {
     }
 }
 
-/// 7.4.6: a turn of hundreds of rows is one commit too: nothing of it while it is refused, all of it when it is not.
+/// 7.4.6: a turn of hundreds of rows is one commit: a rejected one stores nothing, an accepted one all of it.
 pub async fn a_large_turn_is_one_commit(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "large").await;
@@ -136,12 +134,12 @@ pub async fn a_large_turn_is_one_commit(factory: &dyn ProviderFactory) {
     turn().commit(provider).await;
     assert_eq!(provider.read("large").await.unwrap()[1..], events);
     for expected in activities {
-        assert_eq!(must_fetch_work(provider, LONG).await.0, expected);
+        assert_eq!(must_fetch_activity(provider, LONG).await.0, expected);
     }
     assert_eq!(must_fetch(provider, LONG).await.0.messages, messages);
 }
 
-/// 7.4.6: what successive turns send to one instance all arrives, in order, equal messages as often as they were sent.
+/// 7.4.6: all messages of successive turns to one instance are delivered in order, equal messages once per send.
 pub async fn successive_turns_send_to_one_instance(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "target").await;
@@ -156,7 +154,7 @@ pub async fn successive_turns_send_to_one_instance(factory: &dyn ProviderFactory
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [sent.clone(), sent.clone(), sent].concat());
 }
 
-/// 7.4.6: each execution keeps its own status, output, times and history, whatever the next one does.
+/// 7.4.6: each execution keeps its own status, output, times and history, independent of later ones.
 pub async fn each_execution_keeps_its_own_state(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "endless").await;
@@ -174,7 +172,7 @@ pub async fn each_execution_keeps_its_own_state(factory: &dyn ProviderFactory) {
     let again = admin(provider).get_execution_info("endless", 1).await.unwrap();
     assert_eq!(format!("{again:?}"), format!("{first:?}"), "the first one does not change any more");
 
-    // A commit to the old execution changes that one, and not which one is current.
+    // A commit to the old execution does not change the current execution.
     set_status(provider, "endless", 1, "Completed", "late").await;
     operator(provider).sees_current("endless", 2, "Failed", Some("broken")).await;
     assert_eq!(
@@ -183,7 +181,7 @@ pub async fn each_execution_keeps_its_own_state(factory: &dyn ProviderFactory) {
     );
 }
 
-/// 7.4.4: an execution that is said to run again has not ended, and no cut-off time finds it.
+/// 7.4.4: an execution whose status is set back to running has not ended, and no filter by time selects it.
 pub async fn an_execution_that_runs_again_has_not_ended(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_completed(provider, "again", "out").await;
@@ -196,7 +194,7 @@ pub async fn an_execution_that_runs_again_has_not_ended(factory: &dyn ProviderFa
     assert_eq!(instances(provider).await, ["again"]);
 }
 
-/// 7.4.5: a continued execution ends when it is continued, to the millisecond, so that pruning by time finds it.
+/// 7.4.5: an execution that continued as new ends at that millisecond, so that pruning by time selects it.
 pub async fn pruning_by_time_finds_continued_executions(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "endless").await;
@@ -250,7 +248,7 @@ pub async fn versions_are_compared_number_by_number(factory: &dyn ProviderFactor
     }
 }
 
-/// Section 2.2.3: an event comes back with the time and the version that it was made with, on every way out.
+/// Section 2.2.3: every read returns an event with the time and the version that it was created with.
 pub async fn events_keep_their_stamps(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let stamped = |event_id, timestamp_ms, duroxide_version: &str| Event {
@@ -285,7 +283,7 @@ pub async fn events_keep_their_stamps(factory: &dyn ProviderFactory) {
     }
 }
 
-/// 7.4.8: bulk deletion leaves a finished root alone while any descendant still runs, however deep.
+/// 7.4.8: bulk deletion skips an ended root while any descendant still runs, at any depth.
 pub async fn a_running_descendant_keeps_its_root(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_completed(provider, "root", "out").await;
@@ -324,7 +322,7 @@ pub async fn a_child_may_come_before_its_parent(factory: &dyn ProviderFactory) {
     }
 }
 
-/// Section 6.1: what is given back waits, and counts as waiting, with a delay or without.
+/// Section 6.1: an item that is given back counts as waiting, with a delay or without.
 pub async fn what_is_given_back_waits_again(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let depths = async || {
@@ -332,11 +330,11 @@ pub async fn what_is_given_back_waits_again(factory: &dyn ProviderFactory) {
         (depths.orchestrator_queue, depths.worker_queue)
     };
     enqueue(provider, start_item("counted")).await;
-    enqueue_work(provider, activity("counted", 1)).await;
+    enqueue_activity(provider, activity("counted", 1)).await;
     for delay in [None, Some(LONG)] {
         assert_eq!(depths().await, (1, 1));
         let (_, turn, _) = must_fetch(provider, LONG).await;
-        let (_, work, _) = must_fetch_work(provider, LONG).await;
+        let (_, work, _) = must_fetch_activity(provider, LONG).await;
         assert_eq!(depths().await, (0, 0), "what is leased does not wait");
         provider.abandon_orchestration_item(&turn, delay, false).await.unwrap();
         provider.abandon_work_item(&work, delay, false).await.unwrap();
@@ -344,7 +342,7 @@ pub async fn what_is_given_back_waits_again(factory: &dyn ProviderFactory) {
     assert_eq!(depths().await, (1, 1), "a delayed message waits too");
 }
 
-/// Section 2.9: appending stores the ids as given and makes neither an instance nor anything to do.
+/// Section 2.9: an append stores the given event ids and creates neither an instance nor a message.
 pub async fn appending_makes_no_instance(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let events = [3, 70, 500].map(|id| event("tool", id, scheduled_kind("Activity")));
@@ -358,5 +356,5 @@ pub async fn appending_makes_no_instance(factory: &dyn ProviderFactory) {
     assert_eq!(provider.read_with_execution("tool", 1).await.unwrap(), events);
     assert_eq!(provider.get_instance_stats("tool").await.unwrap(), None);
     operator(provider).sees_instances(&[]).await;
-    assert!(fetch(provider, LONG).await.is_none() && fetch_work(provider, LONG).await.is_none());
+    assert!(fetch(provider, LONG).await.is_none() && fetch_activity(provider, LONG).await.is_none());
 }

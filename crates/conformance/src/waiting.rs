@@ -1,4 +1,4 @@
-//! A fetch that waits is served as soon as there is something for it, whatever made it so, and not before.
+//! A parked fetch returns as soon as an item is available for it, by whatever call, and not before.
 
 use crate::ProviderFactory;
 use crate::queues::{BOTH, Queue};
@@ -13,17 +13,17 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How long a fetch waits before something happens.
+/// The time for which a fetch is parked before the next call.
 const BEFORE: Duration = Duration::from_millis(300);
 /// Tokio's timer and a store's clock both count in milliseconds.
 const ROUNDING: Duration = Duration::from_millis(5);
 
-/// More than anything here takes.
-fn patience(factory: &dyn ProviderFactory) -> Duration {
+/// Longer than any wait here.
+fn poll_timeout(factory: &dyn ProviderFactory) -> Duration {
     3 * factory.lock_timeout() + Duration::from_secs(5)
 }
 
-/// Runs a waiting fetch and what makes its work available, which says since when; the fetch must return promptly.
+/// Runs a parked fetch and a future that makes an item available and returns the time; the fetch must return promptly.
 async fn promptly<T>(
     factory: &dyn ProviderFactory,
     what: &str,
@@ -38,15 +38,15 @@ async fn promptly<T>(
     fetched
 }
 
-/// Something that happens a while after the fetch has begun to wait.
+/// Runs a future after the fetch is parked.
 async fn happens(change: impl Future<Output = ()>) -> Instant {
     sleep(BEFORE).await;
     change.await;
     Instant::now()
 }
 
-/// As [`promptly`] for something that becomes due, before which time the fetch may not return either. A call that made it
-/// due took its time, so there is an earliest and a latest moment.
+/// As [`promptly`], for an item that becomes due; the fetch must not return before. The call that set the time takes a while, so
+/// there is an earliest and a latest time.
 async fn when_due<T>(
     factory: &dyn ProviderFactory,
     what: &str,
@@ -60,13 +60,19 @@ async fn when_due<T>(
 
 async fn wait_for_turn(
     provider: &dyn Provider,
-    patience: Duration,
+    poll_timeout: Duration,
 ) -> Option<(OrchestrationItem, String, u32)> {
-    provider.fetch_orchestration_item(LONG, patience, None).await.expect("fetch_orchestration_item succeeds")
+    provider
+        .fetch_orchestration_item(LONG, poll_timeout, None)
+        .await
+        .expect("fetch_orchestration_item succeeds")
 }
 
-async fn wait_for_work(provider: &dyn Provider, patience: Duration) -> Option<(WorkItem, String, u32)> {
-    let fetched = provider.fetch_work_item(LONG, patience, None, &TagFilter::default()).await;
+async fn wait_for_activity(
+    provider: &dyn Provider,
+    poll_timeout: Duration,
+) -> Option<(WorkItem, String, u32)> {
+    let fetched = provider.fetch_work_item(LONG, poll_timeout, None, &TagFilter::default()).await;
     fetched.expect("fetch_work_item succeeds")
 }
 
@@ -74,7 +80,7 @@ async fn wait_for_work(provider: &dyn Provider, patience: Duration) -> Option<(W
 pub async fn an_enqueue_ends_the_wait(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
-        let fetch = queue.fetch(provider, LONG, patience(factory));
+        let fetch = queue.fetch(provider, LONG, poll_timeout(factory));
         let held = promptly(factory, "an enqueue", fetch, happens(queue.put(provider, 1))).await;
         assert_eq!((held.nth, held.attempt), (1, 1));
     }
@@ -90,42 +96,43 @@ pub async fn a_start_ends_the_wait(factory: &dyn ProviderFactory) {
         messages: vec![],
     };
     let start = async { drop(provider.start_orchestration(request).await.unwrap()) };
-    let fetch = wait_for_turn(provider, patience(factory));
+    let fetch = wait_for_turn(provider, poll_timeout(factory));
     let (item, _, _) = promptly(factory, "a start", fetch, happens(start)).await;
     assert_eq!(item.messages, [start_item("new")]);
 }
 
-/// A commit ends the waits for the work that it schedules, for the messages that it sends, and for what had to wait
-/// for its lease.
+/// A commit ends the waits for the activities that it schedules, for the messages that it sends, and for messages of its own
+/// instance.
 pub async fn a_commit_ends_the_wait(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    let patience = patience(factory);
+    let poll_timeout = poll_timeout(factory);
     create_instance(provider, "busy").await;
 
     let token = next_turn(provider, "busy").await;
     let commit = Turn::new(&token).activity(activity("busy", 2)).commit(provider);
-    let fetch = wait_for_work(provider, patience);
-    let (work, work_token, _) = promptly(factory, "a commit with an activity", fetch, happens(commit)).await;
+    let fetch = wait_for_activity(provider, poll_timeout);
+    let (work, activity_token, _) =
+        promptly(factory, "a commit with an activity", fetch, happens(commit)).await;
     assert_eq!(work, activity("busy", 2));
 
     let token = next_turn(provider, "busy").await;
     let commit = Turn::new(&token).message(start_item("other")).commit(provider);
-    let fetch = wait_for_turn(provider, patience);
+    let fetch = wait_for_turn(provider, poll_timeout);
     let (item, _, _) = promptly(factory, "a commit with a message", fetch, happens(commit)).await;
     assert_eq!(item.messages, [start_item("other")]);
 
     let token = next_turn(provider, "busy").await;
     enqueue(provider, raised("busy", "late", "")).await;
-    let fetch = wait_for_turn(provider, patience);
+    let fetch = wait_for_turn(provider, poll_timeout);
     let commit = Turn::new(&token).commit(provider);
     let (item, token, _) = promptly(factory, "a commit that releases", fetch, happens(commit)).await;
     assert_eq!(item.messages, [raised("busy", "late", "")]);
     Turn::new(&token).commit(provider).await;
 
     let completion = async {
-        provider.ack_work_item(&work_token, Some(completed("busy", 2))).await.expect("the lease is live");
+        provider.ack_work_item(&activity_token, Some(completed("busy", 2))).await.expect("the lease is live");
     };
-    let fetch = wait_for_turn(provider, patience);
+    let fetch = wait_for_turn(provider, poll_timeout);
     let (item, _, _) = promptly(factory, "a completion", fetch, happens(completion)).await;
     assert_eq!(item.messages, [completed("busy", 2)]);
 }
@@ -137,7 +144,7 @@ pub async fn an_abandon_ends_the_wait(factory: &dyn ProviderFactory) {
         queue.put(provider, 1).await;
         let held = queue.take(provider, LONG).await;
         let abandon = async { queue.abandon(provider, &held.token, None, false).await.unwrap() };
-        let fetch = queue.fetch(provider, LONG, patience(factory));
+        let fetch = queue.fetch(provider, LONG, poll_timeout(factory));
         let held = promptly(factory, "an abandon", fetch, happens(abandon)).await;
         assert_eq!((held.nth, held.attempt), (1, 2));
     }
@@ -150,7 +157,7 @@ pub async fn a_timer_ends_the_wait_when_it_is_due(factory: &dyn ProviderFactory)
         create_instance(provider, "timed").await;
         let due = Instant::now() + 2 * BEFORE;
         let timer = timer("timed", 2, factory.now_ms() + 2 * BEFORE.as_millis() as u64);
-        let fetch = wait_for_turn(provider, patience(factory));
+        let fetch = wait_for_turn(provider, poll_timeout(factory));
         let set = enqueue(provider, timer.clone());
         let (item, _, _) = match set_before {
             true => {
@@ -176,7 +183,7 @@ pub async fn the_end_of_a_delay_ends_the_wait(factory: &dyn ProviderFactory) {
     let earliest = Instant::now() + BEFORE;
     provider.enqueue_for_orchestrator(start_item("delayed"), Some(BEFORE)).await.unwrap();
     let due = earliest..=Instant::now() + BEFORE;
-    let fetch = wait_for_turn(provider, patience(factory));
+    let fetch = wait_for_turn(provider, poll_timeout(factory));
     let (item, _, _) = when_due(factory, "a delayed message", due, fetch).await;
     assert_eq!(item.messages, [start_item("delayed")]);
 
@@ -187,7 +194,7 @@ pub async fn the_end_of_a_delay_ends_the_wait(factory: &dyn ProviderFactory) {
         let earliest = Instant::now() + BEFORE;
         queue.abandon(provider, &held.token, Some(BEFORE), false).await.unwrap();
         let due = earliest..=Instant::now() + BEFORE;
-        let fetch = queue.fetch(provider, LONG, patience(factory));
+        let fetch = queue.fetch(provider, LONG, poll_timeout(factory));
         let held = when_due(factory, "a delayed abandon", due, fetch).await;
         assert_eq!((held.nth, held.attempt), (1, 2));
     }
@@ -209,23 +216,23 @@ pub async fn the_end_of_a_lease_ends_the_wait(factory: &dyn ProviderFactory) {
                 queue.renew(provider, &held.token, lease).await.unwrap();
                 due = earliest..=Instant::now() + lease;
             }
-            let fetch = queue.fetch(provider, LONG, patience(factory));
+            let fetch = queue.fetch(provider, LONG, poll_timeout(factory));
             let held = when_due(factory, "the end of a lease", due, fetch).await;
             assert_eq!((held.nth, held.attempt), (1, 2), "{queue:?}");
         }
     }
 }
 
-/// The end of a session's lease ends the wait for its work.
+/// The end of a session's lease ends the wait for its activities.
 pub async fn the_end_of_a_session_ends_the_wait(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
     let bound = |id| activity_with("bound", id, Some("session"), None);
-    enqueue_work(provider, bound(1)).await;
-    enqueue_work(provider, bound(2)).await;
+    enqueue_activity(provider, bound(1)).await;
+    enqueue_activity(provider, bound(2)).await;
     let filter = TagFilter::default();
     let earliest = Instant::now() + lease;
-    let (first, token, _) = fetch_work_as(provider, LONG, Some(&session_owner("a", lease)), &filter)
+    let (first, token, _) = fetch_activity_as(provider, LONG, Some(&session_owner("a", lease)), &filter)
         .await
         .expect("the session is free");
     let due = earliest..=Instant::now() + lease;
@@ -233,12 +240,13 @@ pub async fn the_end_of_a_session_ends_the_wait(factory: &dyn ProviderFactory) {
     provider.ack_work_item(&token, None).await.unwrap();
 
     let b = session_owner("b", lease);
-    let fetch = async { provider.fetch_work_item(LONG, patience(factory), Some(&b), &filter).await.unwrap() };
+    let fetch =
+        async { provider.fetch_work_item(LONG, poll_timeout(factory), Some(&b), &filter).await.unwrap() };
     let (second, _, attempt) = when_due(factory, "the end of a session", due, fetch).await;
     assert_eq!((second, attempt), (bound(2), 1));
 }
 
-/// Without patience a fetch never waits, not even for what is almost due.
+/// A fetch with a poll timeout of zero never waits, not even for an item that is almost due.
 pub async fn without_patience_nothing_is_waited_for(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
@@ -254,29 +262,29 @@ pub async fn without_patience_nothing_is_waited_for(factory: &dyn ProviderFactor
     }
 }
 
-/// Of two waiting fetches one gets the one item; the other one waits on, to its own end.
+/// Of two parked fetches one gets the only item; the other stays parked until its own timeout.
 pub async fn one_item_ends_one_wait(factory: &dyn ProviderFactory) {
-    let patience = 3 * BEFORE;
+    let poll_timeout = 3 * BEFORE;
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
         let wait = || async {
             let begun = Instant::now();
-            (queue.fetch(provider, LONG, patience).await, begun.elapsed())
+            (queue.fetch(provider, LONG, poll_timeout).await, begun.elapsed())
         };
         let (one, other, _) = join3(wait(), wait(), happens(queue.put(provider, 1))).await;
         let (served, unserved) = if one.0.is_some() { (one, other) } else { (other, one) };
         assert_eq!(served.0.map(|held| held.nth), Some(1), "{queue:?}: one gets it");
-        assert!(served.1 < patience - BEFORE, "{queue:?}: and does so at once, not after {:?}", served.1);
+        assert!(served.1 < poll_timeout - BEFORE, "{queue:?}: and does so at once, not after {:?}", served.1);
         assert_eq!(unserved.0, None, "{queue:?}: the other does not");
-        assert!(unserved.1 + ROUNDING >= patience, "{queue:?}: it gave up after {:?}", unserved.1);
+        assert!(unserved.1 + ROUNDING >= poll_timeout, "{queue:?}: it gave up after {:?}", unserved.1);
     }
 }
 
-/// Two items end two waits, though both fetches wait for the same thing.
+/// Two items end two equal waits.
 pub async fn two_items_end_two_waits(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
-        let wait = || queue.fetch(provider, LONG, patience(factory));
+        let wait = || queue.fetch(provider, LONG, poll_timeout(factory));
         let put = async {
             queue.put(provider, 1).await;
             queue.put(provider, 2).await;
@@ -291,15 +299,17 @@ pub async fn two_items_end_two_waits(factory: &dyn ProviderFactory) {
     }
 }
 
-/// News for one waiting fetch is not wasted on another that cannot use it.
+/// An item that only one of two parked fetches may get wakes that fetch.
 pub async fn the_right_wait_ends(factory: &dyn ProviderFactory) {
-    let patience = patience(factory);
+    let poll_timeout = poll_timeout(factory);
     let provider = &*factory.create_provider().await;
     let gpu = activity_with("tagged", 1, None, Some("gpu"));
     let cpu = activity_with("tagged", 2, None, Some("cpu"));
     let wait_for = |tag: &str| {
         let filter = TagFilter::tags([tag]);
-        async move { provider.fetch_work_item(LONG, patience, None, &filter).await.unwrap().map(|work| work.0) }
+        async move {
+            provider.fetch_work_item(LONG, poll_timeout, None, &filter).await.unwrap().map(|work| work.0)
+        }
     };
     for (first, second) in [("gpu", "cpu"), ("cpu", "gpu")] {
         let both = async {
@@ -307,10 +317,10 @@ pub async fn the_right_wait_ends(factory: &dyn ProviderFactory) {
             Some([one?, other?])
         };
         let put = async {
-            enqueue_work(provider, cpu.clone()).await;
-            enqueue_work(provider, gpu.clone()).await;
+            enqueue_activity(provider, cpu.clone()).await;
+            enqueue_activity(provider, gpu.clone()).await;
         };
-        let [one, other] = promptly(factory, "tagged work", both, happens(put)).await;
+        let [one, other] = promptly(factory, "tagged activities", both, happens(put)).await;
         let expected = if first == "gpu" { [&gpu, &cpu] } else { [&cpu, &gpu] };
         assert_eq!([&one, &other], expected);
     }
@@ -320,28 +330,28 @@ pub async fn the_right_wait_ends(factory: &dyn ProviderFactory) {
     let too_new = supporting([(Version::new(9, 0, 0), Version::new(9, 9, 9))]);
     let cannot = async { provider.fetch_orchestration_item(LONG, 3 * BEFORE, Some(&too_new)).await.unwrap() };
     let poke = enqueue(provider, raised("pinned", "poke", ""));
-    let can = promptly(factory, "a message", wait_for_turn(provider, patience), happens(poke));
+    let can = promptly(factory, "a message", wait_for_turn(provider, poll_timeout), happens(poke));
     let (nothing, (item, _, _)) = join(cannot, can).await;
     assert!(nothing.is_none(), "its version is not supported");
     assert_eq!(item.messages, [raised("pinned", "poke", "")]);
 }
 
-/// A message for nobody does not end the wait, and does not keep it from ending.
+/// A message for a missing instance does not end the wait, and does not prevent its end.
 pub async fn an_orphan_does_not_end_the_wait(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue(provider, cancel("nobody")).await;
     let begun = Instant::now();
     let (fetched, _) =
         join(wait_for_turn(provider, 2 * BEFORE), happens(enqueue(provider, cancel("nobody")))).await;
-    assert!(fetched.is_none(), "there is nobody to deliver it to");
+    assert!(fetched.is_none(), "the instance does not exist");
     let took = begun.elapsed();
     assert!(took + ROUNDING >= 2 * BEFORE, "the fetch gave up after {took:?}");
     let put = Queue::Turns.put(provider, 1);
-    let fetch = Queue::Turns.fetch(provider, LONG, patience(factory));
+    let fetch = Queue::Turns.fetch(provider, LONG, poll_timeout(factory));
     assert_eq!(promptly(factory, "an enqueue", fetch, happens(put)).await.nth, 1);
 }
 
-/// The end of a session that began after the fetch had begun to wait ends the wait as well.
+/// The end of a session that started after the fetch was parked ends the wait as well.
 pub async fn the_end_of_a_later_session_ends_the_wait(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
@@ -349,13 +359,13 @@ pub async fn the_end_of_a_later_session_ends_the_wait(factory: &dyn ProviderFact
     let (untagged, tagged) = (TagFilter::default(), TagFilter::tags(["gpu"]));
     let work = activity_with("bound", 2, Some("session"), Some("gpu"));
     let waiting =
-        async { provider.fetch_work_item(LONG, patience(factory), Some(&b), &tagged).await.unwrap() };
+        async { provider.fetch_work_item(LONG, poll_timeout(factory), Some(&b), &tagged).await.unwrap() };
     let session = async {
         sleep(BEFORE).await;
-        enqueue_work(provider, activity_with("bound", 1, Some("session"), None)).await;
-        fetch_work_as(provider, LONG, Some(&a), &untagged).await.expect("the session is free");
+        enqueue_activity(provider, activity_with("bound", 1, Some("session"), None)).await;
+        fetch_activity_as(provider, LONG, Some(&a), &untagged).await.expect("the session is free");
         let due = Instant::now() + lease;
-        enqueue_work(provider, work.clone()).await;
+        enqueue_activity(provider, work.clone()).await;
         due
     };
     let (fetched, _, _) = promptly(factory, "the end of a later session", waiting, session).await;
@@ -369,11 +379,11 @@ pub async fn an_orphan_that_found_its_instance_ends_the_wait(factory: &dyn Provi
         enqueue(provider, cancel("late")).await;
         enqueue(provider, start_item("late")).await;
     });
-    let (first, _) = join(wait_for_turn(provider, patience(factory)), early).await;
+    let (first, _) = join(wait_for_turn(provider, poll_timeout(factory)), early).await;
     let (first, token, _) = first.expect("the start ends the wait");
     Turn::new(&token).event(started("late")).metadata(named()).commit(provider).await;
     if first.messages.len() == 2 {
-        // The store was slow to look, and saw both at once.
+        // The store was slow and found both messages at once.
         return;
     }
 

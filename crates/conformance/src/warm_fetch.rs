@@ -1,6 +1,6 @@
-//! A runtime that holds executions in memory fetches turns without their history, and learns how far the store is.
+//! A runtime with a warm cache fetches turns without their history, and gets the position of the instance in the store.
 //!
-//! A store that always delivers the history passes too, as long as it says so.
+//! A store that always returns the history passes too, if it reports this.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -41,7 +41,7 @@ async fn loaded(provider: &dyn Provider, turn: &FetchedTurn) -> LoadedTurn {
     provider.load_turn(&item.instance, item.execution_id).await.expect("load_turn succeeds")
 }
 
-/// The store says where the history ends; one that delivers it all may leave that out.
+/// Checks the last event id that the store reports; a store that returns the whole history may omit it.
 fn assert_ends_at(turn: &FetchedTurn, expected: u64) {
     match turn.last_event_id {
         Some(last) => assert_eq!(last, expected, "last event id of {}", turn.item.instance),
@@ -105,7 +105,7 @@ pub async fn a_warm_fetch_delivers_the_same_turn(factory: &dyn ProviderFactory) 
     assert_eq!(provider.read("warm").await.unwrap().len(), 3);
 }
 
-/// Deliveries count and leases exclude, however a turn is fetched; a filter that admits nothing admits nothing.
+/// Every method of fetching a turn counts deliveries, takes a lease and applies the filter.
 pub async fn a_warm_fetch_counts_and_filters_like_any_other(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_waiting(provider).await;

@@ -1,4 +1,4 @@
-//! Instance ids: which are refused, and that no two of the others are mistaken for each other.
+//! Instance ids: invalid ones are rejected, and no two valid ones are confused.
 
 use crate::ProviderFactory;
 use crate::snapshot::snapshot;
@@ -8,7 +8,7 @@ use outlast_provider::model::limits::{MAX_GENERATED_INSTANCE_ID_BYTES, MAX_INSTA
 use outlast_provider::{InstanceQuery, Provider, ProviderAdmin, ProviderError, StartPolicy, StartRequest};
 use std::collections::BTreeMap;
 
-/// Tries to bring an instance id into the store, by every way but a completion; `turn` is a live lease.
+/// Passes an instance id to every call that stores one, except a completion; `turn` is a live lease.
 async fn every_way_in(
     provider: &dyn Provider,
     id: &str,
@@ -45,7 +45,7 @@ fn bad_ids() -> Vec<String> {
     bad.map(str::to_string).into_iter().chain(too_long).collect()
 }
 
-/// An id as it can be shown.
+/// An id for messages.
 fn shown(id: &str) -> String {
     format!("'{}'", id.escape_debug().take(20).collect::<String>())
 }
@@ -56,8 +56,7 @@ fn assert_refused(result: Result<(), ProviderError>, what: &str) {
     assert!(message.len() < 1_000, "{what}: a message of {} bytes", message.len());
 }
 
-/// An id that is empty, too long or holds a control character is refused for good on every way in, by a message that
-/// says what is wrong.
+/// An id that is empty, too long or holds a control character is a permanent error of every call, whose message says what is wrong.
 pub async fn bad_instance_ids_are_refused(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "host").await;
@@ -72,12 +71,12 @@ pub async fn bad_instance_ids_are_refused(factory: &dyn ProviderFactory) {
     Turn::new(&turn).event(event("host", 2, scheduled_kind("Activity"))).commit(provider).await;
 }
 
-/// A completion for such an id is refused too, and leaves the activity to its holder.
+/// A completion for an invalid id is rejected too, and does not change the lease of the activity.
 pub async fn a_completion_for_a_bad_instance_id_is_refused(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "host").await;
-    enqueue_work(provider, activity("host", 1)).await;
-    let (_, work, _) = must_fetch_work(provider, LONG).await;
+    enqueue_activity(provider, activity("host", 1)).await;
+    let (_, work, _) = must_fetch_activity(provider, LONG).await;
     let untouched = snapshot(provider, &["host"]).await;
     for id in &bad_ids() {
         let completion = provider.ack_work_item(&work, Some(completed(id, 1))).await;
@@ -99,7 +98,7 @@ pub async fn generated_ids_may_be_longer(factory: &dyn ProviderFactory) {
     permanent(error, "a generated id beyond its limit");
 }
 
-/// Ids that are easily mistaken for each other. The first of each pair is deleted, the second must not notice.
+/// Pairs of similar ids. The first of each pair is deleted, and the second must not change.
 fn pairs() -> Vec<[String; 2]> {
     let crabs = "🦀".repeat(MAX_INSTANCE_ID_BYTES / "🦀".len());
     let mut pairs: Vec<[String; 2]> = [
@@ -130,7 +129,7 @@ fn pairs() -> Vec<[String; 2]> {
     pairs
 }
 
-/// What a furnished instance's history holds.
+/// The events of a test instance.
 fn furniture(id: &str) -> Vec<Event> {
     let value = value_kind(id, &format!("value of {id}"), 1);
     let status = custom_status_kind(Some(&format!("status of {id}")));
@@ -142,7 +141,7 @@ fn furniture(id: &str) -> Vec<Event> {
         .collect()
 }
 
-/// Checks all that belongs to a furnished instance.
+/// Checks all data of a test instance.
 async fn assert_furnished(provider: &dyn Provider, id: &str) {
     assert_eq!(provider.read(id).await.unwrap(), furniture(id), "history of '{id}'");
     let values = BTreeMap::from([(id.to_string(), format!("value of {id}"))]);
@@ -219,10 +218,10 @@ pub async fn unusual_instance_ids_are_kept_apart(factory: &dyn ProviderFactory) 
         assert_furnished(provider, id).await;
         let (item, _, _) = must_fetch(provider, LONG).await;
         assert_eq!((&item.instance, item.messages), (id, vec![raised(id, "poke", id)]));
-        assert_eq!(must_fetch_work(provider, LONG).await.0, activity(id, 2));
+        assert_eq!(must_fetch_activity(provider, LONG).await.0, activity(id, 2));
         if !cancelled {
-            assert_eq!(must_fetch_work(provider, LONG).await.0, activity(id, 3));
+            assert_eq!(must_fetch_activity(provider, LONG).await.0, activity(id, 3));
         }
     }
-    assert!(fetch(provider, LONG).await.is_none() && fetch_work(provider, LONG).await.is_none());
+    assert!(fetch(provider, LONG).await.is_none() && fetch_activity(provider, LONG).await.is_none());
 }

@@ -1,4 +1,4 @@
-//! Ids, texts and numbers that callers should not send, or may send though few do.
+//! Invalid and unusual ids, texts and numbers.
 
 mod ids;
 mod values;

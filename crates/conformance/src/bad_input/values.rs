@@ -9,7 +9,7 @@ use outlast_provider::{
 };
 use std::time::Duration;
 
-/// Each queue refuses for good what belongs into the other.
+/// Each queue rejects items of the other queue with a permanent error.
 pub async fn each_queue_refuses_what_belongs_into_the_other(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "host").await;
@@ -35,9 +35,9 @@ pub async fn each_queue_refuses_what_belongs_into_the_other(factory: &dyn Provid
         permanent(provider.enqueue_for_worker(message).await, &what);
     }
     assert_eq!(snapshot(provider, &["host", "new"]).await, untouched);
-    assert!(fetch(provider, LONG).await.is_none() && fetch_work(provider, LONG).await.is_none());
-    enqueue_work(provider, activity("host", 1)).await;
-    assert_eq!(must_fetch_work(provider, LONG).await.0, activity("host", 1));
+    assert!(fetch(provider, LONG).await.is_none() && fetch_activity(provider, LONG).await.is_none());
+    enqueue_activity(provider, activity("host", 1)).await;
+    assert_eq!(must_fetch_activity(provider, LONG).await.0, activity("host", 1));
 }
 
 /// Events are appended with ids as given, all or none, never with id 0 and never twice, within one call either.
@@ -122,7 +122,7 @@ pub async fn texts_come_back_exactly(factory: &dyn ProviderFactory) {
     }
 }
 
-/// The largest numbers are numbers: nothing overflows, and nothing comes back as another one.
+/// The largest numbers are stored without overflow and read back unchanged.
 pub async fn the_largest_numbers_are_no_problem(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "large").await;
@@ -136,7 +136,7 @@ pub async fn the_largest_numbers_are_no_problem(factory: &dyn ProviderFactory) {
     turn.activity(activity("large", 1)).commit(provider).await;
     assert_eq!(provider.read("large").await.unwrap()[1..], [stamped]);
     assert!(fetch(provider, LONG).await.is_none(), "the timer is due at the end of time");
-    let (item, token, _) = must_fetch_work(provider, LONG).await;
+    let (item, token, _) = must_fetch_activity(provider, LONG).await;
     assert_eq!(item, work);
     provider.abandon_work_item(&token, None, false).await.unwrap();
 
@@ -160,7 +160,7 @@ pub async fn the_largest_numbers_are_no_problem(factory: &dyn ProviderFactory) {
     }
 }
 
-/// The same for what only management is asked for; `large` runs.
+/// The same for management calls; instance `large` is running.
 async fn largest_numbers_for_management(provider: &dyn Provider, admin: &dyn ProviderAdmin) {
     permanent(admin.get_execution_info("large", u64::MAX).await, "an unknown execution");
     assert_eq!(admin.list_dead_letters(usize::MAX).await.unwrap(), []);

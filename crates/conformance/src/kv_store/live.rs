@@ -1,4 +1,4 @@
-//! What clients read: the three events in the order in which turns commit them.
+//! Key-value reads of clients: the effects of the three key-value events in the order of their commits.
 
 use super::*;
 use crate::ProviderFactory;
@@ -44,7 +44,7 @@ pub async fn test_kv_clear_all<F: ProviderFactory>(factory: &F) {
     writer.assert_live(&[("a", None), ("b", None), ("c", None), ("d", None)]).await;
 }
 
-/// A key that was never written has no value, however like another it looks.
+/// A key that was never written has no value, even if a similar key has one.
 pub async fn test_kv_get_nonexistent<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let mut writer = Writer::create(provider, "kv").await;
@@ -114,7 +114,7 @@ pub async fn test_kv_large_value<F: ProviderFactory>(factory: &F) {
     writer.assert_snapshot(&[("medium", medium), ("largest", &largest)]).await;
 }
 
-/// A key is any text, kept as it is and told apart from all that look like it.
+/// A key is any text; it is stored unchanged and not confused with similar keys.
 pub async fn test_kv_special_chars_in_key<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let mut writer = Writer::create(provider, "kv").await;
@@ -148,7 +148,7 @@ pub async fn test_kv_special_chars_in_key<F: ProviderFactory>(factory: &F) {
     let mut live: Vec<(&str, Option<&str>)> = pairs.iter().map(|(key, value)| (*key, Some(*value))).collect();
     writer.assert_live(&live).await;
 
-    // A clear hits its own key only, whatever the key means to the store's query language.
+    // A clear removes only its own key, also if the key has a meaning in the store's query language.
     let cleared = ["%", "_", "a", "e\u{301}"];
     writer.end("Completed", &cleared.map(clear)).await;
     for (key, value) in &mut live {

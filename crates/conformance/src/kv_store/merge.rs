@@ -1,4 +1,4 @@
-//! What the running execution wrote overlays what earlier ones left, and becomes part of it when the execution ends.
+//! The writes of the running execution overlay the values of earlier ones, and are merged into them when the execution ends.
 
 use super::*;
 use crate::ProviderFactory;

@@ -33,7 +33,7 @@ fn clear_all() -> EventKind {
     EventKind::KeyValuesCleared
 }
 
-/// A time in the past that tells writes apart, so that a snapshot shows whose time the store has kept.
+/// A time in the past that differs per write, so that a snapshot shows whether the store has kept the time of the event.
 fn written_at(key: &str, value: &str) -> u64 {
     let bytes = key.bytes().chain(value.bytes()).take(64);
     bytes.zip(1..).fold(1_600_000_000_000, |sum, (byte, place)| sum + u64::from(byte) * place)

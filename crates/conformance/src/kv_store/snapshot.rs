@@ -1,4 +1,4 @@
-//! What a fetched turn gets: the state that finished executions left, with the times of their writes.
+//! The key-value snapshot of a fetched turn: the values that ended executions left, with the times of their writes.
 
 use super::*;
 use crate::ProviderFactory;
@@ -18,7 +18,7 @@ pub async fn test_kv_snapshot_empty<F: ProviderFactory>(factory: &F) {
     empty.assert_snapshot(&[]).await;
 }
 
-/// What a finished execution wrote is in the snapshot, with the times that the events carry.
+/// The writes of an ended execution are in the snapshot, with the times of the events.
 pub async fn test_kv_snapshot_in_fetch<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let mut writer = Writer::create(provider, "kv").await;

@@ -1,6 +1,6 @@
-//! Making one call on one store, and what it answers, without what two stores may differ in.
+//! Makes one call on one store, and removes the parts of the answer in which two stores may differ.
 
-use super::build::{Moment, duration, supported};
+use super::build::{CallTime, duration, supported};
 use super::ops::*;
 use super::subject::Stored;
 use outlast_provider::model::{Event, WorkItem};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// What a call with a lease is about.
+/// The target of a call with a lease.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Target {
     /// The store's own token.
@@ -38,7 +38,7 @@ fn shown(value: impl Debug) -> Answer {
     Answer { text: format!("{value:?}"), ..Answer::default() }
 }
 
-pub(super) async fn apply(op: &Op, at: Moment, target: &Target, store: &dyn Provider) -> Answered {
+pub(super) async fn apply(op: &Op, at: CallTime, target: &Target, store: &dyn Provider) -> Answered {
     let admin = store.as_management_capability().expect("both stores can be managed");
     let token = target.token.as_str();
     match op {
@@ -87,7 +87,9 @@ pub(super) async fn apply(op: &Op, at: Moment, target: &Target, store: &dyn Prov
             store.append_with_execution(to, *execution, events).await.map(shown)
         }
         Op::EnqueueWork(activity) => store.enqueue_for_worker(at.item(activity, 0)).await.map(shown),
-        Op::FetchWork { lease, max, session, tags } => fetch_work(*lease, *max, *session, tags, store).await,
+        Op::FetchWork { lease, max, session, tags } => {
+            fetch_activity(*lease, *max, *session, tags, store).await
+        }
         Op::AckWork { completion, .. } => {
             let completion = completion.as_ref().map(|end| at.completion(end, target.work.as_ref()));
             store.ack_work_item(token, completion).await.map(shown)
@@ -181,7 +183,7 @@ fn history_text(history: Vec<Event>, is_damaged: bool, snapshot: HashMap<String,
     format!("{history:?} damaged: {is_damaged} {snapshot:?}")
 }
 
-async fn fetch_work(
+async fn fetch_activity(
     lease: u64,
     max: Option<usize>,
     session: Option<(&str, u64)>,
@@ -225,7 +227,7 @@ async fn fetch_work(
     Ok(answer)
 }
 
-async fn read(read: &Read, at: Moment, store: &dyn Provider, admin: &dyn ProviderAdmin) -> Answered {
+async fn read(read: &Read, at: CallTime, store: &dyn Provider, admin: &dyn ProviderAdmin) -> Answered {
     match read {
         Read::History(id) => store.read(id).await.map(shown),
         Read::Execution(id, execution) => store.read_with_execution(id, *execution).await.map(shown),
@@ -256,10 +258,10 @@ async fn read(read: &Read, at: Moment, store: &dyn Provider, admin: &dyn Provide
         Read::Depths => Ok(shown((admin.get_queue_depths().await?, admin.get_gauges().await?))),
         Read::Pending(id, limit) => {
             let pending = admin.pending(id, *limit).await?.map(|pending| {
-                // Times by the store's own clock: other reads compare those that both sides can know.
+                // Times by the store's own clock are not compared here: other reads compare the times that both stores know.
                 let items = |items: Vec<outlast_provider::QueuedItem>| {
                     let item = |item: outlast_provider::QueuedItem| {
-                        // Stores saturate times that never come at different ones, so their order is not compared.
+                        // Stores saturate infinite times at different values, so their order is not compared.
                         if item.visible_at >= u64::MAX / 4 {
                             return (outlast_provider::QueuedItem::default(), false);
                         }
@@ -305,8 +307,8 @@ async fn read(read: &Read, at: Moment, store: &dyn Provider, admin: &dyn Provide
     }
 }
 
-/// All pages, one after the other: positions are the store's own.
-async fn pages(query: &Query, at: Moment, admin: &dyn ProviderAdmin) -> Answered {
+/// All pages in order: page positions differ between stores.
+async fn pages(query: &Query, at: CallTime, admin: &dyn ProviderAdmin) -> Answered {
     let mut query = at.query(query);
     let mut text = String::new();
     loop {

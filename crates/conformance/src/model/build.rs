@@ -1,4 +1,4 @@
-//! From the values of a sequence to the values of the contract.
+//! Converts the values of a sequence to values of the contract.
 
 use super::ops::*;
 use super::subject::Stored;
@@ -9,9 +9,9 @@ use outlast_provider::{
 };
 use std::time::Duration;
 
-/// Where a sequence stands when a call is made.
+/// The state of a sequence at a call.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Moment {
+pub(super) struct CallTime {
     pub(super) now: u64,
     /// Position in the sequence: makes payloads differ.
     pub(super) step: usize,
@@ -28,9 +28,9 @@ fn failure(text: String) -> ErrorDetails {
     ErrorDetails::Application { kind: AppErrorKind::ActivityFailed, message: text, retryable: false }
 }
 
-impl Moment {
+impl CallTime {
     fn ago(self, ago: Option<u64>) -> Option<u64> {
-        // One more, so that what happened exactly then is within.
+        // One more, so that the exact millisecond is included.
         ago.map(|ago| self.now.saturating_sub(ago).saturating_add(1))
     }
 
@@ -116,7 +116,7 @@ impl Moment {
         }
     }
 
-    /// The completion of an activity that was handed out.
+    /// The completion of a fetched activity.
     pub(super) fn completion(self, completion: &Completion, done: Option<&WorkItem>) -> WorkItem {
         let (instance, execution_id, id) = match done {
             Some(WorkItem::ActivityExecute { instance, execution_id, id, .. }) => {

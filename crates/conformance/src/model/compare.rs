@@ -1,10 +1,10 @@
-//! What two stores must agree on, and where they do not.
+//! Compares the answers of two stores.
 
 use super::apply::Answer;
 use super::ops::*;
 use outlast_provider::ProviderError;
 
-/// What two stores must agree on: the answer, or the class of the error and the words that callers look for.
+/// The part of an answer that must be equal: the value, or the class of the error and the words that callers search for.
 pub(super) fn verdict(op: &Op, answered: &Result<Answer, ProviderError>) -> String {
     match answered {
         Ok(answer) => format!("Ok {}", answer.text),
@@ -13,7 +13,7 @@ pub(super) fn verdict(op: &Op, answered: &Result<Answer, ProviderError>) -> Stri
     }
 }
 
-/// A call that is wrong in itself may be wrong in other ways too, and then any of them may be named.
+/// An invalid call may be invalid in several ways; a store may report any of them.
 fn is_malformed(op: &Op) -> bool {
     match op {
         Op::AckAhead { completion: Completion::Other(_), .. } => true,
@@ -21,8 +21,8 @@ fn is_malformed(op: &Op) -> bool {
             let is_activity = |message: &Message| matches!(message, Message::Activity { .. });
             let odd = |id: &EventId| matches!(id, EventId::Zero | EventId::Repeat);
             turn.events.iter().any(|(id, _)| odd(id))
-                || turn.work.iter().any(|item| !is_activity(item) || item.is_for_nobody())
-                || turn.messages.iter().any(|item| is_activity(item) || item.is_for_nobody())
+                || turn.work.iter().any(|item| !is_activity(item) || item.has_invalid_instance())
+                || turn.messages.iter().any(|item| is_activity(item) || item.has_invalid_instance())
         }
         Op::AckWork { completion: Some(Completion::Other(_)), .. } | Op::Read(Read::BogusPage(_)) => true,
         _ => false,
@@ -43,7 +43,7 @@ fn words(message: &str) -> Vec<&'static str> {
     named.map(|(name, _)| name).collect()
 }
 
-/// Line by line, so that a difference in a large store is found at a glance.
+/// Compares line by line, so that the message shows the difference in a large store.
 pub(super) fn same(name: &str, expected: &str, found: &str) -> Result<(), String> {
     if expected == found {
         return Ok(());
@@ -60,7 +60,7 @@ pub(super) fn same(name: &str, expected: &str, found: &str) -> Result<(), String
     }
 }
 
-/// One text, sorted. A column ends where an `i64` ends, which is as good as for ever.
+/// The lines as one sorted text. A time that exceeds an `i64` is infinite.
 pub(super) fn comparable(lines: Vec<String>) -> String {
     let (most, for_ever) = (u64::MAX.to_string(), i64::MAX.to_string());
     let mut lines: Vec<String> = lines.into_iter().map(|line| line.replace(&most, &for_ever)).collect();

@@ -1,4 +1,4 @@
-//! Random sequences over small alphabets, so that calls meet each other.
+//! Random sequences over few instances and values, so that calls interact.
 
 mod admin;
 
@@ -8,13 +8,13 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// A sequence; 60 calls on average. It begins with a few instances, so that later calls find something.
+/// A sequence of 60 calls on average. It starts with a few instances, so that later calls find data.
 pub(super) fn sequence() -> impl Strategy<Value = Vec<Op>> {
     (vec(begun(), 0..4), vec(step(), 1..=68))
         .prop_map(|(begun, steps)| begun.into_iter().chain(steps).flatten().collect())
 }
 
-/// A call, or a few that belong together.
+/// A call, or a few related calls.
 fn step() -> impl Strategy<Value = Vec<Op>> {
     prop_oneof![
         40 => op().prop_map(|op| vec![op]),
@@ -43,21 +43,29 @@ fn continued() -> impl Strategy<Value = Vec<Op>> {
 }
 
 fn worked() -> impl Strategy<Value = Vec<Op>> {
-    (activity(), fetch_work(), completion()).prop_map(|(activity, fetch, completion)| {
+    (activity(), fetch_activity(), completion()).prop_map(|(activity, fetch, completion)| {
         let ack = Op::AckWork { token: Token::Work(0), completion: Some(completion) };
         vec![Op::EnqueueWork(activity), fetch, ack]
     })
 }
 
-/// An instance that is started and waits for an activity, whose outcome comes with the next turn.
+/// Starts an instance that waits for an activity, whose outcome is delivered with the next turn.
 fn worked_ahead() -> impl Strategy<Value = Vec<Op>> {
     let ack = ack_ahead(Just(Token::Work(0)));
-    (id(), unfiltered(), turn(), fetch_work(), ack).prop_map(|(id, fetch, mut turn, fetch_work, ack)| {
-        (turn.name, turn.version, turn.status) = (Some("Flow"), Some("1"), None);
-        turn.work = vec![Message::Activity { of: id, execution: 1, id: 2, session: None, tag: None }];
-        let started = Op::AckTurn { token: Token::Turn(0), execution: Execution::Fetched, turn };
-        vec![Op::Enqueue { message: Message::Start(id), delay: None }, fetch, started, fetch_work, ack]
-    })
+    (id(), unfiltered(), turn(), fetch_activity(), ack).prop_map(
+        |(id, fetch, mut turn, fetch_activity, ack)| {
+            (turn.name, turn.version, turn.status) = (Some("Flow"), Some("1"), None);
+            turn.work = vec![Message::Activity { of: id, execution: 1, id: 2, session: None, tag: None }];
+            let started = Op::AckTurn { token: Token::Turn(0), execution: Execution::Fetched, turn };
+            vec![
+                Op::Enqueue { message: Message::Start(id), delay: None },
+                fetch,
+                started,
+                fetch_activity,
+                ack,
+            ]
+        },
+    )
 }
 
 fn ack_ahead(token: impl Strategy<Value = Token>) -> impl Strategy<Value = Op> {
@@ -88,13 +96,13 @@ fn op() -> impl Strategy<Value = Op> {
         3 => (turn_token(), span()).prop_map(|(token, extend)| Op::RenewTurn { token, extend }),
         2 => append(),
         5 => activity().prop_map(Op::EnqueueWork),
-        14 => fetch_work(),
-        7 => (work_token(), weighted(0.8, completion()))
+        14 => fetch_activity(),
+        7 => (activity_token(), weighted(0.8, completion()))
             .prop_map(|(token, completion)| Op::AckWork { token, completion }),
-        7 => ack_ahead(work_token()),
-        3 => (work_token(), delay(), any::<bool>())
+        7 => ack_ahead(activity_token()),
+        3 => (activity_token(), delay(), any::<bool>())
             .prop_map(|(token, delay, ignore_attempt)| Op::AbandonWork { token, delay, ignore_attempt }),
-        3 => (work_token(), span()).prop_map(|(token, extend)| Op::RenewWork { token, extend }),
+        3 => (activity_token(), span()).prop_map(|(token, extend)| Op::RenewWork { token, extend }),
         3 => (vec(select(&["o1", "o2"][..]), 0..3), span(), span())
             .prop_map(|(owners, extend, idle)| Op::RenewSessions { owners, extend, idle }),
         3 => Just(Op::CleanUpSessions),
@@ -109,7 +117,7 @@ fn id() -> impl Strategy<Value = Id> {
     select(&INSTANCES[..])
 }
 
-/// Mostly an instance that a store accepts.
+/// An instance, mostly with a valid id.
 fn target() -> impl Strategy<Value = Id> {
     prop_oneof![60 => id(), 1 => select(&["", "line\nbreak"][..])]
 }
@@ -152,7 +160,7 @@ fn turn_token() -> impl Strategy<Value = Token> {
     ]
 }
 
-fn work_token() -> impl Strategy<Value = Token> {
+fn activity_token() -> impl Strategy<Value = Token> {
     prop_oneof![
         20 => Just(Token::Work(0)),
         10 => (0_usize..4).prop_map(Token::Work),
@@ -193,7 +201,7 @@ fn activity() -> impl Strategy<Value = Message> {
     prop_oneof![40 => activity, 1 => message()]
 }
 
-/// What a turn sends: mostly messages.
+/// The items that a turn sends: mostly messages.
 fn sent() -> impl Strategy<Value = Message> {
     prop_oneof![40 => message(), 1 => activity()]
 }
@@ -305,7 +313,7 @@ fn append() -> impl Strategy<Value = Op> {
     })
 }
 
-fn fetch_work() -> impl Strategy<Value = Op> {
+fn fetch_activity() -> impl Strategy<Value = Op> {
     let some = || vec(select(&["x", "y", ""][..]), 1..3);
     let tags = prop_oneof![
         4 => Just(Tags::Default),
@@ -316,7 +324,7 @@ fn fetch_work() -> impl Strategy<Value = Op> {
     ];
     let session = weighted(0.7, (select(&["o1", "o2"][..]), span()));
     (span(), weighted(0.5, 0_usize..4), session, tags).prop_map(|(lease, max, session, tags)| {
-        // A batch under leases that are over at once would hold the same row twice.
+        // A batch under leases of length zero would hold the same row twice.
         let lease = if max.is_some() { lease.max(1) } else { lease };
         Op::FetchWork { lease, max, session, tags }
     })

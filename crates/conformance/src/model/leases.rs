@@ -1,10 +1,10 @@
-//! Leases around the millisecond in which they end, and what renewals leave behind.
+//! Leases around the millisecond in which they expire, and the effects of renewals.
 
 use super::ops::*;
 use super::sequence::Run;
 use super::stories::agree;
 
-/// Just before a lease ends, when it ends, and just after.
+/// One millisecond before a lease expires, the millisecond in which it expires, and one after.
 const AROUND_THE_END: [u64; 3] = [LEASE - 1, LEASE, LEASE + 1];
 
 fn enqueue(message: Message) -> Op {
@@ -19,8 +19,8 @@ fn activity(of: Id, id: u64, session: Option<&'static str>) -> Op {
     Op::EnqueueWork(Message::Activity { of, execution: 1, id, session, tag: None })
 }
 
-/// The session lasts as long as ever.
-fn fetch_work(owner: &'static str, lease: u64) -> Op {
+/// The session does not expire.
+fn fetch_activity(owner: &'static str, lease: u64) -> Op {
     Op::FetchWork { lease, max: None, session: Some((owner, LEASE)), tags: Tags::Default }
 }
 
@@ -83,9 +83,13 @@ pub(super) fn activities_and_sessions_end_in_the_same_millisecond(run: Run<'_>) 
         for settlement in &settlements {
             for (session, lease) in [(None, LEASE), (Some("s"), LEASE), (Some("s"), 2 * LEASE)] {
                 let mut ops = vec![activity("a", 1, session), activity("b", 1, Some("other"))];
-                ops.extend([fetch_work("one", lease), fetch_work("two", lease), activity("a", 2, session)]);
+                ops.extend([
+                    fetch_activity("one", lease),
+                    fetch_activity("two", lease),
+                    activity("a", 2, session),
+                ]);
                 ops.extend([Op::Advance(passed), settlement.clone(), Op::Read(Read::Depths)]);
-                ops.extend(["two", "two", "one"].map(|owner| fetch_work(owner, lease)));
+                ops.extend(["two", "two", "one"].map(|owner| fetch_activity(owner, lease)));
                 ops.push(settlement.clone());
                 agree(run, [ops]);
             }

@@ -1,13 +1,12 @@
-//! A store against the specification: sequences of every call, on both at once, with the answers and the whole content
-//! compared (feature `model`).
+//! Compares a store with the specification: runs sequences of all calls on both, and compares the answers and the whole content
+//! (feature `model`).
 //!
-//! Random sequences have 60 calls on average. `OUTLAST_MODEL_CASES` sets their number and `OUTLAST_MODEL_SEED` chooses other
-//! ones; a night is
+//! Random sequences have 60 calls on average. `OUTLAST_MODEL_CASES` sets their number and `OUTLAST_MODEL_SEED` their seed. For a long
+//! run use
 //! `OUTLAST_MODEL_SEED=$(date +%s) OUTLAST_MODEL_CASES=50000 cargo test --release -p outlast-sqlite --test it -- model::agrees`.
-//! `OUTLAST_MODEL_SHRINKS` sets how many shorter sequences are tried when one fails; whoever only wants to know that it fails
-//! sets it to 0.
+//! `OUTLAST_MODEL_SHRINKS` sets the number of shorter sequences that are tried after a failure; 0 only reports the failure.
 //!
-//! A store takes part by a [`Subject`], a function that opens one and runs a [`Sequence`] on it, and
+//! A store needs a [`Subject`], a function that opens it and runs a [`Sequence`] on it, and
 //! [`model_tests!`](crate::model_tests).
 
 mod apply;

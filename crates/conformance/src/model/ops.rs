@@ -1,26 +1,26 @@
-//! What a sequence is made of. Values are small and literal, so that a printed sequence can be read, and pasted into
-//! `regressions.rs` almost as it is.
+//! The operations of a sequence. Values are small and literal, so that a printed sequence can be read, and pasted into
+//! `regressions.rs` with few changes.
 
 pub(super) use super::turn::*;
 
 /// An instance.
 pub(super) type Id = &'static str;
 
-/// Instances that sequences are about. One is a prefix of another, one is not ASCII.
+/// The instances of sequences. One id is a prefix of another, one is not ASCII.
 pub(super) const INSTANCES: [Id; 4] = ["a", "a1", "b", "ö"];
 
-/// How long most leases last.
+/// The length of most leases.
 pub(super) const LEASE: u64 = 5_000;
 
-/// For ever: more than a column holds.
+/// An infinite time: more than a column holds.
 pub(super) const FOR_EVER: u64 = u64::MAX;
 
-/// One call of the contract, or something that happens around it.
+/// One call of the contract, or an event around it.
 #[derive(Debug, Clone)]
 pub(super) enum Op {
     /// Time passes.
     Advance(u64),
-    /// Somebody sets the clock back. Not in random sequences: what `updated_at` is then, either store decides.
+    /// The clock is set back. Not in random sequences: stores may differ in `updated_at` then.
     SetBack(u64),
     /// The store is closed and opened again.
     Reopen,
@@ -30,7 +30,7 @@ pub(super) enum Op {
         message: Message,
         delay: Option<u64>,
     },
-    /// Unless so many wait already.
+    /// Unless this number of messages waits already.
     EnqueueWithin {
         message: Message,
         most: usize,
@@ -76,7 +76,7 @@ pub(super) enum Op {
         token: Token,
         completion: Option<Completion>,
     },
-    /// With a turn that follows so many events after the last one that is stored.
+    /// With a turn whose `after_event_id` is the last stored event id plus this number.
     AckAhead {
         token: Token,
         completion: Completion,
@@ -147,7 +147,7 @@ pub(super) enum Read {
     Parent(Id),
     Tree(Id),
     Query(Query),
-    /// A page position that no store gave out.
+    /// A page position that no store returned.
     BogusPage(&'static str),
     DeadLetters(usize),
 }
@@ -171,8 +171,8 @@ pub(super) enum Fetch {
     Warm,
 }
 
-/// A lease, by how many have been taken since: one that nobody has given back or taken over (it may have expired), or
-/// one that somebody has; or a text that never was one.
+/// A lease, counted back from the newest: one that was neither given back nor taken over (it may have expired), or one that was; or
+/// a text that is not a token.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Token {
     Turn(usize),
@@ -199,7 +199,7 @@ pub(super) enum Tags {
     None,
 }
 
-/// Which instances a bulk operation takes.
+/// The filter of a bulk operation.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bulk {
     pub(super) ids: Option<Vec<Id>>,
@@ -219,7 +219,7 @@ pub(super) struct Query {
     pub(super) limit: Option<u32>,
 }
 
-/// Every read, for every instance: what a sequence ends with.
+/// Every read for every instance, which ends each sequence.
 pub(super) fn sweep() -> Vec<Op> {
     let mut reads = vec![
         Read::Instances,

@@ -1,7 +1,7 @@
-//! The same sequence on the specification and on another store, compared after every call.
+//! Runs a sequence on the specification and on another store, and compares them after every call.
 
 use super::apply::{Answer, Target, apply};
-use super::build::Moment;
+use super::build::CallTime;
 use super::compare::{comparable, same, verdict};
 use super::ops::*;
 use super::subject::{Hand, Subject};
@@ -10,7 +10,7 @@ use outlast_provider::model::WorkItem;
 use outlast_provider::{Clock, Provider};
 use std::sync::Arc;
 
-/// A lease that both stores gave out: the tokens of the specification and of the subject.
+/// A lease of both stores: the tokens of the specification and of the subject.
 struct Lease {
     tokens: [String; 2],
     instance: String,
@@ -19,7 +19,7 @@ struct Lease {
     is_done: bool,
 }
 
-/// Both stores, and the leases that they gave out.
+/// Both stores and their leases.
 pub(super) struct Pair<'a> {
     clock: Arc<Hand>,
     memory: MemoryProvider,
@@ -29,7 +29,7 @@ pub(super) struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// With a store that is empty.
+    /// A pair with an empty store.
     pub(super) async fn new(subject: &'a mut dyn Subject) -> Self {
         let clock = Arc::new(Hand::default());
         let memory = MemoryProvider::with_clock(Arc::clone(&clock) as Arc<dyn Clock>)
@@ -44,7 +44,7 @@ impl<'a> Pair<'a> {
         self.subject.set_time(now).await;
     }
 
-    /// Runs a sequence and the closing reads. The error says where the stores part.
+    /// Runs a sequence and the closing reads. The error says where the stores differ.
     pub(super) async fn run(&mut self, ops: &[Op]) -> Result<(), String> {
         for (step, op) in ops.iter().chain(&sweep()).enumerate() {
             let compared = self.step(step + 1, op).await;
@@ -55,7 +55,7 @@ impl<'a> Pair<'a> {
 
     async fn step(&mut self, step: usize, op: &Op) -> Result<(), String> {
         self.around(op).await;
-        let at = Moment { now: self.clock.now_ms(), step };
+        let at = CallTime { now: self.clock.now_ms(), step };
         let [by_memory, by_subject] = self.targets(op).await;
         let provider = self.subject.provider();
         let expected = apply(op, at, &by_memory, &self.memory as &dyn Provider).await;
@@ -71,7 +71,7 @@ impl<'a> Pair<'a> {
         same(self.subject.provider().name(), &comparable(self.memory.dump()), &comparable(stored))
     }
 
-    /// What is not a call.
+    /// Applies an operation that is not a call.
     async fn around(&mut self, op: &Op) {
         match op {
             Op::Advance(ms) => self.set_time(self.clock.now_ms() + ms).await,
@@ -89,7 +89,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// What a call is about, for either store.
+    /// The target of a call, for each store.
     async fn targets(&self, op: &Op) -> [Target; 2] {
         let (token, execution) = match op {
             Op::AckTurn { token, execution, .. } | Op::AckAhead { token, execution, .. } => {

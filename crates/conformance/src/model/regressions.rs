@@ -1,4 +1,4 @@
-//! Sequences that once told the stores apart, or that random ones meet too seldom.
+//! Sequences in which stores once differed, or that random generation rarely produces.
 
 use super::ops::*;
 use super::sequence::Run;
@@ -231,7 +231,7 @@ pub(super) fn a_clock_that_is_set_back_lengthens_leases(run: Run<'_>) {
 }
 
 pub(super) fn an_instance_is_as_far_in_line_as_its_first_message(run: Run<'_>) {
-    // The orphan's newer message has been visible for longer than its older one, and not as long as that of the other.
+    // The orphan's newer message has been visible longer than its older one, but not as long as the message of the other instance.
     let sends = |messages| Turn { messages, ..named(None, None) };
     agree(
         run,

@@ -1,4 +1,4 @@
-//! Sequences, and the search for one that tells two stores apart.
+//! Sequences, and the search for one in which two stores differ.
 
 use super::generate;
 use super::ops::Op;
@@ -8,19 +8,17 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
 use std::str::FromStr;
 
-/// Calls that are made one after the other.
+/// A list of calls.
 #[derive(Debug, Clone)]
 pub struct Sequence(pub(super) Vec<Op>);
 
 impl Sequence {
-    /// Makes the calls on the specification and on a store that is empty, and every read at the end. The error says where
-    /// they part.
+    /// Makes the calls on the specification and on an empty store, then every read. The error says where they differ.
     pub async fn run(&self, store: &mut dyn Subject) -> Result<(), String> {
         Pair::new(store).await.run(&self.0).await
     }
 
-    /// What is left when every call is taken out that the difference does not need: shrinking keeps calls together that
-    /// were generated together.
+    /// Removes every call that is not needed for the difference: shrinking does not split calls that were generated together.
     fn without_needless(mut self, run: Run<'_>) -> Self {
         for at in (0..self.0.len()).rev() {
             let op = self.0.remove(at);
@@ -32,14 +30,14 @@ impl Sequence {
     }
 }
 
-/// Runs a sequence on a new store: opens it, and hands it to [`Sequence::run`].
+/// Runs a sequence on a new store: opens it and calls [`Sequence::run`].
 pub type Run<'a> = &'a dyn Fn(&Sequence) -> Result<(), String>;
 
 fn setting<T: FromStr>(name: &str, default: T) -> T {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Random sequences without end, whatever the settings say: the same ones for the same seed.
+/// An endless iterator of random sequences, which depends on the seed only.
 pub fn sequences(seed: u64) -> impl Iterator<Item = Sequence> {
     let config = Config { rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new(config);
@@ -47,8 +45,8 @@ pub fn sequences(seed: u64) -> impl Iterator<Item = Sequence> {
     std::iter::from_fn(move || Some(Sequence(strategy.new_tree(&mut runner).ok()?.current())))
 }
 
-/// Runs random sequences, this many unless `OUTLAST_MODEL_CASES` says otherwise, and panics with the shortest one found
-/// that tells the store from the specification.
+/// Runs this number of random sequences, or `OUTLAST_MODEL_CASES`, and panics with the shortest sequence found in which the store
+/// differs from the specification.
 pub fn agrees_with_the_specification(cases: u32, run: Run<'_>) {
     let shrinks = setting("OUTLAST_MODEL_SHRINKS", 20_000);
     let mut runner = TestRunner::new(Config {

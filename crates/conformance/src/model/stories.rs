@@ -1,10 +1,10 @@
-//! The sequences that every run makes, by name, and the macro that makes a test of each.
+//! The named sequences of every run, and the macro that makes a test of each.
 
 use super::ops::Op;
 use super::sequence::{Run, Sequence};
 use super::{leases, regressions};
 
-/// Every story by group and name, once.
+/// Every named sequence by group and name.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __each_story {
@@ -38,8 +38,8 @@ macro_rules! __each_story {
     };
 }
 
-/// Turns a function that runs a [`Sequence`] on a new store into tests: `agrees_with_the_specification`, which takes so many
-/// random sequences, and one for each sequence that once told two stores apart.
+/// Turns a function that runs a [`Sequence`] on a new store into tests: `agrees_with_the_specification`, which runs this number of
+/// random sequences, and one test for each named sequence.
 ///
 /// The function is a `fn(&Sequence) -> Result<(), String>`. It is named in the module that calls the macro, and used in
 /// modules inside of it.
@@ -67,7 +67,7 @@ macro_rules! __story_tests {
     };
 }
 
-/// Runs one story; panics if the store differs from the specification.
+/// Runs one named sequence; panics if the store differs from the specification.
 #[doc(hidden)]
 pub fn check_story(group: &str, name: &str, run: Run<'_>) {
     macro_rules! by_name {

@@ -1,22 +1,22 @@
-//! The store that is compared, and the ways around its front door.
+//! The store that is compared, and direct access to its content.
 
 use super::ops::Damage;
 use async_trait::async_trait;
 use outlast_provider::{Clock, MessageBound, Provider};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A store under comparison. It begins empty, and all its time is what [`Subject::set_time`] says.
+/// A store under comparison. It starts empty, and its clock is set by [`Subject::set_time`].
 #[async_trait(?Send)]
 pub trait Subject {
     /// The store, with a management interface.
     fn provider(&self) -> &dyn Provider;
 
-    /// How many messages its fetches take.
+    /// The bound of messages per fetch.
     fn message_bound(&self) -> MessageBound {
         MessageBound::default()
     }
 
-    /// It is so late now, by the clock of the store: later than before, or, if somebody has set it back, earlier.
+    /// Sets the clock of the store, forward or backward.
     async fn set_time(&mut self, now_ms: u64);
 
     /// Closes the store and opens it again.
@@ -29,14 +29,14 @@ pub trait Subject {
     /// Replaces stored texts of an instance by [`DAMAGED`].
     async fn damage(&self, what: Damage, instance: &str);
 
-    /// What is stored of an execution, readable or not.
+    /// The stored history of an execution, decodable or not.
     async fn stored(&self, instance: &str, execution: u64) -> Stored;
 }
 
-/// A text that nothing decodes.
+/// A text that does not decode.
 pub const DAMAGED: &str = "NOT_VALID_JSON{{{";
 
-/// What an execution has in its history.
+/// The content of a history.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stored {
     /// The highest event id, 0 without events.
@@ -46,7 +46,7 @@ pub struct Stored {
     pub is_over: bool,
 }
 
-/// A clock that is set by hand, for stores that take their time from a [`Clock`].
+/// A clock that is set by the comparison, for stores that use a [`Clock`].
 #[derive(Debug, Default)]
 pub struct Hand(AtomicU64);
 

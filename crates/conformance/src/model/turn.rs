@@ -1,9 +1,9 @@
-//! What goes into queues and histories.
+//! The messages, activities and events of sequences.
 
 use super::ops::{INSTANCES, Id};
 use std::fmt;
 
-/// Anything that goes into a queue. Payloads are made from the position in the sequence, so that no two are equal.
+/// A message or activity. Its payload is made from its position in the sequence, so that no two are equal.
 #[derive(Debug, Clone)]
 pub(super) enum Message {
     Start(Id),
@@ -11,7 +11,7 @@ pub(super) enum Message {
     Continue(Id),
     Completed(Id, u64),
     Failed(Id, u64),
-    /// Fires so many milliseconds from now, or before now.
+    /// Fires this number of milliseconds from now, or before now.
     Timer(Id, i64),
     External(Id),
     ChildCompleted(Id),
@@ -28,8 +28,8 @@ pub(super) enum Message {
 }
 
 impl Message {
-    /// Whether it is meant for an instance that no store accepts.
-    pub(super) fn is_for_nobody(&self) -> bool {
+    /// Whether its instance id is invalid.
+    pub(super) fn has_invalid_instance(&self) -> bool {
         let (Self::Start(to)
         | Self::StartVersion(to)
         | Self::Continue(to)
@@ -46,7 +46,7 @@ impl Message {
     }
 }
 
-/// What a turn commits.
+/// The commit of a turn.
 #[derive(Clone, Default)]
 pub(super) struct Turn {
     pub(super) events: Vec<(EventId, Happened)>,
@@ -61,7 +61,7 @@ pub(super) struct Turn {
     pub(super) pin: Option<&'static str>,
 }
 
-/// Without what it does not have.
+/// Omits empty fields.
 impl fmt::Debug for Turn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fields: [(&str, bool, &dyn fmt::Debug); 10] = [
@@ -84,7 +84,7 @@ impl fmt::Debug for Turn {
     }
 }
 
-/// Ids of events, relative to what the execution has already.
+/// Ids of events, relative to the events that the execution has.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum EventId {
     Next,
@@ -93,14 +93,14 @@ pub(super) enum EventId {
     Zero,
 }
 
-/// What events say.
+/// The kinds of events.
 #[derive(Debug, Clone)]
 pub(super) enum Happened {
     Scheduled,
     Started {
         carried: usize,
     },
-    /// A history has one terminal event at most; a second one is replaced.
+    /// A history has at most one terminal event; a second one is replaced.
     Completed,
     Failed,
     ContinuedAsNew,
@@ -110,11 +110,11 @@ pub(super) enum Happened {
     ClearAll,
 }
 
-/// How an activity ends.
+/// The outcome of an activity.
 #[derive(Debug, Clone)]
 pub(super) enum Completion {
     Done,
     Failed,
-    /// A message of this kind, whatever the activity was.
+    /// A message of this kind instead of an outcome.
     Other(Message),
 }

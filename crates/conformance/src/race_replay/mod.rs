@@ -1,7 +1,7 @@
-//! Races that a store and a replay engine win or lose together: what arrives while an instance continues as new, dropped
-//! waits, and executions that older nodes began. Needs the feature `runtime`.
+//! Races that involve the store and the engine: messages that arrive while an instance continues as new, dropped waits, and
+//! executions that older nodes started. Needs the feature `runtime`.
 //!
-//! A runtime would do all this at once and at its own pace; here a node takes one turn at a time.
+//! A runtime is concurrent; here a node runs one turn at a time.
 
 mod node;
 mod program;

@@ -1,4 +1,4 @@
-//! A runtime without its concurrency: one fetch, one turn of the real engine, one commit at a time.
+//! A runtime without concurrency: one fetch, one turn of the engine, one commit at a time.
 
 use super::IMMEDIATE;
 use crate::ProviderFactory;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// One process that runs orchestrations. A new one stands for a restart: it replays what its predecessor decided.
+/// One process that runs orchestrations. A new node simulates a restart: it replays the decisions of its predecessor.
 pub(super) struct Node<'a> {
     factory: &'a dyn ProviderFactory,
     provider: &'a dyn Provider,
@@ -25,7 +25,7 @@ pub(super) struct Node<'a> {
     supports: DispatcherCapabilityFilter,
     stamp: String,
     most_deliveries: u32,
-    /// Executions that have not been replayed since they began here.
+    /// Executions that started on this node and have not been replayed.
     live: Mutex<BTreeMap<(String, u64), Execution>>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Held {
     now_ms: u64,
 }
 
-/// What became of a turn: its commit, or nothing if it was given back.
+/// The commit of a turn, or nothing if it was given back.
 pub(super) type Done = Option<TurnCommit>;
 
 impl<'a> Node<'a> {
@@ -58,44 +58,44 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A node of this version of the contract: executions that begin here are stamped with it.
+    /// A node of this version of the contract: executions that start on it have this stamp.
     pub(super) fn stamping(self, stamp: &str) -> Self {
         Self { stamp: stamp.to_string(), ..self }
     }
 
-    /// A node that ends what it was given more often than this.
+    /// A node that poisons messages that were delivered more often than this.
     pub(super) fn giving_up_after(self, most_deliveries: u32) -> Self {
         Self { most_deliveries, ..self }
     }
 
-    /// A node that runs only what was begun under these versions.
+    /// A node that runs only executions of these versions.
     pub(super) fn supporting(self, min: Version, max: Version) -> Self {
         Self { supports: supporting([(min, max)]), ..self }
     }
 
-    /// How long this node puts off what it cannot run.
+    /// The delay with which this node gives back messages that it cannot run.
     pub(super) fn backoff(&self) -> Duration {
         self.factory.lock_timeout()
     }
 
-    /// Takes the lease of a turn, if there is one.
+    /// Fetches a turn, if there is one.
     pub(super) async fn try_fetch(&self) -> Option<Held> {
         let fetched = self.provider.fetch_orchestration_item(LONG, NO_WAIT, Some(&self.supports)).await;
         let (item, token, attempt) = fetched.expect("fetch_orchestration_item succeeds")?;
         assert_eq!(item.history_error, None, "the history of '{}' decodes", item.instance);
-        // A node's clock need not be the store's; events keep the node's time all the same.
+        // The clock of a node may differ from the store's; events keep the node's time.
         let now_ms = self.factory.now_ms().saturating_sub(1_500);
         Some(Held { item, attempt, token, now_ms })
     }
 
-    /// Takes the lease of a turn, which must be one of this instance.
+    /// Fetches a turn, which must be of this instance.
     pub(super) async fn fetch(&self, instance: &str) -> Held {
         let held = self.try_fetch().await.unwrap_or_else(|| panic!("a turn of '{instance}' is ready"));
         assert_eq!(held.item.instance, instance, "the instance that something waits for");
         held
     }
 
-    /// A whole turn of this instance, to be had at once.
+    /// Fetches and commits a turn of this instance, which must be ready.
     pub(super) async fn turn(&self, instance: &str) -> Done {
         let held = self.fetch(instance).await;
         self.run(held).await
@@ -106,7 +106,7 @@ impl<'a> Node<'a> {
         self.turn(instance).await.unwrap_or_else(|| panic!("the turn of '{instance}' goes on"))
     }
 
-    /// Decides a turn and carries the decision out.
+    /// Runs a turn and commits it or gives it back.
     pub(super) async fn run(&self, held: Held) -> Done {
         let Some((commit, before)) = self.decide(&held) else {
             let given = self.provider.abandon_orchestration_item(&held.token, Some(self.backoff()), false);
@@ -123,7 +123,9 @@ impl<'a> Node<'a> {
         let item = &held.item;
         let past = Past::of_history(&item.history);
         match admit(&item.instance, item.execution_id, &past, item.messages.clone()) {
-            Admission::Nameless => panic!("a batch for nobody is not delivered: {:?}", item.messages),
+            Admission::Nameless => {
+                panic!("a batch for a missing instance is not delivered: {:?}", item.messages)
+            }
             Admission::SuccessorMissing(_) => None,
             Admission::Ended(orchestrator_items) => {
                 let execution_id = item.execution_id;
@@ -144,7 +146,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Runs the code: replayed from the store and, if it never left this node, also live. Both must decide alike.
+    /// Runs the code by replay and, if the execution is still live on this node, also live. Both must make the same decisions.
     fn advance(&self, held: &Held, admitted: &Admitted, before: &[Event]) -> Option<TurnCommit> {
         let item = &held.item;
         let (version, handler) = self.handler(&admitted.opening)?;
@@ -156,7 +158,7 @@ impl<'a> Node<'a> {
         let mut replayed = Execution::new(setup, call).expect("calling an orchestration runs none of it");
         let decided = step(&mut replayed, held.now_ms, admitted, before.to_vec());
         let key = (item.instance.clone(), admitted.execution_id);
-        let mut live = self.live.lock().expect("nobody failed while the lock was held");
+        let mut live = self.live.lock().expect("no code under this lock panics");
         match live.get_mut(&key) {
             Some(_) if admitted.is_new => panic!("execution {} of '{}' begins twice", key.1, key.0),
             Some(live) => {
@@ -184,7 +186,7 @@ impl<'a> Node<'a> {
         outlast_engine::poison(Poison { setup, history, details, notices, now_ms, parent_close }).commit
     }
 
-    /// The stored stamp decides, and this node's own only where nothing is stored.
+    /// The stored stamp, or this node's own if no event is stored.
     fn setup(
         &self,
         item: &OrchestrationItem,
@@ -229,7 +231,7 @@ impl<'a> Node<'a> {
         written.await.expect("a turn under a live lease commits");
     }
 
-    /// A replay is as good as the events it is made from: they come back as they were written, to the byte.
+    /// Checks that the stored events are byte for byte those that were committed.
     async fn read_back(&self, instance: &str, commit: &TurnCommit, before: Vec<Event>) {
         let expected = texts(&[before, commit.history_delta.clone()].concat());
         let stored = self.provider.read_with_execution(instance, commit.execution_id).await;

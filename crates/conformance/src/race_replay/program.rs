@@ -1,4 +1,4 @@
-//! What the programs of the races share: registering them, answering their activities, looking at what they left.
+//! Helpers for the programs of the races: registration, completion of activities, reading of histories.
 
 use crate::support::*;
 use outlast_engine::OrchestrationContext;
@@ -18,7 +18,7 @@ where
 
 /// Completes the activity that waits first, which must be this one, with its input as result.
 pub(super) async fn perform(provider: &dyn Provider, activity: &str) {
-    let (item, token, _) = must_fetch_work(provider, LONG).await;
+    let (item, token, _) = must_fetch_activity(provider, LONG).await;
     let WorkItem::ActivityExecute { instance, execution_id, id, name, input, .. } = item else {
         panic!("workers are given activities, not {item:?}");
     };
@@ -39,7 +39,7 @@ pub(super) async fn history(provider: &dyn Provider, instance: &str) -> Vec<Even
     provider.read(instance).await.expect("read succeeds")
 }
 
-/// What came from outside, in order.
+/// The messages in the history, in order.
 pub(super) fn arrivals(history: &[Event]) -> Vec<String> {
     let shown = |event: &Event| match &event.kind {
         EventKind::QueueEventDelivered { name, data } => Some(format!("queue {name}: {data}")),

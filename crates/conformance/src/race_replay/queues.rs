@@ -27,8 +27,8 @@ fn q(data: &str) -> WorkItem {
     queue_message(ONE, "q", data)
 }
 
-/// Messages reach the dequeues that are left, first in, first out, when others were dropped before a message came for
-/// them. A history says so exactly, whoever wrote and whoever reads it.
+/// When dequeues are dropped before a message arrives, messages go to the remaining dequeues in order. Every node reads the same
+/// from a history.
 pub async fn test_queue_race_cancellation_replay<F: ProviderFactory>(factory: &F) {
     let program = only("TestOrch", |ctx, _| async move {
         let mut read =
@@ -47,7 +47,7 @@ pub async fn test_queue_race_cancellation_replay<F: ProviderFactory>(factory: &F
         perform(provider, "Stop").await;
         turns.commit(&[]).await;
         perform(provider, "Stop").await;
-        // The second race is lost in the same batch in which the messages come, and before they do.
+        // The second race is lost in the batch of the messages, before them.
         let decided = turns.commit(&[q("a"), q("b")]).await;
         assert_eq!(arrivals(&decided.history_delta), ["activity: ", "queue q: a", "queue q: b"]);
         let dropped = |event: &&Event| matches!(event.kind, EventKind::QueueSubscriptionCancelled { .. });
@@ -71,8 +71,8 @@ pub async fn test_queue_race_cancellation_replay<F: ProviderFactory>(factory: &F
     assert_eq!(histories[0], histories[1], "with and without restarts, live and replayed");
 }
 
-/// A successor is given exactly the messages that no dequeue returned, in the order of their arrival across queues, and
-/// reads them before anything that comes later.
+/// A successor gets exactly the messages that no dequeue returned, in the order of their arrival across queues, and reads them
+/// before later messages.
 pub async fn test_continue_as_new_queue_race_replay<F: ProviderFactory>(factory: &F) {
     let program = only("TestOrch", |ctx, input| async move {
         if input != "{}" {

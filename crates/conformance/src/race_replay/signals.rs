@@ -17,14 +17,13 @@ async fn program(ctx: OrchestrationContext, _: String) -> Result<String, String>
     }
 }
 
-/// Which wait an event answers is decided once: by the live turn, by the rules of the execution's stamp. A replay by
-/// whoever takes over finds the same.
+/// The live turn decides which wait an event ends, by the rules of the execution's stamp. A replay on another node decides the same.
 pub async fn test_positional_wait_race_replay<F: ProviderFactory>(factory: &F) {
     for restarts in [false, true] {
         for stamp in [IMMEDIATE, LEGACY] {
             win(factory, stamp, restarts).await;
         }
-        // An event behind the one that ended the wait answers nobody; by the older rules it moved to the next wait.
+        // An event after the one that ended the wait ends no wait; by the older rules it ended the next wait.
         lose(factory, IMMEDIATE, restarts, "second b").await;
         lose(factory, LEGACY, restarts, "second a").await;
     }
@@ -53,7 +52,7 @@ async fn lose(factory: &dyn ProviderFactory, stamp: &str, restarts: bool, expect
     let what = format!("stamp {stamp}, restarts {restarts}");
     let undecided = turns.commit(&[raised(ONE, "go", "a")]).await;
     assert_eq!(undecided.metadata.status, None, "{what}: the second wait has no answer yet");
-    // By the older rules the second event is one too many and gives the code no reason to run; a queue message does.
+    // By the older rules the second event ends no wait and the code does not run; a queue message makes it run.
     let last = turns.commit(&[raised(ONE, "go", "b"), queue_message(ONE, "q", "")]).await;
     assert_eq!(ending(&last), ("Completed", expected), "{what}");
     assert_eq!(history(provider, ONE).await[0].duroxide_version, stamp, "{what}");

@@ -1,4 +1,4 @@
-//! Stamps: the version of the contract that an execution was begun under.
+//! Stamps: the version of the contract under which an execution was started.
 
 use super::node::Node;
 use super::program::{ending, history, only, perform};
@@ -50,8 +50,8 @@ async fn program(ctx: OrchestrationContext, _: String) -> Result<String, String>
     ctx.schedule_activity("Record", message).await
 }
 
-/// The stored stamp, not the build of whoever reads it, says by which rules an execution runs: by the older ones a dropped
-/// dequeue keeps its message until the end of the turn, and the next dequeue reads the one behind it.
+/// The stored stamp, not the version of the node, selects the rules of an execution: by the older ones a dropped dequeue keeps its
+/// message until the end of the turn, and the next dequeue reads the following message.
 pub async fn test_legacy_queue_race_decision_preserved<F: ProviderFactory>(factory: &F) {
     let current = current_build_version().to_string();
     let cases = [(LEGACY, IMMEDIATE, "b"), (LEGACY, current.as_str(), "b"), (current.as_str(), LEGACY, "a")];
@@ -65,7 +65,7 @@ pub async fn test_legacy_queue_race_decision_preserved<F: ProviderFactory>(facto
 
         perform(provider, "Stop").await;
         enqueue_all(provider, &["a", "b"].map(|data| queue_message(ONE, "q", data))).await;
-        // The stamp is also what the capability filter goes by.
+        // The capability filter uses the stamp too.
         let [begun, zero] = [begun_under, "0.0.0"].map(|version| Version::parse(version).unwrap());
         let older = Version::new(begun.major, begun.minor, begun.patch - 1);
         assert!(node(taken_over_by).supporting(zero, older).try_fetch().await.is_none(), "{what}");

@@ -22,7 +22,7 @@ fn start(instance: &str, orchestration: &str, version: &str, input: &str) -> Wor
     }
 }
 
-/// Says who it is, once it is told to.
+/// Returns its name and version when it gets an event.
 async fn introduce(ctx: OrchestrationContext, input: String) -> Result<String, String> {
     let told = ctx.schedule_wait("go").await;
     Ok(format!("{}@{}({input}) {told}", ctx.orchestration_name(), ctx.orchestration_version()))
@@ -68,7 +68,7 @@ pub async fn test_duplicate_start_preserves_pinned_handler<F: ProviderFactory>(f
         "and nothing else happens"
     );
 
-    // A restart in between: only the store knows which start was the first.
+    // A restart in between: only the store has the order of the starts.
     let node = Node::new(factory, provider, &orchestrations);
     enqueue(provider, duplicates[1].clone()).await;
     enqueue(provider, raised("one", "go", "now")).await;
@@ -88,8 +88,8 @@ pub async fn test_duplicate_start_preserves_pinned_handler<F: ProviderFactory>(f
     operator(provider).sees_waiting(0, 0, "all starts are gone").await;
 }
 
-/// When the start of a successor is delivered together with older starts of the same id, the successor begins with what
-/// its predecessor handed over; a parent that asked for the id learns that it is taken.
+/// When the start of a successor is delivered together with older starts of the same id, the successor starts with the input of its
+/// predecessor; a parent that requested the id gets a failure.
 pub async fn test_continue_as_new_duplicate_start<F: ProviderFactory>(factory: &F) {
     let orchestrations = OrchestrationRegistry::builder()
         .register("Loop", |ctx, input| async move {
@@ -110,7 +110,7 @@ pub async fn test_continue_as_new_duplicate_start<F: ProviderFactory>(factory: &
     enqueue(provider, start("child", "Loop", "1.0.0", "0")).await;
     node.commit("child").await;
 
-    // Both starts come while the predecessor's last turn is under way, so they are older than the successor's.
+    // Both starts arrive during the predecessor's last turn, so they are older than the successor's.
     enqueue(provider, raised("child", "go", "1")).await;
     let last = node.fetch("child").await;
     enqueue(provider, start("parent", "Parent", "1.0.0", "stolen")).await;

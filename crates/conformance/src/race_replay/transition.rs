@@ -1,4 +1,4 @@
-//! What arrives while an instance is between two executions.
+//! Messages that arrive while an instance is between two executions.
 
 use super::node::Node;
 use super::program::{arrivals, ending, history, only};
@@ -9,8 +9,8 @@ use outlast_provider::{Provider, WorkItem};
 
 const ONE: &str = "one";
 
-/// Inputs that come between the executions: some while the successor's start is hidden, the rest while those are about to
-/// be given back; and what the successor's history must say of all of them.
+/// Messages that arrive between the executions: some while the successor's start is delayed, the others while those are leased; and
+/// the events that the successor's history must have.
 struct Shape {
     first: Vec<WorkItem>,
     then: Vec<WorkItem>,
@@ -22,7 +22,7 @@ fn q(data: &str) -> WorkItem {
     queue_message(ONE, "q", data)
 }
 
-/// What the successor reads if it is not cancelled: everything in queue `q`, up to `end`.
+/// The messages that the successor reads if it is not cancelled: all of queue `q`, up to `end`.
 fn shapes() -> [Shape; 7] {
     let other = |data: &str| queue_message(ONE, "other", data);
     let go = |data: &str| raised(ONE, "go", data);
@@ -48,7 +48,7 @@ fn shapes() -> [Shape; 7] {
             &["event go: x", "queue q: a", "queue q: b", "event go: y"],
             "carried a b end",
         ),
-        // The last words of the predecessor's work are for nobody, and take nothing with them.
+        // Outcomes for the predecessor are dropped and remove no other message.
         shape(
             vec![completed(ONE, 2), q("a"), timer(ONE, 3, 1)],
             vec![child_completed(ONE, 4), q("b")],
@@ -64,7 +64,7 @@ fn shapes() -> [Shape; 7] {
     ]
 }
 
-/// The first execution hands over when it is told to and leaves a message unread; the second reads until the end.
+/// The first execution continues as new when it gets an event and leaves a message unread; the second reads until the end.
 async fn program(ctx: OrchestrationContext, input: String) -> Result<String, String> {
     if input != "next" {
         ctx.dequeue_event("handover").await;
@@ -77,9 +77,9 @@ async fn program(ctx: OrchestrationContext, input: String) -> Result<String, Str
     Ok(read.join(" "))
 }
 
-/// Inputs that arrive after an execution has continued as new and before its successor begins are delivered to the
-/// successor, once and in order, however often they are taken and given back in between. `stamp` is the version of the
-/// contract that the nodes write: "0.1.30" for the older rules, "0.1.31" for today's.
+/// Messages that arrive after an execution has continued as new and before its successor starts are delivered to the successor, once
+/// and in order, after any number of give-backs. `stamp` is the version of the contract that the nodes write: "0.1.30" for the
+/// older rules, "0.1.31" for today's.
 pub async fn test_continue_as_new_transition_delivery<F: ProviderFactory>(factory: &F, stamp: &str) {
     for shape in shapes() {
         let provider = &*factory.create_provider().await;
@@ -89,13 +89,13 @@ pub async fn test_continue_as_new_transition_delivery<F: ProviderFactory>(factor
         enqueue_all(provider, &shape.first).await;
         let held = node.fetch(ONE).await;
         assert_eq!(held.item.messages, shape.first, "the start is hidden");
-        // What comes while the others are given back is not given back with them.
+        // A message that arrives during the lease of the others is not given back with them.
         enqueue_all(provider, &shape.then).await;
-        assert!(node.run(held).await.is_none(), "nobody can use them yet");
+        assert!(node.run(held).await.is_none(), "the successor has not started");
         if !shape.then.is_empty() {
             let held = node.fetch(ONE).await;
             assert_eq!((&held.item.messages, held.attempt), (&shape.then, 1), "what was given back rests");
-            assert!(node.run(held).await.is_none(), "nobody can use these yet either");
+            assert!(node.run(held).await.is_none(), "the successor has still not started");
         }
         deliver(provider, &node, &shape).await;
     }
@@ -109,7 +109,7 @@ async fn hand_over(provider: &dyn Provider, node: &Node<'_>) {
     assert_eq!(ending(&node.commit(ONE).await), ("ContinuedAsNew", "next"));
 }
 
-/// Somebody takes the successor's start and puts it off.
+/// Fetches the successor's start and gives it back with a delay.
 async fn hide_the_start(provider: &dyn Provider, node: &Node<'_>) {
     let (item, token, _) = must_fetch(provider, LONG).await;
     let [WorkItem::ContinueAsNew { carry_forward_events, .. }] = &item.messages[..] else {

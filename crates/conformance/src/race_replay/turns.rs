@@ -14,7 +14,7 @@ pub(super) struct Turns<'a> {
     provider: &'a dyn Provider,
     orchestrations: &'a OrchestrationRegistry,
     stamp: &'a str,
-    /// The node that does all turns; without it each is done by a node that has to replay the ones before.
+    /// The node that runs all turns; without it each turn runs on a new node that replays the earlier ones.
     lasting: Option<Node<'a>>,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Turns<'a> {
         Self { factory, provider, orchestrations, stamp, lasting }
     }
 
-    /// Delivers messages, in one batch with whatever waits already, and commits what comes of it.
+    /// Delivers messages in one batch with the waiting ones, and commits the turn.
     pub(super) async fn commit(&self, messages: &[WorkItem]) -> TurnCommit {
         enqueue_all(self.provider, messages).await;
         match &self.lasting {

@@ -1,4 +1,4 @@
-//! A successor that the nodes at hand do not know how to run.
+//! A successor whose orchestration the running nodes do not have.
 
 use super::node::Node;
 use super::program::{arrivals, ending, history};
@@ -11,7 +11,7 @@ use outlast_runtime::registry::OrchestrationRegistry;
 
 const NEWER: &str = "2.0.0";
 
-/// The old version hands over to the new one at once.
+/// The old version continues as the new version at once.
 fn old_node() -> OrchestrationRegistry {
     let hand_over =
         |ctx: OrchestrationContext, _| async move { ctx.continue_as_new_versioned(NEWER, "next").await };
@@ -33,7 +33,7 @@ fn new_node() -> OrchestrationRegistry {
     OrchestrationRegistry::builder().register_versioned("TestOrch", NEWER, read).build()
 }
 
-/// Ends execution 1 as a node did that stored neither name nor version: there is a history, and no instance.
+/// Ends execution 1 as a node that stored neither name nor version: there is a history, and no instance row.
 async fn hand_over_rowless(provider: &dyn Provider) {
     let token = first_turn(provider, "one").await;
     let mut successor = continue_item("one");
@@ -50,8 +50,8 @@ async fn hand_over_rowless(provider: &dyn Provider) {
     operator(provider).sees_no_instance("one").await;
 }
 
-/// While no node knows the successor, its start is put off, and so is whatever comes meanwhile; both are there, in order,
-/// for the first node that does.
+/// While no node has the orchestration of the successor, its start and later messages are delayed; the first node that has it gets
+/// all of them in order.
 pub async fn test_continue_as_new_unregistered_backoff<F: ProviderFactory>(factory: &F) {
     for has_row in [true, false] {
         let provider = &*factory.create_provider().await;
@@ -95,8 +95,8 @@ pub async fn test_continue_as_new_unregistered_backoff<F: ProviderFactory>(facto
     }
 }
 
-/// A successor that is delivered too often fails as itself: execution 2, with a history of its own. Its predecessor
-/// stays as it ended, and the parent of both is told.
+/// A successor that is delivered too often fails as execution 2, with a history of its own. Its predecessor does not change, and
+/// the parent of both gets the failure.
 pub async fn test_continue_as_new_poisoned_successor_is_own_execution<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let node = Node::new(factory, provider, &old_node()).giving_up_after(2);
@@ -110,7 +110,7 @@ pub async fn test_continue_as_new_poisoned_successor_is_own_execution<F: Provide
     for attempt in [1, 2] {
         let held = within(3 * node.backoff(), || node.try_fetch()).await;
         assert_eq!((held.attempt, held.item.execution_id), (attempt, 1), "deliveries are counted");
-        assert!(node.run(held).await.is_none(), "nobody can run the successor");
+        assert!(node.run(held).await.is_none(), "no node has the successor's version");
     }
     let held = within(3 * node.backoff(), || node.try_fetch()).await;
     let poisoned = node.run(held).await.expect("what is delivered too often is ended");

@@ -1,4 +1,4 @@
-//! Sweeping sessions that nobody holds and nothing waits for.
+//! Cleanup of expired sessions without activities.
 
 use super::*;
 use crate::ProviderFactory;
@@ -7,33 +7,33 @@ async fn sweep(provider: &dyn Provider) -> usize {
     provider.cleanup_orphaned_sessions(NO_WAIT).await.expect("cleanup_orphaned_sessions succeeds")
 }
 
-/// Alice works off activity 1 of the session and lets its lease run out.
+/// Alice completes activity 1 of the session and lets the session's lease expire.
 async fn leave_expired_session(factory: &dyn ProviderFactory, provider: &dyn Provider, session: &str) {
     let lease = factory.lock_timeout();
-    enqueue_all_work(provider, &[bound(1, session)]).await;
+    enqueue_activities(provider, &[bound(1, session)]).await;
     Worker::new(provider, "alice").session_lease(lease).processes(&bound(1, session)).await;
     outlive(lease).await;
 }
 
-/// An expired session without work is removed, once.
+/// An expired session without activities is removed, once.
 pub async fn test_cleanup_removes_expired_no_items(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     assert_eq!(sweep(provider).await, 0, "the store is empty");
     leave_expired_session(factory, provider, "s").await;
-    enqueue_all_work(provider, &[bound(2, "other")]).await;
+    enqueue_activities(provider, &[bound(2, "other")]).await;
     Worker::new(provider, "bob").takes(&bound(2, "other")).await;
 
-    assert_eq!(sweep(provider).await, 1, "the expired session, not the other one with its work");
+    assert_eq!(sweep(provider).await, 1, "the expired session, not the other one with its activity");
     assert_eq!(sweep(provider).await, 0, "it is gone");
     assert_eq!(renew(provider, &["alice", "bob"], LONG).await, 1, "the other one is not");
 }
 
-/// An expired session is kept as long as it has work, be that waiting, in someone's hands or delayed.
+/// An expired session is kept while it has activities: waiting, leased or delayed.
 pub async fn test_cleanup_keeps_sessions_with_pending_items(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
     let alice = Worker::new(provider, "alice").session_lease(lease);
-    enqueue_all_work(
+    enqueue_activities(
         provider,
         &[bound(1, "held"), bound(2, "delayed"), bound(3, "waiting"), bound(4, "waiting")],
     )
@@ -44,34 +44,34 @@ pub async fn test_cleanup_keeps_sessions_with_pending_items(factory: &dyn Provid
     alice.processes(&bound(3, "waiting")).await;
 
     outlive(lease).await;
-    assert_eq!(sweep(provider).await, 0, "each of the three expired sessions has work");
+    assert_eq!(sweep(provider).await, 0, "each of the three expired sessions has an activity");
     alice.completes(&held, &bound(1, "held")).await;
-    assert_eq!(sweep(provider).await, 1, "its work done, the first session is removed");
+    assert_eq!(sweep(provider).await, 1, "its activity is completed, so the first session is removed");
     alice.processes(&bound(4, "waiting")).await;
     outlive(lease).await;
-    assert_eq!(sweep(provider).await, 1, "and so is the one whose work had waited");
+    assert_eq!(sweep(provider).await, 1, "and so is the session whose activity had waited");
 }
 
-/// A session whose lease is alive is kept, with its owner, even without work.
+/// A session with a live lease is kept, with its owner, even without activities.
 pub async fn test_cleanup_keeps_active_sessions(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let (alice, bob) = (Worker::new(provider, "alice"), Worker::new(provider, "bob"));
-    enqueue_all_work(provider, &[bound(1, "s")]).await;
+    enqueue_activities(provider, &[bound(1, "s")]).await;
     alice.processes(&bound(1, "s")).await;
 
     assert_eq!(sweep(provider).await, 0, "alice's lease is alive");
-    enqueue_all_work(provider, &[bound(2, "s")]).await;
+    enqueue_activities(provider, &[bound(2, "s")]).await;
     bob.finds_nothing("the session is still alice's").await;
     alice.takes(&bound(2, "s")).await;
 }
 
-/// New work makes a removed session anew, for whoever fetches it first.
+/// A new activity creates a removed session again, for the worker that fetches it first.
 pub async fn test_cleanup_then_new_item_recreates_session(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     leave_expired_session(factory, provider, "s").await;
     assert_eq!(sweep(provider).await, 1);
 
-    enqueue_all_work(provider, &[bound(2, "s"), bound(3, "s")]).await;
+    enqueue_activities(provider, &[bound(2, "s"), bound(3, "s")]).await;
     let bob = Worker::new(provider, "bob");
     bob.takes(&bound(2, "s")).await;
     Worker::new(provider, "alice").finds_nothing("the new session is bob's").await;

@@ -1,14 +1,14 @@
-//! What an expired session lease allows.
+//! Sessions whose lease has expired.
 
 use super::*;
 use crate::ProviderFactory;
 
-/// Once the owner's lease is over, and not before, another worker gets the session's work.
+/// After the owner's lease has expired, and not before, another worker gets the session's activities.
 pub async fn test_session_claimable_after_lock_expiry(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
     let bob = Worker::new(provider, "bob");
-    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "s")]).await;
+    enqueue_activities(provider, &[bound(1, "s"), bound(2, "s")]).await;
 
     Worker::new(provider, "alice").session_lease(lease).processes(&bound(1, "s")).await;
     bob.finds_nothing("alice's lease is alive").await;
@@ -16,12 +16,12 @@ pub async fn test_session_claimable_after_lock_expiry(factory: &dyn ProviderFact
     bob.takes(&bound(2, "s")).await;
 }
 
-/// Whoever takes an expired session over owns it, and the former owner is locked out.
+/// A worker that takes an expired session owns it, and the former owner gets none of its activities.
 pub async fn test_session_takeover_after_lock_expiry(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
     let (alice, bob) = (Worker::new(provider, "alice").session_lease(lease), Worker::new(provider, "bob"));
-    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "s"), bound(3, "s")]).await;
+    enqueue_activities(provider, &[bound(1, "s"), bound(2, "s"), bound(3, "s")]).await;
 
     alice.processes(&bound(1, "s")).await;
     outlive(lease).await;
@@ -36,7 +36,7 @@ pub async fn test_session_takeover_after_lock_expiry(factory: &dyn ProviderFacto
 pub async fn test_original_worker_reclaims_expired_session(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
-    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "s"), bound(3, "s")]).await;
+    enqueue_activities(provider, &[bound(1, "s"), bound(2, "s"), bound(3, "s")]).await;
 
     Worker::new(provider, "alice").session_lease(lease).processes(&bound(1, "s")).await;
     outlive(lease).await;
@@ -47,11 +47,11 @@ pub async fn test_original_worker_reclaims_expired_session(factory: &dyn Provide
     alice.processes(&bound(3, "s")).await;
 }
 
-/// The former owner may take its expired session again while it still works on an earlier activity of it.
+/// The former owner may take its expired session again while it still runs an earlier activity of it.
 pub async fn test_session_lock_expires_same_worker_reacquires(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
-    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "s"), bound(3, "s")]).await;
+    enqueue_activities(provider, &[bound(1, "s"), bound(2, "s"), bound(3, "s")]).await;
 
     let token = Worker::new(provider, "alice").session_lease(lease).takes(&bound(1, "s")).await;
     outlive(lease).await;

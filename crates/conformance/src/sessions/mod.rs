@@ -1,7 +1,6 @@
-//! Work that is bound to a session goes to the one worker that owns the session, for as long as its lease lasts.
+//! An activity of a session goes to the worker that owns the session, while the session's lease lasts.
 //!
-//! Work of one session always belongs to one instance here, so that it does not matter whether a store keeps
-//! sessions per instance or for all.
+//! All activities of one session belong to one instance here, so a store may keep sessions per instance or globally.
 
 mod affinity;
 mod cleanup;
@@ -21,17 +20,17 @@ use std::time::Duration;
 
 const INSTANCE: &str = "session-work";
 
-/// Work that is bound to this session.
+/// An activity of this session.
 fn bound(id: u64, session: &str) -> WorkItem {
     activity_with(INSTANCE, id, Some(session), None)
 }
 
-/// Work without a session.
+/// An activity without a session.
 fn plain(id: u64) -> WorkItem {
     activity(INSTANCE, id)
 }
 
-/// Renews whatever these owners hold and says how many sessions that was.
+/// Renews the sessions of these owners and returns their number.
 async fn renew(provider: &dyn Provider, owners: &[&str], extend_for: Duration) -> usize {
     renew_if_used_within(provider, owners, extend_for, LONG).await
 }
@@ -45,7 +44,7 @@ async fn renew_if_used_within(
     provider.renew_session_lock(owners, extend_for, window).await.expect("renew_session_lock succeeds")
 }
 
-/// A worker: what it asks for, and what it must be given. Its leases are long unless said otherwise.
+/// A worker, with checks of the activities that it gets. Its leases are long by default.
 struct Worker<'a> {
     provider: &'a dyn Provider,
     session: Option<SessionFetchConfig>,
@@ -75,15 +74,16 @@ impl<'a> Worker<'a> {
     }
 
     async fn fetch(&self) -> Option<(WorkItem, String, u32)> {
-        fetch_work_as(self.provider, self.activity_lease, self.session.as_ref(), &TagFilter::default()).await
+        fetch_activity_as(self.provider, self.activity_lease, self.session.as_ref(), &TagFilter::default())
+            .await
     }
 
-    /// Fetches exactly this work, delivered for the first time, and holds it.
+    /// Fetches exactly this activity on its first delivery, and keeps its lease.
     async fn takes(&self, expected: &WorkItem) -> String {
         self.takes_delivery(1, expected).await
     }
 
-    /// Fetches exactly this work on its `count`th delivery, and holds it.
+    /// Fetches exactly this activity on its `count`th delivery, and keeps its lease.
     async fn takes_delivery(&self, count: u32, expected: &WorkItem) -> String {
         let name = self.name();
         let (item, token, attempt) =
@@ -92,7 +92,7 @@ impl<'a> Worker<'a> {
         token
     }
 
-    /// Fetches exactly this work and completes it.
+    /// Fetches exactly this activity and completes it.
     async fn processes(&self, expected: &WorkItem) {
         let token = self.takes(expected).await;
         self.completes(&token, expected).await;

@@ -17,7 +17,7 @@ pub async fn test_abandoned_session_item_ignore_attempt(factory: &dyn ProviderFa
 async fn check_abandoned(factory: &dyn ProviderFactory, ignore_attempt: bool, next_delivery: u32) {
     let provider = &*factory.create_provider().await;
     let alice = Worker::new(provider, "alice");
-    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "s")]).await;
+    enqueue_activities(provider, &[bound(1, "s"), bound(2, "s")]).await;
     let token = alice.takes(&bound(1, "s")).await;
 
     provider.abandon_work_item(&token, None, ignore_attempt).await.unwrap();
@@ -34,7 +34,7 @@ pub async fn test_activity_lock_expires_session_lock_valid_same_worker_refetches
 ) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
-    enqueue_all_work(provider, &[bound(1, "s")]).await;
+    enqueue_activities(provider, &[bound(1, "s")]).await;
     let token = Worker::new(provider, "alice").activity_lease(lease).takes(&bound(1, "s")).await;
 
     outlive(lease).await;
@@ -45,13 +45,13 @@ pub async fn test_activity_lock_expires_session_lock_valid_same_worker_refetches
     alice.completes(&second, &bound(1, "s")).await;
 }
 
-/// When the session has a new owner, what the old one had in hand is redelivered to the new one.
+/// When the session has a new owner, activities that the old owner had leased are redelivered to the new one.
 pub async fn test_session_lock_expires_new_owner_gets_redelivery(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
     let alice = Worker::new(provider, "alice").session_lease(lease).activity_lease(lease * 2);
     let bob = Worker::new(provider, "bob");
-    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "s")]).await;
+    enqueue_activities(provider, &[bound(1, "s"), bound(2, "s")]).await;
 
     alice.takes(&bound(1, "s")).await;
     sleep(lease * 3 / 2).await;
@@ -62,13 +62,13 @@ pub async fn test_session_lock_expires_new_owner_gets_redelivery(factory: &dyn P
     bob.takes_delivery(2, &bound(1, "s")).await;
 }
 
-/// When both leases are over, any worker may take session and activity, and the first one has lost both.
+/// When both leases have expired, any worker may take session and activity, and the first worker has lost both.
 pub async fn test_both_locks_expire_different_worker_claims(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
     let alice = Worker::new(provider, "alice").session_lease(lease).activity_lease(lease);
     let bob = Worker::new(provider, "bob");
-    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "s")]).await;
+    enqueue_activities(provider, &[bound(1, "s"), bound(2, "s")]).await;
     let token = alice.takes(&bound(1, "s")).await;
 
     outlive(lease).await;
@@ -86,7 +86,7 @@ pub async fn test_session_lock_expires_activity_lock_valid_ack_succeeds(factory:
     let alice = Worker::new(provider, "alice").session_lease(lease);
     let bob = Worker::new(provider, "bob");
     create_instance(provider, INSTANCE).await;
-    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "t"), bound(3, "t")]).await;
+    enqueue_activities(provider, &[bound(1, "s"), bound(2, "t"), bound(3, "t")]).await;
     let tokens = [alice.takes(&bound(1, "s")).await, alice.takes(&bound(2, "t")).await];
 
     outlive(lease).await;
@@ -96,7 +96,7 @@ pub async fn test_session_lock_expires_activity_lock_valid_ack_succeeds(factory:
     }
     let (turn, _, _) = must_fetch(provider, LONG).await;
     assert_eq!(turn.messages, [completed(INSTANCE, 1), completed(INSTANCE, 2)]);
-    bob.finds_nothing("all work is done or in hand").await;
+    bob.finds_nothing("all activities are completed or leased").await;
 }
 
 async fn refuses_ack(provider: &dyn Provider, token: &str, what: &str) {

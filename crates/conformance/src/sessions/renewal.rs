@@ -1,19 +1,19 @@
-//! Keeping sessions: which ones a renewal extends, and what counts as use.
+//! Renewal of sessions: which ones it extends, and which calls count as use.
 
 use super::*;
 use crate::ProviderFactory;
 use tokio::time::sleep;
 
-/// A renewal extends every live session of the owners it names, of no one else, and says how many.
+/// A renewal extends every live session of the named owners, of no other owner, and returns their number.
 pub async fn test_renew_session_lock_active(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let (alice, bob) = (Worker::new(provider, "alice"), Worker::new(provider, "bob"));
-    enqueue_all_work(provider, &[bound(1, "a"), bound(2, "b"), bound(3, "c")]).await;
+    enqueue_activities(provider, &[bound(1, "a"), bound(2, "b"), bound(3, "c")]).await;
 
     alice.takes(&bound(1, "a")).await;
     assert_eq!(renew(provider, &["alice"], LONG).await, 1);
     alice.processes(&bound(2, "b")).await;
-    assert_eq!(renew(provider, &["alice"], LONG).await, 2, "with or without work in hand");
+    assert_eq!(renew(provider, &["alice"], LONG).await, 2, "with or without a leased activity");
     bob.takes(&bound(3, "c")).await;
     for (owners, expected) in [(vec!["alice"], 2), (vec!["bob"], 1), (vec!["bob", "nobody", "alice"], 3)] {
         assert_eq!(renew(provider, &owners, LONG).await, expected, "sessions of {owners:?}");
@@ -25,7 +25,7 @@ pub async fn test_renew_session_lock_skips_idle(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let window = factory.lock_timeout() / 2;
     let renewed_within = async |window| renew_if_used_within(provider, &["alice"], LONG, window).await;
-    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "t"), bound(3, "s")]).await;
+    enqueue_activities(provider, &[bound(1, "s"), bound(2, "t"), bound(3, "s")]).await;
     let alice = Worker::new(provider, "alice");
     alice.takes(&bound(1, "s")).await;
     sleep(window * 2).await;
@@ -39,22 +39,22 @@ pub async fn test_renew_session_lock_skips_idle(factory: &dyn ProviderFactory) {
     assert_eq!(renewed_within(NO_WAIT).await, 0, "nothing was used within no time");
 }
 
-/// Without a session there is nothing to renew: not for an unknown owner, and not for no owner at all.
+/// A renewal without sessions returns 0, for an unknown owner and for an empty list of owners.
 pub async fn test_renew_session_lock_no_sessions(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     assert_eq!(renew(provider, &["alice"], LONG).await, 0, "the store is empty");
-    enqueue_all_work(provider, &[bound(1, "s")]).await;
+    enqueue_activities(provider, &[bound(1, "s")]).await;
     Worker::new(provider, "alice").takes(&bound(1, "s")).await;
     for (owners, expected) in [(vec![], 0), (vec!["bob", "carol"], 0), (vec!["alice"], 1)] {
         assert_eq!(renew(provider, &owners, LONG).await, expected, "sessions of {owners:?}");
     }
 }
 
-/// A renewal that comes too late does not revive the session.
+/// A renewal after the session's lease has expired does not extend it.
 pub async fn test_renew_session_lock_after_expiry_returns_zero(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
-    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "s")]).await;
+    enqueue_activities(provider, &[bound(1, "s"), bound(2, "s")]).await;
     Worker::new(provider, "alice").session_lease(lease).takes(&bound(1, "s")).await;
     assert_eq!(renew(provider, &["alice"], lease).await, 1, "in time");
 
@@ -68,7 +68,7 @@ pub async fn test_session_lock_renewal_extends_past_original_timeout(factory: &d
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
     let bob = Worker::new(provider, "bob");
-    enqueue_all_work(provider, &[bound(1, "s"), bound(2, "s")]).await;
+    enqueue_activities(provider, &[bound(1, "s"), bound(2, "s")]).await;
 
     Worker::new(provider, "alice").session_lease(lease).processes(&bound(1, "s")).await;
     sleep(lease * 5 / 8).await;
@@ -100,9 +100,9 @@ pub async fn test_renew_work_item_updates_session_last_activity(factory: &dyn Pr
     assert_eq!(renewed, 1, "the session of the renewed activity was used");
 }
 
-/// Two sessions of alice's, both unused for longer than the window, and the token of activity 1, held in one of them.
+/// Two sessions of alice, both unused for longer than the window, and the token of activity 1, which is leased in one of them.
 async fn hold_one_of_two_idle_sessions(provider: &dyn Provider, window: Duration) -> String {
-    enqueue_all_work(provider, &[bound(1, "busy"), bound(2, "idle")]).await;
+    enqueue_activities(provider, &[bound(1, "busy"), bound(2, "idle")]).await;
     let alice = Worker::new(provider, "alice");
     let token = alice.takes(&bound(1, "busy")).await;
     alice.takes(&bound(2, "idle")).await;

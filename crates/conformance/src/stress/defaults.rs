@@ -1,4 +1,4 @@
-//! What runs in a stress run unless it brings its own: a fan-out of activities that only take time.
+//! The default orchestration of a stress run: a fan-out of activities that only wait.
 
 use super::run::Input;
 use outlast_engine::OrchestrationContext;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The orchestration that every stress run starts.
 pub(super) const ORCHESTRATION: &str = "FanoutOrchestration";
 
-/// `ProcessTask`: takes this long and returns what it was given.
+/// `ProcessTask`: waits for this time and returns its input.
 pub fn create_default_activities(delay_ms: u64) -> ActivityRegistry {
     let process = move |_, task: String| async move {
         tokio::time::sleep(Duration::from_millis(delay_ms)).await;
@@ -17,7 +17,7 @@ pub fn create_default_activities(delay_ms: u64) -> ActivityRegistry {
     ActivityRegistry::builder().register("ProcessTask", process).build()
 }
 
-/// `FanoutOrchestration`: runs as many `ProcessTask` at once as its input says, and waits for all of them.
+/// `FanoutOrchestration`: runs the number of `ProcessTask` in its input at the same time, and waits for all of them.
 pub fn create_default_orchestrations() -> OrchestrationRegistry {
     let fan_out = |ctx: OrchestrationContext, input: Input| async move {
         let tasks = (0..input.task_count).map(|n| ctx.schedule_activity("ProcessTask", format!("task-{n}")));

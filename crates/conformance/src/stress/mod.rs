@@ -1,7 +1,6 @@
-//! Stress runs: a runtime under load over the store in question. How a run is configured, what it yields, and how runs
-//! compare.
+//! Stress runs: a runtime under load on a store. Configuration, results, and comparison of runs.
 //!
-//! The runs need the feature `runtime`; configurations and figures do not.
+//! The runs need the feature `runtime`; configurations and results do not.
 
 #[cfg(feature = "runtime")]
 mod defaults;
@@ -22,22 +21,22 @@ pub use defaults::{create_default_activities, create_default_orchestrations};
 #[cfg(feature = "runtime")]
 pub use run::{run_stress_test, run_stress_test_observed};
 
-/// How hard, how long and how wide.
+/// The load, duration and concurrency of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StressTestConfig {
-    /// Instances in flight at most.
+    /// The most instances that run at the same time.
     pub max_concurrent: usize,
-    /// For how long instances are started.
+    /// The time during which instances are started.
     pub duration_secs: u64,
     /// Activities per instance.
     pub tasks_per_instance: usize,
-    /// How long each activity takes.
+    /// The duration of each activity.
     pub activity_delay_ms: u64,
-    /// Turns at once.
+    /// The most turns at the same time.
     pub orch_concurrency: usize,
-    /// Activities at once.
+    /// The most activities at the same time.
     pub worker_concurrency: usize,
-    /// How long an instance may take.
+    /// The longest time of an instance.
     #[serde(default = "default_wait_timeout_secs")]
     pub wait_timeout_secs: u64,
 }
@@ -60,14 +59,14 @@ impl Default for StressTestConfig {
     }
 }
 
-/// What a run yielded.
+/// The results of a run.
 #[derive(Debug, Clone)]
 pub struct StressTestResult {
     /// Instances started.
     pub launched: usize,
     /// Instances that completed.
     pub completed: usize,
-    /// Instances that failed, could not be started or were not waited for.
+    /// Instances that failed, could not be started or did not end in time.
     pub failed: usize,
     /// Failures of store or runtime, poison included.
     pub failed_infrastructure: usize,

@@ -13,7 +13,7 @@ pub trait ProviderStressFactory: Send + Sync {
     /// A clean store.
     async fn create_provider(&self) -> Arc<dyn Provider>;
 
-    /// How hard to push it.
+    /// The configuration of the runs.
     fn stress_test_config(&self) -> StressTestConfig {
         StressTestConfig::default()
     }

@@ -1,10 +1,10 @@
-//! What a run has done so far.
+//! The progress of a run.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Counts of a run that can be read while it goes on, and how long its instances took.
+/// Counts of a run that can be read while it runs, and the durations of its instances.
 #[derive(Debug, Default)]
 pub struct StressProgress {
     launched: AtomicUsize,
@@ -24,13 +24,13 @@ impl StressProgress {
         self.completed.load(Ordering::Relaxed)
     }
 
-    /// Instances that failed, could not be started or were not waited for.
+    /// Instances that failed, could not be started or did not end in time.
     pub fn failed(&self) -> usize {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// The time within which this share of the completed instances completed, from the start of each to the news of its end:
-    /// 0.5 is the median. Zero if none completed.
+    /// The percentile of the durations of completed instances, from the start to the notification of the end: 0.5 is the median. Zero if
+    /// none completed.
     pub fn latency(&self, share: f64) -> Duration {
         let mut sorted = self.latencies.lock().unwrap_or_else(PoisonError::into_inner).clone();
         sorted.sort_unstable();

@@ -1,4 +1,4 @@
-//! The pump: starts instances, a bounded number at once, for a while, and counts how they end.
+//! Starts instances for a given time, a bounded number at the same time, and counts their outcomes.
 
 use super::defaults::ORCHESTRATION;
 use super::{StressProgress, StressTestConfig, StressTestResult};
@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// Two starts are this far apart.
+/// The time between two starts.
 const STEP: Duration = Duration::from_millis(1);
-/// How long instances that are still under way may take when no more are started.
+/// The time for running instances to end when no more are started.
 const STRAGGLERS: Duration = Duration::from_secs(120);
-/// How soon a store that does not wait for work is asked again.
+/// The poll interval for stores whose fetch does not wait.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The input of every instance.
@@ -28,7 +28,7 @@ pub(super) struct Input {
 }
 
 /// Runs instances of `FanoutOrchestration`, which the registry must have, with input `{"task_count": ..}`, on a runtime of
-/// its own. The figures are in the result, failures of instances included; an error is a run that could not be made.
+/// its own. Failures of instances are counted in the result; an error means that the run could not be made.
 ///
 /// Cancellation safety: a dropped run leaves its runtime running until the end of the tokio runtime.
 pub async fn run_stress_test(
@@ -40,7 +40,7 @@ pub async fn run_stress_test(
     run_stress_test_observed(config, provider, activities, orchestrations, &StressProgress::default()).await
 }
 
-/// [`run_stress_test`], with counts that can be read while it goes on.
+/// [`run_stress_test`], with counts that can be read during the run.
 ///
 /// Cancellation safety: as [`run_stress_test`].
 pub async fn run_stress_test_observed(
@@ -54,7 +54,7 @@ pub async fn run_stress_test_observed(
     run(config, provider, activities, orchestrations, per_instance, progress).await
 }
 
-/// A run whose instances run this many activities each.
+/// A run whose instances run this number of activities each.
 pub(super) async fn run(
     config: StressTestConfig,
     provider: Arc<dyn Provider>,
@@ -90,11 +90,11 @@ fn instance(number: usize) -> String {
     format!("stress-test-{number}")
 }
 
-/// The number to begin with: behind the instances that an earlier run left in the store. They have ended, so that waiting
-/// for them again would take no time and make the figures too good.
+/// The first instance number that an earlier run on the store has not used. Instances of earlier runs have ended, so waiting for
+/// them would take no time and distort the results.
 async fn first_free(client: &Client) -> Result<usize, ClientError> {
     let (mut taken, mut free) = (0, 1);
-    // Earlier runs numbered without gaps. `taken` counts what is known to be there, `free - 1` is where to look next.
+    // Earlier runs numbered without gaps. `taken` is the number of instances known to exist, `free - 1` the next one to check.
     loop {
         match client.get_orchestration_status(&instance(free - 1)).await? {
             OrchestrationStatus::NotFound => break,
@@ -111,7 +111,7 @@ async fn first_free(client: &Client) -> Result<usize, ClientError> {
     Ok(taken)
 }
 
-/// Starts instances until the time is over, and waits for the last of them.
+/// Starts instances for the given time, and waits for the last of them.
 async fn pump(config: &StressTestConfig, client: &Client, first: usize, progress: &StressProgress) -> Counts {
     let mut counts = Counts::default();
     let mut in_flight = FuturesUnordered::new();
@@ -140,7 +140,7 @@ async fn pump(config: &StressTestConfig, client: &Client, first: usize, progress
     counts
 }
 
-/// The next outcome. Instances get on only while this is waited for.
+/// The next outcome. Instances progress only while this is polled.
 async fn ended<F: Future>(in_flight: &mut FuturesUnordered<F>) -> F::Output {
     match in_flight.next().await {
         Some(outcome) => outcome,
@@ -148,14 +148,14 @@ async fn ended<F: Future>(in_flight: &mut FuturesUnordered<F>) -> F::Output {
     }
 }
 
-/// How one instance ended, with the time that it took; `None` if it could not be started or did not end in time.
+/// The outcome of one instance and its duration; `None` if it could not be started or did not end in time.
 async fn fly(config: &StressTestConfig, client: &Client, number: usize) -> Outcome {
     let began = Instant::now();
     let instance = instance(number);
     let input = Input { task_count: config.tasks_per_instance };
     client.start_orchestration_typed(&instance, ORCHESTRATION, input).await.ok()?;
-    let patience = Duration::from_secs(config.wait_timeout_secs);
-    match client.wait_for_orchestration(&instance, patience).await.ok()? {
+    let poll_timeout = Duration::from_secs(config.wait_timeout_secs);
+    match client.wait_for_orchestration(&instance, poll_timeout).await.ok()? {
         OrchestrationStatus::Completed { .. } => Some(Ok(began.elapsed())),
         OrchestrationStatus::Failed { details, .. } => Some(Err(details)),
         OrchestrationStatus::NotFound | OrchestrationStatus::Running { .. } => None,

@@ -1,4 +1,4 @@
-//! Calls that must succeed or must fail, and waiting for what they bring about.
+//! Calls that must succeed or fail, and waits for their effects.
 
 use outlast_provider::{
     DispatcherCapabilityFilter, OrchestrationItem, Provider, ProviderError, SemverRange, SessionFetchConfig,
@@ -12,9 +12,9 @@ use tokio::time::{Instant, sleep};
 pub(crate) const NO_WAIT: Duration = Duration::ZERO;
 /// A lease that no validation outlives.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
-/// How often a condition that may take a moment is looked at.
+/// The interval at which a condition is checked.
 const TICK: Duration = Duration::from_millis(10);
-/// More than any queue here holds: a store that hands the same work out for ever must fail, not hang.
+/// More items than any queue here holds: a store that returns the same item for ever must fail, not hang.
 const MANY: usize = 1_000;
 
 pub(crate) async fn enqueue(provider: &dyn Provider, item: WorkItem) {
@@ -27,22 +27,22 @@ pub(crate) async fn enqueue_all(provider: &dyn Provider, items: &[WorkItem]) {
     }
 }
 
-/// A message that gives the instance something to do.
+/// A message that causes a turn of the instance.
 pub(crate) async fn poke(provider: &dyn Provider, instance: &str) {
     enqueue(provider, super::raised(instance, "poke", "")).await;
 }
 
-pub(crate) async fn enqueue_work(provider: &dyn Provider, item: WorkItem) {
+pub(crate) async fn enqueue_activity(provider: &dyn Provider, item: WorkItem) {
     provider.enqueue_for_worker(item).await.expect("enqueue_for_worker succeeds");
 }
 
-pub(crate) async fn enqueue_all_work(provider: &dyn Provider, items: &[WorkItem]) {
+pub(crate) async fn enqueue_activities(provider: &dyn Provider, items: &[WorkItem]) {
     for item in items {
-        enqueue_work(provider, item.clone()).await;
+        enqueue_activity(provider, item.clone()).await;
     }
 }
 
-/// A fetch without patience and without a filter.
+/// A fetch with a poll timeout of zero and without a filter.
 pub(crate) async fn fetch(
     provider: &dyn Provider,
     lease: Duration,
@@ -50,7 +50,7 @@ pub(crate) async fn fetch(
     provider.fetch_orchestration_item(lease, NO_WAIT, None).await.expect("fetch_orchestration_item succeeds")
 }
 
-/// The turn that must be there.
+/// Fetches a turn, which must be ready.
 pub(crate) async fn must_fetch(provider: &dyn Provider, lease: Duration) -> (OrchestrationItem, String, u32) {
     fetch(provider, lease).await.expect("a turn is ready")
 }
@@ -62,12 +62,15 @@ pub(crate) fn supporting(ranges: impl IntoIterator<Item = (Version, Version)>) -
     DispatcherCapabilityFilter { supported_duroxide_versions }
 }
 
-/// A fetch of untagged work without patience and without a session.
-pub(crate) async fn fetch_work(provider: &dyn Provider, lease: Duration) -> Option<(WorkItem, String, u32)> {
-    fetch_work_as(provider, lease, None, &TagFilter::default()).await
+/// A fetch of untagged activities with a poll timeout of zero and without sessions.
+pub(crate) async fn fetch_activity(
+    provider: &dyn Provider,
+    lease: Duration,
+) -> Option<(WorkItem, String, u32)> {
+    fetch_activity_as(provider, lease, None, &TagFilter::default()).await
 }
 
-pub(crate) async fn fetch_work_as(
+pub(crate) async fn fetch_activity_as(
     provider: &dyn Provider,
     lease: Duration,
     session: Option<&SessionFetchConfig>,
@@ -76,27 +79,27 @@ pub(crate) async fn fetch_work_as(
     provider.fetch_work_item(lease, NO_WAIT, session, tags).await.expect("fetch_work_item succeeds")
 }
 
-/// The activity that must be there.
-pub(crate) async fn must_fetch_work(provider: &dyn Provider, lease: Duration) -> (WorkItem, String, u32) {
-    fetch_work(provider, lease).await.expect("an activity is ready")
+/// Fetches an activity, which must be ready.
+pub(crate) async fn must_fetch_activity(provider: &dyn Provider, lease: Duration) -> (WorkItem, String, u32) {
+    fetch_activity(provider, lease).await.expect("an activity is ready")
 }
 
-/// A worker that takes sessions, each for this long.
+/// A worker that takes sessions, with a session lease of this length.
 pub(crate) fn session_owner(owner_id: &str, lock_timeout: Duration) -> SessionFetchConfig {
     SessionFetchConfig { owner_id: owner_id.to_string(), lock_timeout }
 }
 
-/// All activities that the filter admits, each with its delivery count, in the order of fetching. They stay leased.
-pub(crate) async fn drain_work(provider: &dyn Provider, tags: &TagFilter) -> Vec<(WorkItem, u32)> {
+/// All activities that match the filter, each with its delivery count, in the order of fetching. They stay leased.
+pub(crate) async fn drain_activities(provider: &dyn Provider, tags: &TagFilter) -> Vec<(WorkItem, u32)> {
     let mut drained = Vec::new();
-    while let Some((item, _, attempt)) = fetch_work_as(provider, LONG, None, tags).await {
+    while let Some((item, _, attempt)) = fetch_activity_as(provider, LONG, None, tags).await {
         drained.push((item, attempt));
         assert!(drained.len() < MANY, "the queue does not end: {:?}", drained.last());
     }
     drained
 }
 
-/// What there is within this time, by looking again and again.
+/// The value that a repeated call returns within this time.
 pub(crate) async fn within<T, F: Future<Output = Option<T>>>(time: Duration, look: impl Fn() -> F) -> T {
     let give_up = Instant::now() + time;
     loop {
@@ -113,7 +116,7 @@ pub(crate) async fn outlive(lease: Duration) {
     sleep(lease + Duration::from_millis(50)).await;
 }
 
-/// The error of a call that must fail and cannot be helped by trying again.
+/// The error of a call that must fail with a permanent error.
 pub(crate) fn permanent<T>(result: Result<T, ProviderError>, what: &str) -> ProviderError {
     match result {
         Ok(_) => panic!("{what} must be refused"),

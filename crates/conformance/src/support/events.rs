@@ -64,7 +64,7 @@ pub(crate) fn value_kind(key: &str, value: &str, last_updated_at_ms: u64) -> Eve
     EventKind::KeyValueSet { key: key.to_string(), value: value.to_string(), last_updated_at_ms }
 }
 
-/// A failure that trying again would not help.
+/// A failure that is not retryable.
 pub(crate) fn failure(kind: AppErrorKind, message: &str) -> ErrorDetails {
     ErrorDetails::Application { kind, message: message.to_string(), retryable: false }
 }

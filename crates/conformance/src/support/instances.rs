@@ -1,4 +1,4 @@
-//! Instances in the states that validations begin with.
+//! Instances in the initial states of validations.
 
 use super::*;
 use outlast_provider::{ExecutionMetadata, Provider};
@@ -13,7 +13,7 @@ pub(crate) async fn first_turn(provider: &dyn Provider, instance: &str) -> Strin
     turn_of(provider, instance).await
 }
 
-/// Delivers a message to a created instance and fetches the turn that it makes, to be committed by the caller.
+/// Delivers a message to a created instance and fetches its turn, to be committed by the caller.
 pub(crate) async fn next_turn(provider: &dyn Provider, instance: &str) -> String {
     poke(provider, instance).await;
     turn_of(provider, instance).await
@@ -51,7 +51,7 @@ pub(crate) async fn create_with(provider: &dyn Provider, instance: &str, metadat
     Turn::new(&token).event(started(instance)).metadata(metadata).commit(provider).await;
 }
 
-/// Commits a turn that does nothing but set the status and output of an execution.
+/// Commits a turn that only sets the status and output of an execution.
 pub(crate) async fn set_status(
     provider: &dyn Provider,
     instance: &str,

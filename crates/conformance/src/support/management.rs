@@ -1,5 +1,5 @@
-//! The management interface, which a store need not have. Rules about it ask for it by [`admin`]; all others check
-//! what an [`operator`] sees, if there is one.
+//! The management interface, which a store need not have. Rules about it use [`admin`]; all others check the data of an
+//! [`operator`], if there is one.
 
 use super::permanent;
 use outlast_provider::model::Event;
@@ -43,12 +43,12 @@ pub(crate) fn only(ids: &[&str]) -> InstanceFilter {
     InstanceFilter { instance_ids, ..InstanceFilter::default() }
 }
 
-/// Whoever looks at the store from outside.
+/// Management reads of the store, if it has any.
 pub(crate) fn operator(provider: &dyn Provider) -> Operator<'_> {
     Operator(provider.as_management_capability())
 }
 
-/// What an operator must see. Where a store shows nothing, nothing is checked.
+/// Checks of management reads. Without a management interface nothing is checked.
 pub(crate) struct Operator<'a>(Option<&'a dyn ProviderAdmin>);
 
 impl Operator<'_> {
@@ -115,7 +115,7 @@ impl Operator<'_> {
         assert_eq!(admin.list_children(parent).await.unwrap(), [child], "children of '{parent}'");
     }
 
-    /// So many messages and so many activities that wait, delayed ones included.
+    /// This number of waiting messages and of waiting activities, including delayed ones.
     pub(crate) async fn sees_waiting(&self, messages: usize, activities: usize, why: &str) {
         let Some(admin) = self.0 else { return };
         let depths = admin.get_queue_depths().await.expect("get_queue_depths succeeds");

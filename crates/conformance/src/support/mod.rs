@@ -1,4 +1,4 @@
-//! What validations are written with: messages, turns and fetches in one line each.
+//! Helpers for validations: messages, turns and fetches in one line each.
 
 mod calls;
 mod events;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{panic, thread};
 
 const THREADS: usize = 2;
-/// The name of threads on which validations fail by the thousand, and nobody wants to read how.
+/// The name of threads whose panics are not printed: validations fail on them by the thousand.
 const QUIET: &str = "defects";
 
 /// Prints the table defect -> validations that caught it (`--nocapture` shows it).
@@ -49,7 +49,7 @@ fn run_suite(rules: Rules) -> Vec<(String, ValidationOutcome)> {
     validations().into_iter().map(run).collect()
 }
 
-/// The results in the order of the inputs, worked out by quiet threads that take the next input whenever they are free.
+/// The results in the order of the inputs, computed on quiet threads.
 fn in_parallel<T: Sync, R: Send + Sync>(inputs: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let loud = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

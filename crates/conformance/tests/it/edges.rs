@@ -1,5 +1,5 @@
-//! The very millisecond at which something ends. Validations must hold for stores with a clock of their own, and cannot
-//! ask for it; the specification answers here.
+//! Tests of the exact millisecond at which a lease, delay or session ends, on the memory store. Validations cannot test it, because
+//! stores may have their own clock.
 
 use crate::factory::MemoryFactory;
 use outlast_conformance::ProviderFactory;
@@ -28,7 +28,7 @@ fn session_work(id: u64) -> WorkItem {
     }
 }
 
-/// Takes work of the session as this owner, under a lease of ten seconds on both.
+/// Fetches an activity of the session as this owner, with leases of ten seconds on both.
 async fn takes(store: &dyn Provider, owner: &str) -> Option<String> {
     let session = SessionFetchConfig { owner_id: owner.to_string(), lock_timeout: 10 * SECOND };
     let fetched =
@@ -73,13 +73,13 @@ async fn an_activity_is_settled_until_its_lease_ends() {
         assert_eq!(store.renew_work_item_lock(&token, MOMENT).await.is_ok(), is_held, "{waited:?}");
         let settled = store.ack_work_item(&token, None).await;
         assert_eq!(settled.is_ok(), is_held, "{waited:?}");
-        // What remains is a token of nobody, and the answer names it.
+        // The token is invalid, and the error names it.
         let error = store.ack_work_item(&token, None).await.unwrap_err();
         assert!(error.message.contains(&token) && !error.is_retryable(), "{error}");
     }
 }
 
-/// A session that ends this very moment is no reason to look again.
+/// A session that ends in this millisecond does not cause another fetch.
 #[tokio::test(start_paused = true)]
 async fn a_fetch_goes_on_waiting_when_a_session_ends() {
     let store = store().await;
@@ -96,7 +96,7 @@ fn noted(event_id: u64, text: &str) -> Event {
     Event::with_event_id(event_id, "i", 1, None, status)
 }
 
-/// The texts that are stored after an event comes a second time, and a new one with it.
+/// The stored texts after an append of an existing event and a new one.
 async fn after_a_second_time(rules: Rules) -> Result<Vec<String>, String> {
     let store = MemoryFactory::with_rules(rules).create_provider().await;
     store.append_with_execution("i", 1, vec![noted(1, "first")]).await.unwrap();
@@ -109,7 +109,7 @@ async fn after_a_second_time(rules: Rules) -> Result<Vec<String>, String> {
     Ok(store.read("i").await.unwrap().into_iter().map(text).collect())
 }
 
-/// Each of the defects is one mistake, and not a greater one.
+/// Each defect violates only its own rule.
 #[tokio::test(start_paused = true)]
 async fn an_event_that_comes_twice_is_refused_by_name() {
     let refused = after_a_second_time(Rules::default()).await.unwrap_err();

@@ -1,5 +1,5 @@
-//! The suite checked against stores of known quality: the specification passes all of it, a store that keeps nothing
-//! passes none of it, and no seeded defect gets through.
+//! Tests of the suite itself: the memory store passes all validations, a store that stores nothing passes none, and every seeded
+//! defect is caught.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
 mod defects;

@@ -1,4 +1,4 @@
-//! The comparison with the specification, compared with itself: it agrees, and it does not agree with what is wrong.
+//! The comparison with the specification, run on the memory store: it finds no difference, and it finds seeded defects.
 
 use async_trait::async_trait;
 use outlast_conformance::model::{self, Damage, Hand, Sequence, Stored, Subject};
@@ -43,7 +43,7 @@ fn defects_are_noticed() {
     assert_eq!(unnoticed, []);
 }
 
-/// The memory store as any other. Closing it would lose everything, so it stays open.
+/// The memory store as a subject. It is not closed, which would lose its data.
 struct Memory {
     clock: Arc<Hand>,
     store: MemoryProvider,

@@ -1,5 +1,5 @@
-//! Each validation that binds store and engine together must fail on the defects that it is about. That every defect is
-//! caught by somebody is checked elsewhere; this is the other way round.
+//! Each validation of store and engine must fail on the defects of its rule. `defects.rs` checks the reverse: every defect is caught
+//! by a validation.
 
 use crate::factory::MemoryFactory;
 use outlast_conformance::{ValidationOutcome, validations};

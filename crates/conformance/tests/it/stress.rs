@@ -1,4 +1,4 @@
-//! Short runs on the store in memory; the stores that ship have theirs.
+//! Short stress runs on the memory store; the other stores have their own.
 
 use async_trait::async_trait;
 use outlast_conformance::stress::large_payload::{LargePayloadConfig, run_large_payload_test_with_config};
@@ -45,7 +45,7 @@ async fn few_large_instances_all_complete() {
     assert!(result.launched > 0 && result.success_rate() == 100.0, "{result:?}");
 }
 
-/// Each kind of failure is counted as what it is, and every instance that was started is counted.
+/// Each failure is counted by its kind, and every started instance is counted.
 #[tokio::test]
 async fn failures_are_figures() {
     let config = StressTestConfig { max_concurrent: 2, duration_secs: 1, ..StressTestConfig::default() };
@@ -60,7 +60,7 @@ async fn failures_are_figures() {
     assert_eq!((result.orch_throughput, result.avg_latency_ms, result.success_rate()), (0.0, 0.0, 0.0));
 }
 
-/// What an earlier run left in the store is not counted as work of this one.
+/// Instances of an earlier run on the store are not counted in this one.
 #[tokio::test]
 async fn a_second_run_on_a_store_does_its_own_work() {
     let performed = Arc::new(AtomicUsize::new(0));
@@ -86,7 +86,7 @@ async fn a_second_run_on_a_store_does_its_own_work() {
     assert!(listed.contains(&last), "{last}");
 }
 
-/// No worker, no end: instances that are not waited for any longer have failed.
+/// Without workers instances do not end: they count as failed after the timeout.
 #[tokio::test(start_paused = true)]
 async fn instances_that_do_not_end_have_failed() {
     let config = StressTestConfig {

@@ -35,7 +35,7 @@ pub async fn run_large_payload_test_with_config(
     run_large_payload_test_observed(config, provider, &StressProgress::default()).await
 }
 
-/// The same on a store that is open, with counts that can be read while it goes on.
+/// The same on an open store, with counts that can be read during the run.
 ///
 /// Cancellation safety: as [`run_stress_test`](crate::stress::run_stress_test).
 pub async fn run_large_payload_test_observed(
@@ -81,7 +81,7 @@ fn orchestrations(config: &LargePayloadConfig) -> OrchestrationRegistry {
     OrchestrationRegistry::builder().register_typed(ORCHESTRATION, parent).register("Child", child).build()
 }
 
-/// A payload of a size, different for each number, so that a mix-up is noticed.
+/// A payload of a size, different for each number, so that swapped payloads are noticed.
 fn payload(number: usize, kb: usize) -> String {
     let line = format!("payload {number:>8} ");
     line.repeat((kb * 1024).div_ceil(line.len()))
