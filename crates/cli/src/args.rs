@@ -1,4 +1,4 @@
-//! What can be asked for.
+//! The command line.
 
 use crate::duration::duration;
 use crate::store::{StoreArgs, StoreUrl};
@@ -29,34 +29,34 @@ pub(crate) enum Command {
     Stress(StressArgs),
 }
 
-/// Run a shop that loses no order and charges nobody twice, however often it is killed.
+/// Run a shop that loses no order and charges no customer twice, after any number of kills.
 ///
 /// Orders reserve stock, wait for approval if they are expensive, pay at a gateway that fails and loses answers, are
-/// packed item by item in parallel, delivered by a child orchestration, and undone when something goes wrong. Every step
-/// is kept in a SQLite file. Stop it at any time, with Ctrl-C or `kill -9`, and start it again: it goes on where it was.
+/// packed item by item in parallel, delivered by a child orchestration, and undone when a step fails. Every step is stored
+/// in a SQLite file. Stop it at any time, with Ctrl-C or `kill -9`, and start it again: it continues where it was.
 ///
-/// What the shop did in the world (charges, parcels, refunds) is written to a second file, the ledger, by the activities
-/// themselves. At the end the ledger is read back, and it must show that no order was lost or charged twice.
+/// The activities write their external effects (charges, parcels, refunds) to a second file, the ledger. At the end the
+/// ledger is read, and must show that no order was lost or charged twice.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Exit status: 0 if the proof holds, 1 if it does not or something failed, 130 if it was stopped.\n\n\
-                        A run that was stopped goes on with its own number of orders, seed and pace. A run that was \
-                        finished is followed by a new batch of orders in the same files; --fresh starts over."
+    after_help = "Exit status: 0 if the proof holds, 1 if it does not or the command failed, 130 if it was stopped.\n\n\
+                        A run that was stopped continues with its own number of orders, seed and pace. After a finished \
+                        run a new batch of orders starts in the same files; --fresh starts over."
 )]
 pub(crate) struct DemoArgs {
-    /// Folder for the two files of the shop; made if it is missing
+    /// Folder for the two files of the shop; created if it is missing
     #[arg(long, value_name = "PATH", default_value = "outlast-demo")]
     pub(crate) dir: PathBuf,
-    /// How many orders the customers place
+    /// Number of orders
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) orders: u32,
-    /// Decides who orders what, and what goes wrong
+    /// Seed of the generated orders and failures
     #[arg(long, value_name = "S", default_value_t = 4)]
     pub(crate) seed: u64,
-    /// How slow the shop is: 1 is for watching, 0.2 five times as fast, 0 as fast as the machine
+    /// Factor of all durations: 1 is for watching, 0.2 is five times as fast, 0 is without pauses
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = pace)]
     pub(crate) pace: f64,
-    /// Forget everything in the folder's two files and start over
+    /// Empty the folder's two files and start over
     #[arg(long)]
     pub(crate) fresh: bool,
 }
@@ -74,21 +74,21 @@ pub(crate) struct InstanceArgs {
     pub(crate) command: InstanceCommand,
 }
 
-// What every subcommand of `instance` understands. Not documentation: clap would show it as that of the subcommand.
+// The options of every subcommand of `instance`. Not a doc comment: clap would show it as the help of the subcommand.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Common {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// How to print: for people, or one JSON document for programs
+    /// Output format: a table, or one JSON document
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: Format,
 }
 
-/// Put a store under load, and print how much it does.
+/// Put a store under load, and print its throughput.
 ///
-/// A run starts instances of one orchestration, a bounded number at once, for some seconds, with a runtime of its own, and
-/// waits for all of them. It uses a store of its own: a file that it makes and removes, or a fresh schema of a PostgreSQL
-/// database that it drops in the end. A store that holds instances is refused.
+/// A run starts instances of one orchestration, a bounded number at a time, for some seconds, with a runtime of its own, and
+/// waits for all of them. It uses a store of its own: a file that it creates and removes, or a new schema of a PostgreSQL
+/// database that it drops at the end. A store that holds instances is rejected.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   outlast stress --store memory --store sqlite:stress.db --preset baseline,default --check
@@ -100,38 +100,38 @@ pub(crate) struct StressArgs {
     /// $OUTLAST_STORE if not given
     #[arg(long, value_name = "URL")]
     pub(crate) store: Vec<StoreUrl>,
-    /// A schema of the PostgreSQL database to use; a fresh one that is dropped in the end if not given
+    /// The schema of the PostgreSQL database; if not given, a new one that is dropped at the end
     #[arg(long, value_name = "NAME")]
     pub(crate) schema: Option<String>,
-    /// What to run
+    /// The load to run
     #[arg(long, value_name = "PRESET", value_delimiter = ',', default_value = "default")]
     pub(crate) preset: Vec<Preset>,
     /// Connections of the PostgreSQL store; a list runs everything with each
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "10", value_parser = clap::value_parser!(u32).range(2..=500))]
     pub(crate) pool_size: Vec<u32>,
-    /// For how long instances are started, instead of what the preset says
+    /// The time during which instances are started, instead of the preset's
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) seconds: Option<u64>,
-    /// Check the figures against the targets in docs/performance.md
+    /// Check the results against the targets in docs/performance.md
     #[arg(long)]
     pub(crate) check: bool,
-    /// Write the figures to this file too, for `cargo xtask scoreboard add stress FILE`
+    /// Write the results to this file too, for `cargo xtask scoreboard add stress FILE`
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Leave the file or the schema that was made for the run
+    /// Keep the file or schema that was created for the run
     #[arg(long)]
     pub(crate) keep: bool,
-    /// Run on a store that holds instances: those of others that are ready are tried, and fail in the end
+    /// Run on a store that holds instances: existing instances that are ready are poisoned
     #[arg(long)]
     pub(crate) use_existing_data: bool,
-    /// How to print: for people, or one JSON document for programs
+    /// Output format: a table, or one JSON document
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Columns for people
+    /// Aligned columns
     Table,
     /// One JSON document
     Json,
@@ -153,12 +153,12 @@ pub(crate) enum InstanceCommand {
     /// Show one instance: status, what it waits for, outcome, custom status, keys and values, children
     #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
-    /// Print what happened to an instance, one line per event
+    /// Print the history of an instance, one line per event
     History(HistoryArgs),
-    /// Ask an instance to stop
+    /// Cancel an instance
     ///
-    /// The request is stored, and takes effect at the instance's next turn, in whichever process runs it. The instance
-    /// then fails with the reason; its activities and children are told.
+    /// The request is stored, and takes effect at the instance's next turn, in any process that runs it. The instance
+    /// then fails with the reason, and its activities and children are cancelled.
     Cancel(CancelArgs),
 }
 
@@ -181,10 +181,10 @@ pub(crate) struct ListArgs {
     /// Only instances whose id starts with this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<String>,
-    /// How many at most
+    /// The most instances to list
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) limit: u32,
-    /// Go on behind the page that ended with this mark
+    /// Continue after the page that ended with this mark
     #[arg(long, value_name = "MARK")]
     pub(crate) after: Option<String>,
 }
@@ -231,7 +231,7 @@ pub(crate) struct HistoryArgs {
     /// Which execution; the newest if not given
     #[arg(long, value_name = "N")]
     pub(crate) execution: Option<u64>,
-    /// Show inputs, results, errors and values too; they may hold what others should not see
+    /// Show inputs, results, errors and values too; they may hold secrets
     #[arg(long)]
     pub(crate) payloads: bool,
 }
@@ -242,7 +242,7 @@ pub(crate) struct CancelArgs {
     pub(crate) common: Common,
     /// The instance's id
     pub(crate) instance: String,
-    /// What its history will say
+    /// The reason, which is stored in the history
     #[arg(long, value_name = "TEXT", default_value = "cancelled from the command line")]
     pub(crate) reason: String,
 }

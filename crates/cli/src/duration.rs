@@ -1,4 +1,4 @@
-//! Durations as people write them.
+//! Durations in text form.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Ok(total)
 }
 
-/// A span for people, in its two largest units: `3d 4h`, `12m 5s`, `1.5s`, `40ms`.
+/// A duration in its two largest units: `3d 4h`, `12m 5s`, `1.5s`, `40ms`.
 pub(crate) fn span(ms: u64) -> String {
     let two = |large: u64, large_unit: &str, small: u64, small_unit: &str| match small {
         0 => format!("{large}{large_unit}"),

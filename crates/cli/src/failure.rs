@@ -1,46 +1,46 @@
-//! Why a command did not do what was asked.
+//! The failure of a command.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// What to tell the person, and with which status to exit.
+/// The message for the user, and the exit status.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// `None`: everything was said already, or nobody listens.
+    /// `None` if the message was printed already, or the reader has closed the pipe.
     message: Option<String>,
     code: u8,
 }
 
-/// What clap exits with.
+/// The exit status of clap.
 const USAGE: u8 = 2;
-/// What shells report for a program that was stopped by Ctrl-C.
+/// The exit status that shells report for a program that was stopped by Ctrl-C.
 const STOPPED: u8 = 130;
 
 impl Failure {
-    /// Something failed. The message says what, about which thing, and what to do.
+    /// The command failed. The message says what failed, for which instance or store, and what to do.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), code: 1 }
     }
 
-    /// The command line is not understood.
+    /// The command line is invalid.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), code: USAGE }
     }
 
-    /// Something failed, and the person has read about it.
+    /// The command failed and has printed why.
     pub(crate) fn told() -> Self {
         Self { message: None, code: 1 }
     }
 
-    /// The person stopped it.
+    /// The user stopped the command.
     pub(crate) fn stopped() -> Self {
         Self { message: None, code: STOPPED }
     }
 
-    /// Prints the message and gives the status.
+    /// Prints the message and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         if let Some(message) = self.message {
-            // Where even this cannot be written, the status still tells.
+            // If the message cannot be written, the exit status still reports the failure.
             let _ = writeln!(io::stderr(), "error: {message}");
         }
         ExitCode::from(self.code)
@@ -50,7 +50,7 @@ impl Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            // `outlast instance list | head`: whoever read has enough.
+            // `outlast instance list | head`: the reader has closed the pipe.
             io::ErrorKind::BrokenPipe => Self { message: None, code: 1 },
             _ => Self::new(error.to_string()),
         }

@@ -1,8 +1,7 @@
-//! The `outlast` command: a demo that survives being killed, and a look into the instances of a store.
+//! The `outlast` command: a demo that survives kills, commands for the instances of a store, and stress runs.
 //!
-//! `demo/` is a shop that shows what Outlast does, `instance/` one file per subcommand for operators, `stress/` puts a store under
-//! load. `store/` opens what `--store` names. What a command
-//! prints goes through `output.rs`, why it failed is a `Failure`.
+//! `demo/` is a shop that demonstrates Outlast, `instance/` has one file per subcommand for operators, `stress/` puts a store under
+//! load, `store/` opens the store that `--store` names. Commands print through `output.rs` and return a `Failure`.
 
 mod args;
 mod demo;
@@ -31,7 +30,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints help, or what is wrong with the command line. An argument that is quoted may be a URL with a password.
+/// Prints help or a usage error. A quoted argument may be a URL with a password, so its secrets are removed.
 fn refused(error: &clap::Error) -> ExitCode {
     let styled = error.render();
     let is_styled = match error.use_stderr() {
@@ -41,7 +40,7 @@ fn refused(error: &clap::Error) -> ExitCode {
     let coloured = is_styled && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let text = if coloured { styled.ansi().to_string() } else { styled.to_string() };
     let text = store::hide_secrets(text, std::env::args().skip(1));
-    // Where nothing can be written, the status still tells.
+    // If the text cannot be written, the exit status still reports the error.
     let _ = match error.use_stderr() {
         true => write!(io::stderr(), "{text}"),
         false => write!(io::stdout(), "{text}"),

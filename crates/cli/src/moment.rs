@@ -1,4 +1,4 @@
-//! Times for people.
+//! Times in text form.
 
 /// Milliseconds since the Unix epoch as `2026-03-01 12:34:56.789` (UTC).
 pub(crate) fn moment(ms: u64) -> String {

@@ -1,11 +1,11 @@
-//! Printing for people and for programs.
+//! Prints results as text or JSON.
 
 use crate::args::Format;
 use crate::failure::Failure;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Prints the JSON of a value, or what is made of it for people.
+/// Prints a value as JSON, or as the text that `text` makes of it.
 pub(crate) fn print<T: Serialize>(
     format: Format,
     value: &T,
@@ -22,7 +22,7 @@ pub(crate) fn print<T: Serialize>(
     Ok(out.flush()?)
 }
 
-/// Columns as wide as they must be. The last one is not padded.
+/// A table whose columns have the width of their longest cell. The last column is not padded.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let mut widths: Vec<usize> = header.iter().map(|cell| cell.chars().count()).collect();
     for row in rows {
@@ -41,7 +41,7 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Text of somebody else on one line: what would move the cursor of a terminal is spelled out.
+/// Text from the store on one line: control characters are escaped, so that they cannot move the cursor of the terminal.
 pub(crate) fn plain(text: &str) -> String {
     text.chars()
         .flat_map(|char| match char.is_control() {

@@ -1,4 +1,4 @@
-//! How the batch stands, as seen from outside through the client.
+//! The state of the batch, read through the client.
 
 use super::goods::Batch;
 use super::order::{Ending, Outcome};
@@ -26,7 +26,7 @@ pub(super) struct Open {
     pub(super) since_ms: u64,
 }
 
-/// How the orchestration ended: with an outcome, or with an error that it should not have.
+/// The result of the orchestration: an outcome, or an unexpected error.
 pub(super) type Ended = Result<Outcome, String>;
 
 /// An order that has just ended.
@@ -42,7 +42,7 @@ impl Board {
         Self { batch, open: BTreeMap::new(), ended: BTreeMap::new() }
     }
 
-    /// An order that the store has.
+    /// Adds an order that the store has.
     pub(super) fn placed(&mut self, id: &str) {
         let order = self.batch.order(id);
         let (customer, cents) = (order.customer.clone(), order.cents());
@@ -50,7 +50,7 @@ impl Board {
         self.open.insert(id.to_string(), open);
     }
 
-    /// Looks at every open order.
+    /// Reads the status of every open order.
     pub(super) async fn refresh(&mut self, client: &Client) -> Result<(), Failure> {
         let open: Vec<String> = self.open.keys().cloned().collect();
         for id in open {
@@ -72,7 +72,7 @@ impl Board {
         self.ended.values().filter(is).count()
     }
 
-    /// Takes in how an open order stands.
+    /// Updates an open order with its status.
     pub(super) fn saw(&mut self, id: &str, status: OrchestrationStatus) -> Option<News> {
         let ended = match status {
             // The start still waits in the queue.
@@ -94,7 +94,7 @@ impl Board {
     }
 }
 
-/// How one order stands.
+/// The status of one order.
 pub(super) async fn status(client: &Client, id: &str) -> Result<OrchestrationStatus, Failure> {
     Ok(client.get_orchestration_status(id).await?)
 }

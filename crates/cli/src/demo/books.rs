@@ -1,4 +1,4 @@
-//! The shop's books: the ledger, and what the activities must know of it to do nothing twice.
+//! The shop's books: the ledger, and the indexes by which activities detect duplicates.
 
 use super::entry::{Because, Entry, Line};
 use super::ledger::{LedgerFile, mark};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) struct Books(Arc<Mutex<Open>>);
 
 impl Books {
-    /// Opens the books on a ledger, and gives what was in it.
+    /// Opens the books on a ledger, and returns its entries.
     pub(super) fn open(mut ledger: LedgerFile) -> Result<(Self, Vec<Line>), Failure> {
         let lines = ledger.read()?;
         let mut open = Open { ledger, done: HashMap::new(), taken: BTreeMap::new(), calls: HashMap::new() };
@@ -24,7 +24,7 @@ impl Books {
         Ok((Self(Arc::new(Mutex::new(open))), lines))
     }
 
-    /// Does something with the books, on a thread that may wait for the disk.
+    /// Runs a function with the books on a thread that may block on the disk.
     pub(super) async fn with<T: Send + 'static>(
         &self,
         act: impl FnOnce(&mut Open) -> io::Result<T> + Send + 'static,
@@ -39,35 +39,35 @@ impl Books {
         }
     }
 
-    /// Writes one line that no activity asked for.
+    /// Writes one line outside of an activity.
     pub(super) async fn note(&self, entry: Entry) -> Result<(), Failure> {
         self.with(move |books| books.note(entry)).await.map_err(Failure::new)
     }
 
-    /// Everything that is on disk.
+    /// All entries on disk.
     pub(super) fn read_back(&self) -> Result<Vec<Line>, Failure> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).ledger.read()
     }
 }
 
-/// The books while somebody writes in them.
+/// The locked books.
 pub(super) struct Open {
     ledger: LedgerFile,
-    /// What was done, by its key.
+    /// The effects by key.
     done: HashMap<String, Entry>,
-    /// Pieces that were reserved and not released.
+    /// The number of reserved pieces by item.
     taken: BTreeMap<String, u64>,
     /// Calls to the gateway, by payment.
     calls: HashMap<String, u64>,
 }
 
 impl Open {
-    /// Writes a line without a key: it may be there more than once.
+    /// Writes a line without a key, which may be repeated.
     pub(super) fn note(&mut self, entry: Entry) -> io::Result<()> {
         self.write(None, entry)
     }
 
-    /// Does something under a key, unless it was done before. Gives what was done, now or then.
+    /// Causes an effect under a key, unless the key exists. Returns the new or the existing effect.
     pub(super) fn once(&mut self, key: &str, entry: impl FnOnce(&Self) -> Entry) -> io::Result<Entry> {
         if let Some(done) = self.done.get(key).cloned() {
             self.note(refusal(key, &done))?;
@@ -78,7 +78,7 @@ impl Open {
         Ok(entry)
     }
 
-    /// What was done under a key.
+    /// The effect of a key.
     pub(super) fn done(&self, key: &str) -> Option<&Entry> {
         self.done.get(key)
     }
@@ -88,7 +88,7 @@ impl Open {
         self.taken.get(sku).copied().unwrap_or_default()
     }
 
-    /// How often the gateway was called for a payment.
+    /// The number of calls to the gateway for a payment.
     pub(super) fn calls(&self, payment: &str) -> u64 {
         self.calls.get(payment).copied().unwrap_or_default()
     }

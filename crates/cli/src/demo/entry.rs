@@ -1,4 +1,4 @@
-//! What the ledger says: one JSON object per line.
+//! The entries of the ledger: one JSON object per line.
 
 use super::goods::{Batch, Item};
 use serde::{Deserialize, Serialize};
@@ -8,33 +8,33 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Line {
     /// Milliseconds since the Unix epoch.
     pub(super) at_ms: u64,
-    /// Names the one thing that was done: a second line with the same key would be the same thing done twice.
+    /// Identifies the effect: two lines with the same key would be a duplicated effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
     #[serde(flatten)]
     pub(super) entry: Entry,
 }
 
-/// What happened in the world.
+/// An external effect, or an event of the shop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "snake_case")]
 pub(super) enum Entry {
     // Written by the shop's own process.
-    /// The first line: whose file this is.
+    /// The first line, which identifies the file.
     Ledger {
         of: String,
     },
-    /// A new batch of orders is announced.
+    /// A new batch of orders.
     Batch(Batch),
-    /// A process took over the batch.
+    /// A process started to run the batch.
     Opened {
         process: u32,
     },
-    /// The store has acknowledged the order, and the customer was told so: from here on it may not be lost.
+    /// The store has acknowledged the order, and the customer has a confirmation: from here on it must not be lost.
     Placed {
         order: String,
     },
-    /// The ledger was read back, and nothing was wrong.
+    /// The proof was run and found no error.
     Proven {
         batch: u32,
     },
@@ -48,12 +48,12 @@ pub(super) enum Entry {
         order: String,
         sku: String,
     },
-    /// The gateway took no money, and said that it may be tried again.
+    /// The gateway charged nothing and returned a retryable error.
     Unavailable {
         order: String,
         payment: String,
     },
-    /// The gateway took no money, and never will.
+    /// The gateway charged nothing and returned a permanent error.
     Declined {
         order: String,
     },
@@ -90,12 +90,12 @@ pub(super) enum Entry {
         order: String,
         cents: u64,
     },
-    /// The customer was told that there will be no goods.
+    /// The customer got the message that the order ends without goods.
     Apologised {
         order: String,
         reason: String,
     },
-    /// Something was asked for a second time, and not done again.
+    /// An effect was requested a second time and not repeated.
     Refused {
         order: String,
         repeats: String,
@@ -103,18 +103,18 @@ pub(super) enum Entry {
     },
 }
 
-/// Why something was asked for twice.
+/// Why an effect was requested twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Because {
-    /// The first answer never arrived, so the order tried again.
+    /// The first answer was lost, so the order retried.
     AnswerLost,
-    /// The process ended between the deed and its acknowledgement, so the store delivered the activity again.
+    /// The process ended between the effect and its acknowledgement, so the store delivered the activity again.
     DeliveredAgain,
 }
 
 impl Entry {
-    /// The order that it is about.
+    /// The order of the entry.
     pub(super) fn order(&self) -> Option<&str> {
         match self {
             Self::Ledger { .. } | Self::Batch(_) | Self::Opened { .. } | Self::Proven { .. } => None,

@@ -5,7 +5,7 @@ use super::past::Past;
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 
-/// Where everything is.
+/// The paths of the two files.
 pub(super) struct Files {
     dir: PathBuf,
     store: PathBuf,
@@ -17,7 +17,7 @@ impl Files {
         Self { dir: dir.to_owned(), store: dir.join("shop.db"), ledger: dir.join("ledger.jsonl") }
     }
 
-    /// Opens the ledger, which keeps other demos out of the folder. `fresh` empties both files first.
+    /// Opens and locks the ledger, so that no other demo uses the folder. `fresh` empties both files first.
     pub(super) fn open(&self, fresh: bool) -> Result<LedgerFile, Failure> {
         std::fs::create_dir_all(&self.dir).map_err(|error| {
             Failure::new(format!("the folder '{}' cannot be made: {error}", self.dir.display()))
@@ -53,7 +53,7 @@ impl Files {
         Ok(())
     }
 
-    /// Orders that were promised cannot go on without the file that knows them.
+    /// Rejects a folder whose ledger has confirmed orders but whose database is missing.
     pub(super) fn refuse_missing_store(&self, past: Option<&Past>) -> Result<(), Failure> {
         match past {
             Some(past) if !past.proven && !past.placed.is_empty() && !self.store.exists() => {
@@ -74,7 +74,7 @@ impl Files {
         Ok(format!("sqlite://{}", path.replace('%', "%25").replace('?', "%3F")))
     }
 
-    /// For the beginning.
+    /// The text at the start.
     pub(super) fn text(&self) -> String {
         format!(
             "Outlast demo: a shop that loses no order, however often it is killed.\n  \
@@ -85,12 +85,12 @@ impl Files {
         )
     }
 
-    /// How to go on.
+    /// The command to continue.
     pub(super) fn again(&self) -> String {
         format!("{} demo --dir {}", program(), self.dir.display())
     }
 
-    /// For the end.
+    /// The text at the end.
     pub(super) fn closing(&self, order: &str) -> String {
         let (store, program) = (self.store.display(), program());
         format!(
@@ -103,7 +103,7 @@ impl Files {
     }
 }
 
-/// This command as it was called: in a checkout it is not on the path.
+/// The name by which this command was called: in a checkout it is not on the path.
 fn program() -> String {
     std::env::args_os().next().map_or_else(|| "outlast".into(), |name| name.to_string_lossy().into_owned())
 }

@@ -1,6 +1,6 @@
-//! The shop floor: customers who place orders, a person who approves, and somebody who watches.
+//! The simulated users: customers who place orders, an approver, and an observer.
 //!
-//! They are three futures of one task, and they know the orders only through the client, as any other process would.
+//! They are three futures of one task, and access the orders only through the client, as any other process would.
 
 use super::board::{Board, status};
 use super::books::Books;
@@ -14,14 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-/// More customers than this are not let in at once.
+/// The most open orders at the same time.
 const MOST_OPEN: usize = 64;
-/// From one customer to the next.
+/// The time between two orders.
 const BETWEEN_ORDERS_MS: u64 = 160;
-/// How often the board is looked at.
+/// The interval at which the board is updated.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The shop, open for business.
+/// The simulated users and their state.
 pub(super) struct Floor<'a> {
     pub(super) client: &'a Client,
     pub(super) books: &'a Books,
@@ -34,7 +34,7 @@ impl Floor<'_> {
         tokio::try_join!(self.place_orders(), self.watch(screen)).map(|_| ())
     }
 
-    /// Places what was not placed before.
+    /// Places the orders that were not placed before.
     async fn place_orders(&self) -> Result<(), Failure> {
         let (batch, waiting) = {
             let board = self.board.borrow();
@@ -47,7 +47,7 @@ impl Floor<'_> {
                 sleep(LOOK).await;
             }
             let start = self.client.start_request("Order").instance(&id).input_typed(&batch.order(&id));
-            // A process that was killed here may have placed it already, without a line in the ledger.
+            // A killed process may have placed the order without a line in the ledger.
             let _receipt = start.if_exists(Conflict::UseExisting).send().await?;
             self.books.note(Entry::Placed { order: id.clone() }).await?;
             self.board.borrow_mut().placed(&id);
@@ -76,11 +76,10 @@ impl Floor<'_> {
     }
 }
 
-/// The person who approves expensive orders. Looks at an order for a while; says yes mostly, no sometimes, and sometimes
-/// nothing at all.
+/// The approver of expensive orders: answers an order after a while with yes, sometimes with no, and sometimes not at all.
 #[derive(Default)]
 struct Approver {
-    /// Looks at an order so far, for those that have no answer yet.
+    /// The time since which each unanswered order waits.
     seen: BTreeMap<String, u64>,
     answered: BTreeSet<String>,
 }
@@ -94,7 +93,7 @@ impl Approver {
         Ok(())
     }
 
-    /// What is decided now.
+    /// The answers that are due now.
     fn answers(&mut self, board: &Board) -> Vec<(String, &'static str)> {
         let mut answers = Vec::new();
         for (id, open) in &board.open {

@@ -1,7 +1,7 @@
-//! The payment gateway: money moves once per payment, but its line is bad.
+//! The payment gateway: charges once per payment, over an unreliable connection.
 //!
-//! It fails before it takes money, and it takes money and loses the answer. Whoever calls must call again with the same
-//! payment id, which the order made once and keeps in its history. The gateway looks that id up in its books.
+//! It fails before it charges, or charges and loses the answer. The caller repeats the call with the same payment id, which the order
+//! created once and keeps in its history. The gateway finds that id in its books.
 
 use super::books::Open;
 use super::dice::Dice;
@@ -13,21 +13,21 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::Arc;
 
-/// How often in a hundred: a card is no good, a call fails, an answer is lost.
+/// Percentages: of invalid cards, of failed calls, of lost answers.
 const DECLINES: u64 = 3;
 const UNAVAILABLE: u64 = 20;
 const LOST: u64 = 10;
 
-/// What the gateway is asked for.
+/// A request to the gateway.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Payment {
-    /// Chosen by the order, once.
+    /// The payment id, created once by the order.
     pub(super) id: String,
     pub(super) order: String,
     pub(super) cents: u64,
 }
 
-/// What the gateway says when it can be understood.
+/// The answer of the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Answer {
     Charged,
@@ -40,7 +40,7 @@ pub(super) fn register(shop: &Arc<Shop>, registry: ActivityRegistryBuilder) -> A
 
 async fn charge(shop: Arc<Shop>, ctx: ActivityContext, payment: Payment) -> Result<Answer, String> {
     let batch = *shop.batch();
-    // Every call has its own luck; a card has the same for all of them.
+    // The outcome is random per call; whether a card is invalid is random per card.
     let card = batch.dice(&format!("card/{}", payment.order));
     let luck = move |call: u64, order: &str| batch.dice(&format!("call/{order}/{call}"));
     shop.perform(&ctx, move |books| take(books, &payment, card, luck)).await?
@@ -66,13 +66,13 @@ fn take(
     let is_first = books.done(&payment.id).is_none();
     Ok(match books.once(&payment.id, |_| entry)? {
         Entry::Declined { .. } => Ok(Answer::Declined),
-        // The money is gone all the same.
+        // The charge has happened.
         _ if is_first && answer_lost => Err("the connection was lost before the answer came".to_string()),
         _ => Ok(Answer::Charged),
     })
 }
 
-/// Gives back what was taken for a payment, if anything was: whoever asks may not know.
+/// Refunds a payment if it was charged: the caller may not know whether it was.
 async fn refund(shop: Arc<Shop>, ctx: ActivityContext, payment: Payment) -> Result<bool, String> {
     let key = format!("{}/refund", payment.id);
     let deed = move |books: &mut Open| match books.done(&payment.id) {

@@ -1,4 +1,4 @@
-//! What the shop sells, and who orders what.
+//! The goods of the shop, and the generated orders.
 
 use super::dice::Dice;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ const CATALOGUE: &[(&str, u64)] = &[
     ("desk", 42_000),
 ];
 
-/// Not enough of it is in stock for everybody.
+/// An item whose stock is less than its demand.
 const SCARCE: &str = "kettle";
 
 const CUSTOMERS: &[&str] = &[
@@ -23,7 +23,7 @@ const CUSTOMERS: &[&str] = &[
     "Noor",
 ];
 
-/// From here on a person has to agree.
+/// The total from which an order needs an approval.
 pub(super) const APPROVAL_FROM_CENTS: u64 = 50_000;
 
 /// One line of an order.
@@ -31,20 +31,20 @@ pub(super) const APPROVAL_FROM_CENTS: u64 = 50_000;
 pub(super) struct Item {
     pub(super) sku: String,
     pub(super) quantity: u64,
-    /// Of one piece.
+    /// The price of one piece.
     pub(super) cents: u64,
 }
 
-/// What a customer wants: the input of the orchestration.
+/// An order: the input of the orchestration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Order {
     /// Also the id of the instance.
     pub(super) id: String,
     pub(super) customer: String,
     pub(super) items: Vec<Item>,
-    /// How long a person may think about an expensive order.
+    /// The timeout of an approval.
     pub(super) approval_ms: u64,
-    /// How long a parcel travels.
+    /// The travel time of a parcel.
     pub(super) transit_ms: u64,
 }
 
@@ -58,7 +58,7 @@ impl Order {
     }
 }
 
-/// The orders of one run of the demo. Everything follows from these four numbers, so a restart knows them all again.
+/// The orders of one run of the demo. All orders follow from these four numbers, so a restart generates the same orders.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Batch {
     pub(super) number: u32,
@@ -73,7 +73,7 @@ impl Batch {
         Dice::new(self.seed, &format!("{}/{question}", self.number))
     }
 
-    /// A duration at this batch's pace.
+    /// A duration multiplied by the pace of the batch.
     pub(super) fn ms(&self, ms: u64) -> u64 {
         // Paces are between 0 and 100 and durations are seconds, so the product is small and not negative.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "see above")]
@@ -81,7 +81,7 @@ impl Batch {
         paced
     }
 
-    /// What ids of this batch start with.
+    /// The prefix of the order ids of this batch.
     pub(super) fn prefix(&self) -> String {
         format!("order-{}-", self.number)
     }
@@ -98,7 +98,7 @@ impl Batch {
         for _ in 0..wanted {
             let (sku, cents) = *dice.pick(CATALOGUE);
             let quantity = 1 + dice.below(2);
-            // The same thing twice is not two parcels.
+            // An order has each item once.
             if !items.iter().any(|item| item.sku == sku) {
                 items.push(Item { sku: sku.to_string(), quantity, cents });
             }
@@ -107,13 +107,13 @@ impl Batch {
             id: id.to_string(),
             customer: dice.pick(CUSTOMERS).to_string(),
             items,
-            // Also at the fastest pace a person gets a chance.
+            // At least this time also at the fastest pace.
             approval_ms: self.ms(2_500).max(400),
             transit_ms: self.ms(1_200),
         }
     }
 
-    /// How many pieces are on the shelves before the first order.
+    /// The stock of an item before the first order.
     pub(super) fn stock(&self) -> BTreeMap<String, u64> {
         let mut demand: BTreeMap<String, u64> = BTreeMap::new();
         for id in self.ids() {

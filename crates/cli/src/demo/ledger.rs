@@ -1,6 +1,6 @@
-//! The ledger's file: append-only, and on disk before anybody relies on it.
+//! The ledger's file: append-only, and synced before an activity returns.
 //!
-//! It shares nothing with the store, so that it can testify about it.
+//! It is independent of the store, so that it can prove that the store lost nothing.
 
 use super::entry::{Entry, Line};
 use crate::failure::Failure;
@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 
 const MARK: &str = "outlast demo";
 
-/// The open file. While it is open, no other process gets it.
+/// The open file, locked against other processes.
 pub(super) struct LedgerFile {
     file: File,
     path: PathBuf,
-    /// Where the last whole line ends.
+    /// The end of the last complete line.
     end: u64,
 }
 
 impl LedgerFile {
-    /// Opens or creates the file, and takes it for this process.
+    /// Opens or creates the file, and locks it for this process.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let about = |error: &dyn std::fmt::Display| Failure::new(format!("'{}': {error}", path.display()));
         let file = OpenOptions::new()
@@ -48,7 +48,7 @@ impl LedgerFile {
         Ok(ledger)
     }
 
-    /// A process that was killed while it wrote leaves half a line. Nobody was told that it is there, so it never was.
+    /// Removes an incomplete last line, which a killed process leaves. No activity has returned for it.
     fn cut_torn_line(&mut self, bytes: &[u8]) -> io::Result<()> {
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         self.end = whole as u64;
@@ -66,7 +66,7 @@ impl LedgerFile {
         Ok(bytes)
     }
 
-    /// Everything, from the disk.
+    /// All entries, read from disk.
     pub(super) fn read(&mut self) -> Result<Vec<Line>, Failure> {
         let path = self.path.display().to_string();
         let bytes = self.bytes().map_err(|error| Failure::new(format!("'{path}': {error}")))?;
@@ -82,14 +82,14 @@ impl LedgerFile {
         parsed.collect()
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         self.file.set_len(0)?;
         self.end = 0;
         self.file.sync_all()
     }
 
-    /// Appends a line and waits until the disk has it. A line that fails is taken back.
+    /// Appends a line and syncs it. A line that cannot be written is removed.
     pub(super) fn append(&mut self, line: &Line) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');
@@ -107,7 +107,7 @@ pub(super) fn mark() -> Entry {
     Entry::Ledger { of: MARK.to_string() }
 }
 
-/// Whether this may be written to: a ledger, or the first line of one that was cut short.
+/// Whether the file is a ledger, or the incomplete first line of one.
 fn is_ours(bytes: &[u8]) -> bool {
     match bytes.iter().position(|byte| *byte == b'\n') {
         Some(end) => serde_json::from_slice(&bytes[..end]).is_ok_and(|line: Line| line.entry == mark()),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_others_are_left_alone() {
+    fn files_that_the_demo_did_not_create_are_not_changed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ledger.jsonl");
         for text in ["dear diary", "dear\ndiary\n", "{\"at_ms\":1,\"entry\":\"placed\",\"order\":\"x\"}\n"] {

@@ -1,7 +1,7 @@
-//! `outlast demo`: a shop that loses no order and charges nobody twice.
+//! `outlast demo`: a shop that loses no order and charges no customer twice.
 //!
-//! `order.rs` is the code that survives, `shop.rs` and `gateway.rs` are what it calls, `ledger.rs` and `books.rs` are the
-//! witness, `floor.rs` is the world around it, and `proof.rs` the judge.
+//! `order.rs` has the orchestrations, `shop.rs` and `gateway.rs` their activities, `ledger.rs` and `books.rs` the record of effects,
+//! `floor.rs` the simulated users, and `proof.rs` the check of the record.
 
 mod board;
 mod books;
@@ -37,7 +37,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long work that has begun may take to end after Ctrl-C.
+/// The grace period after Ctrl-C.
 const GRACE_MS: u64 = 2_000;
 
 pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
@@ -91,7 +91,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
     }
 }
 
-/// The batch to work on: the one that was left, or a new one. Says which.
+/// The batch to run: the unfinished one, or a new one. Prints which.
 async fn board(
     args: &DemoArgs,
     past: Option<Past>,
@@ -149,8 +149,8 @@ async fn prove(books: &Books, board: &Board, files: &Files, screen: &mut Screen)
     Ok(())
 }
 
-/// Leases are short, so that the work of a killed process is soon taken over. A person who kills the demo a hundred times
-/// should not be told about poison.
+/// Short leases, so that the activities of a killed process soon run again, and a high `max_attempts`, so that many kills do not
+/// poison them.
 fn options() -> RuntimeOptions {
     RuntimeOptions {
         orchestration_concurrency: 4,
@@ -162,7 +162,7 @@ fn options() -> RuntimeOptions {
     }
 }
 
-/// Waits until the person, or the system, wants the demo to end.
+/// Waits for Ctrl-C or a termination signal.
 async fn stop_signal() -> Result<&'static str, Failure> {
     #[cfg(unix)]
     {

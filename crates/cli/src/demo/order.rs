@@ -1,7 +1,7 @@
-//! The orchestrations: what an order goes through. This is the code that survives.
+//! The orchestrations: the steps of an order. This code survives crashes.
 //!
-//! Nothing here knows about crashes. There is no state machine, no status column and no clean-up job: an order is a
-//! function that runs from the top to the bottom, even if that takes several processes.
+//! The code does not handle crashes. There is no state machine, no status column and no clean-up job: an order is a function that
+//! runs from top to bottom, in one process or several.
 
 use super::gateway::{Answer, Payment};
 use super::goods::Order;
@@ -11,17 +11,17 @@ use outlast::{BackoffStrategy, Either2, OrchestrationContext, OrchestrationRegis
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The custom status by which the approver knows that somebody waits for an answer.
+/// The custom status of an order that waits for an approval.
 pub(super) const AWAITS_APPROVAL: &str = "awaits approval";
-/// The event that brings the answer, and what it says for yes.
+/// The name of the approval event, and its data for yes.
 pub(super) const APPROVAL: &str = "approval";
 pub(super) const APPROVED: &str = "approved";
 
-/// How an order ended: what the orchestration returns.
+/// The outcome of an order, which the orchestration returns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Outcome {
     pub(super) ending: Ending,
-    /// The tracking number, or why there is none.
+    /// The tracking number, or the reason why there is none.
     pub(super) note: String,
 }
 
@@ -38,14 +38,14 @@ pub(super) fn orchestrations() -> OrchestrationRegistryBuilder {
     OrchestrationRegistry::builder().register_typed("Order", order).register_typed("Delivery", delivery)
 }
 
-/// One order, from the click to the bill or the apology.
+/// One order, from its start to the bill or the apology.
 async fn order(ctx: OrchestrationContext, order: Order) -> Result<Outcome, String> {
     ctx.set_custom_status("reserves stock");
     let missing: Option<String> = ctx.schedule_activity_typed("Reserve", &order).await?;
     if let Some(sku) = missing {
         return apologise(&ctx, &order, Ending::OutOfStock, format!("not enough {sku}s")).await;
     }
-    // Made once and kept in the history: all attempts to pay, before and after a crash, carry the same id.
+    // Created once and stored in the history: all payment attempts, before and after a crash, have the same id.
     let payment = Payment { id: ctx.new_guid().await?, order: order.id.clone(), cents: order.cents() };
     match fulfil(&ctx, &order, &payment).await {
         Ok(tracking) => {
@@ -60,7 +60,7 @@ async fn order(ctx: OrchestrationContext, order: Order) -> Result<Outcome, Strin
     }
 }
 
-/// What must go well; the first thing that does not ends it.
+/// The steps that must succeed; the first error ends the order.
 async fn fulfil(
     ctx: &OrchestrationContext,
     order: &Order,
@@ -95,7 +95,7 @@ async fn fulfil(
     delivered.map_err(|reason| (Ending::Broken, reason))
 }
 
-/// A person agrees, refuses, or does not answer in time. The clock keeps running while no process does.
+/// Waits for an approval, a refusal, or a timer. The timer runs while no process runs.
 async fn approval(ctx: &OrchestrationContext, order: &Order) -> Result<(), String> {
     ctx.set_custom_status(AWAITS_APPROVAL);
     let answer = ctx.schedule_wait(APPROVAL);
@@ -107,7 +107,7 @@ async fn approval(ctx: &OrchestrationContext, order: &Order) -> Result<(), Strin
     }
 }
 
-/// Gives back the money, which may have been taken even if the gateway said otherwise, and the goods.
+/// Refunds the money, which may have been charged even if the gateway returned an error, and releases the goods.
 async fn undo(ctx: &OrchestrationContext, order: &Order, payment: &Payment) -> Result<(), String> {
     ctx.set_custom_status("is undone");
     let refund = ctx.schedule_activity_typed::<_, bool>("Refund", payment);
@@ -128,7 +128,7 @@ async fn apologise(
     Ok(Outcome { ending, note: reason })
 }
 
-/// The child: ships the parcel, waits while it travels, hands it over.
+/// The child orchestration: ships the parcel, waits for its travel time, and delivers it.
 async fn delivery(ctx: OrchestrationContext, order: Order) -> Result<String, String> {
     ctx.set_custom_status("ships");
     let tracking: String = ctx.schedule_activity_typed("Ship", &order.id).await?;

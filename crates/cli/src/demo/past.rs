@@ -1,4 +1,4 @@
-//! What the ledger tells about earlier runs.
+//! The state of earlier runs, from the ledger.
 
 use super::entry::{Entry, Line};
 use super::goods::Batch;
@@ -7,9 +7,9 @@ use super::goods::Batch;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Past {
     pub(super) batch: Batch,
-    /// Ids of orders that customers were promised.
+    /// Ids of orders that were confirmed to customers.
     pub(super) placed: Vec<String>,
-    /// Whether all of it was read back and found right.
+    /// Whether the proof of the batch succeeded.
     pub(super) proven: bool,
 }
 

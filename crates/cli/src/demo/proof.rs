@@ -1,4 +1,4 @@
-//! The proof that no order was lost and nobody charged twice, from the ledger alone, compared with what the store says.
+//! The proof that no order was lost and no customer charged twice: from the ledger, compared with the store.
 
 use super::board::Board;
 use super::entry::{Because, Entry, Line};
@@ -7,10 +7,10 @@ use super::order::Ending;
 use super::screen::word;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was found.
+/// The result of the check.
 #[derive(Debug, Default)]
 pub(super) struct Proof {
-    /// What is wrong, about which order.
+    /// The errors, each with its order.
     pub(super) problems: Vec<String>,
     orders: usize,
     endings: BTreeMap<Ending, usize>,
@@ -21,14 +21,14 @@ pub(super) struct Proof {
     delivered_cents: u64,
     gateway_failures: usize,
     answers_lost: usize,
-    /// Duplicates that were refused, by what they came from.
+    /// The number of rejected duplicates by cause.
     after_lost_answer: usize,
     after_restart: usize,
-    /// Processes that worked on the batch.
+    /// The number of processes that ran the batch.
     processes: usize,
 }
 
-/// The traces that one order left in the ledger.
+/// The ledger entries of one order.
 #[derive(Debug, Default)]
 struct Traces<'a> {
     placed: usize,
@@ -44,7 +44,7 @@ struct Traces<'a> {
 }
 
 impl Proof {
-    /// Checks a batch that is over.
+    /// Checks a finished batch.
     pub(super) fn of(lines: &[Line], board: &Board) -> Self {
         let begin = |line: &Line| matches!(&line.entry, Entry::Batch(batch) if *batch == board.batch);
         let lines = lines.iter().rposition(begin).map_or(&[][..], |begin| &lines[begin..]);
@@ -62,7 +62,7 @@ impl Proof {
             proof.check_order(&board.batch, &id, &traces, board);
         }
         for stranger in traces.keys() {
-            proof.problems.push(format!("{stranger}: the ledger tells of an order that nobody placed"));
+            proof.problems.push(format!("{stranger}: the ledger has an order that was not placed"));
         }
         if proof.charged_cents.checked_sub(proof.refunded_cents) != Some(proof.delivered_cents) {
             proof.problems.push(format!(
@@ -131,7 +131,7 @@ impl Proof {
         self.problems.extend(problems.into_iter().map(|problem| format!("{id}: {problem}")));
     }
 
-    /// For the person.
+    /// The text for the user.
     pub(super) fn text(&self) -> String {
         let endings: Vec<String> =
             self.endings.iter().map(|(ending, count)| format!("{count} {}", word(*ending))).collect();
@@ -186,7 +186,7 @@ impl<'a> Traces<'a> {
         }
     }
 
-    /// What is wrong with an order that was delivered.
+    /// The errors of an order that was delivered.
     fn of_goods(&self, order: &Order) -> Vec<String> {
         let mut wrong = self.of_any();
         let mut unless = |fine: bool, problem: &str| {
@@ -208,7 +208,7 @@ impl<'a> Traces<'a> {
         wrong
     }
 
-    /// What is wrong with an order that was undone.
+    /// The errors of an order that was undone.
     fn of_apology(&self) -> Vec<String> {
         let mut wrong = self.of_any();
         let mut unless = |fine: bool, problem: &str| {

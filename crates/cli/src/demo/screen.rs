@@ -1,4 +1,4 @@
-//! What the person sees while the shop is open: a table that is drawn over itself, or plain lines where that cannot be.
+//! The display: a table that is redrawn in place, or plain lines without a terminal.
 
 use super::board::{Board, News};
 use super::goods::money;
@@ -6,11 +6,11 @@ use super::order::Ending;
 use outlast::providers::{Clock, SystemClock};
 use std::io::{self, IsTerminal, Stdout, Write};
 
-/// Open orders that the table shows.
+/// The most open orders that the table shows.
 const ROWS: usize = 12;
-/// Up to this many orders, each gets a line when it ends (without a terminal).
+/// Without a terminal, batches of up to this number of orders print a line for each ended order.
 const FEW: u32 = 200;
-/// How often the counts are printed without a terminal.
+/// The interval at which the counts are printed without a terminal.
 const COUNTS_EVERY_MS: u64 = 1_000;
 
 /// Standard output.
@@ -18,10 +18,10 @@ pub(super) struct Screen {
     out: Stdout,
     look: Look,
     began_ms: u64,
-    /// Lines of the table that are on the screen now.
+    /// The number of table lines on the screen.
     drawn: usize,
     counted_ms: u64,
-    /// How the latest order ended, for the table.
+    /// The outcome of the latest order, for the table.
     latest: String,
 }
 
@@ -45,7 +45,7 @@ impl Screen {
         Self { out: io::stdout(), look, began_ms: now, drawn: 0, counted_ms: now, latest: String::new() }
     }
 
-    /// Prints lines that stay.
+    /// Prints lines above the table.
     pub(super) fn say(&mut self, text: &str) -> io::Result<()> {
         let erased = self.erase();
         self.write(&format!("{erased}{text}\n"))
@@ -70,7 +70,7 @@ impl Screen {
         }
     }
 
-    /// How everything stands now.
+    /// Redraws the table or prints the counts.
     pub(super) fn show(&mut self, board: &Board) -> io::Result<()> {
         let now = SystemClock.now_ms();
         match self.look {
@@ -78,7 +78,7 @@ impl Screen {
                 let lines = self.table(board);
                 let erased = self.erase();
                 self.drawn = lines.len();
-                // Without line wrapping a narrow window cuts lines, instead of making two of one.
+                // Without line wrapping a narrow window truncates lines instead of wrapping them.
                 self.write(&format!("{erased}\x1b[?7l{}\n\x1b[?7h", lines.join("\n")))
             }
             Look::Plain if now.saturating_sub(self.counted_ms) >= COUNTS_EVERY_MS || board.is_done() => {
@@ -117,7 +117,7 @@ impl Screen {
         if board.open.len() > ROWS {
             lines.push(format!("  and {} more", board.open.len() - ROWS));
         }
-        // The same height all the time, so that nothing jumps.
+        // The table always has the same height, so that the screen does not jump.
         lines.resize(ROWS + 4, String::new());
         lines.push(self.paint("2", &format!("  latest: {}", self.latest)));
         lines
@@ -138,7 +138,7 @@ impl Screen {
         }
     }
 
-    /// Codes that take the table off the screen.
+    /// The escape codes that erase the table.
     fn erase(&mut self) -> String {
         match std::mem::take(&mut self.drawn) {
             0 => String::new(),
@@ -152,7 +152,7 @@ impl Screen {
     }
 }
 
-/// An ending in a few letters.
+/// A short word for an outcome.
 pub(super) fn word(ending: Ending) -> &'static str {
     match ending {
         Ending::Delivered => "delivered",

@@ -1,7 +1,7 @@
-//! The activities: what the shop does in the world. Each writes to the ledger, and does nothing twice.
+//! The activities: the external effects of the shop. Each writes to the ledger and causes its effect once.
 //!
-//! Half of the effort comes before the deed and half after it, so that a kill often falls between a deed and its
-//! acknowledgement: the store must then deliver the activity again, and the books must refuse it.
+//! Half of an activity's time is before its effect and half after it, so that a kill often falls between the effect and its
+//! acknowledgement: the store then delivers the activity again, and the books reject the duplicate.
 
 use super::books::{Books, Open};
 use super::entry::Entry;
@@ -14,14 +14,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the activities share.
+/// The state that the activities share.
 pub(super) struct Shop {
     books: Books,
     batch: Batch,
     stock: BTreeMap<String, u64>,
 }
 
-/// How often in a hundred an item breaks while it is packed.
+/// The percentage of items that break while they are packed.
 const BREAKS: u64 = 2;
 
 /// One item to be packed.
@@ -31,7 +31,7 @@ pub(super) struct Packing {
     pub(super) item: Item,
 }
 
-/// What to tell a customer whose order ends without goods.
+/// The message to a customer whose order ends without goods.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Apology {
     pub(super) order: String,
@@ -60,7 +60,7 @@ impl Shop {
         super::gateway::register(self, registry)
     }
 
-    /// An activity that knows its shop.
+    /// Registers a method of the shop as an activity.
     pub(super) fn bound<In, Fut>(
         self: &Arc<Self>,
         activity: fn(Arc<Self>, ActivityContext, In) -> Fut,
@@ -73,7 +73,7 @@ impl Shop {
         move |ctx, input| activity(Arc::clone(&shop), ctx, input)
     }
 
-    /// Takes its time, writes to the books, and takes its time again.
+    /// Waits, writes to the books, and waits again.
     pub(super) async fn perform<T: Send + 'static>(
         &self,
         ctx: &ActivityContext,
@@ -87,14 +87,14 @@ impl Shop {
         done
     }
 
-    /// [`Shop::perform`] for what is done once per scheduled activity, however often it is delivered.
+    /// [`Shop::perform`] with an effect that happens once per scheduled activity, for any number of deliveries.
     async fn once(&self, ctx: &ActivityContext, entry: Entry) -> Result<(), String> {
         let key = ctx.idempotency_key().to_string();
         self.perform(ctx, move |books| books.once(&key, |_| entry).map(|_| ())).await
     }
 }
 
-/// Takes everything off the shelves, or nothing: then it says what is missing.
+/// Reserves all items, or none and returns which one is missing.
 async fn reserve(shop: Arc<Shop>, ctx: ActivityContext, order: Order) -> Result<Option<String>, String> {
     let key = ctx.idempotency_key().to_string();
     let stock = shop.stock.clone();
@@ -115,7 +115,7 @@ async fn release(shop: Arc<Shop>, ctx: ActivityContext, order: Order) -> Result<
     shop.once(&ctx, Entry::Released { order: order.id, items: order.items }).await
 }
 
-/// Packs one item. Some break: that is an error, which ends the order.
+/// Packs one item. Some items break, which is an error that ends the order.
 async fn pack(shop: Arc<Shop>, ctx: ActivityContext, packing: Packing) -> Result<(), String> {
     let Packing { order, item } = packing;
     let sku = item.sku;
@@ -127,7 +127,7 @@ async fn pack(shop: Arc<Shop>, ctx: ActivityContext, packing: Packing) -> Result
     shop.once(&ctx, Entry::Packed { order, sku }).await
 }
 
-/// Gives the parcel to a carrier, and the tracking number back.
+/// Ships the parcel and returns the tracking number.
 async fn ship(shop: Arc<Shop>, ctx: ActivityContext, order: String) -> Result<String, String> {
     let tracking = format!("OL{:08}", shop.batch.dice(&format!("ship/{order}")).below(100_000_000));
     shop.once(&ctx, Entry::Shipped { order, tracking: tracking.clone() }).await?;

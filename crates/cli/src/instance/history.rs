@@ -10,7 +10,7 @@ use outlast::runtime::OrchestrationStatus;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What of an event is no payload. A list of what may be shown: a field that a later version adds stays hidden.
+/// The fields of events that are not payloads. An allow-list: a field that a later version adds is not shown.
 const SHOWN: &[&str] = &[
     "event_id",
     "source_event_id",
@@ -28,7 +28,7 @@ const SHOWN: &[&str] = &[
     "key",
 ];
 
-/// Shown in columns of their own, or said before.
+/// Fields that have their own columns, or are shown above.
 const APART: &[&str] = &[
     "event_id",
     "source_event_id",
@@ -61,7 +61,7 @@ pub(super) async fn run(args: HistoryArgs) -> Result<(), Failure> {
     print(args.common.output, &history, History::text)
 }
 
-/// The event as JSON, without payloads if they were not asked for.
+/// The event as JSON, with payloads only on request.
 fn visible(event: &outlast::Event, payloads: bool) -> Result<Map<String, Value>, Failure> {
     match serde_json::to_value(event) {
         Ok(Value::Object(mut fields)) => {

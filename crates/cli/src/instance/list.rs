@@ -9,7 +9,7 @@ use outlast::client::Client;
 use outlast::providers::{Clock, InstanceInfo, InstancePage, InstanceQuery, SystemClock, saturating_ms};
 use serde::Serialize;
 
-/// Instances that are read at a time while the command itself selects among them.
+/// The page size while the command filters instances itself.
 const SCAN: u32 = 1_000;
 
 pub(super) async fn run(args: ListArgs) -> Result<(), Failure> {
@@ -31,7 +31,7 @@ pub(super) async fn run(args: ListArgs) -> Result<(), Failure> {
     print(args.common.output, &page, Page::text)
 }
 
-/// Conditions that no store has an index for. The command checks them.
+/// Conditions that the stores do not support. The command checks them.
 #[derive(Default)]
 struct Selection {
     status: Option<&'static str>,
@@ -51,7 +51,7 @@ impl Selection {
     }
 }
 
-/// A page of instances that the query and the selection take. The mark of the page is the store's own.
+/// A page of instances that match the query and the conditions. The mark of the page comes from the store.
 async fn selected(
     client: &Client,
     mut query: InstanceQuery,
@@ -59,7 +59,7 @@ async fn selected(
 ) -> Result<InstancePage, Failure> {
     let wanted = query.page_size();
     let mut found = InstancePage::default();
-    // A store looks at a bounded number of instances for one page, so that a page may be short and have a mark.
+    // A store reads a bounded number of instances for one page, so a short page may have a mark.
     loop {
         let left = wanted - found.instances.len();
         query.limit = match selection.is_everything() {
@@ -71,7 +71,7 @@ async fn selected(
         if let Some((last, _)) = taken.take(left).nth(left - 1)
             && last + 1 < page.instances.len()
         {
-            // Only the store can make a mark: it is asked for a page that ends with the last instance shown.
+            // Only the store can create a mark: this reads a page that ends with the last instance shown.
             query.limit = Some(u32::try_from(last + 1).unwrap_or(SCAN));
             page = client.list_instances_page(query.clone()).await?;
         }
@@ -141,7 +141,7 @@ impl Page {
 }
 
 impl Listed {
-    /// A column per filter, so that what is printed can be given back.
+    /// A column per filter, so that printed values can be used as filters.
     fn row(&self) -> Vec<String> {
         vec![
             plain(&self.instance),

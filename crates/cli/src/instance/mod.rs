@@ -1,4 +1,4 @@
-//! `outlast instance`: what operators ask about instances, one file per question.
+//! `outlast instance`: one file per subcommand.
 
 mod cancel;
 mod history;
@@ -19,7 +19,7 @@ pub(crate) async fn run(args: InstanceArgs) -> Result<(), Failure> {
     }
 }
 
-/// What is said about an id that the store does not know.
+/// The message for an instance that does not exist.
 fn unknown(instance: &str, place: &Place) -> Failure {
     Failure::new(format!(
         "there is no instance '{instance}' in {place}: `outlast instance list` shows those that are there (one that was \

@@ -12,7 +12,7 @@ use outlast::runtime::OrchestrationStatus;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Descendants that are shown; a tree may have thousands.
+/// The most descendants that are shown; a tree may have thousands.
 const MOST_DESCENDANTS: usize = 200;
 
 pub(super) async fn run(args: ShowArgs) -> Result<(), Failure> {
@@ -38,11 +38,11 @@ struct Shown {
     parent: Option<String>,
     created_ms: u64,
     updated_ms: u64,
-    /// What a running instance waits for; null for one that has ended.
+    /// The waits of a running instance; null for an ended one.
     waiting: Option<Waiting>,
-    /// What it returned.
+    /// The output.
     output: Option<String>,
-    /// Why it failed.
+    /// The failure.
     failure: Option<Ended>,
     custom_status: Option<String>,
     custom_status_version: u64,
@@ -156,13 +156,13 @@ impl Shown {
         text
     }
 
-    /// Descendants, children under their parents.
+    /// The descendants as a tree.
     fn tree(&self) -> String {
         if self.descendants.is_empty() {
             return String::new();
         }
         let mut text = "descendants\n".to_string();
-        // A stack, not recursion: nobody bounds how deep a tree is.
+        // A stack instead of recursion: the depth of a tree is not bounded.
         let mut open: Vec<(&str, usize)> = self.below(&self.instance).map(|child| (child, 1)).collect();
         open.reverse();
         while let Some((id, depth)) = open.pop() {

@@ -1,4 +1,4 @@
-//! What a running instance waits for: turn, open operations, queued messages.
+//! Shows what a running instance waits for: its turn, open operations and queued messages.
 
 use crate::duration::span;
 use crate::failure::Failure;
@@ -9,18 +9,18 @@ use outlast::lens::{Operation, Progress, TurnState, Wait, turn_state, waits};
 use outlast::providers::{Clock, PendingWork, QueuedItem, SystemClock};
 use serde::Serialize;
 
-/// Messages and activities that are read; an instance may have thousands.
+/// The most messages and activities that are read; an instance may have thousands.
 const MOST_QUEUED: usize = 200;
-/// How often the store is looked at when what it holds changes meanwhile.
+/// The number of reads if the store changes in between.
 const LOOKS: usize = 3;
-/// A turn that is due for this long makes one ask who runs it.
+/// After a turn has been due for this time, the output asks whether a runtime has the orchestration.
 const SUSPICIOUS_MS: u64 = 5_000;
 
 #[derive(Serialize)]
 pub(super) struct Waiting {
     /// The store's time.
     now_ms: u64,
-    /// Null if the store cannot tell.
+    /// Null if the store does not report it.
     turn: Option<Turn>,
     waits: Vec<Open>,
     messages: Vec<Message>,
@@ -73,8 +73,8 @@ struct Message {
     deliveries: u32,
 }
 
-/// Looks at the history and the queues of a running instance. They are read one after the other, so a turn in between can make
-/// an operation look lost: then both are read again.
+/// Reads the history and the queues of a running instance. A turn between the two reads can make an operation look lost; then both
+/// are read again.
 pub(super) async fn look(client: &Client, instance: &str, execution: u64) -> Result<Waiting, Failure> {
     let mut looks = 0;
     loop {
@@ -117,7 +117,7 @@ async fn described(
     Ok(Waiting { now_ms: pending.now_ms, turn, waits: open, messages, messages_left_out })
 }
 
-/// The start of an instance that no worker has taken, in words, if there is one.
+/// A line about the queued start of an instance without history, if there is one.
 pub(super) async fn waiting_start(client: &Client, instance: &str) -> Result<Option<String>, Failure> {
     let Some(pending) = client.pending_work(instance, MOST_QUEUED).await? else { return Ok(None) };
     let is_start = |item: &&QueuedItem| item.kind.as_deref() == Some("StartOrchestration");
@@ -150,7 +150,7 @@ impl Turn {
         }
     }
 
-    /// A line about it, unless there is nothing to say.
+    /// A line about the state, or `None`.
     fn text(&self, now_ms: u64, code: &str) -> Option<String> {
         let tried = match self.deliveries {
             0 => String::new(),

@@ -13,7 +13,7 @@ use outlast::client::Client;
 use std::fmt;
 pub(crate) use url::{StoreUrl, hide_secrets};
 
-/// The variable that names the store where `--store` is not given.
+/// The environment variable that names the store if `--store` is not given.
 pub(crate) const VARIABLE: &str = "OUTLAST_STORE";
 
 // Not documentation: clap would show it as that of the subcommand.
@@ -30,7 +30,7 @@ pub(crate) struct StoreArgs {
     schema: Option<String>,
 }
 
-/// Where a store is.
+/// The location of a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) url: StoreUrl,
@@ -47,7 +47,7 @@ impl fmt::Display for Place {
 }
 
 impl StoreArgs {
-    /// The place that the command line names, or the environment.
+    /// The location from the command line or the environment.
     pub(crate) fn place(self) -> Result<Place, Failure> {
         let named = self.store.or_else(|| Some(StoreUrl::from(std::env::var(VARIABLE).ok()?)));
         match named.filter(|url| !url.as_str().is_empty()) {
@@ -60,12 +60,12 @@ impl StoreArgs {
     }
 }
 
-/// What the command will do with the store.
+/// How the command uses the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Intent {
-    /// Nothing is written, not even by opening it.
+    /// Reads only; opening writes nothing either.
     Read,
-    /// Something is written, to a store that must exist.
+    /// Writes to a store that must exist.
     Write,
 }
 
@@ -77,18 +77,18 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kind that a URL speaks of. A text without a scheme is a path.
+    /// The kind of store that a URL names. A text without a scheme is a path.
     pub(crate) fn of(url: &StoreUrl) -> Result<Self, Failure> {
         let text = url.as_str();
         match text.split_once(':').map(|(scheme, rest)| (scheme, rest.starts_with("//"))) {
             Some(("sqlite", _)) => Ok(Self::Sqlite),
             Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres),
-            // Without the rest, which may hold a password.
+            // Only the scheme: the rest may hold a password.
             Some((other, true)) => Err(Failure::new(format!(
                 "cannot use the store: this command does not know '{other}' stores; write a path, sqlite:PATH, or \
                  postgres://USER@HOST/DATABASE"
             ))),
-            // What libpq calls a connection string: as a path, it would be shown in messages.
+            // A connection string of libpq: as a path, it would be shown in messages with its password.
             _ if text.contains("password=") || text.contains("host=") => Err(Failure::new(
                 "cannot use the store: it looks like key=value pairs; write postgres://USER@HOST/DATABASE",
             )),

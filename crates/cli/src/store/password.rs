@@ -1,9 +1,9 @@
-//! Passwords that are not in the URL: `PGPASSWORD`, then the file that `PGPASSFILE` names or `~/.pgpass`, as `psql` does.
+//! Passwords outside of the URL, as in `psql`: `PGPASSWORD`, then the file of `PGPASSFILE`, then `~/.pgpass`.
 
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 
-/// The URL with the password that belongs to it, if it has none of its own and one is found.
+/// The URL, completed with a password from the environment if it has none.
 pub(super) fn complete(url: &str) -> Result<String, Failure> {
     let Some(login) = Login::without_password(url) else { return Ok(url.to_string()) };
     if let Some(password) = variable("PGPASSWORD") {
@@ -47,7 +47,7 @@ fn is_open_to_others(_: &Path) -> bool {
     false
 }
 
-/// The parts of `postgres://USER@HOST:PORT/DATABASE?OPTIONS` that lines of a password file are compared with.
+/// The parts of `postgres://USER@HOST:PORT/DATABASE?OPTIONS` that select a line of a password file.
 struct Login<'a> {
     /// Up to `USER`, which follows it as it was written.
     scheme: &'a str,
@@ -70,7 +70,7 @@ impl<'a> Login<'a> {
         let is_overridden = options.split('&').any(|option| {
             ["password=", "user=", "host=", "port=", "dbname="].iter().any(|name| option.starts_with(name))
         });
-        // A list of hosts has a password per host: the URL must say it.
+        // A list of hosts may need a password per host: it must be in the URL.
         if !is_plain || is_overridden || address.contains(',') || login.is_empty() {
             return None;
         }
@@ -96,7 +96,7 @@ impl<'a> Login<'a> {
         format!("{}://{}:{}@{}", self.scheme, self.user_as_written, encoded(password), self.rest)
     }
 
-    /// The password of the first line that fits: `host:port:database:user:password`, each of the first four may be `*`.
+    /// The password of the first line that matches: `host:port:database:user:password`, where each of the first four may be `*`.
     fn found_in(&self, file: &str) -> Option<String> {
         let wanted = [&self.host, &self.port, &self.database, &self.user];
         file.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
@@ -111,7 +111,7 @@ impl<'a> Login<'a> {
     }
 }
 
-/// The fields of a line. A backslash takes the next letter as it is.
+/// The fields of a line. A backslash escapes the next character.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut letters = line.chars();

@@ -7,13 +7,13 @@ use outlast::providers::postgres::{MigrationPolicy, PostgresProvider, ProviderCo
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a server may take to accept a connection. A person waits for it.
+/// The connect timeout: a user waits for it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Opens a store that exists. Neither intent changes the schema: a command of another release must not migrate a store under
-/// the programs that use it.
+/// Opens an existing store without migrating it: a command of another release must not change the schema under the programs that
+/// use it.
 pub(super) async fn open(place: &Place, _: Intent) -> Result<Arc<dyn Provider>, Failure> {
-    // Nothing is waited for, so nothing needs to be heard.
+    // The command waits for no commits, so it does not listen for notifications.
     let config = config(place)?.migrations(MigrationPolicy::VerifyOnly).pool_size(2).listen(false);
     Ok(Arc::new(connect(config).await?))
 }

@@ -20,10 +20,10 @@ pub(super) async fn open(url: &StoreUrl, intent: Intent) -> Result<Arc<dyn Provi
     Ok(Arc::new(provider))
 }
 
-/// The provider's URL for what a person wrote: a URL, or simply a path. How the store is opened is the command's choice.
+/// The provider's URL for a URL or path of the user. The command decides how the store is opened.
 pub(crate) fn with_mode(url: &StoreUrl, mode: &str) -> Result<String, Failure> {
     let Some(rest) = url.as_str().strip_prefix("sqlite:") else {
-        // A path may hold what a URL gives a meaning to.
+        // A path may hold characters with a meaning in URLs.
         let path = url.as_str().replace('%', "%25").replace('?', "%3F");
         return Ok(format!("sqlite://{path}?mode={mode}"));
     };

@@ -1,11 +1,11 @@
-//! A store's URL, which may hold a password and is shown without it.
+//! The URL of a store. It may hold a password, and is shown without it.
 
 use outlast::providers::shown_url;
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-/// What a person wrote to name a store. Both ways to print it leave out what could be a secret.
+/// The text that names a store. `Display` and `Debug` omit secrets.
 #[derive(Clone)]
 pub(crate) struct StoreUrl(String);
 
@@ -32,7 +32,7 @@ impl FromStr for StoreUrl {
 
 impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A path has no secrets, and may hold letters that mean something in URLs.
+        // A path has no secrets, and may hold characters with a meaning in URLs.
         match is_url(&self.0) {
             true => f.write_str(&shown_url(&self.0)),
             false => f.write_str(&self.0),
@@ -50,10 +50,10 @@ fn is_url(text: &str) -> bool {
     text.contains("://") || ["sqlite:", "postgres:", "postgresql:"].iter().any(|kind| text.starts_with(kind))
 }
 
-/// A message about a command line, without the secrets of its arguments: a URL may stand where none is expected.
+/// Removes the secrets of arguments from a message about the command line: a URL may be at a wrong place.
 pub(crate) fn hide_secrets(message: String, args: impl IntoIterator<Item = String>) -> String {
     args.into_iter().fold(message, |message, arg| {
-        // `--stroe=postgres://..`: the value alone can be quoted, too.
+        // `--stroe=postgres://..`: the message may quote only the value.
         let (name, value) = match arg.strip_prefix("--").and_then(|_| arg.split_once('=')) {
             Some((name, value)) if is_url(value) => (format!("{name}="), value),
             _ => (String::new(), arg.as_str()),

@@ -1,4 +1,4 @@
-//! The targets that `--check` asks for: those of the published stress configuration that its activities allow.
+//! The targets of `--check`: those of the published stress configuration that its activities allow.
 
 use super::report::Run;
 use serde::Serialize;
@@ -9,7 +9,7 @@ const BASELINE_PER_SECOND: f64 = 10.0;
 const BASELINE_MS: f64 = 200.0;
 /// Milliseconds per orchestration of `default`, below.
 const DEFAULT_MS: f64 = 100.0;
-/// How many times as many orchestrations `default` does as `baseline`, at least.
+/// The least factor between the orchestrations per second of `default` and of `baseline`.
 const SCALING: f64 = 1.3;
 
 #[derive(Serialize)]
@@ -29,7 +29,7 @@ impl Check {
     }
 }
 
-/// All targets that these runs are subject to.
+/// All targets that apply to these runs.
 pub(super) fn targets(runs: &[Run]) -> Vec<Check> {
     let mut checks = Vec::new();
     for run in runs {

@@ -1,4 +1,4 @@
-//! `outlast stress`: a runtime under load on a store of its own, with figures that can be compared and kept.
+//! `outlast stress`: a runtime under load on a store of its own, with results that can be compared and saved.
 
 mod check;
 mod preset;
@@ -31,7 +31,7 @@ pub(crate) async fn run(args: StressArgs) -> Result<(), Failure> {
             store::VARIABLE
         )));
     }
-    // All of them first: a mistake in the last one should not show after minutes.
+    // All targets are resolved first: an error in the last one must not show after minutes.
     let mut targets = Vec::new();
     for url in &named {
         targets.extend(Target::of(url, &args)?);
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: StressArgs) -> Result<(), Failure> {
             runs = all_presets(&opened, &args) => runs,
             _ = tokio::signal::ctrl_c() => Err(Failure::stopped()),
         };
-        // Also after a failure: what the command made, it removes.
+        // Also after a failure: the command removes what it created.
         let closed = opened.close(args.keep).await;
         report.runs.extend(runs?);
         closed?;
@@ -95,7 +95,7 @@ async fn all_presets(opened: &Opened, args: &StressArgs) -> Result<Vec<Run>, Fai
     Ok(runs)
 }
 
-/// One line on standard error that is drawn over; nothing where that is not a terminal.
+/// A progress line on standard error, redrawn in place; nothing if standard error is not a terminal.
 struct Screen {
     title: String,
     seconds: u64,
@@ -111,7 +111,7 @@ impl Screen {
         if self.is_terminal {
             let (started, completed, failed) = (progress.launched(), progress.completed(), progress.failed());
             let (seconds, passed) = (self.seconds, passed.as_secs());
-            // Progress that cannot be shown is no reason to stop.
+            // An error while printing progress does not stop the run.
             let _ = write!(
                 io::stderr(),
                 "\r\x1b[K{}: {passed} of {seconds} s, {started} started, {completed} completed, {failed} failed",

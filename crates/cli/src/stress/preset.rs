@@ -1,4 +1,4 @@
-//! How hard a run pushes.
+//! The presets of a stress run.
 
 use super::target::Opened;
 use clap::ValueEnum;
@@ -24,7 +24,7 @@ pub(crate) enum Preset {
     LargePayload,
 }
 
-/// A preset with the length that was asked for.
+/// A preset with the requested duration.
 pub(super) enum Plan {
     FanOut(StressTestConfig),
     LargePayload(LargePayloadConfig),
@@ -94,8 +94,8 @@ impl Plan {
         }
     }
 
-    /// Orchestrations per second that the activities alone allow: each worker does one at a time. `None` where an orchestration
-    /// does more than that.
+    /// The most orchestrations per second that the activities allow, since each worker runs one at a time. `None` if an orchestration
+    /// has children too.
     pub(super) fn bound_per_second(&self) -> Option<f64> {
         match self {
             Self::FanOut(config) => {

@@ -1,4 +1,4 @@
-//! The figures of all runs, for people, programs and the scoreboard.
+//! The results of all runs, as text, as JSON and for the scoreboard.
 
 use super::check::Check;
 use super::preset::Plan;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 #[derive(Default, Serialize)]
 pub(super) struct Report {
     pub(super) runs: Vec<Run>,
-    /// Empty unless they were asked for.
+    /// Empty unless requested.
     pub(super) checks: Vec<Check>,
 }
 
@@ -31,12 +31,12 @@ pub(super) struct Run {
     failed: usize,
     pub(super) success_percent: f64,
     pub(super) orchestrations_per_second: f64,
-    /// What the activities alone allow.
+    /// The most orchestrations per second that the activities allow.
     bound_per_second: Option<f64>,
     activities_per_second: f64,
-    /// The time of the run by completed instances: the figure that the suite calls average latency.
+    /// The duration of the run divided by the completed instances, which the suite calls average latency.
     pub(super) ms_per_orchestration: f64,
-    /// From the start of an instance to the news of its end.
+    /// From the start of an instance to the notification of its end.
     latency_p50_ms: f64,
     latency_p99_ms: f64,
 }
@@ -122,7 +122,7 @@ impl Report {
         text
     }
 
-    /// Figures by store and preset, as `cargo xtask scoreboard add stress` reads them.
+    /// Results by store and preset, in the format of `cargo xtask scoreboard add stress`.
     pub(super) fn figures(&self) -> Value {
         let mut stores = Map::new();
         for run in &self.runs {
@@ -151,7 +151,7 @@ impl Report {
 
 #[cfg(test)]
 impl Run {
-    /// A run with these figures, for tests.
+    /// A run with these results, for tests.
     pub(super) fn with_figures(store: &str, preset: &'static str, success_percent: f64, rate: f64) -> Self {
         Self {
             store: store.to_string(),

@@ -1,4 +1,4 @@
-//! The stores that are put under load: fresh ones, unless told otherwise.
+//! The stores that are put under load: new ones by default.
 
 use crate::args::StressArgs;
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ pub(super) enum Target {
     Postgres { config: Box<ProviderConfig>, pool_size: u32 },
 }
 
-/// An open store, and what to remove in the end.
+/// An open store, and the data to remove at the end.
 pub(super) struct Opened {
     pub(super) label: String,
     pub(super) pool_size: Option<u32>,
@@ -27,7 +27,7 @@ pub(super) struct Opened {
     made: Made,
 }
 
-/// What the command made.
+/// The file or schema that the command created.
 enum Made {
     Nothing,
     File(PathBuf),
@@ -35,7 +35,7 @@ enum Made {
 }
 
 impl Target {
-    /// One target, or one per size of the pool.
+    /// One target, or one per pool size.
     pub(super) fn of(url: &StoreUrl, args: &StressArgs) -> Result<Vec<Self>, Failure> {
         match url.as_str() {
             "memory" => return Ok(vec![Self::Memory]),
@@ -88,7 +88,7 @@ async fn open_schema(
     pool_size: u32,
     args: &StressArgs,
 ) -> Result<Opened, Failure> {
-    // A schema that a person named may hold more than the store: it is never dropped.
+    // A schema that the user named may hold other data: it is never dropped.
     let is_own = config.schema_name.is_none();
     if is_own {
         config.schema_name = Some(format!("outlast_stress_{:016x}", OsEntropy.next_u128() as u64));
@@ -100,7 +100,7 @@ async fn open_schema(
     Ok(Opened { pool_size: Some(pool_size), ..Opened::new(&label, store, made) })
 }
 
-/// Work of others would be run, and fail: the run's runtime knows none of its orchestrations.
+/// Rejects a store with instances: the runtime of the run would poison them, because it does not have their orchestrations.
 async fn refuse_data(store: Arc<dyn Provider>, shown: &str, args: &StressArgs) -> Result<(), Failure> {
     if args.use_existing_data {
         return Ok(());
@@ -123,7 +123,7 @@ impl Opened {
         Self { label: label.to_string(), pool_size: None, provider, made }
     }
 
-    /// Removes what was made for the run.
+    /// Removes the file or schema that was created for the run.
     pub(super) async fn close(self, keep: bool) -> Result<(), Failure> {
         drop(self.provider);
         match self.made {

@@ -1,4 +1,4 @@
-//! The demo without violence.
+//! The demo without kills.
 
 use crate::support::{demo, ledger_lines, outlast, run, said};
 use std::path::Path;
@@ -12,7 +12,7 @@ fn rewrite_ledger(dir: &Path, change: impl FnOnce(&mut Vec<String>)) {
 }
 
 #[test]
-fn a_run_proves_itself_and_names_its_files() {
+fn a_run_prints_its_proof_and_its_files() {
     let dir = tempfile::tempdir().unwrap();
     let out = run(demo(dir.path(), &TINY)).fine();
     let store = dir.path().join("shop.db").display().to_string();
@@ -24,7 +24,7 @@ fn a_run_proves_itself_and_names_its_files() {
 }
 
 #[test]
-fn a_finished_run_is_followed_by_a_new_batch_or_forgotten() {
+fn after_a_finished_run_a_new_batch_starts_or_fresh_empties_the_files() {
     let dir = tempfile::tempdir().unwrap();
     run(demo(dir.path(), &TINY)).fine();
     let next = run(demo(dir.path(), &TINY)).fine();
@@ -36,7 +36,7 @@ fn a_finished_run_is_followed_by_a_new_batch_or_forgotten() {
 }
 
 #[test]
-fn a_proof_that_does_not_hold_is_a_failure() {
+fn a_failed_proof_exits_with_a_failure() {
     let dir = tempfile::tempdir().unwrap();
     run(demo(dir.path(), &["--orders", "6", "--pace", "0"])).fine();
     rewrite_ledger(dir.path(), |lines| {
@@ -53,7 +53,7 @@ fn a_proof_that_does_not_hold_is_a_failure() {
 }
 
 #[test]
-fn an_order_that_the_store_lost_is_not_passed_over() {
+fn an_order_that_the_store_lost_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     run(demo(dir.path(), &TINY)).fine();
     rewrite_ledger(dir.path(), |lines| lines.retain(|line| !line.contains("\"proven\"")));
@@ -64,7 +64,7 @@ fn an_order_that_the_store_lost_is_not_passed_over() {
 }
 
 #[test]
-fn files_of_others_are_left_alone() {
+fn files_that_the_demo_did_not_create_are_not_changed() {
     let dir = tempfile::tempdir().unwrap();
     let ledger = dir.path().join("ledger.jsonl");
     std::fs::write(&ledger, "my own").unwrap();
@@ -82,7 +82,7 @@ fn files_of_others_are_left_alone() {
 }
 
 #[test]
-fn colours_are_never_forced_on_a_pipe() {
+fn output_to_a_pipe_has_no_colours() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = outlast(demo(dir.path(), &TINY));
     command.env("CLICOLOR_FORCE", "1").env("TERM", "xterm-256color");

@@ -1,11 +1,11 @@
-//! `outlast instance` on a store that a program made.
+//! `outlast instance` on a store that a program filled.
 
 use crate::program::{LONG, Program};
 use crate::support::{Said, run};
 use outlast::runtime::OrchestrationStatus;
 use std::path::{Path, PathBuf};
 
-/// A folder, and in it a store with six instances (two are children), one of them running, and nobody at work.
+/// A folder with a store of six instances (two are children), one of them running, and without a runtime.
 async fn a_store() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("some jobs.db");
@@ -67,7 +67,7 @@ async fn a_list_is_filtered_and_paged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_instance_is_shown_with_everything_about_it() {
+async fn show_prints_all_data_of_an_instance() {
     let (_dir, store) = a_store().await;
     let shown = ask(&store, &["show", "hello-1", "-o", "json"]).json();
     assert_eq!((&shown["status"], &shown["custom_status"]), (&"Completed".into(), &"greets".into()));
@@ -89,7 +89,7 @@ async fn an_instance_is_shown_with_everything_about_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_history_keeps_payloads_to_itself_unless_asked() {
+async fn a_history_shows_payloads_only_on_request() {
     let (_dir, store) = a_store().await;
     let text = ask(&store, &["history", "hello-1"]).fine();
     for part in ["OrchestrationStarted", "ActivityScheduled", "Say", "OrchestrationCompleted"] {
@@ -109,7 +109,7 @@ async fn a_history_keeps_payloads_to_itself_unless_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn looking_changes_nothing() {
+async fn reading_subcommands_change_nothing() {
     let (_dir, store) = a_store().await;
     let before = std::fs::read(&store).unwrap();
     for args in [&["list"][..], &["show", "hello-1"], &["history", "hello-1"]] {
@@ -136,7 +136,7 @@ async fn a_running_instance_is_cancelled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn errors_say_what_is_wrong_and_what_to_do() {
+async fn errors_name_the_cause_and_the_remedy() {
     let (dir, store) = a_store().await;
     for command in ["show", "history", "cancel"] {
         let error = ask(&store, &[command, "nobody"]).failed();

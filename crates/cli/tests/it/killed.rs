@@ -1,4 +1,4 @@
-//! The demo's promise: kill it whenever you like.
+//! The demo loses nothing when it is killed.
 
 use crate::support::{demo, ledger_lines, outlast, run, said, wait_until};
 use std::io::{BufRead, BufReader, Read};
@@ -8,7 +8,7 @@ use std::time::Duration;
 const SIZE: [&str; 4] = ["--orders", "14", "--pace", "0.25"];
 const SEED: u64 = 0x0074_1a57;
 
-/// Moments that are the same in every run of the test, as far as the machine allows.
+/// Kill times that are the same in every run of the test, as far as the machine allows.
 struct Moments(u64);
 
 impl Moments {
@@ -19,12 +19,12 @@ impl Moments {
 }
 
 #[test]
-fn at_ten_random_moments() {
+fn the_demo_survives_ten_kills_at_random_times() {
     let dir = tempfile::tempdir().unwrap();
     let mut moments = Moments(SEED);
     for kill in 1..=10 {
         let mut child = outlast(demo(dir.path(), &SIZE)).stdout(Stdio::piped()).spawn().unwrap();
-        // So many deeds later, and then some milliseconds, which may fall into a commit, a sync, or between the two.
+        // After this number of effects, plus some milliseconds that may fall into a commit, a sync, or between the two.
         let enough = ledger_lines(dir.path()).len() + 3 + usize::try_from(moments.below(8)).unwrap();
         wait_until("the ledger has grown", || {
             ledger_lines(dir.path()).len() >= enough || child.try_wait().unwrap().is_some()
@@ -44,7 +44,7 @@ fn at_ten_random_moments() {
 }
 
 #[test]
-fn politely() {
+fn the_demo_continues_after_a_termination_signal() {
     let dir = tempfile::tempdir().unwrap();
     for (signal, name) in [("-INT", "Ctrl-C"), ("-TERM", "Terminated")] {
         let mut child = outlast(demo(dir.path(), &SIZE)).stdout(Stdio::piped()).spawn().unwrap();
@@ -65,10 +65,10 @@ fn politely() {
 }
 
 #[test]
-fn two_demos_do_not_share_a_folder() {
+fn a_second_demo_in_the_same_folder_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let mut first = outlast(demo(dir.path(), &SIZE)).stdout(Stdio::piped()).spawn().unwrap();
-    // Kept until the end: a demo that nobody reads from gives up.
+    // Kept until the end: the demo stops when its output pipe is closed.
     let mut out = BufReader::new(first.stdout.take().unwrap());
     out.read_line(&mut String::new()).unwrap();
     for more in [&SIZE[..], &["--fresh"]] {

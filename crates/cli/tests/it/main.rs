@@ -1,4 +1,4 @@
-//! The real command, as a person or a script runs it.
+//! Tests that run the command as a process.
 // A test fails by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -51,7 +51,7 @@ mod needs_postgres {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn every_verb_works_on_postgres() {
+    async fn every_subcommand_works_on_postgres() {
         let (url, schema) = (server_url(), fresh("cli"));
         program(&schema).await.fill_and_stop().await;
         let listed = ask(&url, &schema, &["list", "--status", "Running", "-o", "json"]).json();
@@ -72,7 +72,7 @@ mod needs_postgres {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn show_says_what_an_instance_waits_for_on_postgres() {
+    async fn show_lists_the_waits_of_an_instance_on_postgres() {
         let schema = fresh("cli");
         let store = Arc::new(PostgresProvider::new_with_schema(&server_url(), Some(&schema)).await.unwrap());
         let store_args = ["--store".to_string(), server_url(), "--schema".to_string(), schema];
@@ -80,7 +80,7 @@ mod needs_postgres {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn reading_verbs_need_no_right_but_to_read() {
+    async fn reading_subcommands_need_only_the_right_to_read() {
         let (schema, role) = (fresh("cli"), fresh("reader"));
         program(&schema).await.fill_and_stop().await;
         execute(&format!(
@@ -101,14 +101,14 @@ mod needs_postgres {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn no_verb_makes_or_migrates_a_schema() {
+    async fn no_subcommand_creates_or_migrates_a_schema() {
         let (url, schema) = (server_url(), fresh("cli"));
         for args in [&["list"][..], &["show", "x"], &["history", "x"], &["cancel", "x"]] {
             let error = ask(&url, &schema, args).failed();
             let expected = format!("cannot use schema '{schema}': it holds no Outlast store");
             assert!(error.contains(&expected), "{error}");
         }
-        // Had one of them made it, this would fail.
+        // This would fail if one of the commands had created the schema.
         execute(&format!("CREATE SCHEMA {schema}")).await;
         drop(PostgresProvider::new_with_schema(&url, Some(&schema)).await.unwrap());
         for (change, part) in [
@@ -127,7 +127,7 @@ mod needs_postgres {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn passwords_come_from_the_variable_or_the_file() {
+    async fn passwords_are_read_from_the_variable_or_the_file() {
         let (schema, role) = (fresh("cli"), fresh("worker"));
         program(&schema).await.fill_and_stop().await;
         execute(&format!(
@@ -189,14 +189,14 @@ mod needs_postgres {
         assert_eq!(pools, [2, 2, 10, 10, 20, 20]);
         for run in runs {
             assert!(run["completed"].as_u64() > Some(0) && run["success_percent"] == 100.0, "{run}");
-            // What `--check` asks for is for a release build on a quiet machine. This holds on a busy one too.
+            // The targets of `--check` are for a release build on an idle machine. This bound holds on a busy one too.
             assert!(run["ms_per_orchestration"].as_f64() < Some(200.0), "{run}");
         }
         assert_eq!(stress_schemas().await, 0, "the schemas are dropped");
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn stress_refuses_a_schema_with_data() {
+    async fn stress_rejects_a_schema_with_instances() {
         let (url, schema) = (server_url(), fresh("cli"));
         program(&schema).await.fill_and_stop().await;
         let error = run(["stress", "--store", &url, "--schema", &schema, "--seconds", "1"]).failed();

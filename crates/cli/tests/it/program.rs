@@ -1,4 +1,4 @@
-//! A program whose store the command looks into.
+//! A program whose store the command reads.
 
 use outlast::client::Client;
 use outlast::providers::Provider;
@@ -30,7 +30,7 @@ async fn parked(ctx: OrchestrationContext, _: String) -> Result<String, String> 
     Ok(ctx.schedule_wait("go").await)
 }
 
-/// Begins one operation of each kind, and waits.
+/// Starts one operation of each kind, and waits.
 async fn waits(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     let untaken = ctx.schedule_activity("Say", "s3cret input").with_tag("gpu");
     let taken = ctx.schedule_activity("Block", "s3cret input");

@@ -1,4 +1,4 @@
-//! How the command finds a store, and which instances it selects.
+//! Selection of the store and of instances.
 
 use crate::program::Program;
 use crate::support::{outlast, run, said};
@@ -7,7 +7,7 @@ use outlast::providers::{Clock, SystemClock};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A clock that is late.
+/// A clock that is behind.
 struct Late(u64);
 
 impl Clock for Late {
@@ -21,7 +21,7 @@ fn ids(listed: &serde_json::Value) -> Vec<&str> {
     instances.iter().map(|instance| instance["instance"].as_str().unwrap()).collect()
 }
 
-/// A store with an instance of each version that has waited for two hours, and one of each that has not.
+/// A store with two instances of each version: one that was idle for two hours, and one that was not.
 async fn old_and_new(path: &Path) {
     let url = format!("sqlite:{}", path.display());
     let late = SqliteOptions { clock: Arc::new(Late(2 * 3_600_000)), ..SqliteOptions::default() };
@@ -59,7 +59,7 @@ async fn version_and_idle_filters_select_and_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_environment_names_the_store_and_the_option_wins() {
+async fn the_option_for_the_store_overrides_the_environment() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("jobs.db");
     Program::start(&path).await.fill_and_stop().await;

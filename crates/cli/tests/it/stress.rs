@@ -11,7 +11,7 @@ fn names(runs: &Value) -> Vec<String> {
 }
 
 #[test]
-fn figures_are_printed_and_kept() {
+fn results_are_printed_and_saved() {
     let dir = tempfile::tempdir().unwrap();
     let (store, figures) = (dir.path().join("stress.db"), dir.path().join("figures.json"));
     let (store, file) = (store.to_str().unwrap(), figures.to_str().unwrap());
@@ -28,15 +28,15 @@ fn figures_are_printed_and_kept() {
             assert!(run["orchestrations_per_second"].as_f64().unwrap() <= bound, "{run}");
         }
     }
-    assert_eq!(report["checks"], Value::Array(vec![]), "nobody asked for them");
+    assert_eq!(report["checks"], Value::Array(vec![]), "without --check there are none");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "the store's files are gone");
     let kept: Value = serde_json::from_str(&std::fs::read_to_string(&figures).unwrap()).unwrap();
     assert!(kept["sqlite file"]["default 2/2"]["orchestrations_per_second"].as_f64() > Some(0.0), "{kept}");
 }
 
-/// The activities of `baseline` take half of the time that its target allows, so that the target holds on a busy machine too.
+/// The activities of `baseline` take half of the time that its target allows, so the target holds on a busy machine too.
 #[test]
-fn targets_are_checked_on_request() {
+fn check_compares_the_results_with_the_targets() {
     let args = ["stress", "--store", "memory", "--preset", "baseline,default", "--seconds", "4", "--check"];
     let text = run(args).fine();
     let met: Vec<&str> = text.lines().filter(|line| line.starts_with("met ")).collect();
@@ -46,7 +46,7 @@ fn targets_are_checked_on_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_with_data_is_refused_unless_told_otherwise() {
+async fn a_store_with_instances_is_rejected_unless_allowed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("shop.db");
     let program = Program::start(&path).await;
@@ -69,7 +69,7 @@ async fn a_store_with_data_is_refused_unless_told_otherwise() {
 }
 
 #[test]
-fn a_store_is_kept_on_request() {
+fn keep_leaves_the_store() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("kept.db");
     let store = path.to_str().unwrap();

@@ -1,11 +1,11 @@
-//! Running the command.
+//! Runs the command.
 
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-/// The command, without what this machine's environment says about terminals.
+/// The command, without the environment variables about terminals and stores.
 pub(crate) fn outlast<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_outlast"));
     command.args(args).stdin(Stdio::null()).env_remove("NO_COLOR");
@@ -15,7 +15,7 @@ pub(crate) fn outlast<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Com
     command
 }
 
-/// What a command that has ended said.
+/// The output of a command that has ended.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
@@ -33,13 +33,13 @@ pub(crate) fn said(output: Output) -> Said {
 }
 
 impl Said {
-    /// It worked, and said nothing about errors.
+    /// Checks success and an empty standard error, and returns standard output.
     pub(crate) fn fine(self) -> String {
         assert_eq!((self.code, self.err.as_str()), (Some(0), ""), "{}", self.out);
         self.out
     }
 
-    /// It failed, and this is why.
+    /// Checks failure, and returns standard error.
     pub(crate) fn failed(self) -> String {
         assert_eq!(self.code, Some(1), "{self:?}");
         self.err
@@ -57,7 +57,7 @@ pub(crate) fn demo<'a>(dir: &'a Path, more: &[&'a str]) -> Vec<&'a OsStr> {
     args
 }
 
-/// Looks until it is so. Gives up after half a minute.
+/// Waits until the condition holds, at most half a minute.
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..15_000 {
         if is_so() {
@@ -65,7 +65,7 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
         }
         std::thread::park_timeout(Duration::from_millis(2));
     }
-    panic!("waited in vain until {what}");
+    panic!("timed out waiting until {what}");
 }
 
 pub(crate) fn ledger_lines(dir: &Path) -> Vec<String> {

@@ -1,9 +1,9 @@
-//! Command lines that are not understood, and help.
+//! Invalid command lines, and help.
 
 use crate::support::run;
 
 #[test]
-fn a_wrong_command_line_is_a_usage_error() {
+fn an_invalid_command_line_is_a_usage_error() {
     for (args, part) in [
         (&["nonsense"][..], "unrecognized subcommand 'nonsense'"),
         (&["instance", "list"], "no store is named: give --store <URL>, or set OUTLAST_STORE"),
@@ -29,11 +29,11 @@ fn a_wrong_command_line_is_a_usage_error() {
 }
 
 #[test]
-fn help_says_what_a_person_needs() {
+fn help_names_the_commands_and_options() {
     for (args, part) in [
         (&["--help"][..], "Try `outlast demo`"),
-        (&["demo", "--help"], "start it again: it goes on where it was"),
-        (&["instance", "--help"], "Ask an instance to stop"),
+        (&["demo", "--help"], "start it again: it continues where it was"),
+        (&["instance", "--help"], "Cancel an instance"),
         (&["instance", "list", "--help"], "--status Running --idle-for 1h"),
         (&["instance", "show", "--help"], "PGPASSFILE"),
         (&["stress", "--help"], "--preset default,large-payload --pool-size 2,10,20"),
@@ -47,7 +47,7 @@ fn help_says_what_a_person_needs() {
 }
 
 #[test]
-fn secrets_of_a_url_in_the_wrong_place_are_not_echoed() {
+fn secrets_of_a_misplaced_url_are_not_printed() {
     let url = "postgres://me:s3cret@127.0.0.1:1/db";
     let misspelt = format!("--stroe={url}");
     for args in [
@@ -66,7 +66,7 @@ fn secrets_of_a_url_in_the_wrong_place_are_not_echoed() {
 }
 
 #[test]
-fn secrets_of_a_store_that_cannot_be_opened_are_not_echoed() {
+fn secrets_of_a_store_that_cannot_be_opened_are_not_printed() {
     for (store, part) in [
         ("postgres://me:s3cret@127.0.0.1:1/db", "no connection to the server"),
         ("postgres://me:s3cret@127.0.0.1:1/db?bogus=s3cret", "the name of its parameter number 1 is unknown"),

@@ -1,4 +1,4 @@
-//! What `outlast instance show` says about an instance that waits.
+//! The output of `outlast instance show` for an instance that waits.
 
 use crate::program::Program;
 use crate::support::run;
@@ -33,7 +33,7 @@ fn contains(text: &str, parts: &[&str]) {
     assert!(!text.contains("s3cret"), "no payload: {text}");
 }
 
-/// Follows an instance through everything that it can wait for.
+/// Checks the output for an instance in each kind of wait.
 pub(crate) async fn is_shown(store: Arc<dyn Provider>, named: &[String]) {
     let client = Client::new(store.clone());
     client.start_orchestration("waits-1", "Waits", "s3cret").await.unwrap();
@@ -42,7 +42,7 @@ pub(crate) async fn is_shown(store: Arc<dyn Provider>, named: &[String]) {
     contains(&error, &["instance 'waits-1' of Waits was started, and is not there yet", "delivered 0 times"]);
 
     let program = Program::on(store.clone()).await;
-    // Until a worker has the activity, and the child has begun.
+    // Waits until the activity is leased and the child has started.
     while client.get_instance_info("waits-1::sub::7").await.is_err()
         || !client
             .pending_work("waits-1", 9)
@@ -82,7 +82,7 @@ pub(crate) async fn is_shown(store: Arc<dyn Provider>, named: &[String]) {
     );
     program.runtime.shutdown(Some(0)).await;
 
-    // The approval arrives, and no process takes it.
+    // The approval is queued, and no process runs a turn.
     client.raise_event("waits-1", "approve", "s3cret data").await.unwrap();
     let (waiting, text) = show(named, "waits-1");
     assert_eq!(states(&waiting)[3], "event approve answered", "{text}");
@@ -96,7 +96,7 @@ pub(crate) async fn is_shown(store: Arc<dyn Provider>, named: &[String]) {
         ],
     );
 
-    // A worker has the turn, and gives it back.
+    // The turn is leased and given back.
     let fetched = store.fetch_orchestration_item(LEASE, Duration::ZERO, None).await.unwrap();
     let (turn, token, _) = fetched.unwrap();
     assert_eq!(turn.instance, "waits-1");
@@ -113,7 +113,7 @@ pub(crate) async fn is_shown(store: Arc<dyn Provider>, named: &[String]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn show_says_what_an_instance_waits_for() {
+async fn show_lists_the_waits_of_an_instance() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("jobs.db");
     let store = Arc::new(SqliteProvider::new(&format!("sqlite:{}", path.display()), None).await.unwrap());
@@ -121,7 +121,7 @@ async fn show_says_what_an_instance_waits_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_instance_that_has_ended_waits_for_nothing() {
+async fn show_lists_no_waits_of_an_ended_instance() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("jobs.db");
     let program = Program::start(&path).await;

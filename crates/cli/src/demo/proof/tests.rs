@@ -1,4 +1,4 @@
-//! A proof is worth something if it fails when it should.
+//! The proof must fail for a ledger with errors.
 
 use super::*;
 use crate::demo::order::Outcome;
@@ -53,7 +53,7 @@ fn proof(ledger: Vec<(Option<&'static str>, Entry)>, board: &Board) -> Proof {
 }
 
 #[test]
-fn a_clean_ledger_holds() {
+fn a_valid_ledger_passes_the_proof() {
     let proof = proof(ledger(), &board());
     assert_eq!(proof.problems, [""; 0]);
     assert!(proof.holds());
@@ -69,7 +69,7 @@ fn a_clean_ledger_holds() {
     }
 }
 
-/// What is added to a clean ledger, and what the proof must say.
+/// Adds an entry to a valid ledger, and checks the error of the proof.
 fn check(extra: (Option<&'static str>, Entry), expected: &str) {
     let mut ledger = ledger();
     ledger.push(extra);
@@ -83,7 +83,7 @@ fn check(extra: (Option<&'static str>, Entry), expected: &str) {
 }
 
 #[test]
-fn whatever_is_done_twice_is_found() {
+fn every_duplicated_effect_is_found() {
     let order = BATCH.order(&a());
     let charged = || Entry::Charged { order: a(), cents: order.cents(), answer_lost: false };
     check((Some("a9"), charged()), "order-1-001: charged 2 times");
@@ -97,11 +97,11 @@ fn whatever_is_done_twice_is_found() {
     check((Some("a9"), Entry::Released { order: a(), items: vec![] }), "not reserved");
     check((Some("a9"), Entry::Invoiced { order: a(), cents: 1 }), "not billed once");
     check((Some("b9"), Entry::Apologised { order: b(), reason: "again".into() }), "not told once");
-    check((None, Entry::Placed { order: "order-1-003".into() }), "nobody placed");
+    check((None, Entry::Placed { order: "order-1-003".into() }), "was not placed");
 }
 
 #[test]
-fn whatever_is_missing_is_found() {
+fn every_missing_entry_is_found() {
     let all = ledger().len();
     for missing in 2..all {
         let mut ledger = ledger();
@@ -112,7 +112,7 @@ fn whatever_is_missing_is_found() {
 }
 
 #[test]
-fn an_order_that_the_store_forgot_is_found() {
+fn an_order_that_is_missing_in_the_store_is_found() {
     let mut forgot = board();
     forgot.ended.remove(&a());
     assert!(proof(ledger(), &forgot).problems.iter().any(|problem| problem.contains("order-1-001: lost")));
