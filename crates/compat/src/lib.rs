@@ -1,1 +1,1 @@
-//! Nothing to see here: `tests/it` holds programs written for duroxide 0.1.32 that are compiled against Outlast.
+//! Empty: `tests/it` holds programs written for duroxide 0.1.32 that are compiled against Outlast.

@@ -24,7 +24,7 @@ async fn stores() -> Vec<Arc<dyn Provider>> {
     ]
 }
 
-/// Schedules children in every way, drops them, and then does what the input says.
+/// Schedules children with every method, drops them, and then ends as its input says.
 async fn drops(ctx: OrchestrationContext, input: String) -> Result<String, String> {
     let id = ctx.instance_id();
     drop(ctx.schedule_sub_orchestration("Child", ""));
@@ -46,7 +46,7 @@ async fn drops(ctx: OrchestrationContext, input: String) -> Result<String, Strin
     }
 }
 
-/// Counts how often the code of a child ran.
+/// The number of runs of the child's code.
 async fn start(store: Arc<dyn Provider>) -> (Arc<Runtime>, Arc<AtomicUsize>) {
     let ran = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&ran);
@@ -84,7 +84,7 @@ async fn cancelled_for(client: &Client, instance: &str) -> String {
 }
 
 #[tokio::test]
-async fn they_exist_and_end_as_cancelled_without_running() {
+async fn dropped_children_end_as_cancelled_without_running() {
     for store in stores().await {
         let (runtime, ran) = start(Arc::clone(&store)).await;
         let client = Client::new(store);
@@ -94,7 +94,7 @@ async fn they_exist_and_end_as_cancelled_without_running() {
                 assert_eq!(cancelled_for(&client, &format!("{parent}{child}")).await, DROPPED);
             }
         }
-        // A parent that goes on takes no notice of their ends.
+        // A parent that continues ignores their ends.
         client.raise_event("goes on", "go", "").await.unwrap();
         let ended = client.wait_for_orchestration("goes on", PATIENCE).await.unwrap();
         assert!(matches!(ended, OrchestrationStatus::Completed { .. }), "{ended:?}");
@@ -104,10 +104,10 @@ async fn they_exist_and_end_as_cancelled_without_running() {
 }
 
 #[tokio::test]
-async fn they_end_as_cancelled_if_the_same_turn_cancels_the_parent() {
+async fn dropped_children_end_as_cancelled_if_the_same_turn_cancels_the_parent() {
     for store in stores().await {
         let client = Client::new(Arc::clone(&store));
-        // Both messages are there before the first turn.
+        // Both messages are queued before the first turn.
         client.start_orchestration("parent", "Drops", "goes on").await.unwrap();
         client.start_orchestration("holder", "Holds", "").await.unwrap();
         for instance in ["parent", "holder"] {
@@ -123,9 +123,9 @@ async fn they_end_as_cancelled_if_the_same_turn_cancels_the_parent() {
     }
 }
 
-/// The successor of a child whose version no node knows: the cancellation needs no code.
+/// The successor of a child whose version no node has: a cancellation needs no code.
 #[tokio::test]
-async fn a_successor_that_no_node_knows_can_be_cancelled() {
+async fn a_successor_that_no_node_has_can_be_cancelled() {
     for store in stores().await {
         let (runtime, _) = start(Arc::clone(&store)).await;
         let client = Client::new(Arc::clone(&store));

@@ -1,5 +1,5 @@
-//! `use duroxide::*` beside other imports: it brings what the contract puts at the root and nothing that gets in the
-//! way. A name that two globs bring is an error where it is used, so using every [`elsewhere`] name is the test.
+//! `use duroxide::*` together with other imports: it imports the root names of the contract and no conflicting name. A name that two
+//! globs import is an error where it is used, so the test uses every [`elsewhere`] name.
 
 use duroxide::*;
 use elsewhere::*;
@@ -20,7 +20,7 @@ mod elsewhere {
 }
 
 #[test]
-fn the_root_brings_its_own_names() {
+fn the_glob_imports_the_root_names() {
     let event =
         Event::with_event_id(INITIAL_EVENT_ID, "i", INITIAL_EXECUTION_ID, None, EventKind::KeyValuesCleared);
     assert_eq!(event.duroxide_version, current_build_version().to_string());
@@ -33,7 +33,7 @@ fn the_root_brings_its_own_names() {
 }
 
 #[test]
-fn the_root_keeps_out_of_the_way() {
+fn the_glob_imports_no_conflicting_names() {
     macro_rules! ours {
         ($($name:ident)+) => { $({ let ours: $name = $name; assert_eq!(ours, $name); })+ };
     }

@@ -1,4 +1,4 @@
-//! Every closed struct as outside code builds it: field by field, without `..`. An added field does not compile here.
+//! Every closed struct as outside code builds it: field by field, without `..`. An added field is a compile error here.
 
 use duroxide::providers::{
     DeleteInstanceResult, DispatcherCapabilityFilter, ExecutionInfo, ExecutionMetadata, InstanceFilter,
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 #[test]
-fn data() {
+fn data_structs_are_built_field_by_field() {
     let event = Event {
         event_id: 1_u64,
         source_event_id: None::<u64>,
@@ -45,7 +45,7 @@ fn data() {
 }
 
 #[test]
-fn what_goes_through_the_contract() {
+fn contract_structs_are_built_field_by_field() {
     let entry = KvEntry { value: String::from("v"), last_updated_at_ms: 1_u64 };
     let item = OrchestrationItem {
         instance: String::from("i"),
@@ -82,7 +82,7 @@ fn what_goes_through_the_contract() {
 }
 
 #[test]
-fn what_management_returns_and_takes() {
+fn management_structs_are_built_field_by_field() {
     let instance = InstanceInfo {
         instance_id: String::from("i"),
         orchestration_name: String::from("Order"),
@@ -136,7 +136,7 @@ fn what_management_returns_and_takes() {
 }
 
 #[test]
-fn stress_configurations() {
+fn stress_configurations_are_built_field_by_field() {
     use duroxide::provider_stress_tests::StressTestConfig;
     use duroxide::provider_stress_tests::large_payload::LargePayloadConfig;
     let base = StressTestConfig {

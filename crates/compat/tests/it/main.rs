@@ -1,7 +1,7 @@
 //! Programs written for duroxide 0.1.32, compiled against Outlast under the name `duroxide`.
 //!
-//! What outside code can see of a closed type (a field, a variant, a derive, a signature) is written out here, so that
-//! a change that would break such code breaks this package first.
+//! The visible parts of closed types (fields, variants, derives, signatures) are written out here, so that a change that would break
+//! outside code breaks this package first.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod admin_wrapper;

@@ -1,5 +1,5 @@
-//! Every closed enum as outside code takes it apart: all variants, all fields, no wildcard. An added variant or field
-//! does not compile here, nor does a field of another type.
+//! Every closed enum as outside code matches it: all variants, all fields, no wildcard. An added variant or field is a compile error
+//! here, and so is a field of another type.
 
 use duroxide::providers::{TagFilter, WorkItem};
 use duroxide::{

@@ -1,5 +1,5 @@
-//! An execution that continued as new, on a store that lost the start of its successor: other messages wait for the
-//! instance, and no turn can take them.
+//! An execution that continued as new, on a store that lost the start of its successor: other messages wait for the instance, and no
+//! turn can process them.
 
 use crate::first_provider::MyProvider;
 use crate::wrapper::Counting;
@@ -32,7 +32,7 @@ async fn start(store: Arc<Counting>) -> Arc<Runtime> {
     let options = RuntimeOptions {
         max_attempts: MAX_ATTEMPTS,
         unregistered_backoff: UnregisteredBackoffConfig { base_delay: delay, max_delay: delay },
-        // One slot takes instances in the order of their oldest messages.
+        // One slot fetches instances in the order of their oldest messages.
         orchestration_concurrency: 1,
         ..RuntimeOptions::default()
     };
@@ -52,7 +52,7 @@ async fn completes(client: &Client, instance: &str) {
     assert!(matches!(ended, OrchestrationStatus::Completed { .. }), "{instance}: {ended:?}");
 }
 
-/// The runtime that ran the predecessor may have kept that in memory; another one reads the history.
+/// The runtime that ran the predecessor may have it in its warm cache; another runtime reads the history.
 async fn fails_as_poison(store: Counting, restarts: bool) {
     let store = Arc::new(store.losing_successors());
     let mut runtime = start(Arc::clone(&store)).await;
@@ -92,7 +92,7 @@ async fn fails_as_poison(store: Counting, restarts: bool) {
     };
     assert_eq!((input.as_str(), parent_instance.as_deref(), *parent_id), ("second", Some("parent"), Some(2)));
 
-    // What comes later is taken off the queue.
+    // Later messages are removed from the queue.
     client.raise_event("child", "later", "").await.unwrap();
     completes(&client, "probe").await;
     runtime.shutdown(None).await;

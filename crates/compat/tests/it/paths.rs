@@ -96,7 +96,7 @@ mod resolve {
         prune, race_replay, sessions, tag_filtering,
     };
 
-    /// What Outlast added to the contract lives beside it.
+    /// The additions of Outlast to the contract.
     mod added {
         use duroxide::providers::{
             Clock, DeadLetter, DeadLetterQueue, Entropy, FetchedTurn, FetchedWork, InstanceOutcome,

@@ -1,4 +1,4 @@
-//! Functions and methods as outside code calls them or passes them on.
+//! Functions and methods as outside code calls them or passes them as values.
 
 use duroxide::providers::{
     DispatcherCapabilityFilter, InstanceTree, ProviderError, SemverRange, TagFilter, current_build_version,
@@ -70,7 +70,7 @@ fn retries() {
     let _: fn(&BackoffStrategy, u32) -> Duration = BackoffStrategy::delay_for_attempt;
 }
 
-/// A store is shared as a trait object, and found again behind it.
+/// A store is shared as a trait object, and can be downcast.
 #[test]
 fn stores_are_objects() {
     use duroxide::providers::{ManagementProvider, Provider, ProviderAdmin};

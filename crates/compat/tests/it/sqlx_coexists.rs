@@ -1,5 +1,5 @@
-//! sqlx and our SQLite store in one process. Both bring the same native library, which Cargo links once only: with
-//! versions that disagree there would be no lock file, and the programs that use both would not build.
+//! sqlx and our SQLite store in one process. Both link the same native library, which Cargo allows only once: with incompatible
+//! versions programs that use both would not build.
 
 use duroxide::providers::Provider;
 use duroxide::providers::WorkItem;
@@ -8,7 +8,7 @@ use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
 #[tokio::test]
-async fn sqlx_reads_what_our_store_wrote_in_the_same_process() {
+async fn sqlx_reads_rows_that_our_store_wrote_in_the_same_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ours.db");
     let ours = SqliteProvider::new(&format!("sqlite:{}", path.display()), None).await.unwrap();

@@ -1,4 +1,4 @@
-//! How the author of a provider wires the stress runs, and the validations that need a runtime.
+//! The stress runs and the validations that need a runtime, as the author of a provider calls them.
 
 use async_trait::async_trait;
 use duroxide::provider_stress_tests::large_payload::{
@@ -64,7 +64,7 @@ async fn large_payloads() {
     assert!(result.completed > 0 && result.success_rate() == 100.0, "{result:?}");
 }
 
-/// A program that brings its own work under the name that the pump starts.
+/// A program with its own registries, whose orchestration has the name that stress runs start.
 #[tokio::test]
 async fn own_registries() {
     let activities = ActivityRegistry::builder_from(&create_default_activities(1)).build();
@@ -85,7 +85,7 @@ async fn own_registries() {
     assert!(result.completed > 0 && result.success_rate() == 100.0, "{result:?}");
 }
 
-/// Named and typed as outside code names and types them.
+/// The signatures as outside code writes them.
 #[allow(dead_code, reason = "compiling it is the test")]
 async fn signatures(factory: &dyn ProviderStressFactory) -> Result<(), Box<dyn std::error::Error>> {
     let result: StressTestResult = run_large_payload_test(factory).await?;

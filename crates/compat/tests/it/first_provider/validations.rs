@@ -1,5 +1,5 @@
-//! How the author of a provider wires the validation suite: a factory, and one test per validation. Left out are those
-//! that ask for a management interface or for hooks that damage stored data, which a first provider does not have.
+//! The validation suite as the author of a provider uses it: a factory, and one test per validation. Validations that need a
+//! management interface or hooks that damage stored data are omitted, because a first provider does not have these.
 
 use super::MyProvider;
 use async_trait::async_trait;
@@ -12,7 +12,7 @@ pub(super) struct MyFactory;
 #[async_trait]
 impl ProviderFactory for MyFactory {
     async fn create_provider(&self) -> Arc<dyn Provider> {
-        // Leases run out in virtual time, so that no validation waits for a real one.
+        // Leases expire in paused time, so that no validation waits in real time.
         let clock = TokioClock::start();
         Arc::new(MyProvider::with_clock(move || clock.now_ms()))
     }

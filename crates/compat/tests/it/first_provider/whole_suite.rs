@@ -1,15 +1,15 @@
-//! How the first provider fares in the whole suite, to the last validation.
+//! The results of the first provider in the whole suite, for every validation.
 
 use super::validations::MyFactory;
 use duroxide::provider_validations::{Validation, ValidationOutcome, ValidationResult, run_all_validations};
 
-/// What the failures say, where the provider or its factory lacks what the rule is about.
+/// The failure messages of rules that need an interface or hook that the provider or its factory lacks.
 const NO_MANAGEMENT: &str = "management interface";
 const NO_HOOK: &str = "does not implement corrupt_";
 const REFUSED: &str = "must be refused";
 const ALL: &[&str] = &[];
 
-/// Which validations of which category fail, and what the failure says.
+/// The validations that fail, by category, and their failure messages.
 const FAILS: [(&str, &[&str], &str); 19] = [
     ("management", MANAGEMENT, NO_MANAGEMENT),
     ("deletion", ALL, NO_MANAGEMENT),
@@ -85,7 +85,7 @@ const CORRUPTED_HISTORIES: &[&str] = &[
     "test_ack_appends_event_to_corrupted_history",
 ];
 
-/// What the failure of this validation must say, if it must fail.
+/// The expected failure message of a validation, if it must fail.
 fn failure_of(validation: &Validation) -> Option<&'static str> {
     let listed = FAILS.iter().find(|(category, names, _)| {
         *category == validation.category && (names.is_empty() || names.contains(&validation.name))
@@ -93,8 +93,8 @@ fn failure_of(validation: &Validation) -> Option<&'static str> {
     listed.map(|(.., text)| *text)
 }
 
-/// The suite asks no more of outside stores than the contract does: what fails is about management or about damaged
-/// data, which this provider's author has no way to show, or is one of the few rules that are new here.
+/// The suite requires no more of outside stores than the contract: the failing validations are about management or damaged data,
+/// which this provider does not support, or about the few rules that are new here.
 #[tokio::test(start_paused = true)]
 async fn the_whole_suite_fails_only_for_what_is_missing() {
     for ValidationResult { validation, outcome } in run_all_validations(&MyFactory).await.results {

@@ -1,4 +1,4 @@
-//! `ActivityContext`, `TagFilter`, `runtime::RuntimeOptions` with tags: what an activity can ask.
+//! `ActivityContext`, `TagFilter`, `runtime::RuntimeOptions` with tags: the methods of an activity context.
 
 use super::output;
 use duroxide::providers::sqlite::SqliteProvider;

@@ -1,4 +1,4 @@
-//! `Either2`, `Either3`, `DurableFuture`: combinators over everything that callers pass.
+//! `Either2`, `Either3`, `DurableFuture`: combinators over all argument types that callers use.
 
 use super::{output, started};
 use duroxide::runtime::registry::ActivityRegistry;
@@ -35,7 +35,7 @@ async fn borrowed_blocks_mutable_references_and_joins() {
                 Either2::First(result) => result?,
                 Either2::Second(late) => late,
             };
-            // A future that loses a race by reference and goes on.
+            // A future that loses a race by reference and is awaited later.
             let mut patient = scheduled(&ctx, "patient");
             let mut wins = 0;
             while wins < 3 {
@@ -87,7 +87,7 @@ fn the_two_ends_of_a_race_are_values() {
     is_send_and_unpin::<DurableFuture<Result<String, String>>>();
 }
 
-/// A thousand children and more, and combinators of the ecosystem that older programs avoid.
+/// More than a thousand children, and combinators of the `futures` crate that older programs avoid.
 #[tokio::test]
 async fn a_large_join() {
     let orchestrations = OrchestrationRegistry::builder()

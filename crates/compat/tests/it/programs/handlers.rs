@@ -28,7 +28,7 @@ impl ActivityHandler for Upper {
     }
 }
 
-/// A handler is an object that is passed on and called: here by closures that are registered.
+/// A handler can be passed as an object and called by registered closures.
 #[tokio::test]
 async fn handlers_on_types_of_the_user() {
     let greeter: OrchestrationHandlerRef = Arc::new(Greeter { greeting: "Hello".into() });
@@ -51,7 +51,7 @@ async fn handlers_on_types_of_the_user() {
     rt.shutdown(None).await;
 }
 
-/// What a registry resolves to is a handler.
+/// A registry returns handlers.
 #[test]
 fn functions_are_handlers() {
     fn orchestration(_: impl OrchestrationHandler) {}

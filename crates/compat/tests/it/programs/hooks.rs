@@ -6,7 +6,7 @@ use duroxide::{OrchestrationContext, OrchestrationRegistry};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// One test, because the hook is the whole process's.
+/// One test, because the hook is process-wide.
 #[tokio::test]
 async fn turns_of_chosen_instances_are_slow() {
     let delay = Duration::from_millis(150);

@@ -75,7 +75,7 @@ async fn every_management_call() {
     rt.shutdown(None).await;
 }
 
-/// A store without a management interface says so.
+/// A store without a management interface returns `ManagementNotAvailable`.
 #[tokio::test]
 async fn a_store_without_management() {
     let client = duroxide::Client::new(std::sync::Arc::new(crate::first_provider::MyProvider::default()));

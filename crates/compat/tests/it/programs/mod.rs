@@ -1,4 +1,4 @@
-//! Whole programs, as people write them for the contract: each shows the rows of spec/api.md 11 that its head names.
+//! Complete programs for the contract: each covers the rows of spec/api.md 11 that its first line names.
 
 mod activities;
 mod client_calls;
@@ -22,7 +22,7 @@ use duroxide::{Client, OrchestrationRegistry};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The setting of most programs: an in-memory database, a runtime on it and a client.
+/// The setup of most programs: an in-memory database, a runtime on it and a client.
 async fn started(
     activities: ActivityRegistry,
     orchestrations: OrchestrationRegistry,

@@ -119,7 +119,7 @@ async fn a_runtime_counts_what_it_does() {
     let (_store, rt, client) = super::started(activities, orchestrations).await;
     client.start_orchestration("flow", "Flow", "").await.unwrap();
     client.wait_for_orchestration("flow", Duration::from_secs(30)).await.unwrap();
-    // A client can see a commit before the runtime has its answer; when the runtime has stopped, it has counted it.
+    // A client may see a commit before the runtime has its answer; after the shutdown the runtime has counted it.
     rt.clone().shutdown(None).await;
     let snapshot: MetricsSnapshot = rt.metrics_snapshot().unwrap();
     assert!(snapshot.orch_starts >= 1 && snapshot.orch_failures >= 1, "{snapshot:?}");

@@ -76,7 +76,7 @@ async fn unknown_names_are_poison_after_the_attempts_that_were_set() {
 }
 
 #[test]
-fn defaults_are_the_contracts() {
+fn defaults_match_the_contract() {
     let options = RuntimeOptions::default();
     assert_eq!(options.dispatcher_min_poll_interval, Duration::from_millis(100));
     assert_eq!((options.orchestration_concurrency, options.worker_concurrency), (2, 2));
@@ -105,7 +105,7 @@ async fn a_session_that_idles_before_its_renewal_is_refused() {
     runtime::Runtime::start_with_options(store, a, o, options).await;
 }
 
-/// `Runtime::start` brings its own store.
+/// `Runtime::start` creates its own store.
 #[tokio::test]
 async fn a_runtime_without_a_store_has_one_of_its_own() {
     let (a, o) = (ActivityRegistry::builder().build(), OrchestrationRegistry::builder().build());

@@ -110,7 +110,7 @@ async fn timers_events_and_queues() {
     rt.shutdown(None).await;
 }
 
-/// The way older programs wait for a subscription: they read the history.
+/// Older programs wait for a subscription by reading the history.
 async fn subscribed(client: &duroxide::Client, instance: &str, event: &str) {
     let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
     while tokio::time::Instant::now() < deadline {

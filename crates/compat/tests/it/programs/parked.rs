@@ -1,4 +1,4 @@
-//! An orchestration that waits for nothing but its cancellation.
+//! An orchestration that waits only for its cancellation.
 
 use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::{OrchestrationContext, OrchestrationRegistry, OrchestrationStatus};

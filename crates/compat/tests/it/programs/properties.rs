@@ -15,7 +15,7 @@ proptest! {
         prop_assert_eq!(build_child_instance_id(&parent, &parent), parent);
     }
 
-    /// An orchestration gives the same result for the same input, whatever the input is.
+    /// An orchestration returns the same result for the same input, for any input.
     #[test]
     fn text_comes_back_as_it_was(input in ".{0,40}") {
         let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

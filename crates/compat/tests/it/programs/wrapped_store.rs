@@ -11,7 +11,7 @@ use duroxide::{ActivityContext, Client, Either2, OrchestrationContext, Orchestra
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A bit of everything: activities, a timer, a child, events, state, continue-as-new.
+/// An orchestration with activities, a timer, a child, events, state and continue-as-new.
 async fn program(ctx: OrchestrationContext, input: String) -> Result<String, String> {
     if input == "again" {
         return Ok(format!(
