@@ -2,7 +2,7 @@
 
 use crate::request::{Abandon, Commit, Lease, Message, Renew, Request, Start, Work};
 use outlast_provider::ScheduledActivityIdentifier;
-use outlast_provider_kit::{CommitPlan, MessageRow, WorkRow};
+use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow};
 use std::collections::HashSet;
 
 /// The requests of one transaction.
@@ -163,7 +163,7 @@ impl Batch {
     }
 
     /// Whether a turn cancels this activity.
-    pub(crate) fn cancels(&self, row: &WorkRow) -> bool {
+    pub(crate) fn cancels(&self, row: &ActivityRow) -> bool {
         let is_it = |cancelled: &ScheduledActivityIdentifier| {
             cancelled.instance == row.instance_id
                 && cancelled.execution_id == row.execution_id
@@ -174,8 +174,8 @@ impl Batch {
     }
 
     /// The activities that turns schedule, in the order in which they are stored.
-    pub(crate) fn scheduled(&self) -> impl Iterator<Item = &WorkRow> {
-        self.commits.iter().filter_map(|commit| commit.plan.as_ref()).flat_map(|plan| &plan.work)
+    pub(crate) fn scheduled(&self) -> impl Iterator<Item = &ActivityRow> {
+        self.commits.iter().filter_map(|commit| commit.plan.as_ref()).flat_map(|plan| &plan.activities)
     }
 
     /// Instances that end with this, if all of it is taken.

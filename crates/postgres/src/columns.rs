@@ -146,7 +146,7 @@ impl CommitColumns {
             self.h_type.push(row.event_type);
             self.h_data.push(row.event_data.clone());
         }
-        for row in &plan.work {
+        for row in &plan.activities {
             self.w_member.push(member);
             self.w_item.push(row.work_item.clone());
             self.w_instance.push(owned(&row.instance_id));

@@ -161,12 +161,12 @@ impl PostgresProvider {
     fn put_off(&self, raw: &RawTurn, decoded: &Decoded) -> Meaning {
         let life_ms = saturating_ms(self.shared.config.orphan_life);
         let oldest = decoded.kept.iter().map(|(_, available_at)| *available_at).min().unwrap_or(raw.now);
-        let fate = |available_at| match orphans::is_over(available_at, raw.now, life_ms) {
+        let fate = |available_at| match orphans::has_expired(available_at, raw.now, life_ms) {
             true => Fate::Buried(orphans::reason(&raw.instance, life_ms)),
             false => Fate::PutOff,
         };
         let fates = decoded.kept.iter().map(|(id, available_at)| (*id, fate(*available_at))).collect();
-        Meaning::Nothing(fates, orphans::again_at(oldest, raw.now))
+        Meaning::Nothing(fates, orphans::retry_at(oldest, raw.now))
     }
 
     /// Carries out what was decided about messages of a leased turn; says whether the lease was still there.

@@ -8,7 +8,7 @@ use crate::shared::{Shared, State};
 use crate::waiting::{Ask, Guarded, Leases, Parked, RawMessage, RawTurn, RawWork, TurnAsk, Waiter, WorkAsk};
 use outlast_provider::Entropy;
 use outlast_provider_kit::token::Secret;
-use outlast_provider_kit::{MessageRow, WorkRow};
+use outlast_provider_kit::{ActivityRow, MessageRow};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl State {
 
     /// Activities that turns schedule, and do not cancel at once. Who may have one with a session is for the server to say.
     pub(crate) fn hand_over_work(&mut self, batch: &Batch, entropy: &dyn Entropy) -> Handover<WorkAsk> {
-        let may_have = |ask: &WorkAsk, row: &&WorkRow| {
+        let may_have = |ask: &WorkAsk, row: &&ActivityRow| {
             row.session_id.is_none() && ask.tags.matches(row.tag.as_deref()) && !batch.cancels(row)
         };
         self.work.hand_over(batch.scheduled(), may_have, entropy)
@@ -145,7 +145,7 @@ impl<'a> Told<'a> {
         })
     }
 
-    fn work(self, row: &Row, gift: &Gift, scheduled: &WorkRow) -> Result<RawWork> {
+    fn work(self, row: &Row, gift: &Gift, scheduled: &ActivityRow) -> Result<RawWork> {
         Ok(RawWork {
             secret: gift.secret,
             id: cell(row, self.id)?,
@@ -184,7 +184,7 @@ pub(crate) fn given_work(
 ) -> Vec<Option<Vec<RawWork>>> {
     let mut all: Vec<Vec<RawWork>> = handed.waiters.iter().map(|_| Vec::new()).collect();
     let stored: HashMap<_, _> = commits.by_secret().collect();
-    let scheduled: Vec<&WorkRow> = batch.scheduled().collect();
+    let scheduled: Vec<&ActivityRow> = batch.scheduled().collect();
     for gift in &handed.gifts {
         if let Some((told, row)) = stored.get(gift.secret.as_slice()) {
             all[gift.who].extend(readable(told.work(row, gift, scheduled[gift.what])));

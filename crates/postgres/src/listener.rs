@@ -60,7 +60,7 @@ async fn run(shared: Arc<Shared>) {
         // Whatever was missed is found by polling, from now on.
         shared.state().others = None;
         shared.tell(true, true);
-        shared.watches.all_may_be_met();
+        shared.watches.resolve_all();
         if begun.elapsed() > BACKOFF.1 {
             pause = BACKOFF.0;
         }
@@ -107,7 +107,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
         shared.fault(Step::Listen, Vec::new);
         if missed.swap(false, Ordering::Acquire) {
             entries = catch_up(shared, &client).await?;
-            shared.watches.all_may_be_met();
+            shared.watches.resolve_all();
         }
         if answered_at.elapsed() >= db.deadline / 2 {
             // A server that has gone silent tells nothing and breaks no connection.
@@ -302,7 +302,7 @@ fn hear(shared: &Shared, payload: &str, entries: &mut Entries) {
     for ended in parts.get(3).and_then(serde_json::Value::as_array).into_iter().flatten() {
         match ended.as_str() {
             // More than a notification can name.
-            Some("") => shared.watches.all_may_be_met(),
+            Some("") => shared.watches.resolve_all(),
             Some(instance) => shared.watches.committed(instance, true),
             None => {}
         }

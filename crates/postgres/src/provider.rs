@@ -15,7 +15,7 @@ use outlast_provider::{
     TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
 use outlast_provider_kit::CommitPlan;
-use outlast_provider_kit::plan::{checked_id, completion_row, history_rows, message_row, work_row};
+use outlast_provider_kit::plan::{activity_row, checked_id, completion_row, history_rows, message_row};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -253,7 +253,7 @@ impl Provider for PostgresProvider {
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Answer<()> {
         const ENQUEUE: &str = "enqueue_for_worker";
-        let row = work_row(ENQUEUE, &item)?;
+        let row = activity_row(ENQUEUE, &item)?;
         self.ask(ENQUEUE, |reply| Request::Work(Work { row, reply })).await
     }
 

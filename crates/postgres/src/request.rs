@@ -3,7 +3,7 @@
 use crate::PostgresError;
 use outlast_provider::{ClassifiedError, Completion, ErrorClass, ProviderError, StartOutcome, StartPolicy};
 use outlast_provider_kit::token::{self, Secret};
-use outlast_provider_kit::{CommitPlan, MessageRow, WorkRow, invalid_token};
+use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow, invalid_token};
 use std::fmt;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
@@ -150,7 +150,7 @@ pub(crate) struct Message {
 
 /// An activity to be enqueued.
 pub(crate) struct Work {
-    pub(crate) row: WorkRow,
+    pub(crate) row: ActivityRow,
     pub(crate) reply: Reply<()>,
 }
 
@@ -253,7 +253,7 @@ impl Request {
             Self::Commit(commit) => {
                 let plan = commit.plan.as_ref().map_or(0, |plan| {
                     plan.history.iter().map(|row| row.event_data.len()).sum::<usize>()
-                        + plan.work.iter().map(|row| row.work_item.len()).sum::<usize>()
+                        + plan.activities.iter().map(|row| row.work_item.len()).sum::<usize>()
                         + plan.messages.iter().map(message).sum::<usize>()
                 });
                 plan + commit.completion.as_ref().map_or(0, message)

@@ -14,7 +14,7 @@ pub mod url;
 mod watches;
 
 pub use context::{Context, resolve};
-pub use plan::{CommitPlan, HistoryRow, KvChange, MessageRow, WorkRow};
+pub use plan::{ActivityRow, CommitPlan, HistoryRow, KvChange, MessageRow};
 pub use token::Token;
 pub use watches::Watches;
 

@@ -8,12 +8,12 @@ pub const DEFAULT_LIFE_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// The time until which a batch of orphans is delayed. It depends on the age of the batch, so the store keeps no count. All messages
 /// of a batch get the same time: a queue message that became visible alone would be dropped.
-pub fn again_at(oldest_available_at: u64, now: u64) -> u64 {
+pub fn retry_at(oldest_available_at: u64, now: u64) -> u64 {
     now.saturating_add(now.saturating_sub(oldest_available_at).clamp(RETRY_MS.0, RETRY_MS.1))
 }
 
 /// Whether an orphan has reached its age limit and becomes a dead letter.
-pub fn is_over(available_at: u64, now: u64, life_ms: u64) -> bool {
+pub fn has_expired(available_at: u64, now: u64, life_ms: u64) -> bool {
     now.saturating_sub(available_at) >= life_ms
 }
 
@@ -29,7 +29,7 @@ mod tests {
     #[test]
     fn the_delay_grows_with_age_within_its_bounds() {
         let now = 2_000_000;
-        let waits = [0, 5_000, 90_000, 1_999_999].map(|age| again_at(now - age, now) - now);
+        let waits = [0, 5_000, 90_000, 1_999_999].map(|age| retry_at(now - age, now) - now);
         assert_eq!(waits, [1_000, 5_000, 60_000, 60_000]);
     }
 
@@ -41,6 +41,6 @@ mod tests {
 
     #[test]
     fn an_orphan_expires_at_exactly_its_age_limit() {
-        assert_eq!([999, 1_000].map(|age| is_over(5_000 - age, 5_000, 1_000)), [false, true]);
+        assert_eq!([999, 1_000].map(|age| has_expired(5_000 - age, 5_000, 1_000)), [false, true]);
     }
 }

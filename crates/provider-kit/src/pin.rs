@@ -59,7 +59,7 @@ pub fn sort_key(version: &Version) -> String {
 }
 
 /// Whether a filter matches the pinned version of an execution. Without a filter or without a pin it always does.
-pub fn is_admitted(filter: Option<&DispatcherCapabilityFilter>, pin: Option<&PinColumns>) -> bool {
+pub fn is_supported(filter: Option<&DispatcherCapabilityFilter>, pin: Option<&PinColumns>) -> bool {
     match (filter, pin) {
         (Some(filter), Some(pin)) => filter.is_compatible(&pin.version()),
         _ => true,
@@ -126,7 +126,7 @@ mod tests {
             (None, None, true),
         ];
         for (filter, pin, expected) in cases {
-            assert_eq!(is_admitted(filter, pin), expected, "{filter:?} {pin:?}");
+            assert_eq!(is_supported(filter, pin), expected, "{filter:?} {pin:?}");
         }
     }
 }

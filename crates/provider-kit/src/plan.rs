@@ -41,7 +41,7 @@ impl MessageRow {
 
 /// One activity, ready to be inserted.
 #[derive(Debug, Clone)]
-pub struct WorkRow {
+pub struct ActivityRow {
     /// The activity as JSON.
     pub work_item: String,
     /// The instance that scheduled it.
@@ -85,7 +85,7 @@ pub struct CommitPlan {
     /// Events to append.
     pub history: Vec<HistoryRow>,
     /// Activities to enqueue.
-    pub work: Vec<WorkRow>,
+    pub activities: Vec<ActivityRow>,
     /// Messages to enqueue.
     pub messages: Vec<MessageRow>,
     /// Name, version, status and output of the execution, where the turn sets them.
@@ -126,7 +126,7 @@ impl CommitPlan {
         Ok(Self {
             execution_id,
             history: history_rows(ACK, delta)?,
-            work: activities.iter().map(|item| work_row(ACK, item)).collect::<Result<_, _>>()?,
+            activities: activities.iter().map(|item| activity_row(ACK, item)).collect::<Result<_, _>>()?,
             messages: messages.iter().map(|item| message_row(ACK, item)).collect::<Result<_, _>>()?,
             metadata,
             cancelled,
@@ -144,9 +144,9 @@ impl CommitPlan {
     /// The bytes of all events, activities and messages as JSON.
     pub fn bytes(&self) -> usize {
         let history = self.history.iter().map(|row| row.event_data.len());
-        let work = self.work.iter().map(|row| row.work_item.len());
+        let activities = self.activities.iter().map(|row| row.work_item.len());
         let messages = self.messages.iter().map(|row| row.work_item.len());
-        history.chain(work).chain(messages).sum()
+        history.chain(activities).chain(messages).sum()
     }
 
     /// Whether the turn ends its instance: it ends the execution and does not continue as new.
@@ -184,12 +184,12 @@ pub fn duplicate_event(event_id: u64) -> String {
 }
 
 /// Encodes an activity as a row. Rejects every other work item.
-pub fn work_row(operation: &str, item: &WorkItem) -> Result<WorkRow, ProviderError> {
+pub fn activity_row(operation: &str, item: &WorkItem) -> Result<ActivityRow, ProviderError> {
     let WorkItem::ActivityExecute { instance, execution_id, id, session_id, tag, .. } = item else {
         return refuse(operation, format!("{} cannot go to the worker queue", item.kind_name()));
     };
     checked_id(operation, instance)?;
-    Ok(WorkRow {
+    Ok(ActivityRow {
         work_item: encoded(operation, json::encode_work_item(item))?,
         instance_id: instance.clone(),
         execution_id: *execution_id,
@@ -361,7 +361,10 @@ mod tests {
     fn work_items_for_the_wrong_queue_are_rejected() {
         let cancel = WorkItem::CancelInstance { instance: "i".into(), reason: "r".into() };
         assert!(
-            work_row("op", &cancel).unwrap_err().message.contains("CancelInstance cannot go to the worker")
+            activity_row("op", &cancel)
+                .unwrap_err()
+                .message
+                .contains("CancelInstance cannot go to the worker")
         );
         assert!(completion_row("op", &cancel).unwrap_err().message.contains("not a completion"));
         assert!(message_row("op", &cancel).is_ok());

@@ -87,7 +87,7 @@ impl Watches {
     }
 
     /// Resolves every watch, after a commit whose instances are not known.
-    pub fn all_may_be_met(&self) {
+    pub fn resolve_all(&self) {
         let all: Vec<Entry> = {
             let mut table = self.table();
             let all = std::mem::take(&mut table.by_instance).into_values().flat_map(BTreeMap::into_values);
@@ -214,7 +214,7 @@ mod tests {
     fn all_watches_can_be_resolved_at_once() {
         let watches = Arc::new(Watches::default());
         let mut pair = [watches.watch("i", Ended), watches.watch("j", Any)];
-        watches.all_may_be_met();
+        watches.resolve_all();
         assert!(pair.iter_mut().all(is_resolved));
         assert!(!watches.is_watched());
     }

@@ -11,7 +11,7 @@ use crate::{history, kv, sql};
 use outlast_model::WorkItem;
 use outlast_provider::{DeadLetterQueue, DispatcherCapabilityFilter};
 use outlast_provider_kit::orphans;
-use outlast_provider_kit::pin::{PinColumns, is_admitted};
+use outlast_provider_kit::pin::{PinColumns, is_supported};
 use outlast_provider_kit::token::Secret;
 use outlast_provider_kit::{Context, Token, resolve, rows};
 use rusqlite::Row;
@@ -193,8 +193,8 @@ fn admitted(
             return Ok(None);
         };
         // Whoever gets it is told that its pin cannot be read.
-        let is_admitted = readable(pin(row))?.map_or(true, |pin| is_admitted(filter, pin.as_ref()));
-        if !seen.contains(instance) && !passed_over.contains(instance) && is_admitted {
+        let is_supported = readable(pin(row))?.map_or(true, |pin| is_supported(filter, pin.as_ref()));
+        if !seen.contains(instance) && !passed_over.contains(instance) && is_supported {
             seen.insert(instance.to_string());
             found.push(candidate(row)?);
         }
@@ -442,10 +442,10 @@ fn resolve_unknown(cx: &mut Cx<'_>, unknown: &Unknown<'_>, orphan_life_ms: u64) 
 fn put_off(cx: &mut Cx<'_>, instance: &str, secret: Secret, tagged: &[Tagged], life_ms: u64) -> Result<u64> {
     cx.db.run_exactly(tagged.len(), "putting orphans off", sql::UNTAG_MESSAGES, (instance, secret))?;
     let oldest = tagged.iter().map(|message| message.available_at).min().unwrap_or(cx.now);
-    let again_at = orphans::again_at(oldest, cx.now);
+    let again_at = orphans::retry_at(oldest, cx.now);
     cx.news.available_at(again_at);
     for message in tagged {
-        if orphans::is_over(message.available_at, cx.now, life_ms) {
+        if orphans::has_expired(message.available_at, cx.now, life_ms) {
             let reason = orphans::reason(instance, life_ms);
             let attempts = message.attempts.saturating_sub(1);
             bury(cx, DeadLetterQueue::Orchestrator, instance, &message.text, &reason, attempts)?;

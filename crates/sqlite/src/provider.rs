@@ -20,7 +20,7 @@ use outlast_provider::{
     Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome,
     StartRequest, TagFilter, TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
-use outlast_provider_kit::plan::{checked_id, completion_row, history_rows, message_row, work_row};
+use outlast_provider_kit::plan::{activity_row, checked_id, completion_row, history_rows, message_row};
 use outlast_provider_kit::{CommitPlan, MessageRow, Watches, rows};
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
@@ -469,7 +469,7 @@ impl Provider for SqliteProvider {
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Answer<()> {
-        let row = work_row("enqueue_for_worker", &item)?;
+        let row = activity_row("enqueue_for_worker", &item)?;
         let about = About::of("enqueue_for_worker").instance(&row.instance_id).bytes(row.work_item.len());
         self.write(about, move |cx| write::enqueue_work(cx, &row)).await
     }

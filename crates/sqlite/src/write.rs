@@ -7,7 +7,7 @@ use outlast_provider::{Completion, TurnAhead, saturating_ms};
 use outlast_provider_kit::pin::PinColumns;
 use outlast_provider_kit::plan::visible_at;
 use outlast_provider_kit::token::{self, Secret};
-use outlast_provider_kit::{CommitPlan, MessageRow, WorkRow, invalid_token, is_final};
+use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow, invalid_token, is_final};
 use std::fmt;
 use std::time::Duration;
 
@@ -108,7 +108,7 @@ fn apply(cx: &mut Cx<'_>, seen: Seen<'_>, plan: &CommitPlan) -> Result<()> {
     if plan.ends_execution() && (seen.kv_changed || !plan.kv.is_empty()) {
         kv::merge(cx.db, instance)?;
     }
-    for row in &plan.work {
+    for row in &plan.activities {
         enqueue_work(cx, row)?;
     }
     for activity in &plan.cancelled {
@@ -230,7 +230,7 @@ pub(crate) fn enqueue_within(cx: &mut Cx<'_>, row: &MessageRow, most: usize) -> 
     Ok(true)
 }
 
-pub(crate) fn enqueue_work(cx: &mut Cx<'_>, row: &WorkRow) -> Result<()> {
+pub(crate) fn enqueue_work(cx: &mut Cx<'_>, row: &ActivityRow) -> Result<()> {
     cx.news.work = true;
     let columns = (
         &row.work_item,

@@ -24,7 +24,7 @@ impl State {
         if ends_execution {
             self.merge_values(&instance);
         }
-        for activity in plan.work {
+        for activity in plan.activities {
             self.push_work(activity, now);
         }
         // Cancelled activities are removed after the turn's activities are stored: an activity in both lists never runs.

@@ -2,7 +2,7 @@
 
 use crate::state::{Message, State, Work};
 use outlast_provider::{ProviderError, WorkItem};
-use outlast_provider_kit::plan::{self, MessageRow, WorkRow};
+use outlast_provider_kit::plan::{self, ActivityRow, MessageRow};
 use std::time::Duration;
 
 // guide: enqueue
@@ -36,11 +36,11 @@ impl State {
     // guide: end
 
     pub(crate) fn enqueue_for_worker(&mut self, item: &WorkItem, now: u64) -> Result<(), ProviderError> {
-        self.push_work(plan::work_row("enqueue_for_worker", item)?, now);
+        self.push_work(plan::activity_row("enqueue_for_worker", item)?, now);
         Ok(())
     }
 
-    pub(crate) fn push_work(&mut self, row: WorkRow, now: u64) {
+    pub(crate) fn push_work(&mut self, row: ActivityRow, now: u64) {
         let work = Work {
             instance: row.instance_id,
             execution_id: row.execution_id,

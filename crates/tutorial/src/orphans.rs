@@ -21,10 +21,10 @@ impl State {
     pub(crate) fn put_off(&mut self, ordinals: &[u64], now: u64) {
         let available_at = |ordinal: &u64| self.messages.get(ordinal).map(|message| message.available_at);
         let oldest = ordinals.iter().filter_map(available_at).min().unwrap_or(now);
-        self.hide(ordinals, orphans::again_at(oldest, now));
+        self.hide(ordinals, orphans::retry_at(oldest, now));
         for ordinal in ordinals {
             let Some(message) = self.messages.get(ordinal) else { continue };
-            if orphans::is_over(message.available_at, now, orphans::DEFAULT_LIFE_MS) {
+            if orphans::has_expired(message.available_at, now, orphans::DEFAULT_LIFE_MS) {
                 let reason = orphans::reason(&message.instance, orphans::DEFAULT_LIFE_MS);
                 self.bury_message(*ordinal, reason, now);
             }

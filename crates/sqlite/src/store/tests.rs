@@ -10,7 +10,7 @@ use outlast_provider::{
     ClassifiedError, DispatcherCapabilityFilter, FetchedWork, MessageBound, ProviderError, SemverRange,
     TagFilter,
 };
-use outlast_provider_kit::plan::{message_row, work_row};
+use outlast_provider_kit::plan::{activity_row, message_row};
 use std::path::Path;
 use std::sync::{Mutex, mpsc};
 use tokio::sync::oneshot;
@@ -155,7 +155,7 @@ fn activity(id: u64, tag: Option<&str>) -> Command {
         session_id: None,
         tag: tag.map(str::to_string),
     };
-    let row = work_row("test", &item).unwrap();
+    let row = activity_row("test", &item).unwrap();
     call(move |cx| write::enqueue_work(cx, &row)).0
 }
 
