@@ -12,9 +12,9 @@ use std::time::Duration;
 
 /// The messages in the order in which they occurred.
 #[derive(Default)]
-struct Said(String);
+struct Messages(String);
 
-impl Said {
+impl Messages {
     fn add(&mut self, when: &str, message: impl Display) {
         writeln!(self.0, "{when}\n    {}\n", without_places(&message.to_string())).unwrap();
     }
@@ -114,55 +114,55 @@ fn node() -> Node {
     })
 }
 
-async fn from_clients(said: &mut Said) {
+async fn from_clients(messages: &mut Messages) {
     let cluster = Cluster::real(Kind::SqliteMemory).await;
     let client = cluster.client.clone().with_limits(limits());
     let start = async |id: &str, name: &str, input: String| {
         client.start_orchestration(id, name, input).await.unwrap_err()
     };
-    said.add("a start without an id", start("", "Wrong", String::new()).await);
-    said.add("a start with a long id", start(&"x".repeat(513), "Wrong", String::new()).await);
-    said.add("a start with a line break in its id", start("a\nb", "Wrong", String::new()).await);
-    said.add("a start with the id of a child", start("a::sub::1", "Wrong", String::new()).await);
-    said.add("a start with a long name", start("order-7", &"x".repeat(21), String::new()).await);
-    said.add("a start with a large input", start("order-7", "Wrong", "x".repeat(301)).await);
+    messages.add("a start without an id", start("", "Wrong", String::new()).await);
+    messages.add("a start with a long id", start(&"x".repeat(513), "Wrong", String::new()).await);
+    messages.add("a start with a line break in its id", start("a\nb", "Wrong", String::new()).await);
+    messages.add("a start with the id of a child", start("a::sub::1", "Wrong", String::new()).await);
+    messages.add("a start with a long name", start("order-7", &"x".repeat(21), String::new()).await);
+    messages.add("a start with a large input", start("order-7", "Wrong", "x".repeat(301)).await);
     let request = client.start_request("Wrong").send().await.unwrap_err();
-    said.add("a request to start nothing", request);
+    messages.add("a request to start nothing", request);
     client.start_request("Wrong").instance("order-7").send().await.unwrap().started().unwrap();
     let again = client.start_request("Wrong").instance("order-7").send().await.unwrap();
-    said.add("a second start", again.started().unwrap_err());
+    messages.add("a second start", again.started().unwrap_err());
     client.enqueue_event("order-7", "queue", "").await.unwrap();
-    said.add("a full mailbox", client.enqueue_event("order-7", "queue", "").await.unwrap_err());
-    said.add("the deletion of nothing", client.delete_instance("nobody", false).await.unwrap_err());
+    messages.add("a full mailbox", client.enqueue_event("order-7", "queue", "").await.unwrap_err());
+    messages.add("the deletion of nothing", client.delete_instance("nobody", false).await.unwrap_err());
     cluster.end().await;
 }
 
-async fn from_instances(said: &mut Said) {
+async fn from_instances(messages: &mut Messages) {
     let cluster = Cluster::real(Kind::SqliteMemory).await;
     cluster.start(&node()).await;
     for how in WRONG {
         cluster.begin(&format!("order: {how}"), "Wrong", how).await;
-        said.add(how, cluster.failure(&format!("order: {how}")).await);
+        messages.add(how, cluster.failure(&format!("order: {how}")).await);
     }
     cluster.begin("order-8", "Nobody", "").await;
-    said.add("unknown orchestration", cluster.failure("order-8").await);
+    messages.add("unknown orchestration", cluster.failure("order-8").await);
     cluster.begin("parent", "Parent", "").await;
-    let until = tokio::time::Instant::now() + crate::support::PATIENCE;
+    let until = tokio::time::Instant::now() + crate::support::LONGEST_WAIT;
     while cluster.client.get_instance_info("child").await.is_err() {
         assert!(tokio::time::Instant::now() < until);
         tokio::task::yield_now().await;
     }
     let delete = async |id: &str| cluster.client.delete_instance(id, false).await.unwrap_err();
-    said.add("the deletion of a running instance", delete("parent").await);
-    said.add("the deletion of a child", delete("child").await);
+    messages.add("the deletion of a running instance", delete("parent").await);
+    messages.add("the deletion of a child", delete("child").await);
     cluster.client.cancel_instance("parent", "the customer left").await.unwrap();
-    said.add("cancelled", cluster.failure("parent").await);
-    changed(&cluster, said).await;
+    messages.add("cancelled", cluster.failure("parent").await);
+    changed(&cluster, messages).await;
     cluster.end().await;
 }
 
 /// Restarts an instance with code that does not match its history.
-async fn changed(cluster: &Cluster, said: &mut Said) {
+async fn changed(cluster: &Cluster, messages: &mut Messages) {
     let node = |activity: &'static str| {
         let code = move |ctx: OrchestrationContext, _: String| async move {
             ctx.schedule_activity(activity, "").await?;
@@ -174,7 +174,7 @@ async fn changed(cluster: &Cluster, said: &mut Said) {
     cluster.end().await;
     let first = cluster.start(&node("Ship")).await;
     cluster.begin("order-9", "Changes", "").await;
-    let until = tokio::time::Instant::now() + crate::support::PATIENCE;
+    let until = tokio::time::Instant::now() + crate::support::LONGEST_WAIT;
     while cluster.history("order-9").await.len() < 4 {
         assert!(tokio::time::Instant::now() < until);
         tokio::task::yield_now().await;
@@ -182,42 +182,42 @@ async fn changed(cluster: &Cluster, said: &mut Said) {
     cluster.stop(first).await;
     cluster.start(&node("Bill")).await;
     cluster.client.raise_event("order-9", "go", "").await.unwrap();
-    said.add("changed code", cluster.failure("order-9").await);
+    messages.add("changed code", cluster.failure("order-9").await);
 }
 
-async fn from_stores(said: &mut Said) {
+async fn from_stores(messages: &mut Messages) {
     let folder = tempfile::Builder::new().prefix("messages").rand_bytes(0).tempdir().unwrap();
     let open = async |path: &str, options: &str| {
         let url = format!("sqlite:{}{options}", folder.path().join(path).display());
         SqliteProvider::new(&url, None).await.err().unwrap()
     };
     std::fs::write(folder.path().join("letter.txt"), "Dear Sir or Madam, ".repeat(100)).unwrap();
-    said.add("a store that is another file", open("letter.txt", "").await);
-    said.add("a store that is missing", open("no.db", "?mode=rw").await);
-    said.add("a store with an option that nobody knows", open("a.db", "?sync=off").await);
+    messages.add("a store that is another file", open("letter.txt", "").await);
+    messages.add("a store that is missing", open("no.db", "?mode=rw").await);
+    messages.add("a store with an unknown option", open("a.db", "?sync=off").await);
     let url = "postgres://user:password@host/database";
-    said.add("a store of another kind", SqliteProvider::new(url, None).await.err().unwrap());
+    messages.add("a store of another kind", SqliteProvider::new(url, None).await.err().unwrap());
 }
 
 #[tokio::test]
 async fn error_messages_match_messages_txt() {
-    let mut said = Said::default();
-    from_clients(&mut said).await;
-    from_instances(&mut said).await;
-    from_stores(&mut said).await;
+    let mut messages = Messages::default();
+    from_clients(&mut messages).await;
+    from_instances(&mut messages).await;
+    from_stores(&mut messages).await;
     let options = RuntimeOptions { max_attempts: 0, ..RuntimeOptions::default() };
-    said.add("options that cannot work", &options.validate().unwrap_err()[0]);
+    messages.add("options that cannot work", &options.validate().unwrap_err()[0]);
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/messages.txt");
     if std::env::var_os("OUTLAST_TEST_BLESS").is_some() {
-        std::fs::write(path, &said.0).unwrap();
+        std::fs::write(path, &messages.0).unwrap();
     }
     let expected = std::fs::read_to_string(path).unwrap();
-    assert!(said.0 == expected, "messages.txt says otherwise:\n{}", differences(&expected, &said.0));
+    assert!(messages.0 == expected, "messages.txt says otherwise:\n{}", differences(&expected, &messages.0));
 }
 
-fn differences(expected: &str, said: &str) -> String {
+fn differences(expected: &str, messages: &str) -> String {
     let known: Vec<&str> = expected.lines().collect();
-    let new = said.lines().filter(|line| !known.contains(line)).map(|line| format!("+ {line}"));
-    let gone = known.iter().filter(|line| !said.contains(*line)).map(|line| format!("- {line}"));
+    let new = messages.lines().filter(|line| !known.contains(line)).map(|line| format!("+ {line}"));
+    let gone = known.iter().filter(|line| !messages.contains(*line)).map(|line| format!("- {line}"));
     gone.chain(new).collect::<Vec<_>>().join("\n")
 }

@@ -1,6 +1,6 @@
 //! Processes that are killed repeatedly with `kill -9`: all instances complete.
 
-use crate::support::{PATIENCE, activities, orchestrations};
+use crate::support::{LONGEST_WAIT, activities, orchestrations};
 use outlast::providers::sqlite::SqliteProvider;
 use outlast::runtime::Runtime;
 use outlast::{ActivityContext, Client, OrchestrationContext, OrchestrationStatus, RuntimeOptions};
@@ -67,7 +67,7 @@ async fn work(folder: PathBuf, at_most: u64) {
         client.start_orchestration_typed(format!("walk-{n}"), "Walk", STEPS).await.unwrap();
     }
     for n in 0..INSTANCES {
-        client.wait_for_orchestration(&format!("walk-{n}"), PATIENCE).await.unwrap();
+        client.wait_for_orchestration(&format!("walk-{n}"), LONGEST_WAIT).await.unwrap();
     }
     println!("DONE");
 }

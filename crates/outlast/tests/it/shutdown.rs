@@ -1,7 +1,8 @@
 //! The shutdown of a runtime (spec/api.md 7.4).
 
 use crate::support::{
-    ALL, Cluster, Fault, Held, Kind, Node, PATIENCE, Place, Tap, activities, calls, orchestrations, pass,
+    ALL, CallHook, Cluster, Fault, Held, Kind, LONGEST_WAIT, Node, TestStore, activities, calls,
+    orchestrations, pass,
 };
 use outlast::ActivityContext;
 use outlast::providers::Provider;
@@ -58,8 +59,9 @@ async fn shutdown_returns_when_the_last_activity_has_ended() {
 #[tokio::test(start_paused = true)]
 async fn a_runtime_that_pauses_after_errors_shuts_down_at_once() {
     let cluster = Cluster::paused(Kind::Memory).await;
-    let tap = Tap::new(|call, _| if call.starts_with("fetch_") { Fault::Transient } else { Fault::None });
-    let number = cluster.start_on(tap.around(cluster.store()), &held_node().0).await;
+    let hook =
+        CallHook::new(|call, _| if call.starts_with("fetch_") { Fault::Transient } else { Fault::None });
+    let number = cluster.start_on(hook.around(cluster.store()), &held_node().0).await;
     pass(Duration::from_secs(60)).await;
     let since = Instant::now();
     cluster.runtime(number).await.shutdown(None).await;
@@ -70,8 +72,8 @@ async fn a_runtime_that_pauses_after_errors_shuts_down_at_once() {
 #[tokio::test(start_paused = true)]
 async fn shutdown_drops_the_store_and_ends_all_tasks() {
     for grace in [None, Some(0), Some(10)] {
-        let store = Arc::new(MemoryProvider::with_clock(Place::paused(Kind::Memory).await.clock));
-        let renewals = Tap::counting();
+        let store = Arc::new(MemoryProvider::with_clock(TestStore::paused(Kind::Memory).await.clock));
+        let renewals = CallHook::counting();
         let (held, mut begun) = Held::new();
         let runtime = Runtime::start_with_store(
             renewals.around(store.clone()),
@@ -205,7 +207,7 @@ fn wait_without_tokio(future: impl Future<Output = ()>) {
     let waker = Waker::from(Arc::clone(&bell));
     let mut future = pin!(future);
     while future.as_mut().poll(&mut Context::from_waker(&waker)) == Poll::Pending {
-        let rung = bell.changed.wait_timeout_while(bell.rung.lock().unwrap(), PATIENCE, |rung| !*rung);
+        let rung = bell.changed.wait_timeout_while(bell.rung.lock().unwrap(), LONGEST_WAIT, |rung| !*rung);
         let (mut rung, timeout) = rung.unwrap();
         assert!(!timeout.timed_out(), "the future was not woken");
         *rung = false;
@@ -252,7 +254,7 @@ async fn shutdown_waits_for_an_activity_that_blocks_its_thread() {
         async move {
             let _alive = alive;
             begun.send(()).map_err(|error| error.to_string())?;
-            let _ = blocked.lock().unwrap().recv_timeout(PATIENCE);
+            let _ = blocked.lock().unwrap().recv_timeout(LONGEST_WAIT);
             Ok(String::new())
         }
     });
@@ -278,6 +280,7 @@ async fn a_dropped_runtime_keeps_running() {
     drop(Runtime::start_with_store(Arc::clone(&store), activities().build(), all).await);
     let client = outlast::Client::new(store);
     client.start_orchestration("i", "Quick", "").await.unwrap();
-    let output: Result<String, String> = client.wait_for_orchestration_typed("i", PATIENCE).await.unwrap();
+    let output: Result<String, String> =
+        client.wait_for_orchestration_typed("i", LONGEST_WAIT).await.unwrap();
     assert_eq!(output.as_deref(), Ok("done"));
 }

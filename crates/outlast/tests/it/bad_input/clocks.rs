@@ -1,6 +1,6 @@
 //! Clocks that jump forward or backward.
 
-use crate::support::{ALL, Cluster, Node, Place, activities, calls, orchestrations};
+use crate::support::{ALL, Cluster, Node, TestStore, activities, calls, orchestrations};
 use outlast::providers::{Clock, SystemClock};
 use outlast::{ActivityContext, OrchestrationContext};
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use std::time::Duration;
 
 /// The machine's clock plus an offset in milliseconds.
 #[derive(Default)]
-struct Wrong(AtomicI64);
+struct OffsetClock(AtomicI64);
 
-impl Clock for Wrong {
+impl Clock for OffsetClock {
     fn now_ms(&self) -> u64 {
         SystemClock.now_ms().saturating_add_signed(self.0.load(SeqCst))
     }
@@ -20,7 +20,11 @@ impl Clock for Wrong {
 const HOUR: i64 = 3_600_000;
 
 /// An activity that moves the clock, `times` times.
-fn jumping(clock: &Arc<Wrong>, by: i64, times: i64) -> outlast::runtime::registry::ActivityRegistryBuilder {
+fn jumping(
+    clock: &Arc<OffsetClock>,
+    by: i64,
+    times: i64,
+) -> outlast::runtime::registry::ActivityRegistryBuilder {
     let clock = Arc::clone(clock);
     activities().register("Jump", move |ctx: ActivityContext, _: String| {
         let clock = Arc::clone(&clock);
@@ -37,8 +41,8 @@ fn jumping(clock: &Arc<Wrong>, by: i64, times: i64) -> outlast::runtime::registr
 #[tokio::test]
 async fn a_clock_that_moves_back_delays_nothing_that_is_due() {
     for kind in ALL {
-        let clock = Arc::new(Wrong::default());
-        let cluster = Cluster::on(Place::open(kind, clock.clone(), false).await, None);
+        let clock = Arc::new(OffsetClock::default());
+        let cluster = Cluster::on(TestStore::open(kind, clock.clone(), false).await, None);
         let program = |ctx: OrchestrationContext, _: String| async move {
             let mut attempts = Vec::new();
             for _ in 0..10 {
@@ -59,8 +63,8 @@ async fn a_clock_that_moves_back_delays_nothing_that_is_due() {
 #[tokio::test]
 async fn a_clock_that_moves_forward_causes_redelivery_only() {
     for kind in ALL {
-        let clock = Arc::new(Wrong::default());
-        let cluster = Cluster::on(Place::open(kind, clock.clone(), false).await, None);
+        let clock = Arc::new(OffsetClock::default());
+        let cluster = Cluster::on(TestStore::open(kind, clock.clone(), false).await, None);
         cluster.start(&Node::new(calls("Jump"), jumping(&clock, HOUR, 3))).await;
         for n in 0..5 {
             cluster.begin(&format!("i-{n}"), "Calls", "").await;
@@ -78,7 +82,7 @@ async fn a_clock_that_moves_forward_causes_redelivery_only() {
 async fn a_runtime_with_a_clock_behind_the_store_runs_due_timers() {
     for (kind, behind) in ALL.into_iter().flat_map(|kind| [(kind, -HOUR), (kind, HOUR)]) {
         let cluster = Cluster::real(kind).await;
-        let clock = Arc::new(Wrong(AtomicI64::new(behind)));
+        let clock = Arc::new(OffsetClock(AtomicI64::new(behind)));
         let timers = |ctx: OrchestrationContext, _: String| async move {
             ctx.schedule_activity("Work", "").await?;
             ctx.schedule_activity("Work", "").await

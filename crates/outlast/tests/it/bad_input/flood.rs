@@ -2,7 +2,7 @@
 //!
 //! `OUTLAST_TEST_FLOOD=100000 cargo test -p outlast --all-features --test it flood` takes the full number.
 
-use crate::support::{ALONE, Cluster, Kind, Node, PATIENCE, activities, orchestrations};
+use crate::support::{ALONE, Cluster, Kind, LONGEST_WAIT, Node, activities, orchestrations};
 use outlast::runtime::limits::Limits;
 use outlast::{ActivityContext, ClientError, OrchestrationContext};
 use std::sync::Arc;
@@ -108,7 +108,7 @@ async fn a_flooded_instance_does_not_delay_other_instances() {
         let wet = others(&cluster, "wet").await;
         let meanwhile = sent.load(Ordering::Relaxed);
         is_over.store(true, Ordering::Relaxed);
-        let (taken, refused) = tokio::time::timeout(2 * PATIENCE, flooding).await.unwrap().unwrap();
+        let (taken, refused) = tokio::time::timeout(2 * LONGEST_WAIT, flooding).await.unwrap().unwrap();
         let (median, wet_median) = (calm[OTHERS / 2], wet[OTHERS / 2]);
         let (worst, wet_worst) = (calm[OTHERS - 1], wet[OTHERS - 1]);
         println!(

@@ -3,7 +3,7 @@
 //!
 //! `OUTLAST_TEST_HISTORY_MIB=1024 cargo test -p outlast --all-features --test it giant_history` runs with one gibibyte.
 
-use crate::support::{PATIENCE, activities, orchestrations};
+use crate::support::{LONGEST_WAIT, activities, orchestrations};
 use outlast::providers::sqlite::SqliteProvider;
 use outlast::runtime::Runtime;
 use outlast::runtime::limits::Limits;
@@ -65,7 +65,7 @@ async fn prepare(folder: &Path) {
     for case in cases() {
         client.start_orchestration(format!("parent-{}", case.name), "Parent", case.name).await.unwrap();
         let poll = std::time::Duration::from_millis(20);
-        client.wait_for_status_change(case.name, 0, poll, PATIENCE).await.unwrap();
+        client.wait_for_status_change(case.name, 0, poll, LONGEST_WAIT).await.unwrap();
     }
     runtime.shutdown(None).await;
 }
@@ -115,7 +115,7 @@ async fn meet(folder: &Path, case: Case) {
     let runtime = start(store, limits).await;
     client.raise_event(case.name, "go", "").await.unwrap();
     let parent = format!("parent-{}", case.name);
-    let told = match client.wait_for_orchestration(&parent, PATIENCE).await.unwrap() {
+    let told = match client.wait_for_orchestration(&parent, LONGEST_WAIT).await.unwrap() {
         OrchestrationStatus::Completed { output, .. } => output,
         other => panic!("{parent}: {other:?}"),
     };

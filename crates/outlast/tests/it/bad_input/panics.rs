@@ -1,6 +1,6 @@
 //! Handlers that panic, in every place where user code runs, and handlers that block a thread.
 
-use crate::support::{ALL, Cluster, Kind, Node, PATIENCE, activities, calls, orchestrations};
+use crate::support::{ALL, Cluster, Kind, LONGEST_WAIT, Node, activities, calls, orchestrations};
 use outlast::{ActivityContext, AppErrorKind, ErrorDetails, OrchestrationContext, OrchestrationStatus};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -123,7 +123,7 @@ async fn a_panicking_destructor_fails_only_its_activity() {
 
 /// Blocks its thread until the sender is dropped or sends.
 fn hold(gate: &Arc<Mutex<std::sync::mpsc::Receiver<()>>>) {
-    let _ = gate.lock().unwrap().recv_timeout(PATIENCE);
+    let _ = gate.lock().unwrap().recv_timeout(LONGEST_WAIT);
 }
 
 const LEASE: Duration = Duration::from_secs(2);

@@ -149,7 +149,7 @@ async fn changed(cluster: &Cluster, telling: bool) {
     cluster.end().await;
     let first = cluster.start(&node(false)).await;
     cluster.begin("changes", "Changes", &secret("input")).await;
-    let until = tokio::time::Instant::now() + crate::support::PATIENCE;
+    let until = tokio::time::Instant::now() + crate::support::LONGEST_WAIT;
     while cluster.history("changes").await.len() < 5 {
         assert!(tokio::time::Instant::now() < until, "the instance never waits");
         tokio::task::yield_now().await;

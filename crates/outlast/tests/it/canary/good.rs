@@ -69,7 +69,7 @@ pub(super) async fn run(kind: Kind, telling: bool) {
         }
     }
     assert_eq!(cluster.output("all").await, secret("next"));
-    client.wait_for_orchestration("detached", crate::support::PATIENCE).await.unwrap();
+    client.wait_for_orchestration("detached", crate::support::LONGEST_WAIT).await.unwrap();
     client.get_kv_all_values("all").await.unwrap();
     let request = client.start_request("Child").instance("requested").input(secret("requested")).send().await;
     request.unwrap().started().unwrap();

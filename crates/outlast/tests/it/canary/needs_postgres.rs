@@ -1,7 +1,7 @@
 //! The canary test on PostgreSQL. The password of the URL is a secret too, and the log of the driver is searched as well.
 
 use super::{CANARY, bad, child, forbid, good, reach, secret};
-use crate::support::{Kind, PATIENCE, postgres};
+use crate::support::{Kind, LONGEST_WAIT, postgres};
 use outlast::providers::postgres::{PostgresProvider, ProviderConfig};
 use outlast::providers::{Provider, ProviderError, TagFilter, WorkItem};
 use std::sync::Arc;
@@ -105,7 +105,7 @@ async fn cut_off() {
     let meddler = postgres::raw().await;
     let cut =
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'victim'";
-    let until = tokio::time::Instant::now() + PATIENCE;
+    let until = tokio::time::Instant::now() + LONGEST_WAIT;
     while store.stats().lost == 0 {
         assert!(tokio::time::Instant::now() < until, "no transaction is lost");
         let start = |n: u32| WorkItem::QueueMessage {

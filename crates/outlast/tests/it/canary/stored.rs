@@ -1,7 +1,7 @@
 //! Rows that do not decode, and a store that returns errors.
 
 use super::{activities, orchestrations, secret};
-use crate::support::{Fault, PATIENCE, Tap};
+use crate::support::{CallHook, Fault, LONGEST_WAIT};
 use outlast::providers::Provider;
 use outlast::providers::sqlite::{SqliteOptions, SqliteProvider};
 use outlast::runtime::Runtime;
@@ -37,15 +37,15 @@ pub(super) async fn run(telling: bool) {
     let url = format!("sqlite:{}", path.display());
     let store = Arc::new(SqliteProvider::new(&url, None).await.unwrap());
     // Every third call returns an error at first.
-    let tap = Tap::new(|_, nth| match nth % 3 {
+    let hook = CallHook::new(|_, nth| match nth % 3 {
         1 if nth < 20 => Fault::Transient,
         2 if nth < 20 => Fault::Panic,
         _ => Fault::None,
     });
-    let runtime = start(tap.around(store.clone()), 100, telling).await;
+    let runtime = start(hook.around(store.clone()), 100, telling).await;
     let client = Client::new(store.clone());
     client.start_orchestration("waits", "Waits", secret("input")).await.unwrap();
-    client.wait_for_status_change("waits", 0, Duration::from_millis(5), PATIENCE).await.unwrap();
+    client.wait_for_status_change("waits", 0, Duration::from_millis(5), LONGEST_WAIT).await.unwrap();
     runtime.shutdown(None).await;
     let conn = rusqlite::Connection::open(&path).unwrap();
     for statement in DAMAGE.split(';') {
@@ -54,8 +54,8 @@ pub(super) async fn run(telling: bool) {
     println!("{}", store.debug_dump().await);
     let runtime = start(store.clone(), 1, telling).await;
     client.raise_event("waits", "go", secret("event")).await.unwrap();
-    client.wait_for_orchestration("waits", PATIENCE).await.unwrap();
-    let until = tokio::time::Instant::now() + PATIENCE;
+    client.wait_for_orchestration("waits", LONGEST_WAIT).await.unwrap();
+    let until = tokio::time::Instant::now() + LONGEST_WAIT;
     while client.list_dead_letters(10).await.unwrap().len() < 3 {
         assert!(tokio::time::Instant::now() < until, "dead letters are missing");
         tokio::task::yield_now().await;

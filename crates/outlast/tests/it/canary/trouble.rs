@@ -1,7 +1,7 @@
 //! Rare log lines: a store that fails selected calls, code that blocks, cancelled activities.
 
 use super::{activities, orchestrations, secret};
-use crate::support::{Cluster, Fault, Kind, Node, PATIENCE, Tap, pass};
+use crate::support::{CallHook, Cluster, Fault, Kind, LONGEST_WAIT, Node, pass};
 use outlast::providers::{InstanceFilter, PruneOptions, WorkItem};
 use outlast::{ActivityContext, OrchestrationContext};
 use std::sync::Arc;
@@ -92,7 +92,7 @@ pub(super) async fn run(telling: bool) {
     // Only a lost lease ends this activity: no lease is renewed until the activity is delivered again.
     let seen = Arc::new(Stubborn::default());
     let stubborn = Arc::clone(&seen);
-    let tap = Tap::new(move |call, nth| match (call, nth) {
+    let hook = CallHook::new(move |call, nth| match (call, nth) {
         ("abandon_work_item", _) if hanging.load(Ordering::Relaxed) => Fault::Hang,
         ("ack_orchestration_item", 1) => Fault::Permanent,
         ("ack_work_item" | "abandon_work_item", 0) => Fault::Permanent,
@@ -100,7 +100,7 @@ pub(super) async fn run(telling: bool) {
         ("load_turn" | "renew_session_lock" | "cleanup_orphaned_sessions", 0) => Fault::Transient,
         _ => Fault::None,
     });
-    cluster.start_on(tap.around(cluster.store()), &node(telling, &seen, ms(300))).await;
+    cluster.start_on(hook.around(cluster.store()), &node(telling, &seen, ms(300))).await;
     let client = &cluster.client;
     let no_activity =
         WorkItem::ExternalRaised { instance: "nobody".into(), name: "n".into(), data: secret("data") };
@@ -115,7 +115,7 @@ pub(super) async fn run(telling: bool) {
         assert!(cluster.output(name).await.contains("7f3acanary"), "{name}");
     }
     // The second start must be processed before the cancellation, also if the store returned errors at first.
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + LONGEST_WAIT;
     let mut empty = 0;
     while empty < 3 {
         assert!(Instant::now() < until, "the queue does not drain");
@@ -133,9 +133,9 @@ pub(super) async fn run(telling: bool) {
     client.delete_instance_bulk(filter).await.unwrap();
     // An activity that does not end, under a lease that does not expire, on a store that does not accept a give-back.
     cluster.runtime(0).await.shutdown(None).await;
-    let patient = cluster.start_on(tap.around(cluster.store()), &node(telling, &seen, PATIENCE)).await;
+    let patient = cluster.start_on(hook.around(cluster.store()), &node(telling, &seen, LONGEST_WAIT)).await;
     client.start_orchestration("last", "Stubborn", secret("input")).await.unwrap();
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + LONGEST_WAIT;
     while seen.begun.load(Ordering::Relaxed) < 2 {
         assert!(Instant::now() < until, "the activity does not start");
         tokio::task::yield_now().await;

@@ -2,7 +2,7 @@
 
 use super::source::{self, Logged, Shape};
 use super::{Row, recorded};
-use crate::support::{Cluster, Fault, Kind, Node, Tap, activities, orchestrations};
+use crate::support::{CallHook, Cluster, Fault, Kind, Node, activities, orchestrations};
 use metrics_util::MetricKind;
 use outlast::{ActivityContext, OrchestrationContext};
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,12 +96,12 @@ async fn a_busy_cluster() {
     let work = activities()
         .register("Works", |_: ActivityContext, _: String| async move { Ok(String::new()) })
         .register("Fails", |_: ActivityContext, _: String| async move { Err("no".to_string()) });
-    let tap = Tap::new(|call, nth| match call {
+    let hook = CallHook::new(|call, nth| match call {
         "ack_orchestration_item" if nth < 2 => Fault::Transient,
         _ => Fault::None,
     });
     let node = Node::new(orchestrations().register("Parent", parent).register("Child", child), work);
-    cluster.start_on(tap.around(cluster.store()), &node).await;
+    cluster.start_on(hook.around(cluster.store()), &node).await;
     for (number, input) in ["", "fails", "again"].into_iter().enumerate() {
         let instance = format!("i-{number}");
         cluster.begin(&instance, "Parent", input).await;

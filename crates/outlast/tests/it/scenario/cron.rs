@@ -1,6 +1,6 @@
 //! An orchestration that starts detached instances and continues as new: detached instances have no parent (C3).
 
-use crate::support::{Cluster, Node, PATIENCE, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, LONGEST_WAIT, Node, activities, on_every_store, orchestrations};
 use outlast::OrchestrationContext;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,8 @@ async fn cron(cluster: Arc<Cluster>) {
     cluster.client.start_orchestration_typed("cron-1", "Cron", 1_u64).await.unwrap();
     assert_eq!(cluster.output("cron-1").await, "rang 3 times");
     for round in 1..=3 {
-        let status = cluster.client.wait_for_orchestration(&format!("job-{round}"), PATIENCE).await.unwrap();
+        let status =
+            cluster.client.wait_for_orchestration(&format!("job-{round}"), LONGEST_WAIT).await.unwrap();
         let expected = format!("did round {round}");
         assert!(
             matches!(&status, outlast::OrchestrationStatus::Completed { output, .. } if *output == expected),

@@ -1,6 +1,6 @@
 //! Progress in the custom status, which a client watches.
 
-use crate::support::{Cluster, Node, PATIENCE, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, LONGEST_WAIT, Node, activities, on_every_store, orchestrations};
 use outlast::{ActivityContext, OrchestrationContext, OrchestrationStatus};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,8 @@ async fn progress(cluster: Arc<Cluster>) {
     let (mut seen, mut last) = (0, 0);
     loop {
         let poll = Duration::from_millis(5);
-        let status = cluster.client.wait_for_status_change("import-1", last, poll, PATIENCE).await.unwrap();
+        let status =
+            cluster.client.wait_for_status_change("import-1", last, poll, LONGEST_WAIT).await.unwrap();
         let (text, version, ended) = match status {
             OrchestrationStatus::Running { custom_status, custom_status_version } => {
                 (custom_status.unwrap(), custom_status_version, false)

@@ -21,12 +21,12 @@ pub(crate) enum Fault {
 type Decide = dyn Fn(&'static str, usize) -> Fault + Send + Sync;
 
 /// Counts calls by name; a function selects the fault of the n-th call of a name, counted from 0.
-pub(crate) struct Tap {
+pub(crate) struct CallHook {
     counts: Mutex<BTreeMap<&'static str, usize>>,
     decide: Box<Decide>,
 }
 
-impl Tap {
+impl CallHook {
     pub(crate) fn new(decide: impl Fn(&'static str, usize) -> Fault + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { counts: Mutex::default(), decide: Box::new(decide) })
     }
@@ -46,7 +46,7 @@ impl Tap {
 }
 
 #[async_trait]
-impl Hook for Tap {
+impl Hook for CallHook {
     async fn before(&self, call: &'static str) -> Result<(), ProviderError> {
         let nth = {
             let mut counts = self.counts.lock().unwrap();

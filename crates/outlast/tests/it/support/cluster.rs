@@ -1,9 +1,9 @@
 //! A cluster: a store, the runtimes on it and a client.
 
-use super::PATIENCE;
-use super::crash::{Crash, Gate};
+use super::LONGEST_WAIT;
+use super::crash::{Crash, CrashHook};
 use super::hooked::Hooked;
-use super::store::{Kind, Place};
+use super::store::{Kind, TestStore};
 use outlast::providers::Provider;
 use outlast::runtime::Runtime;
 use outlast::runtime::registry::{ActivityRegistry, ActivityRegistryBuilder};
@@ -44,29 +44,29 @@ impl Node {
 type Started = (Node, Arc<Runtime>);
 
 pub(crate) struct Cluster {
-    place: Place,
+    test_store: TestStore,
     pub(crate) client: Client,
     /// The running runtimes, each with its node to start it again; `None` for a runtime that was stopped.
     nodes: Mutex<Vec<Option<Started>>>,
-    gate: Option<Arc<Gate>>,
+    crash_hook: Option<Arc<CrashHook>>,
     /// Whether leases are short, so that crash tests do not wait long for them.
     has_short_leases: bool,
 }
 
 impl Cluster {
     pub(crate) async fn real(kind: Kind) -> Arc<Self> {
-        Self::on(Place::real(kind).await, None)
+        Self::on(TestStore::real(kind).await, None)
     }
 
     pub(crate) async fn paused(kind: Kind) -> Arc<Self> {
-        Self::on(Place::paused(kind).await, None)
+        Self::on(TestStore::paused(kind).await, None)
     }
 
     /// A cluster under paused time whose runtimes all crash at one point and are then restarted.
     pub(crate) async fn crashing(kind: Kind, crash: Crash) -> Arc<Self> {
-        let gate = Arc::new(Gate::new(Some(crash)));
-        let cluster = Self::on(Place::paused(kind).await, Some(Arc::clone(&gate)));
-        let (restarted, crashed) = (Arc::clone(&cluster), gate);
+        let crash_hook = Arc::new(CrashHook::new(Some(crash)));
+        let cluster = Self::on(TestStore::paused(kind).await, Some(Arc::clone(&crash_hook)));
+        let (restarted, crashed) = (Arc::clone(&cluster), crash_hook);
         tokio::spawn(async move {
             crashed.crash().await;
             restarted.restart_all().await;
@@ -74,38 +74,38 @@ impl Cluster {
         cluster
     }
 
-    pub(crate) fn on(place: Place, gate: Option<Arc<Gate>>) -> Arc<Self> {
-        let client = Client::new(Arc::clone(&place.store));
-        let has_short_leases = gate.is_some();
-        Arc::new(Self { place, client, nodes: Mutex::default(), gate, has_short_leases })
+    pub(crate) fn on(test_store: TestStore, crash_hook: Option<Arc<CrashHook>>) -> Arc<Self> {
+        let client = Client::new(Arc::clone(&test_store.store));
+        let has_short_leases = crash_hook.is_some();
+        Arc::new(Self { test_store, client, nodes: Mutex::default(), crash_hook, has_short_leases })
     }
 
     pub(crate) fn is_paused(&self) -> bool {
-        self.place.is_paused
+        self.test_store.is_paused
     }
 
     /// The longest wait. It is longer under paused time, which takes no real time.
     fn longest_wait(&self) -> Duration {
-        if self.is_paused() { 60 * PATIENCE } else { PATIENCE }
+        if self.is_paused() { 60 * LONGEST_WAIT } else { LONGEST_WAIT }
     }
 
     pub(crate) fn store(&self) -> Arc<dyn Provider> {
-        Arc::clone(&self.place.store)
+        Arc::clone(&self.test_store.store)
     }
 
     /// The same data through another store object, as another process would have it.
     pub(crate) async fn other_process(&self) -> Arc<dyn Provider> {
-        self.place.reopened().await
+        self.test_store.reopened().await
     }
 
     /// The schema, on PostgreSQL.
     pub(crate) fn schema(&self) -> &str {
-        self.place.schema.as_deref().expect("a cluster on PostgreSQL")
+        self.test_store.schema.as_deref().expect("a cluster on PostgreSQL")
     }
 
     pub(crate) fn options(&self) -> RuntimeOptions {
         let mut options =
-            RuntimeOptions { clock: Arc::clone(&self.place.clock), ..RuntimeOptions::default() };
+            RuntimeOptions { clock: Arc::clone(&self.test_store.clock), ..RuntimeOptions::default() };
         if self.has_short_leases {
             options.orchestrator_lock_timeout = Duration::from_secs(1);
             options.worker_lock_timeout = Duration::from_secs(2);
@@ -116,8 +116,8 @@ impl Cluster {
 
     /// Starts a runtime; returns its number.
     pub(crate) async fn start(&self, node: &Node) -> usize {
-        let store = match &self.gate {
-            Some(gate) => Hooked::around(self.store(), Arc::clone(gate)),
+        let store = match &self.crash_hook {
+            Some(crash_hook) => Hooked::around(self.store(), Arc::clone(crash_hook)),
             None => self.store(),
         };
         self.start_on(store, node).await
@@ -149,7 +149,7 @@ impl Cluster {
         for (_, runtime) in nodes.iter().flatten() {
             Arc::clone(runtime).shutdown(Some(0)).await;
         }
-        let store = self.place.reopened().await;
+        let store = self.test_store.reopened().await;
         for (node, runtime) in nodes.iter_mut().flatten() {
             *runtime = self.launch(Arc::clone(&store), node).await;
         }
@@ -157,7 +157,7 @@ impl Cluster {
 
     /// Whether the planned crash has happened.
     pub(crate) fn has_crashed(&self) -> bool {
-        self.gate.as_ref().is_some_and(|gate| gate.has_crashed())
+        self.crash_hook.as_ref().is_some_and(|crash_hook| crash_hook.has_crashed())
     }
 
     /// Shuts one runtime down.
@@ -202,7 +202,7 @@ impl Cluster {
 
     /// The history of the newest execution, one line per event.
     pub(crate) async fn history(&self, instance: &str) -> Vec<String> {
-        let events = self.place.store.read(instance).await.unwrap();
+        let events = self.test_store.store.read(instance).await.unwrap();
         events
             .iter()
             .map(|event| format!("{} {:?} {:?}", event.event_id, event.source_event_id, event.kind))

@@ -26,7 +26,7 @@ impl Crash {
 }
 
 /// Counts the commits of runtimes and stops one of them for ever, which announces the crash.
-pub(crate) struct Gate {
+pub(crate) struct CrashHook {
     crash: Option<Crash>,
     begun: AtomicUsize,
     answered: AtomicUsize,
@@ -34,7 +34,7 @@ pub(crate) struct Gate {
     crashed: AtomicBool,
 }
 
-impl Gate {
+impl CrashHook {
     pub(crate) fn new(crash: Option<Crash>) -> Self {
         let (begun, answered) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Self { crash, begun, answered, reached: Notify::new(), crashed: AtomicBool::new(false) }
@@ -69,7 +69,7 @@ fn is_commit(call: &str) -> bool {
 }
 
 #[async_trait]
-impl Hook for Gate {
+impl Hook for CrashHook {
     async fn before(&self, call: &'static str) -> Result<(), ProviderError> {
         if is_commit(call) {
             self.pass(Crash::Before(self.begun.fetch_add(1, SeqCst))).await;

@@ -1,5 +1,6 @@
 //! Test support: clusters, stores, hooks and crashes.
 
+mod call_hook;
 mod cluster;
 mod crash;
 mod hooked;
@@ -7,21 +8,20 @@ mod ledger;
 pub(crate) mod postgres;
 mod scenario;
 mod store;
-mod tap;
 
+pub(crate) use call_hook::{CallHook, Fault};
 pub(crate) use cluster::{Cluster, Node};
 pub(crate) use hooked::{Hook, Hooked};
 pub(crate) use ledger::Ledger;
 pub(crate) use scenario::{on_every_store, survives_crashes, works};
-pub(crate) use store::{ALL, Kind, Place};
-pub(crate) use tap::{Fault, Tap};
+pub(crate) use store::{ALL, Kind, TestStore};
 
 use outlast::runtime::registry::{ActivityRegistry, ActivityRegistryBuilder};
 use outlast::{OrchestrationRegistry, OrchestrationRegistryBuilder};
 use std::time::Duration;
 
 /// The longest wait of a test.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn orchestrations() -> OrchestrationRegistryBuilder {
     OrchestrationRegistry::builder()

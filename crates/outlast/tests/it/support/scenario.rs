@@ -1,8 +1,8 @@
 //! Scenarios: programs that run on every store, without crashes and with a crash at every crash point.
 
 use super::cluster::Cluster;
-use super::crash::{Crash, Gate};
-use super::store::{Kind, Place};
+use super::crash::{Crash, CrashHook};
+use super::store::{Kind, TestStore};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ pub(crate) async fn works(kind: Kind, play: Scenario) {
 
 /// Runs the scenario with a crash of all runtimes at each crash point, or at `at_most` of them. Its checks must hold every time.
 pub(crate) async fn survives_crashes(kind: Kind, play: Scenario, at_most: usize) {
-    let gate = Arc::new(Gate::new(None));
-    let cluster = Cluster::on(Place::paused(kind).await, Some(Arc::clone(&gate)));
+    let crash_hook = Arc::new(CrashHook::new(None));
+    let cluster = Cluster::on(TestStore::paused(kind).await, Some(Arc::clone(&crash_hook)));
     play(Arc::clone(&cluster)).await;
     cluster.end().await;
-    let commits = gate.commits();
+    let commits = crash_hook.commits();
     assert!(commits > 0, "the scenario made no commit");
     let (mut planned, mut crashed) = (0, 0);
     for crash in Crash::points(commits, at_most) {

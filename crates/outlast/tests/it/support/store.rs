@@ -22,7 +22,7 @@ pub(crate) enum Kind {
 pub(crate) const ALL: [Kind; 3] = [Kind::Memory, Kind::SqliteMemory, Kind::SqliteFile];
 
 /// The store of one test.
-pub(crate) struct Place {
+pub(crate) struct TestStore {
     pub(crate) store: Arc<dyn Provider>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) is_paused: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Place {
     pub(crate) schema: Option<String>,
 }
 
-impl Place {
+impl TestStore {
     /// With default options: SQLite on its threads, and the machine's clock.
     pub(crate) async fn real(kind: Kind) -> Self {
         Self::open(kind, Arc::new(SystemClock), false).await

@@ -1,6 +1,6 @@
 //! C4: a retryable error of a renewal neither cancels an activity nor loses it.
 
-use crate::support::{Cluster, Fault, Kind, Node, Tap, activities, calls, pass};
+use crate::support::{CallHook, Cluster, Fault, Kind, Node, activities, calls, pass};
 use outlast::ActivityContext;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -27,14 +27,14 @@ fn long_work(runs: &Arc<AtomicUsize>) -> Node {
 async fn c04_retryable_errors_of_renewals_are_retried() {
     let (cluster, runs) = (Cluster::paused(Kind::Memory).await, Arc::default());
     // Each renewal fails twice before it succeeds.
-    let tap = Tap::new(|call, nth| match call {
+    let hook = CallHook::new(|call, nth| match call {
         "renew_work_item_lock" if nth % 3 != 2 => Fault::Transient,
         _ => Fault::None,
     });
-    cluster.start_on(tap.around(cluster.store()), &long_work(&runs)).await;
+    cluster.start_on(hook.around(cluster.store()), &long_work(&runs)).await;
     assert_eq!(cluster.run("i", "Calls", "").await, "attempt 1");
     assert_eq!(runs.load(SeqCst), 1);
-    assert!(tap.count("renew_work_item_lock") >= 9, "{}", tap.count("renew_work_item_lock"));
+    assert!(hook.count("renew_work_item_lock") >= 9, "{}", hook.count("renew_work_item_lock"));
     cluster.end().await;
 }
 
@@ -46,11 +46,11 @@ async fn c04_an_activity_with_an_expired_lease_runs_again() {
         let (cluster, runs) = (Cluster::paused(Kind::Memory).await, Arc::default());
         let broken = Arc::new(AtomicUsize::new(1));
         let repaired = Arc::clone(&broken);
-        let tap = Tap::new(move |call, _| match call {
+        let hook = CallHook::new(move |call, _| match call {
             "renew_work_item_lock" if broken.load(SeqCst) == 1 => fault(),
             _ => Fault::None,
         });
-        cluster.start_on(tap.around(cluster.store()), &long_work(&runs)).await;
+        cluster.start_on(hook.around(cluster.store()), &long_work(&runs)).await;
         cluster.begin("i", "Calls", "").await;
         pass(Duration::from_secs(50)).await;
         repaired.store(0, SeqCst);

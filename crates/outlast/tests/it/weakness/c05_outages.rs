@@ -1,6 +1,6 @@
 //! C5, C11: errors of the store delay instances. They fail no instance, and cause no busy loop.
 
-use crate::support::{ALL, Cluster, Fault, Kind, Node, Tap, activities, orchestrations, pass};
+use crate::support::{ALL, CallHook, Cluster, Fault, Kind, Node, activities, orchestrations, pass};
 use outlast::providers::Entropy;
 use outlast::{ActivityContext, OrchestrationContext};
 use std::sync::Arc;
@@ -20,15 +20,15 @@ fn family() -> Node {
 }
 
 /// The store fails some calls for longer than any lease, then works again.
-async fn outage(kind: Kind, calls: &'static [&'static str], fault: fn() -> Fault) -> Arc<Tap> {
+async fn outage(kind: Kind, calls: &'static [&'static str], fault: fn() -> Fault) -> Arc<CallHook> {
     let cluster = Cluster::paused(kind).await;
     let out = Arc::new(AtomicBool::new(true));
     let still_out = Arc::clone(&out);
-    let tap = Tap::new(move |call, _| match still_out.load(SeqCst) && calls.contains(&call) {
+    let hook = CallHook::new(move |call, _| match still_out.load(SeqCst) && calls.contains(&call) {
         true => fault(),
         false => Fault::None,
     });
-    cluster.start_on(tap.around(cluster.store()), &family()).await;
+    cluster.start_on(hook.around(cluster.store()), &family()).await;
     cluster.begin("i", "Parent", "").await;
     pass(Duration::from_secs(600)).await;
     out.store(false, SeqCst);
@@ -36,7 +36,7 @@ async fn outage(kind: Kind, calls: &'static [&'static str], fault: fn() -> Fault
     let metrics = cluster.client.get_system_metrics().await.unwrap();
     assert_eq!((metrics.failed_instances, metrics.completed_instances), (0, 2), "{calls:?}");
     cluster.end().await;
-    tap
+    hook
 }
 
 #[tokio::test(start_paused = true)]
@@ -53,8 +53,8 @@ async fn c05_a_commit_that_is_rejected_for_ten_minutes_fails_no_instance() {
 
 #[tokio::test(start_paused = true)]
 async fn c05_an_outcome_is_committed_after_an_outage() {
-    let tap = outage(Kind::Memory, &["ack_work_item"], || Fault::Transient).await;
-    let tries = tap.count("ack_work_item");
+    let hook = outage(Kind::Memory, &["ack_work_item"], || Fault::Transient).await;
+    let tries = hook.count("ack_work_item");
     // One attempt in 0.75 s to 1 s.
     assert!((600..900).contains(&tries), "{tries} tries in ten minutes");
     outage(Kind::Memory, &["ack_work_item"], || Fault::Permanent).await;
@@ -63,10 +63,10 @@ async fn c05_an_outcome_is_committed_after_an_outage() {
 /// Fails the first call of a kind. Returns the number of give-backs until the instance ended.
 async fn given_back_after(call: &'static str, fault: fn() -> Fault, give_back: &str) -> usize {
     let cluster = Cluster::paused(Kind::Memory).await;
-    let tap = Tap::new(move |name, nth| if (name, nth) == (call, 0) { fault() } else { Fault::None });
-    cluster.start_on(tap.around(cluster.store()), &family()).await;
+    let hook = CallHook::new(move |name, nth| if (name, nth) == (call, 0) { fault() } else { Fault::None });
+    cluster.start_on(hook.around(cluster.store()), &family()).await;
     assert_eq!(cluster.run("i", "Parent", "").await, "worked");
-    let given_back = tap.count(give_back);
+    let given_back = hook.count(give_back);
     cluster.end().await;
     given_back
 }
@@ -94,7 +94,7 @@ async fn c05_a_commit_is_retried_with_backoff_for_the_length_of_a_lease() {
     let cluster = Cluster::paused(Kind::Memory).await;
     let (tries, given_up) = (Arc::new(AtomicUsize::new(0)), AtomicBool::new(false));
     let counted = Arc::clone(&tries);
-    let tap = Tap::new(move |call, _| match (call, given_up.load(SeqCst)) {
+    let hook = CallHook::new(move |call, _| match (call, given_up.load(SeqCst)) {
         ("ack_orchestration_item", false) => {
             counted.fetch_add(1, SeqCst);
             Fault::Transient
@@ -110,7 +110,7 @@ async fn c05_a_commit_is_retried_with_backoff_for_the_length_of_a_lease() {
         options.entropy = Arc::new(Whole);
         options.orchestrator_lock_timeout = Duration::from_millis(1_270);
     });
-    cluster.start_on(tap.around(cluster.store()), &node).await;
+    cluster.start_on(hook.around(cluster.store()), &node).await;
     assert_eq!(cluster.run("i", "Parent", "").await, "worked");
     assert_eq!(tries.load(SeqCst), 8);
     cluster.end().await;
@@ -136,9 +136,9 @@ async fn c05_instances_complete_after_an_outage_of_all_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn c11_a_ten_minute_outage_causes_no_busy_loop() {
-    let tap = outage(Kind::Memory, &["fetch_turn", "fetch_work_items"], || Fault::Transient).await;
+    let hook = outage(Kind::Memory, &["fetch_turn", "fetch_work_items"], || Fault::Transient).await;
     for call in ["fetch_turn", "fetch_work_items"] {
-        let tries = tap.count(call);
+        let tries = hook.count(call);
         // Two slots, one attempt in 2.25 s to 3 s.
         assert!((300..700).contains(&tries), "{tries} times {call} in ten minutes");
     }

@@ -1,6 +1,6 @@
 //! C8, C15, O5: a runtime that shuts down gives its leases back at once and without counting a delivery.
 
-use crate::support::{ALL, Cluster, Fault, Held, Kind, Node, Tap, activities, calls};
+use crate::support::{ALL, CallHook, Cluster, Fault, Held, Kind, Node, activities, calls};
 use outlast::ActivityContext;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -39,10 +39,12 @@ async fn c08_deployments_do_not_count_against_a_turn() {
         cluster.begin("i", "Calls", "").await;
         for _ in 0..DEPLOYMENTS {
             // The commit is not answered until the runtime is aborted.
-            let tap =
-                Tap::new(|call, _| if call == "ack_orchestration_item" { Fault::Hang } else { Fault::None });
-            let runtime = cluster.start_on(tap.around(cluster.store()), &node).await;
-            while tap.count("ack_orchestration_item") == 0 {
+            let hook =
+                CallHook::new(
+                    |call, _| if call == "ack_orchestration_item" { Fault::Hang } else { Fault::None },
+                );
+            let runtime = cluster.start_on(hook.around(cluster.store()), &node).await;
+            while hook.count("ack_orchestration_item") == 0 {
                 tokio::task::yield_now().await;
             }
             cluster.stop(runtime).await;
@@ -102,10 +104,11 @@ async fn turns_that_a_shutdown_gives_back_are_delivered_at_once() {
     let work = activities()
         .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) });
     let node = Node::new(calls("Work"), work);
-    let tap = Tap::new(|call, _| if call == "ack_orchestration_item" { Fault::Hang } else { Fault::None });
-    let first = cluster.start_on(tap.around(cluster.store()), &node).await;
+    let hook =
+        CallHook::new(|call, _| if call == "ack_orchestration_item" { Fault::Hang } else { Fault::None });
+    let first = cluster.start_on(hook.around(cluster.store()), &node).await;
     cluster.begin("i", "Calls", "").await;
-    while tap.count("ack_orchestration_item") == 0 {
+    while hook.count("ack_orchestration_item") == 0 {
         tokio::task::yield_now().await;
     }
     cluster.runtime(first).await.shutdown(Some(10)).await;

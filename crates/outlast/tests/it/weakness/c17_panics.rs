@@ -1,6 +1,6 @@
 //! C17: a panic ends only the turn or activity in which it happens, never a slot.
 
-use crate::support::{Cluster, Fault, Kind, Node, Tap, activities, calls, orchestrations};
+use crate::support::{CallHook, Cluster, Fault, Kind, Node, activities, calls, orchestrations};
 use outlast::{ActivityContext, OrchestrationContext};
 
 fn one_slot_each(node: Node) -> Node {
@@ -17,13 +17,13 @@ async fn c17_a_panic_in_any_store_call_ends_no_slot() {
         ["fetch_turn", "load_turn", "fetch_work_items", "ack_orchestration_item", "ack_work_item"];
     for panicking in CALLS {
         let cluster = Cluster::paused(Kind::Memory).await;
-        let tap = Tap::new(move |call, nth| match call == panicking && nth < 3 {
+        let hook = CallHook::new(move |call, nth| match call == panicking && nth < 3 {
             true => Fault::Panic,
             false => Fault::None,
         });
         let work = activities()
             .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) });
-        cluster.start_on(tap.around(cluster.store()), &one_slot_each(Node::new(calls("Work"), work))).await;
+        cluster.start_on(hook.around(cluster.store()), &one_slot_each(Node::new(calls("Work"), work))).await;
         for instance in ["a", "b", "c"] {
             assert_eq!(cluster.run(instance, "Calls", "").await, "worked", "{panicking}");
         }
@@ -35,7 +35,7 @@ async fn c17_a_panic_in_any_store_call_ends_no_slot() {
 #[tokio::test(start_paused = true)]
 async fn c17_a_panic_in_a_renewal_loses_no_activity() {
     let cluster = Cluster::paused(Kind::Memory).await;
-    let tap = Tap::new(|call, nth| match call.starts_with("renew_") && nth < 2 {
+    let hook = CallHook::new(|call, nth| match call.starts_with("renew_") && nth < 2 {
         true => Fault::Panic,
         false => Fault::None,
     });
@@ -43,10 +43,10 @@ async fn c17_a_panic_in_a_renewal_loses_no_activity() {
         crate::support::pass(std::time::Duration::from_secs(100)).await;
         Ok(format!("attempt {}", ctx.attempt()))
     });
-    cluster.start_on(tap.around(cluster.store()), &one_slot_each(Node::new(calls("Long"), work))).await;
+    cluster.start_on(hook.around(cluster.store()), &one_slot_each(Node::new(calls("Long"), work))).await;
     let output = cluster.run("i", "Calls", "").await;
     assert!(output.starts_with("attempt "), "{output}");
-    assert!(tap.count("renew_work_item_lock") > 2, "renewals continue");
+    assert!(hook.count("renew_work_item_lock") > 2, "renewals continue");
     cluster.end().await;
 }
 

@@ -1,7 +1,7 @@
 //! O4: the metrics count a turn before a wait that has seen it returns.
 
 use super::o04_metrics::read;
-use crate::support::{Cluster, Hook, Hooked, Kind, Node, PATIENCE, activities, orchestrations, pass};
+use crate::support::{Cluster, Hook, Hooked, Kind, LONGEST_WAIT, Node, activities, orchestrations, pass};
 use async_trait::async_trait;
 use metrics_util::debugging::DebuggingRecorder;
 use outlast::{ActivityContext, Client, OrchestrationContext};
@@ -42,7 +42,7 @@ fn o4_a_wait_returns_after_its_turn_is_counted() {
                 let node = Node::new(orchestrations().register("Returns", returns), activities());
                 let number = cluster.start_on(store, &node).await;
                 client.start_orchestration("i", "Returns", "").await.unwrap();
-                client.wait_for_orchestration("i", PATIENCE).await.unwrap();
+                client.wait_for_orchestration("i", LONGEST_WAIT).await.unwrap();
                 let counted = cluster.runtime(number).await.metrics_snapshot().unwrap();
                 assert_eq!((counted.orch_starts, counted.orch_completions), (1, 1), "watches: {watches}");
                 let rows = read(&snapshotter);

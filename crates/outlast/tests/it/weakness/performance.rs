@@ -1,6 +1,8 @@
 //! P1, P7, P8, P13, P14, P15: the cost of a step.
 
-use crate::support::{ALONE, Cluster, Kind, Node, PATIENCE, Tap, activities, calls, orchestrations, pass};
+use crate::support::{
+    ALONE, CallHook, Cluster, Kind, LONGEST_WAIT, Node, activities, calls, orchestrations, pass,
+};
 use outlast::providers::sqlite::{SqliteOptions, SqliteProvider};
 use outlast::runtime::Runtime;
 use outlast::{ActivityContext, Client, Either2, OrchestrationContext, RuntimeOptions};
@@ -38,7 +40,10 @@ async fn p1_a_warm_turn_reads_no_history_and_no_keys_at_any_length() {
     client.start_orchestration("i", "Counter", "").await.unwrap();
     for version in 1..=150 {
         client.enqueue_event("i", "in", "more").await.unwrap();
-        client.wait_for_status_change("i", version - 1, Duration::from_millis(2), PATIENCE).await.unwrap();
+        client
+            .wait_for_status_change("i", version - 1, Duration::from_millis(2), LONGEST_WAIT)
+            .await
+            .unwrap();
         let stats = store.stats();
         assert_eq!((stats.history_rows_read, stats.kv_rows_read), (0, 0), "after {version} messages");
     }
@@ -51,11 +56,11 @@ async fn p1_a_warm_turn_reads_no_history_and_no_keys_at_any_length() {
     )
     .await;
     client.enqueue_event("i", "in", "more").await.unwrap();
-    client.wait_for_status_change("i", 150, Duration::from_millis(2), PATIENCE).await.unwrap();
+    client.wait_for_status_change("i", 150, Duration::from_millis(2), LONGEST_WAIT).await.unwrap();
     let cold = store.stats().history_rows_read;
     assert!(cold > 450, "{cold} rows");
     client.enqueue_event("i", "in", "end").await.unwrap();
-    client.wait_for_orchestration("i", PATIENCE).await.unwrap();
+    client.wait_for_orchestration("i", LONGEST_WAIT).await.unwrap();
     assert_eq!(store.stats().history_rows_read, cold, "the instance is warm after the first read");
     runtime.shutdown(None).await;
 }
@@ -64,7 +69,7 @@ async fn p1_a_warm_turn_reads_no_history_and_no_keys_at_any_length() {
 async fn p7_running_an_activity_reads_no_history() {
     for kind in crate::support::ALL {
         let cluster = Cluster::real(kind).await;
-        let tap = Tap::counting();
+        let hook = CallHook::counting();
         let program = |ctx: OrchestrationContext, _: String| async move {
             let mut seen = String::new();
             for _ in 0..10 {
@@ -76,13 +81,13 @@ async fn p7_running_an_activity_reads_no_history() {
             Ok(format!("{} {}", ctx.orchestration_name(), ctx.orchestration_version()))
         });
         cluster
-            .start_on(tap.around(cluster.store()), &Node::new(orchestrations().register("P", program), work))
+            .start_on(hook.around(cluster.store()), &Node::new(orchestrations().register("P", program), work))
             .await;
         assert_eq!(cluster.run("i", "P", "").await, "P 1.0.0");
         for call in
             ["read", "read_with_execution", "load_turn", "fetch_orchestration_item", "get_kv_all_values"]
         {
-            assert_eq!(tap.count(call), 0, "{call} on {kind:?}");
+            assert_eq!(hook.count(call), 0, "{call} on {kind:?}");
         }
         cluster.end().await;
     }
@@ -129,7 +134,7 @@ async fn p8_p15_one_process_runs_without_polling() {
 async fn p13_guids_and_times_need_no_activity_and_no_second_turn() {
     for kind in crate::support::ALL {
         let cluster = Cluster::real(kind).await;
-        let tap = Tap::counting();
+        let hook = CallHook::counting();
         let draws = |ctx: OrchestrationContext, _: String| async move {
             for _ in 0..20 {
                 ctx.new_guid().await?;
@@ -139,9 +144,9 @@ async fn p13_guids_and_times_need_no_activity_and_no_second_turn() {
         };
         let node = Node::new(orchestrations().register("Draws", draws), activities())
             .with(|options| options.worker_concurrency = 0);
-        cluster.start_on(tap.around(cluster.store()), &node).await;
+        cluster.start_on(hook.around(cluster.store()), &node).await;
         assert_eq!(cluster.run("i", "Draws", "").await, "drawn");
-        assert_eq!(tap.count("ack_orchestration_item"), 1, "{kind:?}");
+        assert_eq!(hook.count("ack_orchestration_item"), 1, "{kind:?}");
         cluster.end().await;
     }
 }
@@ -152,7 +157,7 @@ async fn p13_guids_and_times_need_no_activity_and_no_second_turn() {
 async fn p14_timers_that_lost_a_race_are_dropped_without_reading_history() {
     for kind in crate::support::ALL {
         let cluster = Cluster::paused(kind).await;
-        let tap = Tap::counting();
+        let hook = CallHook::counting();
         let race = |ctx: OrchestrationContext, _: String| async move {
             for _ in 0..5 {
                 let timer = ctx.schedule_timer(Duration::from_secs(3));
@@ -166,15 +171,15 @@ async fn p14_timers_that_lost_a_race_are_dropped_without_reading_history() {
         let work = activities()
             .register("Work", |_: ActivityContext, _: String| async move { Ok("worked".to_string()) });
         cluster
-            .start_on(tap.around(cluster.store()), &Node::new(orchestrations().register("Race", race), work))
+            .start_on(hook.around(cluster.store()), &Node::new(orchestrations().register("Race", race), work))
             .await;
         cluster.begin("i", "Race", "").await;
         pass(Duration::from_secs(1)).await;
-        let (events, turns) = (cluster.history("i").await.len(), tap.count("ack_orchestration_item"));
+        let (events, turns) = (cluster.history("i").await.len(), hook.count("ack_orchestration_item"));
         pass(Duration::from_secs(10)).await;
         assert_eq!(cluster.history("i").await.len(), events, "{kind:?}");
-        assert!(tap.count("ack_orchestration_item") <= turns + 1, "{kind:?}");
-        assert_eq!(tap.count("load_turn"), 0, "{kind:?}");
+        assert!(hook.count("ack_orchestration_item") <= turns + 1, "{kind:?}");
+        assert_eq!(hook.count("load_turn"), 0, "{kind:?}");
         cluster.client.raise_event("i", "end", "ended").await.unwrap();
         assert_eq!(cluster.output("i").await, "ended");
         cluster.end().await;
@@ -192,8 +197,8 @@ async fn p14_messages_for_an_ended_instance_load_no_history() {
         cluster.run("i", "Quick", "").await;
         cluster.stop(first).await;
         // Another runtime, which does not have the instance in its warm cache.
-        let tap = Tap::counting();
-        cluster.start_on(tap.around(cluster.store()), &node).await;
+        let hook = CallHook::counting();
+        cluster.start_on(hook.around(cluster.store()), &node).await;
         for n in 0..5 {
             cluster.client.raise_event("i", "late", n.to_string()).await.unwrap();
             cluster.client.enqueue_event("i", "late", n.to_string()).await.unwrap();
@@ -203,7 +208,7 @@ async fn p14_messages_for_an_ended_instance_load_no_history() {
             tokio::task::yield_now().await;
         }
         for call in ["load_turn", "read", "read_with_execution", "fetch_orchestration_item"] {
-            assert_eq!(tap.count(call), 0, "{call} on {kind:?}");
+            assert_eq!(hook.count(call), 0, "{call} on {kind:?}");
         }
         cluster.end().await;
     }
@@ -213,11 +218,11 @@ async fn p14_messages_for_an_ended_instance_load_no_history() {
 #[tokio::test(start_paused = true)]
 async fn p9_an_idle_runtime_fetches_only_at_the_long_poll_timeout() {
     let cluster = Cluster::paused(Kind::Memory).await;
-    let tap = Tap::counting();
-    cluster.start_on(tap.around(cluster.store()), &Node::new(orchestrations(), activities())).await;
+    let hook = CallHook::counting();
+    cluster.start_on(hook.around(cluster.store()), &Node::new(orchestrations(), activities())).await;
     pass(Duration::from_secs(600)).await;
     let slots = RuntimeOptions::default().orchestration_concurrency;
-    let asked = tap.count("fetch_turn");
+    let asked = hook.count("fetch_turn");
     assert!(asked <= 21 * slots, "{asked} fetches in ten minutes");
     cluster.end().await;
 }

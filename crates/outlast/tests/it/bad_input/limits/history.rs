@@ -48,7 +48,7 @@ async fn cluster(kind: crate::support::Kind) -> std::sync::Arc<Cluster> {
 /// Waits until the history has its final size, then ends the instance. Checks whether it completes or fails.
 async fn judged(cluster: &Cluster, instance: &str, field: &str, events: usize, fits: bool) {
     if fits {
-        let until = tokio::time::Instant::now() + crate::support::PATIENCE;
+        let until = tokio::time::Instant::now() + crate::support::LONGEST_WAIT;
         loop {
             let stats = cluster.client.get_orchestration_stats(instance).await.unwrap();
             match stats.map(|stats| stats.history_event_count as usize) {
