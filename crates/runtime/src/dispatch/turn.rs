@@ -179,16 +179,7 @@ impl Turn {
             }
             (Admission::SuccessorMissing(_), None) => self.give_back_delayed(attempts),
             (Admission::SuccessorMissing(notices), Some(batch)) => {
-                // The opening names the parent, and the warm cache does not keep the opening of an execution that has ended.
-                let Some(history) = self.stored_history(state.history, fetched, current).await else {
-                    return GIVE_BACK_UNCOUNTED;
-                };
-                let execution_id = current + 1;
-                let details = self.poisoned(execution_id, attempts, batch, Cause::NoStart);
-                let opening = opening_of_successor(Past::of_history(&history));
-                let history = Vec::new();
-                let successor = UnrunExecution { execution_id, opening, kv: state.kv, history, notices };
-                self.fail_without_code(successor, details, now_ms)
+                self.fail_missing_successor(state, fetched, notices, batch, now_ms).await
             }
             (Admission::Run(admitted), Some(batch)) => {
                 let cause = match unregistered::orchestration(&self.core, &admitted.opening) {
@@ -211,6 +202,27 @@ impl Turn {
                 }
             },
         }
+    }
+
+    /// Fails the successor of an execution that continued as new, because its start message is missing.
+    async fn fail_missing_successor(
+        &self,
+        state: InstanceState,
+        fetched: &mut FetchedTurn,
+        notices: Vec<WorkItem>,
+        batch: String,
+        now_ms: u64,
+    ) -> TurnDecision {
+        let predecessor = fetched.item.execution_id;
+        // The opening names the parent, and the warm cache does not keep the opening of an execution that has ended.
+        let Some(history) = self.stored_history(state.history, fetched, predecessor).await else {
+            return GIVE_BACK_UNCOUNTED;
+        };
+        let execution_id = predecessor + 1;
+        let details = self.poisoned(execution_id, fetched.attempt_count, batch, Cause::NoStart);
+        let opening = opening_of_successor(Past::of_history(&history));
+        let successor = UnrunExecution { execution_id, opening, kv: state.kv, history: Vec::new(), notices };
+        self.fail_without_code(successor, details, now_ms)
     }
 
     /// Whether this runtime can replay the contract version that started the instance. The store filters fetches by the same

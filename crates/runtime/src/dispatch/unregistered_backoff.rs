@@ -20,7 +20,7 @@ const MIN_SPACING: Duration = Duration::from_secs(1);
 /// The planned pauses of one queue.
 #[derive(Default)]
 pub(crate) struct UnregisteredBackoff {
-    /// Starts of pauses that are planned, in progress, or ended less than `MIN_SPACING` ago.
+    /// The starts of planned pauses, and of pauses that started less than `MIN_SPACING` ago.
     starts: Mutex<BTreeSet<Instant>>,
     changed: Notify,
 }

@@ -69,8 +69,8 @@ pub struct RuntimeOptions {
     pub warm_executions: usize,
     /// The most bytes of the warm cache, estimated.
     pub warm_bytes: usize,
-    /// Whether an event that arrives before a wait for its name is kept for the next wait. The contract drops it. An execution keeps
-    /// the setting that it was started with.
+    /// Whether an event that arrives before a wait for its name is kept for the next wait. The contract drops it. An execution is
+    /// replayed with the setting that it was started with: do not change this option while instances run.
     pub buffer_early_signals: bool,
     /// The codec for typed values. Clients of the store must use the same, see [`Client::with_codec`](crate::Client::with_codec).
     pub codec: Codec,
