@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pace_is_a_reasonable_number() {
+    fn a_pace_outside_of_0_to_100_is_rejected() {
         assert_eq!(pace("0.5"), Ok(0.5));
         for text in ["-1", "101", "NaN", "inf", "fast"] {
             assert!(pace(text).is_err(), "{text}");

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_and_nonsense_is_refused() {
+    fn durations_are_parsed_and_invalid_texts_are_rejected() {
         for (text, ms) in
             [("500ms", 500), ("90s", 90_000), ("1h30m", 5_400_000), ("2d", 172_800_000), ("0s", 0)]
         {
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_have_two_units_at_most() {
+    fn durations_are_shown_with_at_most_two_units() {
         for (ms, expected) in [
             (40, "40ms"),
             (1_540, "1.5s"),

@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_read_like_a_calendar() {
+    fn times_are_formatted_as_calendar_dates() {
         for (ms, expected) in [
             (0, "1970-01-01 00:00:00.000"),
             (951_782_399_999, "2000-02-28 23:59:59.999"),

@@ -56,13 +56,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_line_up() {
+    fn columns_are_aligned() {
         let rows = [vec!["a".to_string(), "x".to_string()], vec!["long".to_string(), String::new()]];
         assert_eq!(table(&["ID", "STATUS"], &rows), "ID    STATUS\na     x\nlong\n");
     }
 
     #[test]
-    fn control_characters_are_spelled_out() {
+    fn control_characters_are_escaped() {
         assert_eq!(plain("a\n\u{1b}[31mü"), "a\\n\\u{1b}[31mü");
     }
 }

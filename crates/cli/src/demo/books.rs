@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_is_good_for_one_deed_also_after_a_restart() {
+    async fn a_key_allows_one_effect_also_after_a_restart() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ledger.jsonl");
         for _ in 0..2 {

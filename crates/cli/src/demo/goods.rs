@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn pace_stretches_and_shrinks() {
+    fn the_pace_multiplies_durations() {
         assert_eq!(Batch { pace: 0.5, ..BATCH }.ms(900), 450);
         assert_eq!(Batch { pace: 0.0, ..BATCH }.ms(900), 0);
         assert_eq!(money(1_205), "12.05");

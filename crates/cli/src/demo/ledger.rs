@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_never_was() {
+    fn an_incomplete_last_line_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ledger.jsonl");
         let mut ledger = LedgerFile::open(&path).unwrap();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn one_process_at_a_time() {
+    fn a_second_process_cannot_open_the_ledger() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ledger.jsonl");
         let first = LedgerFile::open(&path).unwrap();

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_that_bring_their_own_password_are_left_alone() {
+    fn urls_with_a_password_are_not_changed() {
         for url in [
             "postgres://ada:own@host/shop",
             "postgres://ada:o@wn@host/shop",

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn stores_in_memory_are_refused() {
+    fn stores_in_memory_are_rejected() {
         for store in ["sqlite::memory:", "sqlite:x?mode=memory&key=s3cret"] {
             let message = with_mode(&url(store), "ro").unwrap_err().to_string();
             assert!(message.contains("in memory") && !message.contains("s3cret"), "{message}");

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_below_a_target_miss_it() {
+    fn results_below_a_target_are_reported() {
         let baseline = |rate| Run::with_figures("s", "baseline", 100.0, rate);
         let default = |rate| Run::with_figures("s", "default", 100.0, rate);
         assert_eq!(missed(&[baseline(16.0), default(33.0)]), [""; 0]);

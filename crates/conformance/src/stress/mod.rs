@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_in_percent_and_defined_for_nothing() {
+    fn the_success_rate_is_a_percentage_and_zero_without_instances() {
         assert_eq!([result(0, 0), result(8, 6), result(4, 4)].map(|r| r.success_rate()), [0.0, 75.0, 100.0]);
     }
 

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn latencies_are_those_of_the_share() {
+    fn percentiles_are_computed_from_completed_instances() {
         let progress = StressProgress::default();
         assert_eq!(progress.latency(0.5), Duration::ZERO);
         for ms in (1..=100).rev() {

@@ -52,7 +52,7 @@ async fn a_session_is_renewed_until_it_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_another_owners_when_it_ends() {
+async fn an_expired_session_can_be_taken_by_another_owner() {
     for (waited, is_taken) in [(10 * SECOND - MOMENT, false), (10 * SECOND, true)] {
         let store = store().await;
         store.enqueue_for_worker(session_work(1)).await.unwrap();
@@ -81,7 +81,7 @@ async fn an_activity_is_settled_until_its_lease_ends() {
 
 /// A session that ends in this millisecond does not cause another fetch.
 #[tokio::test(start_paused = true)]
-async fn a_fetch_goes_on_waiting_when_a_session_ends() {
+async fn a_fetch_stays_parked_when_a_session_ends() {
     let store = store().await;
     store.enqueue_for_worker(session_work(1)).await.unwrap();
     let token = takes(&*store, "o").await.unwrap();
@@ -111,7 +111,7 @@ async fn after_a_second_time(rules: Rules) -> Result<Vec<String>, String> {
 
 /// Each defect violates only its own rule.
 #[tokio::test(start_paused = true)]
-async fn an_event_that_comes_twice_is_refused_by_name() {
+async fn a_repeated_event_id_is_rejected_with_its_id() {
     let refused = after_a_second_time(Rules::default()).await.unwrap_err();
     assert_eq!(refused, "event 1 of 'i', execution 1, exists already");
     for (defect, stored) in [

@@ -34,7 +34,7 @@ const DEFECTS: [Defect; 12] = [
 ];
 
 #[test]
-fn defects_are_noticed() {
+fn the_comparison_finds_seeded_defects() {
     let is_unnoticed = |defect: &Defect| {
         let rules = Rules::with(*defect);
         model::sequences(1).take(200).all(|sequence| run_under(rules, &sequence).is_ok())

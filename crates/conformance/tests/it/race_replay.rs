@@ -26,7 +26,7 @@ const FITTING: &[(&str, &[Defect])] = &[
 ];
 
 #[test]
-fn each_race_is_lost_by_the_stores_that_it_is_about() {
+fn each_race_validation_fails_on_its_defects() {
     let races: Vec<_> = validations().into_iter().filter(|race| race.category == "race_replay").collect();
     let names: Vec<&str> = races.iter().map(|race| race.name).collect();
     assert_eq!(names, FITTING.iter().map(|(name, _)| *name).collect::<Vec<_>>());

@@ -47,7 +47,7 @@ async fn few_large_instances_all_complete() {
 
 /// Each failure is counted by its kind, and every started instance is counted.
 #[tokio::test]
-async fn failures_are_figures() {
+async fn failures_are_counted_by_kind() {
     let config = StressTestConfig { max_concurrent: 2, duration_secs: 1, ..StressTestConfig::default() };
     let failing = OrchestrationRegistry::builder()
         .register("FanoutOrchestration", |_, _| async { Err("as it is written".to_string()) })
@@ -62,7 +62,7 @@ async fn failures_are_figures() {
 
 /// Instances of an earlier run on the store are not counted in this one.
 #[tokio::test]
-async fn a_second_run_on_a_store_does_its_own_work() {
+async fn a_second_run_on_a_store_counts_only_its_own_instances() {
     let performed = Arc::new(AtomicUsize::new(0));
     let store: Arc<dyn Provider> = Arc::new(MemoryProvider::new());
     let mut completed = 0;
@@ -88,7 +88,7 @@ async fn a_second_run_on_a_store_does_its_own_work() {
 
 /// Without workers instances do not end: they count as failed after the timeout.
 #[tokio::test(start_paused = true)]
-async fn instances_that_do_not_end_have_failed() {
+async fn instances_that_do_not_end_in_time_count_as_failed() {
     let config = StressTestConfig {
         max_concurrent: 3,
         duration_secs: 2,

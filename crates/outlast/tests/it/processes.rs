@@ -114,11 +114,11 @@ fn killed_processes_lose_no_step() {
         assert!(kills < 200, "no progress");
     }
     assert!(kills >= 5, "only {kills} kills");
-    tokio().block_on(judge(folder.path()));
+    tokio().block_on(check_results(folder.path()));
 }
 
 /// Checks that every walk has its sum, that every step was made, and that each step is in the history once.
-async fn judge(folder: &Path) {
+async fn check_results(folder: &Path) {
     let store = open(folder).await;
     assert_eq!(store.integrity_check().await.unwrap(), [""; 0]);
     let client = Client::new(store);

@@ -8,7 +8,7 @@ use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationRegis
 use std::sync::Arc;
 
 #[tokio::test]
-async fn an_activity_knows_who_it_is() {
+async fn an_activity_context_has_the_identity() {
     let activities = ActivityRegistry::builder()
         .register("Who", |ctx: ActivityContext, _input: String| async move {
             ctx.trace_info(format!("in {}", ctx.activity_name()));

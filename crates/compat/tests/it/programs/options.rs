@@ -49,7 +49,7 @@ fn everything() -> RuntimeOptions {
 }
 
 #[tokio::test]
-async fn unknown_names_are_poison_after_the_attempts_that_were_set() {
+async fn unregistered_names_are_poisoned_after_max_attempts() {
     let store = Arc::new(SqliteProvider::new_in_memory().await.unwrap());
     let activities = ActivityRegistry::builder().build();
     let orchestrations = OrchestrationRegistry::builder()

@@ -97,7 +97,7 @@ async fn a_flooded_instance_does_not_delay_other_instances() {
         let cluster = Cluster::real(kind).await;
         cluster.start(&node()).await;
         cluster.begin("flooded", "Sinks", "").await;
-        let calm = others(&cluster, "calm").await;
+        let undisturbed = others(&cluster, "without-flood").await;
         let before = resident();
         let sent = Arc::new(AtomicUsize::new(0));
         let is_over = Arc::new(AtomicBool::new(false));
@@ -105,14 +105,14 @@ async fn a_flooded_instance_does_not_delay_other_instances() {
             let (cluster, sent, is_over) = (Arc::clone(&cluster), Arc::clone(&sent), Arc::clone(&is_over));
             async move { flood(&cluster, &sent, &is_over).await }
         });
-        let wet = others(&cluster, "wet").await;
+        let flooded = others(&cluster, "with-flood").await;
         let meanwhile = sent.load(Ordering::Relaxed);
         is_over.store(true, Ordering::Relaxed);
         let (taken, refused) = tokio::time::timeout(2 * LONGEST_WAIT, flooding).await.unwrap().unwrap();
-        let (median, wet_median) = (calm[OTHERS / 2], wet[OTHERS / 2]);
-        let (worst, wet_worst) = (calm[OTHERS - 1], wet[OTHERS - 1]);
+        let (median, flooded_median) = (undisturbed[OTHERS / 2], flooded[OTHERS / 2]);
+        let (worst, flooded_worst) = (undisturbed[OTHERS - 1], flooded[OTHERS - 1]);
         println!(
-            "{kind:?}: median {median:?} calm and {wet_median:?} flooded, worst {worst:?} and {wet_worst:?}; \
+            "{kind:?}: median {median:?} undisturbed and {flooded_median:?} flooded, worst {worst:?} and {flooded_worst:?}; \
              {meanwhile} sent meanwhile, {taken} taken, {refused} refused; {before} MiB before, {} MiB after",
             resident()
         );
@@ -125,7 +125,7 @@ async fn a_flooded_instance_does_not_delay_other_instances() {
         );
         // In time: a turn of the flooded instance processes at most a full mailbox.
         let bound = 20 * median + Duration::from_secs(2);
-        assert!(wet_median < bound, "{kind:?}: {wet_median:?} with the flood, {median:?} without");
+        assert!(flooded_median < bound, "{kind:?}: {flooded_median:?} with the flood, {median:?} without");
         assert!(resident() < before + 100, "{kind:?}: {before} MiB before, {} MiB after", resident());
         cluster.end().await;
     }

@@ -9,7 +9,7 @@ fn quick() -> outlast::OrchestrationRegistryBuilder {
     orchestrations().register("Quick", |_: OrchestrationContext, input: String| async move { Ok(input) })
 }
 
-async fn pester(cluster: &Cluster, instance: &str) {
+async fn send_messages(cluster: &Cluster, instance: &str) {
     cluster.client.raise_event(instance, "event", "data").await.unwrap();
     cluster.client.enqueue_event(instance, "queue", "data").await.unwrap();
     cluster.client.cancel_instance(instance, "reason").await.unwrap();
@@ -22,7 +22,7 @@ async fn messages_for_an_ended_instance_have_no_effect() {
         cluster.start(&Node::new(quick(), activities())).await;
         assert_eq!(cluster.run("i", "Quick", "first").await, "first");
         let before = cluster.history("i").await;
-        pester(&cluster, "i").await;
+        send_messages(&cluster, "i").await;
         cluster.begin("i", "Quick", "second").await;
         assert_eq!(cluster.run("j", "Quick", "").await, "");
         while cluster.client.get_queue_depths().await.unwrap().orchestrator_queue > 0 {
@@ -40,7 +40,7 @@ async fn messages_for_missing_instances_delay_no_other_instance() {
     for kind in ALL {
         let cluster = Cluster::real(kind).await;
         for n in 0..50 {
-            pester(&cluster, &format!("nobody-{n}")).await;
+            send_messages(&cluster, &format!("nobody-{n}")).await;
         }
         cluster.start(&Node::new(quick(), activities())).await;
         let since = Instant::now();
@@ -69,7 +69,7 @@ async fn a_deleted_instance_stays_deleted_and_its_id_is_free() {
         assert!(matches!(refused, Err(ClientError::InstanceStillRunning { .. })), "{refused:?}");
         cluster.client.delete_instance("i", true).await.unwrap();
         running.cancelled().await;
-        pester(&cluster, "i").await;
+        send_messages(&cluster, "i").await;
         crate::support::pass(Duration::from_secs(5)).await;
         assert_eq!(
             cluster.client.get_orchestration_status("i").await.unwrap(),

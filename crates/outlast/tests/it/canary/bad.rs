@@ -90,11 +90,11 @@ fn code() -> (OrchestrationRegistryBuilder, ActivityRegistryBuilder) {
     )
 }
 
-pub(super) async fn run(kind: Kind, telling: bool) {
+pub(super) async fn run(kind: Kind, log_error_texts: bool) {
     let cluster = Cluster::real(kind).await;
     let (orchestrations, activities) = code();
     let node = Node::new(orchestrations, activities).with(move |options| {
-        options.log_error_texts = telling;
+        options.log_error_texts = log_error_texts;
         options.limits.payload_bytes = 5_000;
         options.max_attempts = 2;
         options.unregistered_backoff.base_delay = Duration::from_millis(5);
@@ -128,12 +128,12 @@ pub(super) async fn run(kind: Kind, telling: bool) {
         }
         cluster.failure(instance).await;
     }
-    changed(&cluster, telling).await;
+    changed(&cluster, log_error_texts).await;
     cluster.end().await;
 }
 
 /// Restarts an instance with code that does not match its history.
-async fn changed(cluster: &Cluster, telling: bool) {
+async fn changed(cluster: &Cluster, log_error_texts: bool) {
     let node = |changed: bool| {
         let code = move |ctx: OrchestrationContext, _: String| async move {
             let input = if changed { secret("other") } else { secret("first") };
@@ -144,7 +144,7 @@ async fn changed(cluster: &Cluster, telling: bool) {
         };
         let held = |_: ActivityContext, input: String| async move { Ok(input) };
         let node = Node::new(orchestrations().register("Changes", code), activities().register("Held", held));
-        node.with(move |options| options.log_error_texts = telling)
+        node.with(move |options| options.log_error_texts = log_error_texts)
     };
     cluster.end().await;
     let first = cluster.start(&node(false)).await;

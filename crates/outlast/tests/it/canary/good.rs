@@ -31,7 +31,7 @@ async fn everything(ctx: OrchestrationContext, input: String) -> Result<String, 
     ctx.continue_as_new(secret("next")).await
 }
 
-pub(super) async fn run(kind: Kind, telling: bool) {
+pub(super) async fn run(kind: Kind, log_error_texts: bool) {
     let cluster = Cluster::real(kind).await;
     let calls = AtomicU32::new(0);
     let third = move |_: ActivityContext, input: String| {
@@ -50,7 +50,7 @@ pub(super) async fn run(kind: Kind, telling: bool) {
             .register("Third", third),
     )
     .with(move |options| {
-        options.log_error_texts = telling;
+        options.log_error_texts = log_error_texts;
         // A message above the limit of carried messages.
         options.limits.carry_forward_events = 1;
     });

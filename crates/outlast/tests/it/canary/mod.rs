@@ -51,13 +51,13 @@ fn child(test: &str, mode: &str, variables: &[(&str, &str)]) -> String {
 }
 
 /// Checks that no line holds the canary.
-fn forbid(text: &str) {
+fn assert_no_canary(text: &str) {
     let leaks: Vec<&str> = text.lines().filter(|line| line.contains(CANARY)).collect();
     assert!(leaks.is_empty(), "{} lines have a secret in them:\n{}", leaks.len(), leaks.join("\n"));
 }
 
 /// Checks that every log call of these libraries was reached.
-fn reach(text: &str, libraries: &[&str], unreached: &[&str]) {
+fn assert_all_sites_logged(text: &str, libraries: &[&str], unreached: &[&str]) {
     let missing = sites::of(libraries);
     let missing =
         missing.iter().filter(|(_, said)| !text.contains(said) && !unreached.contains(&said.as_str()));
@@ -71,34 +71,34 @@ const LIBRARIES: &[&str] = &["model", "engine", "provider", "provider-kit", "mem
 fn no_payload_is_logged() {
     if let Ok(mode) = std::env::var(MODE) {
         let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-        return tokio.unwrap().block_on(everything(mode == "telling"));
+        return tokio.unwrap().block_on(everything(mode == "log_error_texts"));
     }
     let text = child(TEST, "quiet", &[]);
-    forbid(&text);
+    assert_no_canary(&text);
     for seen in SEEN {
         assert!(text.contains(seen), "nothing was logged about: {seen}");
     }
     assert!(sites::of(LIBRARIES).len() > 40, "only {} places were found", sites::of(LIBRARIES).len());
-    reach(&text, LIBRARIES, sites::UNREACHED);
+    assert_all_sites_logged(&text, LIBRARIES, sites::UNREACHED);
     // The search finds the canary if it is there: with `log_error_texts` the log holds it.
-    assert!(child(TEST, "telling", &[]).contains(CANARY));
+    assert!(child(TEST, "log_error_texts", &[]).contains(CANARY));
 }
 
 /// Writes the log to the output of the process.
-fn be_heard() {
+fn install_log() {
     // The message of a panic goes to the panic hook of the process, which the runtime does not set.
     std::panic::set_hook(Box::new(|_| {}));
     let config = ObservabilityConfig { log_format: LogFormat::Compact, ..ObservabilityConfig::default() };
     init_logging(&config).unwrap();
 }
 
-async fn everything(telling: bool) {
-    be_heard();
+async fn everything(log_error_texts: bool) {
+    install_log();
     for kind in ALL {
-        good::run(kind, telling).await;
-        bad::run(kind, telling).await;
+        good::run(kind, log_error_texts).await;
+        bad::run(kind, log_error_texts).await;
     }
-    stored::run(telling).await;
-    trouble::run(telling).await;
+    stored::run(log_error_texts).await;
+    trouble::run(log_error_texts).await;
     urls::run().await;
 }

@@ -1,6 +1,6 @@
 //! The canary test on PostgreSQL. The password of the URL is a secret too, and the log of the driver is searched as well.
 
-use super::{CANARY, bad, child, forbid, good, reach, secret};
+use super::{CANARY, assert_all_sites_logged, assert_no_canary, bad, child, good, secret};
 use crate::support::{Kind, LONGEST_WAIT, postgres};
 use outlast::providers::postgres::{PostgresProvider, ProviderConfig};
 use outlast::providers::{Provider, ProviderError, TagFilter, WorkItem};
@@ -23,16 +23,16 @@ const UNREACHED: &[&str] = &[
 fn no_password_is_logged() {
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     if let Ok(mode) = std::env::var(super::MODE) {
-        return tokio.block_on(everything(mode == "telling"));
+        return tokio.block_on(everything(mode == "log_error_texts"));
     }
     let url = tokio.block_on(role());
     let written = |mode: &str| child(TEST, mode, &[(postgres::URL, &url)]);
     let text = written("quiet");
-    forbid(&text);
-    reach(&text, &["postgres"], UNREACHED);
+    assert_no_canary(&text);
+    assert_all_sites_logged(&text, &["postgres"], UNREACHED);
     // The log of the driver was captured too.
     assert!(text.contains("tokio_postgres"), "the driver has not logged anything");
-    assert!(written("telling").contains(CANARY));
+    assert!(written("log_error_texts").contains(CANARY));
 }
 
 /// The URL of a role whose password is the canary.
@@ -59,12 +59,12 @@ impl log::Log for Driver {
     fn flush(&self) {}
 }
 
-async fn everything(telling: bool) {
-    super::be_heard();
+async fn everything(log_error_texts: bool) {
+    super::install_log();
     log::set_logger(&Driver).unwrap();
     log::set_max_level(log::LevelFilter::Trace);
-    good::run(Kind::Postgres, telling).await;
-    bad::run(Kind::Postgres, telling).await;
+    good::run(Kind::Postgres, log_error_texts).await;
+    bad::run(Kind::Postgres, log_error_texts).await;
     damaged().await;
     cut_off().await;
     refused().await;

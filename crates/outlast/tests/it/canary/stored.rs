@@ -17,7 +17,7 @@ const DAMAGE: &str = "
     INSERT INTO worker_queue (instance_id, execution_id, activity_id, work_item, visible_at)
         VALUES ('waits', 1, 7, '{\"ActivityExecute\":{\"instance\":7,\"input\":\"' || ?1 || '\"}}', 0)";
 
-async fn start(store: Arc<dyn Provider>, max_attempts: u32, telling: bool) -> Arc<Runtime> {
+async fn start(store: Arc<dyn Provider>, max_attempts: u32, log_error_texts: bool) -> Arc<Runtime> {
     let waits = |ctx: OrchestrationContext, _: String| async move {
         ctx.schedule_activity("Echo", secret("activity")).await?;
         // A turn that is not run ahead.
@@ -26,12 +26,12 @@ async fn start(store: Arc<dyn Provider>, max_attempts: u32, telling: bool) -> Ar
         Ok(ctx.schedule_wait("go").await)
     };
     let echo = |_: ActivityContext, input: String| async move { Ok(input) };
-    let options = RuntimeOptions { max_attempts, log_error_texts: telling, ..RuntimeOptions::default() };
+    let options = RuntimeOptions { max_attempts, log_error_texts, ..RuntimeOptions::default() };
     let all = orchestrations().register("Waits", waits).build();
     Runtime::start_with_options(store, activities().register("Echo", echo).build(), all, options).await
 }
 
-pub(super) async fn run(telling: bool) {
+pub(super) async fn run(log_error_texts: bool) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let url = format!("sqlite:{}", path.display());
@@ -42,7 +42,7 @@ pub(super) async fn run(telling: bool) {
         2 if nth < 20 => Fault::Panic,
         _ => Fault::None,
     });
-    let runtime = start(hook.around(store.clone()), 100, telling).await;
+    let runtime = start(hook.around(store.clone()), 100, log_error_texts).await;
     let client = Client::new(store.clone());
     client.start_orchestration("waits", "Waits", secret("input")).await.unwrap();
     client.wait_for_status_change("waits", 0, Duration::from_millis(5), LONGEST_WAIT).await.unwrap();
@@ -52,7 +52,7 @@ pub(super) async fn run(telling: bool) {
         assert!(conn.execute(statement, [secret("damage")]).unwrap() > 0);
     }
     println!("{}", store.debug_dump().await);
-    let runtime = start(store.clone(), 1, telling).await;
+    let runtime = start(store.clone(), 1, log_error_texts).await;
     client.raise_event("waits", "go", secret("event")).await.unwrap();
     client.wait_for_orchestration("waits", LONGEST_WAIT).await.unwrap();
     let until = tokio::time::Instant::now() + LONGEST_WAIT;

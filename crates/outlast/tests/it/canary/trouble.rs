@@ -15,14 +15,14 @@ fn ms(ms: u64) -> Duration {
 
 /// The state of the activity that ignores its cancellation.
 #[derive(Default)]
-struct Stubborn {
+struct IgnoresCancellation {
     /// The number of first deliveries that have started.
     begun: AtomicUsize,
     /// Whether an activity was delivered again.
     again: AtomicBool,
 }
 
-fn node(telling: bool, seen: &Arc<Stubborn>, lease: Duration) -> Node {
+fn node(log_error_texts: bool, seen: &Arc<IgnoresCancellation>, lease: Duration) -> Node {
     let calls = |activity: &'static str| {
         move |ctx: OrchestrationContext, _: String| async move {
             ctx.schedule_activity_on_session(activity, secret("activity"), "session").await
@@ -38,7 +38,7 @@ fn node(telling: bool, seen: &Arc<Stubborn>, lease: Duration) -> Node {
     let parked = |_: OrchestrationContext, _: String| std::future::pending::<Result<String, String>>();
     // The first delivery ignores its cancellation.
     let seen = Arc::clone(seen);
-    let stubborn = move |ctx: ActivityContext, input: String| {
+    let ignores_cancellation = move |ctx: ActivityContext, input: String| {
         let seen = Arc::clone(&seen);
         async move {
             match ctx.attempt() {
@@ -58,17 +58,17 @@ fn node(telling: bool, seen: &Arc<Stubborn>, lease: Duration) -> Node {
         Ok(input)
     };
     let all = orchestrations()
-        .register("Stubborn", calls("Stubborn"))
+        .register("IgnoresCancellation", calls("IgnoresCancellation"))
         .register("Slow", calls("Slow"))
         .register("Blocks", blocks)
         .register("Parked", parked)
         .register_typed("Twice", |_: OrchestrationContext, input: String| async move { Ok(input) })
         .register_typed("Twice", |_: OrchestrationContext, input: String| async move { Ok(input) });
-    let work = activities().register("Stubborn", stubborn).register("Slow", slow);
+    let work = activities().register("IgnoresCancellation", ignores_cancellation).register("Slow", slow);
     // The registry logs this when it is built.
     drop(activities().register("Slow", slow).register("Slow", slow).build());
     Node::new(all, work).with(move |options| {
-        options.log_error_texts = telling;
+        options.log_error_texts = log_error_texts;
         options.warm_executions = 0;
         options.worker_concurrency = 4;
         options.worker_lock_timeout = lease;
@@ -85,33 +85,35 @@ fn node(telling: bool, seen: &Arc<Stubborn>, lease: Duration) -> Node {
     })
 }
 
-pub(super) async fn run(telling: bool) {
+pub(super) async fn run(log_error_texts: bool) {
     let cluster = Cluster::real(Kind::SqliteMemory).await;
     let hangs = Arc::new(AtomicBool::new(false));
     let hanging = Arc::clone(&hangs);
     // Only a lost lease ends this activity: no lease is renewed until the activity is delivered again.
-    let seen = Arc::new(Stubborn::default());
-    let stubborn = Arc::clone(&seen);
+    let seen = Arc::new(IgnoresCancellation::default());
+    let ignores_cancellation = Arc::clone(&seen);
     let hook = CallHook::new(move |call, nth| match (call, nth) {
         ("abandon_work_item", _) if hanging.load(Ordering::Relaxed) => Fault::Hang,
         ("ack_orchestration_item", 1) => Fault::Permanent,
         ("ack_work_item" | "abandon_work_item", 0) => Fault::Permanent,
-        ("renew_work_item_lock", _) if !stubborn.again.load(Ordering::Relaxed) => Fault::Permanent,
+        ("renew_work_item_lock", _) if !ignores_cancellation.again.load(Ordering::Relaxed) => {
+            Fault::Permanent
+        }
         ("load_turn" | "renew_session_lock" | "cleanup_orphaned_sessions", 0) => Fault::Transient,
         _ => Fault::None,
     });
-    cluster.start_on(hook.around(cluster.store()), &node(telling, &seen, ms(300))).await;
+    cluster.start_on(hook.around(cluster.store()), &node(log_error_texts, &seen, ms(300))).await;
     let client = &cluster.client;
     let no_activity =
         WorkItem::ExternalRaised { instance: "nobody".into(), name: "n".into(), data: secret("data") };
     // Whether or not the store accepts it.
     let _ = cluster.store().enqueue_for_worker(no_activity).await;
     client.enqueue_event("nobody", "queue", secret("data")).await.unwrap();
-    for name in ["Stubborn", "Slow", "Blocks", "Twice", "Parked"] {
+    for name in ["IgnoresCancellation", "Slow", "Blocks", "Twice", "Parked"] {
         client.start_orchestration(name, name, secret("input")).await.unwrap();
     }
     client.start_orchestration("Parked", "Parked", secret("again")).await.unwrap();
-    for name in ["Stubborn", "Slow", "Blocks", "Twice"] {
+    for name in ["IgnoresCancellation", "Slow", "Blocks", "Twice"] {
         assert!(cluster.output(name).await.contains("7f3acanary"), "{name}");
     }
     // The second start must be processed before the cancellation, also if the store returned errors at first.
@@ -133,8 +135,9 @@ pub(super) async fn run(telling: bool) {
     client.delete_instance_bulk(filter).await.unwrap();
     // An activity that does not end, under a lease that does not expire, on a store that does not accept a give-back.
     cluster.runtime(0).await.shutdown(None).await;
-    let patient = cluster.start_on(hook.around(cluster.store()), &node(telling, &seen, LONGEST_WAIT)).await;
-    client.start_orchestration("last", "Stubborn", secret("input")).await.unwrap();
+    let patient =
+        cluster.start_on(hook.around(cluster.store()), &node(log_error_texts, &seen, LONGEST_WAIT)).await;
+    client.start_orchestration("last", "IgnoresCancellation", secret("input")).await.unwrap();
     let until = Instant::now() + LONGEST_WAIT;
     while seen.begun.load(Ordering::Relaxed) < 2 {
         assert!(Instant::now() < until, "the activity does not start");

@@ -2,7 +2,7 @@
 
 mod c04_renewals;
 mod c05_outages;
-mod c08_hand_back;
+mod c08_give_back;
 mod c16_identity;
 mod c17_panics;
 mod o01_cancellation;

@@ -4,7 +4,7 @@ use super::stores::Plain;
 use super::*;
 
 #[tokio::test]
-async fn each_way_sends_its_message() {
+async fn each_method_sends_its_message() {
     let (store, client) = memory();
     client.start_orchestration("i", "Order", "").await.unwrap();
     client.raise_event("i", "paid", "12").await.unwrap();

@@ -132,7 +132,7 @@ async fn an_error_of_the_store_ends_the_wait() {
 }
 
 #[tokio::test]
-async fn an_output_that_does_not_decode_is_bad_input() {
+async fn an_undecodable_output_is_invalid_input() {
     let (store, client) = memory();
     turn(&*store, "i", 1, 1, vec![started(), completed("seven")]).await;
     let text = refusal(client.wait_for_orchestration_typed::<u32>("i", Duration::ZERO).await);

@@ -1,7 +1,7 @@
 //! The limits of events and bytes of a history. The instance fails in the turn that exceeds a limit, and continues exactly at the
 //! limit.
 
-use super::{ALL, Cluster, Node, activities, broken, judge, orchestrations, sizes};
+use super::{ALL, Cluster, Node, activities, broken, check_message, orchestrations, sizes};
 use outlast::runtime::limits::Limits;
 use outlast::{ActivityContext, OrchestrationContext, OrchestrationStatus};
 
@@ -46,7 +46,7 @@ async fn cluster(kind: crate::support::Kind) -> std::sync::Arc<Cluster> {
 }
 
 /// Waits until the history has its final size, then ends the instance. Checks whether it completes or fails.
-async fn judged(cluster: &Cluster, instance: &str, field: &str, events: usize, fits: bool) {
+async fn assert_ended(cluster: &Cluster, instance: &str, field: &str, events: usize, fits: bool) {
     if fits {
         let until = tokio::time::Instant::now() + crate::support::LONGEST_WAIT;
         loop {
@@ -61,7 +61,7 @@ async fn judged(cluster: &Cluster, instance: &str, field: &str, events: usize, f
     }
     match (cluster.ended(instance).await, fits) {
         (OrchestrationStatus::Completed { output, .. }, true) => assert_eq!(output, "well"),
-        (failed, false) => judge(&broken(failed), field, instance),
+        (failed, false) => check_message(&broken(failed), field, instance),
         (other, true) => panic!("{instance}: {:.300}", format!("{other:?}")),
     }
 }
@@ -79,10 +79,10 @@ async fn an_instance_fails_when_its_history_exceeds_the_event_limit() {
                 request = request.with_event("others", "");
             }
             request.send().await.unwrap().started().unwrap();
-            judged(&cluster, &instance, "limits.history_events", events, fits).await;
+            assert_ended(&cluster, &instance, "limits.history_events", events, fits).await;
             let instance = format!("decisions-{events}");
             cluster.begin(&instance, "Collects", &format!("events {more}")).await;
-            judged(&cluster, &instance, "limits.history_events", events, fits).await;
+            assert_ended(&cluster, &instance, "limits.history_events", events, fits).await;
         }
         cluster.end().await;
     }
@@ -100,13 +100,13 @@ async fn an_instance_fails_when_its_history_exceeds_the_byte_limit() {
                 cluster.client.clone().with_limits(Limits { payload_bytes: bytes, ..Limits::default() });
             let request = client.start_request("Collects").instance(&instance).with_event("others", data);
             request.send().await.unwrap().started().unwrap();
-            judged(&cluster, &instance, "limits.history_bytes", 3, fits).await;
+            assert_ended(&cluster, &instance, "limits.history_bytes", 3, fits).await;
             for (what, rest) in [("bytes", 0), ("result", "Make".len())] {
                 let instance = format!("{what}-{bytes}");
                 let size = size_beside(bytes - STARTED - rest, what);
                 cluster.begin(&instance, "Collects", &format!("{what} {size}")).await;
                 let events = if what == "bytes" { 3 } else { 4 };
-                judged(&cluster, &instance, "limits.history_bytes", events, fits).await;
+                assert_ended(&cluster, &instance, "limits.history_bytes", events, fits).await;
             }
         }
         cluster.end().await;

@@ -1,6 +1,6 @@
 //! The limit of messages that wait for one instance.
 
-use super::{ALL, Cluster, Node, activities, client, judge, orchestrations, sizes, small};
+use super::{ALL, Cluster, Node, activities, check_message, client, orchestrations, sizes, small};
 use outlast::runtime::limits::Limits;
 use outlast::{ActivityContext, Client, OrchestrationContext};
 
@@ -32,7 +32,7 @@ async fn a_full_mailbox_rejects_messages() {
             assert_eq!(taken, limit, "{kind:?}: {instance}");
             match fits {
                 true => assert_eq!(refusal, ""),
-                false => judge(&refusal, "mailbox_messages", &instance),
+                false => check_message(&refusal, "mailbox_messages", &instance),
             }
             // A cancellation is accepted at the limit: it ends the instance and so removes its messages.
             client.cancel_instance(&instance, "").await.unwrap();
@@ -60,7 +60,7 @@ async fn a_full_mailbox_rejects_messages_of_an_activity() {
             let (taken, refusal) = output.split_once(' ').unwrap();
             assert!(taken.parse::<usize>().unwrap() >= limit, "{kind:?}: {output}");
             if !fits && !refusal.is_empty() {
-                judge(refusal, "mailbox_messages", &format!("nobody-{messages}"));
+                check_message(refusal, "mailbox_messages", &format!("nobody-{messages}"));
             }
         }
         cluster.end().await;

@@ -38,7 +38,7 @@ fn sizes(limit: usize) -> [(usize, bool); 3] {
 
 /// Checks a message: it names the limit, the instance and what to do, and does not quote the whole rejected value.
 #[track_caller]
-fn judge(words: &str, field: &str, instance: &str) {
+fn check_message(words: &str, field: &str, instance: &str) {
     assert!(words.contains(field), "{instance}: does not name the limit: {words:.1000}");
     assert!(
         words.contains(&format!("'{instance:.60}")),
@@ -79,7 +79,7 @@ async fn an_orchestration_above_a_limit_fails_with_the_name_of_the_limit() {
                     (OrchestrationStatus::Failed { details, .. }, true) if what == "error" => {
                         assert_eq!(details.display_message().len(), size);
                     }
-                    (failed, false) => judge(&broken(failed), field, &instance),
+                    (failed, false) => check_message(&broken(failed), field, &instance),
                     (other, true) => panic!("{kind:?}, {instance}: {:.300}", format!("{other:?}")),
                 }
             }
@@ -96,7 +96,7 @@ async fn c6_a_child_above_a_limit_fails_for_its_parent_too() {
     for Row { what, limit, field, .. } in through(Way::Orchestration, &limits) {
         let instance = format!("parent-{what}");
         let error = cluster.run(&instance, "Parent", &format!("{what} {}", limit + 1)).await;
-        judge(&error, field, &format!("{instance}::sub::"));
+        check_message(&error, field, &format!("{instance}::sub::"));
     }
     cluster.end().await;
 }
@@ -114,7 +114,7 @@ async fn the_client_rejects_values_above_a_limit() {
                 match (client::send(&client, what, &instance, size).await, fits) {
                     (Ok(()), true) => assert!(depth().await > before, "{kind:?}, {instance}: not sent"),
                     (Err(error), false) => {
-                        judge(&client::words(error), field, &instance);
+                        check_message(&client::words(error), field, &instance);
                         assert_eq!(depth().await, before, "{kind:?}, {instance}: a message was sent");
                     }
                     (sent, _) => panic!("{kind:?}, {instance}: {sent:?}"),
@@ -139,9 +139,9 @@ async fn an_activity_above_a_limit_fails_with_the_name_of_the_limit() {
                     true => assert_eq!(output, "fits", "{kind:?}: {instance}"),
                     // The message names its own instance, or the instance that it sent to.
                     false if ["result", "failure"].contains(&what) => {
-                        judge(&output, field, &instance);
+                        check_message(&output, field, &instance);
                     }
-                    false => judge(&output, field, instance.trim_start_matches("by-")),
+                    false => check_message(&output, field, instance.trim_start_matches("by-")),
                 }
             }
         }
