@@ -55,10 +55,14 @@ fn millis(time: Duration) -> u64 {
     time.as_millis() as u64
 }
 
-/// Waits until the store's clock shows this time.
+/// Waits until the store's clock shows this time. The number of waits is bounded, because the clock of a factory may stand still
+/// while tokio's time is paused and advances.
 async fn wait_until(factory: &dyn ProviderFactory, time_ms: u64) {
-    while let Some(left) = time_ms.checked_sub(factory.now_ms()).filter(|left| *left > 0) {
-        sleep(Duration::from_millis(left)).await;
+    for _ in 0..3 {
+        match time_ms.checked_sub(factory.now_ms()) {
+            Some(left @ 1..) => sleep(Duration::from_millis(left)).await,
+            _ => return,
+        }
     }
 }
 
