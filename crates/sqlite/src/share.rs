@@ -7,7 +7,7 @@
 
 use crate::command::Command;
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A request with this many bytes is large.
 pub(crate) const LARGE_BYTES: usize = 1 << 20;
@@ -17,7 +17,10 @@ const STEP_BYTES: usize = 4 << 20;
 const STEP_BYTES_ALONE: usize = 32 << 20;
 
 /// How many times as long as the last transaction with large requests small ones have the writer.
-const REST: u32 = 5;
+const REST: u64 = 5;
+
+/// A transaction counts as this long at most, whatever the clock says.
+const LONGEST_MS: u64 = 2_000;
 
 /// Large requests that wait for the writer.
 pub(crate) struct LargeRequests {
@@ -26,12 +29,14 @@ pub(crate) struct LargeRequests {
     turns_wait: bool,
     /// A small call was applied since the last transaction with large requests.
     saw_small: bool,
-    rest_until: Instant,
+    /// When the last transaction with large requests ended, and for how long small requests have the writer from then on.
+    ended_at: u64,
+    rest_ms: u64,
 }
 
 impl LargeRequests {
     pub(crate) fn new() -> Self {
-        Self { calls: VecDeque::new(), turns_wait: false, saw_small: false, rest_until: Instant::now() }
+        Self { calls: VecDeque::new(), turns_wait: false, saw_small: false, ended_at: 0, rest_ms: 0 }
     }
 
     /// Keeps a large call, and gives back any other command.
@@ -51,9 +56,12 @@ impl LargeRequests {
         self.turns_wait = true;
     }
 
-    /// When the next transaction with large requests may begin, if one waits.
-    pub(crate) fn due_at(&self) -> Option<Instant> {
-        (self.turns_wait || !self.calls.is_empty()).then_some(self.rest_until)
+    /// How long it takes until the next transaction with large requests may begin; `None` without such a request. A clock that
+    /// was set back ends the wait.
+    pub(crate) fn due_in(&self, now: u64) -> Option<Duration> {
+        let waits = self.turns_wait || !self.calls.is_empty();
+        let rested = now.checked_sub(self.ended_at).unwrap_or(self.rest_ms);
+        waits.then(|| Duration::from_millis(self.rest_ms.saturating_sub(rested)))
     }
 
     /// Whether a small call was applied since the last transaction with large requests.
@@ -83,11 +91,10 @@ impl LargeRequests {
     }
 
     /// A transaction with large requests began at `begun` and is over.
-    pub(crate) fn done(&mut self, begun: Instant, now: Instant) {
-        let took = now.saturating_duration_since(begun);
-        let rest =
-            if std::mem::take(&mut self.saw_small) { took.saturating_mul(REST) } else { Duration::ZERO };
-        self.rest_until = now + rest;
+    pub(crate) fn done(&mut self, begun: u64, now: u64) {
+        let took = now.saturating_sub(begun).min(LONGEST_MS);
+        self.rest_ms = if std::mem::take(&mut self.saw_small) { took * REST } else { 0 };
+        self.ended_at = now;
     }
 }
 
@@ -123,34 +130,36 @@ mod tests {
         let mut large = LargeRequests::new();
         assert!(large.keep_if_large(call(LARGE_BYTES - 1)).is_some());
         assert!(large.keep_if_large(Command::Stop).is_some());
-        assert_eq!(large.due_at(), None);
+        assert_eq!(large.due_in(0), None);
         for size in [LARGE_BYTES, 9 << 20, 2 << 20, 2 << 20, 2 << 20] {
             assert!(large.keep_if_large(call(size)).is_none());
         }
         assert_eq!(bytes(&large.take().0), [LARGE_BYTES, 9 << 20]);
         assert_eq!(bytes(&large.take().0), [2 << 20, 2 << 20]);
         assert_eq!(bytes(&large.take_all()), [2 << 20]);
-        large.done(Instant::now(), Instant::now());
+        large.done(0, 0);
         for size in [2 << 20, 2 << 20, 40 << 20, 2 << 20] {
             large.keep_if_large(call(size));
         }
         assert_eq!(bytes(&large.take().0), [2 << 20, 2 << 20, 40 << 20], "no small call came since");
         assert_eq!(bytes(&large.take_all()), [2 << 20]);
-        assert_eq!(large.due_at(), None);
+        assert_eq!(large.due_in(0), None);
     }
 
     #[test]
     fn small_calls_have_the_writer_five_times_as_long_as_a_large_transaction_took() {
-        let begun = Instant::now();
-        let ended = begun + Duration::from_millis(100);
         let mut large = LargeRequests::new();
         large.keep_if_large(call(1));
-        large.done(begun, ended);
+        large.done(1_000, 1_100);
         large.turn_was_passed_over();
-        assert_eq!(large.due_at(), Some(ended + Duration::from_millis(500)));
+        let due_in = |large: &LargeRequests, now| large.due_in(now).map(|wait| wait.as_millis());
+        for (now, wait) in [(1_100, 500), (1_599, 1), (1_600, 0), (9_000, 0), (1_099, 0)] {
+            assert_eq!(due_in(&large, now), Some(wait), "at {now}");
+        }
         assert!(matches!(large.take(), (calls, true) if calls.is_empty()));
-        large.done(begun, ended);
+        assert_eq!(due_in(&large, 1_100), None);
+        large.done(1_000, 1_100);
         large.keep_if_large(call(LARGE_BYTES));
-        assert_eq!(large.due_at(), Some(ended), "no small call came since");
+        assert_eq!(due_in(&large, 1_100), Some(0), "no small call came since");
     }
 }

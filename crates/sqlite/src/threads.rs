@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
 /// Calls that share one transaction at most, so that no caller waits for an endless batch.
@@ -254,7 +254,7 @@ fn small_step(
 
 /// A transaction with large requests.
 fn large_step(store: &mut Store, large: &mut LargeRequests, handle: &Handle) {
-    let begun = Instant::now();
+    let begun = store.now();
     let beside_small = large.saw_small();
     let (calls, hand_out_a_turn) = large.take();
     store.set_large_turns(LargeTurns::One);
@@ -265,7 +265,7 @@ fn large_step(store: &mut Store, large: &mut LargeRequests, handle: &Handle) {
     if beside_small {
         store.empty_log();
     }
-    large.done(begun, Instant::now());
+    large.done(begun, store.now());
 }
 
 /// What the writer does next.
@@ -288,14 +288,13 @@ fn next(
     // Longer than a tick of any file system's clock: looks within one would not tell two writes apart.
     const SHORTEST_LOOK: Duration = Duration::from_millis(10);
     loop {
-        let large_at = large.due_at();
-        if large_at.is_some_and(|at| at <= Instant::now()) {
+        let until_large = large.due_in(store.now());
+        if until_large.is_some_and(|until| until.is_zero()) {
             return Next::Large;
         }
         if let Ok(command) = commands.try_recv() {
             return Next::Small(command);
         }
-        let until_large = large_at.map(|at| at.saturating_duration_since(Instant::now()));
         let until_wake = match store.wake_at() {
             None => None,
             Some(wake_at) => {
