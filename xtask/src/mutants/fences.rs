@@ -37,11 +37,11 @@ const GUARDS: &[(&str, &[&str])] = &[
     (
         "crates/runtime/src/dispatch/lease.rs",
         &[
-            "State::lose",
+            "State::mark_lost",
             "Leases::hold",
             "Leases::release",
-            "Leases::postpone",
-            "Leases::renewed",
+            "Leases::begin_renewal",
+            "Leases::on_renewal_answer",
             "Lease::token",
             "Lease::lost",
             "Lease::settle",
