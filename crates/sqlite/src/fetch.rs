@@ -106,6 +106,8 @@ impl Line {
     /// The longest waiting instance; looks up at most `wanted` of them at a time.
     fn next(&mut self, cx: &Cx<'_>, horizons: &mut Horizons, wanted: usize) -> Result<Option<Candidate>> {
         if self.waiting.is_empty() && !self.exhausted {
+            // Each look passes over the same instances again.
+            let wanted = wanted.max(self.passed_over.len());
             self.waiting = candidates(cx, self.filter.as_ref(), &self.passed_over, horizons, wanted)?.into();
             self.exhausted = self.waiting.len() < wanted;
         }
@@ -250,10 +252,14 @@ fn claim(cx: &mut Cx<'_>, ask: &TurnAsk, horizons: &mut Horizons, candidate: Can
         Some(_) => Visible { messages: vec![candidate.oldest], is_partial: false },
         None => visible(cx, &instance, ask.bound)?,
     };
-    if !horizons.large_turns.admit(covered.iter().map(Tagged::bytes).sum()) {
+    if !horizons.large_turns.admit(covered.iter().map(Tagged::bytes).fold(0, usize::saturating_add)) {
         return Ok(Claim::PassedOver(instance));
     }
-    let apart_bytes = covered.iter().filter_map(|message| message.apart_bytes).sum();
+    // A damaged length may be zero, and the text is there.
+    let apart_bytes = covered
+        .iter()
+        .filter_map(|message| message.apart_bytes)
+        .fold(0_usize, |all, bytes| all.saturating_add(bytes.max(1)));
     message::read_texts(cx.db, &mut covered)?;
     let ids: Vec<i64> = covered.iter().map(|message| message.id).collect();
     let total = covered.len();

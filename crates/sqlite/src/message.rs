@@ -43,7 +43,8 @@ pub(crate) fn tagged(
     };
     let (apart_bytes, damage) = match readable(length_apart(row, apart_bytes))? {
         Ok(length) => (length, damage),
-        Err(reason) => (None, Some(reason)),
+        // The text may be stored apart, and is set aside with its message.
+        Err(reason) => (Some(0), Some(reason)),
     };
     let attempts = attempts(row, count)?.saturating_add(1);
     let text = stored_text(row, text)?;
@@ -59,10 +60,12 @@ fn length_apart(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<usize>>
 
 /// Reads the texts that are stored apart.
 pub(crate) fn read_texts(db: &Db, messages: &mut [Tagged]) -> Result<()> {
-    for message in messages.iter_mut().filter(|message| message.apart_bytes.is_some()) {
+    // No text is empty: the length of one that is stored apart is damaged.
+    let is_apart = |message: &&mut Tagged| message.apart_bytes.is_some() || message.text.is_empty();
+    for message in messages.iter_mut().filter(is_apart) {
         match db.one(sql::READ_TEXT, [message.id], |row| stored_text(row, 0))? {
             Some(text) => message.text = text,
-            None => message.damage = Some("its text is missing".to_string()),
+            None => _ = message.damage.get_or_insert_with(|| "its text is missing".to_string()),
         }
     }
     Ok(())
@@ -115,7 +118,7 @@ pub(crate) fn visible(cx: &Cx<'_>, instance: &str, bound: MessageBound) -> Resul
             let rows = (instance, now, begins);
             cx.db.find(sql::VISIBLE_STARTS, rows, |row| {
                 // The text of a large one is not read here: if it is damaged, it is set aside and the turn is looked for again.
-                let is_apart = length_apart(row, 4)?.is_some();
+                let is_apart = !matches!(readable(length_apart(row, 4))?, Ok(None));
                 let is_start = is_apart || begins_an_execution(&stored_text(row, 1)?);
                 Ok((is_start && !first.take(row)?).then_some(()))
             })?;
@@ -156,7 +159,7 @@ impl Taken {
         };
         self.is_full |= !self.bound.takes(self.messages.len(), self.bytes, size);
         if !self.is_full {
-            self.bytes += size;
+            self.bytes = self.bytes.saturating_add(size);
             self.messages.push(tagged(row, [0, 1, 2, 3, 4])?);
         }
         Ok(!self.is_full)

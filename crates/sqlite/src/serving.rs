@@ -50,6 +50,10 @@ impl<A: Ask> Waiters<A> {
         !self.waiting.is_empty()
     }
 
+    pub(crate) fn has_fetch_that_does_not_park(&self) -> bool {
+        self.waiting.iter().any(|waiter| !waiter.parks && !waiter.is_gone())
+    }
+
     pub(crate) fn served(&self) -> usize {
         self.served.len()
     }

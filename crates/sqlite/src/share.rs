@@ -2,8 +2,9 @@
 //!
 //! A call that stores some megabytes, and a fetch of a turn whose messages are some megabytes, take a hundred times as long as
 //! others. Each instance needs several transactions one after the other, so without a limit a few instances with large messages
-//! would make all others slow. Large requests therefore run in transactions of their own, and after each of them small requests
-//! have the writer for [`REST`] times as long as it took. Without small requests there is no rest.
+//! would make all others slow. Large requests therefore run in transactions without small calls. If small calls came before such a
+//! transaction, the writer rests from large requests afterwards for [`REST`] times as long as it took. The rest ends early when no
+//! request comes for as long as the transaction took, and when a fetch that does not wait could have a large turn.
 
 use crate::command::Command;
 use std::collections::VecDeque;
@@ -27,6 +28,12 @@ pub(crate) struct LargeRequests {
     calls: VecDeque<Command>,
     /// A fetch passed a large turn over.
     turns_wait: bool,
+    /// No fetch was there for a large turn when its time had come: the next fetch may have it.
+    turn_is_owed: bool,
+    /// A fetch that does not park waits for a large turn.
+    is_urgent: bool,
+    /// The last transaction had large requests.
+    was_last: bool,
     /// A small call was applied since the last transaction with large requests.
     saw_small: bool,
     /// When the last transaction with large requests ended, and for how long small requests have the writer from then on.
@@ -36,7 +43,16 @@ pub(crate) struct LargeRequests {
 
 impl LargeRequests {
     pub(crate) fn new() -> Self {
-        Self { calls: VecDeque::new(), turns_wait: false, saw_small: false, ended_at: 0, rest_ms: 0 }
+        Self {
+            calls: VecDeque::new(),
+            turns_wait: false,
+            turn_is_owed: false,
+            is_urgent: false,
+            was_last: false,
+            saw_small: false,
+            ended_at: 0,
+            rest_ms: 0,
+        }
     }
 
     /// Keeps a large call, and gives back any other command.
@@ -52,8 +68,30 @@ impl LargeRequests {
         Some(command)
     }
 
-    pub(crate) fn turn_was_passed_over(&mut self) {
+    /// A fetch passed a large turn over. `is_urgent`: a fetch that does not park waits for it.
+    pub(crate) fn turn_was_passed_over(&mut self, is_urgent: bool) {
         self.turns_wait = true;
+        self.is_urgent |= is_urgent;
+    }
+
+    /// A large turn could have been handed out, but no fetch was there.
+    pub(crate) fn no_fetch_came(&mut self) {
+        self.turn_is_owed = true;
+    }
+
+    /// Whether a transaction with small requests may hand out a large turn.
+    pub(crate) fn is_turn_owed(&self) -> bool {
+        self.turn_is_owed
+    }
+
+    /// A transaction with small requests begins.
+    pub(crate) fn small_begins(&mut self) {
+        self.was_last = false;
+    }
+
+    /// Whether the last transaction had large requests: then small requests that have come are applied first.
+    pub(crate) fn was_last(&self) -> bool {
+        self.was_last
     }
 
     /// How long it takes until the next transaction with large requests may begin; `None` without such a request. A clock that
@@ -61,7 +99,17 @@ impl LargeRequests {
     pub(crate) fn due_in(&self, now: u64) -> Option<Duration> {
         let waits = self.turns_wait || !self.calls.is_empty();
         let rested = now.checked_sub(self.ended_at).unwrap_or(self.rest_ms);
-        waits.then(|| Duration::from_millis(self.rest_ms.saturating_sub(rested)))
+        let left = if self.is_urgent { 0 } else { self.rest_ms.saturating_sub(rested) };
+        waits.then(|| Duration::from_millis(left))
+    }
+
+    /// The rest ends when no request comes for this long.
+    pub(crate) fn idle_limit(&self) -> Duration {
+        Duration::from_millis(self.rest_ms / REST)
+    }
+
+    pub(crate) fn end_rest(&mut self) {
+        self.rest_ms = 0;
     }
 
     /// Whether a small call was applied since the last transaction with large requests.
@@ -82,6 +130,7 @@ impl LargeRequests {
             }
             taken.push(command);
         }
+        self.is_urgent = false;
         (taken, std::mem::take(&mut self.turns_wait))
     }
 
@@ -95,6 +144,8 @@ impl LargeRequests {
         let took = now.saturating_sub(begun).min(LONGEST_MS);
         self.rest_ms = if std::mem::take(&mut self.saw_small) { took * REST } else { 0 };
         self.ended_at = now;
+        self.turn_is_owed = false;
+        self.was_last = true;
     }
 }
 
@@ -151,13 +202,20 @@ mod tests {
         let mut large = LargeRequests::new();
         large.keep_if_large(call(1));
         large.done(1_000, 1_100);
-        large.turn_was_passed_over();
+        large.turn_was_passed_over(false);
         let due_in = |large: &LargeRequests, now| large.due_in(now).map(|wait| wait.as_millis());
         for (now, wait) in [(1_100, 500), (1_599, 1), (1_600, 0), (9_000, 0), (1_099, 0)] {
             assert_eq!(due_in(&large, now), Some(wait), "at {now}");
         }
+        assert_eq!(large.idle_limit(), Duration::from_millis(100));
+        large.turn_was_passed_over(true);
+        assert_eq!(due_in(&large, 1_100), Some(0), "a fetch that does not park does not wait for the rest");
         assert!(matches!(large.take(), (calls, true) if calls.is_empty()));
         assert_eq!(due_in(&large, 1_100), None);
+        large.turn_was_passed_over(false);
+        assert_eq!(due_in(&large, 1_100), Some(500));
+        large.end_rest();
+        assert_eq!(due_in(&large, 1_100), Some(0));
         large.done(1_000, 1_100);
         large.keep_if_large(call(LARGE_BYTES));
         assert_eq!(due_in(&large, 1_100), Some(0), "no small call came since");

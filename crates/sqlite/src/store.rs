@@ -129,6 +129,16 @@ impl Store {
         matches!(self.horizons.large_turns, LargeTurns::Held { was_passed_over: true })
     }
 
+    /// Whether no fetch was given the large turn that the last transaction could hand out.
+    pub(crate) fn has_a_large_turn_to_give(&self) -> bool {
+        matches!(self.horizons.large_turns, LargeTurns::One)
+    }
+
+    /// Whether a fetch waits that does not park, which it does for a large turn only.
+    pub(crate) fn has_fetch_that_does_not_park(&self) -> bool {
+        self.turns.has_fetch_that_does_not_park()
+    }
+
     /// Empties the log into the database, so that no small commit has to. What goes wrong with it, the next commit meets too.
     pub(crate) fn empty_log(&mut self) {
         if self.log.is_none() {

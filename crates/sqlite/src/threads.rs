@@ -231,6 +231,10 @@ fn small_step(
     let mut stop = matches!(first, Command::Stop);
     let Some(first) = large.keep_if_large(first) else { return true };
     let mut taken = 1;
+    let begun = store.now();
+    let is_turn_owed = begin_small(store, large);
+    // A writer that always has requests must not forget the time.
+    let due = store.wake_at().is_some_and(|at| at <= begun);
     let mut more = || {
         let mut arrived = Vec::new();
         while taken < MAX_BATCH
@@ -242,14 +246,29 @@ fn small_step(
         }
         arrived
     };
-    store.set_large_turns(LargeTurns::Held { was_passed_over: false });
-    // A writer that always has requests must not forget the time.
-    let due = store.wake_at().is_some_and(|at| at <= store.now());
     store.process_with(vec![first], due, handle, &mut more);
-    if store.passed_a_large_turn_over() {
-        large.turn_was_passed_over();
-    }
+    end_small(store, large, is_turn_owed, begun);
     !stop
+}
+
+/// Says whether the transaction may hand out a large turn.
+fn begin_small(store: &mut Store, large: &mut LargeRequests) -> bool {
+    let is_turn_owed = large.is_turn_owed();
+    large.small_begins();
+    store.set_large_turns(match is_turn_owed {
+        true => LargeTurns::One,
+        false => LargeTurns::Held { was_passed_over: false },
+    });
+    is_turn_owed
+}
+
+fn end_small(store: &Store, large: &mut LargeRequests, was_turn_owed: bool, begun: u64) {
+    if was_turn_owed && !store.has_a_large_turn_to_give() {
+        large.done(begun, store.now());
+    }
+    if store.passed_a_large_turn_over() {
+        large.turn_was_passed_over(store.has_fetch_that_does_not_park());
+    }
 }
 
 /// A transaction with large requests.
@@ -259,13 +278,16 @@ fn large_step(store: &mut Store, large: &mut LargeRequests, handle: &Handle) {
     let (calls, hand_out_a_turn) = large.take();
     store.set_large_turns(LargeTurns::One);
     store.process(calls, hand_out_a_turn, handle);
-    if store.passed_a_large_turn_over() {
-        large.turn_was_passed_over();
-    }
     if beside_small {
         store.empty_log();
     }
     large.done(begun, store.now());
+    if store.passed_a_large_turn_over() {
+        large.turn_was_passed_over(store.has_fetch_that_does_not_park());
+    }
+    if hand_out_a_turn && store.has_a_large_turn_to_give() {
+        large.no_fetch_came();
+    }
 }
 
 /// What the writer does next.
@@ -289,12 +311,17 @@ fn next(
     const SHORTEST_LOOK: Duration = Duration::from_millis(10);
     loop {
         let until_large = large.due_in(store.now());
-        if until_large.is_some_and(|until| until.is_zero()) {
+        let is_large_due = until_large.is_some_and(|until| until.is_zero());
+        if is_large_due && !large.was_last() {
             return Next::Large;
         }
         if let Ok(command) = commands.try_recv() {
             return Next::Small(command);
         }
+        if is_large_due {
+            return Next::Large;
+        }
+        let until_rested = until_large.map(|until| until.min(large.idle_limit()));
         let until_wake = match store.wake_at() {
             None => None,
             Some(wake_at) => {
@@ -307,7 +334,7 @@ fn next(
                 Some(until.min(options.foreign_poll_interval.max(SHORTEST_LOOK)))
             }
         };
-        let received = match until_wake.into_iter().chain(until_large).min() {
+        let received = match until_wake.into_iter().chain(until_rested).min() {
             None => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
             Some(patience) => commands.recv_timeout(patience),
         };
@@ -315,7 +342,11 @@ fn next(
             Ok(command) => return Next::Small(command),
             Err(RecvTimeoutError::Disconnected) => return Next::Closed,
             Err(RecvTimeoutError::Timeout) => {
-                if until_wake.is_some() && store.foreign_commit() {
+                let is_rested =
+                    until_rested.is_some_and(|rested| until_wake.is_none_or(|wake| rested <= wake));
+                if is_rested {
+                    large.end_rest();
+                } else if store.foreign_commit() {
                     look(store, large, handle);
                 }
             }
@@ -325,11 +356,10 @@ fn next(
 
 /// Tries the fetches that wait.
 fn look(store: &mut Store, large: &mut LargeRequests, handle: &Handle) {
-    store.set_large_turns(LargeTurns::Held { was_passed_over: false });
+    let begun = store.now();
+    let is_turn_owed = begin_small(store, large);
     store.process(Vec::new(), true, handle);
-    if store.passed_a_large_turn_over() {
-        large.turn_was_passed_over();
-    }
+    end_small(store, large, is_turn_owed, begun);
 }
 
 /// Waits for another process to let go of the database: often at first, then less so.
