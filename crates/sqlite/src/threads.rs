@@ -175,61 +175,58 @@ fn write_loop(
     counters: &Counters,
 ) {
     let mut large = LargeRequests::new();
-    loop {
+    // A panic must not lose the order to stop: the owner of the store waits for the end of this thread.
+    let mut stop = false;
+    while !stop {
         // A panic inside a transaction is contained there; this is for all others.
-        let step = contain(|| write_step(&mut store, &mut large, commands, handle, options, counters));
-        match step {
-            Some(true) => {}
-            Some(false) => return,
-            None => {
-                contain::report("writer", None);
-                store.rest();
-            }
+        let step =
+            contain(|| write_step(&mut store, &mut large, &mut stop, commands, handle, options, counters));
+        if step.is_none() {
+            contain::report("writer", None);
+            store.rest();
         }
     }
 }
 
-/// One transaction; says whether the writer goes on.
+/// One transaction. Sets `stop` if it is the last one.
 fn write_step(
     store: &mut Store,
     large: &mut LargeRequests,
+    stop: &mut bool,
     commands: &Receiver<Command>,
     handle: &Handle,
     options: &SqliteOptions,
     counters: &Counters,
-) -> bool {
-    let is_running = match next(store, large, commands, handle, options) {
-        Next::Small(first) => small_step(store, large, first, commands, handle),
-        Next::Large => {
-            large_step(store, large, handle);
-            true
-        }
-        Next::Closed => false,
-    };
-    if !is_running {
+) {
+    match next(store, large, commands, handle, options) {
+        Next::Small(first) => small_step(store, large, stop, first, commands, handle),
+        Next::Large => large_step(store, large, handle),
+        Next::Closed => *stop = true,
+    }
+    if *stop {
         let left = large.take_all();
         if !left.is_empty() {
             store.process(left, false, handle);
         }
-        return false;
+        return;
     }
     if store.met_others() {
         counters.stood_back.add(1);
         pause(YIELD_TO_OTHERS);
     }
-    true
 }
 
-/// A transaction with small requests; says whether the writer goes on.
+/// A transaction with small requests. Sets `stop` if it is the last one.
 fn small_step(
     store: &mut Store,
     large: &mut LargeRequests,
+    stop: &mut bool,
     first: Command,
     commands: &Receiver<Command>,
     handle: &Handle,
-) -> bool {
-    let mut stop = matches!(first, Command::Stop);
-    let Some(first) = large.keep_if_large(first) else { return true };
+) {
+    *stop |= matches!(first, Command::Stop);
+    let Some(first) = large.keep_if_large(first) else { return };
     let mut taken = 1;
     let begun = store.now();
     let is_turn_owed = begin_small(store, large);
@@ -240,7 +237,7 @@ fn small_step(
         while taken < MAX_BATCH
             && let Ok(command) = commands.try_recv()
         {
-            stop |= matches!(command, Command::Stop);
+            *stop |= matches!(command, Command::Stop);
             taken += 1;
             arrived.extend(large.keep_if_large(command));
         }
@@ -248,7 +245,6 @@ fn small_step(
     };
     store.process_with(vec![first], due, handle, &mut more);
     end_small(store, large, is_turn_owed, begun);
-    !stop
 }
 
 /// Says whether the transaction may hand out a large turn.
