@@ -6,8 +6,11 @@ use super::statements;
 /// A file, and the functions in it that look at a token, at the end of a lease, or at how many rows a fence changed.
 const GUARDS: &[(&str, &[&str])] = &[
     ("crates/provider-kit/src/token.rs", &["Token::mint", "parse"]),
-    ("crates/sqlite/src/write.rs", &["Seen<'a>::of", "instance_of", "commit", "abandon", "renew", "refused"]),
-    ("crates/sqlite/src/work.rs", &["lease", "ack", "renew", "abandon", "row_of"]),
+    (
+        "crates/sqlite/src/commit.rs",
+        &["Seen<'a>::of", "instance_of", "commit", "abandon", "renew", "refused"],
+    ),
+    ("crates/sqlite/src/activity.rs", &["lease", "ack", "renew", "abandon", "row_of"]),
     ("crates/sqlite/src/fetch.rs", &["claim"]),
     ("crates/sqlite/src/session.rs", &["claim", "renew"]),
     ("crates/memory/src/commit.rs", &["State::commit", "State::abandon_turn", "State::renew_turn"]),
@@ -56,16 +59,16 @@ const GUARDS: &[(&str, &[&str])] = &[
 /// what they find is leased by one of these, which looks again.
 const STATEMENTS: &[&str] = &[
     "abandon_messages",
-    "abandon_work",
+    "abandon_activity",
     "claim_session",
-    "delete_leased_work",
+    "delete_leased_activity",
     "delete_tagged_messages",
-    "lease_work",
+    "lease_activity",
     "lock_instance",
     "renew_instance",
     "renew_messages",
     "renew_sessions",
-    "renew_work",
+    "renew_activity",
     "stamp_session",
     "tag_message",
     "tag_messages",
