@@ -115,8 +115,8 @@ pub(crate) fn visible(tx: &Transaction<'_>, instance: &str, bound: MessageBound)
         for begins in [2, 1] {
             let rows = (instance, now, begins);
             tx.db.find(sql::VISIBLE_STARTS, rows, |row| {
-                // A large text is not read here. If it is damaged, the message becomes a dead letter and the candidates are looked up
-                // again.
+                // A large text is not read here. If it is damaged, the message becomes a dead letter and the candidates are
+                // looked up again.
                 let is_apart = length_apart(row, 4)?.is_some();
                 let is_start = is_apart || begins_an_execution(&stored_text(row, 1)?);
                 Ok((is_start && !first.take(row)?).then_some(()))

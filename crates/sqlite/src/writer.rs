@@ -140,7 +140,7 @@ impl Writer {
         }
         let Some(db) = self.db.take() else { return };
         let moved = contain(|| db.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
-        self.end_transaction(db, !matches!(moved, Some(Ok(()))), false);
+        self.return_connection(db, !matches!(moved, Some(Ok(()))), false);
     }
 
     /// Whether another process committed between the last transaction and the one before.
@@ -193,7 +193,7 @@ impl Writer {
             });
             let has_panicked = matches!(outcome, Ok(Ran::Panicked));
             let is_broken = has_panicked || outcome.as_ref().is_err_and(SqliteError::breaks_connection);
-            self.end_transaction(db, is_broken, outcome.is_err() || has_panicked);
+            self.return_connection(db, is_broken, outcome.is_err() || has_panicked);
             match outcome {
                 Ok(Ran::Committed { by_savepoints }) => {
                     calls.into_iter().for_each(|call| call.answer(None));
@@ -215,13 +215,13 @@ impl Writer {
         }
     }
 
-    /// Rolls the transaction back if it is to be undone, runs the waiting jobs, and keeps or closes the connection.
+    /// Keeps the connection, or closes it. Before it is kept, the transaction is rolled back if `undo`, and the waiting jobs run.
     ///
     /// The connection is closed after a failed write, because its cache may differ from the file, and after a panic, because a
     /// statement may not have ended. A store in memory keeps its connection, because closing it would lose all committed rows.
     /// That is safe: the code that reads rows and runs statements does not unwind through SQLite, so for SQLite a panic is like
     /// a failed statement, and a rollback undoes the transaction.
-    fn end_transaction(&mut self, db: Db, is_broken: bool, undo: bool) {
+    fn return_connection(&mut self, db: Db, is_broken: bool, undo: bool) {
         let is_closed = is_broken && self.location != Location::Memory;
         // A panic in a hook during the rollback counts as a failed rollback.
         let rolled_back = |db: &Db| matches!(contain(|| db.control("ROLLBACK")), Some(Ok(())));
@@ -461,7 +461,7 @@ impl Writer {
         self.reopen()?;
         let Some(db) = self.db.take() else { return Err(SqliteError::Closed) };
         let read = contain(|| body(&db));
-        self.end_transaction(db, read.is_none(), false);
+        self.return_connection(db, read.is_none(), false);
         read.unwrap_or_else(|| {
             self.counters.panics.add(1);
             contain::report(operation, None);
