@@ -30,7 +30,7 @@ pub enum SqliteError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What the file seems to be.
+        /// The apparent owner of the file.
         found: String,
     },
     /// The schema cannot be brought up to date.

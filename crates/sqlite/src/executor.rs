@@ -6,14 +6,14 @@ use crate::counters::Counters;
 use crate::db::{Db, Result};
 use crate::handle::{Handle, Inline};
 use crate::large_requests::LARGE_BYTES;
-use crate::leased::{Guarded, Leases};
+use crate::leased::{Guarded, LeaseAnswer, Leases};
 use crate::park::{Ask, Fetch};
 use crate::threads::{Threads, permits_for};
 use crate::transaction::Transaction;
 use crate::url::Location;
 use crate::writer::Writer;
 use crate::{SqliteError, SqliteOptions, SqliteProvider, commit};
-use outlast_provider::{ClassifiedError, ProviderError, saturating_ms};
+use outlast_provider::{ProviderError, saturating_ms};
 use outlast_provider_kit::MessageRow;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -226,9 +226,6 @@ impl SqliteProvider {
         }
     }
 }
-
-/// The answer of the writer to a fetch.
-type LeaseAnswer<L> = std::result::Result<Option<Guarded<L>>, ClassifiedError>;
 
 /// The operation of a call and its instance, for errors, and the bytes that it sends to the writer.
 pub(crate) struct CallInfo {

@@ -7,8 +7,11 @@ use outlast_provider_kit::rows;
 use std::collections::HashMap;
 use tokio::sync::oneshot;
 
-/// Answers the caller of a fetch: leases, `None` if there are none, or an error.
-pub(crate) type LeaseSender<L> = oneshot::Sender<std::result::Result<Option<Guarded<L>>, ClassifiedError>>;
+/// The answer to a fetch: leases, `None` if there are none, or an error.
+pub(crate) type LeaseAnswer<L> = Result<Option<Guarded<L>>, ClassifiedError>;
+
+/// Answers the caller of a fetch.
+pub(crate) type LeaseSender<L> = oneshot::Sender<LeaseAnswer<L>>;
 
 /// The queue of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

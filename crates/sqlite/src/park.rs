@@ -183,7 +183,7 @@ impl<A: Ask> Parked<A> {
             }
             if failed {
                 self.waiting.append(&mut fetches);
-                return Err(SqliteError::Other("a fetch failed half-way".to_string()));
+                return Err(SqliteError::Other("a fetch failed after it had written something".to_string()));
             }
         }
         Ok(())

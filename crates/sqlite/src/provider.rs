@@ -41,10 +41,7 @@ pub struct SqliteProvider {
 impl SqliteProvider {
     /// Opens a store: `sqlite:PATH` (created if it is missing), `sqlite:PATH?mode=rw` (must exist),
     /// `sqlite:PATH?mode=ro` (read only, for tools), or `sqlite::memory:` (private to this provider).
-    pub async fn new(
-        database_url: &str,
-        options: Option<SqliteOptions>,
-    ) -> std::result::Result<Self, SqliteError> {
+    pub async fn new(database_url: &str, options: Option<SqliteOptions>) -> Result<Self, SqliteError> {
         let location = url::parse(database_url)?;
         let options = options.unwrap_or_default();
         let counters = Arc::new(Counters::default());
@@ -53,14 +50,12 @@ impl SqliteProvider {
     }
 
     /// A store in memory. It belongs to this provider and ends with it.
-    pub async fn new_in_memory() -> std::result::Result<Self, SqliteError> {
+    pub async fn new_in_memory() -> Result<Self, SqliteError> {
         Self::new_in_memory_with_options(None).await
     }
 
     /// [`SqliteProvider::new_in_memory`] with options.
-    pub async fn new_in_memory_with_options(
-        options: Option<SqliteOptions>,
-    ) -> std::result::Result<Self, SqliteError> {
+    pub async fn new_in_memory_with_options(options: Option<SqliteOptions>) -> Result<Self, SqliteError> {
         Self::new("sqlite::memory:", options).await
     }
 

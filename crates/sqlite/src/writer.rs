@@ -259,7 +259,7 @@ impl Writer {
     fn reopen(&mut self) -> Result<()> {
         if self.db.is_none() && self.location == Location::Memory {
             return Err(SqliteError::Damaged {
-                details: "a store in memory was lost with its connection".to_string(),
+                details: "the connection of the store in memory was closed, so its rows are lost".to_string(),
             });
         }
         if self.db.is_none() {
@@ -370,7 +370,7 @@ impl Writer {
                 Applied::Failed | Applied::Panicked => true,
             };
             if is_half_applied {
-                return Err(SqliteError::Other("a call failed half-way".to_string()));
+                return Err(SqliteError::Other("a call failed after it had written something".to_string()));
             }
         }
         Ok(())
