@@ -86,9 +86,9 @@ pub(crate) fn commit(tx: &mut Transaction<'_>, token: &str, plan: &CommitPlan) -
     }
     let consumed = (instance, secret);
     if seen.apart_bytes > 0 {
-        tx.db.run(sql::DELETE_TAGGED_TEXTS, consumed)?;
+        tx.db.run(sql::DELETE_COVERED_TEXTS, consumed)?;
     }
-    tx.db.run_exactly(seen.messages, "consuming messages", sql::DELETE_TAGGED_MESSAGES, consumed)?;
+    tx.db.run_exactly(seen.messages, "consuming messages", sql::DELETE_COVERED_MESSAGES, consumed)?;
     apply(tx, seen, plan)?;
     // Messages that arrived after the fetch can be fetched now.
     tx.wakeups.poll.turns = true;
@@ -139,7 +139,7 @@ pub(crate) fn complete_with_turn(
         column(tx.now),
     );
     let kv_changed = match ahead.is_of_now(tx.now) {
-        true => tx.db.one(sql::UNDISTURBED, position, |row| row.get(0))?,
+        true => tx.db.one(sql::CAN_RUN_AHEAD, position, |row| row.get(0))?,
         false => None,
     };
     let Some(kv_changed) = kv_changed else {
@@ -247,7 +247,7 @@ pub(crate) fn abandon(
     let visible_at = delay.map(|delay| tx.now.saturating_add(saturating_ms(delay)));
     // The messages that the lease does not cover must not be delivered before the delayed ones.
     let released = match visible_at.filter(|_| is_partial) {
-        Some(at) => tx.db.run(sql::REST_INSTANCE, (instance, secret, column(at)))?,
+        Some(at) => tx.db.run(sql::DELAY_INSTANCE, (instance, secret, column(at)))?,
         None => tx.db.run(sql::UNLOCK_INSTANCE, (instance, secret))?,
     };
     if released != 1 {

@@ -307,12 +307,12 @@ fn claim(
         (Some(_), _) | (_, true) => {
             for id in ids {
                 let row = (id, token.secret, column(locked_until));
-                tx.db.run_exactly(1, "covering a message", sql::TAG_MESSAGE, row)?;
+                tx.db.run_exactly(1, "covering a message", sql::COVER_MESSAGE, row)?;
             }
         }
         (None, false) => {
             let rows = (&instance, token.secret, column(locked_until), column(tx.now));
-            tx.db.run_exactly(total, "covering messages", sql::TAG_MESSAGES, rows)?;
+            tx.db.run_exactly(total, "covering messages", sql::COVER_MESSAGES, rows)?;
         }
     }
     for (message, reason) in damaged {
@@ -339,8 +339,8 @@ fn claim(
                 RowlessFate::Nothing => None,
                 RowlessFate::Delayed { until } if is_partial => {
                     // The messages that were not covered must not be delivered before the delayed ones.
-                    let rest = (&instance, token.secret, column(until));
-                    tx.db.run_exactly(1, "delaying an instance", sql::REST_INSTANCE, rest)?;
+                    let delay = (&instance, token.secret, column(until));
+                    tx.db.run_exactly(1, "delaying an instance", sql::DELAY_INSTANCE, delay)?;
                     return Ok(Claim::Nothing);
                 }
                 RowlessFate::Delayed { .. } => None,
@@ -437,7 +437,7 @@ fn resolve_rowless(
     };
     // The start of the instance is delayed or was given back: the messages are delivered together with it, in order.
     if let Some(due) = start_due(tx, instance)? {
-        tx.db.run_exactly(covered.len(), "delaying messages", sql::UNTAG_MESSAGES, (instance, secret))?;
+        tx.db.run_exactly(covered.len(), "delaying messages", sql::UNDO_COVER, (instance, secret))?;
         // The start is not visible now, so the next delivery is later than now.
         let again_at = due.max(tx.now.saturating_add(1));
         tx.wakeups.schedule_poll(again_at);
@@ -453,8 +453,8 @@ fn resolve_rowless(
             instance, messages = covered.len(), "queue messages for an unknown instance were dropped"
         );
         let deleted = (instance, secret);
-        tx.db.run(sql::DELETE_TAGGED_TEXTS, deleted)?;
-        tx.db.run_exactly(covered.len(), "dropping orphans", sql::DELETE_TAGGED_MESSAGES, deleted)?;
+        tx.db.run(sql::DELETE_COVERED_TEXTS, deleted)?;
+        tx.db.run_exactly(covered.len(), "dropping orphans", sql::DELETE_COVERED_MESSAGES, deleted)?;
         return Ok(RowlessFate::Nothing);
     }
     let until = delay_orphans(tx, instance, secret, covered, orphan_life_ms)?;
@@ -470,7 +470,7 @@ fn delay_orphans(
     covered: &[CoveredMessage],
     life_ms: u64,
 ) -> Result<u64> {
-    tx.db.run_exactly(covered.len(), "delaying orphans", sql::UNTAG_MESSAGES, (instance, secret))?;
+    tx.db.run_exactly(covered.len(), "delaying orphans", sql::UNDO_COVER, (instance, secret))?;
     let oldest = covered.iter().map(|message| message.available_at).min().unwrap_or(tx.now);
     let again_at = orphans::retry_at(oldest, tx.now);
     tx.wakeups.schedule_poll(again_at);

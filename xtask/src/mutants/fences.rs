@@ -58,23 +58,23 @@ const GUARDS: &[(&str, &[&str])] = &[
 /// Statements that take, keep, check or give up a lease. Those that only look for something to lease are not among them:
 /// what they find is leased by one of these, which looks again.
 const STATEMENTS: &[&str] = &[
-    "abandon_messages",
     "abandon_activity",
+    "abandon_messages",
     "claim_session",
+    "cover_message",
+    "cover_messages",
+    "delete_covered_messages",
     "delete_leased_activity",
-    "delete_tagged_messages",
     "lease_activity",
     "lock_instance",
+    "renew_activity",
     "renew_instance",
     "renew_messages",
     "renew_sessions",
-    "renew_activity",
     "stamp_session",
-    "tag_message",
-    "tag_messages",
+    "undo_cover",
     "unlock_instance",
     "unlock_live_instance",
-    "untag_messages",
 ];
 
 pub(super) fn guards(mutant: &Mutant) -> bool {

@@ -53,16 +53,16 @@ fn run_ahead_is_allowed_only_without_lease_due_message_end_or_newer_event() {
          VALUES ('due', '', 100, 1), ('later', '', 101, 1);",
     );
     // The row says whether the execution changed keys.
-    let undisturbed = |instance: &str, execution, last| {
-        rows_of(&db, sql::UNDISTURBED, (instance, execution, last, 100), &[0])
+    let can_run_ahead = |instance: &str, execution, last| {
+        rows_of(&db, sql::CAN_RUN_AHEAD, (instance, execution, last, 100), &[0])
     };
-    assert_eq!(undisturbed("quiet", 2, 5), ["0"]);
-    assert_eq!(undisturbed("later", 2, 5), ["0"]);
-    assert_eq!(undisturbed("changed", 2, 5), ["1"]);
-    for disturbed in ["leased", "due", "ended", "raised", "nobody"] {
-        assert_eq!(undisturbed(disturbed, 2, 5), [""; 0], "{disturbed}");
+    assert_eq!(can_run_ahead("quiet", 2, 5), ["0"]);
+    assert_eq!(can_run_ahead("later", 2, 5), ["0"]);
+    assert_eq!(can_run_ahead("changed", 2, 5), ["1"]);
+    for refused in ["leased", "due", "ended", "raised", "nobody"] {
+        assert_eq!(can_run_ahead(refused, 2, 5), [""; 0], "{refused}");
     }
     for (execution, last) in [(1, 5), (2, 4), (2, 6)] {
-        assert_eq!(undisturbed("quiet", execution, last), [""; 0], "{execution} {last}");
+        assert_eq!(can_run_ahead("quiet", execution, last), [""; 0], "{execution} {last}");
     }
 }

@@ -1,4 +1,4 @@
--- tag_messages for one message.
+-- cover_messages for one message.
 UPDATE OR FAIL orchestrator_queue
 SET lock_token = ?2, locked_until = ?3, attempt_count = attempt_count + 1
 WHERE id = ?1
