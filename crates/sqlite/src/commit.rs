@@ -11,8 +11,8 @@ use outlast_provider_kit::{CommitPlan, MessageRow, invalid_token, is_final};
 use std::fmt;
 use std::time::Duration;
 
-/// The rows that the fetch read, carried in the token. No other process changes them under the lease, so the commit does not
-/// read them again.
+/// Facts that the fetch read from the rows of the instance, carried in the token. No other caller changes these rows under the
+/// lease, so the commit does not read them again.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
     /// The instance's current execution, 0 if it has no row.

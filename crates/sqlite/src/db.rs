@@ -136,7 +136,7 @@ impl Db {
     }
 }
 
-/// A time or a size as a column. Larger values than `i64::MAX` do not occur.
+/// A time or a size as a column. It saturates; times and sizes are far below the limit.
 pub(crate) fn column(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -30,7 +30,7 @@ pub enum SqliteError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// The apparent owner of the file.
+        /// What was found in the file.
         found: String,
     },
     /// The schema cannot be brought up to date.

@@ -63,7 +63,8 @@ pub(crate) fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Result<Lo
     })
 }
 
-/// An outline leaves out texts above this size: neither an input nor an output is as large.
+/// The longest text of an outline. A longer event is not read, and the outline does not decode: neither an input nor an output is
+/// as large.
 const LARGEST_OUTLINE: u64 = 64 << 20;
 
 /// [`load_turn`] for a history within a bound. The bound is checked on the stored sizes before any payload is read, and again

@@ -184,8 +184,8 @@ fn set_number(db: &Db, path: &Path, pragma: &'static str, value: &str, wanted: i
     verified(path, pragma, wanted.to_string(), found.to_string())
 }
 
-/// Sets a pragma. The caller reads it back, because SQLite ignores an unknown value silently, and because the statement returns
-/// its row before the setting takes effect.
+/// Sets a pragma. The caller reads it back, because SQLite accepts an unknown value without an error, and because the statement
+/// returns its row before the setting takes effect.
 fn set(db: &Db, pragma: &str, value: &str) -> Result<()> {
     let mut statement = db.conn.prepare(&format!("PRAGMA {pragma} = {value}"))?;
     let mut rows = statement.query([])?;

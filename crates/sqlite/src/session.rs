@@ -40,7 +40,7 @@ pub(crate) fn renew(
     Ok(renewed)
 }
 
-/// Deletes sessions without a lease and without activities; returns how many.
+/// Deletes sessions with an expired lease and without activities; returns how many.
 pub(crate) fn cleanup(tx: &mut Transaction<'_>) -> Result<usize> {
     tx.db.run(sql::CLEANUP_SESSIONS, [column(tx.now)])
 }

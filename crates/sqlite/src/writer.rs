@@ -143,7 +143,7 @@ impl Writer {
         self.return_connection(db, !matches!(moved, Some(Ok(()))), false);
     }
 
-    /// Whether another process committed between the last transaction and the one before.
+    /// Whether the last transaction noticed a commit of another process.
     pub(crate) fn saw_foreign_commit(&self) -> bool {
         self.saw_foreign_commit
     }
