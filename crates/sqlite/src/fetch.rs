@@ -123,6 +123,8 @@ impl TurnLookup {
         wanted: usize,
     ) -> Result<Option<Candidate>> {
         if self.candidates.is_empty() && !self.exhausted {
+            // Each lookup reads the instances that were passed over again.
+            let wanted = wanted.max(self.passed_over.len());
             self.candidates = candidates(tx, self.filter.as_ref(), &self.passed_over, state, wanted)?.into();
             self.exhausted = self.candidates.len() < wanted;
         }
@@ -269,10 +271,14 @@ fn claim(
         Some(_) => Visible { messages: vec![candidate.oldest], is_partial: false },
         None => visible(tx, &instance, ask.bound)?,
     };
-    if !state.large_turns.admit(covered.iter().map(CoveredMessage::bytes).sum()) {
+    if !state.large_turns.admit(covered.iter().map(CoveredMessage::bytes).fold(0, usize::saturating_add)) {
         return Ok(Claim::PassedOver(instance));
     }
-    let apart_bytes = covered.iter().filter_map(|message| message.apart_bytes).sum();
+    // A damaged length may be zero although the text exists.
+    let apart_bytes = covered
+        .iter()
+        .filter_map(|message| message.apart_bytes)
+        .fold(0_usize, |all, bytes| all.saturating_add(bytes.max(1)));
     message::read_texts(tx.db, &mut covered)?;
     let ids: Vec<i64> = covered.iter().map(|message| message.id).collect();
     let total = covered.len();

@@ -2,8 +2,9 @@
 //!
 //! A call that stores megabytes, and a fetch of a turn with megabytes of messages, takes a hundred times as long as other
 //! requests. Each instance needs several transactions one after the other, so without a limit a few instances with large messages
-//! would slow down all others. Large requests therefore run in transactions of their own. After such a transaction, only small
-//! requests run for [`SMALL_SHARE`] times its duration. Without small requests there is no such pause.
+//! would slow down all others. Large requests therefore run in transactions without small calls. If small calls came before
+//! such a transaction, large requests pause after it for [`SMALL_SHARE`] times its duration. The pause ends early when no request
+//! comes for the duration of the transaction, and when a fetch that does not park could have a large turn.
 
 use crate::command::Command;
 use std::collections::VecDeque;
@@ -28,6 +29,12 @@ pub(crate) struct LargeRequests {
     calls: VecDeque<Command>,
     /// Whether a fetch passed over a large turn.
     turn_waits: bool,
+    /// Whether no fetch was waiting when a large turn could be handed out: the next fetch may have it.
+    turn_is_owed: bool,
+    /// Whether a fetch that does not park waits for a large turn.
+    is_urgent: bool,
+    /// Whether the last transaction had large requests.
+    was_last: bool,
     /// Whether a small call came since the last transaction with large requests.
     saw_small: bool,
     /// The end of the last transaction with large requests.
@@ -38,7 +45,16 @@ pub(crate) struct LargeRequests {
 
 impl LargeRequests {
     pub(crate) fn new() -> Self {
-        Self { calls: VecDeque::new(), turn_waits: false, saw_small: false, ended_at: 0, pause_ms: 0 }
+        Self {
+            calls: VecDeque::new(),
+            turn_waits: false,
+            turn_is_owed: false,
+            is_urgent: false,
+            was_last: false,
+            saw_small: false,
+            ended_at: 0,
+            pause_ms: 0,
+        }
     }
 
     /// Keeps a large call, and returns any other command.
@@ -54,9 +70,30 @@ impl LargeRequests {
         Some(command)
     }
 
-    /// A fetch passed over a large turn.
-    pub(crate) fn turn_was_passed_over(&mut self) {
+    /// A fetch passed over a large turn. `is_urgent`: a fetch that does not park waits for the turn.
+    pub(crate) fn turn_was_passed_over(&mut self, is_urgent: bool) {
         self.turn_waits = true;
+        self.is_urgent |= is_urgent;
+    }
+
+    /// A large turn could have been handed out, but no fetch was waiting.
+    pub(crate) fn no_fetch_came(&mut self) {
+        self.turn_is_owed = true;
+    }
+
+    /// Whether a transaction with small requests may hand out a large turn.
+    pub(crate) fn is_turn_owed(&self) -> bool {
+        self.turn_is_owed
+    }
+
+    /// A transaction with small requests begins.
+    pub(crate) fn small_begins(&mut self) {
+        self.was_last = false;
+    }
+
+    /// Whether the last transaction had large requests: then waiting small requests are applied first.
+    pub(crate) fn was_last(&self) -> bool {
+        self.was_last
     }
 
     /// The time until the next transaction with large requests may begin; `None` without large requests. A clock that was set
@@ -64,7 +101,18 @@ impl LargeRequests {
     pub(crate) fn due_in(&self, now: u64) -> Option<Duration> {
         let waits = self.turn_waits || !self.calls.is_empty();
         let paused = now.checked_sub(self.ended_at).unwrap_or(self.pause_ms);
-        waits.then(|| Duration::from_millis(self.pause_ms.saturating_sub(paused)))
+        let left = if self.is_urgent { 0 } else { self.pause_ms.saturating_sub(paused) };
+        waits.then(|| Duration::from_millis(left))
+    }
+
+    /// The pause ends when no request comes for this long.
+    pub(crate) fn idle_limit(&self) -> Duration {
+        Duration::from_millis(self.pause_ms / SMALL_SHARE)
+    }
+
+    /// Ends the pause of large requests.
+    pub(crate) fn end_pause(&mut self) {
+        self.pause_ms = 0;
     }
 
     /// Whether a small call came since the last transaction with large requests.
@@ -85,6 +133,7 @@ impl LargeRequests {
             }
             taken.push(command);
         }
+        self.is_urgent = false;
         (taken, std::mem::take(&mut self.turn_waits))
     }
 
@@ -98,6 +147,8 @@ impl LargeRequests {
         let took = now.saturating_sub(begun).min(LONGEST_MS);
         self.pause_ms = if std::mem::take(&mut self.saw_small) { took * SMALL_SHARE } else { 0 };
         self.ended_at = now;
+        self.turn_is_owed = false;
+        self.was_last = true;
     }
 }
 
@@ -155,13 +206,20 @@ mod tests {
         let mut large = LargeRequests::new();
         large.keep_if_large(call(1));
         large.done(1_000, 1_100);
-        large.turn_was_passed_over();
+        large.turn_was_passed_over(false);
         let due_in = |large: &LargeRequests, now| large.due_in(now).map(|wait| wait.as_millis());
         for (now, wait) in [(1_100, 500), (1_599, 1), (1_600, 0), (9_000, 0), (1_099, 0)] {
             assert_eq!(due_in(&large, now), Some(wait), "at {now}");
         }
+        assert_eq!(large.idle_limit(), Duration::from_millis(100));
+        large.turn_was_passed_over(true);
+        assert_eq!(due_in(&large, 1_100), Some(0), "the pause ends for a fetch that does not park");
         assert!(matches!(large.take(), (calls, true) if calls.is_empty()));
         assert_eq!(due_in(&large, 1_100), None);
+        large.turn_was_passed_over(false);
+        assert_eq!(due_in(&large, 1_100), Some(500));
+        large.end_pause();
+        assert_eq!(due_in(&large, 1_100), Some(0));
         large.done(1_000, 1_100);
         large.keep_if_large(call(LARGE_BYTES));
         assert_eq!(due_in(&large, 1_100), Some(0), "no small call came since");

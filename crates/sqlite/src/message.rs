@@ -43,7 +43,8 @@ pub(crate) fn covered_message(
     };
     let (apart_bytes, damage) = match readable(length_apart(row, apart_bytes))? {
         Ok(length) => (length, damage),
-        Err(reason) => (None, Some(reason)),
+        // The text may be in `message_texts`; then it becomes a dead letter with its message.
+        Err(reason) => (Some(0), Some(reason)),
     };
     let attempts = attempts(row, count)?.saturating_add(1);
     let text = stored_text(row, text)?;
@@ -60,10 +61,12 @@ fn length_apart(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<usize>>
 
 /// Reads the texts in `message_texts`.
 pub(crate) fn read_texts(db: &Db, messages: &mut [CoveredMessage]) -> Result<()> {
-    for message in messages.iter_mut().filter(|message| message.apart_bytes.is_some()) {
+    // A stored text is never empty. With an empty text in the row, the text is in `message_texts` and its length is damaged.
+    let is_apart = |message: &&mut CoveredMessage| message.apart_bytes.is_some() || message.text.is_empty();
+    for message in messages.iter_mut().filter(is_apart) {
         match db.one(sql::READ_TEXT, [message.id], |row| stored_text(row, 0))? {
             Some(text) => message.text = text,
-            None => message.damage = Some("its text is missing".to_string()),
+            None => _ = message.damage.get_or_insert_with(|| "its text is missing".to_string()),
         }
     }
     Ok(())
@@ -117,7 +120,7 @@ pub(crate) fn visible(tx: &Transaction<'_>, instance: &str, bound: MessageBound)
             tx.db.find(sql::VISIBLE_STARTS, rows, |row| {
                 // A large text is not read here. If it is damaged, the message becomes a dead letter and the candidates are
                 // looked up again.
-                let is_apart = length_apart(row, 4)?.is_some();
+                let is_apart = !matches!(readable(length_apart(row, 4))?, Ok(None));
                 let is_start = is_apart || begins_an_execution(&stored_text(row, 1)?);
                 Ok((is_start && !first.take(row)?).then_some(()))
             })?;
@@ -158,7 +161,7 @@ impl Taken {
         };
         self.is_full |= !self.bound.takes(self.messages.len(), self.bytes, size);
         if !self.is_full {
-            self.bytes += size;
+            self.bytes = self.bytes.saturating_add(size);
             self.messages.push(covered_message(row, [0, 1, 2, 3, 4])?);
         }
         Ok(!self.is_full)

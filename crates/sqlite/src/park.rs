@@ -140,6 +140,11 @@ impl<A: Ask> Parked<A> {
         !self.waiting.is_empty()
     }
 
+    /// Whether a fetch that does not park waits, which it does only for a large turn that was passed over.
+    pub(crate) fn has_fetch_that_does_not_park(&self) -> bool {
+        self.waiting.iter().any(|fetch| !fetch.parks && !fetch.is_gone())
+    }
+
     pub(crate) fn served(&self) -> usize {
         self.served.len()
     }

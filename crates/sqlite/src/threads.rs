@@ -176,81 +176,97 @@ fn write_loop(
     counters: &Counters,
 ) {
     let mut large = LargeRequests::new();
-    loop {
+    // A panic must not lose the command to stop: the owner of the store waits for the end of this thread.
+    let mut stop = false;
+    while !stop {
         // The writer contains a panic inside a transaction; this contains all other panics.
-        let step = contain(|| write_step(&mut writer, &mut large, commands, handle, options, counters));
-        match step {
-            Some(true) => {}
-            Some(false) => return,
-            None => {
-                contain::report("writer", None);
-                writer.back_off();
-            }
+        let step =
+            contain(|| write_step(&mut writer, &mut large, &mut stop, commands, handle, options, counters));
+        if step.is_none() {
+            contain::report("writer", None);
+            writer.back_off();
         }
     }
 }
 
-/// Runs one transaction; returns whether the writer goes on.
+/// Runs one transaction. Sets `stop` if it is the last one.
 fn write_step(
     writer: &mut Writer,
     large: &mut LargeRequests,
+    stop: &mut bool,
     commands: &Receiver<Command>,
     handle: &Handle,
     options: &SqliteOptions,
     counters: &Counters,
-) -> bool {
-    let is_running = match next(writer, large, commands, handle, options) {
-        Next::Small(first) => small_step(writer, large, first, commands, handle),
-        Next::Large => {
-            large_step(writer, large, handle);
-            true
-        }
-        Next::Closed => false,
-    };
-    if !is_running {
+) {
+    match next(writer, large, commands, handle, options) {
+        Next::Small(first) => small_step(writer, large, stop, first, commands, handle),
+        Next::Large => large_step(writer, large, handle),
+        Next::Closed => *stop = true,
+    }
+    if *stop {
         let left = large.take_all();
         if !left.is_empty() {
             writer.process(left, false, handle);
         }
-        return false;
+        return;
     }
     if writer.saw_foreign_commit() {
         counters.stood_back.add(1);
         pause(YIELD_TO_OTHERS);
     }
-    true
 }
 
-/// Runs a transaction with small requests; returns whether the writer goes on.
+/// Runs a transaction with small requests. Sets `stop` if it is the last one.
 fn small_step(
     writer: &mut Writer,
     large: &mut LargeRequests,
+    stop: &mut bool,
     first: Command,
     commands: &Receiver<Command>,
     handle: &Handle,
-) -> bool {
-    let mut stop = matches!(first, Command::Stop);
-    let Some(first) = large.keep_if_large(first) else { return true };
+) {
+    *stop |= matches!(first, Command::Stop);
+    let Some(first) = large.keep_if_large(first) else { return };
     let mut taken = 1;
+    let begun = writer.now();
+    let is_turn_owed = begin_small(writer, large);
+    // A busy writer never reaches the wait in `next`, so it checks the time here.
+    let due = writer.wake_at().is_some_and(|at| at <= begun);
     let mut more = || {
         let mut arrived = Vec::new();
         while taken < MAX_BATCH
             && let Ok(command) = commands.try_recv()
         {
-            stop |= matches!(command, Command::Stop);
+            *stop |= matches!(command, Command::Stop);
             taken += 1;
             arrived.extend(large.keep_if_large(command));
         }
         arrived
     };
-    writer.set_large_turns(LargeTurns::Held { was_passed_over: false });
-    // A busy writer never reaches the wait in `next`, so it checks the time here.
-    let due = writer.wake_at().is_some_and(|at| at <= writer.now());
     writer.process_with(vec![first], due, handle, &mut more);
-    if writer.passed_over_large_turn() {
-        large.turn_was_passed_over();
+    end_small(writer, large, is_turn_owed, begun);
+}
+
+/// Prepares a transaction with small requests; returns whether it may hand out a large turn.
+fn begin_small(writer: &mut Writer, large: &mut LargeRequests) -> bool {
+    let is_turn_owed = large.is_turn_owed();
+    large.small_begins();
+    writer.set_large_turns(match is_turn_owed {
+        true => LargeTurns::One,
+        false => LargeTurns::Held { was_passed_over: false },
+    });
+    is_turn_owed
+}
+
+/// Records whether a transaction with small requests handed out a large turn, or passed over one.
+fn end_small(writer: &Writer, large: &mut LargeRequests, was_turn_owed: bool, begun: u64) {
+    if was_turn_owed && !writer.has_large_turn_to_give() {
+        large.done(begun, writer.now());
     }
-    !stop
+    if writer.passed_over_large_turn() {
+        large.turn_was_passed_over(writer.has_fetch_that_does_not_park());
+    }
 }
 
 /// Runs a transaction with large requests.
@@ -260,13 +276,16 @@ fn large_step(writer: &mut Writer, large: &mut LargeRequests, handle: &Handle) {
     let (calls, hand_out_a_turn) = large.take();
     writer.set_large_turns(LargeTurns::One);
     writer.process(calls, hand_out_a_turn, handle);
-    if writer.passed_over_large_turn() {
-        large.turn_was_passed_over();
-    }
     if beside_small {
         writer.checkpoint();
     }
     large.done(begun, writer.now());
+    if writer.passed_over_large_turn() {
+        large.turn_was_passed_over(writer.has_fetch_that_does_not_park());
+    }
+    if hand_out_a_turn && writer.has_large_turn_to_give() {
+        large.no_fetch_came();
+    }
 }
 
 /// The next step of the writer.
@@ -291,12 +310,17 @@ fn next(
     const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
     loop {
         let until_large = large.due_in(writer.now());
-        if until_large.is_some_and(|until| until.is_zero()) {
+        let is_large_due = until_large.is_some_and(|until| until.is_zero());
+        if is_large_due && !large.was_last() {
             return Next::Large;
         }
         if let Ok(command) = commands.try_recv() {
             return Next::Small(command);
         }
+        if is_large_due {
+            return Next::Large;
+        }
+        let until_pause_ends = until_large.map(|until| until.min(large.idle_limit()));
         let until_wake = match writer.wake_at() {
             None => None,
             Some(wake_at) => {
@@ -309,7 +333,7 @@ fn next(
                 Some(until.min(options.foreign_poll_interval.max(SHORTEST_PAUSE)))
             }
         };
-        let received = match until_wake.into_iter().chain(until_large).min() {
+        let received = match until_wake.into_iter().chain(until_pause_ends).min() {
             None => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
             Some(patience) => commands.recv_timeout(patience),
         };
@@ -317,7 +341,11 @@ fn next(
             Ok(command) => return Next::Small(command),
             Err(RecvTimeoutError::Disconnected) => return Next::Closed,
             Err(RecvTimeoutError::Timeout) => {
-                if until_wake.is_some() && writer.has_foreign_commit() {
+                let has_pause_ended =
+                    until_pause_ends.is_some_and(|pause| until_wake.is_none_or(|wake| pause <= wake));
+                if has_pause_ended {
+                    large.end_pause();
+                } else if writer.has_foreign_commit() {
                     poll_parked(writer, large, handle);
                 }
             }
@@ -327,11 +355,10 @@ fn next(
 
 /// Polls the parked fetches.
 fn poll_parked(writer: &mut Writer, large: &mut LargeRequests, handle: &Handle) {
-    writer.set_large_turns(LargeTurns::Held { was_passed_over: false });
+    let begun = writer.now();
+    let is_turn_owed = begin_small(writer, large);
     writer.process(Vec::new(), true, handle);
-    if writer.passed_over_large_turn() {
-        large.turn_was_passed_over();
-    }
+    end_small(writer, large, is_turn_owed, begun);
 }
 
 /// Waits before the next attempt to lock the database; the pauses become longer. Returns whether to try again.

@@ -132,6 +132,16 @@ impl Writer {
         matches!(self.fetch_state.large_turns, LargeTurns::Held { was_passed_over: true })
     }
 
+    /// Whether the last transaction could have handed out a large turn, and no fetch took one.
+    pub(crate) fn has_large_turn_to_give(&self) -> bool {
+        matches!(self.fetch_state.large_turns, LargeTurns::One)
+    }
+
+    /// Whether a fetch that does not park waits for a large turn.
+    pub(crate) fn has_fetch_that_does_not_park(&self) -> bool {
+        self.parked.turns.has_fetch_that_does_not_park()
+    }
+
     /// Moves the write-ahead log into the database, so that no small commit has to. An error is not reported: the next commit
     /// meets it too.
     pub(crate) fn checkpoint(&mut self) {

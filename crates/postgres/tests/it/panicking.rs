@@ -200,10 +200,12 @@ async fn lose_leases() {
         bomb.arm(step, "", 1);
         let error = store.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap_err();
         assert!(error.message.contains("panicked"), "{step:?}: {error}");
+        // The lease is given back in a transaction of its own, which would meet the next panic.
+        assert_eq!(turn(&store).await.2, 1, "{step:?}: no delivery is counted");
         bomb.arm(step, "", 1);
         let error = store.fetch_work_item(LONG, NO_WAIT, None, &TagFilter::DefaultOnly).await.unwrap_err();
         assert!(error.message.contains("panicked"), "{step:?}: {error}");
-        assert_eq!((turn(&store).await.2, work(&store).await.2), (1, 1), "no delivery is counted");
+        assert_eq!(work(&store).await.2, 1, "{step:?}: no delivery is counted");
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::room::{Shut, gated};
 use crate::support::*;
 use outlast_model::WorkItem;
-use outlast_provider::Provider;
-use outlast_sqlite::SqliteProvider;
+use outlast_provider::{MessageBound, Provider};
+use outlast_sqlite::{SqliteOptions, SqliteProvider};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -131,4 +131,40 @@ async fn a_fetch_passes_a_large_turn_over_for_a_small_one_and_the_next_gets_it()
     let (second, _, _) = turn(&store).await;
     assert_eq!([first.instance, second.instance], ["small", "large"]);
     assert!(store.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_large_turn_is_handed_out_although_small_turns_are_ready_for_every_fetch() {
+    let (_folder, path) = fresh();
+    let store = open(&path).await;
+    store.enqueue_for_orchestrator(start_with("large", &"in".repeat(MIB)), None).await.unwrap();
+    for n in 0..20 {
+        store.enqueue_for_orchestrator(start(&format!("small-{n}")), None).await.unwrap();
+    }
+    let mut fetched = Vec::new();
+    for _ in 0..4 {
+        let (item, token, _) = turn(&store).await;
+        first_turn(&store, &item.instance, &token).await;
+        fetched.push(item.instance);
+    }
+    assert!(fetched.iter().any(|instance| instance == "large"), "{fetched:?}");
+}
+
+#[tokio::test]
+async fn a_message_with_a_damaged_length_is_set_aside_with_its_text() {
+    for length in ["'many'", "x'00'"] {
+        let (_folder, path) = fresh();
+        let message_bound = MessageBound { messages: 2, ..MessageBound::default() };
+        let store = open_with(&path, SqliteOptions { message_bound, ..SqliteOptions::default() }).await;
+        store.enqueue_for_orchestrator(start_with("a", &"in".repeat(MIB)), None).await.unwrap();
+        for _ in 0..4 {
+            send(&store, "a", 10).await;
+        }
+        let damage =
+            format!("UPDATE orchestrator_queue SET apart_bytes = {length} WHERE apart_bytes IS NOT NULL");
+        crate::factory::raw(&path).execute(&damage, []).unwrap();
+        assert!(store.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap().is_none(), "{length}");
+        let kept = "SELECT count(*) FROM dead_letters WHERE length(work_item) > 2000000";
+        assert_eq!((count(&path, kept), texts(&path)), (1, 0), "{length}");
+    }
 }

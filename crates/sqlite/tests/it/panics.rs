@@ -186,10 +186,35 @@ async fn a_panic_while_the_connection_is_opened_again_costs_the_call_and_nothing
     for n in 1..=2 {
         let error = store.enqueue_for_orchestrator(start("i"), None).await.unwrap_err();
         assert!(error.is_retryable(), "{error:?}");
+        // The caller is answered while the panic unwinds, before it is counted.
+        let counted = async {
+            while store.stats().panics < n {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, counted).await.expect("the panic is counted");
         assert_eq!((store.stats().panics, store.stats().reopened), (n, 0));
     }
     bomb.arm(false);
     store.enqueue_for_orchestrator(start("i"), None).await.unwrap();
     assert!(store.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap().is_some());
     assert_eq!((store.stats().panics, store.stats().reopened), (2, 1));
+}
+
+/// The order to stop arrives at a writer that panics: it ends all the same.
+#[tokio::test]
+async fn a_store_closes_while_its_writer_panics() {
+    let (_folder, path) = fresh();
+    let bomb = Bomb::new(1);
+    let store = open_with(&path, with(&bomb, false)).await;
+    bomb.arm(true);
+    store.enqueue_for_orchestrator(start("i"), None).await.unwrap_err();
+    let (sender, closed) = std::sync::mpsc::channel();
+    // Not a task: a runtime waits for its tasks, and this one must be able to fail.
+    #[allow(clippy::disallowed_methods, reason = "the thread may hang, and a task may not")]
+    std::thread::spawn(move || {
+        drop(store);
+        sender.send(())
+    });
+    closed.recv_timeout(PATIENCE).expect("the store closes");
 }
