@@ -1,7 +1,6 @@
-//! What a disk that cannot sync does to a store: calls fail, nothing that was acknowledged is lost, and the store goes
-//! on by itself.
+//! A store on a disk whose syncs fail: calls fail, no acknowledged call is lost, and the store recovers by itself.
 //!
-//! Plain, every call succeeds. `cargo xtask test --only fsync-errors` runs it under `strace`, which makes some syncs
+//! Without faults every call succeeds. `cargo xtask test --only fsync-errors` runs it under `strace`, which makes some syncs
 //! fail:
 //!
 //! ```text
@@ -26,7 +25,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let own_folder = tempfile::tempdir()?;
     let folder = folders.first().map_or_else(|| own_folder.path(), |folder| Path::new(*folder));
     let path = folder.join("store.db");
-    // With a small log, it is moved into the database every now and then.
+    // A small log is moved into the database often.
     let wal_limit_bytes = if has("--small-log") { 400 << 10 } else { 32 << 20 };
 
     let provider = open(&path, wal_limit_bytes).await?;
@@ -60,14 +59,14 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     }
     println!("acknowledged={} failed={failed} reopened={reopened} missing={missing}", acknowledged.len());
     let as_expected = match has("--expect-failures") {
-        // It went on by itself: most calls are between two failures.
+        // The store recovered by itself: most calls happen between two failures.
         true => failed > 0 && reopened > 0 && acknowledged.len() > failed,
         false => failed == 0 && reopened == 0,
     };
     Ok(if missing == 0 && as_expected { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Opens the store, several times if the disk says so.
+/// Opens the store, and tries again while the disk fails.
 async fn open(path: &Path, wal_limit_bytes: u64) -> Result<SqliteProvider, SqliteError> {
     let url = format!("sqlite:{}", path.display());
     let options = SqliteOptions { wal_limit_bytes, ..SqliteOptions::default() };
@@ -80,7 +79,7 @@ async fn open(path: &Path, wal_limit_bytes: u64) -> Result<SqliteProvider, Sqlit
     SqliteProvider::new(&url, Some(options)).await
 }
 
-/// Starting it again is refused if it is there.
+/// A second start of the instance is refused if the first one was stored.
 async fn is_missing(provider: &SqliteProvider, instance: &str) -> Result<bool, Box<dyn Error>> {
     let request = || StartRequest {
         start: start(instance),

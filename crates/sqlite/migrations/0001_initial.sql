@@ -29,11 +29,11 @@ CREATE TABLE executions (
     terminal_event_id      INTEGER,
     PRIMARY KEY (instance_id, execution_id)
 ) WITHOUT ROWID;
--- Executions that run or failed, which are few next to those that completed: gauges and lists look for them.
+-- Running and failed executions, which are few beside the completed ones. Gauges and lists read this index.
 CREATE INDEX executions_attention ON executions (status, started_at) WHERE status IN ('Running', 'Failed');
 
--- Append-only. Rows lie in the order of their commits, so that the events of many instances that one transaction
--- writes share pages; clustering them by instance would touch a page per instance.
+-- Append-only. Rows are stored in the order of their commits, so that the events of many instances in one transaction share
+-- pages; clustering by instance would write a page per instance.
 CREATE TABLE history (
     instance_id  TEXT    NOT NULL,
     execution_id INTEGER NOT NULL,
@@ -43,11 +43,12 @@ CREATE TABLE history (
     PRIMARY KEY (instance_id, execution_id, event_id)
 );
 
--- Messages for orchestrations. available_at never changes and orders a batch; visible_at may be pushed back.
--- A row under its instance's lease carries the random part of the lease's token and leaves the ready index. begins: 1 for a
--- start, 2 for the start of a successor, 0 for all others. A large text is stored apart, in message_texts: SQLite writes a whole
--- row again when one of its columns changes. apart_bytes is its length, NULL for a text in work_item. The ready index names the instance, so that the messages of a leased one are passed over without a look
--- at them. The other index has the messages of an instance in the order in which they are delivered.
+-- Messages for orchestrations. available_at never changes and orders a batch; a delay changes visible_at. A row that is covered
+-- by the lease of its instance has the random part of the token of the lease, and is not in the ready index. begins: 1 for a
+-- start, 2 for the start of a successor, 0 for all other messages. A large text is stored in message_texts, because SQLite
+-- rewrites a whole row when one of its columns changes; apart_bytes is its length, NULL for a text in work_item. The ready index
+-- has the instance, so that a fetch skips the messages of a leased instance without reading them. The other index has the messages
+-- of an instance in the order of delivery.
 CREATE TABLE orchestrator_queue (
     id            INTEGER NOT NULL PRIMARY KEY,
     instance_id   TEXT    NOT NULL,
@@ -77,8 +78,8 @@ CREATE TABLE instance_locks (
     locked_at    INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Activities. A token names its row, so lock_token, its random part, needs no index. delayed marks rows that were given
--- back with a delay, the only ones whose visible_at can lie in the future.
+-- Activities. A token names its row, so lock_token, its random part, needs no index. delayed marks activities that were given
+-- back with a delay; only their visible_at can be in the future.
 CREATE TABLE worker_queue (
     id            INTEGER NOT NULL PRIMARY KEY,
     work_item     TEXT    NOT NULL,
@@ -107,7 +108,7 @@ CREATE TABLE sessions (
 ) WITHOUT ROWID;
 CREATE INDEX sessions_by_deadline ON sessions (locked_until);
 
--- Key-value state as finished executions left it.
+-- Key-value state at the end of the last finished execution.
 CREATE TABLE kv_store (
     instance_id        TEXT    NOT NULL,
     key                TEXT    NOT NULL,
@@ -116,7 +117,7 @@ CREATE TABLE kv_store (
     PRIMARY KEY (instance_id, key)
 ) WITHOUT ROWID;
 
--- What the current execution changed; a NULL value removes the key.
+-- Changes of the current execution to the key-value state; a NULL value removes the key.
 CREATE TABLE kv_delta (
     instance_id        TEXT    NOT NULL,
     key                TEXT    NOT NULL,
@@ -125,7 +126,7 @@ CREATE TABLE kv_delta (
     PRIMARY KEY (instance_id, key)
 ) WITHOUT ROWID;
 
--- Messages that could not be delivered to anybody, as they were, with the reason.
+-- Messages and activities that cannot be delivered, with their stored text and the reason.
 CREATE TABLE dead_letters (
     id            INTEGER NOT NULL PRIMARY KEY,
     queue         TEXT    NOT NULL,

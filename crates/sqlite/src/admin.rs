@@ -1,33 +1,31 @@
-//! The management interface.
+//! The store behind the management trait.
 
-use crate::command::Cx;
 use crate::delete::Deleted;
-use crate::provider::About;
+use crate::executor::{Answer, CallInfo};
+use crate::transaction::Transaction;
 use crate::{SqliteProvider, delete, history, list, pending};
 use async_trait::async_trait;
 use outlast_model::Event;
 use outlast_provider::{
     DeadLetter, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceTree, PendingWork, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
-    QueueDepths, StoreGauges, SystemMetrics,
+    InstanceQuery, InstanceTree, PendingWork, ProviderAdmin, PruneOptions, PruneResult, QueueDepths,
+    StoreGauges, SystemMetrics,
 };
 use outlast_provider_kit::{DEFAULT_BULK_LIMIT, Watches};
 use std::sync::Arc;
 
-type Answer<T> = Result<T, ProviderError>;
-
-/// Instances that a bulk operation looks up at a time.
+/// The number of instances that a bulk operation looks up at a time.
 const BULK_PAGE: usize = 100;
 
-/// Tells those who watch instances that these are gone.
-fn tell(watches: &Watches, deleted: &[String]) {
+/// Resolves the watches of deleted instances.
+fn resolve_watches(watches: &Watches, deleted: &[String]) {
     for instance in deleted {
         watches.committed(instance, true);
     }
 }
 
 impl SqliteProvider {
-    /// The next instances that a bulk operation may take.
+    /// The next candidates of a bulk operation.
     async fn bulk_page(
         &self,
         operation: &'static str,
@@ -120,9 +118,9 @@ impl ProviderAdmin for SqliteProvider {
         }
         let ids: Arc<[String]> = ids.into();
         let (watches, doomed) = (self.watches(), Arc::clone(&ids));
-        let delete = move |cx: &mut Cx<'_>| delete::instances(cx, &ids, force);
-        let about = About::of("delete_instances_atomic").instance(&doomed.join(", "));
-        self.write_then(about, delete, move |_| tell(&watches, &doomed)).await
+        let delete = move |tx: &mut Transaction<'_>| delete::instances(tx, &ids, force);
+        let info = CallInfo::of("delete_instances_atomic").instance(&doomed.join(", "));
+        self.write_then(info, delete, move |_| resolve_watches(&watches, &doomed)).await
     }
 
     async fn get_instance_tree(&self, instance_id: &str) -> Answer<InstanceTree> {
@@ -135,9 +133,9 @@ impl ProviderAdmin for SqliteProvider {
     async fn delete_instance(&self, instance_id: &str, force: bool) -> Answer<DeleteInstanceResult> {
         let root = instance_id.to_string();
         let watches = self.watches();
-        let delete = move |cx: &mut Cx<'_>| delete::tree(cx, &root, force);
-        let about = About::of("delete_instance").instance(instance_id);
-        let deleted = self.write_then(about, delete, move |deleted| tell(&watches, &deleted.ids));
+        let delete = move |tx: &mut Transaction<'_>| delete::tree(tx, &root, force);
+        let info = CallInfo::of("delete_instance").instance(instance_id);
+        let deleted = self.write_then(info, delete, move |deleted| resolve_watches(&watches, &deleted.ids));
         Ok(deleted.await?.counts)
     }
 
@@ -153,12 +151,12 @@ impl ProviderAdmin for SqliteProvider {
             for (_, root) in page {
                 let before = filter.completed_before;
                 let watches = self.watches();
-                let about = About::of(BULK).instance(&root);
-                let delete = move |cx: &mut Cx<'_>| delete::finished_tree(cx, &root, before);
-                let tell = move |deleted: &Option<Deleted>| {
-                    tell(&watches, deleted.as_ref().map_or(&[], |deleted| &deleted.ids));
+                let info = CallInfo::of(BULK).instance(&root);
+                let delete = move |tx: &mut Transaction<'_>| delete::finished_tree(tx, &root, before);
+                let on_commit = move |deleted: &Option<Deleted>| {
+                    resolve_watches(&watches, deleted.as_ref().map_or(&[], |deleted| &deleted.ids));
                 };
-                if let Some(deleted) = self.write_then(about, delete, tell).await? {
+                if let Some(deleted) = self.write_then(info, delete, on_commit).await? {
                     delete::add(&mut total, &deleted.counts);
                     left -= 1;
                 }
@@ -172,8 +170,8 @@ impl ProviderAdmin for SqliteProvider {
 
     async fn prune_executions(&self, instance_id: &str, options: PruneOptions) -> Answer<PruneResult> {
         let instance = instance_id.to_string();
-        let about = About::of("prune_executions").instance(instance_id);
-        self.write(about, move |cx| delete::prune(cx, &instance, &options)).await
+        let info = CallInfo::of("prune_executions").instance(instance_id);
+        self.write(info, move |tx| delete::prune(tx, &instance, &options)).await
     }
 
     async fn prune_executions_bulk(
@@ -191,14 +189,14 @@ impl ProviderAdmin for SqliteProvider {
             after = *last;
             left -= page.len();
             let options = options.clone();
-            let pruned = self.write(About::of(BULK), move |cx| {
+            let pruned = self.write(CallInfo::of(BULK), move |tx| {
                 let mut sum = PruneResult::default();
                 for (_, instance) in &page {
-                    // Deleted since it was listed: nothing to prune.
-                    if list::parent(cx.db, instance)?.is_none() {
+                    // The instance was deleted after it was listed.
+                    if list::parent(tx.db, instance)?.is_none() {
                         continue;
                     }
-                    let pruned = delete::prune(cx, instance, &options)?;
+                    let pruned = delete::prune(tx, instance, &options)?;
                     sum.instances_processed += 1;
                     sum.executions_deleted += pruned.executions_deleted;
                     sum.events_deleted += pruned.events_deleted;

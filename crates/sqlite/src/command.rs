@@ -1,123 +1,89 @@
-//! What the writer is asked to do.
+//! The requests to the writer.
 
 use crate::SqliteError;
+use crate::activity::ActivityAsk;
 use crate::contain::{self, contain};
 use crate::db::{Db, Result};
-use crate::waiting::{LeaseKind, TurnAsk, Waiter, WorkAsk};
-use outlast_provider::{ClassifiedError, Entropy};
+use crate::fetch::TurnAsk;
+use crate::leased::LeaseKind;
+use crate::park::Fetch;
+use crate::transaction::Transaction;
+use outlast_provider::ClassifiedError;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// One request to the writer.
 pub(crate) enum Command {
-    /// A call that is applied once and answered when it is durable.
+    /// A call that is applied in a transaction and answered after its commit.
     Call(Box<dyn Call>),
-    /// A fetch of a turn, with its place on the way to the writer.
-    FetchTurn(Waiter<TurnAsk>, Option<OwnedSemaphorePermit>),
-    /// A fetch of activities.
-    FetchWork(Waiter<WorkAsk>, Option<OwnedSemaphorePermit>),
-    /// A lease whose caller went away before it got it.
+    /// A fetch of a turn, with the permit under which it was sent.
+    FetchTurn(Fetch<TurnAsk>, Option<OwnedSemaphorePermit>),
+    /// A fetch of activities, with the permit under which it was sent.
+    FetchActivities(Fetch<ActivityAsk>, Option<OwnedSemaphorePermit>),
+    /// Gives back a lease whose caller was dropped before it received the lease.
     Release(LeaseKind, String),
     /// A job for the writer's connection that must not run inside a transaction.
-    Between(Between),
+    BetweenTransactions(Job),
     /// The provider is being dropped.
     Stop,
 }
 
-/// Says whether the connection can be used for something else, which it cannot after a panic.
-pub(crate) type Between = Box<dyn FnOnce(&Db) -> Health + Send>;
+/// A job for the writer's connection.
+pub(crate) type Job = Box<dyn FnOnce(&Db) -> Health + Send>;
 
-/// What a job left of the connection that it ran on.
+/// Whether a connection can be used after a job ran on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Health {
     Good,
-    /// The job panicked.
+    /// The job panicked, so the connection must be replaced.
     Panicked,
 }
 
-/// What a call sees: the open transaction and the time.
-pub(crate) struct Cx<'a> {
-    pub(crate) db: &'a Db,
-    pub(crate) now: u64,
-    pub(crate) entropy: &'a dyn Entropy,
-    pub(crate) news: &'a mut News,
-}
-
-/// What a transaction made available to waiting fetches.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct News {
-    /// A turn may be ready.
-    pub(crate) turns: bool,
-    /// An activity may be ready.
-    pub(crate) work: bool,
-    /// Something becomes available at this time.
-    pub(crate) later: u64,
-}
-
-impl Default for News {
-    fn default() -> Self {
-        Self { turns: false, work: false, later: u64::MAX }
-    }
-}
-
-impl News {
-    pub(crate) fn message_at(&mut self, visible_at: u64, now: u64) {
-        match visible_at <= now {
-            true => self.turns = true,
-            false => self.later = self.later.min(visible_at),
-        }
-    }
-
-    pub(crate) fn available_at(&mut self, at: u64) {
-        self.later = self.later.min(at);
-    }
-}
-
-/// How a call went.
+/// The result of applying a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Applied {
     Done,
-    /// It is wrong, or its lease is gone.
+    /// The call is invalid, or its lease is lost.
     Refused,
-    /// The database failed it.
+    /// The database reported an error.
     Failed,
-    /// It panicked.
+    /// The call panicked.
     Panicked,
 }
 
-/// A call: applied inside a transaction, possibly more than once if that transaction is rolled back, and answered
-/// after the commit.
+/// A call: applied inside a transaction, again if that transaction is rolled back, and answered after the commit.
 pub(crate) trait Call: Send {
-    fn apply(&mut self, cx: &mut Cx<'_>) -> Applied;
-    /// How many bytes it carries.
+    fn apply(&mut self, tx: &mut Transaction<'_>) -> Applied;
+    /// The number of bytes that the call stores or deletes.
     fn bytes(&self) -> usize;
-    /// Whether it panicked when it was applied: then it is not applied again, and told so.
+    /// Whether the call panicked when it was applied. The writer does not apply such a call again.
     fn has_panicked(&self) -> bool;
-    /// Tells the caller how it went. `fault` overrides the call's own result: its transaction did not commit.
+    /// Sends the result to the caller. With a `fault` the transaction did not commit, and the fault replaces the result.
     fn answer(self: Box<Self>, fault: Option<&SqliteError>);
 }
 
-pub(crate) struct Body<T, F, N> {
+/// A call that the writer has not answered yet.
+pub(crate) struct PendingCall<T, F, N> {
     pub(crate) operation: &'static str,
-    /// The instance that it is about, for the error after a panic.
+    /// The instance of the call, for the error after a panic.
     pub(crate) instance: Option<Box<str>>,
     pub(crate) bytes: usize,
     pub(crate) body: F,
-    /// Runs on the writer when the call is durable, also if the caller went away.
-    pub(crate) then: N,
+    /// Runs on the writer after the commit, also if the caller was dropped.
+    pub(crate) on_commit: N,
     pub(crate) outcome: Option<Result<T>>,
     pub(crate) reply: oneshot::Sender<std::result::Result<T, ClassifiedError>>,
-    /// Its share of the room for calls, given back with its answer.
-    pub(crate) room: Option<OwnedSemaphorePermit>,
+    /// The permit under which the call was sent, released with the answer.
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
 }
 
-impl<T, F, N> Call for Body<T, F, N>
+impl<T, F, N> Call for PendingCall<T, F, N>
 where
     T: Send,
-    F: FnMut(&mut Cx<'_>) -> Result<T> + Send,
+    F: FnMut(&mut Transaction<'_>) -> Result<T> + Send,
     N: FnOnce(&T) + Send,
 {
-    fn apply(&mut self, cx: &mut Cx<'_>) -> Applied {
-        let Some(outcome) = contain(|| (self.body)(cx)) else {
+    fn apply(&mut self, tx: &mut Transaction<'_>) -> Applied {
+        let Some(outcome) = contain(|| (self.body)(tx)) else {
             let instance = self.instance.as_deref();
             contain::report(self.operation, instance);
             let instance = instance.map(str::to_string);
@@ -142,23 +108,23 @@ where
     }
 
     fn answer(self: Box<Self>, fault: Option<&SqliteError>) {
-        let Self { operation, instance, then, outcome, reply, room, .. } = *self;
+        let Self { operation, instance, on_commit, outcome, reply, permit, .. } = *self;
         let answer = match (outcome, fault) {
-            // What it was refused for was perhaps not committed either.
+            // The rows for which the call was refused may not have been committed either.
             (Some(Err(SqliteError::Refused(_))), Some(fault)) => Err(fault.classified(operation)),
             (Some(Err(own)), _) => Err(own.classified(operation)),
             (_, Some(fault)) => Err(fault.classified(operation)),
             (Some(Ok(value)), None) => {
-                // The call is durable, whatever becomes of those who watch for it.
-                if contain(|| then(&value)).is_none() {
+                // A panic in `on_commit` does not undo the commit.
+                if contain(|| on_commit(&value)).is_none() {
                     contain::report(operation, instance.as_deref());
                 }
                 Ok(value)
             }
             (None, None) => Err(SqliteError::Closed.classified(operation)),
         };
-        drop(room);
-        // A caller that went away does not want to know.
+        drop(permit);
+        // A dropped caller gets no answer.
         let _ = reply.send(answer);
     }
 }
@@ -168,22 +134,23 @@ mod tests {
     use super::*;
     use outlast_provider::ProviderError;
 
-    /// The answer to a call with this outcome whose transaction ended like that.
+    /// The answer to a call with this outcome, after a commit or after a fault of its transaction.
     fn answer(outcome: Result<()>, fault: Option<&SqliteError>) -> std::result::Result<(), ProviderError> {
         let (reply, mut answer) = oneshot::channel();
-        let body = |_: &mut Cx<'_>| Ok(());
+        let body = |_: &mut Transaction<'_>| Ok(());
         let mut ran = false;
-        let then = |(): &()| ran = true;
-        let (outcome, instance, room) = (Some(outcome), None, None);
-        Box::new(Body { operation: "test", instance, bytes: 0, body, then, outcome, reply, room })
-            .answer(fault);
+        let on_commit = |(): &()| ran = true;
+        let (outcome, instance, permit) = (Some(outcome), None, None);
+        let call =
+            PendingCall { operation: "test", instance, bytes: 0, body, on_commit, outcome, reply, permit };
+        Box::new(call).answer(fault);
         let answer = answer.try_recv().unwrap();
-        assert_eq!(ran, answer.is_ok(), "what follows a call follows its commit");
+        assert_eq!(ran, answer.is_ok(), "on_commit runs after a commit only");
         answer.map_err(ProviderError::from)
     }
 
     #[test]
-    fn a_refusal_counts_only_if_what_it_saw_was_committed() {
+    fn refusal_is_reported_only_if_its_transaction_committed() {
         let refused = || Err(SqliteError::Refused("the lease is gone".to_string()));
         assert!(!answer(refused(), None).unwrap_err().is_retryable());
         assert!(answer(refused(), Some(&SqliteError::DiskFull)).unwrap_err().is_retryable());

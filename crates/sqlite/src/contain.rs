@@ -1,11 +1,11 @@
-//! Panics inside the store: contained, reported, and paid for by the call that caused them.
+//! Containment of panics inside the store: only the call that panics fails.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs a step of the store; `None` if it panicked. The caller must throw away whatever the step may have left half-done: the
-/// transaction always, and the connection of a store on a file.
+/// Runs a step of the store; `None` if it panicked. The caller must then roll back the transaction, and close the connection of a
+/// store on a file.
 pub(crate) fn contain<T>(step: impl FnOnce() -> T) -> Option<T> {
-    // The payload of the panic may quote data, so it goes where the process's panic hook sends it, and nowhere else.
+    // The payload of the panic may contain data, so only the panic hook of the process gets it.
     catch_unwind(AssertUnwindSafe(step)).ok()
 }
 

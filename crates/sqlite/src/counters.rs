@@ -1,4 +1,4 @@
-//! What the store did, counted.
+//! Counters of the store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,27 +25,27 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Statements run, those of readers included; transaction control apart.
+    /// Statements that ran, those of readers included, without transaction control.
     statements,
     /// Transactions that wrote something. At `synchronous = FULL` each is one sync.
     commits,
     /// Calls that shared those transactions.
     calls,
-    /// Batches that were rolled back and applied again call by call, because one of them failed half-way.
+    /// Batches that were rolled back and applied again call by call, because a call failed after it had written something.
     careful_batches,
     /// History rows read.
     history_rows_read,
     /// Key-value rows read.
     kv_rows_read,
-    /// Fetches that were served in the transaction that made their work visible.
+    /// Parked fetches that were served in the transaction that made their item visible.
     fused_fetches,
-    /// Messages that were set aside.
+    /// Messages and activities that became dead letters.
     dead_letters,
-    /// Times that the connection was closed and opened again after a failed write.
+    /// Connections that were opened again after a failed write or a panic.
     reopened,
     /// Panics inside the store that were contained.
     panics,
-    /// Times that the writer stood back for another process that was seen to write as well.
+    /// Pauses of the writer for another process that also writes.
     stood_back,
 }
 

@@ -1,4 +1,4 @@
-//! One connection, with prepared statements and a count of what was run.
+//! One connection, with prepared statements and a count of the statements that ran.
 
 use crate::SqliteError;
 use crate::counters::Counters;
@@ -16,7 +16,7 @@ pub(crate) struct Db {
 }
 
 impl Db {
-    /// Where every statement passes. A test may make it fail, before or after it did its work.
+    /// Runs a statement. A test may make it fail, before or after it took effect.
     fn pass<T>(&self, sql: &str, statement: impl FnOnce() -> Result<T>) -> Result<T> {
         #[cfg(feature = "test-hooks")]
         if let Some(faults) = &self.faults {
@@ -32,14 +32,14 @@ impl Db {
         self.conn.prepare_cached(sql)
     }
 
-    /// Runs a statement; says how many rows it changed.
+    /// Runs a statement; returns the number of rows that it changed.
     pub(crate) fn run(&self, sql: &str, params: impl Params) -> Result<usize> {
         self.counters.statements.add(1);
         self.pass(sql, || Ok(self.prepare(sql)?.execute(params)?))
     }
 
-    /// Runs a statement that must change exactly `expected` rows. Anything else means that the tables contradict
-    /// each other, and nothing of the call may be kept.
+    /// Runs a statement that must change exactly `expected` rows. Any other number means that the tables contradict each other, and
+    /// the call must be rolled back.
     pub(crate) fn run_exactly(
         &self,
         expected: usize,
@@ -94,7 +94,7 @@ impl Db {
         })
     }
 
-    /// The first row that `pick` wants; later rows are not read.
+    /// The first row that `pick` returns; later rows are not read.
     pub(crate) fn find<T>(
         &self,
         sql: &str,
@@ -114,7 +114,7 @@ impl Db {
         })
     }
 
-    /// Gives some free pages back to the file system; says how many are left.
+    /// Returns some free pages to the file system; returns the number of pages that are left.
     pub(crate) fn shrink(&self) -> Result<u64> {
         let mut statement = self.conn.prepare("PRAGMA incremental_vacuum(512)")?;
         let mut rows = statement.query([])?;
@@ -122,7 +122,7 @@ impl Db {
         Ok(self.conn.pragma_query_value(None, "freelist_count", |row| unsigned(row, 0))?)
     }
 
-    /// Changes when another connection commits.
+    /// A number that changes when another connection commits.
     pub(crate) fn data_version(&self) -> Result<i64> {
         Ok(self.conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)
     }
@@ -136,18 +136,18 @@ impl Db {
     }
 }
 
-/// A time or a size as a column. Nothing real is beyond the limit.
+/// A time or a size as a column. It saturates; times and sizes are far below the limit.
 pub(crate) fn column(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// An id as a column; one that does not fit is refused.
+/// An id as a column. An id that does not fit is refused.
 pub(crate) fn id_column(what: &str, value: u64) -> Result<i64> {
     i64::try_from(value)
         .map_err(|_| SqliteError::Refused(format!("{what} {value} is too large to be stored")))
 }
 
-/// A number that is only ever compared for equality, as a column: the same bits.
+/// A number that is only compared for equality, as a column with the same bits.
 pub(crate) fn key_column(value: u64) -> i64 {
     value.cast_signed()
 }
@@ -157,19 +157,19 @@ pub(crate) fn unsigned(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
     Ok(u64::try_from(row.get::<_, i64>(index)?).unwrap_or(0))
 }
 
-/// A payload. One that somebody damaged is shown as far as possible; it does not decode, and only its owner is told.
+/// A stored payload. A damaged payload becomes a text that shows it as far as possible and does not decode.
 pub(crate) fn stored_text(row: &Row<'_>, index: usize) -> rusqlite::Result<String> {
     Ok(match row.get_ref(index)? {
         ValueRef::Text(bytes) => match str::from_utf8(bytes) {
             Ok(text) => text.to_string(),
-            // Repaired inside of a JSON string it would decode, to something that nobody wrote.
+            // The prefix keeps a repaired text from decoding: its content would differ from the stored one.
             Err(_) => format!("not UTF-8: {}", String::from_utf8_lossy(bytes)),
         },
         other => format!("not text: {other:?}"),
     })
 }
 
-/// A delivery count. One that is no number counts from 0 again.
+/// A delivery count. A damaged count that is not a number is read as 0.
 pub(crate) fn attempts(row: &Row<'_>, index: usize) -> rusqlite::Result<u32> {
     Ok(match row.get_ref(index)? {
         ValueRef::Integer(count) => u32::try_from(count).unwrap_or(u32::MAX),
@@ -177,8 +177,8 @@ pub(crate) fn attempts(row: &Row<'_>, index: usize) -> rusqlite::Result<u32> {
     })
 }
 
-/// A time that something is looked at again, and no more than that; `None` for one that never comes.
-pub(crate) fn moment(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<i64>> {
+/// A stored time, read for scheduling only; `None` if the column holds no time.
+pub(crate) fn stored_time(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<i64>> {
     Ok(match row.get_ref(index)? {
         ValueRef::Integer(at) => Some(at),
         #[allow(clippy::cast_possible_truncation, reason = "a damaged time saturates")]
@@ -187,7 +187,7 @@ pub(crate) fn moment(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<i64
     })
 }
 
-/// Whether a cell does not hold what its column must: then its row is damaged, and nothing else.
+/// Whether an error means that a cell has a wrong type: then only its row is damaged.
 pub(crate) fn is_about_a_cell(error: &rusqlite::Error) -> bool {
     use rusqlite::Error;
     matches!(
@@ -199,7 +199,7 @@ pub(crate) fn is_about_a_cell(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// What a row holds, or what is wrong with one of its cells.
+/// The value of a row, or the reason why one of its cells cannot be read.
 pub(crate) fn readable<T>(read: rusqlite::Result<T>) -> rusqlite::Result<std::result::Result<T, String>> {
     match read {
         Ok(value) => Ok(Ok(value)),

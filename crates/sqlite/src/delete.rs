@@ -1,73 +1,78 @@
-//! Removing instances and old executions.
+//! Deletes of instances, and pruning of old executions.
 
-use crate::command::Cx;
 use crate::db::{Db, Result, column};
+use crate::transaction::Transaction;
 use crate::{SqliteError, list, sql};
 use outlast_provider::{DeleteInstanceResult, InstanceFilter, PruneOptions, PruneResult};
 
-/// What was removed.
+/// Deleted instances.
 pub(crate) struct Deleted {
     pub(crate) ids: Vec<String>,
     pub(crate) counts: DeleteInstanceResult,
 }
 
-/// Removes exactly these instances, or none.
-pub(crate) fn instances(cx: &mut Cx<'_>, ids: &[String], force: bool) -> Result<DeleteInstanceResult> {
+/// Deletes exactly these instances, or none.
+pub(crate) fn instances(
+    tx: &mut Transaction<'_>,
+    ids: &[String],
+    force: bool,
+) -> Result<DeleteInstanceResult> {
     let refuse = |message: String| Err(SqliteError::Refused(message));
     for id in ids {
-        if !force && is_running(cx.db, id)? {
+        if !force && is_running(tx.db, id)? {
             return refuse(format!("instance '{id}' is still running: cancel it first, or use force"));
         }
     }
     for id in ids {
-        if let Some(child) = list::children(cx.db, id)?.into_iter().find(|child| !ids.contains(child)) {
+        if let Some(child) = list::children(tx.db, id)?.into_iter().find(|child| !ids.contains(child)) {
             return refuse(format!("child '{child}' of '{id}' would be orphaned: delete the whole tree"));
         }
     }
     let mut deleted = DeleteInstanceResult::default();
     for id in ids {
-        add(&mut deleted, &one(cx.db, id)?);
+        add(&mut deleted, &one(tx.db, id)?);
     }
-    // A lease that is gone frees nobody's work, but messages that others waited behind may be next.
-    cx.news.turns = true;
-    cx.news.work = true;
+    // The deleted rows may have been in front of other rows of the queues, so the parked fetches are polled.
+    tx.wakeups.poll.turns = true;
+    tx.wakeups.poll.activities = true;
     Ok(deleted)
 }
 
-/// Removes a root and its descendants.
-pub(crate) fn tree(cx: &mut Cx<'_>, root: &str, force: bool) -> Result<Deleted> {
-    match list::parent(cx.db, root)? {
+/// Deletes a root and its descendants.
+pub(crate) fn tree(tx: &mut Transaction<'_>, root: &str, force: bool) -> Result<Deleted> {
+    match list::parent(tx.db, root)? {
         None => Err(SqliteError::Refused(format!("instance '{root}' not found"))),
         Some(Some(parent)) => Err(SqliteError::Refused(format!(
             "instance '{root}' is a sub-orchestration of '{parent}': delete its root instance instead"
         ))),
         Some(None) => {
-            let ids = list::tree(cx.db, root)?;
-            let counts = instances(cx, &ids, force)?;
+            let ids = list::tree(tx.db, root)?;
+            let counts = instances(tx, &ids, force)?;
             Ok(Deleted { ids, counts })
         }
     }
 }
 
-/// Removes a finished root that still matches, with its descendants; one with a running descendant stays.
+/// Deletes a finished root that still matches, with its descendants. `None` if the root does not match or a descendant runs.
 pub(crate) fn finished_tree(
-    cx: &mut Cx<'_>,
+    tx: &mut Transaction<'_>,
     root: &str,
     completed_before: Option<u64>,
 ) -> Result<Option<Deleted>> {
-    if candidate(cx.db, root, completed_before, true)?.is_none() {
+    if candidate(tx.db, root, completed_before, true)?.is_none() {
         return Ok(None);
     }
-    let ids = list::tree(cx.db, root)?;
+    let ids = list::tree(tx.db, root)?;
     for id in &ids {
-        if is_running(cx.db, id)? {
+        if is_running(tx.db, id)? {
             return Ok(None);
         }
     }
-    let counts = instances(cx, &ids, true)?;
+    let counts = instances(tx, &ids, true)?;
     Ok(Some(Deleted { ids, counts }))
 }
 
+/// Deletes the rows of one instance.
 fn one(db: &Db, id: &str) -> Result<DeleteInstanceResult> {
     let count = |sql: &str| Ok::<u64, SqliteError>(db.run(sql, [id])? as u64);
     db.run(sql::DELETE_INSTANCE_MESSAGE_TEXTS, [id])?;
@@ -97,21 +102,21 @@ fn is_running(db: &Db, id: &str) -> Result<bool> {
     Ok(db.one(sql::IS_RUNNING, [id], |_| Ok(()))?.is_some())
 }
 
-/// Removes old executions of an instance.
-pub(crate) fn prune(cx: &mut Cx<'_>, instance: &str, options: &PruneOptions) -> Result<PruneResult> {
-    if list::parent(cx.db, instance)?.is_none() {
+/// Deletes old executions of an instance.
+pub(crate) fn prune(tx: &mut Transaction<'_>, instance: &str, options: &PruneOptions) -> Result<PruneResult> {
+    if list::parent(tx.db, instance)?.is_none() {
         return Err(SqliteError::Refused(format!("instance '{instance}' not found")));
     }
     let keep = i64::from(options.keep_last.unwrap_or(0));
     let candidates = (instance, keep, options.completed_before.map(column));
-    let doomed: Vec<i64> = cx.db.all(sql::PRUNE_CANDIDATES, candidates, |row| row.get(0))?;
+    let executions: Vec<i64> = tx.db.all(sql::PRUNE_CANDIDATES, candidates, |row| row.get(0))?;
     let mut result = PruneResult { instances_processed: 1, ..PruneResult::default() };
-    if !doomed.is_empty() {
-        cx.db.run_exactly(1, "keeping an instance's time", sql::PRUNE_UPDATED_AT, [instance])?;
+    if !executions.is_empty() {
+        tx.db.run_exactly(1, "keeping the time of an instance", sql::PRUNE_UPDATED_AT, [instance])?;
     }
-    for execution in doomed {
-        result.events_deleted += cx.db.run(sql::PRUNE_HISTORY, (instance, execution))? as u64;
-        cx.db.run_exactly(1, "pruning an execution", sql::PRUNE_EXECUTION, (instance, execution))?;
+    for execution in executions {
+        result.events_deleted += tx.db.run(sql::PRUNE_HISTORY, (instance, execution))? as u64;
+        tx.db.run_exactly(1, "pruning an execution", sql::PRUNE_EXECUTION, (instance, execution))?;
         result.executions_deleted += 1;
     }
     Ok(result)

@@ -1,5 +1,4 @@
-//! The content of a store, in the lines that the memory store prints, and what must hold between its tables (feature
-//! `test-hooks`).
+//! The rows of a store in the lines that the memory store prints, and contradictions between its tables (feature `test-hooks`).
 
 use crate::SqliteProvider;
 use crate::db::{Db, Result, column};
@@ -9,10 +8,10 @@ use rusqlite::Row;
 impl SqliteProvider {
     /// Every row, one line each, sorted, as `MemoryProvider::dump` prints them; and a line for each contradiction between rows.
     pub async fn dump(&self) -> std::result::Result<Vec<String>, ProviderError> {
-        // On the writer, which opens a connection that was lost.
-        self.write(crate::provider::About::of("dump"), |cx| {
-            let mut lines = rows(cx.db)?;
-            lines.extend(contradictions(cx.db, cx.now)?);
+        // The writer opens a closed connection again.
+        self.write(crate::executor::CallInfo::of("dump"), |tx| {
+            let mut lines = rows(tx.db)?;
+            lines.extend(contradictions(tx.db, tx.now)?);
             lines.sort();
             Ok(lines)
         })
@@ -39,7 +38,7 @@ const TABLES: [(&str, Line); 9] = [
     (include_str!("dump/history.sql"), event),
     (include_str!("dump/messages.sql"), message),
     (include_str!("dump/leases.sql"), lease),
-    (include_str!("dump/work.sql"), work),
+    (include_str!("dump/activities.sql"), activity),
     (include_str!("dump/sessions.sql"), session),
     (include_str!("dump/keys.sql"), key_value),
     (include_str!("dump/dead_letters.sql"), dead_letter),
@@ -121,7 +120,7 @@ fn message(row: &Row<'_>) -> rusqlite::Result<String> {
     ))
 }
 
-fn work(row: &Row<'_>) -> rusqlite::Result<String> {
+fn activity(row: &Row<'_>) -> rusqlite::Result<String> {
     Ok(format!(
         "work {} {} {} {} {} {} {} {:?} {:?} {}",
         row.get::<_, String>("instance_id")?,
@@ -147,7 +146,7 @@ fn key_value(row: &Row<'_>) -> rusqlite::Result<String> {
     })
 }
 
-/// What the columns that only spare a look must not get wrong: each statement finds the rows that do.
+/// Columns that repeat the content of other rows must agree with them: each statement finds the rows that do not.
 const CONTRADICTIONS: [(&str, &str); 6] = [
     ("last_event_id is not the last event", include_str!("dump/wrong_last_event.sql")),
     ("a covered message without its lease", include_str!("dump/covered_without_lease.sql")),

@@ -1,4 +1,4 @@
-//! What can go wrong with a SQLite store.
+//! The errors of a SQLite store.
 
 use outlast_provider::{ClassifiedError, ErrorClass, ProviderError};
 use outlast_provider_kit::migrations::MigrationRefusal;
@@ -12,9 +12,9 @@ pub enum SqliteError {
     /// The database URL is not understood.
     #[error("cannot use database URL '{url}': {reason}")]
     InvalidUrl {
-        /// The URL, without what could be a secret in it.
+        /// The URL, without parts that may be secret.
         url: String,
-        /// What is wrong with it, and what to write instead.
+        /// The mistake, and the text to write instead.
         reason: String,
     },
     /// The file could not be created or opened.
@@ -22,15 +22,15 @@ pub enum SqliteError {
     CannotOpen {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         reason: String,
     },
-    /// The file holds something else.
+    /// The file is not a store of Outlast.
     #[error("'{}' is not an Outlast store ({found}): it was left untouched; choose another file", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it seems to be.
+        /// What was found in the file.
         found: String,
     },
     /// The schema cannot be brought up to date.
@@ -38,7 +38,7 @@ pub enum SqliteError {
     Schema {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         refusal: MigrationRefusal,
     },
     /// A setting did not take effect.
@@ -48,39 +48,39 @@ pub enum SqliteError {
         path: PathBuf,
         /// The setting.
         pragma: &'static str,
-        /// What was asked for.
+        /// The value that was set.
         wanted: String,
-        /// What the database says.
+        /// The value that the database reports.
         found: String,
     },
     /// The file is damaged.
     #[error("the store is damaged: {details}; restore it from a backup")]
     Damaged {
-        /// What was found.
+        /// The damage.
         details: String,
     },
-    /// The disk is full. Nothing of the operation was stored; it can be tried again when there is room.
+    /// The disk is full. Nothing of the operation was stored; it can be retried when the disk has space.
     #[error("no space left on the device of the store")]
     DiskFull,
     /// The store was opened read-only, or its file or folder may not be written to.
     #[error("the store is read-only: {details}")]
     ReadOnly {
-        /// What the database said.
+        /// The error of the database.
         details: String,
     },
-    /// Another process holds the store for too long.
+    /// Another process holds the lock of the store for too long.
     #[error("the store is busy: {details}")]
     Busy {
-        /// What the database said.
+        /// The error of the database.
         details: String,
     },
-    /// Reading or writing the file failed. Whether the last commit is stored is unknown until it is tried again.
+    /// Reading or writing the file failed. The commit is in doubt until it is retried.
     #[error("reading or writing the store failed: {details}")]
     Io {
-        /// What the database said.
+        /// The error of the database.
         details: String,
     },
-    /// The store panicked while it did this for a call. Nothing of that call is stored; other calls are not affected.
+    /// The store panicked during this operation of a call. Nothing of that call is stored; other calls are not affected.
     #[error(
         "the store panicked during {operation}{}: nothing of this call is stored; the same call would panic again, \
          please report the panic message on the standard error of the process", of_instance(.instance)
@@ -88,16 +88,16 @@ pub enum SqliteError {
     Panicked {
         /// The operation.
         operation: &'static str,
-        /// The instance that it was about, if there is one and it is known.
+        /// The instance of the call, if it is known.
         instance: Option<String>,
     },
     /// The store is being closed.
     #[error("the store is closed")]
     Closed,
-    /// The call itself is wrong, or its lease is gone.
+    /// The call is invalid, or its lease is lost.
     #[error("{0}")]
     Refused(String),
-    /// Anything else that SQLite reports.
+    /// Any other error of SQLite.
     #[error("{0}")]
     Other(String),
 }
@@ -107,7 +107,7 @@ fn of_instance(instance: &Option<String>) -> String {
 }
 
 impl SqliteError {
-    /// A panic that no call is to blame for, in the transaction that was to store this one.
+    /// The error of a call whose transaction panicked outside of any call.
     pub(crate) fn panicked_outside() -> Self {
         Self::Io { details: "the store panicked in the transaction of this call".to_string() }
     }
@@ -133,12 +133,12 @@ impl SqliteError {
         }
     }
 
-    /// The same error as the contract expresses it, for a call that returns it now.
+    /// This error as an error of the contract.
     pub(crate) fn during(&self, operation: &str) -> ProviderError {
         self.classified(operation).into()
     }
 
-    /// The same error as the contract expresses it, with its class, for a caller that waits elsewhere.
+    /// This error as an error of the contract, with its class, for a caller on another task.
     pub(crate) fn classified(&self, operation: &str) -> ClassifiedError {
         let error = match self.is_retryable() {
             true => ProviderError::retryable(operation, self.to_string()),
@@ -147,7 +147,7 @@ impl SqliteError {
         ClassifiedError { class: self.class(), error }
     }
 
-    /// The same error with the file that it is about, where it does not say so itself.
+    /// This error with the path of the file, unless it has one.
     pub(crate) fn about(self, path: &Path) -> Self {
         let named = |details: String| format!("'{}': {details}", path.display());
         match self {
@@ -160,7 +160,8 @@ impl SqliteError {
         }
     }
 
-    /// The same error when a store that was in use could not be opened again: a file that is out of reach may come back.
+    /// This error, if it happened while an open store was opened again. It is retryable, because a file that cannot be reached may
+    /// become reachable.
     pub(crate) fn while_reopening(self) -> Self {
         match self {
             Self::CannotOpen { .. } | Self::Pragma { .. } | Self::Other(_) => {
@@ -170,8 +171,7 @@ impl SqliteError {
         }
     }
 
-    /// Whether the connection must not be trusted with another statement: after a failed write or sync, what is
-    /// cached may differ from what is stored.
+    /// Whether the connection must be closed: after a failed write or sync its cache may differ from the file.
     pub(crate) fn breaks_connection(&self) -> bool {
         matches!(self, Self::Io { .. } | Self::Damaged { .. })
     }
@@ -196,7 +196,7 @@ impl From<rusqlite::Error> for SqliteError {
     }
 }
 
-/// SQLite has a code of its own for a disk without room for the index of the log.
+/// SQLite has a separate code for a full disk when it extends the index of the write-ahead log.
 fn is_no_space(error: &rusqlite::Error) -> bool {
     error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
 }
@@ -213,7 +213,7 @@ mod tests {
     use rusqlite::ffi;
 
     #[test]
-    fn class_of_metrics_follows_the_code_whatever_the_text_says() {
+    fn class_depends_on_the_code_and_not_on_the_text() {
         let rows = [
             (ffi::SQLITE_BUSY, "timeout", "lock_timeout"),
             (ffi::SQLITE_LOCKED, "timeout", "lock_timeout"),

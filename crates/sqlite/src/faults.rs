@@ -1,4 +1,4 @@
-//! Statements that fail when a test wants them to (feature `test-hooks`).
+//! Statements that fail on request of a test (feature `test-hooks`).
 
 use crate::db::Result;
 use rusqlite::ffi;
@@ -7,18 +7,18 @@ use std::sync::LazyLock;
 /// How a statement fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatementFault {
-    /// It does nothing.
+    /// The statement has no effect.
     Before,
-    /// It does its work, and says that it did not. For `COMMIT` this is a commit in doubt.
+    /// The statement takes effect and returns an error. For `COMMIT` this is a commit in doubt.
     After,
-    /// It does nothing, since the disk is full: the connection is as good as before.
+    /// The statement has no effect, because the disk is full. The connection stays usable.
     DiskFull,
 }
 
-/// Asked before every statement of a store. Set as [`SqliteOptions::faults`](crate::SqliteOptions::faults).
+/// Called before every statement of a store. Set as [`SqliteOptions::faults`](crate::SqliteOptions::faults).
 pub trait StatementFaults: Send + Sync {
-    /// Whether this statement fails, and how. Unless it says otherwise the error is one of the disk, after which a store
-    /// on a file opens its connection again.
+    /// Whether this statement fails, and how. Except for [`StatementFault::DiskFull`] it fails with an I/O error, after which a
+    /// store on a file opens its connection again.
     fn strike(&self, sql: &str) -> Option<StatementFault>;
 }
 
@@ -42,9 +42,8 @@ fn failure(code: i32) -> crate::SqliteError {
     rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some("injected by a test".to_string())).into()
 }
 
-/// A statement and what is run instead of it in the whole process, from the file that `OUTLAST_STATEMENT_MUTANT` names: the
-/// two texts with a zero byte between them. `cargo xtask mutants` asks in this way whether the tests know a statement,
-/// without building anything again.
+/// A statement and its replacement in the whole process, from the file that `OUTLAST_STATEMENT_MUTANT` names: the two texts with a
+/// zero byte between them. `cargo xtask mutants` checks in this way whether the tests notice a changed statement, without a build.
 static MUTANT: LazyLock<Option<(String, String)>> = LazyLock::new(|| {
     let text = std::fs::read_to_string(std::env::var_os("OUTLAST_STATEMENT_MUTANT")?).ok()?;
     text.split_once('\0').map(|(was, is)| (was.to_string(), is.to_string()))

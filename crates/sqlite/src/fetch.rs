@@ -1,15 +1,18 @@
-//! Handing out a turn.
+//! Fetches of turns.
 
-use crate::command::Cx;
-use crate::db::{Result, attempts, column, moment, readable, stored_text, unsigned};
-use crate::message::{self, Tagged, Visible, bury, decode, tagged, visible};
-use crate::share::LARGE_BYTES;
+use crate::SqliteOptions;
+use crate::commit::Seen;
+use crate::db::{Result, attempts, column, readable, stored_text, stored_time, unsigned};
+use crate::leased::RawTurn;
+use crate::message::{self, CoveredMessage, Visible, bury, covered_message, decode, visible};
+use crate::park::{Ask, FetchState, MAX_LOOKUP};
 use crate::start::start_due;
-use crate::waiting::{RawTurn, TurnAsk};
-use crate::write::Seen;
+use crate::transaction::Transaction;
 use crate::{history, kv, sql};
 use outlast_model::WorkItem;
-use outlast_provider::{DeadLetterQueue, DispatcherCapabilityFilter};
+use outlast_provider::{
+    DeadLetterQueue, DispatcherCapabilityFilter, MessageBound, TurnRequest, saturating_ms,
+};
 use outlast_provider_kit::orphans;
 use outlast_provider_kit::pin::{PinColumns, is_supported};
 use outlast_provider_kit::token::Secret;
@@ -17,58 +20,66 @@ use outlast_provider_kit::{Context, Token, resolve, rows};
 use rusqlite::Row;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// Times before which no lease of each kind can end. They spare a look at the leases; too early is harmless.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Horizons {
-    pub(crate) turn_leases: u64,
-    pub(crate) work_leases: u64,
-    pub(crate) large_turns: LargeTurns,
+/// The conditions of a fetch of one turn.
+#[derive(Debug, Clone)]
+pub(crate) struct TurnAsk {
+    pub(crate) lock_ms: u64,
+    pub(crate) filter: Option<DispatcherCapabilityFilter>,
+    pub(crate) with_history: bool,
+    /// How long a message for an instance that never starts is kept.
+    pub(crate) orphan_life_ms: u64,
+    pub(crate) bound: MessageBound,
 }
 
-/// Whether fetches are given turns with large messages.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) enum LargeTurns {
-    /// Always: a writer without a thread.
-    #[default]
-    Unlimited,
-    /// In the next transaction, and only one.
-    One,
-    /// Not in the next transaction.
-    Held {
-        /// A fetch passed one over.
-        was_passed_over: bool,
-    },
-}
-
-impl LargeTurns {
-    /// Says whether a turn with so many bytes may be handed out now.
-    fn admit(&mut self, bytes: usize) -> bool {
-        if bytes < LARGE_BYTES {
-            return true;
-        }
-        match self {
-            Self::Unlimited => true,
-            Self::One => {
-                *self = Self::Held { was_passed_over: false };
-                true
-            }
-            Self::Held { was_passed_over } => {
-                *was_passed_over = true;
-                false
-            }
+impl TurnAsk {
+    pub(crate) fn of(request: &TurnRequest<'_>, options: &SqliteOptions) -> Self {
+        Self {
+            lock_ms: saturating_ms(request.lock_timeout),
+            filter: request.filter.cloned(),
+            with_history: request.with_history,
+            orphan_life_ms: saturating_ms(options.orphan_life),
+            bound: options.message_bound,
         }
     }
 }
 
-/// An instance with waiting messages, and what is known about it.
+impl Ask for TurnAsk {
+    type Leases = RawTurn;
+    type Lookup = TurnLookup;
+    const OPERATION: &'static str = "fetch_orchestration_item";
+
+    fn lookup(&self) -> TurnLookup {
+        TurnLookup::new(self.filter.clone())
+    }
+
+    fn fits(&self, lookup: &TurnLookup) -> bool {
+        lookup.is_for(self)
+    }
+
+    fn has_passed_over(lookup: &TurnLookup) -> bool {
+        !lookup.passed_over.is_empty()
+    }
+
+    fn fetch(
+        &self,
+        tx: &mut Transaction<'_>,
+        lookup: &mut TurnLookup,
+        waiting: usize,
+        state: &mut FetchState,
+    ) -> Result<Option<RawTurn>> {
+        turn(tx, self, lookup, waiting.min(MAX_LOOKUP), state)
+    }
+}
+
+/// An instance with due messages, and the columns of its rows.
 struct Candidate {
     instance: String,
-    /// When its oldest message became visible, and that message: the place in line.
-    place: (i64, i64),
-    /// Its oldest message, and whether it is the only one.
-    oldest: Tagged,
+    /// The time at which the oldest message became visible, and its id: candidates are handed out in this order.
+    order: (i64, i64),
+    oldest: CoveredMessage,
+    /// Whether the instance has no other message.
     is_only: bool,
-    /// Name, version, execution and last event, if the instance has a row; or why that cannot be read.
+    /// Name, version, execution and last event, if the instance has a row; or the reason why the row cannot be read.
     row: std::result::Result<Option<Known>, String>,
     /// Whether an instance without a row has a history.
     has_history: bool,
@@ -79,22 +90,23 @@ struct Candidate {
 
 type Known = (String, String, u64, u64);
 
-/// The instances that fetches with one filter are offered in this transaction, looked up for many fetches at once.
-pub(crate) struct Line {
+/// The candidates of one transaction for fetches with one filter, looked up for many fetches at once.
+pub(crate) struct TurnLookup {
     filter: Option<DispatcherCapabilityFilter>,
-    waiting: VecDeque<Candidate>,
+    candidates: VecDeque<Candidate>,
+    /// Whether the tables hold no further candidates.
     exhausted: bool,
-    /// Instances with large messages, which are not handed out in this transaction.
+    /// Instances with large messages that this transaction does not hand out.
     passed_over: HashSet<String>,
 }
 
-impl Line {
-    pub(crate) fn new(filter: Option<DispatcherCapabilityFilter>) -> Self {
+impl TurnLookup {
+    fn new(filter: Option<DispatcherCapabilityFilter>) -> Self {
         let exhausted = filter.as_ref().is_some_and(|filter| filter.supported_duroxide_versions.is_empty());
-        Self { filter, waiting: VecDeque::new(), exhausted, passed_over: HashSet::new() }
+        Self { filter, candidates: VecDeque::new(), exhausted, passed_over: HashSet::new() }
     }
 
-    pub(crate) fn is_for(&self, ask: &TurnAsk) -> bool {
+    fn is_for(&self, ask: &TurnAsk) -> bool {
         match (&self.filter, &ask.filter) {
             (Some(ours), Some(theirs)) => {
                 ours.supported_duroxide_versions == theirs.supported_duroxide_versions
@@ -103,82 +115,83 @@ impl Line {
         }
     }
 
-    /// The longest waiting instance; looks up at most `wanted` of them at a time.
-    fn next(&mut self, cx: &Cx<'_>, horizons: &mut Horizons, wanted: usize) -> Result<Option<Candidate>> {
-        if self.waiting.is_empty() && !self.exhausted {
-            // Each look passes over the same instances again.
+    /// The candidate whose oldest message became visible first. One statement looks up at most `wanted` candidates.
+    fn next(
+        &mut self,
+        tx: &Transaction<'_>,
+        state: &mut FetchState,
+        wanted: usize,
+    ) -> Result<Option<Candidate>> {
+        if self.candidates.is_empty() && !self.exhausted {
+            // Each lookup reads the instances that were passed over again.
             let wanted = wanted.max(self.passed_over.len());
-            self.waiting = candidates(cx, self.filter.as_ref(), &self.passed_over, horizons, wanted)?.into();
-            self.exhausted = self.waiting.len() < wanted;
+            self.candidates = candidates(tx, self.filter.as_ref(), &self.passed_over, state, wanted)?.into();
+            self.exhausted = self.candidates.len() < wanted;
         }
-        Ok(self.waiting.pop_front())
+        Ok(self.candidates.pop_front())
     }
 
-    pub(crate) fn has_passed_over(&self) -> bool {
-        !self.passed_over.is_empty()
-    }
-
-    /// An instance that was taken from the line is still ready.
-    fn look_again(&mut self) {
-        self.waiting.clear();
+    /// Discards the candidates, because an instance that was taken from them still has due messages.
+    fn restart(&mut self) {
+        self.candidates.clear();
         self.exhausted = false;
     }
 }
 
-/// What became of an instance that was to be handed out.
+/// The result of an attempt to lease an instance.
 enum Claim {
     Turn(Box<RawTurn>),
-    /// Its messages are gone or put off, or a fetch with another filter was faster.
+    /// The messages were deleted or delayed, or a fetch with another filter leased the instance.
     Nothing,
-    /// Its messages are large, and no such turn is handed out now.
+    /// The messages are large, and this transaction hands out no large turn.
     PassedOver(String),
-    /// None of its messages can be delivered, and it has more.
+    /// None of the covered messages can be delivered, and the instance has more messages.
     Again,
 }
 
-/// Locks the longest waiting instance that can be handed out. `wanted`: how many fetches are to be served from this
-/// line.
-pub(crate) fn turn(
-    cx: &mut Cx<'_>,
+/// Leases the first candidate that can be handed out. `wanted` is the number of fetches to be served from this lookup.
+fn turn(
+    tx: &mut Transaction<'_>,
     ask: &TurnAsk,
-    line: &mut Line,
+    lookup: &mut TurnLookup,
     wanted: usize,
-    horizons: &mut Horizons,
+    state: &mut FetchState,
 ) -> Result<Option<RawTurn>> {
-    // Every round either hands out a turn or removes or puts off the messages that it looked at.
-    while let Some(candidate) = line.next(cx, horizons, wanted)? {
-        match claim(cx, ask, horizons, candidate)? {
+    // Every round hands out a turn, or deletes, delays or passes over the messages of its candidate.
+    while let Some(candidate) = lookup.next(tx, state, wanted)? {
+        match claim(tx, ask, state, candidate)? {
             Claim::Turn(turn) => return Ok(Some(*turn)),
-            Claim::Again => line.look_again(),
-            Claim::PassedOver(instance) => _ = line.passed_over.insert(instance),
+            Claim::Again => lookup.restart(),
+            Claim::PassedOver(instance) => _ = lookup.passed_over.insert(instance),
             Claim::Nothing => {}
         }
     }
     Ok(None)
 }
 
-/// The longest waiting instances that the filter admits.
+/// The instances that the filter admits, those whose oldest message became visible first in front.
 fn candidates(
-    cx: &Cx<'_>,
+    tx: &Transaction<'_>,
     filter: Option<&DispatcherCapabilityFilter>,
     passed_over: &HashSet<String>,
-    horizons: &mut Horizons,
+    state: &mut FetchState,
     limit: usize,
 ) -> Result<Vec<Candidate>> {
-    let now = column(cx.now);
-    let mut found = admitted(cx, sql::CANDIDATE_TURNS, now, filter, passed_over, limit)?;
-    if cx.now >= horizons.turn_leases {
-        found.extend(admitted(cx, sql::EXPIRED_TURNS, now, filter, passed_over, limit)?);
-        found.sort_by_key(|candidate| candidate.place);
+    let now = column(tx.now);
+    let mut found = admitted(tx, sql::CANDIDATE_TURNS, now, filter, passed_over, limit)?;
+    if tx.now >= state.next_lease_end.turns {
+        found.extend(admitted(tx, sql::EXPIRED_TURNS, now, filter, passed_over, limit)?);
+        found.sort_by_key(|candidate| candidate.order);
         found.truncate(limit);
-        let next_end = cx.db.one(sql::NEXT_LEASE_END, [i64::MIN], |row| moment(row, 0))?.flatten();
-        horizons.turn_leases = next_end.map_or(u64::MAX, |at| u64::try_from(at).unwrap_or(0));
+        let next_end = tx.db.one(sql::NEXT_LEASE_END, [i64::MIN], |row| stored_time(row, 0))?.flatten();
+        state.next_lease_end.turns = next_end.map_or(u64::MAX, |at| u64::try_from(at).unwrap_or(0));
     }
     Ok(found)
 }
 
+/// The instances of a statement that the filter admits. Messages whose instance cannot be read become dead letters.
 fn admitted(
-    cx: &Cx<'_>,
+    tx: &Transaction<'_>,
     sql: &str,
     now: i64,
     filter: Option<&DispatcherCapabilityFilter>,
@@ -187,14 +200,14 @@ fn admitted(
 ) -> Result<Vec<Candidate>> {
     let mut found: Vec<Candidate> = Vec::new();
     let mut seen = HashSet::new();
-    let mut nameless = Vec::new();
-    cx.db.find(sql, [now], |row| {
+    let mut unreadable = Vec::new();
+    tx.db.find(sql, [now], |row| {
         let Ok(instance) = row.get_ref(0)?.as_str() else {
-            let message = tagged(row, ORDER_OF_CANDIDATE)?;
-            nameless.push((stored_text(row, 0)?, message, attempts(row, 5)?));
+            let message = covered_message(row, OLDEST_MESSAGE)?;
+            unreadable.push((stored_text(row, 0)?, message, attempts(row, 5)?));
             return Ok(None);
         };
-        // Whoever gets it is told that its pin cannot be read.
+        // An unreadable pin does not exclude the instance: the turn then reports the damage.
         let is_supported = readable(pin(row))?.map_or(true, |pin| is_supported(filter, pin.as_ref()));
         if !seen.contains(instance) && !passed_over.contains(instance) && is_supported {
             seen.insert(instance.to_string());
@@ -202,11 +215,11 @@ fn admitted(
         }
         Ok((found.len() == limit).then_some(()))
     })?;
-    for (instance, mut message, attempts) in nameless {
-        message::read_texts(cx.db, std::slice::from_mut(&mut message))?;
+    for (instance, mut message, attempts) in unreadable {
+        message::read_texts(tx.db, std::slice::from_mut(&mut message))?;
         let reason = "its instance cannot be read";
-        bury(cx, DeadLetterQueue::Orchestrator, &instance, &message.text, reason, attempts)?;
-        message::delete(cx.db, message.id)?;
+        bury(tx, DeadLetterQueue::Orchestrator, &instance, &message.text, reason, attempts)?;
+        message::delete(tx.db, message.id)?;
     }
     Ok(found)
 }
@@ -218,24 +231,25 @@ fn pin(row: &Row<'_>) -> rusqlite::Result<Option<PinColumns>> {
     Ok(Some(PinColumns { major, minor: row.get(11)?, patch: row.get(12)?, pre }))
 }
 
-/// Columns of the oldest message of a candidate.
-const ORDER_OF_CANDIDATE: [usize; 5] = [2, 3, 4, 5, 19];
+/// The columns of the oldest message of a candidate.
+const OLDEST_MESSAGE: [usize; 5] = [2, 3, 4, 5, 19];
 
 fn candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
-    let oldest = tagged(row, ORDER_OF_CANDIDATE)?;
+    let oldest = covered_message(row, OLDEST_MESSAGE)?;
     Ok(Candidate {
         instance: row.get(0)?,
-        place: (moment(row, 1)?.unwrap_or(i64::MAX), oldest.id),
+        order: (stored_time(row, 1)?.unwrap_or(i64::MAX), oldest.id),
         oldest,
         is_only: row.get::<_, i64>(14)? == 1,
         row: readable(pin(row).and_then(|_| known(row)))?,
         has_history: row.get(15)?,
         kv_changed: row.get(16)?,
-        created_at: moment(row, 17)?.and_then(|ms| u64::try_from(ms).ok()),
+        created_at: stored_time(row, 17)?.and_then(|ms| u64::try_from(ms).ok()),
         has_ended: row.get::<_, Option<bool>>(18)?.unwrap_or(false),
     })
 }
 
+/// Name, version, execution and last event of the instance; `None` if it has no row.
 fn known(row: &Row<'_>) -> rusqlite::Result<Option<Known>> {
     let Some(name) = row.get::<_, Option<String>>(6)? else { return Ok(None) };
     let version = row.get::<_, Option<String>>(7)?.unwrap_or_else(|| "unknown".to_string());
@@ -243,32 +257,37 @@ fn known(row: &Row<'_>) -> rusqlite::Result<Option<Known>> {
     Ok(Some((name, version, unsigned(row, 8)?, u64::try_from(last_event_id).unwrap_or(0))))
 }
 
-/// Takes the lease, covers with it as many of the visible messages as a fetch takes, and works out what they mean. If they mean
-/// nothing, the lease is released and the messages are gone or put off.
-fn claim(cx: &mut Cx<'_>, ask: &TurnAsk, horizons: &mut Horizons, candidate: Candidate) -> Result<Claim> {
+/// Leases the instance and covers as many of its visible messages as a fetch takes. If the messages make no turn, the lease is
+/// released and the messages are deleted or delayed.
+fn claim(
+    tx: &mut Transaction<'_>,
+    ask: &TurnAsk,
+    state: &mut FetchState,
+    candidate: Candidate,
+) -> Result<Claim> {
     let instance = candidate.instance;
     let only = candidate.is_only.then_some(candidate.oldest.id);
     let Visible { messages: mut covered, is_partial } = match only {
         Some(_) => Visible { messages: vec![candidate.oldest], is_partial: false },
-        None => visible(cx, &instance, ask.bound)?,
+        None => visible(tx, &instance, ask.bound)?,
     };
-    if !horizons.large_turns.admit(covered.iter().map(Tagged::bytes).fold(0, usize::saturating_add)) {
+    if !state.large_turns.admit(covered.iter().map(CoveredMessage::bytes).fold(0, usize::saturating_add)) {
         return Ok(Claim::PassedOver(instance));
     }
-    // A damaged length may be zero, and the text is there.
+    // A damaged length may be zero although the text exists.
     let apart_bytes = covered
         .iter()
         .filter_map(|message| message.apart_bytes)
         .fold(0_usize, |all, bytes| all.saturating_add(bytes.max(1)));
-    message::read_texts(cx.db, &mut covered)?;
+    message::read_texts(tx.db, &mut covered)?;
     let ids: Vec<i64> = covered.iter().map(|message| message.id).collect();
     let total = covered.len();
     let (messages, damaged) = decode(&instance, &mut covered);
     let (known, damage) = match candidate.row {
         Ok(known) => (known, None),
-        // What is left of it, so that somebody is told.
+        // The turn is handed out with the reason, so that the runtime reports it.
         Err(reason) => {
-            let newest = history::newest_execution(cx.db, &instance)?;
+            let newest = history::newest_execution(tx.db, &instance)?;
             let reason = format!("rows of instance '{instance}': {reason}");
             (Some((String::new(), String::new(), newest, 0)), Some(reason))
         }
@@ -281,31 +300,31 @@ fn claim(cx: &mut Cx<'_>, ask: &TurnAsk, horizons: &mut Horizons, candidate: Can
         apart_bytes,
         instance: &instance,
     };
-    let token = Token::mint(cx.entropy, seen);
-    let locked_until = cx.now.saturating_add(ask.lock_ms);
-    let lease = (&instance, token.secret, column(locked_until), column(cx.now));
+    let token = Token::mint(tx.entropy, seen);
+    let locked_until = tx.now.saturating_add(ask.lock_ms);
+    let lease = (&instance, token.secret, column(locked_until), column(tx.now));
     if is_partial {
-        cx.db.run(sql::UNCOVER_MESSAGES, (&instance, column(cx.now)))?;
+        tx.db.run(sql::UNCOVER_MESSAGES, (&instance, column(tx.now)))?;
     }
-    if cx.db.run(sql::LOCK_INSTANCE, lease)? != 1 {
+    if tx.db.run(sql::LOCK_INSTANCE, lease)? != 1 {
         return Ok(Claim::Nothing);
     }
     match (only, is_partial) {
         (Some(_), _) | (_, true) => {
             for id in ids {
                 let row = (id, token.secret, column(locked_until));
-                cx.db.run_exactly(1, "covering a message", sql::TAG_MESSAGE, row)?;
+                tx.db.run_exactly(1, "covering a message", sql::COVER_MESSAGE, row)?;
             }
         }
         (None, false) => {
-            let rows = (&instance, token.secret, column(locked_until), column(cx.now));
-            cx.db.run_exactly(total, "covering messages", sql::TAG_MESSAGES, rows)?;
+            let rows = (&instance, token.secret, column(locked_until), column(tx.now));
+            tx.db.run_exactly(total, "covering messages", sql::COVER_MESSAGES, rows)?;
         }
     }
     for (message, reason) in damaged {
         let attempts = message.attempts.saturating_sub(1);
-        bury(cx, DeadLetterQueue::Orchestrator, &instance, &message.text, &reason, attempts)?;
-        message::delete(cx.db, message.id)?;
+        bury(tx, DeadLetterQueue::Orchestrator, &instance, &message.text, &reason, attempts)?;
+        message::delete(tx.db, message.id)?;
     }
     let resolved = match (messages.is_empty(), known) {
         (true, _) => None,
@@ -313,40 +332,41 @@ fn claim(cx: &mut Cx<'_>, ask: &TurnAsk, horizons: &mut Horizons, candidate: Can
             Some((name, version, execution_id, Some(last_event_id)))
         }
         (false, None) => {
-            let unknown = Unknown {
+            let rowless = Rowless {
                 instance: &instance,
                 secret: token.secret,
                 messages: &messages,
-                tagged: &covered,
+                covered: &covered,
                 is_partial,
                 has_history: candidate.has_history,
             };
-            match resolve_unknown(cx, &unknown, ask.orphan_life_ms)? {
-                Meaning::Turn(resolved) => Some(resolved),
-                Meaning::Nothing => None,
-                Meaning::Rests { until } if is_partial => {
-                    // What was left behind stays together with what was put off.
-                    let rest = (&instance, token.secret, column(until));
-                    cx.db.run_exactly(1, "letting an instance rest", sql::REST_INSTANCE, rest)?;
+            match resolve_rowless(tx, &rowless, ask.orphan_life_ms)? {
+                RowlessFate::Turn(resolved) => Some(resolved),
+                RowlessFate::Nothing => None,
+                RowlessFate::Delayed { until } if is_partial => {
+                    // The messages that were not covered must not be delivered before the delayed ones.
+                    let delay = (&instance, token.secret, column(until));
+                    tx.db.run_exactly(1, "delaying an instance", sql::DELAY_INSTANCE, delay)?;
                     return Ok(Claim::Nothing);
                 }
-                Meaning::Rests { .. } => None,
+                RowlessFate::Delayed { .. } => None,
             }
         }
     };
     let Some((orchestration_name, version, execution_id, last_event_id)) = resolved else {
-        cx.db.run_exactly(1, "releasing a lease", sql::UNLOCK_INSTANCE, (&instance, token.secret))?;
+        tx.db.run_exactly(1, "releasing a lease", sql::UNLOCK_INSTANCE, (&instance, token.secret))?;
         return Ok(if is_partial { Claim::Again } else { Claim::Nothing });
     };
-    horizons.turn_leases = horizons.turn_leases.min(locked_until);
-    cx.news.available_at(locked_until);
+    let next_lease_end = &mut state.next_lease_end.turns;
+    *next_lease_end = (*next_lease_end).min(locked_until);
+    tx.wakeups.schedule_poll(locked_until);
     let (replay, damage) = match ask.with_history && damage.is_none() {
         true => {
             let texts = match last_event_id {
-                Some(_) => history::texts(cx.db, &instance, execution_id)?,
+                Some(_) => history::texts(tx.db, &instance, execution_id)?,
                 None => Vec::new(),
             };
-            match kv::snapshot(cx.db, &instance)? {
+            match kv::snapshot(tx.db, &instance)? {
                 Ok(snapshot) => (Some((texts, snapshot)), None),
                 Err(reason) => (Some((texts, HashMap::new())), Some(reason)),
             }
@@ -363,44 +383,47 @@ fn claim(cx: &mut Cx<'_>, ask: &TurnAsk, horizons: &mut Horizons, candidate: Can
         last_event_id: last_event_id.unwrap_or(0),
         created_at: candidate.created_at,
         has_ended: candidate.has_ended,
-        now: cx.now,
+        now: tx.now,
         replay,
         damage,
         instance,
     })))
 }
 
-/// Name, version, execution and last event; no last event means that no stored history belongs to the turn.
+/// Name, version, execution and last event. Without a last event the execution has no stored history.
 type Resolved = (String, String, u64, Option<u64>);
 
-/// An instance without a row, under a lease that covers some messages.
-struct Unknown<'a> {
+/// An instance without a row, under a lease that covers messages.
+struct Rowless<'a> {
     instance: &'a str,
     secret: Secret,
     messages: &'a [WorkItem],
-    tagged: &'a [Tagged],
+    covered: &'a [CoveredMessage],
     is_partial: bool,
     has_history: bool,
 }
 
-/// What the messages of an instance without a row mean.
-enum Meaning {
+/// The treatment of the messages of an instance without a row.
+enum RowlessFate {
+    /// They make a turn.
     Turn(Resolved),
-    /// They are dropped.
+    /// They were deleted.
     Nothing,
-    /// They are put off.
-    Rests {
-        until: u64,
-    },
+    /// They become visible later.
+    Delayed { until: u64 },
 }
 
-/// An instance without a row: perhaps it has a history, perhaps it starts now, perhaps it does not exist.
-fn resolve_unknown(cx: &mut Cx<'_>, unknown: &Unknown<'_>, orphan_life_ms: u64) -> Result<Meaning> {
-    let &Unknown { instance, secret, messages, tagged, is_partial, has_history } = unknown;
+/// Decides whether an instance without a row has a history, starts with these messages, or does not exist.
+fn resolve_rowless(
+    tx: &mut Transaction<'_>,
+    rowless: &Rowless<'_>,
+    orphan_life_ms: u64,
+) -> Result<RowlessFate> {
+    let &Rowless { instance, secret, messages, covered, is_partial, has_history } = rowless;
     let (newest, texts) = match has_history {
         true => {
-            let newest = history::newest_execution(cx.db, instance)?;
-            (newest, history::texts(cx.db, instance, newest)?)
+            let newest = history::newest_execution(tx.db, instance)?;
+            (newest, history::texts(tx.db, instance, newest)?)
         }
         false => (1, Vec::new()),
     };
@@ -409,60 +432,62 @@ fn resolve_unknown(cx: &mut Cx<'_>, unknown: &Unknown<'_>, orphan_life_ms: u64) 
     let is_droppable = match resolve(messages, newest, known) {
         Context::Known { name, version, execution_id, has_history } => {
             let last_event_id = match has_history {
-                true => Some(history::last_event_id(cx.db, instance, execution_id)?),
+                true => Some(history::last_event_id(tx.db, instance, execution_id)?),
                 false => None,
             };
-            return Ok(Meaning::Turn((name, version, execution_id, last_event_id)));
+            return Ok(RowlessFate::Turn((name, version, execution_id, last_event_id)));
         }
-        // What was left behind may be a message for which the others are kept.
+        // A message that was not covered may be a control message, for which the queue messages are kept.
         Context::QueueOrphan => !is_partial,
         Context::ControlOrphan => false,
     };
-    // Its start was delayed or given back: what came meanwhile is delivered with it, in order.
-    if let Some(due) = start_due(cx, instance)? {
-        cx.db.run_exactly(tagged.len(), "putting messages off", sql::UNTAG_MESSAGES, (instance, secret))?;
-        // Not before: the start itself was not visible.
-        let again_at = due.max(cx.now.saturating_add(1));
-        cx.news.available_at(again_at);
-        for message in tagged {
+    // The start of the instance is delayed or was given back: the messages are delivered together with it, in order.
+    if let Some(due) = start_due(tx, instance)? {
+        tx.db.run_exactly(covered.len(), "delaying messages", sql::UNDO_COVER, (instance, secret))?;
+        // The start is not visible now, so the next delivery is later than now.
+        let again_at = due.max(tx.now.saturating_add(1));
+        tx.wakeups.schedule_poll(again_at);
+        for message in covered {
             let row = (message.id, column(again_at));
-            cx.db.run_exactly(1, "putting a message off", sql::DELAY_MESSAGE, row)?;
+            tx.db.run_exactly(1, "delaying a message", sql::DELAY_MESSAGE, row)?;
         }
-        return Ok(Meaning::Rests { until: again_at });
+        return Ok(RowlessFate::Delayed { until: again_at });
     }
     if is_droppable {
         tracing::warn!(
             target: "duroxide::providers::sqlite",
-            instance, messages = tagged.len(), "queue messages for an unknown instance were dropped"
+            instance, messages = covered.len(), "queue messages for an unknown instance were dropped"
         );
         let deleted = (instance, secret);
-        cx.db.run(sql::DELETE_TAGGED_TEXTS, deleted)?;
-        cx.db.run_exactly(tagged.len(), "dropping orphans", sql::DELETE_TAGGED_MESSAGES, deleted)?;
-        return Ok(Meaning::Nothing);
+        tx.db.run(sql::DELETE_COVERED_TEXTS, deleted)?;
+        tx.db.run_exactly(covered.len(), "dropping orphans", sql::DELETE_COVERED_MESSAGES, deleted)?;
+        return Ok(RowlessFate::Nothing);
     }
-    let until = put_off(cx, instance, secret, tagged, orphan_life_ms)?;
-    Ok(Meaning::Rests { until })
+    let until = delay_orphans(tx, instance, secret, covered, orphan_life_ms)?;
+    Ok(RowlessFate::Delayed { until })
 }
 
-/// Messages for an instance that does not exist wait a little longer each time, and not for ever. Returns until when.
-fn put_off(cx: &mut Cx<'_>, instance: &str, secret: Secret, tagged: &[Tagged], life_ms: u64) -> Result<u64> {
-    cx.db.run_exactly(tagged.len(), "putting orphans off", sql::UNTAG_MESSAGES, (instance, secret))?;
-    let oldest = tagged.iter().map(|message| message.available_at).min().unwrap_or(cx.now);
-    let again_at = orphans::retry_at(oldest, cx.now);
-    cx.news.available_at(again_at);
-    for message in tagged {
-        if orphans::has_expired(message.available_at, cx.now, life_ms) {
+/// Delays orphans, longer each time; an orphan at the end of its life becomes a dead letter. Returns when the orphans become
+/// visible.
+fn delay_orphans(
+    tx: &mut Transaction<'_>,
+    instance: &str,
+    secret: Secret,
+    covered: &[CoveredMessage],
+    life_ms: u64,
+) -> Result<u64> {
+    tx.db.run_exactly(covered.len(), "delaying orphans", sql::UNDO_COVER, (instance, secret))?;
+    let oldest = covered.iter().map(|message| message.available_at).min().unwrap_or(tx.now);
+    let again_at = orphans::retry_at(oldest, tx.now);
+    tx.wakeups.schedule_poll(again_at);
+    for message in covered {
+        if orphans::has_expired(message.available_at, tx.now, life_ms) {
             let reason = orphans::reason(instance, life_ms);
             let attempts = message.attempts.saturating_sub(1);
-            bury(cx, DeadLetterQueue::Orchestrator, instance, &message.text, &reason, attempts)?;
-            message::delete(cx.db, message.id)?;
+            bury(tx, DeadLetterQueue::Orchestrator, instance, &message.text, &reason, attempts)?;
+            message::delete(tx.db, message.id)?;
         } else {
-            cx.db.run_exactly(
-                1,
-                "putting an orphan off",
-                sql::DELAY_MESSAGE,
-                (message.id, column(again_at)),
-            )?;
+            tx.db.run_exactly(1, "delaying an orphan", sql::DELAY_MESSAGE, (message.id, column(again_at)))?;
         }
     }
     Ok(again_at)

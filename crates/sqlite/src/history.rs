@@ -1,7 +1,7 @@
-//! Reading and appending events.
+//! Histories: reading and appending of events, outcomes.
 
-use crate::command::Cx;
 use crate::db::{Db, Result, column, id_column, stored_text, unsigned};
+use crate::transaction::Transaction;
 use crate::{SqliteError, kv, sql};
 use outlast_model::{ErrorDetails, Event, EventKind, SystemStats, json};
 use outlast_provider::{BoundedTurn, HistoryBound, InstanceOutcome, LoadedTurn, OversizedTurn};
@@ -11,7 +11,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{ErrorCode, Row};
 use std::collections::HashMap;
 
-/// The highest execution id, 1 if there is none.
+/// The highest execution id; 1 if there is none.
 pub(crate) fn newest_execution(db: &Db, instance: &str) -> Result<u64> {
     let newest = db.one(sql::NEWEST_EXECUTION, [instance], highest)?.flatten();
     Ok(newest.map_or(1, |id| u64::try_from(id).unwrap_or(1)))
@@ -23,7 +23,8 @@ pub(crate) fn last_event_id(db: &Db, instance: &str, execution_id: u64) -> Resul
     Ok(last.map_or(0, |id| u64::try_from(id).unwrap_or(0)))
 }
 
-/// The highest id, if there is one. What is no number sorts behind all numbers, and is an id that nothing has.
+/// The highest id, if there is one. A damaged id that is not a number sorts after all numbers, and is read as an id that no row
+/// has.
 fn highest(row: &Row<'_>) -> rusqlite::Result<Option<i64>> {
     Ok(match row.get_ref(0)? {
         ValueRef::Null => None,
@@ -32,14 +33,14 @@ fn highest(row: &Row<'_>) -> rusqlite::Result<Option<i64>> {
     })
 }
 
-/// The stored events of an execution, as text.
+/// The texts of the events of an execution.
 pub(crate) fn texts(db: &Db, instance: &str, execution_id: u64) -> Result<Vec<String>> {
     let texts = db.all(sql::READ_HISTORY, (instance, column(execution_id)), |row| stored_text(row, 0))?;
     db.counters.history_rows_read.add(texts.len());
     Ok(texts)
 }
 
-/// The events of an execution, or of the newest one. One that does not decode makes the whole an error.
+/// The events of an execution, or of the newest one. An event that does not decode is an error.
 pub(crate) fn read(db: &Db, instance: &str, execution_id: Option<u64>) -> Result<Vec<Event>> {
     let execution_id = match execution_id {
         Some(id) => id,
@@ -62,11 +63,12 @@ pub(crate) fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Result<Lo
     })
 }
 
-/// A row above this cannot say what an execution is: neither an input nor an output is as large.
+/// The longest text of an outline. A longer event is not read, and the outline does not decode: neither an input nor an output is
+/// as large.
 const LARGEST_OUTLINE: u64 = 64 << 20;
 
-/// [`load_turn`] that finds out in time when there is too much: from the sizes, which costs no payload, and while
-/// reading, since text that JSON had to escape looks larger than it is.
+/// [`load_turn`] for a history within a bound. The bound is checked on the stored sizes before any payload is read, and again
+/// while reading, because escaped JSON is longer than its text.
 pub(crate) fn load_turn_within(
     db: &Db,
     instance: &str,
@@ -110,7 +112,7 @@ pub(crate) fn load_turn_within(
     }
 }
 
-/// Events one by one: `None` as soon as they are more than the bound, an error for one that does not decode.
+/// Reads events one by one: `None` as soon as they exceed the bound, an error for an event that does not decode.
 fn read_within(
     db: &Db,
     key: (&str, i64),
@@ -132,7 +134,7 @@ fn read_within(
     Ok(stopped.unwrap_or(Ok(Some(history))))
 }
 
-/// Inserts events, several per statement; one that exists is refused.
+/// Inserts events, several per statement. An event id that exists is refused.
 pub(crate) fn insert(db: &Db, instance: &str, execution_id: u64, events: &[HistoryRow]) -> Result<()> {
     let mut rest = events;
     while !rest.is_empty() {
@@ -168,7 +170,7 @@ fn insert_together(
     match statement.raw_execute() {
         Ok(_) => Ok(()),
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-            // The events before the one that exists have been inserted; the caller undoes that.
+            // The events before the existing one were inserted; the caller rolls them back.
             let inserted = usize::try_from(db.conn.total_changes() - before).unwrap_or(0);
             let existing = events.get(inserted).or(events.first()).map_or(0, |event| event.event_id);
             Err(SqliteError::Refused(duplicate_event(existing)))
@@ -179,15 +181,15 @@ fn insert_together(
 
 /// Appends events outside of a turn.
 pub(crate) fn append(
-    cx: &mut Cx<'_>,
+    tx: &mut Transaction<'_>,
     instance: &str,
     execution_id: u64,
     events: &[HistoryRow],
 ) -> Result<()> {
-    insert(cx.db, instance, execution_id, events)?;
+    insert(tx.db, instance, execution_id, events)?;
     if let Some(last) = events.iter().map(|event| event.event_id).max() {
         let raised = (instance, id_column("execution id", execution_id)?, id_column("event id", last)?);
-        cx.db.run(sql::RAISE_LAST_EVENT, raised)?;
+        tx.db.run(sql::RAISE_LAST_EVENT, raised)?;
     }
     Ok(())
 }

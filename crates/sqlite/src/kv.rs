@@ -1,34 +1,34 @@
-//! Key-value state in two tiers.
+//! Key-value state: the values that the last execution left, and the changes of the current one.
 
-use crate::command::Cx;
 use crate::db::{Db, Result, column, readable, unsigned};
 use crate::sql;
+use crate::transaction::Transaction;
 use outlast_provider::KvEntry;
 use outlast_provider_kit::KvChange;
 use rusqlite::Row;
 use std::collections::HashMap;
 
-/// Applies a turn's changes, strictly in order.
-pub(crate) fn apply(cx: &Cx<'_>, instance: &str, changes: &[KvChange]) -> Result<()> {
-    let now = column(cx.now);
+/// Applies the changes of a turn, in their order.
+pub(crate) fn apply(tx: &Transaction<'_>, instance: &str, changes: &[KvChange]) -> Result<()> {
+    let now = column(tx.now);
     for change in changes {
         match change {
             KvChange::Set { key, value, last_updated_at_ms } => {
-                cx.db.run(sql::KV_SET, (instance, key, Some(value), column(*last_updated_at_ms)))?;
+                tx.db.run(sql::KV_SET, (instance, key, Some(value), column(*last_updated_at_ms)))?;
             }
             KvChange::Clear { key } => {
-                cx.db.run(sql::KV_SET, (instance, key, None::<&str>, now))?;
+                tx.db.run(sql::KV_SET, (instance, key, None::<&str>, now))?;
             }
             KvChange::ClearAll => {
-                cx.db.run(sql::KV_CLEAR_DELTA, (instance, now))?;
-                cx.db.run(sql::KV_CLEAR_STORE, (instance, now))?;
+                tx.db.run(sql::KV_CLEAR_DELTA, (instance, now))?;
+                tx.db.run(sql::KV_CLEAR_STORE, (instance, now))?;
             }
         }
     }
     Ok(())
 }
 
-/// The execution ended: its changes become what the next one starts from.
+/// Merges the changes of an ended execution into the values with which the next one starts.
 pub(crate) fn merge(db: &Db, instance: &str) -> Result<()> {
     db.run(sql::KV_MERGE_VALUES, [instance])?;
     db.run(sql::KV_MERGE_REMOVALS, [instance])?;
@@ -36,7 +36,7 @@ pub(crate) fn merge(db: &Db, instance: &str) -> Result<()> {
     Ok(())
 }
 
-/// What replay starts from, or the reason why a row of it cannot be read. Never a part.
+/// The values with which replay starts, or the reason why one of the rows cannot be read.
 pub(crate) fn snapshot(
     db: &Db,
     instance: &str,

@@ -1,51 +1,66 @@
 //! Outlast's embedded store: one SQLite file, nothing to install.
 //!
-//! One connection writes, on its own thread. Calls that wait for it are applied in one transaction and answered when
-//! that transaction is durable, so concurrent callers share the price of a sync; a lone call commits at once. A fetch
-//! that waits for work is served inside the transaction that makes the work visible. Reads run on connections of their
-//! own. Several processes can use one file.
+//! One connection writes, on its own thread. Calls that wait for this thread are applied in one transaction and answered after
+//! its commit, so that concurrent callers share one sync; a single call is committed at once. A parked fetch is served inside
+//! the transaction that makes its item visible. Reads run on connections of their own. Several processes can use one file.
 //!
 //! Every acknowledged write is on disk (`synchronous = FULL`) unless [`SqliteOptions::synchronous`] says otherwise.
 
+// The files that every store has, in the same order.
+mod commit;
+
+mod fetch;
+
+mod activity;
+
+mod park;
+
+mod executor;
+
 mod admin;
-#[cfg(test)]
-mod answers;
-mod command;
-mod contain;
-mod counters;
-mod db;
+
+// The rest of the operations.
 mod delete;
 #[cfg(feature = "test-hooks")]
 mod dump;
-mod error;
-#[cfg(feature = "test-hooks")]
-mod faults;
-mod fetch;
-mod handle;
 mod history;
 mod kv;
 mod list;
-mod log;
+mod maintenance;
 mod message;
+mod pending;
+mod provider;
+mod session;
+mod start;
+
+// The way of a request to the writer, and of leases back to the caller.
+mod command;
+mod handle;
+mod large_requests;
+mod leased;
+mod queue;
+mod threads;
+mod transaction;
+mod writer;
+
+// The database file.
+mod contain;
+mod counters;
+mod db;
+mod error;
+#[cfg(feature = "test-hooks")]
+mod faults;
 mod open;
 mod options;
-mod pending;
+mod schema;
+mod sql;
+mod url;
+mod wal_prealloc;
+
 #[cfg(test)]
 mod plans;
-mod provider;
-mod schema;
-mod serving;
-mod session;
-mod share;
-mod sql;
-mod start;
-mod store;
-mod threads;
-mod tools;
-mod url;
-mod waiting;
-mod work;
-mod write;
+#[cfg(test)]
+mod sql_tests;
 
 pub use counters::SqliteStats;
 pub use error::SqliteError;

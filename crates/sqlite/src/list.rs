@@ -1,4 +1,4 @@
-//! Lists and figures.
+//! Lists of instances, and figures of the store.
 
 use crate::SqliteError;
 use crate::db::{Db, Result, attempts, column, unsigned};
@@ -10,9 +10,9 @@ use outlast_provider::{
 };
 use rusqlite::Row;
 
-/// Instances that one statement looks at where a list may be long.
+/// The number of instances that one statement reads of a long list.
 const WINDOW: u64 = 1_000;
-/// Instances that are looked at for one page. Listing goes on where it ended.
+/// The number of instances that are read for one page. The next page continues after them.
 const BUDGET: u64 = 20_000;
 
 /// Ids of instances, newest first, read window by window.
@@ -39,8 +39,8 @@ fn needs_attention(status: &str) -> bool {
     matches!(ExecutionStatus::from_text(status), Some(ExecutionStatus::Running | ExecutionStatus::Failed))
 }
 
-/// Whether there are so few executions of this status, which the partial index holds, that all of them can be looked at for one
-/// page. Where there are many, the newest instances are looked at first.
+/// Whether the partial index holds at most [`BUDGET`] executions of this status, so that all of them can be read for one page.
+/// Otherwise the newest instances are read first.
 fn are_few(db: &Db, status: &str) -> Result<bool> {
     let found = db.one(sql::COUNT_ATTENTION, (status, column(BUDGET + 1)), |row| unsigned(row, 0))?;
     Ok(found.unwrap_or(0) <= BUDGET)
@@ -51,8 +51,8 @@ fn window_end(db: &Db, before: i64, instances: u64) -> Result<Option<i64>> {
     db.one(sql::WINDOW_END, (before, column(instances)), |row| row.get(0))
 }
 
-/// One page of instances. A position is that of the last row seen, so that pages neither repeat nor skip. A page that matches few
-/// instances may be short: it ends where the budget does.
+/// One page of instances. The position of a page is that of the last row read, so that pages neither repeat nor skip instances. A
+/// page may be short if few instances match: it ends after [`BUDGET`] instances.
 pub(crate) fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage> {
     let mut before = match &query.after {
         None => i64::MAX,
@@ -67,7 +67,7 @@ pub(crate) fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage> {
         Some(status) => are_few(db, status)?,
         None => false,
     };
-    // One more than asked for tells whether there is a next page.
+    // One row more than requested shows whether there is a next page.
     let mut rows = Vec::new();
     let mut rest = None;
     if attention {
@@ -75,7 +75,7 @@ pub(crate) fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage> {
     } else if !is_filtered(query) {
         rows = matching(db, sql::LIST_INSTANCES, query, before, 0, size + 1)?;
     } else {
-        // Where many match, the first window fills the page.
+        // If many instances match, the first window fills the page.
         for window in [WINDOW, BUDGET - WINDOW] {
             let end = window_end(db, before, window)?;
             let wanted = size + 1 - rows.len();
@@ -95,7 +95,7 @@ pub(crate) fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage> {
     Ok(InstancePage { instances: rows.into_iter().map(|(_, info)| info).collect(), next })
 }
 
-/// Whether a query may pass instances over.
+/// Whether a query may exclude instances.
 fn is_filtered(query: &InstanceQuery) -> bool {
     let InstanceQuery { status, orchestration_name, id_prefix, parent_instance_id, .. } = query;
     [status, orchestration_name, id_prefix, parent_instance_id].into_iter().any(Option::is_some)
@@ -103,7 +103,7 @@ fn is_filtered(query: &InstanceQuery) -> bool {
         || query.created_before.is_some()
 }
 
-/// The newest instances between two positions that match, with their positions.
+/// The newest matching instances between two positions, with their positions.
 fn matching(
     db: &Db,
     sql: &str,
@@ -126,7 +126,7 @@ fn matching(
     db.all(sql, wanted, |row| Ok((row.get(0)?, info_of(row)?)))
 }
 
-/// A page position, in exactly the form in which we give one out.
+/// Parses a page position, which must have exactly the form that a page returns.
 fn position(text: &str) -> Option<i64> {
     text.parse().ok().filter(|position: &i64| *position > 0 && position.to_string() == text)
 }
@@ -194,8 +194,12 @@ pub(crate) fn metrics(db: &Db) -> Result<SystemMetrics> {
 pub(crate) fn depths(db: &Db, now: u64) -> Result<QueueDepths> {
     let counts =
         db.one(sql::QUEUE_DEPTHS, [column(now)], |row| Ok((unsigned(row, 0)?, unsigned(row, 1)?)))?;
-    let (messages, work) = counts.unwrap_or_default();
-    Ok(QueueDepths { orchestrator_queue: messages as usize, worker_queue: work as usize, timer_queue: 0 })
+    let (messages, activities) = counts.unwrap_or_default();
+    Ok(QueueDepths {
+        orchestrator_queue: messages as usize,
+        worker_queue: activities as usize,
+        timer_queue: 0,
+    })
 }
 
 pub(crate) fn gauges(db: &Db, now: u64) -> Result<StoreGauges> {
@@ -203,16 +207,16 @@ pub(crate) fn gauges(db: &Db, now: u64) -> Result<StoreGauges> {
     let counts = db.one(sql::QUEUE_BACKLOGS, [column(now)], |row| {
         let depth = |all: u64, leased: u64| all.saturating_sub(leased);
         let messages = (depth(unsigned(row, 0)?, unsigned(row, 1)?), unsigned(row, 2)?);
-        let work = (depth(unsigned(row, 3)?, unsigned(row, 4)?), unsigned(row, 5)?);
-        Ok((messages, work))
+        let activities = (depth(unsigned(row, 3)?, unsigned(row, 4)?), unsigned(row, 5)?);
+        Ok((messages, activities))
     })?;
-    let ((messages, later), (work, later_work)) = counts.unwrap_or_default();
+    let ((messages, delayed_messages), (activities, delayed_activities)) = counts.unwrap_or_default();
     Ok(StoreGauges {
         running_instances,
         orchestrator_queue: messages,
-        worker_queue: work,
-        orchestrator_backlog: Some(QueueBacklog::of(messages, later)),
-        worker_backlog: Some(QueueBacklog::of(work, later_work)),
+        worker_queue: activities,
+        orchestrator_backlog: Some(QueueBacklog::of(messages, delayed_messages)),
+        worker_backlog: Some(QueueBacklog::of(activities, delayed_activities)),
     })
 }
 

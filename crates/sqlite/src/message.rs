@@ -1,56 +1,57 @@
-//! Messages as they lie in the queue: read, decoded, set aside.
+//! Messages in the queue: storing, reading, decoding, and dead letters.
 
-use crate::command::Cx;
 use crate::db::{Db, Result, attempts, column, readable, stored_text, unsigned};
 use crate::sql;
+use crate::transaction::Transaction;
 use outlast_model::{WorkItem, json};
 use outlast_provider::{DeadLetterQueue, MessageBound};
 use outlast_provider_kit::MessageRow;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
-/// A text above this length is stored apart from its message, since SQLite writes a row whole when one of its columns changes.
+/// A text above this length is stored in `message_texts`, because SQLite rewrites a whole row when one of its columns changes.
 const LARGEST_INLINE: usize = 16 << 10;
 
-/// A message under the new lease.
-pub(crate) struct Tagged {
+/// A message that a fetch covers with its lease.
+pub(crate) struct CoveredMessage {
     pub(crate) id: i64,
-    /// Empty until [`read_texts`] if the text is stored apart.
+    /// Empty until [`read_texts`] if the text is in `message_texts`.
     pub(crate) text: String,
-    /// The length of a text that is stored apart.
+    /// The length of the text in `message_texts`.
     pub(crate) apart_bytes: Option<usize>,
     pub(crate) available_at: u64,
     pub(crate) attempts: u32,
-    /// Why a cell of it cannot be read.
+    /// The reason why a cell of the row cannot be read.
     pub(crate) damage: Option<String>,
 }
 
-impl Tagged {
-    /// The length of its text.
+impl CoveredMessage {
+    /// The length of the text.
     pub(crate) fn bytes(&self) -> usize {
         self.apart_bytes.unwrap_or(self.text.len())
     }
 }
 
-/// A message: its id, text, time, number of deliveries and length of a text that is stored apart.
-pub(crate) fn tagged(
+/// Reads a message from the columns of its id, text, time, number of deliveries and length of its text in `message_texts`.
+pub(crate) fn covered_message(
     row: &Row<'_>,
     [id, text, available_at, count, apart_bytes]: [usize; 5],
-) -> rusqlite::Result<Tagged> {
+) -> rusqlite::Result<CoveredMessage> {
     let (available_at, damage) = match readable(unsigned(row, available_at))? {
         Ok(at) => (at, None),
         Err(reason) => (0, Some(reason)),
     };
     let (apart_bytes, damage) = match readable(length_apart(row, apart_bytes))? {
         Ok(length) => (length, damage),
-        // The text may be stored apart, and is set aside with its message.
+        // The text may be in `message_texts`; then it becomes a dead letter with its message.
         Err(reason) => (Some(0), Some(reason)),
     };
     let attempts = attempts(row, count)?.saturating_add(1);
     let text = stored_text(row, text)?;
-    Ok(Tagged { id: row.get(id)?, text, apart_bytes, available_at, attempts, damage })
+    Ok(CoveredMessage { id: row.get(id)?, text, apart_bytes, available_at, attempts, damage })
 }
 
+/// The length of the text in `message_texts`; `None` for a text in the row itself.
 fn length_apart(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<usize>> {
     match row.get_ref(column)? {
         ValueRef::Null => Ok(None),
@@ -58,10 +59,10 @@ fn length_apart(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<usize>>
     }
 }
 
-/// Reads the texts that are stored apart.
-pub(crate) fn read_texts(db: &Db, messages: &mut [Tagged]) -> Result<()> {
-    // No text is empty: the length of one that is stored apart is damaged.
-    let is_apart = |message: &&mut Tagged| message.apart_bytes.is_some() || message.text.is_empty();
+/// Reads the texts in `message_texts`.
+pub(crate) fn read_texts(db: &Db, messages: &mut [CoveredMessage]) -> Result<()> {
+    // A stored text is never empty. With an empty text in the row, the text is in `message_texts` and its length is damaged.
+    let is_apart = |message: &&mut CoveredMessage| message.apart_bytes.is_some() || message.text.is_empty();
     for message in messages.iter_mut().filter(is_apart) {
         match db.one(sql::READ_TEXT, [message.id], |row| stored_text(row, 0))? {
             Some(text) => message.text = text,
@@ -91,33 +92,34 @@ pub(crate) fn insert(db: &Db, row: &MessageRow, visible_at: u64) -> Result<()> {
     Ok(())
 }
 
-/// Deletes a message that cannot be delivered.
+/// Deletes a message that became a dead letter.
 pub(crate) fn delete(db: &Db, id: i64) -> Result<()> {
     db.run(sql::DELETE_TEXT, [id])?;
     db.run_exactly(1, "setting a message aside", sql::DELETE_MESSAGE, [id])
 }
 
-/// What a fetch takes of the visible messages of an instance, in order of availability.
+/// The visible messages of an instance that a fetch takes, in order of availability.
 pub(crate) struct Visible {
-    pub(crate) messages: Vec<Tagged>,
-    /// More of them are left.
+    pub(crate) messages: Vec<CoveredMessage>,
+    /// Whether the instance has more visible messages.
     pub(crate) is_partial: bool,
 }
 
-/// As many of the visible messages of an instance as a fetch takes.
-pub(crate) fn visible(cx: &Cx<'_>, instance: &str, bound: MessageBound) -> Result<Visible> {
-    let now = column(cx.now);
+/// The visible messages of an instance, up to the bound of a fetch.
+pub(crate) fn visible(tx: &Transaction<'_>, instance: &str, bound: MessageBound) -> Result<Visible> {
+    let now = column(tx.now);
     let mut taken = Taken::new(bound);
     let rows = (instance, now);
-    cx.db.find(sql::VISIBLE_MESSAGES, rows, |row| Ok((!taken.take(row)?).then_some(())))?;
+    tx.db.find(sql::VISIBLE_MESSAGES, rows, |row| Ok((!taken.take(row)?).then_some(())))?;
     let is_partial = taken.is_full;
     if is_partial {
-        // No turn is possible without the start of its execution, wherever it is in the line.
+        // A turn needs the start of its execution, wherever the start is in the order of messages.
         let mut first = Taken::new(bound);
         for begins in [2, 1] {
             let rows = (instance, now, begins);
-            cx.db.find(sql::VISIBLE_STARTS, rows, |row| {
-                // The text of a large one is not read here: if it is damaged, it is set aside and the turn is looked for again.
+            tx.db.find(sql::VISIBLE_STARTS, rows, |row| {
+                // A large text is not read here. If it is damaged, the message becomes a dead letter and the candidates are
+                // looked up again.
                 let is_apart = !matches!(readable(length_apart(row, 4))?, Ok(None));
                 let is_start = is_apart || begins_an_execution(&stored_text(row, 1)?);
                 Ok((is_start && !first.take(row)?).then_some(()))
@@ -130,18 +132,18 @@ pub(crate) fn visible(cx: &Cx<'_>, instance: &str, bound: MessageBound) -> Resul
     Ok(Visible { messages, is_partial })
 }
 
-/// Whether a message starts an execution, the text of which may be damaged.
+/// Whether a message starts an execution. A text that does not decode does not.
 pub(crate) fn begins_an_execution(text: &str) -> bool {
     let decoded = json::decode_work_item(text);
     matches!(decoded, Ok(WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. }))
 }
 
-/// Messages that a fetch has taken so far.
+/// The messages that a fetch has taken so far.
 struct Taken {
-    messages: Vec<Tagged>,
+    messages: Vec<CoveredMessage>,
     bytes: usize,
     bound: MessageBound,
-    /// One more did not fit.
+    /// Whether a message did not fit into the bound.
     is_full: bool,
 }
 
@@ -150,9 +152,9 @@ impl Taken {
         Self { messages: Vec::new(), bytes: 0, bound, is_full: false }
     }
 
-    /// Says whether the message of this row was taken.
+    /// Takes the message of a row if it fits; returns whether it does.
     fn take(&mut self, row: &Row<'_>) -> rusqlite::Result<bool> {
-        // Before the text is copied.
+        // The size is known before the text is copied.
         let size = match readable(length_apart(row, 4))? {
             Ok(Some(length)) => length,
             Ok(None) | Err(_) => row.get_ref(1)?.as_bytes().map_or(0, <[u8]>::len),
@@ -160,12 +162,12 @@ impl Taken {
         self.is_full |= !self.bound.takes(self.messages.len(), self.bytes, size);
         if !self.is_full {
             self.bytes = self.bytes.saturating_add(size);
-            self.messages.push(tagged(row, [0, 1, 2, 3, 4])?);
+            self.messages.push(covered_message(row, [0, 1, 2, 3, 4])?);
         }
         Ok(!self.is_full)
     }
 
-    /// These, and as many of the others as fit.
+    /// Adds the other messages that fit.
     fn and(mut self, others: Self) -> Self {
         for message in others.messages {
             if self.messages.iter().any(|taken| taken.id == message.id) {
@@ -182,8 +184,12 @@ impl Taken {
     }
 }
 
-/// The messages; those that do not decode or belong to somebody else leave `covered`, each with the reason.
-pub(crate) fn decode(instance: &str, covered: &mut Vec<Tagged>) -> (Vec<WorkItem>, Vec<(Tagged, String)>) {
+/// Decodes messages. Messages that do not decode or belong to another instance are removed from `covered` and returned with the
+/// reason.
+pub(crate) fn decode(
+    instance: &str,
+    covered: &mut Vec<CoveredMessage>,
+) -> (Vec<WorkItem>, Vec<(CoveredMessage, String)>) {
     let mut messages = Vec::with_capacity(covered.len());
     let mut damaged = Vec::new();
     for mut message in std::mem::take(covered) {
@@ -206,15 +212,15 @@ pub(crate) fn decode(instance: &str, covered: &mut Vec<Tagged>) -> (Vec<WorkItem
     (messages, damaged)
 }
 
-/// What is said of an item that lies with the wrong instance, or in the wrong queue.
+/// The reason for the dead letter of an item in a row of another instance, or in the wrong queue.
 pub(crate) fn misplaced(item: &WorkItem, instance: &str) -> String {
     let (kind, owner) = (item.kind_name(), item.target_instance());
     format!("a {kind} for instance '{owner}' in a row of instance '{instance}'")
 }
 
-/// Sets a message aside.
+/// Stores a dead letter.
 pub(crate) fn bury(
-    cx: &Cx<'_>,
+    tx: &Transaction<'_>,
     queue: DeadLetterQueue,
     instance: &str,
     text: &str,
@@ -226,7 +232,7 @@ pub(crate) fn bury(
         target: "duroxide::providers::sqlite",
         instance, queue = queue.as_str(), "a message was set aside, see dead_letters"
     );
-    cx.db.counters.dead_letters.add(1);
-    cx.db.run(sql::DEAD_LETTER, (queue.as_str(), instance, text, reason, attempts, column(cx.now)))?;
+    tx.db.counters.dead_letters.add(1);
+    tx.db.run(sql::DEAD_LETTER, (queue.as_str(), instance, text, reason, attempts, column(tx.now)))?;
     Ok(())
 }

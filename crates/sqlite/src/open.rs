@@ -29,11 +29,11 @@ fn open_writer(
         Location::File { path, access } => open_file(path, *access)?,
     };
     let db = prepare(conn, options, counters)?;
-    let log_is_used = *location != Location::Memory && size(&log_of(path)) > 0;
-    // Until the file is known to be ours, a log that somebody left is not moved into it: that would change both.
-    db.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, log_is_used)?;
+    let wal_is_used = *location != Location::Memory && size(&wal_path(path)) > 0;
+    // A log that another program left is not moved into the file before the file is known to be a store: that would change both.
+    db.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, wal_is_used)?;
     let is_ours = schema::refuse_foreign(&db, path)?;
-    if *location != Location::Memory && !log_is_used {
+    if *location != Location::Memory && !wal_is_used {
         refuse_cut_off(&db, path)?;
     }
     if matches!(location, Location::File { access: Access::ReadOnly, .. }) {
@@ -46,7 +46,7 @@ fn open_writer(
     schema::due(&db, path)?;
     db.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     if !is_ours {
-        // One of ours has it already, and asking again would write.
+        // An existing store has the setting already, and setting it again would write.
         patiently(|| let_shrink(&db, path))?;
     }
     let journal = if *location == Location::Memory { "memory" } else { "wal" };
@@ -93,8 +93,8 @@ fn prepare(conn: Connection, options: &SqliteOptions, counters: &Arc<Counters>) 
     })
 }
 
-/// Held while a file is created. The system drops all locks that a process has on a file when it closes the file once,
-/// so the descriptor that creates it must be closed before anybody in this process opens the database.
+/// Held while a file is created. When a process closes any descriptor of a file, the system drops all locks of the process on that
+/// file. The descriptor that creates the file must therefore be closed before this process opens the database.
 static CREATING: Mutex<()> = Mutex::new(());
 
 fn open_file(path: &Path, access: Access) -> Result<Connection> {
@@ -106,11 +106,11 @@ fn open_file(path: &Path, access: Access) -> Result<Connection> {
     if access == Access::Create {
         create_private(path)?;
     }
-    // SQLite takes a file of one byte for an empty one, and would overwrite it.
+    // SQLite treats a file of one byte as empty, and would overwrite it.
     if (1..SMALLEST_DATABASE).contains(&size(path)) {
         return Err(not_a_database(path));
     }
-    let _nobody_creates = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _no_creation = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
     Connection::open_with_flags(path, flags).map_err(|error| cannot_open(path, &error))
 }
 
@@ -122,13 +122,13 @@ fn create_private(path: &Path) -> Result<()> {
     }
 }
 
-/// Creates the file, readable by its owner only; one that exists is refused.
+/// Creates the file, readable by its owner only. An existing file is an error.
 pub(crate) fn create_new_private(path: &Path) -> Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let _nobody_opens = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _no_opening = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
     match options.open(path) {
         Ok(file) => {
             drop(file);
@@ -138,7 +138,7 @@ pub(crate) fn create_new_private(path: &Path) -> Result<()> {
     }
 }
 
-/// A file that does not end with a page lost its end. SQLite notices missing pages, but not this.
+/// Refuses a file whose last page is incomplete. SQLite notices missing pages, but not this.
 fn refuse_cut_off(db: &Db, path: &Path) -> Result<()> {
     let page: i64 = db.conn.pragma_query_value(None, "page_size", |row| row.get(0))?;
     match size(path) % page.unsigned_abs().max(1) {
@@ -147,8 +147,8 @@ fn refuse_cut_off(db: &Db, path: &Path) -> Result<()> {
     }
 }
 
-/// Repeats a step that is told "busy" at once, as SQLite does where waiting could be a deadlock: when several
-/// connections make a store of one new file.
+/// Repeats a step that fails with "busy". SQLite returns "busy" without waiting where a wait could deadlock: when several
+/// connections initialise one new file.
 fn patiently(step: impl Fn() -> Result<()>) -> Result<()> {
     let mut attempt = 0;
     loop {
@@ -161,7 +161,7 @@ fn patiently(step: impl Fn() -> Result<()>) -> Result<()> {
     }
 }
 
-/// Takes effect on a file that is still empty, or when it is written anew: a database without tables costs nothing.
+/// Sets `auto_vacuum`. The setting takes effect on an empty file, or after a `VACUUM`, which is cheap without tables.
 fn let_shrink(db: &Db, path: &Path) -> Result<()> {
     match set_number(db, path, "auto_vacuum", "INCREMENTAL", 2) {
         Err(SqliteError::Pragma { .. }) => {
@@ -184,8 +184,8 @@ fn set_number(db: &Db, path: &Path, pragma: &'static str, value: &str, wanted: i
     verified(path, pragma, wanted.to_string(), found.to_string())
 }
 
-/// Sets a pragma, which is then read back: SQLite takes a value that it does not know without a word. What this
-/// statement answers is not to be trusted, since it answers before it has done anything.
+/// Sets a pragma. The caller reads it back, because SQLite accepts an unknown value without an error, and because the statement
+/// returns its row before the setting takes effect.
 fn set(db: &Db, pragma: &str, value: &str) -> Result<()> {
     let mut statement = db.conn.prepare(&format!("PRAGMA {pragma} = {value}"))?;
     let mut rows = statement.query([])?;
@@ -203,13 +203,14 @@ fn verified(path: &Path, pragma: &'static str, wanted: String, found: String) ->
 /// A database has at least one page.
 const SMALLEST_DATABASE: u64 = 512;
 
-pub(crate) fn log_of(path: &Path) -> PathBuf {
+/// The write-ahead log of a database.
+pub(crate) fn wal_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     name.into()
 }
 
-/// Looked up without opening the file, see [`CREATING`].
+/// The length of a file, without opening it, see [`CREATING`].
 fn size(path: &Path) -> u64 {
     path.metadata().map_or(0, |metadata| metadata.len())
 }
@@ -229,7 +230,7 @@ pub(crate) fn cannot_open(path: &Path, error: &rusqlite::Error) -> SqliteError {
     SqliteError::CannotOpen { path: path.to_owned(), reason: error.to_string() }
 }
 
-/// How long a statement waits for another process before it is called busy.
+/// How long a statement waits for the lock of another process before it fails with "busy".
 pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_is_in_force() {
+    fn opening_applies_every_setting() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.db");
         for (synchronous, number) in [(Synchronous::Full, "2"), (Synchronous::Normal, "1")] {
@@ -285,11 +286,11 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_does_not_take_effect_is_refused() {
+    fn opening_fails_if_a_setting_does_not_take_effect() {
         let path = Path::new("here.db");
         let db = writer(&Location::Memory, &SqliteOptions::default(), &Arc::default()).unwrap();
         let refused = [
-            // A store in memory has no log; a word that SQLite does not know means NORMAL; a schema fixes the page size.
+            // A store in memory has no log; an unknown value means NORMAL; an existing schema fixes the page size.
             set_text(&db, path, "journal_mode", "wal"),
             set_number(&db, path, "synchronous", "WAL", 2),
             set_number(&db, path, "page_size", "8192", 8192),
@@ -303,14 +304,14 @@ mod tests {
     }
 
     #[test]
-    fn opening_again_writes_nothing() {
+    fn opening_an_existing_store_writes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.db");
         let options = SqliteOptions::default();
         drop(writer(&file(&path), &options, &Arc::default()).unwrap());
         let before = std::fs::read(&path).unwrap();
         let db = writer(&file(&path), &options, &Arc::default()).unwrap();
-        assert_eq!(size(&log_of(&path)), 0);
+        assert_eq!(size(&wal_path(&path)), 0);
         drop(db);
         assert!(std::fs::read(&path).unwrap() == before);
     }

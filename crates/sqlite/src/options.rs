@@ -13,7 +13,7 @@ pub enum Synchronous {
     #[default]
     Full,
     /// Commits survive a crash of the process, but the newest ones may be lost when the machine loses power: an
-    /// acknowledged start, signal or completion can vanish. Only for data that can be made again.
+    /// acknowledged start, signal or completion can be lost. Only for data that can be reproduced.
     Normal,
 }
 
@@ -35,20 +35,20 @@ pub struct SqliteOptions {
     pub reader_connections: usize,
     /// Memory for SQLite's page cache, per connection.
     pub cache_bytes: usize,
-    /// How large the write-ahead log may grow before it is emptied into the database.
+    /// The length of the write-ahead log at which it is moved into the database.
     pub wal_limit_bytes: u64,
-    /// How often a waiting fetch looks for work that another process committed; at most every 10 ms.
+    /// How often a parked fetch checks for commits of other processes; at most every 10 ms.
     pub foreign_poll_interval: Duration,
-    /// How many messages of an instance one fetch of a turn takes. The rest comes with the next turns.
+    /// How many messages of an instance one fetch of a turn takes. The next turns take the rest.
     pub message_bound: MessageBound,
     /// How long a control message for an instance that never starts is kept.
     pub orphan_life: Duration,
     /// Runs every operation on the calling task instead of on threads: for simulations on one thread and paused
     /// time. A caller then blocks its thread while SQLite works.
     pub inline: bool,
-    /// Where the store reads the time.
+    /// The clock of the store.
     pub clock: Arc<dyn Clock>,
-    /// Where the store takes its lock tokens from.
+    /// The source of the secrets in lock tokens.
     pub entropy: Arc<dyn Entropy>,
     /// Makes statements fail, for tests.
     #[cfg(feature = "test-hooks")]

@@ -1,4 +1,4 @@
-//! What waits for one instance.
+//! The messages and activities that wait for one instance.
 
 use crate::db::{Db, Result, attempts, column, stored_text, unsigned};
 use crate::sql;

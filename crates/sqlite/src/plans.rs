@@ -1,4 +1,4 @@
-//! How SQLite runs our statements: no statement of a hot path reads a table from end to end, or sorts.
+//! Query plans: no statement of a hot path reads a whole table, or sorts.
 
 use crate::db::Db;
 use crate::url::Location;
@@ -6,23 +6,26 @@ use crate::{SqliteOptions, open, sql};
 use rusqlite::StatementStatus;
 use std::sync::Arc;
 
-/// Statements that may read a whole table or sort, and why.
+/// Statements that may read a whole table or sort, with the reason.
 const ALLOWED: &[(&str, &str)] = &[
     ("count_events", "management: a total"),
     ("count_executions", "management: a total"),
     ("dump_messages", "management: ten rows in the order of the table"),
-    ("dump_work", "management: ten rows in the order of the table"),
-    ("expired_turns", "instance_locks holds one row per running turn, and the horizon spares the look"),
+    ("dump_activities", "management: ten rows in the order of the table"),
+    (
+        "expired_turns",
+        "instance_locks holds one row per running turn, and `next_lease_end` spares most reads",
+    ),
     ("first_schema_name", "once per opening, over the schema"),
     ("instance_tree", "management: sorts the members of one tree"),
-    ("list_attention", "management: sorts what runs or failed, where that is little"),
-    ("list_attention_ids", "management: sorts what runs or failed, where that is little"),
+    ("list_attention", "management: sorts the running or failed instances, if they are few"),
+    ("list_attention_ids", "management: sorts the running or failed instances, if they are few"),
     ("list_dead_letters", "management: a page from the end of the table"),
     ("next_lease_end", "instance_locks holds one row per running turn"),
     ("pending_activities", "management: sorts a page of one instance's activities"),
     ("pending_messages", "management: sorts the messages of one instance"),
-    ("queue_backlogs", "gauges: counts what waits"),
-    ("queue_depths", "management: counts what waits"),
+    ("queue_backlogs", "gauges: counts the queues"),
+    ("queue_depths", "management: counts the queues"),
     ("read_ledger", "once per opening, over the migrations"),
     ("row_counts", "management: totals"),
     ("status_counts", "management: a total"),
@@ -34,25 +37,25 @@ pub(crate) fn db() -> Db {
 }
 
 fn plan(db: &Db, sql: &str) -> Vec<String> {
-    // The text may begin with a comment, which ends with its line.
+    // The statement may begin with a comment line.
     let statement = db.conn.prepare(&format!("EXPLAIN QUERY PLAN\n{sql}"));
     let mut statement = statement.unwrap_or_else(|error| panic!("{error}: {sql}"));
     // Parameters stay NULL.
     statement.raw_query().mapped(|row| row.get(3)).map(Result::unwrap).collect()
 }
 
-/// Whether a step of a plan reads everything, or sorts. What a subquery hands on is not a table.
+/// Whether a step of a plan reads a whole table, or sorts. The rows of a subquery do not count as a table.
 fn is_costly(step: &str) -> bool {
     const NO_TABLES: &[&str] = &["SCAN CONSTANT ROW", "SCAN tags", "SCAN wanted"];
-    // A search without a condition in parentheses walks through the whole index.
+    // A search without a condition in parentheses reads the whole index.
     let whole_table = step.starts_with("SCAN ") || (step.starts_with("SEARCH ") && !step.contains('('));
-    let handed_on =
+    let is_subquery =
         NO_TABLES.contains(&step) || step.starts_with("SCAN (subquery") || step.ends_with("VALUES CLAUSE");
-    (whole_table && !handed_on) || step.contains("TEMP B-TREE")
+    (whole_table && !is_subquery) || step.contains("TEMP B-TREE")
 }
 
 #[test]
-fn hot_statements_find_their_rows_by_an_index() {
+fn hot_statements_use_an_index() {
     let db = db();
     let mut costly = Vec::new();
     for (name, sql) in sql::ALL {
@@ -70,7 +73,7 @@ fn hot_statements_find_their_rows_by_an_index() {
 }
 
 #[test]
-fn a_costly_plan_is_recognised() {
+fn costly_plans_are_recognised() {
     let db = db();
     for sql in [
         "SELECT 1 FROM worker_queue WHERE attempt_count = 3",
@@ -87,7 +90,7 @@ fn a_costly_plan_is_recognised() {
     assert!(!plan.iter().any(|step| is_costly(step)), "{plan:?}");
 }
 
-/// What it costs to find out that there is nothing, in steps of SQLite's machine.
+/// The steps of SQLite's virtual machine until the first row of a statement, or its end.
 fn steps(db: &Db, sql: &str, params: impl rusqlite::Params) -> i32 {
     let mut statement = db.conn.prepare(sql).unwrap();
     let mut rows = statement.query(params).unwrap();
@@ -97,7 +100,7 @@ fn steps(db: &Db, sql: &str, params: impl rusqlite::Params) -> i32 {
 }
 
 #[test]
-fn what_waits_for_later_costs_a_fetch_nothing() {
+fn delayed_messages_do_not_slow_down_a_fetch() {
     const NOW: i64 = 1_000;
     let fetches = |db: &Db| {
         [
@@ -128,7 +131,7 @@ fn what_waits_for_later_costs_a_fetch_nothing() {
     }
 }
 
-/// A store with this many instances that completed and ten that run.
+/// A store with this many instances, of which ten run and the others completed.
 fn with_completed(instances: u64) -> Db {
     let db = db();
     let rows =
@@ -146,7 +149,7 @@ fn with_completed(instances: u64) -> Db {
 }
 
 #[test]
-fn what_has_completed_costs_gauges_and_lists_of_what_runs_nothing() {
+fn completed_instances_do_not_slow_down_gauges_and_lists_of_running_ones() {
     let no_text = None::<&str>;
     let no_time = None::<i64>;
     let page = (i64::MAX, "Running", no_text, no_text, no_text, no_time, no_time, 5, 0);

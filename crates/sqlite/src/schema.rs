@@ -1,4 +1,4 @@
-//! Whose file it is, and whether its schema is up to date.
+//! The check that a file is a store, and its migrations.
 
 use crate::db::{Db, Result, column};
 use crate::open::{cannot_open, not_a_database};
@@ -7,17 +7,17 @@ use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, pen
 use rusqlite::ErrorCode;
 use std::path::Path;
 
-/// Marks our files: "Outl".
+/// The application id of a store: "Outl".
 const APPLICATION_ID: i64 = 0x4F75_746C;
 
 /// Append-only: a released text never changes.
 static MIGRATIONS: [Migration; 1] =
     [Migration { version: 1, name: "initial", sql: include_str!("../migrations/0001_initial.sql") }];
 
-/// Whether the file is ours; if not, it must be empty. One with a schema and without our mark belongs to somebody else.
+/// Whether the file is a store; if not, it must be empty. A file with a schema and without the application id is refused.
 pub(crate) fn refuse_foreign(db: &Db, path: &Path) -> Result<bool> {
     let foreign = |found: String| SqliteError::Foreign { path: path.to_owned(), found };
-    // Both looks at one moment: between them another process could make a store of an empty file.
+    // One transaction for both reads: between them another process could initialise the empty file.
     let transaction = db.conn.unchecked_transaction()?;
     let mark = mark(db).map_err(|error| opening_error(path, error))?;
     let first: Option<String> = db.one(sql::FIRST_SCHEMA_NAME, [], |row| row.get(0))?;
@@ -33,12 +33,13 @@ pub(crate) fn refuse_foreign(db: &Db, path: &Path) -> Result<bool> {
     }
 }
 
+/// The application id of the file; 0 if there is none.
 fn mark(db: &Db) -> rusqlite::Result<i64> {
     db.conn.pragma_query_value(None, "application_id", |row| row.get(0))
 }
 
 pub(crate) fn migrate(db: &Db, path: &Path, options: &SqliteOptions) -> Result<()> {
-    // The common case needs no write lock.
+    // Without pending migrations no write lock is needed.
     if due(db, path)?.is_empty() {
         return Ok(());
     }
@@ -54,7 +55,7 @@ pub(crate) fn migrate(db: &Db, path: &Path, options: &SqliteOptions) -> Result<(
 }
 
 fn apply_pending(db: &Db, path: &Path, options: &SqliteOptions) -> Result<()> {
-    // Somebody else may have been faster, so this looks again, under the lock.
+    // Another process may have applied the migrations, so they are read again under the lock.
     for migration in due(db, path)? {
         db.conn.execute_batch(sql::CREATE_LEDGER)?;
         db.conn.execute_batch(migration.sql).map_err(|error| not_applied(path, migration, error))?;
@@ -68,7 +69,7 @@ fn apply_pending(db: &Db, path: &Path, options: &SqliteOptions) -> Result<()> {
 
 fn not_applied(path: &Path, migration: &Migration, error: rusqlite::Error) -> SqliteError {
     match error.sqlite_error_code() {
-        // The statement itself: the tables are not what the ledger says.
+        // The statement is invalid, so the tables differ from the ledger.
         Some(ErrorCode::Unknown) => {
             damaged(path, format!("version {} cannot be applied: {error}", migration.version))
         }
@@ -76,7 +77,7 @@ fn not_applied(path: &Path, migration: &Migration, error: rusqlite::Error) -> Sq
     }
 }
 
-/// An up-to-date schema, or an error.
+/// Fails unless all migrations were applied.
 pub(crate) fn check_schema(db: &Db, path: &Path) -> Result<()> {
     match due(db, path)?.first() {
         None => Ok(()),
@@ -84,7 +85,7 @@ pub(crate) fn check_schema(db: &Db, path: &Path) -> Result<()> {
     }
 }
 
-/// What is to be applied to a file that is ours or empty.
+/// The migrations to apply to a store or an empty file.
 pub(crate) fn due(db: &Db, path: &Path) -> Result<&'static [Migration]> {
     if mark(db)? != APPLICATION_ID {
         return Ok(&MIGRATIONS);

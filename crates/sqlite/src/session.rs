@@ -1,44 +1,46 @@
-//! Sessions: work that stays with one owner.
+//! Sessions: activities that run on one worker.
 
-use crate::command::Cx;
 use crate::db::{Result, column};
 use crate::sql;
+use crate::transaction::Transaction;
 use outlast_provider::{SessionFetchConfig, saturating_ms};
 use std::time::Duration;
 
-/// The caller takes work of a session; false if another owner holds it.
-pub(crate) fn claim(cx: &mut Cx<'_>, session_id: &str, caller: &SessionFetchConfig) -> Result<bool> {
-    let locked_until = cx.now.saturating_add(saturating_ms(caller.lock_timeout));
-    // When it ends, others can take what is left of it.
-    cx.news.available_at(locked_until);
-    let claimed = (session_id, &caller.owner_id, column(locked_until), column(cx.now));
-    Ok(cx.db.run(sql::CLAIM_SESSION, claimed)? == 1)
+/// Leases a session to the caller of a fetch; false if another owner holds the session.
+pub(crate) fn claim(tx: &mut Transaction<'_>, session_id: &str, caller: &SessionFetchConfig) -> Result<bool> {
+    let locked_until = tx.now.saturating_add(saturating_ms(caller.lock_timeout));
+    // When the lease ends, other owners can fetch the activities of the session.
+    tx.wakeups.schedule_poll(locked_until);
+    let claimed = (session_id, &caller.owner_id, column(locked_until), column(tx.now));
+    Ok(tx.db.run(sql::CLAIM_SESSION, claimed)? == 1)
 }
 
-/// Work of a session was completed or renewed: the session is in use, whoever holds it.
-pub(crate) fn stamp(cx: &Cx<'_>, session_id: Option<&str>) -> Result<()> {
+/// Records that an activity of the session was completed or renewed, whichever owner holds the session.
+pub(crate) fn stamp(tx: &Transaction<'_>, session_id: Option<&str>) -> Result<()> {
     if let Some(session_id) = session_id {
-        cx.db.run(sql::STAMP_SESSION, (session_id, column(cx.now)))?;
+        tx.db.run(sql::STAMP_SESSION, (session_id, column(tx.now)))?;
     }
     Ok(())
 }
 
+/// Extends the sessions of these owners that were active within `idle`; returns how many.
 pub(crate) fn renew(
-    cx: &mut Cx<'_>,
+    tx: &mut Transaction<'_>,
     owners: &[String],
     extend_for: Duration,
     idle: Duration,
 ) -> Result<usize> {
-    let until = column(cx.now.saturating_add(saturating_ms(extend_for)));
-    // A window that reaches back before the epoch covers everything.
-    let active_since = cx.now.checked_sub(saturating_ms(idle)).map_or(-1, column);
+    let until = column(tx.now.saturating_add(saturating_ms(extend_for)));
+    // A window that begins before the epoch covers every time.
+    let active_since = tx.now.checked_sub(saturating_ms(idle)).map_or(-1, column);
     let mut renewed = 0;
     for owner in owners {
-        renewed += cx.db.run(sql::RENEW_SESSIONS, (owner, until, column(cx.now), active_since))?;
+        renewed += tx.db.run(sql::RENEW_SESSIONS, (owner, until, column(tx.now), active_since))?;
     }
     Ok(renewed)
 }
 
-pub(crate) fn cleanup(cx: &mut Cx<'_>) -> Result<usize> {
-    cx.db.run(sql::CLEANUP_SESSIONS, [column(cx.now)])
+/// Deletes sessions with an expired lease and without activities; returns how many.
+pub(crate) fn cleanup(tx: &mut Transaction<'_>) -> Result<usize> {
+    tx.db.run(sql::CLEANUP_SESSIONS, [column(tx.now)])
 }

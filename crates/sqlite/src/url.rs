@@ -4,17 +4,17 @@ use crate::SqliteError;
 use outlast_provider_kit::url::shown;
 use std::path::PathBuf;
 
-/// Where a store lives and how it may be used.
+/// The place of a store, and how it may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Location {
-    /// In this process, gone with the provider.
+    /// In the memory of this process, until the provider is dropped.
     Memory,
     /// In a file.
     File { path: PathBuf, access: Access },
 }
 
 impl Location {
-    /// The same place, where the store must be by now: one that vanished is not made anew.
+    /// The location for opening an open store again: the file must exist, and is not created.
     pub(crate) fn again(&self) -> Self {
         match self {
             Self::File { path, access: Access::Create } => {
@@ -29,7 +29,7 @@ impl Location {
 pub(crate) enum Access {
     /// Create the file if it is missing.
     Create,
-    /// Insist on an existing file.
+    /// Fail if the file is missing.
     Existing,
     /// Read only, for tools.
     ReadOnly,
@@ -51,12 +51,12 @@ pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
             ("mode", "rw") => access = Access::Existing,
             ("mode", "ro") => access = Access::ReadOnly,
             ("mode", "memory") => memory = true,
-            // In-memory stores belong to one provider either way, and files are always shared.
+            // Neither value has an effect: a store in memory belongs to one provider, and a file is always shared.
             ("cache", "shared" | "private") => {}
             ("mode", _) => {
                 return Err(invalid("unknown mode: use rwc, rw, ro or memory".to_string()));
             }
-            // Without its name, which could be the value of another one that should have been escaped.
+            // The error does not name the option: it could be part of an unescaped secret.
             _ => return Err(invalid("unknown option: known are mode and cache".to_string())),
         }
     }
@@ -65,7 +65,7 @@ pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
     }
     match decode(path) {
         Some(path) if path.contains('\0') => Err(invalid("the path holds a NUL character".to_string())),
-        // SQLite itself would take the rest for a URI, with options that nobody has looked at.
+        // SQLite would read the path as a URI, with options that were not checked here.
         Some(path) if path.starts_with("file:") => {
             Err(invalid("write the path itself, without 'file:'".to_string()))
         }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_that_are_understood() {
+    fn valid_urls_give_their_location() {
         let cases = [
             ("sqlite::memory:", Location::Memory),
             ("sqlite::memory:?cache=shared", Location::Memory),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_that_are_refused_say_why() {
+    fn error_of_an_invalid_url_has_the_reason_and_no_secret() {
         let cases = [
             ("postgres://x", "write 'sqlite:PATH'"),
             ("a.db", "write 'sqlite:PATH'"),

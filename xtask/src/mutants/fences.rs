@@ -6,8 +6,11 @@ use super::statements;
 /// A file, and the functions in it that look at a token, at the end of a lease, or at how many rows a fence changed.
 const GUARDS: &[(&str, &[&str])] = &[
     ("crates/provider-kit/src/token.rs", &["Token::mint", "parse"]),
-    ("crates/sqlite/src/write.rs", &["Seen<'a>::of", "instance_of", "commit", "abandon", "renew", "refused"]),
-    ("crates/sqlite/src/work.rs", &["lease", "ack", "renew", "abandon", "row_of"]),
+    (
+        "crates/sqlite/src/commit.rs",
+        &["Seen<'a>::of", "instance_of", "commit", "abandon", "renew", "refused"],
+    ),
+    ("crates/sqlite/src/activity.rs", &["lease", "ack", "renew", "abandon", "row_of"]),
     ("crates/sqlite/src/fetch.rs", &["claim"]),
     ("crates/sqlite/src/session.rs", &["claim", "renew"]),
     ("crates/memory/src/commit.rs", &["State::commit", "State::abandon_turn", "State::renew_turn"]),
@@ -55,23 +58,23 @@ const GUARDS: &[(&str, &[&str])] = &[
 /// Statements that take, keep, check or give up a lease. Those that only look for something to lease are not among them:
 /// what they find is leased by one of these, which looks again.
 const STATEMENTS: &[&str] = &[
+    "abandon_activity",
     "abandon_messages",
-    "abandon_work",
     "claim_session",
-    "delete_leased_work",
-    "delete_tagged_messages",
-    "lease_work",
+    "cover_message",
+    "cover_messages",
+    "delete_covered_messages",
+    "delete_leased_activity",
+    "lease_activity",
     "lock_instance",
+    "renew_activity",
     "renew_instance",
     "renew_messages",
     "renew_sessions",
-    "renew_work",
     "stamp_session",
-    "tag_message",
-    "tag_messages",
+    "undo_cover",
     "unlock_instance",
     "unlock_live_instance",
-    "untag_messages",
 ];
 
 pub(super) fn guards(mutant: &Mutant) -> bool {

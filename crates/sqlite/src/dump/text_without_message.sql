@@ -1,4 +1,4 @@
--- Texts without a message, messages without their text, and texts of another length than their message says.
+-- Texts without a message, messages without their text, and texts whose length differs from that in their message.
 SELECT coalesce(q.instance_id, t.message_id) FROM message_texts AS t
 LEFT JOIN orchestrator_queue AS q ON q.id = t.message_id
 WHERE q.apart_bytes IS NOT octet_length(t.work_item)

@@ -1,9 +1,9 @@
-//! What is looked at for a list, and that pages reach everything all the same.
+//! Lists read a bounded number of instances, and their pages reach every instance.
 
 use super::*;
 use crate::plans::db;
 
-/// So many instances, of which every `nth` has the status; the others completed.
+/// A store with this many instances. Every `nth` has the status; the others completed.
 fn filled(instances: u64, nth: u64, status: &str) -> Db {
     let db = db();
     let rows =
@@ -19,7 +19,7 @@ fn filled(instances: u64, nth: u64, status: &str) -> Db {
     db
 }
 
-/// The ids of all pages, and how long the pages were.
+/// The ids of all pages, and the lengths of the pages.
 fn pages(db: &Db, mut query: InstanceQuery) -> (Vec<String>, Vec<usize>) {
     let (mut ids, mut sizes) = (Vec::new(), Vec::new());
     loop {
@@ -30,7 +30,7 @@ fn pages(db: &Db, mut query: InstanceQuery) -> (Vec<String>, Vec<usize>) {
         if query.after.is_none() {
             return (ids, sizes);
         }
-        assert!(sizes.len() < 100, "the pages come to no end: {sizes:?}");
+        assert!(sizes.len() < 100, "too many pages: {sizes:?}");
     }
 }
 
@@ -45,23 +45,26 @@ fn newest_first(numbers: impl Iterator<Item = u64>) -> Vec<String> {
 }
 
 #[test]
-fn a_page_ends_with_its_budget_and_pages_reach_every_instance() {
+fn page_ends_after_its_budget_and_pages_reach_every_instance() {
     let db = filled(45_000, 40_000, "ContinuedAsNew");
     let (ids, sizes) = pages(&db, of_status("ContinuedAsNew", 10));
-    // 20,000 are looked at for each page: the one that matches is the 5,001st from the newest.
+    // Each page reads 20,000 instances. The one that matches is the 5,001st from the newest.
     assert_eq!((ids, sizes), (newest_first([40_000].into_iter()), vec![1, 0, 0]));
     let (ids, sizes) = pages(&db, of_status("Unknown", 10));
     assert_eq!((ids.len(), sizes), (0, vec![0, 0, 0]));
 
     let (ids, sizes) = pages(&db, of_status("Completed", 1_000));
     assert_eq!(ids, newest_first((1..=45_000).filter(|n| *n != 40_000)));
-    assert!(sizes[..44].iter().all(|size| *size == 1_000), "where many match every page is full: {sizes:?}");
+    assert!(
+        sizes[..44].iter().all(|size| *size == 1_000),
+        "every page is full if many instances match: {sizes:?}"
+    );
     let (ids, sizes) = pages(&db, InstanceQuery { limit: Some(1_000), ..InstanceQuery::default() });
     assert_eq!((ids.len(), sizes.len()), (45_000, 45));
 }
 
 #[test]
-fn few_that_run_or_failed_are_found_wherever_they_are() {
+fn few_running_or_failed_instances_are_found_at_any_position() {
     for status in ["Running", "Failed"] {
         let db = filled(45_000, 15_000, status);
         let all = newest_first([15_000, 30_000, 45_000].into_iter());
@@ -69,7 +72,7 @@ fn few_that_run_or_failed_are_found_wherever_they_are() {
         assert_eq!(ids(&db, Some(status)).unwrap(), all);
         let named = InstanceQuery { orchestration_name: Some("Other".to_string()), ..of_status(status, 2) };
         assert_eq!(pages(&db, named).0, [""; 0]);
-        // An older execution that runs on, as a damaged store may have it, is not how its instance stands.
+        // The status of an older execution, which a damaged store may have, is not that of the instance.
         let old = "INSERT INTO executions (instance_id, execution_id, status, started_at, updated_at)
                    VALUES ('i-7', 0, ?1, 1, 1)";
         db.conn.execute(old, [status]).unwrap();
@@ -82,7 +85,7 @@ fn few_that_run_or_failed_are_found_wherever_they_are() {
 }
 
 #[test]
-fn many_that_run_are_listed_window_by_window() {
+fn many_running_instances_are_listed_window_by_window() {
     let db = filled(25_000, 1, "Running");
     assert!(!are_few(&db, "Running").unwrap() && are_few(&db, "Failed").unwrap());
     let all = newest_first(1..=25_000);

@@ -1,4 +1,4 @@
--- The same for one id.
+-- bulk_candidates for one instance id.
 SELECT i.rowid FROM instances AS i
 LEFT JOIN executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
 WHERE i.instance_id = ?1

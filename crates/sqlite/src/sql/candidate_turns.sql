@@ -1,8 +1,8 @@
--- Instances without a lease, longest waiting first, each with its oldest message and with what is known about it. The text of
--- that message is NULL unless it is the only one.
+-- Instances without a lease, each with its oldest message and the columns of its rows; the oldest messages first. The text of the
+-- message is NULL unless it is the only one.
 -- The last six columns: 1 if it is the only message, else 2; whether an instance without a row has a history, whether
--- the current execution changed keys, when the instance was created, whether it has ended, the length of a text stored apart.
--- The last condition spares the other messages of an instance, of which there may be thousands, all other look-ups.
+-- the current execution changed keys, when the instance was created, whether it has ended, the length of the text in message_texts.
+-- The last condition excludes the other messages of an instance, of which there may be thousands, before any further lookup.
 SELECT q.instance_id, q.visible_at, q.id,
        CASE WHEN typeof(q.instance_id) <> 'text' OR NOT EXISTS (
            SELECT 1 FROM orchestrator_queue AS m WHERE m.instance_id = q.instance_id AND m.id <> q.id

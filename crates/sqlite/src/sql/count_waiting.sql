@@ -1,2 +1,2 @@
--- At most as many as the bound: the question is whether there is room.
+-- Counts up to the bound.
 SELECT count(*) FROM (SELECT 1 FROM orchestrator_queue WHERE instance_id = ?1 LIMIT (?2 + 0))

@@ -1,5 +1,5 @@
--- Instances whose lease is over, with their place in line: their oldest message, which keeps it. Columns as above.
--- CROSS JOIN: the leases are few and come first, whatever the planner thinks of the queue.
+-- Instances with an expired lease, each with its oldest message, which decides the order. The columns of candidate_turns.
+-- CROSS JOIN: the leases are few, so SQLite must read them before the queue.
 SELECT l.instance_id, min(q.visible_at), q.id,
        CASE WHEN NOT EXISTS (
            SELECT 1 FROM orchestrator_queue AS m WHERE m.instance_id = l.instance_id AND m.id <> q.id

@@ -1,4 +1,4 @@
--- The first event, those that ended the execution, and the last. What is too large to be one of them is read as nothing.
+-- The first event, the terminal events and the last event. A text above the limit is read as NULL.
 SELECT CASE WHEN octet_length(event_data) <= ?3 THEN event_data END
 FROM history
 WHERE instance_id = ?1 AND execution_id = ?2 AND event_id IN (

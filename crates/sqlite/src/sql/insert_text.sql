@@ -1,2 +1,2 @@
--- REPLACE: a row that is there belongs to no message.
+-- REPLACE: an existing row belongs to no message.
 INSERT OR REPLACE INTO message_texts (message_id, work_item) VALUES (?1, ?2)

@@ -1,5 +1,5 @@
--- list_instances for instances whose current execution runs or failed, by the partial index on executions. Only the rows of the
--- page are read as a whole.
+-- list_instances for instances whose current execution runs or failed, by the partial index on executions. All columns are
+-- read only for the rows of the page.
 SELECT i.rowid, i.instance_id, i.orchestration_name, ifnull(i.orchestration_version, 'unknown'),
        i.current_execution_id, ifnull(e.status, 'Unknown'), e.output, i.created_at,
        max(i.updated_at, ifnull((SELECT max(x.updated_at) FROM executions AS x WHERE x.instance_id = i.instance_id), 0)),

@@ -1,4 +1,4 @@
--- A part of a window of instances, newest first, by the order of creation; a NULL parameter does not filter.
+-- Instances of a window, newest first, by the order of creation; a NULL parameter does not filter.
 SELECT i.rowid, i.instance_id, i.orchestration_name, ifnull(i.orchestration_version, 'unknown'),
        i.current_execution_id, ifnull(e.status, 'Unknown'), e.output, i.created_at,
        max(i.updated_at, ifnull((SELECT max(x.updated_at) FROM executions AS x WHERE x.instance_id = i.instance_id), 0)),

@@ -1,4 +1,4 @@
--- The event that ended a failed execution is looked for only where no commit has noted it: a tool has appended it.
+-- The terminal event of a failed execution is searched only if no commit stored its id, because a tool appended the event.
 SELECT e.execution_id, e.status, e.output,
        (SELECT h.event_data FROM history AS h
         WHERE e.status = 'Failed' AND h.instance_id = e.instance_id AND h.execution_id = e.execution_id

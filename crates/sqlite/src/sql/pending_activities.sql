@@ -1,4 +1,4 @@
--- Activities of an instance, oldest first. Of each text only the head is read, and of the rows beyond the limit nothing.
+-- Activities of an instance, oldest first. Only the head of each text is read, and no row beyond the limit.
 SELECT substr(w.work_item, 1, ?4), octet_length(w.work_item), w.visible_at,
        CASE WHEN w.lock_token IS NOT NULL AND w.locked_until > ?2 THEN w.locked_until END, w.attempt_count, w.tag, w.session_id
 FROM worker_queue AS w

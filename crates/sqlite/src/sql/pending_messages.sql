@@ -1,5 +1,5 @@
--- Messages of an instance in the order of their delivery. Of each text only the head is read, and of the rows beyond the limit
--- nothing: payloads may be large.
+-- Messages of an instance in the order of their delivery. Only the head of each text is read, and no row beyond the limit,
+-- because payloads may be large.
 SELECT CASE WHEN q.apart_bytes IS NULL THEN substr(q.work_item, 1, ?4)
             ELSE (SELECT substr(t.work_item, 1, ?4) FROM message_texts AS t WHERE t.message_id = q.id) END,
        coalesce(q.apart_bytes, octet_length(q.work_item)), q.visible_at, l.locked_until, q.attempt_count

@@ -1,4 +1,4 @@
--- The end of the lease that an instance is under, and how many messages and activities wait for it.
+-- The end of the lease of an instance, and the numbers of its messages and activities.
 SELECT (SELECT locked_until FROM instance_locks WHERE instance_id = ?1 AND locked_until > ?2),
        (SELECT count(*) FROM orchestrator_queue WHERE instance_id = ?1),
        (SELECT count(*) FROM worker_queue WHERE instance_id = ?1)

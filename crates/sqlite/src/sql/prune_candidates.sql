@@ -1,4 +1,4 @@
--- Executions that pruning may remove; ?2 newest are kept.
+-- Executions that pruning may delete; the ?2 newest are kept.
 SELECT e.execution_id FROM executions AS e
 JOIN instances AS i ON i.instance_id = e.instance_id
 WHERE e.instance_id = ?1

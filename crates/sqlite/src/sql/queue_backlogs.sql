@@ -1,4 +1,4 @@
--- For each queue: all rows, those under a live lease, and those whose time has not come. Counted in indexes.
+-- For each queue: all rows, rows under a live lease, and delayed rows. Counted in indexes.
 SELECT
     (SELECT count(*) FROM orchestrator_queue),
     (SELECT count(*) FROM instance_locks AS l

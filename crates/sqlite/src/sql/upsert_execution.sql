@@ -1,5 +1,5 @@
--- Creates the execution as running, then applies what the turn says. ?9: it may be new, and then a tool may have
--- appended events to it already. ?10: the pinned version, if there is one.
+-- Creates the execution with the status Running, then applies the metadata of the turn. ?9: the execution may be new, and a tool
+-- may have appended events to it before. ?10: the pinned version, if there is one.
 INSERT INTO executions (instance_id, execution_id, status, output, started_at, completed_at, updated_at, last_event_id,
                         terminal_event_id, duroxide_version_major, duroxide_version_minor, duroxide_version_patch,
                         duroxide_version_pre)

@@ -1,4 +1,4 @@
--- The messages that may start the instance.
+-- The messages of an instance that may be its start.
 SELECT CASE WHEN apart_bytes IS NULL THEN work_item
             ELSE (SELECT t.work_item FROM message_texts AS t WHERE t.message_id = id) END,
        visible_at

@@ -1,4 +1,4 @@
--- Every tag that free work has, found by skipping from one to the next; untagged work apart.
+-- The tags of free activities, without NULL. The recursion seeks from one tag to the next in the index.
 WITH RECURSIVE tags (tag) AS (
     SELECT (SELECT tag FROM worker_queue WHERE lock_token IS NULL AND tag > '' ORDER BY tag LIMIT 1)
     UNION ALL

@@ -3,7 +3,7 @@
 /// A statement, what is changed in it, and why nobody can tell.
 const EQUIVALENT: &[(&str, &str, &str)] = &[
     ("abandon_messages", "replace instance_id = ?1 with true", FENCED),
-    ("delete_tagged_messages", "replace instance_id = ?1 with true", FENCED),
+    ("delete_covered_messages", "replace instance_id = ?1 with true", FENCED),
     (
         "queue_depths",
         "replace q.lock_token IS NULL with false",
@@ -15,7 +15,7 @@ const EQUIVALENT: &[(&str, &str, &str)] = &[
         "replace lock_token = ?2 with true",
         "an instance has one lease, and the maximum of its end and of no end is none",
     ),
-    ("untag_messages", "replace instance_id = ?1 with true", FENCED),
+    ("undo_cover", "replace instance_id = ?1 with true", FENCED),
 ];
 
 const FENCED: &str =

@@ -146,7 +146,7 @@ mod tests {
         ] {
             assert_eq!(lines("crates/engine/src/turn.rs", call), [1], "{call}");
         }
-        assert_eq!(lines("crates/sqlite/src/write.rs", "thread::Builder::new()"), [1]);
+        assert_eq!(lines("crates/sqlite/src/commit.rs", "thread::Builder::new()"), [1]);
     }
 
     #[test]

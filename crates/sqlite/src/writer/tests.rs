@@ -1,9 +1,10 @@
-//! Batches that a test puts together itself, statement faults included.
+//! Tests of batches that the test composes, with faults of statements.
 
 use super::*;
-use crate::command::Body;
+use crate::command::PendingCall;
+use crate::leased::{Guarded, RawTurn};
+use crate::park::{Ask, Fetch};
 use crate::url::Access;
-use crate::waiting::{Ask, Guarded, RawTurn, Waiter};
 use crate::{StatementFault, StatementFaults};
 use outlast_model::WorkItem;
 use outlast_provider::{
@@ -15,29 +16,29 @@ use std::path::Path;
 use std::sync::{Mutex, mpsc};
 use tokio::sync::oneshot;
 
-/// Fails the next statement that begins like this, and remembers all of them.
+/// Fails chosen statements, and records all statements.
 #[derive(Default)]
-struct Script {
+struct FaultScript {
     seen: Mutex<Vec<String>>,
     strikes: Mutex<Vec<(&'static str, StatementFault)>>,
-    /// Panics at the statement after this many others.
+    /// Panics at the statement after this number of others.
     panic_after: Mutex<Option<usize>>,
     /// Panics at the next statement with this text.
     panic_at: Mutex<Option<&'static str>>,
 }
 
-impl Script {
+impl FaultScript {
     fn strike(&self, statement: &'static str, fault: StatementFault) {
         self.strikes.lock().unwrap().push((statement, fault));
     }
 
-    /// How often the statement was run since the last question.
+    /// How often the statement ran since the last call.
     fn count(&self, statement: &str) -> usize {
         mem::take(&mut *self.seen.lock().unwrap()).iter().filter(|sql| *sql == statement).count()
     }
 }
 
-impl StatementFaults for Script {
+impl StatementFaults for FaultScript {
     fn strike(&self, sql: &str) -> Option<StatementFault> {
         self.seen.lock().unwrap().push(sql.to_string());
         let mut panic_after = self.panic_after.lock().unwrap();
@@ -56,12 +57,12 @@ impl StatementFaults for Script {
     }
 }
 
-/// A store whose batches are made by hand.
-struct Hand {
-    store: Store,
-    script: Arc<Script>,
+/// A writer whose batches the test composes.
+struct TestWriter {
+    writer: Writer,
+    script: Arc<FaultScript>,
     handle: Handle,
-    /// Leases that nobody took come back here.
+    /// Receives the leases of dropped callers.
     _returned: mpsc::Receiver<Command>,
     folder: tempfile::TempDir,
 }
@@ -75,29 +76,29 @@ fn file(path: &Path) -> Location {
     Location::File { path: path.to_owned(), access: Access::Create }
 }
 
-impl Hand {
+impl TestWriter {
     fn new() -> Self {
         Self::with(|folder| file(&folder.join("store.db")))
     }
 
     fn with(location: impl FnOnce(&Path) -> Location) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let script = Arc::new(Script::default());
+        let script = Arc::new(FaultScript::default());
         let faults: Arc<dyn StatementFaults> = Arc::clone(&script) as _;
         let options = SqliteOptions { faults: Some(faults), ..SqliteOptions::default() };
-        let store = Store::open(location(folder.path()), options, Arc::default()).unwrap();
+        let writer = Writer::open(location(folder.path()), options, Arc::default()).unwrap();
         let (sender, returned) = mpsc::channel();
-        Self { store, script, handle: Handle::Threaded(sender), _returned: returned, folder }
+        Self { writer, script, handle: Handle::Threaded(sender), _returned: returned, folder }
     }
 
     fn process(&mut self, commands: Vec<Command>) {
-        self.store.process(commands, false, &self.handle);
+        self.writer.process(commands, false, &self.handle);
     }
 
-    /// One call alone.
-    fn ask<T: Send + 'static>(
+    /// Processes one call.
+    fn call<T: Send + 'static>(
         &mut self,
-        body: impl FnMut(&mut Cx<'_>) -> Result<T> + Send + 'static,
+        body: impl FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> std::result::Result<T, ProviderError> {
         let (command, mut answer) = call(body);
         self.process(vec![command]);
@@ -105,7 +106,7 @@ impl Hand {
     }
 
     fn count(&mut self, sql: &'static str) -> i64 {
-        self.ask(move |cx| Ok(cx.db.one(sql, [], |row| row.get(0))?.unwrap_or(0))).unwrap()
+        self.call(move |tx| Ok(tx.db.one(sql, [], |row| row.get(0))?.unwrap_or(0))).unwrap()
     }
 
     fn messages(&mut self) -> i64 {
@@ -113,23 +114,31 @@ impl Hand {
     }
 
     fn reopened(&self) -> u64 {
-        self.store.counters.read().reopened
+        self.writer.counters.read().reopened
     }
 }
 
 fn call<T: Send + 'static>(
-    body: impl FnMut(&mut Cx<'_>) -> Result<T> + Send + 'static,
+    body: impl FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
 ) -> (Command, Answer<T>) {
     let (reply, answer) = oneshot::channel();
-    let (instance, room) = (Some("i".into()), None);
-    let call =
-        Body { operation: "test", instance, bytes: 0, body, then: |_: &T| {}, outcome: None, reply, room };
+    let (instance, permit) = (Some("i".into()), None);
+    let call = PendingCall {
+        operation: "test",
+        instance,
+        bytes: 0,
+        body,
+        on_commit: |_: &T| {},
+        outcome: None,
+        reply,
+        permit,
+    };
     (Command::Call(Box::new(call)), answer)
 }
 
 fn start(instance: &str) -> (Command, Answer<()>) {
     let row = message_row("test", &start_item(instance)).unwrap();
-    call(move |cx| write::enqueue_message(cx, &row, None))
+    call(move |tx| commit::enqueue_message(tx, &row, None))
 }
 
 fn start_item(instance: &str) -> WorkItem {
@@ -156,21 +165,21 @@ fn activity(id: u64, tag: Option<&str>) -> Command {
         tag: tag.map(str::to_string),
     };
     let row = activity_row("test", &item).unwrap();
-    call(move |cx| write::enqueue_work(cx, &row)).0
+    call(move |tx| activity::enqueue(tx, &row)).0
 }
 
-/// A call that writes something, then fails.
-fn half_way() -> (Command, Answer<()>) {
+/// A call that stores a message, then fails.
+fn half_applied() -> (Command, Answer<()>) {
     let row = message_row("test", &start_item("half")).unwrap();
-    call(move |cx| {
-        write::enqueue_message(cx, &row, None)?;
+    call(move |tx| {
+        commit::enqueue_message(tx, &row, None)?;
         Err(SqliteError::Other("half-way".to_string()))
     })
 }
 
-fn waiter<A: Ask>(ask: A, parks: bool) -> (Waiter<A>, Fetched<A::Leases>) {
-    let (reply, answer) = oneshot::channel();
-    (Waiter { ask, parks, fresh: true, reply }, answer)
+fn fetch<A: Ask>(ask: A, parks: bool) -> (Fetch<A>, Fetched<A::Leases>) {
+    let (caller, answer) = oneshot::channel();
+    (Fetch { ask, parks, is_new: true, caller }, answer)
 }
 
 fn fetch_turn(parks: bool, filter: Option<DispatcherCapabilityFilter>) -> (Command, Turn) {
@@ -181,13 +190,13 @@ fn fetch_turn(parks: bool, filter: Option<DispatcherCapabilityFilter>) -> (Comma
         orphan_life_ms: 60_000,
         bound: MessageBound::default(),
     };
-    let (waiter, answer) = waiter(ask, parks);
-    (Command::FetchTurn(waiter, None), answer)
+    let (fetch, answer) = fetch(ask, parks);
+    (Command::FetchTurn(fetch, None), answer)
 }
 
-fn fetch_work(tags: TagFilter) -> (Command, Activities) {
-    let (waiter, answer) = waiter(WorkAsk { max_items: 1, lock_ms: 60_000, session: None, tags }, false);
-    (Command::FetchWork(waiter, None), answer)
+fn fetch_activities(tags: TagFilter) -> (Command, Activities) {
+    let (fetch, answer) = fetch(ActivityAsk { max_items: 1, lock_ms: 60_000, session: None, tags }, false);
+    (Command::FetchActivities(fetch, None), answer)
 }
 
 fn turn_of(answer: &mut Turn) -> Option<RawTurn> {
@@ -196,7 +205,7 @@ fn turn_of(answer: &mut Turn) -> Option<RawTurn> {
 
 /// The activities that the fetches got, in their order.
 fn activities(answers: impl IntoIterator<Item = Activities>) -> Vec<Vec<u64>> {
-    let id = |work: &FetchedWork| match &work.item {
+    let id = |activity: &FetchedWork| match &activity.item {
         WorkItem::ActivityExecute { id, .. } => *id,
         other => panic!("{other:?}"),
     };
@@ -208,128 +217,128 @@ fn activities(answers: impl IntoIterator<Item = Activities>) -> Vec<Vec<u64>> {
 }
 
 #[test]
-fn a_lease_that_was_rolled_back_is_not_handed_out() {
+fn rolled_back_lease_is_not_handed_out() {
     for parks in [true, false] {
-        let mut hand = Hand::new();
+        let mut test = TestWriter::new();
         let (fetch, mut turn) = fetch_turn(parks, None);
         let (start, mut started) = start("i");
-        let (failing, mut failed) = half_way();
-        // It arrives when the fetch has been served already: the first look for more is before that.
-        let mut looks = [vec![], vec![failing]].into_iter();
-        let mut more = || looks.next().unwrap_or_default();
-        hand.store.process_with(vec![start, fetch], false, &hand.handle, &mut more);
+        let (failing, mut failed) = half_applied();
+        // The failing call arrives after the fetch was served: the first call of `more` is before that.
+        let mut arrivals = [vec![], vec![failing]].into_iter();
+        let mut more = || arrivals.next().unwrap_or_default();
+        test.writer.process_with(vec![start, fetch], false, &test.handle, &mut more);
         assert!(started.try_recv().unwrap().is_ok());
         assert!(failed.try_recv().unwrap().is_err());
         let turn = turn_of(&mut turn).expect("a turn");
         assert_eq!((turn.instance.as_str(), turn.attempt_count), ("i", 1));
         let token = turn.lock_token;
-        hand.ask(move |cx| write::renew(cx, &token, std::time::Duration::from_secs(1))).unwrap();
-        assert_eq!(hand.messages(), 1, "what failed left nothing");
-        assert_eq!(hand.store.counters.read().careful_batches, 1);
+        test.call(move |tx| commit::renew(tx, &token, std::time::Duration::from_secs(1))).unwrap();
+        assert_eq!(test.messages(), 1, "the failed call stored nothing");
+        assert_eq!(test.writer.counters.read().careful_batches, 1);
     }
 }
 
 #[test]
-fn what_was_not_committed_is_told_to_those_who_asked() {
+fn failed_commit_is_reported_to_calls_and_served_fetches() {
     for fault in [StatementFault::Before, StatementFault::DiskFull] {
-        let mut hand = Hand::new();
+        let mut test = TestWriter::new();
         let (parked, mut parked_turn) = fetch_turn(true, None);
-        hand.process(vec![parked]);
-        hand.script.strike("COMMIT", fault);
+        test.process(vec![parked]);
+        test.script.strike("COMMIT", fault);
         let ((first, mut started), (fetch, mut new_turn)) = (start("i"), fetch_turn(false, None));
-        hand.process(vec![first, fetch]);
-        let told = [started.try_recv().unwrap().unwrap_err(), new_turn.try_recv().unwrap().err().unwrap()];
-        for error in told {
+        test.process(vec![first, fetch]);
+        let errors = [started.try_recv().unwrap().unwrap_err(), new_turn.try_recv().unwrap().err().unwrap()];
+        for error in errors {
             let expected =
                 if fault == StatementFault::DiskFull { "no space left" } else { "injected by a test" };
             let ClassifiedError { error, .. } = error;
             assert!(error.message.contains(expected) && error.is_retryable(), "{error:?}");
         }
-        assert!(parked_turn.try_recv().unwrap().is_err(), "it was served, too");
-        assert_eq!(hand.messages(), 0);
-        let broken = u64::from(fault == StatementFault::Before);
-        assert_eq!(hand.reopened(), broken, "a connection is given up for a disk that fails alone");
+        assert!(parked_turn.try_recv().unwrap().is_err(), "the parked fetch was served");
+        assert_eq!(test.messages(), 0);
+        let closed = u64::from(fault == StatementFault::Before);
+        assert_eq!(test.reopened(), closed, "only an I/O error closes the connection");
     }
 }
 
 #[test]
-fn a_fetch_that_was_not_served_goes_on_waiting_when_a_commit_fails() {
-    let mut hand = Hand::new();
+fn parked_fetch_stays_parked_when_a_transaction_fails() {
+    let mut test = TestWriter::new();
     let (parked, mut turn) = fetch_turn(true, None);
-    hand.process(vec![parked]);
-    hand.script.strike("BEGIN", StatementFault::Before);
+    test.process(vec![parked]);
+    test.script.strike("BEGIN", StatementFault::Before);
     let (first, mut failed) = start("i");
-    hand.process(vec![first]);
+    test.process(vec![first]);
     assert!(failed.try_recv().unwrap().is_err());
-    assert!(turn.try_recv().is_err(), "nothing was said to it");
-    hand.process(vec![start("j").0]);
+    assert!(turn.try_recv().is_err(), "the fetch has no answer");
+    test.process(vec![start("j").0]);
     assert_eq!(turn_of(&mut turn).unwrap().instance, "j");
 }
 
 #[test]
-fn a_disk_that_is_full_costs_no_connection() {
-    let mut hand = Hand::new();
+fn full_disk_does_not_close_the_connection() {
+    let mut test = TestWriter::new();
     for statement in ["BEGIN", "COMMIT"] {
-        hand.script.strike(statement, StatementFault::DiskFull);
+        test.script.strike(statement, StatementFault::DiskFull);
         let (command, mut answer) = start("i");
-        hand.process(vec![command]);
+        test.process(vec![command]);
         assert!(answer.try_recv().unwrap().is_err(), "{statement}");
-        assert_eq!((hand.messages(), hand.reopened()), (0, 0), "{statement}");
+        assert_eq!((test.messages(), test.reopened()), (0, 0), "{statement}");
     }
 }
 
 #[test]
-fn a_store_in_memory_keeps_its_connection_whatever_happens() {
-    let mut hand = Hand::with(|_| Location::Memory);
-    hand.ask(|_| Ok(())).unwrap();
-    hand.process(vec![start("i").0]);
-    hand.script.strike("COMMIT", StatementFault::Before);
+fn store_in_memory_keeps_its_connection_after_a_failed_commit() {
+    let mut test = TestWriter::with(|_| Location::Memory);
+    test.call(|_| Ok(())).unwrap();
+    test.process(vec![start("i").0]);
+    test.script.strike("COMMIT", StatementFault::Before);
     let (command, mut answer) = start("j");
-    hand.process(vec![command]);
+    test.process(vec![command]);
     assert!(answer.try_recv().unwrap().is_err());
-    assert_eq!((hand.messages(), hand.reopened()), (1, 0));
+    assert_eq!((test.messages(), test.reopened()), (1, 0));
 }
 
 #[test]
-fn calls_and_fetches_that_share_a_commit_are_counted() {
-    let mut hand = Hand::new();
-    let before = hand.store.counters.read();
+fn calls_and_fetches_of_a_commit_are_counted() {
+    let mut test = TestWriter::new();
+    let before = test.writer.counters.read();
     let (fetches, _answers): (Vec<_>, Vec<_>) = (0..2).map(|_| fetch_turn(false, None)).unzip();
     let starts = ["i", "j", "k"].map(|instance| start(instance).0);
-    hand.process(starts.into_iter().chain(fetches).collect());
-    let after = hand.store.counters.read();
+    test.process(starts.into_iter().chain(fetches).collect());
+    let after = test.writer.counters.read();
     assert_eq!((after.calls - before.calls, after.commits - before.commits), (5, 1));
 }
 
 #[test]
-fn one_look_serves_all_who_ask_for_the_same_turns() {
-    let mut hand = Hand::new();
-    hand.process(["i", "j"].map(|instance| start(instance).0).into_iter().collect());
-    hand.script.count("");
+fn one_lookup_serves_all_turn_fetches_with_the_same_filter() {
+    let mut test = TestWriter::new();
+    test.process(["i", "j"].map(|instance| start(instance).0).into_iter().collect());
+    test.script.count("");
     let (fetches, mut turns): (Vec<_>, Vec<_>) = (0..4).map(|_| fetch_turn(false, None)).unzip();
-    hand.process(fetches);
-    assert_eq!(hand.script.count(sql::CANDIDATE_TURNS), 1);
+    test.process(fetches);
+    assert_eq!(test.script.count(sql::CANDIDATE_TURNS), 1);
     let got: Vec<_> = turns.iter_mut().map(|turn| turn_of(turn).map(|turn| turn.instance)).collect();
     assert_eq!(got, [Some("i".to_string()), Some("j".to_string()), None, None]);
 }
 
 #[test]
-fn fetches_with_different_filters_get_what_each_admits() {
+fn fetches_with_different_filters_get_turns_that_match() {
     let only = |major| {
         let version = semver::Version::new(major, 0, 0);
         let range = SemverRange { min: version.clone(), max: version };
         Some(DispatcherCapabilityFilter { supported_duroxide_versions: vec![range] })
     };
-    let mut hand = Hand::new();
-    hand.process(vec![start("i").0, start("j").0]);
+    let mut test = TestWriter::new();
+    test.process(vec![start("i").0, start("j").0]);
     for (instance, major) in [("i", 1), ("j", 2)] {
-        hand.ask(move |cx| {
-            cx.db.run(
+        test.call(move |tx| {
+            tx.db.run(
                 "INSERT INTO instances (instance_id, orchestration_name, orchestration_version, current_execution_id,
                                         created_at, updated_at) VALUES (?1, 'O', '1.0.0', 1, 0, 0)",
                 [instance],
             )?;
-            cx.db.run(
+            tx.db.run(
                 "INSERT INTO executions (instance_id, execution_id, status, started_at, updated_at, last_event_id,
                      duroxide_version_major, duroxide_version_minor, duroxide_version_patch, duroxide_version_pre)
                  VALUES (?1, 1, 'Running', 0, 0, 0, ?2, 0, 0, '')",
@@ -338,74 +347,75 @@ fn fetches_with_different_filters_get_what_each_admits() {
         })
         .unwrap();
     }
-    // The first looks up turns for all of its kind.
+    // The first fetch looks up candidates for all fetches with its filter.
     let asks = [only(2), only(1), only(2)];
     let (fetches, mut turns): (Vec<_>, Vec<_>) =
         asks.map(|filter| fetch_turn(false, filter)).into_iter().unzip();
-    hand.process(fetches);
+    test.process(fetches);
     let got: Vec<_> = turns.iter_mut().map(|turn| turn_of(turn).map(|turn| turn.instance)).collect();
     assert_eq!(got, [Some("j".to_string()), Some("i".to_string()), None]);
 }
 
 #[test]
-fn one_look_serves_all_who_ask_for_the_same_work() {
-    let mut hand = Hand::new();
-    hand.process(vec![activity(1, None), activity(2, None)]);
-    hand.script.count("");
-    let (fetches, answers): (Vec<_>, Vec<_>) = (0..4).map(|_| fetch_work(TagFilter::DefaultOnly)).unzip();
-    hand.process(fetches);
-    assert_eq!(hand.script.count(sql::FREE_WORK), 1);
+fn one_lookup_serves_all_activity_fetches_with_the_same_tags() {
+    let mut test = TestWriter::new();
+    test.process(vec![activity(1, None), activity(2, None)]);
+    test.script.count("");
+    let (fetches, answers): (Vec<_>, Vec<_>) =
+        (0..4).map(|_| fetch_activities(TagFilter::DefaultOnly)).unzip();
+    test.process(fetches);
+    assert_eq!(test.script.count(sql::FREE_ACTIVITIES), 1);
     assert_eq!(activities(answers), [vec![1], vec![2], vec![], vec![]]);
 }
 
 #[test]
-fn fetches_for_different_tags_get_what_each_asked_for() {
-    let mut hand = Hand::new();
-    hand.process(vec![activity(1, Some("gpu")), activity(2, None)]);
+fn fetches_with_different_tags_get_activities_that_match() {
+    let mut test = TestWriter::new();
+    test.process(vec![activity(1, Some("gpu")), activity(2, None)]);
     let asks = [TagFilter::DefaultOnly, TagFilter::tags(["gpu"]), TagFilter::DefaultOnly];
-    let (fetches, answers): (Vec<_>, Vec<_>) = asks.map(fetch_work).into_iter().unzip();
-    hand.process(fetches);
+    let (fetches, answers): (Vec<_>, Vec<_>) = asks.map(fetch_activities).into_iter().unzip();
+    test.process(fetches);
     assert_eq!(activities(answers), [vec![2], vec![1], vec![]]);
 }
 
 #[test]
-fn there_is_nothing_to_wake_up_for_when_nobody_waits() {
-    let mut hand = Hand::new();
-    assert_eq!(hand.store.wake_at(), None);
+fn no_poll_is_scheduled_without_a_parked_fetch() {
+    let mut test = TestWriter::new();
+    assert_eq!(test.writer.wake_at(), None);
     let (fetch, turn) = fetch_turn(true, None);
-    hand.process(vec![fetch]);
-    assert!(hand.store.wake_at().is_some());
+    test.process(vec![fetch]);
+    assert!(test.writer.wake_at().is_some());
     drop(turn);
-    assert_eq!(hand.store.wake_at(), None, "it is gone");
+    assert_eq!(test.writer.wake_at(), None, "the caller was dropped");
 }
 
 #[test]
-fn the_database_is_asked_only_after_the_log_has_changed() {
-    let mut hand = Hand::new();
-    hand.process(vec![start("i").0]);
-    // Two looks with the same answer in a row.
-    while hand.store.log_changed() {}
-    assert!(!hand.store.log_changed());
-    let path = hand.folder.path().join("store.db");
-    let mut other = Store::open(file(&path), SqliteOptions::default(), Arc::default()).unwrap();
-    other.process(vec![start("j").0], false, &hand.handle);
-    assert!(hand.store.log_changed());
+fn foreign_commit_changes_the_write_ahead_log() {
+    let mut test = TestWriter::new();
+    test.process(vec![start("i").0]);
+    // The log counts as unchanged after two checks with the same result.
+    while test.writer.wal_changed() {}
+    assert!(!test.writer.wal_changed());
+    let path = test.folder.path().join("store.db");
+    let mut other = Writer::open(file(&path), SqliteOptions::default(), Arc::default()).unwrap();
+    other.process(vec![start("j").0], false, &test.handle);
+    assert!(test.writer.wal_changed());
 }
 
-/// How a batch of two starts, a call in between and a fetch went.
-struct Went {
+/// The results of a batch of two starts, a call between them and a fetch.
+struct BatchResult {
     started: [std::result::Result<(), ProviderError>; 2],
     middle: std::result::Result<(), ProviderError>,
     fetched: std::result::Result<Option<String>, ProviderError>,
 }
 
-fn batch(hand: &mut Hand) -> Went {
+fn batch(test: &mut TestWriter) -> BatchResult {
     let ((a, first), (b, second)) = (start("a"), start("b"));
     let row = message_row("test", &start_item("middle")).unwrap();
-    let (middle, mut answer) = call(move |cx| write::enqueue_message(cx, &row, None));
+    let (middle, mut answer) = call(move |tx| commit::enqueue_message(tx, &row, None));
     let (fetch, mut turn) = fetch_turn(false, None);
-    hand.process(vec![a, middle, b, fetch]);
-    Went {
+    test.process(vec![a, middle, b, fetch]);
+    BatchResult {
         started: [first, second].map(|mut started| started.try_recv().unwrap().map_err(ProviderError::from)),
         middle: answer.try_recv().unwrap().map_err(ProviderError::from),
         fetched: turn
@@ -416,23 +426,23 @@ fn batch(hand: &mut Hand) -> Went {
     }
 }
 
-/// Counts answers: how many are right, how many blame a panic of their own, how many do not know whether they are stored.
-fn sorted(answers: &[&std::result::Result<(), ProviderError>]) -> (i64, usize, usize) {
+/// The numbers of calls that succeeded, that panicked themselves, and whose commit is in doubt.
+fn count_results(answers: &[&std::result::Result<(), ProviderError>]) -> (i64, usize, usize) {
     let ok = answers.iter().filter(|answer| answer.is_ok()).count();
     let errors = || answers.iter().filter_map(|answer| answer.as_ref().err());
-    let blamed =
+    let panicked =
         errors().filter(|error| !error.is_retryable() && error.message.contains("panicked during")).count();
     let in_doubt = errors().filter(|error| error.is_retryable()).count();
-    assert_eq!(ok + blamed + in_doubt, answers.len(), "{answers:?}");
-    (i64::try_from(ok).unwrap(), blamed, in_doubt)
+    assert_eq!(ok + panicked + in_doubt, answers.len(), "{answers:?}");
+    (i64::try_from(ok).unwrap(), panicked, in_doubt)
 }
 
 #[test]
-fn a_panic_at_any_step_of_a_transaction_costs_the_call_that_caused_it_and_no_other() {
+fn panic_at_any_statement_fails_only_the_call_that_panicked() {
     for memory in [false, true] {
         let new = || match memory {
-            true => Hand::with(|_| Location::Memory),
-            false => Hand::new(),
+            true => TestWriter::with(|_| Location::Memory),
+            false => TestWriter::new(),
         };
         let mut whole = new();
         whole.script.count("");
@@ -441,108 +451,113 @@ fn a_panic_at_any_step_of_a_transaction_costs_the_call_that_caused_it_and_no_oth
         assert!(statements.len() > 8, "{statements:?}");
         let (mut calls, mut fetches) = (0, 0);
         for (step, statement) in statements.iter().enumerate() {
-            let mut hand = new();
-            *hand.script.panic_after.lock().unwrap() = Some(step);
-            let went = batch(&mut hand);
+            let mut test = new();
+            *test.script.panic_after.lock().unwrap() = Some(step);
+            let result = batch(&mut test);
             let context = format!("step {step} ({statement}), in memory: {memory}");
-            let (ok, blamed, in_doubt) = sorted(&[&went.started[0], &went.middle, &went.started[1]]);
+            let (ok, panicked, in_doubt) =
+                count_results(&[&result.started[0], &result.middle, &result.started[1]]);
             if matches!(statement.as_str(), "BEGIN IMMEDIATE" | "COMMIT") {
-                assert_eq!((ok, blamed, in_doubt), (0, 0, 3), "{context}: nobody is to blame");
-                assert!(went.fetched.is_err_and(|error| error.is_retryable()), "{context}");
+                assert_eq!((ok, panicked, in_doubt), (0, 0, 3), "{context}: no call panicked");
+                assert!(result.fetched.is_err_and(|error| error.is_retryable()), "{context}");
             } else {
                 assert_eq!(in_doubt, 0, "{context}");
-                let fetch_is_blamed = went
+                let fetch_panicked = result
                     .fetched
                     .as_ref()
                     .is_err_and(|error| error.message.contains("fetch_orchestration_item"));
-                assert_eq!(blamed + usize::from(fetch_is_blamed), 1, "{context}: {:?}", went.fetched);
-                assert!(fetch_is_blamed || went.fetched.is_ok_and(|turn| turn.is_some()), "{context}");
-                (calls, fetches) = (calls + blamed, fetches + usize::from(fetch_is_blamed));
+                assert_eq!(panicked + usize::from(fetch_panicked), 1, "{context}: {:?}", result.fetched);
+                assert!(fetch_panicked || result.fetched.is_ok_and(|turn| turn.is_some()), "{context}");
+                (calls, fetches) = (calls + panicked, fetches + usize::from(fetch_panicked));
             }
-            assert_eq!(hand.messages(), ok, "{context}: what is stored is what was acknowledged");
-            assert_eq!(hand.reopened(), u64::from(!memory), "{context}");
-            assert_eq!(hand.store.counters.read().panics, 1, "{context}");
-            assert!(hand.ask(|_| Ok(())).is_ok(), "{context}: the store goes on");
+            assert_eq!(test.messages(), ok, "{context}: the acknowledged calls are stored");
+            assert_eq!(test.reopened(), u64::from(!memory), "{context}");
+            assert_eq!(test.writer.counters.read().panics, 1, "{context}");
+            assert!(test.call(|_| Ok(())).is_ok(), "{context}: the store goes on");
         }
         assert!(calls >= 3 && fetches >= 3, "{calls} calls and {fetches} fetches panicked");
     }
 }
 
 #[test]
-fn the_error_after_a_panic_names_the_operation_and_the_instance() {
-    let mut hand = Hand::new();
-    let error = hand.ask::<()>(|_| panic!("injected by a test")).unwrap_err();
+fn error_after_a_panic_names_the_operation_and_the_instance() {
+    let mut test = TestWriter::new();
+    let error = test.call::<()>(|_| panic!("injected by a test")).unwrap_err();
     assert!(!error.is_retryable(), "{error:?}");
     assert_eq!(error.operation, "test");
     assert!(error.message.contains("panicked during test for instance 'i'"), "{}", error.message);
-    assert!(!error.message.contains("injected by a test"), "the panic may quote data: {}", error.message);
+    assert!(
+        !error.message.contains("injected by a test"),
+        "the panic message may contain data: {}",
+        error.message
+    );
 }
 
 #[test]
-fn a_call_that_panics_only_beside_a_call_that_fails_is_contained_too() {
-    let mut hand = Hand::new();
-    // It panics when it is applied for the second time, which is when the batch is applied call by call.
+fn panic_while_calls_are_applied_in_savepoints_is_contained() {
+    let mut test = TestWriter::new();
+    // The call panics when it is applied for the second time, in a savepoint.
     let mut applied = 0;
     let (second, mut panicked) = call(move |_| {
         applied += 1;
         assert!(applied < 2, "injected by a test");
         Ok(())
     });
-    let ((first, mut started), (failing, mut failed)) = (start("i"), half_way());
-    hand.process(vec![first, second, failing]);
+    let ((first, mut started), (failing, mut failed)) = (start("i"), half_applied());
+    test.process(vec![first, second, failing]);
     assert!(started.try_recv().unwrap().is_ok());
     assert!(panicked.try_recv().unwrap().unwrap_err().error.message.contains("panicked during"));
     assert!(failed.try_recv().unwrap().unwrap_err().error.message.contains("half-way"));
-    assert_eq!((hand.messages(), hand.reopened()), (1, 1));
+    assert_eq!((test.messages(), test.reopened()), (1, 1));
 }
 
 #[test]
-fn a_rollback_that_panics_costs_the_connection() {
-    let mut hand = Hand::new();
-    // A full disk alone leaves the connection as it was, once the transaction is rolled back.
-    hand.script.strike("COMMIT", StatementFault::DiskFull);
-    *hand.script.panic_at.lock().unwrap() = Some("ROLLBACK");
+fn panic_in_a_rollback_closes_the_connection() {
+    let mut test = TestWriter::new();
+    // After a full disk alone, a rollback makes the connection usable again.
+    test.script.strike("COMMIT", StatementFault::DiskFull);
+    *test.script.panic_at.lock().unwrap() = Some("ROLLBACK");
     let (command, mut started) = start("i");
-    hand.process(vec![command]);
+    test.process(vec![command]);
     let error = started.try_recv().unwrap().unwrap_err();
     assert_eq!(error.class, outlast_provider::ErrorClass::Exhausted, "{error:?}");
-    assert_eq!((hand.messages(), hand.reopened()), (0, 1));
+    assert_eq!((test.messages(), test.reopened()), (0, 1));
 }
 
 #[test]
-fn a_panic_of_what_follows_a_commit_does_not_undo_it() {
-    let mut hand = Hand::new();
+fn panic_in_on_commit_does_not_undo_the_commit() {
+    let mut test = TestWriter::new();
     let (reply, mut answer) = oneshot::channel();
     let row = message_row("test", &start_item("i")).unwrap();
-    let call = Body {
+    let call = PendingCall {
         operation: "test",
         instance: None,
         bytes: 0,
-        body: move |cx: &mut Cx<'_>| write::enqueue_message(cx, &row, None),
-        then: |(): &()| panic!("injected by a test"),
+        body: move |tx: &mut Transaction<'_>| commit::enqueue_message(tx, &row, None),
+        on_commit: |(): &()| panic!("injected by a test"),
         outcome: None,
         reply,
-        room: None,
+        permit: None,
     };
-    hand.process(vec![Command::Call(Box::new(call))]);
+    test.process(vec![Command::Call(Box::new(call))]);
     assert_eq!(answer.try_recv().unwrap(), Ok(()));
-    assert_eq!(hand.messages(), 1);
+    assert_eq!(test.messages(), 1);
 }
 
 #[test]
-fn a_job_that_panics_between_two_transactions_costs_the_connection_and_no_other_job() {
+fn panicking_job_closes_the_connection_and_other_jobs_still_run() {
     for memory in [false, true] {
-        let mut hand = if memory { Hand::with(|_| Location::Memory) } else { Hand::new() };
-        hand.process(vec![start("i").0]);
+        let mut test = if memory { TestWriter::with(|_| Location::Memory) } else { TestWriter::new() };
+        test.process(vec![start("i").0]);
         let (sender, ran) = mpsc::channel();
-        let bad: Between = Box::new(|_| Health::Panicked);
-        let good: Between = Box::new(move |_| {
+        let bad: Job = Box::new(|_| Health::Panicked);
+        let good: Job = Box::new(move |_| {
             sender.send(()).unwrap();
             Health::Good
         });
-        hand.process(vec![Command::Between(bad), Command::Between(good)]);
-        assert_eq!(hand.messages(), 1);
+        test.process(vec![Command::BetweenTransactions(bad), Command::BetweenTransactions(good)]);
+        assert_eq!(test.messages(), 1);
         assert!(ran.try_recv().is_ok());
-        assert_eq!(hand.reopened(), u64::from(!memory));
+        assert_eq!(test.reopened(), u64::from(!memory));
     }
 }

@@ -1,4 +1,4 @@
--- The oldest free rows of one tag (NULL: untagged). ?4 is the session owner, NULL for callers without one.
+-- The oldest activities of one tag (NULL: without a tag) that are not leased. ?4: the session owner, NULL for a caller without one.
 SELECT q.id, q.work_item, q.attempt_count, q.instance_id, q.session_id, i.orchestration_name, i.orchestration_version
 FROM worker_queue AS q LEFT JOIN instances AS i ON i.instance_id = q.instance_id
 WHERE q.lock_token IS NULL AND q.tag IS ?2 AND q.visible_at <= ?1

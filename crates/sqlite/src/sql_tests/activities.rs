@@ -1,11 +1,11 @@
-//! Work and its sessions.
+//! Statements about activities and their sessions.
 
-use super::{answer, with};
+use super::{rows_of, store_with};
 use crate::sql;
 
 #[test]
-fn only_a_lease_can_be_over() {
-    let db = with(
+fn expired_activities_have_an_expired_lease_and_a_session_of_the_owner() {
+    let db = store_with(
         "INSERT INTO sessions (session_id, worker_id, locked_until, last_activity_at)
          VALUES ('theirs', 'other', 101, 1), ('free', 'other', 100, 1), ('mine', 'me', 101, 1);
          INSERT INTO worker_queue
@@ -16,18 +16,18 @@ fn only_a_lease_can_be_over() {
                 (7, '', 1, x'01', 99, 'i', 1, 7, 'free'), (8, '', 1, x'01', 99, 'i', 1, 8, 'mine'),
                 (9, '', 1, x'01', 99, 'i', 1, 9, 'nobody''s');",
     );
-    let over = |owner: Option<&str>| {
-        let mut over = db.all(sql::EXPIRED_WORK, (100, owner), |row| row.get::<_, i64>(0)).unwrap();
-        over.sort_unstable();
-        over
+    let expired = |owner: Option<&str>| {
+        let mut ids = db.all(sql::EXPIRED_ACTIVITIES, (100, owner), |row| row.get::<_, i64>(0)).unwrap();
+        ids.sort_unstable();
+        ids
     };
-    assert_eq!(over(None), [1, 4], "who has no session gets none");
-    assert_eq!(over(Some("me")), [1, 4, 7, 8, 9]);
+    assert_eq!(expired(None), [1, 4], "a caller without an owner gets no activity with a session");
+    assert_eq!(expired(Some("me")), [1, 4, 7, 8, 9]);
 }
 
 #[test]
-fn a_session_is_cleaned_up_after_its_lease_and_without_work() {
-    let db = with(
+fn session_is_deleted_after_its_lease_and_without_activities() {
+    let db = store_with(
         "INSERT INTO sessions (session_id, worker_id, locked_until, last_activity_at)
          VALUES ('over', 'w', 99, 1), ('ending', 'w', 100, 1), ('busy', 'w', 99, 1);
          INSERT INTO worker_queue (id, work_item, visible_at, instance_id, execution_id, activity_id, session_id)
@@ -40,14 +40,14 @@ fn a_session_is_cleaned_up_after_its_lease_and_without_work() {
 }
 
 #[test]
-fn every_tag_of_free_work_is_told_once() {
-    let db = with(
+fn each_tag_of_free_activities_is_listed_once() {
+    let db = store_with(
         "INSERT INTO worker_queue (work_item, visible_at, lock_token, instance_id, execution_id, activity_id, tag)
          VALUES ('', 1, NULL, 'i', 1, 1, 'b'), ('', 1, NULL, 'i', 1, 2, 'b'), ('', 1, NULL, 'i', 1, 3, 'd'),
                 ('', 1, NULL, 'i', 1, 4, NULL), ('', 1, x'01', 'i', 1, 5, ''), ('', 1, x'01', 'i', 1, 6, 'a'),
                 ('', 1, x'01', 'i', 1, 7, 'c'), ('', 1, x'01', 'i', 1, 8, 'd'), ('', 1, x'01', 'i', 1, 9, 'e');",
     );
-    assert_eq!(answer(&db, sql::WAITING_TAGS, [], &[0]), ["b", "d"]);
+    assert_eq!(rows_of(&db, sql::WAITING_TAGS, [], &[0]), ["b", "d"]);
     db.conn.execute("UPDATE worker_queue SET lock_token = NULL WHERE tag = ''", []).unwrap();
-    assert_eq!(answer(&db, sql::WAITING_TAGS, [], &[0]), ["b", "d", ""]);
+    assert_eq!(rows_of(&db, sql::WAITING_TAGS, [], &[0]), ["b", "d", ""]);
 }

@@ -1,9 +1,9 @@
-//! Turns: those that are offered, and those that may go on by themselves.
+//! Statements that find turns, and the condition of a run-ahead.
 
-use super::{answer, with};
+use super::{rows_of, store_with};
 use crate::sql;
 
-/// Messages and leases at time 100: free ones, and those whose lease ends then.
+/// Messages and leases around time 100.
 const TURNS: &str = "
     INSERT INTO instances (instance_id, orchestration_name, current_execution_id, created_at, updated_at)
     VALUES ('known', 'O', 1, 1, 1), ('over', 'O', 1, 1, 1);
@@ -22,23 +22,23 @@ const TURNS: &str = "
            (11, 'late', '', 101, 101, NULL), (12, 'due', '', 100, 100, NULL);";
 
 #[test]
-fn free_messages_are_offered_with_what_is_known_of_their_instances() {
-    // Instance, place in line, message; 1 if there is no other, a history without a row, changed keys.
-    let offered = answer(&with(TURNS), sql::CANDIDATE_TURNS, [100], &[0, 1, 2, 14, 15, 16]);
+fn candidate_turns_are_instances_without_a_live_lease_in_order() {
+    // Instance, time and id of its oldest message; 1 if there is no other, a history without a row, changed keys.
+    let found = rows_of(&store_with(TURNS), sql::CANDIDATE_TURNS, [100], &[0, 1, 2, 14, 15, 16]);
     let expected = ["over 30 6 2 0 0", "rowless 40 2 2 1 0", "known 50 1 1 0 1", "due 100 12 1 0 0"];
-    assert_eq!(offered, expected);
+    assert_eq!(found, expected);
 }
 
 #[test]
-fn leases_that_are_over_are_offered_with_what_is_known_of_their_instances() {
-    let offered = answer(&with(TURNS), sql::EXPIRED_TURNS, [100], &[0, 1, 2, 14, 15, 16]);
+fn expired_turns_are_instances_with_an_expired_lease_in_order() {
+    let found = rows_of(&store_with(TURNS), sql::EXPIRED_TURNS, [100], &[0, 1, 2, 14, 15, 16]);
     let expected = ["over 15 8 2 0 0", "over and rowless 25 9 1 1 1", "over and new 26 10 1 0 0"];
-    assert_eq!(offered, expected);
+    assert_eq!(found, expected);
 }
 
 #[test]
-fn an_execution_goes_on_by_itself_while_nothing_else_happens_to_its_instance() {
-    let db = with(
+fn run_ahead_is_allowed_only_without_lease_due_message_end_or_newer_event() {
+    let db = store_with(
         "INSERT INTO instances (instance_id, orchestration_name, current_execution_id, created_at, updated_at)
          SELECT value, 'O', 2, 1, 1
          FROM json_each('[\"quiet\", \"changed\", \"leased\", \"due\", \"later\", \"ended\", \"raised\"]');
@@ -52,17 +52,17 @@ fn an_execution_goes_on_by_itself_while_nothing_else_happens_to_its_instance() {
          INSERT INTO orchestrator_queue (instance_id, work_item, visible_at, available_at)
          VALUES ('due', '', 100, 1), ('later', '', 101, 1);",
     );
-    // The answer is whether it changed keys.
-    let undisturbed = |instance: &str, execution, last| {
-        answer(&db, sql::UNDISTURBED, (instance, execution, last, 100), &[0])
+    // The row says whether the execution changed keys.
+    let can_run_ahead = |instance: &str, execution, last| {
+        rows_of(&db, sql::CAN_RUN_AHEAD, (instance, execution, last, 100), &[0])
     };
-    assert_eq!(undisturbed("quiet", 2, 5), ["0"]);
-    assert_eq!(undisturbed("later", 2, 5), ["0"]);
-    assert_eq!(undisturbed("changed", 2, 5), ["1"]);
-    for disturbed in ["leased", "due", "ended", "raised", "nobody"] {
-        assert_eq!(undisturbed(disturbed, 2, 5), [""; 0], "{disturbed}");
+    assert_eq!(can_run_ahead("quiet", 2, 5), ["0"]);
+    assert_eq!(can_run_ahead("later", 2, 5), ["0"]);
+    assert_eq!(can_run_ahead("changed", 2, 5), ["1"]);
+    for refused in ["leased", "due", "ended", "raised", "nobody"] {
+        assert_eq!(can_run_ahead(refused, 2, 5), [""; 0], "{refused}");
     }
     for (execution, last) in [(1, 5), (2, 4), (2, 6)] {
-        assert_eq!(undisturbed("quiet", execution, last), [""; 0], "{execution} {last}");
+        assert_eq!(can_run_ahead("quiet", execution, last), [""; 0], "{execution} {last}");
     }
 }

@@ -1,5 +1,5 @@
--- One row if the execution runs, is the current one and ends with this event, and nothing else happens to its instance:
--- whether it changed keys.
+-- The condition of a run-ahead: one row if the execution runs, is the current one and ends with this event, and its instance has
+-- neither a lease nor a due message. The column says whether the execution changed keys.
 SELECT EXISTS (SELECT 1 FROM kv_delta AS d WHERE d.instance_id = i.instance_id)
 FROM instances AS i
 JOIN executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id

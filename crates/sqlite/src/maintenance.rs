@@ -1,7 +1,7 @@
-//! Looking after a store: checkpoint, backup, check, dump.
+//! Maintenance: checkpoint, backup, integrity check, dump for people.
 
 use crate::db::{Db, Result, unsigned};
-use crate::provider::About;
+use crate::executor::CallInfo;
 use crate::threads::wait_for_lock;
 use crate::url::Location;
 use crate::{SqliteError, SqliteProvider, open, sql};
@@ -17,7 +17,7 @@ impl SqliteProvider {
         if self.location == Location::Memory {
             return Ok(());
         }
-        self.maintain(empty_log).await
+        self.maintain(checkpoint).await
     }
 
     /// Writes a consistent copy of the store to a new file, while the store is in use. An existing file is refused.
@@ -26,7 +26,7 @@ impl SqliteProvider {
         self.maintain(move |db| {
             open::create_new_private(&path)?;
             copy(db, &path).inspect_err(|_| {
-                // What was created here and did not become a copy is of no use to anybody.
+                // An incomplete copy is of no use.
                 let _ = std::fs::remove_file(&path);
             })
         })
@@ -41,7 +41,7 @@ impl SqliteProvider {
             for line in statement.query_map([], |row| row.get::<_, String>(0))? {
                 match line.map_err(SqliteError::from) {
                     Ok(line) => found.push(line),
-                    // So damaged that the check itself gives up: that is a finding too.
+                    // The damage ended the check itself, which is a finding too.
                     Err(SqliteError::Damaged { details }) => found.push(details),
                     Err(error) => return Err(error),
                 }
@@ -59,58 +59,60 @@ impl SqliteProvider {
         }
     }
 
-    /// Returns freed pages to the file system, a few at a time so that nobody waits for long.
+    /// Returns free pages to the file system, a few per transaction, so that no call waits for long.
     pub(crate) async fn return_space(&self) -> std::result::Result<(), ProviderError> {
         let mut free = u64::MAX;
         loop {
-            let left = self.write(About::of("return_space"), |cx| cx.db.shrink()).await?;
+            let left = self.write(CallInfo::of("return_space"), |tx| tx.db.shrink()).await?;
             if left == 0 || left >= free {
                 break;
             }
             free = left;
         }
-        // The file becomes shorter when the log is moved into it. If somebody is in the way, that is done later.
-        let shortened =
-            self.between(|db| Ok(db.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?));
+        // The file becomes shorter when the log is moved into it. If a reader prevents that, a later checkpoint does it.
+        let shortened = self.run_between_transactions(|db| {
+            Ok(db.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?)
+        });
         shortened.await.map_err(|error| error.during("return_space"))
     }
 
-    /// Runs maintenance on a connection and a thread of its own, so that everybody else goes on; on the only
-    /// connection for a store in memory.
+    /// Runs maintenance on a connection and a thread of its own, so that other calls go on. A store in memory runs it on its only
+    /// connection.
     async fn maintain<T: Send + 'static>(
         &self,
         body: impl FnOnce(&Db) -> Result<T> + Send + 'static,
     ) -> std::result::Result<T, SqliteError> {
         if self.location == Location::Memory {
-            return self.between(body).await;
+            return self.run_between_transactions(body).await;
         }
         let location = self.location.again();
         let (options, counters) = (self.options.clone(), self.counters().clone());
-        self.apart(move || body(&open::writer(&location, &options, &counters)?)).await
+        self.run_on_own_thread(move || body(&open::writer(&location, &options, &counters)?)).await
     }
 }
 
-fn empty_log(db: &Db) -> Result<()> {
+/// Moves the whole write-ahead log into the database and empties the log.
+fn checkpoint(db: &Db) -> Result<()> {
     let mut attempt = 0;
     loop {
         let answer = |row: &rusqlite::Row<'_>| Ok((row.get::<_, bool>(0)?, row.get::<_, i64>(1)?));
         match db.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], answer)? {
             (false, _) => return Ok(()),
-            // Nothing was even counted: somebody else empties the log just now. SQLite does not wait for that by itself.
+            // -1: another checkpoint is running. SQLite does not wait for its end.
             (true, -1) if wait_for_lock(attempt) => attempt += 1,
             (true, _) => {
-                let details = "somebody reads from the log for too long, or empties it".to_string();
+                let details = "a reader or another checkpoint keeps the write-ahead log in use".to_string();
                 return Err(SqliteError::Busy { details });
             }
         }
     }
 }
 
-/// Copies all pages in one step, so that the copy is of one moment.
+/// Copies all pages in one step, so that the copy is consistent.
 fn copy(db: &Db, path: &Path) -> Result<()> {
     let mut copy = rusqlite::Connection::open(path)?;
-    // A new file is written under a journal. With less than EXTRA its removal can be undone by a power cut, and a journal that
-    // comes back empties the copy.
+    // The copy is written with a journal. With less than EXTRA a power cut can undo the removal of the journal, and a journal that
+    // exists again empties the copy.
     copy.pragma_update(None, "synchronous", "EXTRA")?;
     let step = rusqlite::backup::Backup::new(&db.conn, &mut copy)?.step(-1)?;
     if step != StepResult::Done {
@@ -119,15 +121,16 @@ fn copy(db: &Db, path: &Path) -> Result<()> {
     copy.close().map_err(|(_, error)| SqliteError::from(error))
 }
 
+/// Row counts and the first rows of both queues.
 fn dump(db: &Db) -> Result<String> {
     let mut text = String::new();
     for (table, count) in
         db.all(sql::ROW_COUNTS, [], |row| Ok((row.get::<_, String>(0)?, unsigned(row, 1)?)))?
     {
-        // Writing to a String cannot fail.
+        // A write to a String cannot fail.
         let _ = writeln!(text, "{table}: {count} rows");
     }
-    for (name, sql) in [("orchestrator_queue", sql::DUMP_MESSAGES), ("worker_queue", sql::DUMP_WORK)] {
+    for (name, sql) in [("orchestrator_queue", sql::DUMP_MESSAGES), ("worker_queue", sql::DUMP_ACTIVITIES)] {
         let _ = writeln!(text, "first rows of {name}:");
         for line in db.all(sql, [], |row| row.get::<_, String>(0))? {
             let _ = writeln!(text, "  {line}");

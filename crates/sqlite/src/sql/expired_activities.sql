@@ -1,5 +1,5 @@
--- Rows whose lease is over, with their tag, the rest as in free_work; sorted by the caller, so that the index on the
--- lease is used.
+-- Activities with an expired lease: the columns of free_activities and the tag. The caller sorts them, so that SQLite uses the
+-- index on the lease.
 SELECT q.id, q.work_item, q.attempt_count, q.instance_id, q.session_id, i.orchestration_name, i.orchestration_version,
        q.tag
 FROM worker_queue AS q LEFT JOIN instances AS i ON i.instance_id = q.instance_id

@@ -1,11 +1,11 @@
-//! How much waits.
+//! Statements that count the rows of the queues.
 
-use super::{answer, with};
+use super::{rows_of, store_with};
 use crate::sql;
 
 #[test]
-fn what_no_lease_holds_waits() {
-    let db = with(
+fn rows_without_a_live_lease_are_counted_as_waiting() {
+    let db = store_with(
         "INSERT INTO instance_locks (instance_id, lock_token, locked_until, locked_at)
          VALUES ('leased', x'01', 101, 1), ('over', x'02', 100, 1);
          INSERT INTO orchestrator_queue (instance_id, work_item, visible_at, available_at, lock_token)
@@ -17,15 +17,15 @@ fn what_no_lease_holds_waits() {
          VALUES ('held', 1, x'01', 101, 'i', 1, 1), ('over', 1, x'01', 100, 'i', 1, 2), ('free', 1, NULL, NULL, 'i', 1, 3),
                 ('free again', 1, NULL, 101, 'i', 1, 4);",
     );
-    assert_eq!(answer(&db, sql::QUEUE_DEPTHS, [100], &[0, 1]), ["5 3"]);
-    let backlogs = |now: i64| answer(&db, sql::QUEUE_BACKLOGS, [now], &[0, 1, 2, 3, 4, 5]);
+    assert_eq!(rows_of(&db, sql::QUEUE_DEPTHS, [100], &[0, 1]), ["5 3"]);
+    let backlogs = |now: i64| rows_of(&db, sql::QUEUE_BACKLOGS, [now], &[0, 1, 2, 3, 4, 5]);
     assert_eq!(backlogs(100), ["7 2 0 4 1 0"], "all, leased, later");
-    // 'given back' waits for its time, and 'late' was given back too, but its time has come.
+    // 'given back' is delayed; 'late' was given back with a delay that has ended.
     let later = "INSERT INTO orchestrator_queue (instance_id, work_item, visible_at, available_at, lock_token)
                  VALUES ('free', 'later', 101, 101, NULL), ('free', 'now', 100, 100, NULL);
                  INSERT INTO worker_queue (work_item, visible_at, delayed, instance_id, execution_id, activity_id)
                  VALUES ('given back', 101, 1, 'i', 1, 5), ('late', 100, 1, 'i', 1, 6);";
     db.conn.execute_batch(later).unwrap();
     assert_eq!(backlogs(100), ["9 2 1 6 1 1"]);
-    assert_eq!(answer(&db, sql::QUEUE_DEPTHS, [100], &[0, 1]), ["7 5"], "9 - 2 and 6 - 1");
+    assert_eq!(rows_of(&db, sql::QUEUE_DEPTHS, [100], &[0, 1]), ["7 5"], "9 - 2 and 6 - 1");
 }

@@ -1,10 +1,10 @@
 //! The share of the writer's time that large requests get.
 //!
-//! A call that stores some megabytes, and a fetch of a turn whose messages are some megabytes, take a hundred times as long as
-//! others. Each instance needs several transactions one after the other, so without a limit a few instances with large messages
-//! would make all others slow. Large requests therefore run in transactions without small calls. If small calls came before such a
-//! transaction, the writer rests from large requests afterwards for [`REST`] times as long as it took. The rest ends early when no
-//! request comes for as long as the transaction took, and when a fetch that does not wait could have a large turn.
+//! A call that stores megabytes, and a fetch of a turn with megabytes of messages, takes a hundred times as long as other
+//! requests. Each instance needs several transactions one after the other, so without a limit a few instances with large messages
+//! would slow down all others. Large requests therefore run in transactions without small calls. If small calls came before
+//! such a transaction, large requests pause after it for [`SMALL_SHARE`] times its duration. The pause ends early when no request
+//! comes for the duration of the transaction, and when a fetch that does not park could have a large turn.
 
 use crate::command::Command;
 use std::collections::VecDeque;
@@ -13,49 +13,51 @@ use std::time::Duration;
 /// A request with this many bytes is large.
 pub(crate) const LARGE_BYTES: usize = 1 << 20;
 
-/// Bytes of calls that one transaction takes, beside small requests and without them; one call may be larger.
+/// The bytes of large calls in one transaction, if small requests came since the last one, and if none came. A single call may
+/// be larger.
 const STEP_BYTES: usize = 4 << 20;
 const STEP_BYTES_ALONE: usize = 32 << 20;
 
-/// How many times as long as the last transaction with large requests small ones have the writer.
-const REST: u64 = 5;
+/// After a transaction with large requests, only small requests run for this many times its duration.
+const SMALL_SHARE: u64 = 5;
 
-/// A transaction counts as this long at most, whatever the clock says.
+/// The longest duration of a transaction that counts, in case the clock was set.
 const LONGEST_MS: u64 = 2_000;
 
 /// Large requests that wait for the writer.
 pub(crate) struct LargeRequests {
     calls: VecDeque<Command>,
-    /// A fetch passed a large turn over.
-    turns_wait: bool,
-    /// No fetch was there for a large turn when its time had come: the next fetch may have it.
+    /// Whether a fetch passed over a large turn.
+    turn_waits: bool,
+    /// Whether no fetch was waiting when a large turn could be handed out: the next fetch may have it.
     turn_is_owed: bool,
-    /// A fetch that does not park waits for a large turn.
+    /// Whether a fetch that does not park waits for a large turn.
     is_urgent: bool,
-    /// The last transaction had large requests.
+    /// Whether the last transaction had large requests.
     was_last: bool,
-    /// A small call was applied since the last transaction with large requests.
+    /// Whether a small call came since the last transaction with large requests.
     saw_small: bool,
-    /// When the last transaction with large requests ended, and for how long small requests have the writer from then on.
+    /// The end of the last transaction with large requests.
     ended_at: u64,
-    rest_ms: u64,
+    /// How long only small requests run after `ended_at`.
+    pause_ms: u64,
 }
 
 impl LargeRequests {
     pub(crate) fn new() -> Self {
         Self {
             calls: VecDeque::new(),
-            turns_wait: false,
+            turn_waits: false,
             turn_is_owed: false,
             is_urgent: false,
             was_last: false,
             saw_small: false,
             ended_at: 0,
-            rest_ms: 0,
+            pause_ms: 0,
         }
     }
 
-    /// Keeps a large call, and gives back any other command.
+    /// Keeps a large call, and returns any other command.
     pub(crate) fn keep_if_large(&mut self, command: Command) -> Option<Command> {
         match &command {
             Command::Call(call) if call.bytes() >= LARGE_BYTES => {
@@ -68,13 +70,13 @@ impl LargeRequests {
         Some(command)
     }
 
-    /// A fetch passed a large turn over. `is_urgent`: a fetch that does not park waits for it.
+    /// A fetch passed over a large turn. `is_urgent`: a fetch that does not park waits for the turn.
     pub(crate) fn turn_was_passed_over(&mut self, is_urgent: bool) {
-        self.turns_wait = true;
+        self.turn_waits = true;
         self.is_urgent |= is_urgent;
     }
 
-    /// A large turn could have been handed out, but no fetch was there.
+    /// A large turn could have been handed out, but no fetch was waiting.
     pub(crate) fn no_fetch_came(&mut self) {
         self.turn_is_owed = true;
     }
@@ -89,35 +91,36 @@ impl LargeRequests {
         self.was_last = false;
     }
 
-    /// Whether the last transaction had large requests: then small requests that have come are applied first.
+    /// Whether the last transaction had large requests: then waiting small requests are applied first.
     pub(crate) fn was_last(&self) -> bool {
         self.was_last
     }
 
-    /// How long it takes until the next transaction with large requests may begin; `None` without such a request. A clock that
-    /// was set back ends the wait.
+    /// The time until the next transaction with large requests may begin; `None` without large requests. A clock that was set
+    /// back ends the pause.
     pub(crate) fn due_in(&self, now: u64) -> Option<Duration> {
-        let waits = self.turns_wait || !self.calls.is_empty();
-        let rested = now.checked_sub(self.ended_at).unwrap_or(self.rest_ms);
-        let left = if self.is_urgent { 0 } else { self.rest_ms.saturating_sub(rested) };
+        let waits = self.turn_waits || !self.calls.is_empty();
+        let paused = now.checked_sub(self.ended_at).unwrap_or(self.pause_ms);
+        let left = if self.is_urgent { 0 } else { self.pause_ms.saturating_sub(paused) };
         waits.then(|| Duration::from_millis(left))
     }
 
-    /// The rest ends when no request comes for this long.
+    /// The pause ends when no request comes for this long.
     pub(crate) fn idle_limit(&self) -> Duration {
-        Duration::from_millis(self.rest_ms / REST)
+        Duration::from_millis(self.pause_ms / SMALL_SHARE)
     }
 
-    pub(crate) fn end_rest(&mut self) {
-        self.rest_ms = 0;
+    /// Ends the pause of large requests.
+    pub(crate) fn end_pause(&mut self) {
+        self.pause_ms = 0;
     }
 
-    /// Whether a small call was applied since the last transaction with large requests.
+    /// Whether a small call came since the last transaction with large requests.
     pub(crate) fn saw_small(&self) -> bool {
         self.saw_small
     }
 
-    /// The calls for one transaction, and whether a fetch may be given a large turn in it.
+    /// The calls of the next transaction, and whether it may hand out a large turn.
     pub(crate) fn take(&mut self) -> (Vec<Command>, bool) {
         let mut taken = Vec::new();
         let mut bytes = 0;
@@ -131,18 +134,18 @@ impl LargeRequests {
             taken.push(command);
         }
         self.is_urgent = false;
-        (taken, std::mem::take(&mut self.turns_wait))
+        (taken, std::mem::take(&mut self.turn_waits))
     }
 
-    /// All calls, for a writer that ends.
+    /// All calls, when the writer ends.
     pub(crate) fn take_all(&mut self) -> Vec<Command> {
         self.calls.drain(..).collect()
     }
 
-    /// A transaction with large requests began at `begun` and is over.
+    /// A transaction with large requests began at `begun` and ended.
     pub(crate) fn done(&mut self, begun: u64, now: u64) {
         let took = now.saturating_sub(begun).min(LONGEST_MS);
-        self.rest_ms = if std::mem::take(&mut self.saw_small) { took * REST } else { 0 };
+        self.pause_ms = if std::mem::take(&mut self.saw_small) { took * SMALL_SHARE } else { 0 };
         self.ended_at = now;
         self.turn_is_owed = false;
         self.was_last = true;
@@ -152,19 +155,20 @@ impl LargeRequests {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Body, Cx};
+    use crate::command::PendingCall;
+    use crate::transaction::Transaction;
 
     fn call(bytes: usize) -> Command {
         let (reply, _) = tokio::sync::oneshot::channel();
-        Command::Call(Box::new(Body {
+        Command::Call(Box::new(PendingCall {
             operation: "test",
             instance: None,
             bytes,
-            body: |_: &mut Cx<'_>| Ok(()),
-            then: |(): &()| {},
+            body: |_: &mut Transaction<'_>| Ok(()),
+            on_commit: |(): &()| {},
             outcome: None,
             reply,
-            room: None,
+            permit: None,
         }))
     }
 
@@ -177,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn only_large_calls_are_kept_back_and_leave_in_order_a_few_megabytes_at_a_time() {
+    fn large_calls_are_kept_and_taken_in_order_within_the_step_bytes() {
         let mut large = LargeRequests::new();
         assert!(large.keep_if_large(call(LARGE_BYTES - 1)).is_some());
         assert!(large.keep_if_large(Command::Stop).is_some());
@@ -198,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn small_calls_have_the_writer_five_times_as_long_as_a_large_transaction_took() {
+    fn pause_after_large_transaction_is_five_times_its_duration_if_small_calls_came() {
         let mut large = LargeRequests::new();
         large.keep_if_large(call(1));
         large.done(1_000, 1_100);
@@ -209,12 +213,12 @@ mod tests {
         }
         assert_eq!(large.idle_limit(), Duration::from_millis(100));
         large.turn_was_passed_over(true);
-        assert_eq!(due_in(&large, 1_100), Some(0), "a fetch that does not park does not wait for the rest");
+        assert_eq!(due_in(&large, 1_100), Some(0), "the pause ends for a fetch that does not park");
         assert!(matches!(large.take(), (calls, true) if calls.is_empty()));
         assert_eq!(due_in(&large, 1_100), None);
         large.turn_was_passed_over(false);
         assert_eq!(due_in(&large, 1_100), Some(500));
-        large.end_rest();
+        large.end_pause();
         assert_eq!(due_in(&large, 1_100), Some(0));
         large.done(1_000, 1_100);
         large.keep_if_large(call(LARGE_BYTES));

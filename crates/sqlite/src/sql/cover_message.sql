@@ -1,4 +1,4 @@
--- The same for the only message of an instance.
+-- cover_messages for one message.
 UPDATE OR FAIL orchestrator_queue
 SET lock_token = ?2, locked_until = ?3, attempt_count = attempt_count + 1
 WHERE id = ?1

@@ -1,28 +1,28 @@
-//! What statements answer over rows that a test has put there: conditions whose loss other layers would make good, at the
-//! price of work, and times around the moment at which they change their meaning.
+//! Tests of single statements over rows that the test inserts: conditions whose loss other layers would repair at a cost, and times
+//! around the moment at which a condition changes.
 
 use crate::db::Db;
 use crate::plans::db;
 use rusqlite::Params;
 use rusqlite::types::Value;
 
+mod activities;
 mod history;
 mod instances;
 mod queues;
 mod schema;
 mod times;
 mod turns;
-mod work;
 
 /// A store with these rows.
-fn with(rows: &str) -> Db {
+fn store_with(rows: &str) -> Db {
     let db = db();
     db.conn.execute_batch(rows).unwrap();
     db
 }
 
-/// These columns of an answer, as text, with `-` where nothing is.
-fn answer(db: &Db, sql: &str, params: impl Params, columns: &[usize]) -> Vec<String> {
+/// These columns of the rows that a statement returns, as text, with `-` for NULL.
+fn rows_of(db: &Db, sql: &str, params: impl Params, columns: &[usize]) -> Vec<String> {
     let texts = db.all(sql, params, |row| {
         let cell = |column: &usize| {
             Ok(match row.get::<_, Value>(*column)? {

@@ -1,0 +1,326 @@
+//! Fetches, completions, abandons and renewals of activities.
+
+use crate::commit::{enqueue_message, refused};
+use crate::db::{Result, attempts, column, id_column, key_column, readable, stored_text, stored_time};
+use crate::message::{bury, misplaced};
+use crate::park::{Ask, FetchState, MAX_LOOKUP};
+use crate::session;
+use crate::sql;
+use crate::transaction::Transaction;
+use outlast_model::{WorkItem, json};
+use outlast_provider::{
+    DeadLetterQueue, FetchedWork, SessionFetchConfig, TagFilter, WorkRequest, saturating_ms,
+};
+use outlast_provider_kit::token::{self, Secret};
+use outlast_provider_kit::{ActivityRow, MessageRow, Token};
+use rusqlite::Row;
+use std::collections::{HashSet, VecDeque};
+use std::time::Duration;
+
+/// The conditions of a fetch of activities.
+#[derive(Debug, Clone)]
+pub(crate) struct ActivityAsk {
+    pub(crate) max_items: usize,
+    pub(crate) lock_ms: u64,
+    pub(crate) session: Option<SessionFetchConfig>,
+    pub(crate) tags: TagFilter,
+}
+
+impl ActivityAsk {
+    pub(crate) fn of(request: &WorkRequest<'_>) -> Self {
+        Self {
+            max_items: request.max_items,
+            lock_ms: saturating_ms(request.lock_timeout),
+            session: request.session.cloned(),
+            tags: request.tag_filter.clone(),
+        }
+    }
+}
+
+impl Ask for ActivityAsk {
+    type Leases = Vec<FetchedWork>;
+    type Lookup = ActivityLookup;
+    const OPERATION: &'static str = "fetch_work_item";
+
+    fn lookup(&self) -> ActivityLookup {
+        ActivityLookup::new(self)
+    }
+
+    fn fits(&self, lookup: &ActivityLookup) -> bool {
+        lookup.is_for(self)
+    }
+
+    fn has_passed_over(_: &ActivityLookup) -> bool {
+        false
+    }
+
+    fn fetch(
+        &self,
+        tx: &mut Transaction<'_>,
+        lookup: &mut ActivityLookup,
+        waiting: usize,
+        state: &mut FetchState,
+    ) -> Result<Option<Vec<FetchedWork>>> {
+        fetch(tx, self, lookup, waiting.saturating_mul(self.max_items).min(MAX_LOOKUP), state)
+    }
+}
+
+/// Stores an activity.
+pub(crate) fn enqueue(tx: &mut Transaction<'_>, row: &ActivityRow) -> Result<()> {
+    tx.wakeups.poll.activities = true;
+    let columns = (
+        &row.work_item,
+        column(tx.now),
+        &row.instance_id,
+        id_column("execution id", row.execution_id)?,
+        key_column(row.activity_id),
+        &row.session_id,
+        &row.tag,
+    );
+    tx.db.run(sql::ENQUEUE_ACTIVITY, columns)?;
+    Ok(())
+}
+
+/// An activity without a live lease.
+struct FreeActivity {
+    id: i64,
+    text: String,
+    attempts: u32,
+    instance: String,
+    session_id: Option<String>,
+    /// Name and version of the orchestration, for logs and metrics; an activity can run without them.
+    orchestration: Option<(String, String)>,
+    /// The reason why a cell of the row cannot be read.
+    damage: Option<String>,
+}
+
+/// The candidates of one transaction for fetches with the same tags and owner, looked up for many fetches at once.
+pub(crate) struct ActivityLookup {
+    tags: TagFilter,
+    owner: Option<String>,
+    candidates: VecDeque<FreeActivity>,
+    /// Whether the table holds no further candidates.
+    exhausted: bool,
+}
+
+impl ActivityLookup {
+    fn new(ask: &ActivityAsk) -> Self {
+        let owner = ask.session.as_ref().map(|session| session.owner_id.clone());
+        Self { tags: ask.tags.clone(), owner, candidates: VecDeque::new(), exhausted: false }
+    }
+
+    fn is_for(&self, ask: &ActivityAsk) -> bool {
+        self.tags == ask.tags && self.owner.as_ref() == ask.session.as_ref().map(|session| &session.owner_id)
+    }
+
+    /// The oldest candidate. One lookup reads at most `wanted` candidates.
+    fn next(
+        &mut self,
+        tx: &Transaction<'_>,
+        state: &mut FetchState,
+        wanted: usize,
+    ) -> Result<Option<FreeActivity>> {
+        if self.candidates.is_empty() && !self.exhausted {
+            self.candidates = self.oldest(tx, state, wanted)?.into();
+            self.exhausted = self.candidates.len() < wanted;
+        }
+        Ok(self.candidates.pop_front())
+    }
+
+    /// The oldest activities with the tags and sessions of the fetch, those with an expired lease included.
+    fn oldest(
+        &self,
+        tx: &Transaction<'_>,
+        state: &mut FetchState,
+        limit: usize,
+    ) -> Result<Vec<FreeActivity>> {
+        let now = column(tx.now);
+        let owner = self.owner.as_deref();
+        let mut rows = Vec::new();
+        let tags = self.wanted_tags(tx)?;
+        for tag in tags {
+            rows.extend(tx.db.all(sql::FREE_ACTIVITIES, (now, tag, column(limit as u64), owner), free)?);
+        }
+        if tx.now >= state.next_lease_end.activities {
+            let expired = tx.db.all(sql::EXPIRED_ACTIVITIES, (now, owner), |row| {
+                // A tag that cannot be read matches no filter.
+                let tag: std::result::Result<Option<String>, _> = readable(row.get(7))?;
+                Ok((free(row)?, tag.is_ok_and(|tag| self.tags.matches(tag.as_deref()))))
+            })?;
+            rows.extend(expired.into_iter().filter(|(_, wanted)| *wanted).map(|(row, _)| row));
+            let next =
+                tx.db.one(sql::NEXT_ACTIVITY_LEASE_END, [i64::MIN], |row| stored_time(row, 0))?.flatten();
+            state.next_lease_end.activities = next.map_or(u64::MAX, |at| u64::try_from(at).unwrap_or(0));
+        }
+        rows.sort_unstable_by_key(|row| row.id);
+        rows.truncate(limit);
+        Ok(rows)
+    }
+
+    /// The tags to look up; `None` stands for activities without a tag.
+    fn wanted_tags(&self, tx: &Transaction<'_>) -> Result<Vec<Option<String>>> {
+        let named = |tags: &HashSet<String>| tags.iter().cloned().map(Some).collect::<Vec<_>>();
+        Ok(match &self.tags {
+            TagFilter::DefaultOnly => vec![None],
+            TagFilter::Tags(tags) => named(tags),
+            TagFilter::DefaultAnd(tags) => [vec![None], named(tags)].concat(),
+            TagFilter::Any => {
+                let found = tx.db.all(sql::WAITING_TAGS, [], |row| readable(row.get::<_, String>(0)))?;
+                [None].into_iter().chain(found.into_iter().flatten().map(Some)).collect()
+            }
+            TagFilter::None => Vec::new(),
+        })
+    }
+}
+
+fn free(row: &Row<'_>) -> rusqlite::Result<FreeActivity> {
+    let (session_id, damage) = match readable(row.get::<_, String>(3).and_then(|_| row.get(4)))? {
+        Ok(session_id) => (session_id, None),
+        Err(reason) => (None, Some(reason)),
+    };
+    Ok(FreeActivity {
+        id: row.get(0)?,
+        text: stored_text(row, 1)?,
+        attempts: attempts(row, 2)?.saturating_add(1),
+        instance: stored_text(row, 3)?,
+        session_id,
+        orchestration: readable(orchestration(row))?.ok().flatten(),
+        damage,
+    })
+}
+
+/// Name and version of the orchestration.
+fn orchestration(row: &Row<'_>) -> rusqlite::Result<Option<(String, String)>> {
+    let Some(name) = row.get(5)? else { return Ok(None) };
+    Ok(Some((name, row.get::<_, Option<String>>(6)?.unwrap_or_else(|| "unknown".to_string()))))
+}
+
+/// Leases the oldest activities that the caller may take; `None` if there are none. `wanted` is the number of activities to be
+/// taken from this lookup.
+fn fetch(
+    tx: &mut Transaction<'_>,
+    ask: &ActivityAsk,
+    lookup: &mut ActivityLookup,
+    wanted: usize,
+    state: &mut FetchState,
+) -> Result<Option<Vec<FetchedWork>>> {
+    let mut fetched = Vec::new();
+    while fetched.len() < ask.max_items {
+        let Some(row) = lookup.next(tx, state, wanted)? else { break };
+        fetched.extend(lease(tx, ask, row)?);
+    }
+    if fetched.is_empty() {
+        return Ok(None);
+    }
+    let locked_until = tx.now.saturating_add(ask.lock_ms);
+    let next_lease_end = &mut state.next_lease_end.activities;
+    *next_lease_end = (*next_lease_end).min(locked_until);
+    tx.wakeups.schedule_poll(locked_until);
+    Ok(Some(fetched))
+}
+
+/// Decodes an activity, claims its session and leases it. `None` if the row does not decode and became a dead letter, or if a
+/// fetch with other conditions leased the activity or its session.
+fn lease(tx: &mut Transaction<'_>, ask: &ActivityAsk, row: FreeActivity) -> Result<Option<FetchedWork>> {
+    let item = match activity(&row) {
+        Ok(item) => item,
+        Err(reason) => {
+            let attempts = row.attempts.saturating_sub(1);
+            bury(tx, DeadLetterQueue::Worker, &row.instance, &row.text, &reason, attempts)?;
+            tx.db.run_exactly(1, "setting an activity aside", sql::DELETE_ACTIVITY, [row.id])?;
+            return Ok(None);
+        }
+    };
+    // The token says whether the activity has a session, so that its completion reads the session only if there is one.
+    let key = match row.session_id {
+        Some(_) => format!("s{}", row.id),
+        None => row.id.to_string(),
+    };
+    let token = Token::mint(tx.entropy, key);
+    let locked_until = column(tx.now.saturating_add(ask.lock_ms));
+    if let (Some(session_id), Some(caller)) = (&row.session_id, &ask.session)
+        && !session::claim(tx, session_id, caller)?
+    {
+        return Ok(None);
+    }
+    if tx.db.run(sql::LEASE_ACTIVITY, (row.id, token.secret, locked_until, column(tx.now)))? != 1 {
+        return Ok(None);
+    }
+    Ok(Some(FetchedWork {
+        item,
+        lock_token: token.text,
+        attempt_count: row.attempts,
+        orchestration: row.orchestration,
+        now_ms: Some(tx.now),
+    }))
+}
+
+/// The activity of a row, or the reason why there is none: the row does not decode, or holds an item of another instance.
+fn activity(row: &FreeActivity) -> std::result::Result<WorkItem, String> {
+    if let Some(reason) = &row.damage {
+        return Err(reason.clone());
+    }
+    let item = json::decode_work_item(&row.text).map_err(|error| error.to_string())?;
+    match item {
+        WorkItem::ActivityExecute { .. } if item.target_instance() == row.instance => Ok(item),
+        other => Err(misplaced(&other, &row.instance)),
+    }
+}
+
+/// Completes an activity: deletes it under its lease, then stores the completion.
+pub(crate) fn ack(tx: &mut Transaction<'_>, token: &str, completion: Option<&MessageRow>) -> Result<()> {
+    let Some((id, has_session, secret)) = row_of(token) else { return refused(token) };
+    let session_id = if has_session { session_of(tx, id)? } else { None };
+    if tx.db.run(sql::DELETE_LEASED_ACTIVITY, (id, secret, column(tx.now)))? != 1 {
+        return refused(token);
+    }
+    if let Some(row) = completion {
+        enqueue_message(tx, row, None)?;
+    }
+    session::stamp(tx, session_id.as_deref())
+}
+
+/// Extends the lease of an activity.
+pub(crate) fn renew(tx: &mut Transaction<'_>, token: &str, extend_for: Duration) -> Result<()> {
+    let Some((id, has_session, secret)) = row_of(token) else { return refused(token) };
+    let until = column(tx.now.saturating_add(saturating_ms(extend_for)));
+    if tx.db.run(sql::RENEW_ACTIVITY, (id, secret, until, column(tx.now)))? != 1 {
+        return refused(token);
+    }
+    let session_id = if has_session { session_of(tx, id)? } else { None };
+    session::stamp(tx, session_id.as_deref())
+}
+
+fn session_of(tx: &Transaction<'_>, id: i64) -> Result<Option<String>> {
+    Ok(tx.db.one(sql::SESSION_OF_ACTIVITY, [id], |row| row.get(0))?.flatten())
+}
+
+/// Gives an activity back. The token of an expired lease is accepted until another fetch leases the activity.
+pub(crate) fn abandon(
+    tx: &mut Transaction<'_>,
+    token: &str,
+    delay: Option<Duration>,
+    ignore_attempt: bool,
+) -> Result<()> {
+    let Some((id, _, secret)) = row_of(token) else { return refused(token) };
+    let delay_ms = delay.map_or(0, saturating_ms);
+    let (visible_at, delayed) = (tx.now.saturating_add(delay_ms), delay_ms != 0);
+    let columns = (id, secret, column(visible_at), delayed, i64::from(ignore_attempt));
+    if tx.db.run(sql::ABANDON_ACTIVITY, columns)? != 1 {
+        return refused(token);
+    }
+    match delayed {
+        true => tx.wakeups.schedule_poll(visible_at),
+        false => tx.wakeups.poll.activities = true,
+    }
+    Ok(())
+}
+
+/// The row that a token leases, whether it belongs to a session, and the secret that makes the token valid.
+fn row_of(token: &str) -> Option<(i64, bool, Secret)> {
+    let (secret, key) = token::parse(token)?;
+    match key.strip_prefix('s') {
+        Some(id) => Some((id.parse().ok()?, true, secret)),
+        None => Some((key.parse().ok()?, false, secret)),
+    }
+}

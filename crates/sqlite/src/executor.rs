@@ -1,0 +1,273 @@
+//! Executes calls, reads and fetches: on the writer and its threads, or on the calling task.
+
+use crate::command::{Command, Health, PendingCall};
+use crate::contain::{self, contain};
+use crate::counters::Counters;
+use crate::db::{Db, Result};
+use crate::handle::{Handle, Inline};
+use crate::large_requests::LARGE_BYTES;
+use crate::leased::{Guarded, LeaseAnswer, Leases};
+use crate::park::{Ask, Fetch};
+use crate::threads::{Threads, permits_for};
+use crate::transaction::Transaction;
+use crate::url::Location;
+use crate::writer::Writer;
+use crate::{SqliteError, SqliteOptions, SqliteProvider, commit};
+use outlast_provider::{ProviderError, saturating_ms};
+use outlast_provider_kit::MessageRow;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+/// The result of a provider call.
+pub(crate) type Answer<T> = std::result::Result<T, ProviderError>;
+
+/// Where the store's operations run.
+pub(crate) enum Executor {
+    /// On the threads of the store.
+    Threaded(Threads),
+    /// On the calling task.
+    Inline(Arc<Inline>),
+}
+
+impl Executor {
+    /// Opens the store.
+    pub(crate) async fn start(
+        location: &Location,
+        options: &SqliteOptions,
+        counters: &Arc<Counters>,
+    ) -> Result<Self> {
+        match options.inline {
+            true => {
+                let writer = Writer::open(location.clone(), options.clone(), Arc::clone(counters))?;
+                Ok(Self::Inline(Arc::new(Inline::new(writer))))
+            }
+            false => {
+                let threads = Threads::start(location.clone(), options.clone(), Arc::clone(counters));
+                Ok(Self::Threaded(threads.await?))
+            }
+        }
+    }
+
+    fn handle(&self) -> Handle {
+        match self {
+            Self::Threaded(threads) => Handle::Threaded(threads.commands.clone()),
+            Self::Inline(inline) => Handle::Inline(Arc::downgrade(inline)),
+        }
+    }
+
+    fn submit(&self, command: Command) {
+        match self {
+            // Without a writer the command is dropped, and its caller gets the error `Closed`.
+            Self::Threaded(threads) => drop(threads.commands.send(command)),
+            Self::Inline(_) => self.handle().submit(command),
+        }
+    }
+
+    /// Waits for the permit to send a call with this many bytes to the writer. Inline mode needs no permit: the caller itself
+    /// runs the writer.
+    async fn permit(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let Self::Threaded(threads) = self else { return None };
+        let permits = if bytes >= LARGE_BYTES { &threads.large_call_permits } else { &threads.call_permits };
+        // The store never closes the semaphore.
+        Arc::clone(permits).acquire_many_owned(permits_for(bytes)).await.ok()
+    }
+}
+
+impl SqliteProvider {
+    /// The free permits for small and for large calls, for tests.
+    #[cfg(feature = "test-hooks")]
+    #[doc(hidden)]
+    pub fn free_room(&self) -> Option<[usize; 2]> {
+        match &self.executor {
+            Executor::Threaded(threads) => Some([
+                threads.call_permits.available_permits(),
+                threads.large_call_permits.available_permits(),
+            ]),
+            Executor::Inline(_) => None,
+        }
+    }
+
+    /// Runs a call in the writer's next transaction; returns after the commit.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        info: CallInfo,
+        body: impl FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
+    ) -> Answer<T> {
+        self.write_then(info, body, |_| {}).await
+    }
+
+    /// Runs a call in the writer's next transaction; returns after the commit. `on_commit` runs after the commit even if this
+    /// future was dropped.
+    pub(crate) async fn write_then<T: Send + 'static>(
+        &self,
+        info: CallInfo,
+        body: impl FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
+        on_commit: impl FnOnce(&T) + Send + 'static,
+    ) -> Answer<T> {
+        let CallInfo { operation, instance, bytes } = info;
+        let permit = self.executor.permit(bytes).await;
+        let (reply, answer) = oneshot::channel();
+        let call = PendingCall { operation, instance, bytes, body, on_commit, outcome: None, reply, permit };
+        self.executor.submit(Command::Call(Box::new(call)));
+        Ok(answer.await.unwrap_or_else(|_| Err(SqliteError::Closed.classified(operation)))?)
+    }
+
+    /// Runs a read on a reader's connection, or on the writer's if the store has no readers.
+    pub(crate) async fn read_with<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        mut body: impl FnMut(&Db) -> Result<T> + Send + 'static,
+    ) -> Answer<T> {
+        match &self.executor {
+            Executor::Threaded(Threads { reads: Some(reads), read_permits, .. }) => {
+                // The store never closes the semaphore.
+                let permit = Arc::clone(read_permits).acquire_owned().await.ok();
+                let (reply, answer) = oneshot::channel();
+                let job = move |db: Result<&Db>| {
+                    let (read, health) = run_contained(operation, || body(db?));
+                    drop((reply.send(read), permit));
+                    health
+                };
+                if reads.send(Box::new(job)).is_err() {
+                    return Err(SqliteError::Closed.during(operation));
+                }
+                let read = answer.await.unwrap_or(Err(SqliteError::Closed));
+                read.map_err(|error| error.during(operation))
+            }
+            Executor::Threaded(_) => self.write(CallInfo::of(operation), move |tx| body(tx.db)).await,
+            Executor::Inline(inline) => {
+                inline.writer().read(operation, body).map_err(|error| error.during(operation))
+            }
+        }
+    }
+
+    /// Runs a job on a thread of its own. The job opens its own connection.
+    pub(crate) async fn run_on_own_thread<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let Executor::Threaded(threads) = &self.executor else { return run_contained("maintenance", job).0 };
+        let (reply, answer) = oneshot::channel();
+        threads.run_on_own_thread(move || drop(reply.send(run_contained("maintenance", job).0)))?;
+        answer.await.unwrap_or(Err(SqliteError::Closed))
+    }
+
+    /// Runs a job on the writer's connection, between two transactions.
+    pub(crate) async fn run_between_transactions<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&Db) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        let job = move |db: &Db| {
+            let (done, health) = run_contained("maintenance", || job(db));
+            drop(reply.send(done));
+            health
+        };
+        self.executor.submit(Command::BetweenTransactions(Box::new(job)));
+        answer.await.unwrap_or(Err(SqliteError::Closed))
+    }
+
+    /// Sends a fetch to the writer and waits for its leases. If this future is dropped, the leases are given back.
+    pub(crate) async fn fetch<A: Ask>(
+        &self,
+        ask: A,
+        poll_timeout: Duration,
+        command: impl FnOnce(Fetch<A>, Option<OwnedSemaphorePermit>) -> Command + Send,
+    ) -> Answer<Option<A::Leases>> {
+        let (caller, mut answer) = oneshot::channel();
+        let fetch = Fetch { ask, parks: !poll_timeout.is_zero(), is_new: true, caller };
+        let permit = self.executor.permit(0).await;
+        self.executor.submit(command(fetch, permit));
+        let answered = match &self.executor {
+            _ if poll_timeout.is_zero() => Some(answer.await),
+            Executor::Threaded(_) => tokio::time::timeout(poll_timeout, answer).await.ok(),
+            Executor::Inline(inline) => {
+                self.poll_inline::<A::Leases>(inline, &mut answer, poll_timeout).await
+            }
+        };
+        match answered {
+            None => Ok(None),
+            Some(Ok(leases)) => Ok(leases?.and_then(Guarded::take)),
+            Some(Err(_)) => Err(SqliteError::Closed.during(A::OPERATION)),
+        }
+    }
+
+    /// Without a writer thread, the waiting task itself polls the parked fetches when a poll is due. `None` after the timeout.
+    async fn poll_inline<L: Leases>(
+        &self,
+        inline: &Inline,
+        answer: &mut oneshot::Receiver<LeaseAnswer<L>>,
+        poll_timeout: Duration,
+    ) -> Option<std::result::Result<LeaseAnswer<L>, oneshot::error::RecvError>> {
+        let give_up_at = self.options.clock.now_ms().saturating_add(saturating_ms(poll_timeout));
+        loop {
+            let mut changed = pin!(inline.changed.notified());
+            changed.as_mut().enable();
+            let now = self.options.clock.now_ms();
+            let wake_at = inline.writer().wake_at().unwrap_or(u64::MAX);
+            if wake_at <= now {
+                inline.writer().process(Vec::new(), true, &self.executor.handle());
+            }
+            let pause = Duration::from_millis(wake_at.min(give_up_at).saturating_sub(now));
+            let mut answered = pin!(&mut *answer);
+            let answer_or_change = poll_fn(|context| match answered.as_mut().poll(context) {
+                Poll::Ready(leases) => Poll::Ready(Some(leases)),
+                Poll::Pending => changed.as_mut().poll(context).map(|()| None),
+            });
+            match tokio::time::timeout(pause, answer_or_change).await {
+                Ok(Some(leases)) => return Some(leases),
+                Err(_) if self.options.clock.now_ms() >= give_up_at => return None,
+                Ok(None) | Err(_) => {}
+            }
+        }
+    }
+}
+
+/// The operation of a call and its instance, for errors, and the bytes that it sends to the writer.
+pub(crate) struct CallInfo {
+    operation: &'static str,
+    instance: Option<Box<str>>,
+    bytes: usize,
+}
+
+impl CallInfo {
+    pub(crate) fn of(operation: &'static str) -> Self {
+        Self { operation, instance: None, bytes: 0 }
+    }
+
+    pub(crate) fn instance(self, instance: &str) -> Self {
+        Self { instance: Some(instance.into()), ..self }
+    }
+
+    pub(crate) fn bytes(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// A call that stores a message.
+    pub(crate) fn message(operation: &'static str, row: &MessageRow) -> Self {
+        Self::of(operation).instance(&row.instance_id).bytes(row.work_item.len())
+    }
+
+    /// A call of the holder of a turn's lease.
+    pub(crate) fn turn(operation: &'static str, token: &str) -> Self {
+        match commit::instance_of(token) {
+            Some(instance) => Self::of(operation).instance(instance),
+            None => Self::of(operation),
+        }
+    }
+}
+
+/// Runs a job and says whether its connection is still usable; a panic becomes an error.
+fn run_contained<T>(operation: &'static str, job: impl FnOnce() -> Result<T>) -> (Result<T>, Health) {
+    match contain(job) {
+        Some(done) => (done, Health::Good),
+        None => {
+            contain::report(operation, None);
+            (Err(SqliteError::Panicked { operation, instance: None }), Health::Panicked)
+        }
+    }
+}

@@ -1,0 +1,522 @@
+//! The writer: applies the waiting calls in one transaction, serves fetches inside it, commits, and answers.
+
+use crate::activity::ActivityAsk;
+use crate::command::{Applied, Call, Command, Health, Job};
+use crate::contain::{self, contain};
+use crate::counters::Counters;
+use crate::db::{Db, Result, stored_time};
+use crate::fetch::TurnAsk;
+use crate::handle::Handle;
+use crate::leased::LeaseKind;
+use crate::park::{FetchState, LargeTurns, Parked};
+use crate::queue::PerQueue;
+use crate::transaction::{Transaction, Wakeups};
+use crate::url::Location;
+use crate::wal_prealloc::WalPrealloc;
+use crate::{SqliteError, SqliteOptions, activity, commit, open, sql};
+use std::mem;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Owner of the connection that writes.
+pub(crate) struct Writer {
+    location: Location,
+    options: SqliteOptions,
+    counters: Arc<Counters>,
+    /// `None` after a failed write, until the connection is opened again.
+    db: Option<Db>,
+    /// `None` for a store in memory.
+    wal_prealloc: Option<WalPrealloc>,
+    parked: PerQueue<Parked<TurnAsk>, Parked<ActivityAsk>>,
+    /// Jobs that wait for the end of the transaction.
+    jobs: Vec<Job>,
+    fetch_state: FetchState,
+    /// The parked fetches are polled at this time. As far as this process knows, no item becomes available before it.
+    wake_at: u64,
+    /// The time of the transaction.
+    now: u64,
+    data_version: i64,
+    /// The length and time of the write-ahead log at the last two checks, the newest first.
+    wal_seen: (WalStamp, WalStamp),
+    /// Whether another process committed before the last transaction.
+    saw_foreign_commit: bool,
+}
+
+type WalStamp = Option<(u64, SystemTime)>;
+
+impl Writer {
+    pub(crate) fn open(location: Location, options: SqliteOptions, counters: Arc<Counters>) -> Result<Self> {
+        let db = open::writer(&location, &options, &counters)?;
+        let wal_prealloc = WalPrealloc::of(&location, options.wal_limit_bytes);
+        Ok(Self {
+            location,
+            wal_prealloc,
+            options,
+            counters,
+            db: Some(db),
+            parked: PerQueue::default(),
+            jobs: Vec::new(),
+            fetch_state: FetchState::default(),
+            wake_at: 0,
+            now: 0,
+            data_version: 0,
+            wal_seen: (None, None),
+            saw_foreign_commit: false,
+        })
+    }
+
+    /// The time of the store's clock.
+    pub(crate) fn now(&self) -> u64 {
+        self.options.clock.now_ms()
+    }
+
+    /// When the parked fetches must be polled; `None` if no fetch is parked.
+    pub(crate) fn wake_at(&mut self) -> Option<u64> {
+        // Both calls remove the fetches of dropped callers.
+        let is_any_waiting = self.parked.turns.is_any_waiting() | self.parked.activities.is_any_waiting();
+        is_any_waiting.then_some(self.wake_at)
+    }
+
+    /// Whether another process committed since the last check.
+    pub(crate) fn has_foreign_commit(&mut self) -> bool {
+        if !self.wal_changed() {
+            return false;
+        }
+        let Some(db) = self.db.take() else { return false };
+        let seen = self.has_foreign_commit_in(&db);
+        self.db = Some(db);
+        seen
+    }
+
+    /// Whether the write-ahead log changed since the last checks. This is much cheaper than a statement, which takes locks. The
+    /// log is unchanged only after two checks with the same result, because two writes within one tick of the file system's
+    /// clock have the same time.
+    fn wal_changed(&mut self) -> bool {
+        let Location::File { path, .. } = &self.location else { return false };
+        let metadata = std::fs::metadata(open::wal_path(path));
+        let stamp = metadata.and_then(|wal| Ok((wal.len(), wal.modified()?))).ok();
+        let before = self.wal_seen;
+        self.wal_seen = (stamp, before.0);
+        stamp.is_none() || before != (stamp, stamp)
+    }
+
+    fn has_foreign_commit_in(&mut self, db: &Db) -> bool {
+        match db.data_version() {
+            Ok(version) if version == self.data_version => return false,
+            Ok(version) => {
+                let known = mem::replace(&mut self.data_version, version);
+                if known == 0 {
+                    return false;
+                }
+            }
+            // The next statement reports the error.
+            Err(_) => {}
+        }
+        self.invalidate();
+        true
+    }
+
+    /// Discards the times that this process derived from the tables, because the tables may have changed.
+    fn invalidate(&mut self) {
+        self.fetch_state = FetchState { large_turns: self.fetch_state.large_turns, ..FetchState::default() };
+        self.wake_at = 0;
+    }
+
+    /// Sets which large turns the next transaction hands out.
+    pub(crate) fn set_large_turns(&mut self, large_turns: LargeTurns) {
+        self.fetch_state.large_turns = large_turns;
+    }
+
+    /// Whether a fetch passed over a large turn in the last transaction.
+    pub(crate) fn passed_over_large_turn(&self) -> bool {
+        matches!(self.fetch_state.large_turns, LargeTurns::Held { was_passed_over: true })
+    }
+
+    /// Whether the last transaction could have handed out a large turn, and no fetch took one.
+    pub(crate) fn has_large_turn_to_give(&self) -> bool {
+        matches!(self.fetch_state.large_turns, LargeTurns::One)
+    }
+
+    /// Whether a fetch that does not park waits for a large turn.
+    pub(crate) fn has_fetch_that_does_not_park(&self) -> bool {
+        self.parked.turns.has_fetch_that_does_not_park()
+    }
+
+    /// Moves the write-ahead log into the database, so that no small commit has to. An error is not reported: the next commit
+    /// meets it too.
+    pub(crate) fn checkpoint(&mut self) {
+        if self.wal_prealloc.is_none() {
+            return;
+        }
+        let Some(db) = self.db.take() else { return };
+        let moved = contain(|| db.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
+        self.return_connection(db, !matches!(moved, Some(Ok(()))), false);
+    }
+
+    /// Whether the last transaction noticed a commit of another process.
+    pub(crate) fn saw_foreign_commit(&self) -> bool {
+        self.saw_foreign_commit
+    }
+
+    /// Applies commands in one transaction and answers them. With `poll`, the parked fetches are polled even if no command made
+    /// an item available.
+    pub(crate) fn process(&mut self, commands: Vec<Command>, poll: bool, handle: &Handle) {
+        self.process_with(commands, poll, handle, &mut Vec::new);
+    }
+
+    /// [`Writer::process`] with the commands that arrive meanwhile: `more` returns them without waiting.
+    pub(crate) fn process_with(
+        &mut self,
+        commands: Vec<Command>,
+        poll: bool,
+        handle: &Handle,
+        more: &mut dyn FnMut() -> Vec<Command>,
+    ) {
+        let mut again = self.process_once(commands, poll, handle, more);
+        while again {
+            again = self.process_once(Vec::new(), true, handle, &mut Vec::new);
+        }
+    }
+
+    /// Returns whether the parked fetches must be polled again, because a call failed and the transaction served no fetch.
+    ///
+    /// A call or a fetch that panics is answered with an error and left out, and the others are applied again on a new
+    /// connection. Each round leaves at least one out, so the loop ends.
+    fn process_once(
+        &mut self,
+        commands: Vec<Command>,
+        poll: bool,
+        handle: &Handle,
+        more: &mut dyn FnMut() -> Vec<Command>,
+    ) -> bool {
+        let mut calls = self.accept(commands);
+        let mut poll = poll;
+        loop {
+            if let Err(fault) = self.reopen() {
+                return self.fail(calls, &fault);
+            }
+            let Some(db) = self.db.take() else { return self.fail(calls, &SqliteError::Closed) };
+            let outcome = contain(|| self.transact(&db, &mut calls, poll, more)).unwrap_or_else(|| {
+                contain::report("transaction", None);
+                self.counters.panics.add(1);
+                Err(SqliteError::panicked_outside())
+            });
+            let has_panicked = matches!(outcome, Ok(Ran::Panicked));
+            let is_broken = has_panicked || outcome.as_ref().is_err_and(SqliteError::breaks_connection);
+            self.return_connection(db, is_broken, outcome.is_err() || has_panicked);
+            match outcome {
+                Ok(Ran::Committed { by_savepoints }) => {
+                    calls.into_iter().for_each(|call| call.answer(None));
+                    self.deliver(handle);
+                    return by_savepoints;
+                }
+                Ok(Ran::Panicked) => {
+                    self.counters.panics.add(1);
+                    let (panicked, others): (Vec<Box<dyn Call>>, _) =
+                        calls.into_iter().partition(|call| call.has_panicked());
+                    panicked.into_iter().for_each(|call| call.answer(None));
+                    calls = others;
+                    // The only served fetches are those that panicked.
+                    self.deliver(handle);
+                    poll = true;
+                }
+                Err(fault) => return self.fail(calls, &fault),
+            }
+        }
+    }
+
+    /// Keeps the connection, or closes it. Before it is kept, the transaction is rolled back if `undo`, and the waiting jobs run.
+    ///
+    /// The connection is closed after a failed write, because its cache may differ from the file, and after a panic, because a
+    /// statement may not have ended. A store in memory keeps its connection, because closing it would lose all committed rows.
+    /// That is safe: the code that reads rows and runs statements does not unwind through SQLite, so for SQLite a panic is like
+    /// a failed statement, and a rollback undoes the transaction.
+    fn return_connection(&mut self, db: Db, is_broken: bool, undo: bool) {
+        let is_closed = is_broken && self.location != Location::Memory;
+        // A panic in a hook during the rollback counts as a failed rollback.
+        let rolled_back = |db: &Db| matches!(contain(|| db.control("ROLLBACK")), Some(Ok(())));
+        if is_closed || (undo && !db.conn.is_autocommit() && !rolled_back(&db)) {
+            return;
+        }
+        let mut jobs = mem::take(&mut self.jobs).into_iter();
+        let is_good = |job: Job| job(&db) == Health::Good;
+        if jobs.by_ref().all(is_good) || self.location == Location::Memory {
+            jobs.for_each(|job| _ = job(&db));
+            self.db = Some(db);
+        } else {
+            // The remaining jobs run on the next connection.
+            self.jobs.extend(jobs);
+        }
+    }
+
+    /// Returns the calls to apply, parks the fetches and keeps the jobs.
+    fn accept(&mut self, commands: Vec<Command>) -> Vec<Box<dyn Call>> {
+        let mut calls = Vec::with_capacity(commands.len());
+        for command in commands {
+            match command {
+                Command::Call(call) => calls.push(call),
+                Command::FetchTurn(fetch, _permit) => self.parked.turns.push(fetch),
+                Command::FetchActivities(fetch, _permit) => self.parked.activities.push(fetch),
+                Command::Release(kind, token) => calls.push(release(kind, token)),
+                Command::BetweenTransactions(job) => self.jobs.push(job),
+                Command::Stop => {}
+            }
+        }
+        calls
+    }
+
+    /// Opens the connection again if it was closed.
+    fn reopen(&mut self) -> Result<()> {
+        if self.db.is_none() && self.location == Location::Memory {
+            return Err(SqliteError::Damaged {
+                details: "the connection of the store in memory was closed, so its rows are lost".to_string(),
+            });
+        }
+        if self.db.is_none() {
+            let opened = open::writer(&self.location.again(), &self.options, &self.counters);
+            self.db = Some(opened.map_err(SqliteError::while_reopening)?);
+            self.counters.reopened.add(1);
+            self.invalidate();
+        }
+        Ok(())
+    }
+
+    /// Runs one transaction. After an error and after a panic it may still be open.
+    fn transact(
+        &mut self,
+        db: &Db,
+        calls: &mut Vec<Box<dyn Call>>,
+        poll: bool,
+        more: &mut dyn FnMut() -> Vec<Command>,
+    ) -> Result<Ran> {
+        db.control("BEGIN IMMEDIATE")?;
+        let before = db.conn.total_changes();
+        self.saw_foreign_commit = self.location != Location::Memory && self.has_foreign_commit_in(db);
+        self.now = self.now();
+        let polled_at = self.now;
+        let mut wakeups = Wakeups::of(if poll { PerQueue::BOTH } else { PerQueue::NONE });
+        let by_savepoints = self.apply_and_serve(db, calls, &mut wakeups, more).is_err();
+        if by_savepoints {
+            // A call or a fetch failed after it had written something: roll back, and apply each call in a savepoint.
+            self.parked.turns.return_served();
+            self.parked.activities.return_served();
+            self.invalidate();
+            if self.has_panicked(calls) {
+                return Ok(Ran::Panicked);
+            }
+            self.counters.careful_batches.add(1);
+            if !db.conn.is_autocommit() {
+                db.control("ROLLBACK")?;
+            }
+            db.control("BEGIN IMMEDIATE")?;
+            wakeups = Wakeups::of(PerQueue::NONE);
+            self.apply_each(db, calls, &mut wakeups)?;
+            if self.has_panicked(calls) {
+                return Ok(Ran::Panicked);
+            }
+        }
+        let changed = db.conn.total_changes() != before;
+        let mut wal_prealloc = self.wal_prealloc.as_mut().filter(|_| changed);
+        if let Some(wal_prealloc) = &mut wal_prealloc {
+            wal_prealloc.before_commit();
+        }
+        db.control("COMMIT")?;
+        if let Some(wal_prealloc) = &mut wal_prealloc {
+            wal_prealloc.after_commit();
+        }
+        if changed {
+            self.counters.commits.add(1);
+        }
+        self.counters.calls.add(calls.len() + self.parked.turns.served() + self.parked.activities.served());
+        self.wake_at = self.wake_at.min(wakeups.at);
+        if poll {
+            // An error of this read does not undo the commit.
+            let after_backoff = self.now().saturating_add(BACKOFF_MS);
+            self.wake_at = self.next_wake(db, polled_at).unwrap_or(after_backoff).min(wakeups.at);
+        }
+        Ok(Ran::Committed { by_savepoints })
+    }
+
+    fn has_panicked(&self, calls: &[Box<dyn Call>]) -> bool {
+        calls.iter().any(|call| call.has_panicked())
+            || self.parked.turns.has_panicked()
+            || self.parked.activities.has_panicked()
+    }
+
+    /// Applies the calls, and the calls that arrive meanwhile, and serves the fetches. An error means that a call or a fetch
+    /// failed after it had written something.
+    fn apply_and_serve(
+        &mut self,
+        db: &Db,
+        calls: &mut Vec<Box<dyn Call>>,
+        wakeups: &mut Wakeups,
+        more: &mut dyn FnMut() -> Vec<Command>,
+    ) -> Result<()> {
+        let mut applied = 0;
+        loop {
+            // The time of a transaction never goes back, so that a fetch sees the rows that a call before it made visible.
+            self.now = self.now.max(self.now());
+            self.apply_all(db, &mut calls[applied..], wakeups)?;
+            applied = calls.len();
+            let mut arrived = more();
+            if arrived.is_empty() {
+                self.serve(db, wakeups)?;
+                arrived = more();
+            }
+            if arrived.is_empty() {
+                return Ok(());
+            }
+            calls.extend(self.accept(arrived));
+        }
+    }
+
+    /// Applies calls without savepoints. An error means that a call failed after it had written something.
+    fn apply_all(&self, db: &Db, calls: &mut [Box<dyn Call>], wakeups: &mut Wakeups) -> Result<()> {
+        for call in calls {
+            let before = db.conn.total_changes();
+            let is_half_applied = match call.apply(&mut self.tx(db, wakeups)) {
+                Applied::Done => false,
+                Applied::Refused => db.conn.total_changes() != before || db.conn.is_autocommit(),
+                Applied::Failed | Applied::Panicked => true,
+            };
+            if is_half_applied {
+                return Err(SqliteError::Other("a call failed after it had written something".to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies every call in its own savepoint, so that a call that fails undoes no other call.
+    fn apply_each(&self, db: &Db, calls: &mut [Box<dyn Call>], wakeups: &mut Wakeups) -> Result<()> {
+        for call in calls {
+            db.control("SAVEPOINT call")?;
+            let applied = call.apply(&mut self.tx(db, wakeups));
+            if applied == Applied::Panicked {
+                // The caller of this method applies the other calls again, on a new connection.
+                return Ok(());
+            }
+            if applied != Applied::Done {
+                if db.conn.is_autocommit() {
+                    // SQLite itself rolled the transaction back, and with it the calls before this one.
+                    return Err(SqliteError::Io { details: "the transaction was rolled back".to_string() });
+                }
+                db.control("ROLLBACK TO call")?;
+            }
+            db.control("RELEASE call")?;
+        }
+        Ok(())
+    }
+
+    fn tx<'a>(&'a self, db: &'a Db, wakeups: &'a mut Wakeups) -> Transaction<'a> {
+        Transaction { db, now: self.now, entropy: &*self.options.entropy, wakeups }
+    }
+
+    /// Leases to fetches the items that this transaction made available.
+    fn serve(&mut self, db: &Db, wakeups: &mut Wakeups) -> Result<()> {
+        let poll = wakeups.poll;
+        self.now = self.now.max(self.now());
+        let mut tx = Transaction { db, now: self.now, entropy: &*self.options.entropy, wakeups };
+        self.parked.turns.serve(&mut tx, poll.turns, &mut self.fetch_state, &self.counters)?;
+        self.parked.activities.serve(&mut tx, poll.activities, &mut self.fetch_state, &self.counters)?;
+        wakeups.poll = PerQueue::NONE;
+        Ok(())
+    }
+
+    /// When the next item becomes available, according to the tables. Items that became available after `polled_at` count,
+    /// because the poll may have missed them.
+    fn next_wake(&self, db: &Db, polled_at: u64) -> Result<u64> {
+        let now = crate::db::column(polled_at);
+        let mut next = i64::MAX;
+        for statement in [
+            sql::NEXT_MESSAGE,
+            sql::NEXT_LEASE_END,
+            sql::NEXT_ACTIVITY_LEASE_END,
+            sql::NEXT_DELAYED_ACTIVITY,
+            sql::NEXT_SESSION_END,
+        ] {
+            let at = db.one(statement, [now], |row| stored_time(row, 0))?.flatten();
+            next = next.min(at.unwrap_or(i64::MAX));
+        }
+        Ok(u64::try_from(next).unwrap_or(0))
+    }
+
+    /// Answers the served fetches, and gives back the leases of dropped callers.
+    fn deliver(&mut self, handle: &Handle) {
+        let mut releases = self.parked.turns.deliver(handle);
+        releases.extend(self.parked.activities.deliver(handle));
+        if !releases.is_empty() {
+            self.process(releases, false, handle);
+        }
+    }
+
+    /// Answers calls and fetches with the error of their transaction. The parked fetches back off, so that they do not poll a
+    /// disk that is full or gone all the time.
+    fn fail(&mut self, calls: Vec<Box<dyn Call>>, fault: &SqliteError) -> bool {
+        self.invalidate();
+        self.wake_at = self.now().saturating_add(BACKOFF_MS);
+        calls.into_iter().for_each(|call| call.answer(Some(fault)));
+        // The caller of a dropped job gets the error `Closed`.
+        self.jobs.clear();
+        self.parked.turns.fail(fault);
+        self.parked.activities.fail(fault);
+        false
+    }
+
+    /// Runs a read on the writer's connection. After a panic a store on a file closes the connection.
+    pub(crate) fn read<T>(
+        &mut self,
+        operation: &'static str,
+        body: impl FnOnce(&Db) -> Result<T>,
+    ) -> Result<T> {
+        self.reopen()?;
+        let Some(db) = self.db.take() else { return Err(SqliteError::Closed) };
+        let read = contain(|| body(&db));
+        self.return_connection(db, read.is_none(), false);
+        read.unwrap_or_else(|| {
+            self.counters.panics.add(1);
+            contain::report(operation, None);
+            Err(SqliteError::Panicked { operation, instance: None })
+        })
+    }
+
+    /// Delays the next poll of the parked fetches after a panic outside of a transaction.
+    pub(crate) fn back_off(&mut self) {
+        self.counters.panics.add(1);
+        self.invalidate();
+        self.wake_at = self.now().saturating_add(BACKOFF_MS);
+    }
+}
+
+/// The end of a transaction that did not fail.
+enum Ran {
+    Committed {
+        /// Whether each call was applied in a savepoint, and no fetch was served.
+        by_savepoints: bool,
+    },
+    /// A call or a fetch panicked, and the transaction must not be committed.
+    Panicked,
+}
+
+/// How long parked fetches are not polled after a failure.
+const BACKOFF_MS: u64 = 200;
+
+/// A call that gives a lease back.
+fn release(kind: LeaseKind, token: String) -> Box<dyn Call> {
+    let (reply, _) = tokio::sync::oneshot::channel();
+    Box::new(crate::command::PendingCall {
+        operation: "release",
+        instance: None,
+        bytes: 0,
+        body: move |tx: &mut Transaction<'_>| match kind {
+            LeaseKind::Turn => commit::abandon(tx, &token, None, true),
+            LeaseKind::Activity => activity::abandon(tx, &token, None, true),
+        },
+        on_commit: |(): &()| {},
+        outcome: None,
+        reply,
+        permit: None,
+    })
+}
+
+#[cfg(test)]
+mod tests;
