@@ -1,73 +1,65 @@
-//! `cargo xtask chaos`: worker processes that are killed, which is a package of its own.
+//! `cargo xtask chaos`: runs the package `outlast-chaos`, which kills worker processes.
 
-use std::process::{ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
-use crate::command::listing;
-use crate::postgres::{Cluster, Options};
-use crate::process;
+use outlast_toolkit::postgres::{Cluster, Options};
+use outlast_toolkit::process;
 
-pub(crate) fn details() -> String {
-    let options = listing([
-        ("--minutes N", "how long it may take; without targets, how long it takes (1)"),
-        ("--kills N", "go on until this many workers were killed"),
-        ("--instances N", "go on until this many instances have ended"),
-        ("--phases NAME,..", "only these of kills, disk-full, fsync-errors, partitions"),
-        ("--pace MS", "from one kill to the next, on average (700)"),
-        ("--in-flight N", "instances that clients keep running at once (64)"),
-        ("--seed S", "what all chance comes from (1)"),
-        ("--json FILE", "also write the figures to this file"),
-        ("--release", "build with optimisations, for long runs"),
-    ]);
-    let power = listing([
-        ("--cuts N", "how often the power goes, with each setting"),
-        ("--seed S", ""),
-        ("--json FILE", ""),
-    ]);
-    format!(
-        "stores: sqlite, postgres (a server is started for it)\n\noptions:\n{options}\n`power` instead of a store cuts the power of machines:\n{power}"
-    )
-}
+pub(crate) const OPTIONS: &str = "\
+`cargo xtask chaos STORE` kills the workers of a store: sqlite, or postgres on a private server.
+  --minutes N        the longest time; without --kills and --instances, the exact time (1)
+  --kills N          runs until this many workers are killed
+  --instances N      runs until this many instances have ended
+  --phases NAME,..   runs only these of kills, disk-full, fsync-errors, partitions
+  --pace MS          the mean time between two kills (700)
+  --in-flight N      instances that clients keep running at once (64)
+  --seed S           the seed of all random choices (1)
+  --json FILE        also writes the figures to this file
+  --release          builds with optimisations, for long runs
+
+`cargo xtask chaos power` cuts the power of simulated machines.
+  --cuts N           power cuts for each setting
+  --seed S, --json FILE
+
+`cargo xtask chaos flood STORE` sends more messages than fit into memory.";
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
-    let mut command = process::cargo(&call(&from_here(args)));
+    let (package, program) = split(&relative_to_caller(args));
+    let mut command = process::cargo(&["run", "-q", "-p", "outlast-chaos"]);
+    command.args(package).arg("--").args(program);
     let server = server(args)?;
-    command.envs(server.iter().flat_map(Cluster::variables));
-    let status = command
-        .stdin(Stdio::inherit())
-        .status()
-        .map_err(|error| format!("`{}` could not be run: {error}", process::display(&command)))?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    process::run(command.envs(server.iter().flat_map(Cluster::variables)))
 }
 
-/// The server of a store that has one. Its connections are cut by somebody who must be able to read them.
+/// Starts the server of a store that needs one. The server has no TLS because the supervisor reads the connections that
+/// it cuts.
 pub(crate) fn server(args: &[String]) -> Result<Option<Cluster>, String> {
-    // After the name of a part, if there is one.
+    // The store is the first argument, or the second after `flood`.
     let is_wanted = args.iter().take(2).any(|store| store == "postgres");
     is_wanted.then(|| Cluster::start(&Options { tls: false, ..Options::default() })).transpose()
 }
 
-/// `--release` is for cargo, the rest for the package.
-pub(crate) fn call(args: &[String]) -> Vec<String> {
-    let (release, mut rest): (Vec<&str>, Vec<&str>) =
-        args.iter().map(String::as_str).partition(|arg| *arg == "--release");
-    let mut call = vec!["run", "-q", "-p", "outlast-chaos"];
-    if !release.is_empty() {
-        call.extend(["--profile", "sim"]);
-    }
-    call.push("--");
-    if !matches!(rest.first(), Some(&("power" | "flood"))) {
-        call.push("supervise");
-    }
-    call.append(&mut rest);
-    call.into_iter().map(str::to_string).collect()
+/// Adds the program's arguments to a built `outlast-chaos`.
+pub(crate) fn add_args(command: &mut Command, args: &[String]) {
+    command.args(split(args).1);
 }
 
-/// The file of `--json` is named from where the command was called; the supervisor runs in the root of the workspace.
-fn from_here(args: &[String]) -> Vec<String> {
+/// Separates the arguments of cargo from those of the program.
+fn split(args: &[String]) -> (Vec<&'static str>, Vec<String>) {
+    let (release, mut program): (Vec<String>, Vec<String>) =
+        args.iter().cloned().partition(|arg| arg == "--release");
+    if !matches!(program.first().map(String::as_str), Some("power" | "flood")) {
+        program.insert(0, "supervise".to_string());
+    }
+    (if release.is_empty() { Vec::new() } else { vec!["--profile", "sim"] }, program)
+}
+
+/// The path of `--json` is relative to the caller's working directory, but the supervisor runs in the workspace's root.
+fn relative_to_caller(args: &[String]) -> Vec<String> {
     let mut args = args.to_vec();
-    let named = args.iter().position(|arg| arg == "--json").and_then(|at| args.get_mut(at + 1));
-    if let (Some(file), Ok(here)) = (named, std::env::current_dir()) {
-        *file = here.join(&*file).display().to_string();
+    let file = args.iter().position(|arg| arg == "--json").and_then(|at| args.get_mut(at + 1));
+    if let (Some(file), Ok(folder)) = (file, std::env::current_dir()) {
+        *file = folder.join(&*file).display().to_string();
     }
     args
 }
@@ -77,20 +69,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_passed_on() {
-        let args = ["sqlite", "--kills", "30", "--release"].map(str::to_string);
-        let long = "run -q -p outlast-chaos --profile sim -- supervise sqlite --kills 30";
-        assert_eq!(call(&args).join(" "), long);
-        let power = ["power", "--cuts", "9"].map(str::to_string);
-        assert_eq!(call(&power).join(" "), "run -q -p outlast-chaos -- power --cuts 9");
-        assert_eq!(call(&args[..1]).join(" "), "run -q -p outlast-chaos -- supervise sqlite");
+    fn release_selects_the_profile_and_stores_are_supervised() {
+        let call = |line: &str| {
+            let args: Vec<String> = line.split(' ').map(str::to_string).collect();
+            let (package, program) = split(&args);
+            format!("{} -- {}", package.join(" "), program.join(" "))
+        };
+        assert_eq!(call("sqlite --kills 30 --release"), "--profile sim -- supervise sqlite --kills 30");
+        assert_eq!(call("power --cuts 9"), " -- power --cuts 9");
+        assert_eq!(call("flood sqlite --messages 9 --release"), "--profile sim -- flood sqlite --messages 9");
+        assert_eq!(call("sqlite"), " -- supervise sqlite");
     }
 
     #[test]
-    fn a_file_is_named_from_where_the_command_was_called() {
-        let args = from_here(&["sqlite", "--json", "figures.json"].map(str::to_string));
-        let here = std::env::current_dir().unwrap();
-        assert_eq!(args[2], here.join("figures.json").display().to_string());
-        assert_eq!(from_here(&["--json", "/x"].map(str::to_string))[1], "/x");
+    fn the_json_file_is_relative_to_the_caller() {
+        let args = relative_to_caller(&["sqlite", "--json", "figures.json"].map(str::to_string));
+        let folder = std::env::current_dir().unwrap();
+        assert_eq!(args[2], folder.join("figures.json").display().to_string());
+        assert_eq!(relative_to_caller(&["--json", "/x"].map(str::to_string))[1], "/x");
     }
 }

@@ -1,51 +1,55 @@
-//! `cargo xtask fuzz`: the fuzz targets, guided by coverage. They are built by the nightly toolchain, in a package of
-//! their own; `cargo test -p outlast-fuzz` replays what they left behind without either.
+//! `cargo xtask fuzz`: runs the fuzz targets, guided by coverage. The nightly toolchain builds them in the package `fuzz`.
+//! `cargo test -p outlast-fuzz` replays the kept inputs without that toolchain.
 
-mod args;
 mod tally;
 mod tool;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::command::listing;
-use crate::process;
-use args::Args;
+use clap::builder::PossibleValuesParser;
+use outlast_toolkit::{files, process};
+
 use tally::Tally;
 use tool::Tool;
 
-/// Names of the targets, as in fuzz/Cargo.toml.
+/// The names of the targets in fuzz/Cargo.toml.
 const TARGETS: [&str; 5] =
     ["decode_event", "decode_work_item", "list_filter_cursor", "migration_ledger", "row_corruption"];
 
-pub(crate) fn details() -> String {
-    let options = listing([
-        ("TARGET", "run this one only"),
-        ("--minutes N", "how long each target runs (default 10)"),
-        ("--minimise", "reduce the corpus to what coverage needs, afterwards"),
-        ("--json FILE", "write the counts there"),
-    ]);
-    let targets = TARGETS.join(", ");
-    format!(
-        "options:\n{options}\ntargets: {targets}\n\nAn input that fails is kept in fuzz/artifacts/TARGET. Copy it to fuzz/corpus/TARGET when it is\n\
-         understood: the tests of outlast-fuzz replay what lies there."
-    )
+#[derive(clap::Args)]
+#[command(after_help = "\
+An input that fails is kept in fuzz/artifacts/TARGET. When the failure is fixed, copy the input to fuzz/corpus/TARGET: the
+tests of outlast-fuzz replay all inputs in that folder.")]
+pub(crate) struct Args {
+    /// The targets to run; default: all
+    #[arg(value_name = "TARGET", value_parser = PossibleValuesParser::new(TARGETS))]
+    targets: Vec<String>,
+    /// How long each target runs
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    minutes: u32,
+    /// Afterwards removes the inputs that add no coverage from the corpus
+    #[arg(long)]
+    minimise: bool,
+    /// Writes the counts to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
-    let args = Args::parse(args)?;
+pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
     let tool = Tool::find_or_install()?;
     let mut tallies = Vec::new();
-    for target in &args.targets {
+    let is_wanted = |target: &str| args.targets.is_empty() || args.targets.iter().any(|name| name == target);
+    for target in TARGETS.into_iter().filter(|target| is_wanted(target)) {
         let tally = tool.run(target, args.minutes)?;
         if args.minimise {
             tool.minimise(target)?;
         }
-        tallies.push((*target, Tally { corpus: tool.corpus_size(target), ..tally }));
+        tallies.push((target, Tally { corpus: tool.corpus_size(target), ..tally }));
     }
     print!("{}", tally::table(&tallies));
     if let Some(path) = &args.json {
-        let json = tally::json(&tallies);
-        std::fs::write(process::root().join(path), json).map_err(|error| format!("{path}: {error}"))?;
+        files::write(&process::root().join(path), &tally::json(&tallies))?;
     }
     let is_clean = tallies.iter().all(|(_, tally)| tally.crashes == 0);
     Ok(if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -1,12 +1,13 @@
-//! `cargo xtask new-provider NAME`: a crate to begin a store with.
+//! `cargo xtask new-provider NAME`: writes a new crate for a store.
 //!
-//! The crate compiles, and the validation suite is its tests: each validation fails with the name of the first method that it
-//! needs and that is not written yet.
+//! The crate compiles, and its tests are the validation suite: each validation fails with the name of the first missing
+//! method that it calls.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::process;
+use outlast_toolkit::files::{read, write};
+use outlast_toolkit::process;
 
 /// The files of the crate. The names `template-store`, `TemplateStore` and `OUTLAST` in them are replaced.
 const FILES: &[(&str, &str)] = &[
@@ -19,28 +20,27 @@ const FILES: &[(&str, &str)] = &[
     (".gitignore", "/target\n"),
 ];
 
-pub(crate) fn details() -> String {
-    "Writes the crate NAME into FOLDER, by default next to this clone. Every method of the crate answers \"not implemented\",\n\
-     and `cargo test` runs the validation suite. docs/provider-tutorial.md says in which order to write the methods.\n"
-        .to_string()
+/// Writes a crate in which every method answers "not implemented", and whose tests are the validation suite.
+/// docs/provider-tutorial.md says in which order to write the methods.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The name of the crate: lower-case words with hyphens, for example `my-store`
+    name: String,
+    /// The parent folder of the crate; default: the folder that contains this clone
+    #[arg(long = "in", value_name = "FOLDER")]
+    folder: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
     let root = process::root();
-    let (name, folder) = match args {
-        [name] => (name, root.parent().unwrap_or(&root).to_path_buf()),
-        [name, flag, folder] if flag == "--in" => (name, PathBuf::from(folder)),
-        _ => {
-            return Err("new-provider: give a name, and a folder if you like: NAME [--in FOLDER]".to_string());
-        }
-    };
-    let target = create(name, &folder, &root)?;
+    let folder = args.folder.as_deref().unwrap_or_else(|| root.parent().unwrap_or(&root));
+    let target = create(&args.name, folder, &root)?;
     println!("wrote {}", target.display());
     println!("next: cd {} && cargo test", target.display());
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the crate; returns its folder.
+/// Writes the crate and returns its folder.
 fn create(name: &str, folder: &Path, root: &Path) -> Result<PathBuf, String> {
     let store = type_name(name)?;
     let target = folder.join(name);
@@ -51,19 +51,9 @@ fn create(name: &str, folder: &Path, root: &Path) -> Result<PathBuf, String> {
         let text = text.replace("template-store", name).replace("TemplateStore", &store);
         write(&target.join(path), &text.replace("OUTLAST", &root.display().to_string()))?;
     }
-    // The versions that this repository is tested with.
-    let lock =
-        std::fs::read_to_string(root.join("Cargo.lock")).map_err(|error| format!("Cargo.lock: {error}"))?;
-    write(&target.join("Cargo.lock"), &lock)?;
+    // The same versions of the dependencies as in this repository.
+    write(&target.join("Cargo.lock"), &read(&root.join("Cargo.lock"))?)?;
     Ok(target)
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    let written = match path.parent() {
-        Some(folder) => std::fs::create_dir_all(folder).and_then(|()| std::fs::write(path, text)),
-        None => std::fs::write(path, text),
-    };
-    written.map_err(|error| format!("{} could not be written: {error}", path.display()))
 }
 
 /// `my-store` becomes `MyStore`.
@@ -118,7 +108,7 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path().join("mine")).unwrap().count(), 0);
     }
 
-    /// What each test of the crate printed, and whether it passed.
+    /// For each test of the crate: whether it passed, and its output.
     fn outcomes(output: &str) -> BTreeMap<String, (bool, String)> {
         let mut outcomes = BTreeMap::new();
         for line in output.lines() {

@@ -1,6 +1,6 @@
-//! `cargo xtask pages`: parts of pages that are taken from source files, so that they cannot go stale.
+//! `cargo xtask pages`: writes the parts of pages that are copied from source files.
 //!
-//! A part begins with a comment that says what it shows, and ends with `<!-- end -->`:
+//! A part starts with a comment that names its source, and ends with `<!-- end -->`:
 //! `<!-- code: PATH#NAME -->` shows the lines of a source file between `// guide: NAME` and `// guide: end`,
 //! `<!-- methods: TRAIT -->` the methods of a trait of the contract, and `<!-- fields: TYPE -->` the fields of a type of it.
 
@@ -9,11 +9,11 @@ mod contract;
 
 use std::process::ExitCode;
 
-use crate::process;
+use outlast_toolkit::{files, process};
 
 const END: &str = "<!-- end -->";
 
-/// A part that cannot be filled, and the line that asks for it.
+/// A part without a source, and the line of its comment.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Mistake {
     pub(crate) line: usize,
@@ -23,16 +23,7 @@ pub(crate) struct Mistake {
 /// The files that parts are taken from, with their paths.
 pub(crate) type Sources<'a> = &'a [(&'a str, &'a str)];
 
-pub(crate) fn details() -> String {
-    "Writes the parts of every page that are taken from source files: code, methods and fields. `cargo xtask tidy` says\n\
-     which pages are out of date.\n"
-        .to_string()
-}
-
-pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
-    if let Some(arg) = args.first() {
-        return Err(format!("pages: unknown argument `{arg}`"));
-    }
+pub(crate) fn run() -> Result<ExitCode, String> {
     let root = process::root();
     let mut files = Vec::new();
     for path in process::files()?.into_iter().filter(|path| path.ends_with(".rs") || path.ends_with(".md")) {
@@ -46,14 +37,14 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
         let filled = filled(text, &sources)
             .map_err(|mistake| format!("{path}:{}: {}", mistake.line, mistake.message))?;
         if filled != *text {
-            std::fs::write(root.join(path), filled).map_err(|error| format!("{path}: {error}"))?;
+            files::write(&root.join(path), &filled)?;
             println!("{path}");
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page with every part as its source has it now.
+/// The page with the current text of every part.
 pub(crate) fn filled(page: &str, sources: Sources<'_>) -> Result<String, Mistake> {
     let mut out = String::new();
     let mut lines = page.lines().zip(1..);
@@ -64,7 +55,7 @@ pub(crate) fn filled(page: &str, sources: Sources<'_>) -> Result<String, Mistake
         let mistake = |message: String| Mistake { line: number, message };
         out.push_str(&part(kind, what, sources).map_err(mistake)?);
         if !lines.any(|(line, _)| line.trim() == END) {
-            return Err(mistake(format!("`{}` has no `{END}` behind it", line.trim())));
+            return Err(mistake(format!("`{}` is not followed by `{END}`", line.trim())));
         }
         out.push_str(END);
         out.push('\n');
@@ -72,12 +63,12 @@ pub(crate) fn filled(page: &str, sources: Sources<'_>) -> Result<String, Mistake
     Ok(out)
 }
 
-/// The parts that a page asks for: their kind and what they show.
+/// The parts of a page: their kinds and their sources.
 pub(crate) fn parts(page: &str) -> Vec<(&str, &str)> {
     page.lines().filter_map(asked).collect()
 }
 
-/// The page without its parts: what people wrote.
+/// The page without its parts.
 pub(crate) fn written(page: &str) -> String {
     let mut lines = page.lines();
     let mut out = String::new();
@@ -118,7 +109,7 @@ mod tests {
         let expected =
             "before\n<!-- code: a.rs#b -->\n```rust\nfn b() {}\n```\n<!-- end -->\nafter <!-- end -->\n";
         assert_eq!(filled(page, &[SOURCE]).unwrap(), expected);
-        assert_eq!(filled(expected, &[SOURCE]).unwrap(), expected, "twice is once");
+        assert_eq!(filled(expected, &[SOURCE]).unwrap(), expected, "the second call changes nothing");
         assert_eq!(written(expected), "before\nafter <!-- end -->\n");
     }
 

@@ -1,111 +1,66 @@
-//! `cargo xtask postgres`: a private PostgreSQL for one command, or for as long as somebody looks at it.
+//! `cargo xtask postgres`: runs a command with a private PostgreSQL.
 
-#[cfg(unix)]
-mod certificates;
-#[cfg(unix)]
-mod cluster;
-#[cfg(any(not(unix), test))]
-mod elsewhere;
-#[cfg(unix)]
-mod keeper;
-#[cfg(unix)]
-mod pooler;
-#[cfg(unix)]
-mod programs;
-#[cfg(unix)]
-mod server_user;
-
+use std::fmt::Write as _;
 use std::io::{BufRead as _, stdin};
 use std::process::{Command, ExitCode};
 
-#[cfg(unix)]
-pub(crate) use self::cluster::{Cluster, Options, VARIABLES};
-#[cfg(not(unix))]
-pub(crate) use self::elsewhere::{Cluster, Options, VARIABLES};
-use crate::command::listing;
-use crate::process;
+use outlast_toolkit::postgres::{Cluster, Options, VARIABLES};
+use outlast_toolkit::process;
 
-pub(crate) fn details() -> String {
-    let options = listing([
-        ("--no-tls", "the server offers no TLS"),
-        ("--pgbouncer", "the URL is that of a PgBouncer which pools transactions"),
-        ("-- COMMAND ..", "run this, then stop; without it, the server runs until Enter is pressed"),
-    ]);
-    let variables = listing(VARIABLES.iter().copied());
-    format!("{options}\nvariables that the command finds:\n{variables}")
-}
-
-pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
-    let call = Call::parse(args)?;
-    let cluster = Cluster::start(&Options { tls: call.tls, pooled: call.pooled, ..Options::default() })
-        .map_err(|reason| format!("there is no PostgreSQL: {reason}"))?;
-    match call.command.split_first() {
-        Some((program, args)) => {
-            let mut command = Command::new(program);
-            command.args(args).envs(cluster.variables());
-            let status = command
-                .status()
-                .map_err(|error| format!("`{}` could not be run: {error}", process::display(&command)))?;
-            Ok(status
-                .code()
-                .and_then(|code| u8::try_from(code).ok())
-                .map_or(ExitCode::FAILURE, ExitCode::from))
-        }
-        None => {
-            for (name, value) in cluster.variables() {
-                println!("export {name}='{value}'");
-            }
-            println!("Enter stops the server and removes it.");
-            // What is typed does not matter, and nor does the end of the input.
-            let _ = stdin().lock().read_line(&mut String::new());
-            Ok(ExitCode::SUCCESS)
-        }
-    }
-}
-
-#[derive(Debug, PartialEq)]
-struct Call {
-    tls: bool,
-    pooled: bool,
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The server does not offer TLS
+    #[arg(long)]
+    no_tls: bool,
+    /// Starts a PgBouncer that pools transactions; the URL is that of the PgBouncer
+    #[arg(long)]
+    pgbouncer: bool,
+    /// Runs this command, then stops the server; without a command the server runs until Enter is pressed
+    #[arg(last = true)]
     command: Vec<String>,
 }
 
-impl Call {
-    fn parse(args: &[String]) -> Result<Self, String> {
-        let mut call = Self { tls: true, pooled: false, command: Vec::new() };
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            match arg.as_str() {
-                "--no-tls" => call.tls = false,
-                "--pgbouncer" => call.pooled = true,
-                "--" => call.command = args.by_ref().cloned().collect(),
-                _ => return Err(format!("postgres: unknown argument `{arg}`\n\n{}", details())),
-            }
-        }
-        Ok(call)
+pub(crate) fn variable_list() -> String {
+    VARIABLES.iter().fold(
+        "Environment variables of the command:\n".to_string(),
+        |mut text, (name, meaning)| {
+            let _ = writeln!(text, "  {name:<32} {meaning}");
+            text
+        },
+    )
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
+    let options = Options { tls: !args.no_tls, pooled: args.pgbouncer, ..Options::default() };
+    let cluster =
+        Cluster::start(&options).map_err(|reason| format!("PostgreSQL could not be started: {reason}"))?;
+    if let Some((program, args)) = args.command.split_first() {
+        return process::run(Command::new(program).args(args).envs(cluster.variables()));
     }
+    for (name, value) in cluster.variables() {
+        println!("export {name}='{value}'");
+    }
+    println!("Press Enter to stop and remove the server.");
+    let _ = stdin().lock().read_line(&mut String::new());
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
 
-    fn parse(line: &str) -> Result<Call, String> {
-        let args: Vec<String> = line.split_whitespace().map(str::to_string).collect();
-        Call::parse(&args)
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
     }
 
     #[test]
-    fn what_follows_the_dashes_is_the_command() {
-        let command = ["cargo", "test", "--", "--no-tls"].map(str::to_string).to_vec();
-        assert_eq!(parse("-- cargo test -- --no-tls"), Ok(Call { tls: true, pooled: false, command }));
-        let command = vec!["psql".to_string()];
-        assert_eq!(parse("--no-tls --pgbouncer -- psql"), Ok(Call { tls: false, pooled: true, command }));
-        assert_eq!(parse(""), Ok(Call { tls: true, pooled: false, command: Vec::new() }));
-    }
-
-    #[test]
-    fn mistakes_are_named() {
-        assert!(parse("cargo test").unwrap_err().contains("unknown argument `cargo`"));
+    fn the_command_is_everything_after_two_hyphens() {
+        let args = Line::parse_from(["postgres", "--no-tls", "--", "cargo", "test", "--", "--no-tls"]).args;
+        assert_eq!((args.no_tls, args.pgbouncer), (true, false));
+        assert_eq!(args.command, ["cargo", "test", "--", "--no-tls"]);
+        assert!(Line::try_parse_from(["postgres", "cargo", "test"]).is_err());
     }
 }

@@ -1,29 +1,29 @@
-//! `cargo xtask scoreboard`: what was tried in order to break the promises, and how often. Figures come from the files that
-//! the commands write with `--json`; the page is generated from them and never edited.
+//! `cargo xtask scoreboard`: writes the page about attempts to break the promises. The figures come from the files that
+//! the commands write with `--json`. The page is generated and never edited by hand.
 
 mod page;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use clap::builder::PossibleValuesParser;
 use serde_json::{Value, json};
 
-use crate::process;
+use outlast_toolkit::{files, process};
 
-/// Where the page is.
+/// The page.
 pub(crate) const PAGE: &str = "docs/reliability.md";
-/// Where its figures are.
+/// The folder of the figures.
 const FIGURES: &str = "testdata/scoreboard";
 
 /// One kind of attempt.
 pub(crate) struct Attempt {
-    /// Its file, without the extension.
+    /// The name of its file, without the extension.
     name: &'static str,
     title: &'static str,
-    /// What it does, in one sentence.
+    /// One sentence about the attempt, for the page.
     about: &'static str,
-    /// What repeats it.
+    /// The command that repeats the attempt.
     command: &'static str,
 }
 
@@ -97,46 +97,48 @@ const ATTEMPTS: &[Attempt] = &[
     },
 ];
 
-pub(crate) fn details() -> String {
-    let names: Vec<&str> = ATTEMPTS.iter().map(|attempt| attempt.name).collect();
-    format!(
-        "without arguments: writes {PAGE} from {FIGURES}/*.json\n\
-         add NAME FILE: takes the figures that a command wrote with --json, with today's commit, and writes the page\n\
-         names: {}",
-        names.join(", ")
-    )
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
 }
 
-pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
-    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] => {}
-        ["add", name, file] => add(name, Path::new(file))?,
-        _ => return Err(format!("scoreboard: unknown arguments\n\n{}", details())),
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Records the figures that a command wrote with --json, with the current commit, and writes the page
+    Add {
+        /// The name of the attempt
+        #[arg(value_parser = PossibleValuesParser::new(ATTEMPTS.iter().map(|attempt| attempt.name)))]
+        name: String,
+        /// The file that the command wrote
+        file: PathBuf,
+    },
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
+    if let Some(Action::Add { name, file }) = &args.action {
+        add(name, file)?;
     }
     let root = process::root();
-    write(&root.join(PAGE), &generate(&root)?)?;
-    println!("{PAGE} is written");
+    files::write(&root.join(PAGE), &generate(&root)?)?;
+    println!("wrote {PAGE}");
     Ok(ExitCode::SUCCESS)
 }
 
 fn add(name: &str, file: &Path) -> Result<(), String> {
-    if !ATTEMPTS.iter().any(|attempt| attempt.name == name) {
-        return Err(format!("scoreboard: there is no '{name}'\n\n{}", details()));
-    }
-    let figures = read(file)?;
     let record = json!({
         "commit": git(&["rev-parse", "--short=10", "HEAD"])?,
         "date": git(&["log", "-1", "--format=%cs"])?,
-        "figures": figures,
+        "figures": read(file)?,
     });
-    write(&figures_of(&process::root(), name), &format!("{record:#}\n"))
+    files::write(&figures_of(&process::root(), name), &format!("{record:#}\n"))
 }
 
 fn figures_of(root: &Path, name: &str) -> PathBuf {
     root.join(FIGURES).join(format!("{name}.json"))
 }
 
-/// The page that belongs to the figures.
+/// The text of the page for the recorded figures.
 pub(crate) fn generate(root: &Path) -> Result<String, String> {
     let mut records = Vec::new();
     for attempt in ATTEMPTS {
@@ -147,20 +149,10 @@ pub(crate) fn generate(root: &Path) -> Result<String, String> {
 }
 
 fn read(file: &Path) -> Result<Value, String> {
-    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))
-}
-
-fn write(file: &Path, text: &str) -> Result<(), String> {
-    let folder = file.parent().map_or(Ok(()), fs::create_dir_all);
-    folder.and_then(|()| fs::write(file, text)).map_err(|error| format!("{}: {error}", file.display()))
+    serde_json::from_str(&files::read(file)?).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 fn git(args: &[&str]) -> Result<String, String> {
-    let output = Command::new("git").args(args).current_dir(process::root()).output();
-    let output = output.map_err(|error| format!("git could not be run: {error}"))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_string()),
-        false => Err(format!("git {} failed", args.join(" "))),
-    }
+    process::output(Command::new("git").args(args).current_dir(process::root()))
+        .map(|text| text.trim().to_string())
 }

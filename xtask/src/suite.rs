@@ -1,6 +1,5 @@
-//! The suites of `cargo xtask test`. A new one is a row in [`SUITES`] and a function that returns an [`Outcome`].
+//! The suites of `cargo xtask test`. A new suite is a row in [`SUITES`] and a function that returns an [`Outcome`].
 
-mod canary;
 mod chaos;
 mod check;
 mod deny;
@@ -8,41 +7,99 @@ mod examples;
 mod features;
 mod fsync_errors;
 mod libtest;
+mod programs;
+mod quick;
 pub(crate) mod report;
 mod sim;
 mod tally;
 
+pub(crate) use quick::run as run_quick;
 pub(crate) use tally::{Outcome, Tally};
 
 /// A named part of the whole check.
 pub(crate) struct Suite {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    /// An error is a failure of the suite. A tool that this machine lacks is [`Outcome::Skipped`].
+    pub(crate) lane: Lane,
+    /// An error is a failure of the suite.
     pub(crate) run: fn() -> Result<Outcome, String>,
 }
 
-/// Suites that run only when they are named.
-pub(crate) const ON_REQUEST: &[Suite] = &[Suite {
-    name: "portable",
-    about: "the tests that need neither Unix nor a service, for platforms that are not Linux",
-    run: libtest::portable,
-}];
+/// When a suite runs in a run of all suites.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// Before all others: the suite finds simple mistakes, or builds the programs of the other suites.
+    First,
+    /// After the first suites, one suite at a time. These suites wait for timers, disks and servers most of their time.
+    Waiting,
+    /// In a second process with low priority, at the same time as the waiting suites: the suite needs processors only.
+    Compute,
+    /// Only when the suite is named.
+    OnRequest,
+}
+use Lane::{Compute, First, OnRequest, Waiting};
 
-/// Cheap ones first: a contributor should learn about a missing comma before the tests are linked.
+/// In the order of the summary.
 pub(crate) const SUITES: &[Suite] = &[
-    Suite { name: "fmt", about: "formatting", run: check::fmt },
-    Suite { name: "tidy", about: "the rules of this repository", run: check::tidy },
-    Suite { name: "deny", about: "licences, sources and duplicates of what is built in", run: deny::run },
-    Suite { name: "clippy", about: "lints, warnings refused", run: check::clippy },
-    Suite { name: "tests", about: "unit and integration tests", run: libtest::tests },
-    Suite { name: "sim", about: "simulated worlds full of faults, 2,000 seeds", run: sim::run },
-    Suite { name: "canary", about: "no payload, password or URL in any log, at TRACE", run: canary::run },
-    Suite { name: "chaos", about: "worker processes that are killed, 30 and more", run: chaos::run },
-    Suite { name: "small-disks", about: "a store on a full or read-only disk", run: libtest::root_tests },
-    Suite { name: "doc-tests", about: "the examples in the API documentation", run: libtest::doc_tests },
-    Suite { name: "docs", about: "the API documentation, warnings refused", run: check::docs },
-    Suite { name: "examples", about: "every example runs and exits with 0", run: examples::run },
-    Suite { name: "fsync-errors", about: "a store on a disk whose syncs fail", run: fsync_errors::run },
-    Suite { name: "features", about: "every feature alone, every library alone", run: features::run },
+    Suite { name: "fmt", lane: First, about: "formatting", run: check::fmt },
+    Suite { name: "tidy", lane: First, about: "the rules of this repository", run: check::tidy },
+    Suite {
+        name: "deny",
+        lane: First,
+        about: "licences, sources and duplicate versions of the dependencies",
+        run: deny::run,
+    },
+    Suite { name: "clippy", lane: First, about: "lints; warnings are errors", run: check::clippy },
+    Suite { name: "build", lane: First, about: "the programs of the following suites", run: programs::run },
+    Suite { name: "tests", lane: Waiting, about: "unit and integration tests", run: libtest::tests },
+    Suite { name: "sim", lane: Compute, about: "2,000 seeds of the simulator", run: sim::run },
+    Suite {
+        name: "canary",
+        lane: Waiting,
+        about: "no payload, password or URL in any log, at TRACE",
+        run: libtest::canary,
+    },
+    Suite { name: "chaos", lane: Waiting, about: "at least 30 killed worker processes", run: chaos::run },
+    Suite {
+        name: "small-disks",
+        lane: Waiting,
+        about: "a store on a full or read-only disk",
+        run: libtest::root_tests,
+    },
+    Suite {
+        name: "doc-tests",
+        lane: Compute,
+        about: "the examples in the API documentation",
+        run: libtest::doc_tests,
+    },
+    Suite {
+        name: "docs",
+        lane: Compute,
+        about: "the API documentation; warnings are errors",
+        run: check::docs,
+    },
+    Suite {
+        name: "examples",
+        lane: Waiting,
+        about: "every example runs and exits with 0",
+        run: examples::run,
+    },
+    Suite {
+        name: "fsync-errors",
+        lane: Waiting,
+        about: "a store on a disk whose syncs fail",
+        run: fsync_errors::run,
+    },
+    Suite {
+        name: "features",
+        lane: Compute,
+        about: "every feature alone, every library alone",
+        run: features::run,
+    },
+    Suite {
+        name: "portable",
+        lane: OnRequest,
+        about: "the tests that need neither Unix nor a service, for platforms other than Linux",
+        run: libtest::portable,
+    },
 ];

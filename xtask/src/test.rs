@@ -1,31 +1,95 @@
-//! `cargo xtask test`: every suite, one after the other, and one summary at the end.
+//! `cargo xtask test`: runs the suites and prints one summary.
+//!
+//! A run of all suites has two lanes after the first suites. The waiting suites run in this process. The computing suites
+//! run at the same time in a second process with low priority, so that they use the processors while the tests wait.
 
+mod lane;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::command::listing;
-use crate::stopwatch::Stopwatch;
-use crate::suite::report::{Line, Report};
-use crate::suite::{ON_REQUEST, Outcome, SUITES, Suite, Tally};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use outlast_toolkit::{Stopwatch, files};
 
-pub(crate) fn details() -> String {
-    let suites = listing(SUITES.iter().map(|suite| (suite.name, suite.about)));
-    let options = listing([("--only SUITE,..", "run these suites only"), ("--list", "print the suites")]);
-    let requested = listing(ON_REQUEST.iter().map(|suite| (suite.name, suite.about)));
-    format!("{options}\nsuites, in the order they run:\n{suites}\nonly when they are named:\n{requested}")
+use self::lane::SecondLane;
+use crate::suite::report::{Line, Report};
+use crate::suite::{Lane, Outcome, SUITES, Suite, Tally, run_quick};
+
+#[derive(clap::Args)]
+#[command(after_help = suite_list(&SUITES.iter().collect::<Vec<_>>()))]
+pub(crate) struct Args {
+    /// Runs these suites only, one after the other
+    #[arg(long, value_name = "SUITE,..", value_delimiter = ',', value_parser = suite_names(), hide_possible_values = true)]
+    only: Vec<String>,
+    /// Runs a check between two edits: formatting, tidy, clippy, and the fast tests of the packages that have changed
+    #[arg(long, conflicts_with = "only")]
+    quick: bool,
+    /// Prints the suites
+    #[arg(long)]
+    list: bool,
+    /// Writes the results to this file instead of a summary
+    #[arg(long, value_name = "FILE", hide = true)]
+    results: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
-    let plan = Plan::parse(args)?;
-    if plan.list {
-        print!("{}", listing(plan.suites.iter().map(|suite| (suite.name, suite.about))));
+fn suite_names() -> PossibleValuesParser {
+    SUITES.iter().map(|suite| PossibleValue::new(suite.name)).collect::<Vec<_>>().into()
+}
+
+fn suite_list(suites: &[&Suite]) -> String {
+    suites.iter().fold("Suites:\n".to_string(), |mut text, suite| {
+        let note = if suite.lane == Lane::OnRequest { " (only when it is named)" } else { "" };
+        let _ = writeln!(text, "  {:<14} {}{note}", suite.name, suite.about);
+        text
+    })
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
+    let suites = args.suites();
+    if args.list {
+        print!("{}", suite_list(&suites));
         return Ok(ExitCode::SUCCESS);
     }
     let total = Stopwatch::start();
-    let lines = plan.suites.into_iter().map(run_suite).collect();
+    let lines = match (args.quick, args.only.is_empty()) {
+        (true, _) => run_quick()?,
+        (false, false) => suites.into_iter().map(run_suite).collect(),
+        (false, true) => run_lanes(&suites)?,
+    };
     let report = Report { lines, wall: total.elapsed() };
-    // Nothing may be printed after this: its last line is read by machines.
-    print!("{report}");
-    Ok(if report.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let code = if report.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    match &args.results {
+        Some(file) => {
+            let json = serde_json::to_string(&report.lines).map_err(|error| error.to_string())?;
+            files::write(file, &json)?;
+        }
+        // The last line of the summary is read by programs: nothing is printed after it.
+        None => print!("{report}"),
+    }
+    Ok(code)
+}
+
+impl Args {
+    /// The suites in the order of the table.
+    fn suites(&self) -> Vec<&'static Suite> {
+        let is_wanted = |suite: &&Suite| match self.only.is_empty() {
+            true => suite.lane != Lane::OnRequest,
+            false => self.only.iter().any(|name| name == suite.name),
+        };
+        SUITES.iter().filter(is_wanted).collect()
+    }
+}
+
+/// Runs all suites, and returns their results in the order of the table.
+fn run_lanes(suites: &[&'static Suite]) -> Result<Vec<Line>, String> {
+    let of = |lane: Lane| suites.iter().copied().filter(move |suite| suite.lane == lane);
+    let mut lines: Vec<Line> = of(Lane::First).map(run_suite).collect();
+    let second = SecondLane::start(of(Lane::Compute).map(|suite| suite.name))?;
+    lines.extend(of(Lane::Waiting).map(run_suite));
+    lines.extend(second.finish()?);
+    lines.sort_by_key(|line| SUITES.iter().position(|suite| suite.name == line.suite));
+    Ok(lines)
 }
 
 fn run_suite(suite: &'static Suite) -> Line {
@@ -36,64 +100,38 @@ fn run_suite(suite: &'static Suite) -> Line {
         Outcome::Ran(Tally::failure(message.lines().next().unwrap_or_default()))
     });
     let outcome = if is_ci() { outcome.in_ci() } else { outcome };
-    Line { suite: suite.name, outcome, time: watch.elapsed() }
+    Line { suite: suite.name.to_string(), outcome, time: watch.elapsed() }
 }
 
-/// Every hosted CI sets this variable.
+/// Hosted CI services set this variable.
 pub(crate) fn is_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
-}
-
-struct Plan {
-    suites: Vec<&'static Suite>,
-    list: bool,
-}
-
-impl Plan {
-    fn parse(args: &[String]) -> Result<Self, String> {
-        let mut only = Vec::new();
-        let mut list = false;
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            match (arg.as_str(), arg.strip_prefix("--only=")) {
-                ("--list", _) => list = true,
-                ("--only", _) => only.extend(names(args.next().map_or("", String::as_str))?),
-                (_, Some(value)) => only.extend(names(value)?),
-                _ => return Err(format!("test: unknown argument `{arg}`\n\n{}", details())),
-            }
-        }
-        // The table decides the order: a later suite is worth nothing when an earlier one fails.
-        let is_named = |suite: &&Suite| only.iter().any(|name| name == suite.name);
-        let suites = SUITES.iter().filter(|suite| only.is_empty() || is_named(suite));
-        Ok(Self { suites: suites.chain(ON_REQUEST.iter().filter(is_named)).collect(), list })
-    }
-}
-
-fn names(value: &str) -> Result<Vec<String>, String> {
-    let names: Vec<String> = value.split(',').map(str::trim).map(str::to_string).collect();
-    let is_known = |name: &str| SUITES.iter().chain(ON_REQUEST).any(|suite| suite.name == name);
-    match names.iter().find(|name| !is_known(name)) {
-        Some(unknown) => Err(format!("test: there is no suite `{unknown}`\n\n{}", details())),
-        None => Ok(names),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
 
-    fn plan(line: &str) -> Result<Vec<&'static str>, String> {
-        let args: Vec<String> = line.split_whitespace().map(str::to_string).collect();
-        Plan::parse(&args).map(|plan| plan.suites.iter().map(|suite| suite.name).collect())
+    #[derive(Parser)]
+    struct Call {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn plan(line: &str) -> Result<Vec<&'static str>, clap::Error> {
+        let call = Call::try_parse_from(["test"].into_iter().chain(line.split_whitespace()))?;
+        Ok(call.args.suites().into_iter().map(|suite| suite.name).collect())
     }
 
     #[test]
-    fn everything_runs_in_the_order_of_the_table() {
+    fn suites_run_in_the_order_of_the_table() {
         let all = [
             "fmt",
             "tidy",
             "deny",
             "clippy",
+            "build",
             "tests",
             "sim",
             "canary",
@@ -112,21 +150,16 @@ mod tests {
     }
 
     #[test]
-    fn the_suites_that_workflows_name_exist() {
-        let folder = crate::process::root().join(".github/workflows");
-        let text = std::fs::read_to_string(folder.join("test.yml")).unwrap();
-        let calls: Vec<&str> =
-            text.lines().filter_map(|line| Some(line.split_once("cargo xtask test ")?.1)).collect();
-        assert!(!calls.is_empty(), "{text}");
-        for call in calls {
-            assert!(plan(call).is_ok_and(|suites| !suites.is_empty()), "{call}");
-        }
+    fn every_suite_belongs_to_one_lane() {
+        let of = |lane: Lane| SUITES.iter().filter(move |suite| suite.lane == lane).map(|suite| suite.name);
+        assert_eq!(of(Lane::Compute).collect::<Vec<_>>(), ["sim", "doc-tests", "docs", "features"]);
+        assert_eq!(of(Lane::OnRequest).collect::<Vec<_>>(), ["portable"]);
     }
 
     #[test]
-    fn mistakes_are_named() {
-        assert!(plan("--only tset").unwrap_err().contains("no suite `tset`"));
-        assert!(plan("--only").unwrap_err().contains("no suite"));
-        assert!(plan("--fast").unwrap_err().contains("unknown argument `--fast`"));
+    fn unknown_suites_and_arguments_are_refused() {
+        for line in ["--only tset", "--only", "--fast", "--quick --only tidy"] {
+            assert!(plan(line).is_err(), "{line}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: what is not checked decays. A new rule is a file in `rule/` and a row in [`RULES`].
+//! `cargo xtask tidy`: checks the rules of this repository. A new rule is a file in `rule/` and a row in [`RULES`].
 
 mod lexer;
 mod manifest;
@@ -9,10 +9,10 @@ mod rule;
 mod source;
 mod test_code;
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use self::repo::{Finding, Repo};
-use crate::command::listing;
 
 /// A rule of this repository.
 struct Rule {
@@ -24,45 +24,61 @@ struct Rule {
 const RULES: &[Rule] = &[
     Rule {
         name: "edges",
-        about: "crates depend only on the crates they may know",
+        about: "packages depend only on the packages that the table allows",
         check: rule::edges::check,
     },
     Rule {
         name: "forbidden",
-        about: "what may not know tokio, or only parts of it",
+        about: "packages without tokio, or with parts of tokio only",
         check: rule::forbidden::check,
     },
-    Rule { name: "ambient", about: "clocks, randomness and tasks have owners", check: rule::ambient::check },
-    Rule { name: "sql", about: "SQL lives in .sql files", check: rule::sql::check },
-    Rule { name: "links", about: "links in Markdown lead somewhere", check: rule::links::check },
-    Rule { name: "counts", about: "counts in documents are those of the source", check: rule::counts::check },
-    Rule { name: "root", about: "the root holds what a visitor needs", check: rule::root::check },
-    Rule { name: "sleep", about: "tests wait for events, not for time", check: rule::sleep::check },
-    Rule { name: "lints", about: "every package inherits the lints", check: rule::lints::check },
-    Rule { name: "dependencies", about: "every dependency has its reason", check: rule::dependencies::check },
     Rule {
-        name: "machine-paths",
-        about: "no paths of somebody's machine",
-        check: rule::machine_paths::check,
+        name: "ambient",
+        about: "clocks, randomness and tasks are used in listed files only",
+        check: rule::ambient::check,
     },
-    Rule { name: "scoreboard", about: "the scoreboard shows its figures", check: rule::scoreboard::check },
-    Rule { name: "pages", about: "code and tables in pages are as in the source", check: rule::pages::check },
-    Rule { name: "skills", about: "skills name only what exists", check: rule::skills::check },
-    Rule { name: "leftovers", about: "no ignored tests, no unfinished code", check: rule::leftovers::check },
+    Rule { name: "sql", about: "SQL is in .sql files", check: rule::sql::check },
+    Rule { name: "links", about: "links in Markdown have targets", check: rule::links::check },
+    Rule { name: "counts", about: "counts in documents agree with the source", check: rule::counts::check },
+    Rule { name: "root", about: "the root folder contains listed files only", check: rule::root::check },
+    Rule { name: "sleep", about: "tests wait for events and do not sleep", check: rule::sleep::check },
+    Rule { name: "lints", about: "every package inherits the lints", check: rule::lints::check },
+    Rule {
+        name: "dependencies",
+        about: "every dependency has a reason in docs/dependencies.md",
+        check: rule::dependencies::check,
+    },
+    Rule { name: "machine-paths", about: "no paths of one machine", check: rule::machine_paths::check },
+    Rule {
+        name: "scoreboard",
+        about: "docs/reliability.md shows the recorded figures",
+        check: rule::scoreboard::check,
+    },
+    Rule {
+        name: "pages",
+        about: "code and tables in pages agree with the source",
+        check: rule::pages::check,
+    },
+    Rule { name: "skills", about: "names in skills exist", check: rule::skills::check },
+    Rule {
+        name: "leftovers",
+        about: "no ignored tests and no unfinished code",
+        check: rule::leftovers::check,
+    },
 ];
 
-pub(crate) fn details() -> String {
-    format!("rules:\n{}", listing(RULES.iter().map(|rule| (rule.name, rule.about))))
+pub(crate) fn rule_list() -> String {
+    RULES.iter().fold("Rules:\n".to_string(), |mut text, rule| {
+        let _ = writeln!(text, "  {:<16} {}", rule.name, rule.about);
+        text
+    })
 }
 
-pub(crate) fn run(args: &[String]) -> Result<ExitCode, String> {
-    if let Some(arg) = args.first() {
-        return Err(format!("tidy: unknown argument `{arg}`\n\n{}", details()));
-    }
+pub(crate) fn run() -> Result<ExitCode, String> {
     Ok(if check()? == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Prints every finding and returns how many there are.
+/// Prints every finding and returns their number.
 pub(crate) fn check() -> Result<usize, String> {
     let repo = Repo::load()?;
     for note in outliers::notes(&repo) {

@@ -46,7 +46,6 @@ mod report;
 mod snapshot;
 #[cfg(feature = "validations")]
 mod support;
-#[cfg(feature = "validations")]
 mod time;
 
 #[cfg(feature = "validations")]
@@ -153,5 +152,4 @@ pub use multi_execution::*;
 pub use queue_semantics::*;
 #[cfg(feature = "validations")]
 pub use report::{Validation, ValidationOutcome, ValidationReport, ValidationResult, run_all_validations};
-#[cfg(feature = "validations")]
 pub use time::TokioClock;

@@ -1,21 +1,15 @@
-//! `cargo xtask bench engine`: how many instructions the engine's hot paths take. Counted, not timed, so that the same
-//! code gives the same figure on a busy machine, and a regression of a few percent shows.
+//! `cargo xtask bench engine`: counts the instructions of the engine's hot paths. A count does not depend on the load of
+//! the machine, so a regression of a few percent is visible.
 
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::page::{self, grouped};
-use crate::{installed, process};
+use outlast_toolkit::files::{read, write};
+use outlast_toolkit::page::{self, grouped};
+use outlast_toolkit::{installed, process};
 
-const HELP: &str = "\
-usage: cargo xtask bench engine [--record]
-
-count the instructions of the engine's hot paths, and compare them with those on record
-
-  --record    put the counts on record, in testdata/engine-instructions.json and docs/performance.md";
-
-/// Name, what it is, and how many events it is about.
+/// The name and the description of a case, and the number of its events.
 const CASES: &[(&str, &str, u64)] = &[
     ("replay", "replay of 10,000 events", 10_000),
     ("warm-turns", "100 warm turns after 10,000 events", 200),
@@ -25,19 +19,10 @@ const RECORD: &str = "testdata/engine-instructions.json";
 const PAGE: &str = "docs/performance.md";
 const BEGIN: &str = "<!-- engine instructions -->";
 const END: &str = "<!-- end of engine instructions -->";
-/// More than this, and somebody should look.
+/// A larger increase fails the command.
 const MOST_PERCENT: f64 = 3.0;
 
-pub(super) fn run(args: &[String]) -> Result<ExitCode, String> {
-    let record = match args {
-        [] => false,
-        [flag] if flag == "--record" => true,
-        [flag] if matches!(flag.as_str(), "help" | "--help" | "-h") => {
-            println!("{HELP}");
-            return Ok(ExitCode::SUCCESS);
-        }
-        _ => return Err(format!("bench engine: unknown arguments\n\n{HELP}")),
-    };
+pub(super) fn run(record: bool) -> Result<ExitCode, String> {
     installed::find("valgrind", "`cargo xtask bench engine`")?;
     let build = process::cargo(&["build", "--release", "--package", "outlast-bench"]).status();
     if !build.is_ok_and(|status| status.success()) {
@@ -58,8 +43,7 @@ pub(super) fn run(args: &[String]) -> Result<ExitCode, String> {
         let text = format!("{:#}\n", Value::Object(figures));
         write(&root.join(RECORD), &text)?;
         let path = root.join(PAGE);
-        let old = std::fs::read_to_string(&path).map_err(|error| format!("{PAGE}: {error}"))?;
-        write(&path, &page::between(&old, (BEGIN, END), &table(&counts))?)?;
+        write(&path, &page::between(&read(&path)?, (BEGIN, END), &table(&counts))?)?;
         println!("{RECORD} and {PAGE} are written");
         return Ok(ExitCode::SUCCESS);
     }
@@ -69,7 +53,7 @@ pub(super) fn run(args: &[String]) -> Result<ExitCode, String> {
     Ok(if verdict.slower.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What valgrind counts for one run.
+/// The instructions of one run, counted by valgrind.
 fn instructions(case: &str, measured: bool) -> Result<u64, String> {
     let program = process::target().join("release/outlast-bench");
     let mut command = Command::new("valgrind");
@@ -88,7 +72,7 @@ fn instructions(case: &str, measured: bool) -> Result<u64, String> {
     }
 }
 
-/// The count in what callgrind says at the end: `==12== Collected : 123`.
+/// Reads the line `==12== Collected : 123` of callgrind.
 fn collected(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
 }
@@ -105,12 +89,12 @@ struct Verdict {
 
 fn report(counts: &[u64], known: &Map<String, Value>) -> Verdict {
     let mut verdict = Verdict { table: String::new(), slower: Vec::new() };
-    for ((case, what, events), count) in CASES.iter().zip(counts) {
+    for ((case, title, events), count) in CASES.iter().zip(counts) {
         let change = known.get(*case).and_then(Value::as_f64).filter(|old| *old > 0.0);
         let change = change.map(|old| (*count as f64 / old - 1.0) * 100.0);
         let shown = change.map_or("not on record".to_string(), |percent| format!("{percent:+.1} %"));
         let each = count / events;
-        verdict.table += &format!("{what:<40} {:>14} {each:>8} per event   {shown}\n", grouped(*count));
+        verdict.table += &format!("{title:<40} {:>14} {each:>8} per event   {shown}\n", grouped(*count));
         if let Some(percent) = change.filter(|percent| *percent > MOST_PERCENT) {
             verdict.slower.push(format!("{case}: {percent:+.1} %, {MOST_PERCENT} % are allowed"));
         }
@@ -120,14 +104,10 @@ fn report(counts: &[u64], known: &Map<String, Value>) -> Verdict {
 
 fn table(counts: &[u64]) -> String {
     let mut table = "| hot path | instructions | per event |\n|---|---|---|\n".to_string();
-    for ((_, what, events), count) in CASES.iter().zip(counts) {
-        table += &format!("| {what} | {} | {} |\n", grouped(*count), grouped(count / events));
+    for ((_, title, events), count) in CASES.iter().zip(counts) {
+        table += &format!("| {title} | {} | {} |\n", grouped(*count), grouped(count / events));
     }
     table
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -135,13 +115,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_count_is_found_in_what_callgrind_says() {
+    fn the_count_is_read_from_the_output_of_callgrind() {
         assert_eq!(collected("==7== Events    : Ir\n==7== Collected : 2345\n==7==\n"), Some(2_345));
         assert_eq!(collected("==7== no such thing"), None);
     }
 
     #[test]
-    fn only_what_became_slower_by_more_than_a_little_is_named() {
+    fn only_an_increase_above_the_limit_is_reported() {
         let known = json!({ "replay": 1_000_000, "warm-turns": 1_000_000 });
         let known = known.as_object().unwrap();
         let verdict = report(&[1_029_000, 1_031_000, 5], known);
@@ -151,11 +131,11 @@ mod tests {
             "{}",
             verdict.table
         );
-        assert!(report(&[900_000, 1, 1], known).slower.is_empty(), "faster is fine");
+        assert!(report(&[900_000, 1, 1], known).slower.is_empty(), "a decrease passes");
     }
 
     #[test]
-    fn the_page_says_what_each_event_takes() {
+    fn the_page_shows_instructions_per_event() {
         assert!(table(&[10_000, 2_000, 1_234_567]).contains("| 1,234,567 | 61 |"));
     }
 }

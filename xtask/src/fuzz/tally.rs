@@ -1,4 +1,4 @@
-//! What a run of a target did, read off what libFuzzer prints.
+//! The counts of a run, read from the output of libFuzzer.
 
 use std::fmt::Write as _;
 
@@ -8,12 +8,12 @@ pub(super) struct Tally {
     pub(super) executions: u64,
     pub(super) seconds: u64,
     pub(super) crashes: u64,
-    /// Inputs that are kept.
+    /// Inputs in the corpus after the run.
     pub(super) corpus: u64,
 }
 
 impl Tally {
-    /// Takes a line of libFuzzer into account: `Done 123 runs in 60 second(s)`, `#123 NEW ..`, `==1== ERROR: ..`.
+    /// Reads a line of libFuzzer: `Done 123 runs in 60 second(s)`, `#123 NEW ..`, `==1== ERROR: ..`.
     pub(super) fn read(&mut self, line: &str) {
         if let Some(rest) = line.strip_prefix("Done ") {
             let numbers: Vec<u64> = rest.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -40,7 +40,7 @@ pub(super) fn table(tallies: &[(&str, Tally)]) -> String {
     out
 }
 
-/// One flat object: executions by target, and the sums.
+/// One JSON object without nesting: the counts of each target, and the sums.
 pub(super) fn json(tallies: &[(&str, Tally)]) -> String {
     let mut object = serde_json::Map::new();
     let mut sum = Tally::default();
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_come_from_what_the_fuzzer_prints() {
+    fn counts_are_read_from_the_output_of_libfuzzer() {
         let mut tally = Tally::default();
         for line in [
             "INFO: seed corpus: files: 3",
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_report_is_flat() {
+    fn the_json_has_counts_by_target_and_sums() {
         let tally = Tally { executions: 7, seconds: 2, crashes: 1, corpus: 3 };
         let json: serde_json::Value = serde_json::from_str(&json(&[("a", tally), ("b", tally)])).unwrap();
         assert_eq!((&json["a"], &json["b_corpus"]), (&7.into(), &3.into()));

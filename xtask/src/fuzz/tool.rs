@@ -1,8 +1,7 @@
-//! cargo-fuzz and the nightly toolchain: found, or installed, or asked for.
+//! Finds or installs cargo-fuzz, and runs it with the nightly toolchain.
 
 use super::tally::Tally;
-use crate::process;
-use crate::stopwatch::Stopwatch;
+use outlast_toolkit::{Stopwatch, installed, process};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -17,13 +16,13 @@ const ASK_FOR_TOOL: &str =
 
 impl Tool {
     pub(super) fn find_or_install() -> Result<Self, String> {
-        if !answers(&mut Command::new("rustup"), &["run", "nightly", "rustc", "--version"]) {
+        if !installed::succeeds("rustup", &["run", "nightly", "rustc", "--version"]) {
             return Err(ASK_FOR_NIGHTLY.to_string());
         }
         let ours = process::root().join("target/tools");
         let program = ours.join("bin/cargo-fuzz");
         for found in [PathBuf::from("cargo-fuzz"), program.clone()] {
-            if answers(&mut Command::new(&found), &["--version"]) {
+            if installed::succeeds(&found.to_string_lossy(), &["--version"]) {
                 return Ok(Self { program: found });
             }
         }
@@ -35,13 +34,13 @@ impl Tool {
         }
     }
 
-    /// `cargo-fuzz WHAT` under the nightly toolchain, without a sanitizer: there is no unsafe code to watch, and SQLite
-    /// itself is not what is tested.
-    fn command(&self, what: &str, target: &str) -> Command {
+    /// `cargo-fuzz ACTION` with the nightly toolchain. It uses no sanitizer: the code has no `unsafe`, and SQLite itself is
+    /// not tested.
+    fn command(&self, action: &str, target: &str) -> Command {
         let mut command = Command::new("rustup");
-        command.args(["run", "nightly"]).arg(&self.program).args([what, "--sanitizer", "none", target]);
+        command.args(["run", "nightly"]).arg(&self.program).args([action, "--sanitizer", "none", target]);
         command.current_dir(process::root().join("fuzz")).stdin(Stdio::null());
-        // `cargo xtask` names the toolchain of the workspace to its children.
+        // `cargo xtask` sets these for its children; they would select the toolchain of the workspace.
         for name in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"] {
             command.env_remove(name);
         }
@@ -67,7 +66,7 @@ impl Tool {
             }
             tally.read(line);
         })?;
-        // One that crashed does not say how long it ran.
+        // A target that crashed prints no duration.
         if let Some(since) = since.filter(|_| tally.seconds == 0) {
             tally.seconds = since.elapsed().as_secs();
         }
@@ -77,7 +76,7 @@ impl Tool {
         Ok(tally)
     }
 
-    /// Keeps what coverage needs, the smallest first, and everything that has a name of its own.
+    /// Keeps the inputs that add coverage, up to [`MOST_INPUTS`] of the smallest, and all inputs that were named by hand.
     pub(super) fn minimise(&self, target: &str) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("fuzz: the corpus of {target}: {error}");
         let folder = corpus(target);
@@ -102,10 +101,10 @@ impl Tool {
     }
 }
 
-/// As many inputs of a target are kept in the repository as the tests replay in a moment.
+/// The number of inputs of a target in the repository: the tests replay them within a second.
 const MOST_INPUTS: usize = 120;
 
-/// Names that libFuzzer gives.
+/// Whether libFuzzer chose the name.
 fn is_digest(name: &str) -> bool {
     name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -123,17 +122,12 @@ fn corpus(target: &str) -> PathBuf {
     process::root().join("fuzz/corpus").join(target)
 }
 
-fn answers(command: &mut Command, args: &[&str]) -> bool {
-    let command = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_the_fuzzer_are_digests() {
+    fn only_names_that_libfuzzer_chose_are_digests() {
         assert!(is_digest("7dbfd455d764894bb622f69fa460d7ef21467635"));
         assert!(!is_digest("unreadable-name") && !is_digest("seed-00"));
     }

@@ -5,13 +5,14 @@ use super::Sources;
 const MARK: &str = "// guide: ";
 const END: &str = "end";
 
-/// The marked lines as a block of code. `what` is `PATH#NAME`.
-pub(super) fn show(what: &str, sources: Sources<'_>) -> Result<String, String> {
-    let (path, name) = what.split_once('#').ok_or_else(|| format!("`{what}` is not `PATH#NAME`"))?;
+/// The marked lines as a code block. `source` is `PATH#NAME`.
+pub(super) fn show(source: &str, sources: Sources<'_>) -> Result<String, String> {
+    let (path, name) = source.split_once('#').ok_or_else(|| format!("`{source}` is not `PATH#NAME`"))?;
     let (_, text) =
-        sources.iter().find(|(source, _)| *source == path).ok_or_else(|| format!("there is no `{path}`"))?;
-    let lines = between_marks(text, name)
-        .ok_or_else(|| format!("`{path}` has no line `{MARK}{name}` with a line `{MARK}{END}` behind it"))?;
+        sources.iter().find(|(file, _)| *file == path).ok_or_else(|| format!("there is no `{path}`"))?;
+    let lines = between_marks(text, name).ok_or_else(|| {
+        format!("`{path}` has no line `{MARK}{name}` that is followed by a line `{MARK}{END}`")
+    })?;
     let indent = lines.iter().filter(|line| !line.trim().is_empty()).map(|line| indent(line)).min();
     let cut = |line: &str| line.get(indent.unwrap_or(0)..).unwrap_or_default().to_string();
     let lines: Vec<String> = lines.into_iter().map(cut).collect();

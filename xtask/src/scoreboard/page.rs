@@ -1,7 +1,7 @@
-//! The page as text.
+//! The text of the page.
 
 use super::Attempt;
-use crate::page::grouped;
+use outlast_toolkit::page::grouped;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -33,7 +33,7 @@ fn section(record: &Value) -> String {
     out
 }
 
-/// Every figure a row; a map inside is a group with a common beginning.
+/// One row for each figure. The names of the figures in a nested map start with the name of the map.
 fn rows(out: &mut String, group: &str, figures: &Value) {
     let Some(figures) = figures.as_object() else { return };
     for (key, value) in figures {

@@ -1,16 +1,19 @@
-//! Worker processes that are killed: at least thirty on each store, and every check of the judge counts.
+//! Kills at least thirty worker processes on each store, and counts the checks of the stored results.
 
-use super::{Outcome, Tally};
-use crate::postgres::Cluster;
-use crate::{chaos, installed, process};
+use outlast_toolkit::postgres::Cluster;
+use outlast_toolkit::{installed, process};
 
-/// Enough kills to meet every point of a commit, few enough for every run of the tests.
+use super::{Outcome, Tally, programs};
+use crate::chaos;
+
+/// Enough kills to interrupt every step of a commit.
 const CALLS: &[&str] =
     &["sqlite --kills 32 --pace 500 --minutes 1", "postgres --kills 32 --pace 500 --minutes 1"];
 
 pub(super) fn run() -> Result<Outcome, String> {
+    let program = programs::program("outlast-chaos")?;
     let mut tally = Tally::default();
-    // A phase on SQLite traces its workers, and names its skip where it may not.
+    // A phase on SQLite traces its workers with strace, and reports a skip without it.
     if let Err(reason) = installed::find("strace", "`cargo xtask test --only chaos`") {
         tally.lack(reason);
     }
@@ -23,17 +26,17 @@ pub(super) fn run() -> Result<Outcome, String> {
                 continue;
             }
         };
-        let mut command = process::cargo(&chaos::call(&args));
-        command.envs(server.iter().flat_map(Cluster::variables));
-        let call = process::display(&command);
+        let mut command = program.command();
+        command.current_dir(process::root()).envs(server.iter().flat_map(Cluster::variables));
+        chaos::add_args(&mut command, &args);
         let mut output = Output::default();
         let status = process::stream(command, |line| output.line(line))?;
-        tally.add(output.finish(&call, status.success()));
+        tally.add(output.finish(&format!("cargo xtask chaos {call}"), status.success()));
     }
     Ok(Outcome::Ran(tally))
 }
 
-/// Reads what the supervisor prints.
+/// Reads the output of the supervisor.
 #[derive(Default)]
 struct Output {
     tally: Tally,
@@ -84,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_that_cannot_run_here_is_named() {
+    fn a_skipped_phase_is_named() {
         let tally = read("  skipped disk-full: not root\nchaos: 3 checks passed, 0 failed\n", true);
         assert_eq!((tally.passed, tally.skipped.get("disk-full: not root")), (3, Some(&1)));
     }

@@ -1,9 +1,11 @@
-//! Suites that are a single check: they pass or they fail.
+//! Suites that consist of one check.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use outlast_toolkit::process;
 
 use super::{Outcome, Tally};
-use crate::{process, tidy};
+use crate::tidy;
 
 pub(super) fn fmt() -> Result<Outcome, String> {
     with_component("fmt", || command(process::cargo(&["fmt", "--all", "--check"])))
@@ -21,8 +23,10 @@ pub(super) fn docs() -> Result<Outcome, String> {
 }
 
 pub(super) fn tidy() -> Result<Outcome, String> {
-    if !answers(Command::new("git").arg("--version")) {
-        return Ok(Outcome::Lacking("git is not installed, and it knows which files are ours".to_string()));
+    if !process::succeeds(Command::new("git").arg("--version")) {
+        return Ok(Outcome::Lacking(
+            "git is not installed: it lists the files of the repository".to_string(),
+        ));
     }
     let findings = tidy::check()?;
     let mut tally = Tally::default();
@@ -38,9 +42,9 @@ fn command(command: Command) -> Result<Outcome, String> {
     Ok(Outcome::Ran(tally))
 }
 
-/// rust-toolchain.toml makes rustup install the components; a toolchain from elsewhere may lack them.
+/// rustup installs the components of rust-toolchain.toml. A toolchain without rustup may lack them.
 fn with_component(name: &str, run: impl FnOnce() -> Result<Outcome, String>) -> Result<Outcome, String> {
-    if answers(&mut process::cargo(&[name, "--version"])) {
+    if process::succeeds(&mut process::cargo(&[name, "--version"])) {
         return run();
     }
     Ok(Outcome::Lacking(format!(
@@ -49,24 +53,18 @@ fn with_component(name: &str, run: impl FnOnce() -> Result<Outcome, String>) -> 
     )))
 }
 
-/// Whether a tool is there and works.
-fn answers(probe: &mut Command) -> bool {
-    let quiet = probe.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    quiet.status().is_ok_and(|status| status.success())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_component_that_is_missing_skips_its_suite() {
+    fn a_missing_component_skips_its_suite() {
         let outcome = with_component("no-such-component", || Err("must not run".to_string())).unwrap();
         assert!(matches!(outcome, Outcome::Lacking(reason) if reason.contains("no-such-component")));
     }
 
     #[test]
-    fn a_command_that_fails_is_one_named_failure() {
+    fn a_command_that_fails_is_one_failure_with_its_name() {
         let outcome = command(process::cargo(&["no-such-command"])).unwrap();
         assert!(matches!(outcome, Outcome::Ran(tally) if tally == Tally::failure("cargo no-such-command")));
     }

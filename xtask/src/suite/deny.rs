@@ -1,19 +1,42 @@
-//! What may become part of the program: licences, sources and duplicates, as deny.toml says.
+//! Checks licences, sources and duplicate versions of the dependencies against deny.toml.
 //!
-//! These questions are asked here in every run, of what `cargo metadata` knows. [`advisories`] asks `cargo deny` for known
-//! vulnerabilities, where its database can be had.
+//! These checks need `cargo metadata` only and run everywhere. [`advisories`] runs `cargo deny` where it is available.
 
 mod advisories;
-mod config;
-mod licence;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use cargo_metadata::{CargoOpt, MetadataCommand};
+use outlast_toolkit::{files, process};
+use serde::Deserialize;
+use spdx::{Expression, ParseMode};
 
-use self::config::Config;
 use super::{Outcome, Tally};
-use crate::process;
+
+/// The settings of deny.toml that are checked here.
+#[derive(Deserialize)]
+struct Config {
+    licenses: Licences,
+    bans: Bans,
+}
+
+#[derive(Deserialize)]
+struct Licences {
+    allow: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Bans {
+    skip: Vec<Skip>,
+}
+
+/// An old version of a crate that is tolerated.
+#[derive(Deserialize)]
+struct Skip {
+    name: String,
+    /// The first numbers of the version.
+    version: String,
+}
 
 /// A package of the lock file.
 #[derive(Debug, Clone)]
@@ -21,53 +44,45 @@ struct Package {
     name: String,
     version: String,
     licence: String,
-    /// `None` for our own.
+    /// `None` for the packages of this workspace.
     source: Option<String>,
 }
 
 pub(super) fn run() -> Result<Outcome, String> {
-    let path = process::root().join("deny.toml");
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let config = Config::read(&text)?;
+    let text = files::read(&process::root().join("deny.toml"))?;
+    let config: Config = toml::from_str(&text).map_err(|error| format!("deny.toml: {error}"))?;
     let packages = packages()?;
     let mut tally = Tally::default();
-    for (question, findings) in [
+    for (check, findings) in [
         ("licences", licences(&config, &packages)),
         ("sources", sources(&packages)),
         ("duplicates", duplicates(&config, &packages)),
     ] {
-        println!("{question} of {} packages: {} finding(s)", packages.len(), findings.len());
-        for finding in &findings {
-            println!("  {finding}");
-        }
-        tally.check(format!("{question}: {}", findings.join("; ")), findings.is_empty());
+        println!("{check} of {} packages: {} finding(s)", packages.len(), findings.len());
+        findings.iter().for_each(|finding| println!("  {finding}"));
+        tally.check(format!("{check}: {}", findings.join("; ")), findings.is_empty());
     }
     advisories::check(&mut tally)?;
     Ok(Outcome::Ran(tally))
 }
 
-/// Everything that any feature on any platform could bring in.
+/// The packages that any feature uses on any platform.
 fn packages() -> Result<Vec<Package>, String> {
-    let mut command = process::cargo(&["metadata", "--format-version", "1", "--all-features", "--locked"]);
-    let call = process::display(&command);
-    let output = command.output().map_err(|error| format!("`{call}` could not be run: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("`{call}` failed:\n{}", String::from_utf8_lossy(&output.stderr).trim_end()));
-    }
-    let json: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("`{call}` printed something that is not JSON: {error}"))?;
-    let text = |package: &Value, key: &str| package[key].as_str().map(str::to_string);
-    let packages = json["packages"].as_array().into_iter().flatten().map(|package| Package {
-        name: text(package, "name").unwrap_or_default(),
-        version: text(package, "version").unwrap_or_default(),
-        licence: text(package, "license").unwrap_or_default(),
-        source: text(package, "source"),
+    let mut command = MetadataCommand::new();
+    command.manifest_path(process::root().join("Cargo.toml"));
+    command.features(CargoOpt::AllFeatures).other_options(["--locked".to_string()]);
+    let metadata = command.exec().map_err(|error| format!("`cargo metadata` failed: {error}"))?;
+    let packages = metadata.packages.into_iter().map(|package| Package {
+        name: package.name.to_string(),
+        version: package.version.to_string(),
+        licence: package.license.unwrap_or_default(),
+        source: package.source.map(|source| source.repr),
     });
     Ok(packages.collect())
 }
 
 fn licences(config: &Config, packages: &[Package]) -> Vec<String> {
-    let refused = packages.iter().filter(|package| !licence::is_met(&package.licence, &config.licences));
+    let refused = packages.iter().filter(|package| !is_allowed(&package.licence, &config.licenses.allow));
     refused
         .map(|package| {
             let licence = if package.licence.is_empty() { "no licence" } else { &package.licence };
@@ -76,42 +91,52 @@ fn licences(config: &Config, packages: &[Package]) -> Vec<String> {
         .collect()
 }
 
+/// Whether the allowed licences satisfy the expression. An expression that cannot be parsed is refused.
+fn is_allowed(expression: &str, allowed: &[String]) -> bool {
+    // Older manifests separate alternatives with `/`.
+    let mode = ParseMode { allow_slash_as_or_operator: true, allow_deprecated: true, ..ParseMode::STRICT };
+    let Ok(expression) = Expression::parse_mode(expression, mode) else { return false };
+    expression.evaluate(|licence| allowed.contains(&licence.to_string()))
+}
+
 /// The index of the default registry, under both of its protocols.
 const REGISTRY: [&str; 2] =
     ["registry+https://github.com/rust-lang/crates.io-index", "sparse+https://index.crates.io/"];
 
 fn sources(packages: &[Package]) -> Vec<String> {
-    let strange = packages.iter().filter_map(|package| {
+    let other = packages.iter().filter_map(|package| {
         let source = package.source.as_deref().filter(|source| !REGISTRY.contains(source))?;
         Some(format!("{} {} comes from {source}, not from the registry", package.name, package.version))
     });
-    strange.collect()
+    other.collect()
 }
 
-/// Two versions of one crate, of which deny.toml does not speak; and exceptions that nobody needs any more.
+/// Crates with two versions that deny.toml does not skip, and skipped versions that are not in use.
 fn duplicates(config: &Config, packages: &[Package]) -> Vec<String> {
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for package in packages {
         versions.entry(&package.name).or_default().push(&package.version);
     }
     versions.retain(|_, found| found.len() > 1);
+    let skip = &config.bans.skip;
     let is_skipped = |name: &str, version: &str| {
-        config.skipped.iter().any(|(skipped, prefix)| skipped == name && is_within(version, prefix))
+        skip.iter().any(|skip| skip.name == name && is_within(version, &skip.version))
     };
-    let too_many = versions.iter().filter_map(|(name, found)| {
+    let duplicates = versions.iter().filter_map(|(name, found)| {
         let counted: Vec<&&str> = found.iter().filter(|version| !is_skipped(name, version)).collect();
         (counted.len() > 1).then(|| format!("{name} has the versions {counted:?}: unite them, or skip one"))
     });
-    let needless = config.skipped.iter().filter(|(name, prefix)| {
-        !versions.get(name.as_str()).is_some_and(|found| found.iter().any(|found| is_within(found, prefix)))
+    let unused = skip.iter().filter(|Skip { name, version }| {
+        !versions.get(name.as_str()).is_some_and(|found| found.iter().any(|found| is_within(found, version)))
     });
-    let needless = needless.map(|(name, prefix)| format!("{name} {prefix} is skipped for nothing"));
-    too_many.chain(needless).collect()
+    let unused =
+        unused.map(|Skip { name, version }| format!("{name} {version} is skipped, but it is no duplicate"));
+    duplicates.chain(unused).collect()
 }
 
-/// Whether a version begins with these numbers.
-fn is_within(version: &str, prefix: &str) -> bool {
-    version.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+/// Whether a version starts with these numbers.
+fn is_within(version: &str, numbers: &str) -> bool {
+    version.strip_prefix(numbers).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 #[cfg(test)]
@@ -124,11 +149,12 @@ mod tests {
     }
 
     fn config() -> Config {
-        Config { licences: vec!["MIT".to_string()], skipped: vec![("old".to_string(), "0.2".to_string())] }
+        let text = "[licenses]\nallow = [\"MIT\"]\n[bans]\nskip = [{ name = \"old\", version = \"0.2\", reason = \"x\" }]";
+        toml::from_str(text).unwrap()
     }
 
     #[test]
-    fn each_question_finds_what_is_wrong() {
+    fn wrong_licences_and_sources_are_reported() {
         let good =
             [package("a", "1.0.0", "MIT OR GPL-3.0", Some(REGISTRY[0])), package("us", "1.0.0", "MIT", None)];
         assert_eq!(licences(&config(), &good), [""; 0]);
@@ -142,7 +168,30 @@ mod tests {
     }
 
     #[test]
-    fn two_versions_need_an_exception_and_an_exception_needs_two_versions() {
+    fn licence_expressions_are_evaluated() {
+        let allowed = ["MIT", "Apache-2.0", "Unicode-3.0"].map(str::to_string);
+        for (expression, expected) in [
+            ("MIT", true),
+            ("MIT/GPL-3.0", true),
+            ("GPL-3.0", false),
+            ("GPL-3.0 OR Apache-2.0", true),
+            ("MIT AND GPL-3.0", false),
+            ("(MIT OR GPL-3.0) AND Unicode-3.0", true),
+            ("MIT OR GPL-3.0 AND LGPL-2.1", true),
+            ("(MIT OR GPL-3.0) AND LGPL-2.1", false),
+            ("Apache-2.0 WITH LLVM-exception", false),
+            ("Apache-2.0 WITH LLVM-exception OR MIT", true),
+            ("", false),
+            ("MIT OR", false),
+            ("(MIT", false),
+            ("MIT GPL-3.0", false),
+        ] {
+            assert_eq!(is_allowed(expression, &allowed), expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn two_versions_need_a_skip_and_a_skip_needs_two_versions() {
         let of = |name: &str, versions: &[&str]| {
             versions.iter().map(|version| package(name, version, "MIT", None)).collect::<Vec<_>>()
         };
@@ -150,11 +199,12 @@ mod tests {
         assert_eq!(duplicates(&config(), &skipped), [""; 0]);
         let third = [skipped.clone(), of("old", &["1.0.0"])].concat();
         assert!(duplicates(&config(), &third)[0].starts_with("old has the versions"));
-        assert!(
-            duplicates(&config(), &[skipped, of("new", &["1.0.0", "2.0.0"])].concat())[0].contains("new")
+        let other = [skipped, of("new", &["1.0.0", "2.0.0"])].concat();
+        assert!(duplicates(&config(), &other)[0].contains("new"));
+        assert_eq!(
+            duplicates(&config(), &of("old", &["0.2.7"])),
+            ["old 0.2 is skipped, but it is no duplicate"]
         );
-        let needless = duplicates(&config(), &of("old", &["0.2.7"]));
-        assert_eq!(needless, ["old 0.2 is skipped for nothing"]);
         assert!(!is_within("0.21.0", "0.2"));
     }
 }

@@ -1,10 +1,14 @@
-//! Compiles what a user may choose: the facade with each feature alone, and each library without the others around it.
+//! Checks the facade with each feature alone, the examples with their required features, and each library alone.
 //!
-//! A workspace build unifies features, so a crate that forgot one of its own still compiles there. Alone it does not.
+//! A build of the workspace unifies features: a crate that does not declare a feature it uses compiles there, but not
+//! alone.
+
+use std::collections::BTreeSet;
+
+use outlast_toolkit::process;
 
 use super::{Outcome, Tally};
 use crate::metadata::{self, Package};
-use crate::process;
 
 const FACADE: &str = "outlast";
 
@@ -26,9 +30,20 @@ fn combinations(packages: &[Package]) -> Result<Vec<Vec<String>>, String> {
     let mut all = vec![check(FACADE, &["--no-default-features"])];
     all.extend(facade.features.iter().map(|f| check(FACADE, &["--no-default-features", "--features", f])));
     all.push(check(FACADE, &["--all-features"]));
-    let libraries = packages.iter().filter(|package| package.is_library() && package.name != FACADE);
+    let libraries = packages.iter().filter(|package| package.is_library && package.name != FACADE);
     all.extend(libraries.map(|library| check(&library.name, &["--no-default-features"])));
+    all.extend(packages.iter().flat_map(examples));
     Ok(all)
+}
+
+/// One call for each set of required features. Cargo skips examples that need other features.
+fn examples(package: &Package) -> Vec<Vec<String>> {
+    let sets: BTreeSet<String> = package.examples.iter().map(|features| features.join(",")).collect();
+    let calls = sets.iter().map(|set| match set.is_empty() {
+        true => check(&package.name, &["--examples"]),
+        false => check(&package.name, &["--examples", "--features", set]),
+    });
+    calls.collect()
 }
 
 fn check(package: &str, args: &[&str]) -> Vec<String> {
@@ -38,21 +53,21 @@ fn check(package: &str, args: &[&str]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::Target;
 
-    fn package(name: &str, kind: &str, features: &[&str]) -> Package {
-        let target = Target { kinds: vec![kind.to_string()], ..Target::default() };
+    fn package(name: &str, is_library: bool, features: &[&str]) -> Package {
         let features = features.iter().map(ToString::to_string).collect();
-        Package { name: name.to_string(), targets: vec![target], features, ..Package::default() }
+        Package { name: name.to_string(), is_library, features, ..Package::default() }
     }
 
     #[test]
     fn each_feature_of_the_facade_and_each_library_is_checked_alone() {
+        let mut facade = package("outlast", true, &["default", "sqlite"]);
+        facade.examples = vec![vec![], vec!["sqlite".to_string()], vec![]];
         let packages = [
-            package("outlast", "lib", &["default", "sqlite"]),
-            package("outlast-macros", "proc-macro", &[]),
-            package("outlast-model", "lib", &["extra"]),
-            package("xtask", "bin", &[]),
+            facade,
+            package("outlast-macros", true, &[]),
+            package("outlast-model", true, &["extra"]),
+            package("xtask", false, &[]),
         ];
         let calls: Vec<String> = combinations(&packages).unwrap().iter().map(|call| call.join(" ")).collect();
         let expected = [
@@ -62,12 +77,14 @@ mod tests {
             "check -p outlast --all-features",
             "check -p outlast-macros --no-default-features",
             "check -p outlast-model --no-default-features",
+            "check -p outlast --examples",
+            "check -p outlast --examples --features sqlite",
         ];
         assert_eq!(calls, expected);
     }
 
     #[test]
     fn a_workspace_without_the_facade_is_an_error() {
-        assert!(combinations(&[package("xtask", "bin", &[])]).unwrap_err().contains("no package `outlast`"));
+        assert!(combinations(&[package("xtask", false, &[])]).unwrap_err().contains("no package `outlast`"));
     }
 }

@@ -1,12 +1,15 @@
-//! Runs the store's fsync example on a disk that cannot always sync: `strace` makes every seventh sync fail.
+//! Runs the example `fsync_errors` of the SQLite store while `strace` makes every seventh sync fail.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use outlast_toolkit::{files, installed, process};
+
+use super::programs::{self, Program};
 use super::{Outcome, Tally};
-use crate::{installed, process};
 
-/// The fifth sync of each thread, and every seventh after it. SQLite uses one call or the other.
+/// The fifth sync of each thread fails, and every seventh sync after it.
 const WHEN: &str = "5+7";
 
 pub(super) fn run() -> Result<Outcome, String> {
@@ -20,58 +23,55 @@ pub(super) fn run() -> Result<Outcome, String> {
              then {again}"
         )));
     }
+    let mut examples = programs::examples()?.into_iter();
+    let example = examples.find(|example| example.name == "fsync_errors");
+    let example = example.ok_or("the workspace has no example `fsync_errors`")?;
     let folder = Folder::create()?;
     let mut tally = Tally::default();
-    // Makes the store: opening an existing one needs no sync that could fail.
-    check(&mut tally, &[], &folder.0, &[])?;
+    // The first run creates the store, because the creation of a store cannot survive a failed sync.
+    check(&mut tally, example.command(), &folder.0, &[])?;
     let log = folder.0.join("strace.log");
-    let traced = strace(&log);
-    let summary = check(&mut tally, &traced, &folder.0, &["--expect-failures"])?;
-    let text = fs::read_to_string(&log).map_err(|error| format!("{}: {error}", log.display()))?;
-    let (failed_syncs, failed_calls) = (failed_syncs(&text), number(&summary, "failed"));
-    // Each of these calls syncs the log of the store once, and nothing else does.
-    let name = format!("{failed_syncs} syncs failed, but {failed_calls:?} calls said so");
+    let summary = check(&mut tally, strace(&log, &example), &folder.0, &["--expect-failures"])?;
+    let (failed_syncs, failed_calls) = (failed_syncs(&files::read(&log)?), number(&summary, "failed"));
+    // Each call syncs the write-ahead log once, and no other code syncs it.
+    let name = format!("{failed_syncs} syncs failed, but {failed_calls:?} calls reported an error");
     tally.check(name, failed_syncs > 0 && failed_calls == Some(failed_syncs));
-    check(&mut tally, &traced, &folder.0, &["--expect-failures", "--small-log"])?;
+    check(&mut tally, strace(&log, &example), &folder.0, &["--expect-failures", "--small-log"])?;
     Ok(Outcome::Ran(tally))
 }
 
-/// Runs the example, perhaps under a tracer; returns its last line.
-fn check(tally: &mut Tally, tracer: &[String], folder: &Path, flags: &[&str]) -> Result<String, String> {
-    let mut args = vec!["run".to_string()];
-    if !tracer.is_empty() {
-        args.extend(["--config".to_string(), format!("target.'cfg(all())'.runner={tracer:?}")]);
-    }
-    args.extend(["-q", "-p", "outlast-sqlite", "--example", "fsync_errors", "--"].map(str::to_string));
-    args.push(folder.display().to_string());
-    args.extend(flags.iter().map(ToString::to_string));
+/// Runs the example and returns its last line.
+fn check(tally: &mut Tally, mut command: Command, folder: &Path, flags: &[&str]) -> Result<String, String> {
+    command.arg(folder).args(flags);
     let mut last = String::new();
-    let status = process::stream(process::cargo(&args), |line| last = line.to_string())?;
+    let status = process::stream(command, |line| last = line.to_string())?;
     tally.check(format!("fsync_errors {}: {last}", flags.join(" ")), status.success());
     Ok(last)
 }
 
-/// `-y` shows which file a sync was for.
-fn strace(log: &Path) -> Vec<String> {
-    let inject = |call: &str| format!("inject={call}:error=EIO:when={WHEN}");
-    let mut call = ["strace", "-f", "-y", "-e", "trace=fsync,fdatasync", "-o"].map(str::to_string).to_vec();
-    call.extend([log.display().to_string(), "-e".to_string(), inject("fsync")]);
-    call.extend(["-e".to_string(), inject("fdatasync")]);
-    call
+/// The example under `strace`. `-y` makes the log show the file of each sync.
+fn strace(log: &Path, example: &Program) -> Command {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-y", "-e", "trace=fsync,fdatasync", "-o"]).arg(log);
+    for call in ["fsync", "fdatasync"] {
+        command.args(["-e", &format!("inject={call}:error=EIO:when={WHEN}")]);
+    }
+    command.arg(&example.path).current_dir(&example.folder);
+    command
 }
 
-/// Failed syncs of the store's log, up to the file that the example syncs after its calls.
+/// Counts the failed syncs of the write-ahead log, up to the sync of the file that marks the end of the calls.
 fn failed_syncs(log: &str) -> usize {
     let calls = log.lines().take_while(|line| !line.contains("/calls-end>"));
     calls.filter(|line| line.contains("store.db-wal>") && line.contains("(INJECTED)")).count()
 }
 
-/// A number of the example's last line.
+/// A number in the example's last line.
 fn number(summary: &str, name: &str) -> Option<usize> {
     summary.split(' ').find_map(|part| part.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
 }
 
-/// A folder for the store, removed at the end.
+/// The folder of the store. It is removed when the value is dropped.
 struct Folder(PathBuf);
 
 impl Folder {

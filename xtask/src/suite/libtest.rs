@@ -1,65 +1,52 @@
-//! Suites that are many tests: `cargo test`, and what its output says.
+//! Suites that run test programs and count their tests.
 
-use std::process::Command;
+use outlast_toolkit::postgres::{Cluster, Options};
+use outlast_toolkit::process;
 
+use super::programs::{self, Program};
 use super::{Outcome, Tally};
-use crate::postgres::{self, Cluster};
-use crate::process;
 
+/// A module with this name holds tests that only root can run: they mount a file system.
+const NEEDS_ROOT: &str = "needs_root::";
+/// A module with this name holds tests that need a PostgreSQL server. So do all tests of [`POSTGRES_PACKAGE`].
+const NEEDS_POSTGRES: &str = "needs_postgres::";
+const POSTGRES_PACKAGE: &str = "-p outlast-postgres ";
+/// Tests that read the log of a whole process.
+const CANARY: &str = "canary::";
+
+/// Most tests wait for timers, disks and servers: a program has more threads than the machine has cores.
+const THREADS: [&str; 2] = ["--test-threads", "8"];
+
+/// All tests except those of the suites `canary` and `small-disks`.
 pub(super) fn tests() -> Result<Outcome, String> {
-    with_postgres(all_but_special)
+    with_postgres(&[&THREADS[..], &["--skip", NEEDS_ROOT, "--skip", CANARY]].concat())
 }
 
-/// Runs tests with a private server, or those that need none: the arguments follow from whether there is one.
-pub(super) fn with_postgres(args: impl FnOnce(bool) -> Vec<&'static str>) -> Result<Outcome, String> {
-    let cluster = Cluster::start(&postgres::Options::default());
-    let mut command = process::cargo(&test_args(&args(cluster.is_ok())));
-    if let Ok(cluster) = &cluster {
-        command.envs(cluster.variables());
-    }
-    let mut tally = count(command)?;
-    if let Err(reason) = cluster {
-        println!("tests with PostgreSQL were skipped: {reason}");
-        let first = reason.lines().next().unwrap_or_default();
-        tally.lack(format!("tests that need PostgreSQL: {first}"));
-    }
-    refuse_none(&mut tally);
-    Ok(Outcome::Ran(tally))
+/// Payloads, passwords and URLs stay out of logs: the tests put a marker into each of them, log at TRACE, and search the
+/// log for the marker. They run alone because other tests would write to the same log.
+pub(super) fn canary() -> Result<Outcome, String> {
+    with_postgres(&[CANARY])
 }
 
-/// Arguments that select tests, without those that need a server if there is none.
-pub(super) fn without_postgres(args: &[&'static str], has_postgres: bool) -> Vec<&'static str> {
-    let mut args = args.to_vec();
-    if !has_postgres {
-        args.extend(["--skip", NEEDS_POSTGRES]);
+/// Tests that mount a small file system.
+pub(super) fn root_tests() -> Result<Outcome, String> {
+    if !process::is_root() {
+        return Ok(Outcome::Skipped(
+            "mounting a small disk needs root: run `sudo -E cargo xtask test --only small-disks`".to_string(),
+        ));
     }
-    args
+    Ok(Outcome::Ran(run_all(&programs::tests()?, &[NEEDS_ROOT], None)))
 }
 
-/// All tests that do not need a suite of their own.
-fn all_but_special(has_postgres: bool) -> Vec<&'static str> {
-    let mut args = ALL_TESTS.to_vec();
-    if !has_postgres {
-        args.extend(["--exclude", POSTGRES_PACKAGE]);
-    }
-    // Tests wait for real time more than they compute, so they get more threads than there are cores.
-    args.extend(["--", "--test-threads", "8", "--skip", NEEDS_ROOT, "--skip", super::canary::TESTS]);
-    without_postgres(&args, has_postgres)
-}
-
-/// Tests of what is published, without a server, a small disk or a killed process.
+/// The tests of the published packages that need no server, no small disk and no killed process.
 pub(super) fn portable() -> Result<Outcome, String> {
-    let mut args = vec!["--all-features", "--lib", "--bins", "--tests"];
-    for package in PORTABLE {
-        args.extend(["-p", package]);
-    }
-    args.extend(["--", "--skip", NEEDS_ROOT, "--skip", NEEDS_POSTGRES]);
-    let mut tally = cargo_test(&args)?;
-    refuse_none(&mut tally);
-    Ok(Outcome::Ran(tally))
+    let mut args = vec!["test", "--no-run", "--all-features", "--lib", "--bins", "--tests"];
+    args.extend(PORTABLE.iter().flat_map(|package| ["-p", package]));
+    let programs: Vec<Program> = programs::build(&args)?.into_iter().filter(Program::is_test).collect();
+    Ok(Outcome::Ran(run_all(&programs, &["--skip", NEEDS_ROOT, "--skip", NEEDS_POSTGRES], None)))
 }
 
-/// Packages whose tests need nothing but Rust and a C compiler.
+/// Packages whose tests need Rust and a C compiler only.
 const PORTABLE: &[&str] = &[
     "outlast-model",
     "outlast-engine",
@@ -73,75 +60,81 @@ const PORTABLE: &[&str] = &[
     "outlast-cli",
 ];
 
-/// Tests that mount a file system of their own.
-pub(super) fn root_tests() -> Result<Outcome, String> {
-    if !process::is_root() {
-        return Ok(Outcome::Skipped(
-            "mounting a small disk needs root: run `sudo -E cargo xtask test --only small-disks`".to_string(),
-        ));
-    }
-    let mut tally = cargo_test(&[ALL_TESTS, &["--", NEEDS_ROOT]].concat())?;
-    refuse_none(&mut tally);
+pub(super) fn doc_tests() -> Result<Outcome, String> {
+    let mut output = Output::default();
+    let command = process::cargo(&["test", "--no-fail-fast", "--workspace", "--all-features", "--doc"]);
+    let status = process::stream(command, |line| output.line(line))?;
+    Ok(Outcome::Ran(output.finish("--doc", status.success())))
+}
+
+/// Runs tests with a private server. Without a server, the tests that need one are left out, and the summary says so.
+fn with_postgres(args: &[&str]) -> Result<Outcome, String> {
+    let programs = programs::tests()?;
+    let tally = match Cluster::start(&Options::default()) {
+        Ok(cluster) => run_all(&programs, args, Some(&cluster)),
+        Err(reason) => {
+            println!("PostgreSQL could not be started: {reason}");
+            let (programs, args) = without_postgres(programs, args);
+            let mut tally = run_all(&programs, &args, None);
+            let first = reason.lines().next().unwrap_or_default();
+            tally.lack(format!("tests that need PostgreSQL: {first}"));
+            tally
+        }
+    };
     Ok(Outcome::Ran(tally))
 }
 
-/// The same selection for both, so that nothing is built twice.
-pub(super) const ALL_TESTS: &[&str] = &["--workspace", "--all-features", "--lib", "--bins", "--tests"];
-
-/// A module with this name holds tests that only root can run.
-const NEEDS_ROOT: &str = "needs_root::";
-
-/// A module with this name holds tests that need a PostgreSQL. All of this package do.
-const NEEDS_POSTGRES: &str = "needs_postgres::";
-const POSTGRES_PACKAGE: &str = "outlast-postgres";
-
-pub(super) fn doc_tests() -> Result<Outcome, String> {
-    cargo_test(&["--workspace", "--all-features", "--doc"]).map(Outcome::Ran)
+fn without_postgres<'a>(programs: Vec<Program>, args: &[&'a str]) -> (Vec<Program>, Vec<&'a str>) {
+    let other = programs.into_iter().filter(|program| !program.selector.starts_with(POSTGRES_PACKAGE));
+    (other.collect(), [args, &["--skip", NEEDS_POSTGRES]].concat())
 }
 
-fn cargo_test(args: &[&str]) -> Result<Tally, String> {
-    count(process::cargo(&test_args(args)))
-}
-
-fn test_args<'a>(args: &[&'a str]) -> Vec<&'a str> {
-    // Without --no-fail-fast the first red binary would hide the counts of those behind it.
-    [&["test", "--no-fail-fast"], args].concat()
-}
-
-fn count(command: Command) -> Result<Tally, String> {
-    let mut output = Output::default();
-    let status = process::stream(command, |line| output.line(line))?;
-    Ok(output.finish(status.success()))
-}
-
-/// A suite that silently finds no tests would stay green forever.
-fn refuse_none(tally: &mut Tally) {
+/// Runs the programs. A suite that selects no test by mistake would always pass, so it fails.
+fn run_all(programs: &[Program], args: &[&str], server: Option<&Cluster>) -> Tally {
+    let mut tally = run_each(programs, args, server);
     if tally.passed + tally.failed == 0 {
         tally.fail("no test was run");
     }
+    tally
 }
 
-/// Reads the output of `cargo test --no-fail-fast`, line by line.
+/// Runs the programs one after the other, and adds their counts.
+pub(super) fn run_each<'a>(
+    programs: impl IntoIterator<Item = &'a Program>,
+    args: &[&str],
+    server: Option<&Cluster>,
+) -> Tally {
+    let mut total = Tally::default();
+    for program in programs {
+        println!("\n--- {}", program.selector);
+        let mut command = program.command();
+        command.args(args).envs(server.iter().flat_map(|server| server.variables()));
+        let mut output = Output::default();
+        total.add(match process::stream(command, |line| output.line(line)) {
+            Ok(status) => output.finish(&program.selector, status.success()),
+            Err(error) => Tally::failure(format!("{}: {error}", program.selector)),
+        });
+    }
+    total
+}
+
+/// Reads the output of a test program, line by line.
 #[derive(Default)]
 struct Output {
     tally: Tally,
-    /// Failing tests whose package cargo has not named yet: it does so after the test binary has ended.
-    unnamed: Vec<String>,
-    /// Failures that `test result:` lines have counted since cargo last named a package.
-    counted: u64,
+    failures: Vec<String>,
+    has_result: bool,
 }
 
 impl Output {
     fn line(&mut self, line: &str) {
         if let Some(result) = line.strip_prefix("test result: ") {
+            self.has_result = true;
             self.result(result);
         } else if let Some(name) =
             line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"))
         {
-            self.unnamed.push(name.to_string());
-        } else if let Some(("error: " | "error: doc", rest)) = line.split_once("test failed, to rerun pass `")
-        {
-            self.binary_failed(rest.trim_end_matches('`'));
+            self.failures.push(name.to_string());
         }
     }
 
@@ -149,32 +142,23 @@ impl Output {
     fn result(&mut self, result: &str) {
         let counts = result.split_once(". ").map_or(result, |(_, counts)| counts);
         for part in counts.split("; ") {
-            match part.split_once(' ').map(|(count, what)| (count.parse().unwrap_or(0), what)) {
+            match part.split_once(' ').map(|(count, kind)| (count.parse().unwrap_or(0), kind)) {
                 Some((count, "passed")) => self.tally.passed += count,
-                Some((count, "failed")) => {
-                    self.tally.failed += count;
-                    self.counted += count;
-                }
+                Some((count, "failed")) => self.tally.failed += count,
                 Some((count, "ignored")) => self.tally.skip(count, "ignored in source"),
                 _ => {}
             }
         }
     }
 
-    fn binary_failed(&mut self, selector: &str) {
-        let names = std::mem::take(&mut self.unnamed);
-        if std::mem::take(&mut self.counted) == 0 {
-            // It died before its `test result:` line: nothing has been counted yet.
-            self.tally.failed += names.len() as u64;
-            self.tally.fail(format!("{selector}: ended without a result, see its output"));
+    fn finish(mut self, selector: &str, success: bool) -> Tally {
+        if !self.has_result {
+            // The program ended before it counted its failures.
+            self.tally.failed += self.failures.len() as u64;
         }
-        self.tally.failures.extend(names.into_iter().map(|name| format!("{selector}: {name}")));
-    }
-
-    fn finish(mut self, success: bool) -> Tally {
-        self.tally.failures.append(&mut self.unnamed);
-        if !success && self.tally.failed == 0 {
-            self.tally.fail("cargo test failed before it ran the tests");
+        self.tally.failures.extend(self.failures.iter().map(|name| format!("{selector}: {name}")));
+        if !self.has_result || (!success && self.tally.failed == 0) {
+            self.tally.fail(format!("{selector}: ended without a result, see its output"));
         }
         self.tally
     }
@@ -187,70 +171,71 @@ mod tests {
     fn read(output: &str, success: bool) -> Tally {
         let mut parser = Output::default();
         output.lines().for_each(|line| parser.line(line));
-        parser.finish(success)
+        parser.finish("-p a --test it", success)
     }
 
     #[test]
-    fn without_postgres_its_tests_are_left_out() {
-        let with = all_but_special(true).join(" ");
-        assert!(!with.contains("postgres"), "{with}");
-        let without = all_but_special(false).join(" ");
-        let (cargo, tests) = without.split_once(" -- ").unwrap();
-        assert!(cargo.ends_with("--exclude outlast-postgres"), "{cargo}");
-        assert!(tests.ends_with("--skip needs_postgres::"), "{tests}");
+    fn tests_that_need_postgres_are_left_out_without_a_server() {
+        let programs = ["-p outlast-postgres --test it", "-p outlast-postgres --lib", "-p outlast --test it"];
+        let programs = programs.map(|selector| Program::sample("true", selector)).to_vec();
+        let (programs, args) = without_postgres(programs, &["canary::"]);
+        let selectors: Vec<&str> = programs.iter().map(|program| program.selector.as_str()).collect();
+        assert_eq!(selectors, ["-p outlast --test it"]);
+        assert_eq!(args, ["canary::", "--skip", "needs_postgres::"]);
     }
 
     #[test]
-    fn counts_add_up_over_binaries() {
+    fn counts_and_names_of_failed_tests_are_read() {
         let tally = read(
             "running 3 tests
+test codec::reads ... FAILED
 test a ... ok
-test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.00s
-test result: ok. 40 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 1.50s",
-            true,
-        );
-        assert_eq!((tally.passed, tally.failed), (42, 0));
-        assert_eq!(tally.skipped.into_iter().collect::<Vec<_>>(), [("ignored in source".to_string(), 3)]);
-    }
-
-    #[test]
-    fn failures_are_named_with_the_binary_that_has_them() {
-        let tally = read(
-            "test codec::reads ... FAILED
-test result: FAILED. 5 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
-error: test failed, to rerun pass `-p outlast-model --lib`
-test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
-test src/lib.rs - Clock (line 7) ... FAILED
-test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
-error: doctest failed, to rerun pass `-p outlast --doc`",
+test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.00s",
             false,
         );
-        assert_eq!((tally.passed, tally.failed), (6, 2));
-        let named = ["-p outlast-model --lib: codec::reads", "-p outlast --doc: src/lib.rs - Clock (line 7)"];
-        assert_eq!(tally.failures, named);
+        assert_eq!((tally.passed, tally.failed), (2, 1));
+        assert_eq!(tally.failures, ["-p a --test it: codec::reads"]);
+        assert_eq!(tally.skipped.into_iter().collect::<Vec<_>>(), [("ignored in source".to_string(), 1)]);
     }
 
     #[test]
-    fn a_binary_that_dies_is_a_failure() {
-        let tally = read(
-            "test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
-running 9 tests
-test first ... FAILED
-error: test failed, to rerun pass `-p outlast-sqlite --test it`
-Caused by:
-  process didn't exit successfully: `it` (signal: 6, SIGABRT: process abort signal)",
-            false,
-        );
-        assert_eq!((tally.passed, tally.failed), (4, 2));
-        assert!(tally.failures[0].starts_with("-p outlast-sqlite --test it: ended without"), "{tally:?}");
-        assert_eq!(tally.failures[1], "-p outlast-sqlite --test it: first");
+    fn results_of_several_programs_add_up() {
+        let doc =
+            "test result: ok. 2 passed; 0 failed; 0 ignored\ntest result: ok. 3 passed; 0 failed; 0 ignored";
+        assert_eq!(read(doc, true).passed, 5);
     }
 
     #[test]
-    fn not_compiling_and_not_finding_tests_are_failures() {
-        assert_eq!(read("error: could not compile", false).failed, 1);
-        let mut none = read("test result: ok. 0 passed; 0 failed; 0 ignored", true);
-        refuse_none(&mut none);
+    fn a_program_that_ends_without_a_result_is_a_failure() {
+        let tally = read("running 9 tests\ntest first ... FAILED", false);
+        assert_eq!((tally.passed, tally.failed), (0, 2));
+        assert_eq!(tally.failures[0], "-p a --test it: first");
+        assert!(tally.failures[1].contains("ended without a result"), "{tally:?}");
+        assert_eq!(read("", true).failed, 1, "no output is no success");
+        assert_eq!(read("test result: ok. 4 passed; 0 failed; 0 ignored", false).failed, 1);
+    }
+
+    #[test]
+    fn the_tests_of_a_package_are_built_and_counted() {
+        let built = programs::build(&["test", "--no-run", "-p", "outlast-toolkit", "--lib"]).unwrap();
+        let selectors: Vec<&str> = built.iter().map(|program| program.selector.as_str()).collect();
+        assert_eq!(selectors, ["-p outlast-toolkit --lib"]);
+        let tally = run_all(&built, &["page::"], None);
+        assert_eq!((tally.passed, tally.failed), (3, 0));
+    }
+
+    #[test]
+    fn programs_are_run_and_their_tests_are_added() {
+        let script = "echo 'test a ... ok'; echo 'test result: ok. 1 passed; 0 failed; 0 ignored'";
+        let programs = [Program::sample("sh", "-p a --lib"), Program::sample("sh", "-p b --lib")];
+        let tally = run_all(&programs, &["-c", script], None);
+        assert_eq!((tally.passed, tally.failed), (2, 0));
+        let none = run_all(&programs, &["-c", "echo 'test result: ok. 0 passed; 0 failed; 0 ignored'"], None);
         assert_eq!(none, Tally::failure("no test was run"));
+        let missing = run_all(&[Program::sample("no-such-program", "-p c --lib")], &[], None);
+        assert!(
+            missing.failures[0].starts_with("-p c --lib: `no-such-program` could not be run"),
+            "{missing:?}"
+        );
     }
 }

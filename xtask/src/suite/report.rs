@@ -3,17 +3,20 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::Outcome;
 
-/// Everything that the summary shows.
+/// The contents of the summary.
 pub(crate) struct Report {
     pub(crate) lines: Vec<Line>,
     pub(crate) wall: Duration,
 }
 
-/// How one suite did.
+/// The result of one suite.
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Line {
-    pub(crate) suite: &'static str,
+    pub(crate) suite: String,
     pub(crate) outcome: Outcome,
     pub(crate) time: Duration,
 }
@@ -72,14 +75,14 @@ impl fmt::Display for Report {
             "suite", "passed", "failed", "skipped", "simulated", "seconds"
         )?;
         for line in &self.lines {
-            row(f, line.suite, line.outcome.counts(), line.outcome.runs(), line.time)?;
+            row(f, &line.suite, line.outcome.counts(), line.outcome.runs(), line.time)?;
         }
         row(f, "total", (passed, failed, skipped), runs, self.wall)?;
         section(f, "failed", &self.failures())?;
         section(f, "skipped", &self.skips())?;
         let suites = self.lines.iter().filter(|line| !matches!(line.outcome, Outcome::Ran(_))).count();
         writeln!(f, "\n{suites} suite(s) skipped; wall time {:.1} s", self.wall.as_secs_f64())?;
-        writeln!(f, "{runs} simulated runs ended as they must, beside the tests:")?;
+        writeln!(f, "{runs} simulated runs passed; the tests:")?;
         writeln!(f, "{passed} passed, {failed} failed, {skipped} skipped")
     }
 }
@@ -110,12 +113,15 @@ mod tests {
 
     fn report(outcomes: Vec<(&'static str, Outcome)>) -> Report {
         let time = Duration::from_millis(1500);
-        let lines = outcomes.into_iter().map(|(suite, outcome)| Line { suite, outcome, time }).collect();
+        let lines = outcomes
+            .into_iter()
+            .map(|(suite, outcome)| Line { suite: suite.to_string(), outcome, time })
+            .collect();
         Report { lines, wall: time * 2 }
     }
 
     #[test]
-    fn the_last_line_is_the_sum() {
+    fn the_last_line_has_the_sums() {
         let mut tests = Tally { passed: 41, ..Tally::default() };
         tests.fail("-p outlast --lib: a");
         tests.skip(2, "ignored in source");
@@ -124,10 +130,7 @@ mod tests {
         let report =
             report(vec![("tests", Outcome::Ran(tests)), ("sim", Outcome::Ran(sim)), ("postgres", skipped)]);
         let text = report.to_string();
-        assert!(
-            text.contains("\n2000 simulated runs ended as they must, beside the tests:\n42 passed"),
-            "{text}"
-        );
+        assert!(text.contains("\n2000 simulated runs passed; the tests:\n42 passed"), "{text}");
         assert!(text.ends_with("\n42 passed, 1 failed, 3 skipped\n"), "{text}");
         assert!(text.contains("\n  tests: -p outlast --lib: a\n"), "{text}");
         assert!(text.contains("\n  tests: 2 ignored in source\n"), "{text}");

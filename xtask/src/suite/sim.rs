@@ -1,13 +1,15 @@
-//! Worlds of the simulator. Each call is one check; the seeds, known defects and sweeps that it runs are counted apart.
+//! Runs the simulator. Each call is one check. The seeds, known defects and sweeps of a call are counted as simulated runs.
+
+use outlast_toolkit::process;
 
 use super::{Outcome, Tally};
-use crate::{process, sim};
+use crate::sim;
 
-/// Enough to meet every kind of trouble often, few enough for every run of the tests.
+/// Enough seeds to inject every kind of fault often.
 const SEEDS: &[&str] = &["--seeds", "0..2000"];
-/// How many worlds each known defect may need.
+/// The seeds in which each known defect must be found.
 const SCORE: &[&str] = &["--score", "0..200"];
-/// Stories with a fault at every call, and at some statements and polls.
+/// A fault at every call, and at one in ten statements and polls.
 const SWEEPS: [&[&str]; 3] = [
     &["--sweep", "calls"],
     &["--sweep", "statements", "--one-in", "10"],
@@ -18,7 +20,7 @@ pub(super) fn run() -> Result<Outcome, String> {
     let mut tally = Tally::default();
     for args in [SEEDS, SCORE].into_iter().chain(SWEEPS) {
         let args: Vec<String> = args.iter().map(|arg| arg.to_string()).collect();
-        let command = process::cargo(&sim::call(&args));
+        let command = sim::command(&args);
         let call = process::display(&command);
         let mut output = Output::default();
         let status = process::stream(command, |line| output.line(line))?;
@@ -27,7 +29,7 @@ pub(super) fn run() -> Result<Outcome, String> {
     Ok(Outcome::Ran(tally))
 }
 
-/// Reads what the simulator prints.
+/// Reads the output of the simulator.
 #[derive(Default)]
 struct Output {
     tally: Tally,
@@ -60,7 +62,7 @@ impl Output {
     }
 }
 
-/// How many seeds or runs passed, or how many defects were found.
+/// The number of passed seeds or runs, or of found defects.
 fn passed(summary: &str) -> Option<u64> {
     let (count, rest) = summary.split_once(' ')?;
     let is_summary =

@@ -1,29 +1,31 @@
-//! What a suite found out.
+//! The result of a suite.
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 /// How a suite ended.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Outcome {
     Ran(Tally),
-    /// It could not run on this machine, and why.
+    /// The suite cannot run on this machine, for this reason.
     Skipped(String),
-    /// It did not run for want of a tool that this machine could install, and how to install it.
+    /// The suite did not run because a tool is missing. The text contains the command that installs the tool.
     Lacking(String),
 }
 
-/// Counted checks. They add up: over test binaries, over suites.
-#[derive(Debug, Default, PartialEq)]
+/// Counted checks of a test program or of a suite.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
-    /// Simulated runs that ended as they must. They are no tests: a thousand seeds are one test, run a thousand times.
+    /// Simulated runs without a failure. They are not counted as tests: a thousand seeds repeat one test.
     pub(crate) runs: u64,
-    /// How many were not run, by reason.
+    /// Checks that were not run, by reason.
     pub(crate) skipped: BTreeMap<String, u64>,
-    /// Checks that were not run for want of a tool that this machine could install.
+    /// Checks that were not run because a tool is missing.
     pub(crate) lacking: Vec<String>,
-    /// What failed, by name.
+    /// The names of the failed checks.
     pub(crate) failures: Vec<String>,
 }
 
@@ -42,8 +44,8 @@ impl Outcome {
         if let Self::Ran(tally) = self { tally.runs } else { 0 }
     }
 
-    /// The outcome in CI: a check that was skipped for want of an installable tool has failed. On the machine of a
-    /// contributor, who may not be allowed to install tools, it stays a skip.
+    /// The outcome in CI, where a missing tool is a failure. On the machine of a contributor it stays a skip, because the
+    /// contributor may not be allowed to install tools.
     pub(crate) fn in_ci(self) -> Self {
         match self {
             Self::Ran(mut tally) => {
@@ -80,12 +82,12 @@ impl Tally {
         }
     }
 
-    /// A check that was not run for want of a tool that this machine could install.
+    /// Counts a check that was not run because a tool is missing.
     pub(crate) fn lack(&mut self, reason: impl Into<String>) {
         self.lacking.push(reason.into());
     }
 
-    /// Both together.
+    /// Adds the counts of another tally.
     pub(crate) fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.runs += other.runs;
@@ -95,7 +97,7 @@ impl Tally {
         other.skipped.iter().for_each(|(reason, count)| self.skip(*count, reason));
     }
 
-    /// One check that is a command: it passes when the command does.
+    /// Counts one check.
     pub(crate) fn check(&mut self, name: impl Into<String>, passed: bool) {
         if passed { self.pass() } else { self.fail(name) }
     }
@@ -106,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lacking_tool_is_a_skip_here_and_a_failure_in_ci() {
+    fn a_missing_tool_is_a_skip_on_a_desk_and_a_failure_in_ci() {
         let mut tally = Tally { passed: 2, ..Tally::default() };
         tally.skip(1, "needs root");
         tally.lack("PostgreSQL");
@@ -114,7 +116,7 @@ mod tests {
         assert_eq!(here.counts(), (2, 0, 2));
         let Outcome::Ran(ci) = here.in_ci() else { panic!("it ran") };
         assert_eq!((ci.passed, ci.failed, ci.failures), (2, 1, vec!["PostgreSQL".to_string()]));
-        assert_eq!(ci.skipped["needs root"], 1, "no tool would help");
+        assert_eq!(ci.skipped["needs root"], 1, "a skip for another reason stays a skip");
         assert_eq!(Outcome::Lacking("strace".to_string()).counts(), (0, 0, 1));
         assert_eq!(Outcome::Lacking("strace".to_string()).in_ci().counts(), (0, 1, 0));
         assert_eq!(Outcome::Skipped("needs root".to_string()).in_ci().counts(), (0, 0, 1));

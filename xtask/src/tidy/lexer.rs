@@ -3,9 +3,9 @@
 /// A string literal.
 #[derive(Debug, PartialEq)]
 pub(super) struct Literal {
-    /// Where its opening quote is.
+    /// The offset of its opening quote.
     pub(super) offset: usize,
-    /// As written: escapes stay.
+    /// The text between the quotes, with its escapes.
     pub(super) text: String,
 }
 
@@ -67,7 +67,7 @@ impl Lexer<'_> {
         self.at = end;
     }
 
-    /// At an opening quote: blanks up to the closing one, which `end` finds in what follows.
+    /// At an opening quote: blanks the text up to the closing quote, whose offset `end` returns.
     fn string(&mut self, end: impl Fn(&[u8]) -> usize) {
         let offset = self.at;
         self.keep(1);
@@ -126,7 +126,7 @@ fn escaped_end(text: &[u8]) -> usize {
     at.min(text.len())
 }
 
-/// The length of what is between the quotes, or `None` for a lifetime.
+/// The length of the text between the quotes, or `None` for a lifetime.
 fn char_literal(text: &[u8]) -> Option<usize> {
     let inside = text.get(1..)?;
     if inside.first() == Some(&b'\\') {

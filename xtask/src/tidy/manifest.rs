@@ -1,58 +1,46 @@
-//! Reads as much TOML as the rules about manifests need: tables, keys and single values.
+//! The tables of a manifest.
 
-/// A `key = value` of a manifest.
+use toml::de::DeTable;
+
+/// A dependency that a manifest declares.
 #[derive(Debug, PartialEq)]
-pub(super) struct Entry<'a> {
-    /// Counted from 1.
+pub(super) struct Declared {
+    /// The line of the name, counted from 1.
     pub(super) line: usize,
-    /// The table that it is in, and the front of a dotted key: `lints.workspace = true` is in `lints`.
-    pub(super) table: String,
-    pub(super) key: &'a str,
-    /// As written; of a value that spans lines, its first line.
-    pub(super) value: &'a str,
+    pub(super) name: String,
+    /// The dependency is a folder.
+    pub(super) has_path: bool,
 }
 
-pub(super) fn entries(text: &str) -> Vec<Entry<'_>> {
-    let mut table = "";
-    let mut open = 0_usize;
-    let mut entries = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let line = line.trim();
-        // Inside an array that spans lines there are no keys.
-        if open > 0 {
-            open = (open + line.matches('[').count()).saturating_sub(line.matches(']').count());
-        } else if let Some(header) = line.strip_prefix('[') {
-            table = header.split(']').next().unwrap_or_default().trim_matches('[');
-        } else if let Some((key, value)) = line.split_once('=').filter(|_| !line.starts_with('#')) {
-            open = value.matches('[').count().saturating_sub(value.matches(']').count());
-            entries.push(entry(index + 1, table, key.trim(), value.trim()));
-        }
-    }
-    entries
+/// The dependencies in a table of a manifest, for example `workspace.dependencies`, in the order of their lines.
+pub(super) fn dependencies(text: &str, table: &str) -> Vec<Declared> {
+    let Ok(manifest) = DeTable::parse(text) else { return Vec::new() };
+    let root = manifest.get_ref();
+    let found = table.split('.').try_fold(root, |table, key| table.get(key)?.get_ref().as_table());
+    let declared = found.into_iter().flatten().map(|(name, value)| Declared {
+        line: text[..name.span().start].matches('\n').count() + 1,
+        name: name.get_ref().to_string(),
+        has_path: value.get_ref().get("path").is_some(),
+    });
+    let mut declared: Vec<Declared> = declared.collect();
+    declared.sort_by_key(|declared| declared.line);
+    declared
 }
 
-fn entry<'a>(line: usize, table: &str, key: &'a str, value: &'a str) -> Entry<'a> {
-    let (front, key) = key.rsplit_once('.').map_or((None, key), |(front, key)| (Some(front), key));
-    let parts = [Some(table).filter(|table| !table.is_empty()), front];
-    let table = parts.into_iter().flatten().collect::<Vec<_>>().join(".");
-    Entry { line, table, key, value }
+/// The lints that a manifest sets: the tool, the name and the level of each.
+pub(super) fn lints(text: &str, table: &[&str]) -> Vec<(String, String, String)> {
+    let Ok(manifest) = text.parse::<toml::Table>() else { return Vec::new() };
+    let tools = table.iter().try_fold(&manifest, |table, key| table.get(*key)?.as_table());
+    let tools = tools.into_iter().flatten().filter_map(|(tool, lints)| Some((tool, lints.as_table()?)));
+    let all = tools.flat_map(|(tool, lints)| lints.iter().map(move |(name, level)| (tool, name, level)));
+    let level_of = |level: &toml::Value| level.as_str().map_or_else(|| format!("{level:?}"), str::to_string);
+    all.map(|(tool, name, level)| (tool.clone(), name.clone(), level_of(level))).collect()
 }
 
-/// The dependencies that a manifest declares in the table named `dependencies`: line, name, whole value.
-pub(super) fn dependencies<'a>(text: &'a str, dependencies: &str) -> Vec<(usize, String, &'a str)> {
-    let mut found: Vec<(usize, String, &str)> = Vec::new();
-    for Entry { line, table, key, value } in entries(text) {
-        // `a = ..` is in the table itself; `a.workspace = true` and `[dependencies.a]` are one level down.
-        let name = match table.strip_prefix(dependencies) {
-            Some("") => Some(key.to_string()),
-            Some(rest) => rest.strip_prefix('.').map(str::to_string),
-            None => None,
-        };
-        if let Some(name) = name.filter(|name| found.last().is_none_or(|(_, last, _)| last != name)) {
-            found.push((line, name, value));
-        }
-    }
-    found
+/// Whether the package inherits the lints of the workspace.
+pub(super) fn inherits_lints(text: &str) -> bool {
+    let manifest = text.parse::<toml::Table>().unwrap_or_default();
+    manifest.get("lints").and_then(|lints| lints.get("workspace")) == Some(&toml::Value::Boolean(true))
 }
 
 #[cfg(test)]
@@ -60,19 +48,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_and_dotted_keys_are_the_same() {
-        let text = "a.b = 1\n# c = 2\n[t]\nd = [\n  \"e = 3\",\n]\nf.g = 4\n[[bin]]\nname = \"x\"";
-        let found: Vec<String> =
-            entries(text).iter().map(|e| format!("{} {}|{}={}", e.line, e.table, e.key, e.value)).collect();
-        assert_eq!(found, ["1 a|b=1", "4 t|d=[", "7 t.f|g=4", "9 bin|name=\"x\""]);
+    fn dependencies_are_found_in_every_form() {
+        let text = "[dependencies]\nb = \"1\"\na.workspace = true\n[dependencies.c]\nversion = \"1\"\npath = \"c\"\n";
+        let text = format!("{text}[dev-dependencies]\nd = \"1\"");
+        let found = dependencies(&text, "dependencies");
+        let found: Vec<(usize, &str, bool)> =
+            found.iter().map(|declared| (declared.line, declared.name.as_str(), declared.has_path)).collect();
+        assert_eq!(found, [(2, "b", false), (3, "a", false), (4, "c", true)]);
+        assert_eq!(dependencies(&text, "workspace.dependencies"), []);
     }
 
     #[test]
-    fn dependencies_are_found_in_every_form() {
-        let text = "[dependencies]\na = \"1\"\nb.workspace = true\n[dependencies.c]\nversion = \"1\"\npath = \"c\"\n";
-        let text = format!("{text}[dev-dependencies]\nd = \"1\"");
-        let found: Vec<(usize, String)> =
-            dependencies(&text, "dependencies").into_iter().map(|(line, name, _)| (line, name)).collect();
-        assert_eq!(found, [(2, "a".to_string()), (3, "b".to_string()), (5, "c".to_string())]);
+    fn lints_are_read_from_tables_and_dotted_keys() {
+        let text = "[workspace.lints.rust]\na = \"warn\"\n[workspace.lints]\nclippy.b = \"deny\"";
+        let found = lints(text, &["workspace", "lints"]);
+        let found: Vec<String> =
+            found.iter().map(|(tool, name, level)| format!("{tool} {name} {level}")).collect();
+        assert_eq!(found, ["clippy b deny", "rust a warn"]);
     }
 }

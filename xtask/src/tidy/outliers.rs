@@ -1,4 +1,4 @@
-//! Large files and long functions: worth a look, not worth a rule.
+//! Notes about large files and long functions. They are no findings.
 
 use super::repo::Repo;
 use super::source::Source;

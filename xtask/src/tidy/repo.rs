@@ -2,28 +2,28 @@
 
 use super::source::Source;
 use crate::metadata::{self, Package};
-use crate::process;
+use outlast_toolkit::process;
 
-/// What the rules look at.
+/// The files and packages that the rules check.
 pub(super) struct Repo {
-    /// By path.
+    /// Sorted by path.
     pub(super) files: Vec<File>,
     pub(super) packages: Vec<Package>,
 }
 
-/// A file that git tracks, or would if asked.
+/// A file that git tracks, or a new file that git does not ignore.
 pub(super) struct File {
     /// Relative to the root, with `/` between the parts.
     pub(super) path: String,
-    /// Empty for what is not text.
+    /// Empty if the file is not UTF-8.
     pub(super) text: String,
-    /// For `.rs` files.
+    /// The parsed source of a `.rs` file.
     pub(super) rust: Option<Source>,
-    /// All of it is compiled for tests only.
+    /// The whole file is compiled for tests only.
     is_test: bool,
 }
 
-/// A rule that is broken, and where.
+/// A violation of a rule, and its place.
 #[derive(Debug)]
 pub(super) struct Finding {
     pub(super) path: String,
@@ -38,7 +38,7 @@ impl Repo {
         for path in process::files()? {
             match std::fs::read(root.join(&path)) {
                 Ok(bytes) => files.push((path, String::from_utf8(bytes).unwrap_or_default())),
-                // Deleted, but not yet from the index.
+                // git lists a deleted file until the deletion is staged.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => return Err(format!("{path} cannot be read: {error}")),
             }
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn test_code_is_known_by_folder_and_by_declaration() {
+    fn test_code_is_recognised_by_folder_and_by_declaration() {
         let repo = Repo::of(&[
             ("crates/a/src/lib.rs", "#[cfg(test)]\nmod checks;\nmod plan;"),
             ("crates/a/src/checks.rs", "fn a() {}"),

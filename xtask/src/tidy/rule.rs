@@ -1,4 +1,4 @@
-//! The rules, one file each: what it asks, why, and tests that show it failing.
+//! The rules, one file each, with the reason of the rule and tests that violate it.
 
 pub(super) mod ambient;
 pub(super) mod counts;

@@ -1,11 +1,11 @@
-//! A Rust file as the rules see it: code without comments and text, and the text beside it.
+//! A Rust file, separated into code and string literals.
 
 use std::ops::Range;
 
 use super::lexer::{self, Literal};
 use super::test_code;
 
-/// A Rust file, read with a lexer instead of a parser: enough for rules of thumb, and it reads broken code too.
+/// A Rust file that was read by a lexer, which accepts code that does not parse.
 pub(super) struct Source {
     /// The file with comments and the inside of literals blanked. Offsets are those of the file.
     pub(super) code: String,
@@ -33,13 +33,13 @@ impl Source {
         self.tests.iter().any(|range| range.contains(&offset))
     }
 
-    /// Where the code says `words`, not as a part of longer words.
+    /// The offsets of `words` in the code, where they are not parts of longer words.
     pub(super) fn find(&self, words: &str) -> impl Iterator<Item = usize> {
         find_words(&self.code, words)
     }
 }
 
-/// Where `text` has `words` with no letter, digit or underscore that would continue its ends.
+/// The offsets of `words` in `text` without a letter, digit or underscore before or after them.
 pub(super) fn find_words(text: &str, words: &str) -> impl Iterator<Item = usize> {
     let continues = |byte: Option<&u8>| byte.is_some_and(|byte| is_word(*byte));
     let bytes = text.as_bytes();

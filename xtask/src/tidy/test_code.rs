@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
-/// What is behind `#[cfg(test)]`.
+/// The items with `#[cfg(test)]`.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Found {
-    /// Where the items are, from their attribute to their end.
+    /// The ranges of the items, including their attributes.
     pub(super) ranges: Vec<Range<usize>>,
     /// The names of modules whose code is in another file.
     pub(super) outlined: Vec<String>,
 }
 
-/// Looks through code whose comments and literals are blanked.
+/// Searches code whose comments and literals are blanked.
 pub(super) fn find(code: &str) -> Found {
     let mut found = Found::default();
     for (start, _) in code.match_indices("#[cfg(").chain(code.match_indices("#![cfg(")) {
@@ -28,7 +28,7 @@ pub(super) fn find(code: &str) -> Found {
     found
 }
 
-/// Where the item that starts here ends: behind its block, or behind its semicolon.
+/// The end of the item that starts here: after its block, or after its semicolon.
 pub(super) fn item_end(code: &str, start: usize) -> usize {
     // Semicolons in `[u8; 4]` and braces in arguments end nothing.
     let mut nested = 0_usize;
@@ -44,7 +44,7 @@ pub(super) fn item_end(code: &str, start: usize) -> usize {
     code.len()
 }
 
-/// Where the block that opens here ends.
+/// The end of the block that opens here.
 fn block_end(code: &str, open: usize) -> usize {
     let mut depth = 0_usize;
     for (at, byte) in code.bytes().enumerate().skip(open) {

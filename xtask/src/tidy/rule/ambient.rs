@@ -1,12 +1,12 @@
-//! Clocks, randomness and background work have owners: everybody else is handed them.
+//! Only the listed files use clocks, randomness, threads and tasks. Other code receives them as parameters.
 //!
-//! That is what lets the shipped code run under virtual time. Clippy refuses some of these as well, but an `allow`
-//! on the spot silences it; this table is the one place where an exception is granted.
+//! The shipped code can therefore run in virtual time. Clippy refuses some of these calls too, but an `allow` attribute
+//! silences clippy: the table in this file lists all exceptions.
 
 use crate::tidy::repo::{Finding, Repo};
 
-/// What is watched for, and what to do instead.
-const WATCHED: &[(&str, &str)] = &[
+/// The calls that are refused, and their replacements.
+const REFUSED: &[(&str, &str)] = &[
     ("SystemTime::now", "take a Clock"),
     ("Instant::now", "take a Clock"),
     ("Uuid::new_v4", "take an Entropy"),
@@ -23,13 +23,21 @@ struct Allowed {
     /// A file, or a folder with `/` at its end.
     path: &'static str,
     patterns: &'static [&'static str],
-    #[allow(dead_code, reason = "read by people: an exception without a reason is not granted")]
+    #[allow(dead_code, reason = "the reason of the exception, for readers")]
     why: &'static str,
 }
 
 const ALLOWED: &[Allowed] = &[
-    Allowed { path: "crates/model/src/clock.rs", patterns: &["SystemTime::now"], why: "the clock itself" },
-    Allowed { path: "crates/provider/src/entropy.rs", patterns: &["getrandom::"], why: "the entropy itself" },
+    Allowed {
+        path: "crates/model/src/clock.rs",
+        patterns: &["SystemTime::now"],
+        why: "the implementation of the clock",
+    },
+    Allowed {
+        path: "crates/provider/src/entropy.rs",
+        patterns: &["getrandom::"],
+        why: "the implementation of the entropy",
+    },
     Allowed {
         path: "crates/conformance/src/",
         patterns: &["Instant::now", "tokio::spawn"],
@@ -63,7 +71,7 @@ const ALLOWED: &[Allowed] = &[
     Allowed {
         path: "crates/postgres/src/",
         patterns: &["Instant::now"],
-        why: "how long a fetch waits is a matter of tokio's clock; leases run by the server's",
+        why: "fetches wait by tokio's clock; leases use the server's clock",
     },
     Allowed {
         path: "crates/bench/",
@@ -75,36 +83,38 @@ const ALLOWED: &[Allowed] = &[
         patterns: &["Instant::now"],
         why: "leases and pauses run by tokio's clock, which a test can stop",
     },
-    Allowed {
-        path: "crates/sim/src/main.rs",
-        patterns: &["Instant::now"],
-        why: "how long to go on is a matter of real time",
-    },
+    Allowed { path: "crates/sim/src/main.rs", patterns: &["Instant::now"], why: "`--minutes` is real time" },
     Allowed {
         path: "crates/chaos/src/",
         patterns: &["Instant::now"],
-        why: "it hurts real processes in real time, by tokio's clock",
+        why: "it kills real processes in real time, with tokio's clock",
     },
-    Allowed { path: "xtask/", patterns: &["Instant::now"], why: "the summary reports real seconds" },
+    Allowed {
+        path: "tools/toolkit/src/stopwatch.rs",
+        patterns: &["Instant::now"],
+        why: "the tools measure real time with this type",
+    },
 ];
 
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (file, source) in repo.rust().filter(|(file, _)| is_source(&file.path)) {
-        for (pattern, instead) in WATCHED.iter().filter(|(pattern, _)| !is_allowed(&file.path, pattern)) {
-            let message =
-                format!("`{pattern}` is not for this file: {instead}, or add an exception in {}", file!());
+        for (pattern, instead) in REFUSED.iter().filter(|(pattern, _)| !is_allowed(&file.path, pattern)) {
+            let message = format!(
+                "`{pattern}` is not allowed in this file: {instead}, or add an exception in {}",
+                file!()
+            );
             findings.extend(source.find(pattern).map(|at| file.finding(source.line(at), message.clone())));
         }
     }
     findings
 }
 
-/// The sources of our packages. Tests, benches and examples of a package may look at the real world.
+/// The sources of the packages. Tests, benchmarks and examples may use real time and randomness.
 fn is_source(path: &str) -> bool {
     let mut parts = path.split('/');
     match parts.next() {
-        Some("crates") => parts.nth(1) == Some("src"),
+        Some("crates" | "tools") => parts.nth(1) == Some("src"),
         Some("xtask") => true,
         _ => false,
     }
@@ -128,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn each_watched_call_is_refused() {
+    fn each_listed_call_is_refused() {
         for call in [
             "std::time::SystemTime::now()",
             "tokio::time::Instant::now()",
@@ -150,16 +160,17 @@ mod tests {
     }
 
     #[test]
-    fn the_owners_are_allowed() {
+    fn the_listed_files_are_allowed() {
         assert_eq!(lines("crates/model/src/clock.rs", "SystemTime::now()"), [0; 0]);
         assert_eq!(lines("crates/model/src/clock.rs", "Instant::now()"), [1]);
         assert_eq!(lines("crates/conformance/src/race/mod.rs", "tokio::spawn(a)"), [0; 0]);
         assert_eq!(lines("crates/sqlite/src/threads.rs", "thread::Builder::new()"), [0; 0]);
         assert_eq!(lines("crates/bench/src/main.rs", "Instant::now()"), [0; 0]);
+        assert_eq!(lines("tools/mutants/src/main.rs", "Instant::now()"), [1]);
     }
 
     #[test]
-    fn comments_text_and_other_folders_are_not_read() {
+    fn comments_literals_and_other_folders_are_not_checked() {
         assert_eq!(
             lines("crates/engine/src/a.rs", "// Instant::now()\nlet a = \"tokio::spawn\"; rand::rngs::Small"),
             [0; 0]
@@ -168,11 +179,11 @@ mod tests {
     }
 
     #[test]
-    fn every_exception_is_about_something_watched() {
+    fn every_exception_names_a_refused_call() {
         for allowed in ALLOWED {
             assert!(!allowed.why.is_empty());
             for pattern in allowed.patterns {
-                assert!(WATCHED.iter().any(|(watched, _)| watched == pattern), "{pattern}");
+                assert!(REFUSED.iter().any(|(refused, _)| refused == pattern), "{pattern}");
             }
         }
     }

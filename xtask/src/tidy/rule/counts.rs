@@ -1,4 +1,4 @@
-//! A count in a document is checked against the source that it counts.
+//! A count in a document agrees with the source.
 //!
 //! A document writes the count, then a comment that names it: `369<!-- count: validations --> validations`. A renderer
 //! hides the comment. [`truths`] lists the names.
@@ -16,7 +16,7 @@ const MIGRATIONS: &str = "crates/postgres/migrations/";
 const GUIDE: &str = "docs/provider-guide.md";
 const CONTRIBUTING: &str = "CONTRIBUTING.md";
 
-/// Pages that tell the past: their counts are of the commit that they name.
+/// Pages about the past: their counts belong to the commits that they name.
 const HISTORY: [&str; 2] = ["CHANGELOG.md", "docs/reliability.md"];
 
 /// A number before one of these words is a count that must be named.
@@ -51,7 +51,7 @@ fn named<'a>(line: &'a str, truths: &'a BTreeMap<&'static str, usize>) -> impl I
 
 const OPEN: &str = "<!-- count:";
 
-/// Counts of the things that documents like to count, without a name.
+/// Counts that have no comment with their name.
 fn unnamed<'a>(file: &'a File, line: &'a str) -> impl Iterator<Item = String> + 'a {
     let is_history = HISTORY.contains(&file.path.as_str());
     let counted = COUNTED.iter().filter(move |_| !is_history);
@@ -103,7 +103,7 @@ fn section<'a>(text: &'a str, heading: &'a str) -> impl Iterator<Item = (usize, 
         .take_while(|(_, line)| !line.starts_with("## "))
 }
 
-/// What can be counted, and how often it is there.
+/// The counts of the source, by name.
 fn truths(repo: &Repo) -> BTreeMap<&'static str, usize> {
     let text = |path: &str| repo.file(path).map_or("", |file| &file.text);
     let catalogue = catalogue(text(CATALOGUE));
@@ -224,7 +224,7 @@ fn is_listed_bug(line: &str) -> bool {
     line.starts_with("Bug::") && line.ends_with(',')
 }
 
-/// How many variants an enum has whose variants each stand on a line of their own.
+/// The number of variants of an enum with one variant per line.
 fn variants(text: &str, start: &str) -> usize {
     let body = text.split(start).nth(1).and_then(|rest| rest.split("\n}").next()).unwrap_or_default();
     let is_variant = |line: &&str| line.trim().starts_with(|char: char| char.is_ascii_uppercase());

@@ -1,7 +1,7 @@
-//! Every dependency has its reason in docs/dependencies.md, and no reason outlives its dependency.
+//! Every dependency has its reason in docs/dependencies.md, and every reason there belongs to a dependency.
 //!
-//! There, a dependency is named in backticks at the start of a table row, a list item or a heading; a few that share a
-//! reason may be named one after the other.
+//! The page names a dependency in backticks at the start of a table row, a list item or a heading. Dependencies that share
+//! a reason are named one after the other.
 
 use crate::tidy::manifest;
 use crate::tidy::markdown;
@@ -33,12 +33,11 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     findings
 }
 
-/// The foreign crates of the workspace table.
+/// The dependencies of the workspace table that are not packages of this workspace.
 fn declared(repo: &Repo, manifest: &str) -> Vec<(usize, String)> {
-    let ours =
-        |name: &str, value: &str| value.contains("path =") || repo.packages.iter().any(|p| p.name == name);
     let all = manifest::dependencies(manifest, "workspace.dependencies").into_iter();
-    all.filter(|(_, name, value)| !ours(name, value)).map(|(line, name, _)| (line, name)).collect()
+    let foreign = all.filter(|found| !found.has_path && !repo.packages.iter().any(|p| p.name == found.name));
+    foreign.map(|found| (found.line, found.name)).collect()
 }
 
 /// A package may have a dependency that the workspace table lacks.
@@ -51,7 +50,8 @@ fn explained(text: &str) -> Vec<(usize, String)> {
     for (line, prose) in markdown::prose(text) {
         let mut rest = prose.trim_start_matches(|char: char| "|-*#+ \t".contains(char));
         if rest.len() == prose.len() {
-            continue; // A paragraph may start with any code.
+            // A paragraph may start with any code.
+            continue;
         }
         while let Some((name, after)) = rest.strip_prefix('`').and_then(|rest| rest.split_once('`')) {
             names.push((line, name.to_string()));
@@ -77,7 +77,7 @@ sha2 = "0.10"
     fn a_dependency_without_a_reason_is_refused() {
         let repo = Repo::of(&[(MANIFEST, TABLE), (REASONS, "Uses `sha2`.\n\n| `serde` | the codec |\n")]);
         assert_eq!(printed(check(&repo)), ["Cargo.toml:4: `sha2` has no line in docs/dependencies.md"]);
-        assert_eq!(check(&Repo::of(&[(MANIFEST, TABLE)])).len(), 1, "the whole page is missing");
+        assert_eq!(check(&Repo::of(&[(MANIFEST, TABLE)])).len(), 1, "a missing page is one finding");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Who may know whom: the arrows of ARCHITECTURE.md.
+//! A package depends only on the packages that the table in this file allows. ARCHITECTURE.md shows the same table.
 //!
-//! Tests may know everybody, so dev-dependencies are free.
+//! Tests may use every package, so dev-dependencies are not checked.
 
 use std::collections::BTreeSet;
 
@@ -8,44 +8,46 @@ use crate::metadata::Package;
 use crate::tidy::manifest;
 use crate::tidy::repo::{Finding, Repo};
 
-/// What a crate may depend on, by folder name.
+/// The packages that a package may depend on, by the names of their folders.
 enum May {
-    Know(&'static [&'static str]),
-    KnowAnybody,
+    Use(&'static [&'static str]),
+    UseAll,
 }
-use May::{Know, KnowAnybody};
+use May::{Use, UseAll};
 
-/// A crate, and the crates of this workspace that it may depend on.
+/// The folder of a package, and the packages of this workspace that it may depend on.
 const TABLE: &[(&str, May)] = &[
-    ("model", Know(&[])),
-    ("engine", Know(&["model"])),
-    ("provider", Know(&["model"])),
-    ("provider-kit", Know(&["model", "provider"])),
-    ("memory", Know(&["model", "provider"])),
-    ("sqlite", Know(&["model", "provider", "provider-kit"])),
-    ("postgres", Know(&["model", "provider", "provider-kit"])),
-    ("cosmos", Know(&["model", "provider", "provider-kit"])),
-    // The engine too: `race_replay` runs its turns one by one, which no runtime lets it do. And the specification: other
-    // stores are compared with it.
-    ("conformance", Know(&["model", "provider", "engine", "memory", "runtime"])),
-    ("runtime", Know(&["model", "engine", "provider", "memory"])),
-    ("macros", Know(&[])),
-    ("testing", Know(&["model", "engine", "provider", "memory", "runtime"])),
-    // What its readers may know: a store of their own has no other crates of this workspace.
-    ("tutorial", Know(&["provider", "provider-kit"])),
-    ("outlast", Know(LIBRARIES)),
-    ("server", Know(&["outlast"])),
-    ("cli", Know(&["outlast", "server"])),
-    ("testkit", Know(&["provider"])),
-    ("sim", KnowAnybody),
-    ("fuzz", KnowAnybody),
-    ("chaos", KnowAnybody),
-    ("bench", KnowAnybody),
-    ("compat", KnowAnybody),
-    ("xtask", KnowAnybody),
+    ("model", Use(&[])),
+    ("engine", Use(&["model"])),
+    ("provider", Use(&["model"])),
+    ("provider-kit", Use(&["model", "provider"])),
+    ("memory", Use(&["model", "provider"])),
+    ("sqlite", Use(&["model", "provider", "provider-kit"])),
+    ("postgres", Use(&["model", "provider", "provider-kit"])),
+    ("cosmos", Use(&["model", "provider", "provider-kit"])),
+    // The validations of `race_replay` run turns of the engine one by one. Other stores are compared with `memory`.
+    ("conformance", Use(&["model", "provider", "engine", "memory", "runtime"])),
+    ("runtime", Use(&["model", "engine", "provider", "memory"])),
+    ("macros", Use(&[])),
+    ("testing", Use(&["model", "engine", "provider", "memory", "runtime"])),
+    // The tutorial uses only the packages that a store outside of this repository can use.
+    ("tutorial", Use(&["provider", "provider-kit"])),
+    ("outlast", Use(LIBRARIES)),
+    ("server", Use(&["outlast"])),
+    ("cli", Use(&["outlast", "server"])),
+    ("testkit", Use(&["provider"])),
+    ("sim", UseAll),
+    ("fuzz", UseAll),
+    ("chaos", UseAll),
+    ("bench", UseAll),
+    ("compat", UseAll),
+    ("xtask", UseAll),
+    ("toolkit", Use(&[])),
+    ("mutants", Use(&["toolkit"])),
+    ("bench-compare", Use(&["toolkit"])),
 ];
 
-/// What the facade re-exports from.
+/// The packages that the facade re-exports.
 const LIBRARIES: &[&str] = &[
     "model",
     "engine",
@@ -71,7 +73,7 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
                 format!("the package in `{}` is named `{}`, not `{expected}`", package.dir, package.name);
             findings.push(Finding { path: package.manifest(), line: 1, message });
         }
-        if let Some((_, Know(allowed))) = TABLE.iter().find(|(name, _)| *name == folder) {
+        if let Some((_, Use(allowed))) = TABLE.iter().find(|(name, _)| *name == folder) {
             findings.extend(unwanted(repo, package, folder, allowed));
         }
     }
@@ -79,14 +81,19 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
 }
 
 fn unknown_folders(repo: &Repo) -> Vec<Finding> {
-    let inside = repo.files.iter().filter_map(|file| file.path.strip_prefix("crates/")?.split_once('/'));
-    let folders: BTreeSet<&str> = inside.map(|(folder, _)| folder).collect();
-    let unknown = folders.into_iter().filter(|folder| !TABLE.iter().any(|(name, _)| name == folder));
+    let parts = repo.files.iter().map(|file| file.path.splitn(3, '/').collect::<Vec<_>>());
+    let folders: BTreeSet<(&str, &str)> = parts
+        .filter_map(|parts| match parts[..] {
+            [parent @ ("crates" | "tools"), folder, _] => Some((parent, folder)),
+            _ => None,
+        })
+        .collect();
+    let unknown = folders.into_iter().filter(|(_, folder)| !TABLE.iter().any(|(name, _)| name == folder));
     unknown
-        .map(|folder| Finding {
-            path: format!("crates/{folder}/Cargo.toml"),
+        .map(|(parent, folder)| Finding {
+            path: format!("{parent}/{folder}/Cargo.toml"),
             line: 1,
-            message: format!("nobody decided what `{folder}` may know: add it to the table in {}", file!()),
+            message: format!("`{folder}` has no row in the table of dependencies: add it in {}", file!()),
         })
         .collect()
 }
@@ -98,8 +105,8 @@ fn unwanted(repo: &Repo, package: &Package, folder: &str, allowed: &[&str]) -> V
     let unwanted = shipped.filter(|dependency| ours(&dependency.name) && !may(&dependency.name));
     unwanted
         .map(|dependency| {
-            let may = if allowed.is_empty() { "nobody".to_string() } else { allowed.join(", ") };
-            let message = format!("`{folder}` may not depend on `{}`; it may know: {may}", dependency.name);
+            let may = if allowed.is_empty() { "none".to_string() } else { allowed.join(", ") };
+            let message = format!("`{folder}` may not depend on `{}`; allowed: {may}", dependency.name);
             Finding { path: package.manifest(), line: line_of(repo, package, &dependency.name), message }
         })
         .collect()
@@ -108,11 +115,9 @@ fn unwanted(repo: &Repo, package: &Package, folder: &str, allowed: &[&str]) -> V
 /// The line of the manifest that names a dependency.
 pub(super) fn line_of(repo: &Repo, package: &Package, dependency: &str) -> usize {
     let text = repo.file(&package.manifest()).map_or("", |file| file.text.as_str());
-    let named = |tables: &str| {
-        manifest::dependencies(text, tables)
-            .into_iter()
-            .find(|(_, name, _)| name == dependency)
-            .map(|(line, ..)| line)
+    let named = |table: &str| {
+        let mut declared = manifest::dependencies(text, table).into_iter();
+        declared.find(|declared| declared.name == dependency).map(|declared| declared.line)
     };
     named("dependencies").or_else(|| named("build-dependencies")).unwrap_or(1)
 }
@@ -145,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arrow_that_nobody_drew_is_refused() {
+    fn a_dependency_that_the_table_lacks_is_refused() {
         let text = "[dependencies]\nserde = \"1\"\noutlast-runtime.workspace = true\n";
         let mut repo = Repo::of(&[("crates/engine/Cargo.toml", text)]);
         repo.packages = vec![package(
@@ -153,12 +158,12 @@ mod tests {
             &[("serde", false), ("outlast-model", false), ("outlast-runtime", false)],
         )];
         let expected =
-            ["crates/engine/Cargo.toml:3: `engine` may not depend on `outlast-runtime`; it may know: model"];
+            ["crates/engine/Cargo.toml:3: `engine` may not depend on `outlast-runtime`; allowed: model"];
         assert_eq!(printed(check(&repo)), expected);
     }
 
     #[test]
-    fn dev_dependencies_are_free() {
+    fn dev_dependencies_are_not_checked() {
         let mut repo = Repo::of(&[]);
         repo.packages =
             vec![package("sqlite", &[("outlast-provider-kit", false), ("outlast-conformance", true)])];
@@ -166,25 +171,25 @@ mod tests {
     }
 
     #[test]
-    fn the_facade_may_know_libraries_but_not_tools() {
+    fn the_facade_may_use_libraries_but_not_programs() {
         let mut repo = Repo::of(&[]);
         repo.packages = vec![package("outlast", &[("outlast-sqlite", false), ("outlast-cli", false)])];
         assert_eq!(check(&repo).len(), 1);
     }
 
     #[test]
-    fn a_new_folder_must_be_decided_about() {
+    fn a_folder_without_a_row_is_refused() {
         let repo = Repo::of(&[
             ("crates/misc/src/lib.rs", ""),
             ("crates/misc/Cargo.toml", ""),
             ("crates/model/a", ""),
+            ("tools/other/src/main.rs", ""),
+            ("tools/README.md", ""),
         ]);
         let findings = printed(check(&repo));
-        assert_eq!(findings.len(), 1);
-        assert!(
-            findings[0].contains("`misc`") && findings[0].contains("add it to the table"),
-            "{findings:?}"
-        );
+        assert_eq!(findings.len(), 2);
+        assert!(findings[0].starts_with("crates/misc/Cargo.toml:1: `misc` has no row"), "{findings:?}");
+        assert!(findings[1].starts_with("tools/other/Cargo.toml:1: `other` has no row"), "{findings:?}");
     }
 
     #[test]
@@ -199,9 +204,9 @@ mod tests {
     }
 
     #[test]
-    fn the_table_names_only_crates_that_it_has() {
+    fn every_allowed_package_has_a_row() {
         for (_, may) in TABLE {
-            let Know(allowed) = may else { continue };
+            let Use(allowed) = may else { continue };
             assert!(allowed.iter().all(|folder| TABLE.iter().any(|(name, _)| name == folder)), "{allowed:?}");
         }
     }

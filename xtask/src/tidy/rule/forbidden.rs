@@ -1,19 +1,20 @@
-//! Which crates may not name tokio and its kind, or only a part of it.
+//! Packages that may not depend on tokio and similar crates, or only with some features.
 //!
-//! The pure middle stays pure because its manifests cannot name an effect. Tests are free.
+//! The engine, the model and the provider contract have no side effects because their manifests name no crate that has.
+//! Dev-dependencies are not checked.
 
 use super::edges::line_of;
 use crate::metadata::{Dependency, Package};
 use crate::tidy::repo::{Finding, Repo};
 
-/// A crate, and the dependencies that it may not have.
+/// A package, and the dependencies that it may not have.
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("outlast-model", &["tokio"]),
     ("outlast-provider", &["tokio"]),
     ("outlast-engine", &["tokio", "tracing", "log", "rand", "getrandom", "uuid"]),
 ];
 
-/// Crates that may wait with tokio, but not choose its runtime: that is the application's choice.
+/// Packages that may wait with tokio, but may not start a runtime: the application chooses the runtime.
 const ONLY_WAITING: &[&str] =
     &["outlast-provider-kit", "outlast-memory", "outlast-sqlite", "outlast-conformance"];
 const WAITING: &[&str] = &["sync", "time"];
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pure_crates_name_no_effects() {
+    fn packages_without_side_effects_refuse_their_dependencies() {
         let refused = [
             ("model", "tokio"),
             ("provider", "tokio"),
@@ -83,11 +84,15 @@ mod tests {
             );
         }
         assert_eq!(findings("outlast-provider", "getrandom", &[], false).len(), 0);
-        assert_eq!(findings("outlast-model", "tokio", &["full"], true).len(), 0, "tests are free");
+        assert_eq!(
+            findings("outlast-model", "tokio", &["full"], true).len(),
+            0,
+            "dev-dependencies are not checked"
+        );
     }
 
     #[test]
-    fn libraries_wait_but_choose_no_runtime() {
+    fn libraries_may_wait_but_not_start_a_runtime() {
         assert_eq!(findings("outlast-sqlite", "tokio", &["sync", "time"], false).len(), 0);
         let expected =
             "p/Cargo.toml:1: `outlast-sqlite` may use tokio with the features sync, time only, not rt";

@@ -1,4 +1,4 @@
-//! Nothing unfinished is committed: a test that is ignored tests nothing, and a `todo` is a crash with a promise.
+//! No ignored tests, and no macros of unfinished code: an ignored test checks nothing, and `todo!` panics.
 
 use crate::tidy::repo::{Finding, Repo};
 
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn leftovers_are_refused() {
+    fn ignored_tests_and_unfinished_code_are_refused() {
         let text =
             "#[ignore = \"slow\"]\nfn a() { todo!() }\nfn b() { unimplemented!(\"x\") }\nfn c() { dbg!(1) }";
         let lines: Vec<usize> =
@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn documentation_may_talk_about_them() {
+    fn comments_and_literals_are_not_checked() {
         let text = "/// `todo!()`\nfn a() { f(\"dbg!(\"); #[ignored] my_todo!() }";
         assert_eq!(check(&Repo::of(&[("a.rs", text)])).len(), 0);
     }

@@ -1,4 +1,4 @@
-//! A relative link in Markdown leads to a file of the repository, and its anchor to a heading there.
+//! The target of a relative link in Markdown is a file of the repository, and its anchor is a heading of that file.
 
 use crate::tidy::markdown::{self, Link};
 use crate::tidy::repo::{File, Finding, Repo};
@@ -13,7 +13,7 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     findings
 }
 
-/// Why the link is dead.
+/// The reason why a link has no target.
 fn dead(repo: &Repo, file: &File, target: &str) -> Option<String> {
     if is_external(target) {
         return None;
@@ -21,7 +21,7 @@ fn dead(repo: &Repo, file: &File, target: &str) -> Option<String> {
     let (path, anchor) = target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
     let path = path.split('?').next().unwrap_or_default().replace("%20", " ");
     let Some(path) = resolve(&file.path, &path) else {
-        return Some(format!("`{target}` leads out of the repository"));
+        return Some(format!("`{target}` is outside of the repository"));
     };
     if !exists(repo, &path) {
         return Some(format!("`{target}`: there is no `{path}`"));
@@ -32,14 +32,14 @@ fn dead(repo: &Repo, file: &File, target: &str) -> Option<String> {
         .then(|| format!("`{target}`: there is no heading `#{anchor}` in `{path}`"))
 }
 
-/// `https:`, `mailto:`, and anything else with a scheme.
+/// Whether the target has a scheme, for example `https:` or `mailto:`.
 fn is_external(target: &str) -> bool {
     let scheme = target.split_once(':').map(|(scheme, _)| scheme);
     target.starts_with("//")
         || scheme.is_some_and(|scheme| scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)))
 }
 
-/// The path from the root, or `None` when it leaves the repository.
+/// The path relative to the root, or `None` if it is outside of the repository.
 fn resolve(from: &str, path: &str) -> Option<String> {
     if path.is_empty() {
         return Some(from.to_string());
@@ -57,7 +57,7 @@ fn resolve(from: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Whether a clone would have it, as a file or as a folder.
+/// Whether the path is a file or a folder of the repository.
 fn exists(repo: &Repo, path: &str) -> bool {
     let inside = |file: &File| {
         file.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -81,18 +81,18 @@ mod tests {
     }
 
     #[test]
-    fn dead_links_are_refused() {
+    fn links_without_a_target_are_refused() {
         assert_eq!(findings("\n[a](gone.md)"), ["docs/a.md:2: `gone.md`: there is no `docs/gone.md`"]);
-        assert_eq!(findings("[a](../../b.md)"), ["docs/a.md:1: `../../b.md` leads out of the repository"]);
+        assert_eq!(findings("[a](../../b.md)"), ["docs/a.md:1: `../../b.md` is outside of the repository"]);
         let anchor = ["docs/a.md:1: `guide.md#last`: there is no heading `#last` in `docs/guide.md`"];
         assert_eq!(findings("[a](guide.md#last)"), anchor);
         assert_eq!(findings("[a](#own)").len(), 1);
         assert_eq!(findings("[a]: src/x.rs").len(), 1);
-        assert_eq!(findings("[a](../sr)").len(), 1, "half a name is no folder");
+        assert_eq!(findings("[a](../sr)").len(), 1, "a part of a name is no folder");
     }
 
     #[test]
-    fn living_links_pass() {
+    fn links_with_a_target_pass() {
         let own = "# Own\n[a](guide.md#first-steps) [b](#own) [c](./guide.md) [d](/README.md)";
         assert_eq!(findings(own), [""; 0]);
         assert_eq!(findings("[a](../src) [b](../src/x.rs#L3) [c](../)"), [""; 0]);

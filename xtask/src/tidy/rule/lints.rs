@@ -1,45 +1,44 @@
-//! Every package inherits the lints of the workspace; among them is the one that forbids `unsafe`.
+//! Every package inherits the lints of the workspace. One of them forbids `unsafe`.
 //!
-//! What is forbidden cannot be allowed further in. The one package that speaks C repeats the lints with `deny` for this one, and
-//! may allow it in one file.
+//! A forbidden lint cannot be allowed in a file. The package with C bindings therefore repeats the lints with `deny` for
+//! `unsafe_code`, and may allow it in one file.
 
 use crate::tidy::manifest;
 use crate::tidy::repo::{Finding, Repo};
 
-/// The manifest of the package with `unsafe` code, and the file that holds all of it.
+/// The manifest of the package with `unsafe` code, and the only file with such code.
 const UNSAFE: (&str, &str) = ("crates/chaos/Cargo.toml", "crates/chaos/src/power/vfs.rs");
 
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     let manifests = repo.packages.iter().map(crate::metadata::Package::manifest);
-    let deaf = manifests.filter(|path| !repo.file(path).is_some_and(|file| inherits(&file.text)));
-    let (speaks_c, deaf): (Vec<String>, Vec<String>) = deaf.partition(|path| path == UNSAFE.0);
+    let inherits = |path: &String| repo.file(path).is_some_and(|file| manifest::inherits_lints(&file.text));
+    let (exempt, without): (Vec<String>, Vec<String>) =
+        manifests.filter(|path| !inherits(path)).partition(|path| path == UNSAFE.0);
     let message = "the package must inherit the lints: `[lints] workspace = true`";
-    let deaf = deaf.into_iter().map(|path| Finding { path, line: 1, message: message.to_string() });
-    let mut findings: Vec<Finding> = deaf.collect();
-    if !speaks_c.is_empty() {
+    let without = without.into_iter().map(|path| Finding { path, line: 1, message: message.to_string() });
+    let mut findings: Vec<Finding> = without.collect();
+    if !exempt.is_empty() {
         findings.extend(differs(repo));
     }
     findings.extend(unsafe_elsewhere(repo));
     findings
 }
 
-/// The package that speaks C has every lint of the workspace at its level, but for the one.
+/// The lints of the workspace that the package with C bindings does not repeat.
 fn differs(repo: &Repo) -> Vec<Finding> {
     let text = |path: &str| repo.file(path).map_or("", |file| file.text.as_str());
-    let own = manifest::entries(text(UNSAFE.0));
-    let workspace = manifest::entries(text("Cargo.toml"));
-    let wanted = workspace.iter().filter_map(|entry| {
-        let table = entry.table.strip_prefix("workspace.").filter(|table| table.starts_with("lints."))?;
-        let value = if entry.key == "unsafe_code" { "\"deny\"" } else { entry.value };
-        Some((table, entry.key, value))
+    let own = manifest::lints(text(UNSAFE.0), &["lints"]);
+    let wanted = manifest::lints(text("Cargo.toml"), &["workspace", "lints"]).into_iter();
+    let wanted = wanted.map(|(tool, name, level)| match name.as_str() {
+        "unsafe_code" => (tool, name, "deny".to_string()),
+        _ => (tool, name, level),
     });
-    let missing = wanted
-        .filter(|wanted| !own.iter().any(|entry| (entry.table.as_str(), entry.key, entry.value) == *wanted));
-    missing
-        .map(|(table, key, value)| Finding {
+    wanted
+        .filter(|lint| !own.contains(lint))
+        .map(|(tool, name, level)| Finding {
             path: UNSAFE.0.to_string(),
             line: 1,
-            message: format!("the lints of the workspace must be repeated: `[{table}] {key} = {value}`"),
+            message: format!("the package must repeat the lint `[lints.{tool}] {name} = \"{level}\"`"),
         })
         .collect()
 }
@@ -60,12 +59,6 @@ fn unsafe_elsewhere(repo: &Repo) -> Vec<Finding> {
         .collect()
 }
 
-fn inherits(manifest: &str) -> bool {
-    manifest::entries(manifest)
-        .iter()
-        .any(|entry| (entry.table.as_str(), entry.key, entry.value) == ("lints", "workspace", "true"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_package_that_speaks_c_repeats_the_lints() {
+    fn the_package_with_c_bindings_repeats_the_lints() {
         let workspace = "[workspace.lints.rust]\nunsafe_code = \"forbid\"\nmissing_docs = \"warn\"";
         let findings = |manifest: &str| {
             let mut repo = Repo::of(&[("Cargo.toml", workspace), (UNSAFE.0, manifest)]);
@@ -98,14 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn one_file_may_be_unsafe() {
+    fn unsafe_code_is_allowed_in_one_file() {
         let allow = "#![allow(unsafe_code)]";
         assert_eq!(check(&Repo::of(&[(UNSAFE.1, allow), ("crates/sim/src/a.rs", allow)])).len(), 0);
         assert_eq!(check(&Repo::of(&[("crates/chaos/src/power/disk.rs", allow)])).len(), 1);
     }
 
     #[test]
-    fn both_ways_to_inherit_are_fine() {
+    fn both_forms_of_inheritance_are_accepted() {
         assert_eq!(findings("[package]\nname = \"a\"\n\n[lints]\nworkspace = true"), 0);
         assert_eq!(findings("lints.workspace = true\n[package]\nname = \"a\""), 0);
     }

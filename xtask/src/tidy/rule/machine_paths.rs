@@ -1,4 +1,4 @@
-//! A path of somebody's machine is wrong on every other one.
+//! Absolute paths of one machine do not exist on other machines.
 
 use crate::tidy::repo::{File, Finding, Repo};
 
@@ -17,7 +17,7 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     findings
 }
 
-/// What people read and machines run. Rust code has tests with paths in them.
+/// Documents, manifests and scripts. Rust files are not checked because tests contain such paths.
 fn is_read(file: &File) -> bool {
     file.path.ends_with(".md") || file.path.ends_with(".toml") || file.path.starts_with(".ci/")
 }

@@ -1,5 +1,5 @@
-//! Parts of pages that are taken from source files are as the files have them, and the provider guide describes every
-//! method and every type of the contract.
+//! The parts of pages that are copied from source files are up to date, and the provider guide describes every method and
+//! every type of the contract.
 
 use crate::pages::{self, Mistake};
 use crate::tidy::repo::{File, Finding, Repo};
@@ -26,12 +26,12 @@ fn stale(file: &File, sources: pages::Sources<'_>) -> Option<Finding> {
         Err(Mistake { line, message }) => Some(file.finding(line, message)),
         Ok(filled) => {
             let line = file.text.lines().zip(filled.lines()).position(|(old, new)| old != new)?;
-            Some(file.finding(line + 1, "this part is not as its source: run `cargo xtask pages`"))
+            Some(file.finding(line + 1, "this part differs from its source: run `cargo xtask pages`"))
         }
     }
 }
 
-/// Methods that only the overview names, and types without a table.
+/// Methods that the guide does not describe, and types without a table.
 fn undescribed(guide: &File, sources: pages::Sources<'_>) -> Vec<Finding> {
     let written = pages::written(&guide.text);
     let parts = pages::parts(&guide.text);
@@ -55,7 +55,7 @@ fn undescribed(guide: &File, sources: pages::Sources<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Marks that no page quotes.
+/// Marked lines that no page shows.
 fn unquoted(repo: &Repo) -> Vec<Finding> {
     let quoted: Vec<&str> = repo
         .with_extension("md")

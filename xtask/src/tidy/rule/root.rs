@@ -1,4 +1,4 @@
-//! The root holds what a visitor needs. Progress notes and result dumps live elsewhere, or nowhere.
+//! The root folder contains listed files only. Notes and results of runs do not belong into it.
 
 use crate::tidy::repo::{Finding, Repo};
 
@@ -27,15 +27,17 @@ const ALLOWED: &[&str] = &[
     "rustfmt.toml",
     "skills",
     "testdata",
+    "tools",
     "xtask",
 ];
 
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
-    let mut strangers: Vec<&str> = repo.files.iter().filter_map(|file| file.path.split('/').next()).collect();
-    strangers.retain(|name| !ALLOWED.contains(name));
-    strangers.dedup();
-    let message = format!("the root is for what a visitor needs: move it, or allow it in {}", file!());
-    strangers
+    let mut unlisted: Vec<&str> = repo.files.iter().filter_map(|file| file.path.split('/').next()).collect();
+    unlisted.retain(|name| !ALLOWED.contains(name));
+    unlisted.dedup();
+    let message =
+        format!("the root folder contains listed files only: move this file, or list it in {}", file!());
+    unlisted
         .into_iter()
         .map(|name| Finding { path: name.to_string(), line: 1, message: message.clone() })
         .collect()
@@ -46,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strangers_are_refused_once() {
+    fn an_unlisted_file_or_folder_is_reported_once() {
         let repo = Repo::of(&[
             ("README.md", ""),
             ("NOTES.md", ""),

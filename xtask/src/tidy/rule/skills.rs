@@ -1,7 +1,6 @@
-//! The skills for coding assistants name only what exists: paths, commands, types, methods.
+//! Every path, command, type and method between backticks in a skill exists.
 //!
-//! A skill is read by a program that believes it. Everything between backticks must be recognized; what is no name of ours is in
-//! [`FOREIGN`].
+//! Names of other libraries are listed in [`FOREIGN`].
 
 mod api;
 mod names;
@@ -72,7 +71,7 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     findings
 }
 
-/// Assistants find a skill by its name, which is that of its folder, and choose it by its description.
+/// Assistants find a skill by its name, which is the name of its folder, and select it by its description.
 fn front_matter(file: &File) -> Option<Finding> {
     let folder = file.path.strip_suffix("/SKILL.md")?.rsplit('/').next()?;
     let mut lines = file.text.lines();
@@ -86,7 +85,7 @@ fn front_matter(file: &File) -> Option<Finding> {
     (!is_right).then(|| file.finding(1, message))
 }
 
-/// Rust code must be compiled by the doc tests, so that no block may be exempt from them.
+/// The doc tests compile every Rust block: no block may be exempt from them.
 fn code_blocks(file: &File) -> Vec<Finding> {
     let fences =
         file.text.lines().zip(1..).filter_map(|(line, number)| Some((number, line.strip_prefix("```")?)));

@@ -1,8 +1,8 @@
-//! A test that sleeps is slow when it passes and flaky when it fails: it should wait for the event itself.
+//! Tests do not sleep: a test waits for the event that it checks.
 
 use crate::tidy::repo::{Finding, Repo};
 
-/// They test what the passing of real time does.
+/// These packages test effects of real time.
 const EXEMPT: &[&str] = &["crates/conformance/", "crates/chaos/"];
 
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
@@ -28,14 +28,14 @@ mod tests {
     }
 
     #[test]
-    fn sleeping_tests_are_refused() {
+    fn a_sleep_in_a_test_is_refused() {
         assert_eq!(lines("crates/a/tests/it/main.rs", "fn f() {\n  tokio::time::sleep(d).await;\n}"), [2]);
         let unit = "fn a() { sleep(x) }\n#[cfg(test)]\nmod tests {\n  fn f() { std::thread::sleep(d) }\n}";
         assert_eq!(lines("crates/a/src/a.rs", unit), [4]);
     }
 
     #[test]
-    fn those_who_test_time_may_wait_for_it() {
+    fn exempt_packages_may_sleep() {
         assert_eq!(lines("crates/chaos/tests/it/main.rs", "sleep(d)"), [0; 0]);
         assert_eq!(lines("crates/conformance/tests/it/main.rs", "sleep(d)"), [0; 0]);
         assert_eq!(lines("crates/a/tests/it/main.rs", "no_sleep(d); // sleep(d)"), [0; 0]);

@@ -1,9 +1,9 @@
-//! SQL is not a string in a function: a statement in its own file is reviewed, explained and indexed on its own.
+//! SQL statements are in .sql files, where they can be reviewed and explained.
 //!
-//! Nor is it put together at run time: what varies is a parameter. A `format!` that is run as a statement, or that has one of
-//! our statements in it, is refused, and so is a statement that text is added to.
+//! A statement is not built at run time: values are parameters. The rule refuses a `format!` that is run as a statement, a
+//! `format!` that contains a statement of ours, and text that is added to a statement.
 //!
-//! What only steers a connection (`PRAGMA`, `BEGIN`, `COMMIT`, `ROLLBACK`, `SAVEPOINT`, `RELEASE`) is fine.
+//! Statements that control a connection (`PRAGMA`, `BEGIN`, `COMMIT`, `ROLLBACK`, `SAVEPOINT`, `RELEASE`) are allowed.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ const LATER: &[&str] = &[
     "AS", "SELECT",
 ];
 
-/// Benchmarks speak to peers' databases in passing, and fuzz targets damage tables of any shape.
+/// Benchmarks read databases of peers, and fuzz targets damage tables of any shape.
 const EXEMPT: &[&str] = &["crates/bench/", "crates/fuzz/", "bench/"];
 
 /// Calls that run their first argument, or prepare it.
@@ -41,10 +41,10 @@ const RUN: &[&str] = &[
     "find(",
 ];
 
-/// Text that is put together.
+/// Expressions that build a text.
 const BUILT: &[&str] = &["format!(", "concat!(", "String::from("];
 
-/// Where text may be run that is put together, and why.
+/// Files that may run a built text, with the reason.
 const BUILT_ALLOWED: &[(&str, &str)] =
     &[("crates/sqlite/src/open.rs", "a PRAGMA takes no parameters; its name and value are ours")];
 
@@ -65,13 +65,13 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
         }
         let built = built(&source.code).into_iter().filter(|at| !file.is_test_at(*at));
         let built: BTreeSet<usize> = built.map(|at| source.line(at)).collect();
-        let message = "a statement is not put together: what varies is a parameter";
+        let message = "a statement is not built at run time: pass values as parameters";
         findings.extend(built.into_iter().map(|line| file.finding(line, message)));
     }
     findings
 }
 
-/// Where code runs text that it puts together, or adds to a statement.
+/// The offsets where code runs a built text, or adds text to a statement.
 fn built(code: &str) -> Vec<usize> {
     let mut found = Vec::new();
     for call in RUN {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn control_statements_and_sentences_are_fine() {
+    fn control_statements_and_sentences_are_accepted() {
         let fine = [
             "PRAGMA journal_mode = WAL",
             "BEGIN IMMEDIATE",
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_that_are_put_together_are_refused() {
+    fn statements_built_at_run_time_are_refused() {
         let refused = [
             "db.conn.query_row(&format!(\"{} {table}\", sql::COUNT.trim()), [], f)",
             "conn.prepare(\n    &format!(\"PRAGMA {name}\"))",

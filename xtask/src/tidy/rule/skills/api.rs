@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::tidy::repo::Repo;
 
-/// Names of types, functions, modules, macros and features; and what belongs to each type.
+/// Names of types, functions, modules, macros and features, and the members of each type.
 #[derive(Default)]
 pub(super) struct Api {
     names: BTreeSet<String>,

@@ -1,7 +1,7 @@
-//! What is between backticks, and whether it exists.
+//! Checks the names between backticks.
 
 use super::api::Api;
-use crate::command;
+use crate::Cli;
 use crate::tidy::repo::Repo;
 
 /// Subcommands of cargo that a skill may name.
@@ -12,12 +12,12 @@ pub(super) fn quoted(line: &str) -> Vec<&str> {
     line.split('`').skip(1).step_by(2).collect()
 }
 
-/// Why the name is wrong, if it is.
+/// The reason why a name is wrong.
 pub(super) fn mistake(name: &str, repo: &Repo, api: &Api) -> Option<String> {
     let words: Vec<&str> = name.split_whitespace().collect();
     match words.as_slice() {
         ["cargo", "xtask", command, ..] => {
-            (!command::exists(command)).then(|| format!("`{name}`: xtask has no command `{command}`"))
+            (!Cli::has_command(command)).then(|| format!("`{name}`: xtask has no command `{command}`"))
         }
         ["cargo", rest @ ..] => cargo(name, rest, repo),
         ["outlast", verbs @ ..] => {

@@ -1,0 +1,110 @@
+//! The checks of tokens and leases, which prevent two owners of one lease. Every mutant of these checks must be caught.
+
+use super::listed::Mutant;
+use super::statements;
+
+/// A file, and its functions that check a token, the end of a lease, or the number of rows that a fenced statement changed.
+const GUARDS: &[(&str, &[&str])] = &[
+    ("crates/provider-kit/src/token.rs", &["Token::mint", "parse"]),
+    (
+        "crates/sqlite/src/commit.rs",
+        &["Seen<'a>::of", "instance_of", "commit", "abandon", "renew", "refused"],
+    ),
+    ("crates/sqlite/src/activity.rs", &["lease", "ack", "renew", "abandon", "row_of"]),
+    ("crates/sqlite/src/fetch.rs", &["claim"]),
+    ("crates/sqlite/src/session.rs", &["claim", "renew"]),
+    ("crates/memory/src/commit.rs", &["State::commit", "State::abandon_turn", "State::renew_turn"]),
+    (
+        "crates/memory/src/activity.rs",
+        &["State::lease_activity", "State::ack_activity", "State::renew_activity", "State::abandon_activity"],
+    ),
+    (
+        "crates/memory/src/rules/lease.rs",
+        &[
+            "LeaseRules::turn_fence",
+            "LeaseRules::activity_fence",
+            "LeaseRules::unknown_token",
+            "LeaseRules::renewed",
+        ],
+    ),
+    (
+        "crates/memory/src/queue.rs",
+        &["Activity::is_leased", "ActivityQueue::lease", "ActivityQueue::by_token", "ActivityQueue::release"],
+    ),
+    (
+        "crates/memory/src/rules/activity.rs",
+        &["ActivityRules::session_admits", "ActivityRules::session_is_live"],
+    ),
+    ("crates/memory/src/session.rs", &["State::renew_sessions"]),
+    ("crates/memory/src/state.rs", &["State::live_lease", "State::instance_of_token"]),
+    (
+        "crates/runtime/src/dispatch/lease.rs",
+        &[
+            "State::mark_lost",
+            "Leases::hold",
+            "Leases::release",
+            "Leases::begin_renewal",
+            "Leases::on_renewal_answer",
+            "Lease::token",
+            "Lease::lost",
+            "Lease::settle",
+            "<impl Drop for Lease>::drop",
+            "renew",
+            "renew_leases",
+        ],
+    ),
+];
+
+/// Statements that take, renew, check or release a lease. Statements that only search for rows to lease are not listed: a
+/// listed statement checks the row again when it takes the lease.
+const STATEMENTS: &[&str] = &[
+    "abandon_activity",
+    "abandon_messages",
+    "claim_session",
+    "cover_message",
+    "cover_messages",
+    "delete_covered_messages",
+    "delete_leased_activity",
+    "lease_activity",
+    "lock_instance",
+    "renew_activity",
+    "renew_instance",
+    "renew_messages",
+    "renew_sessions",
+    "stamp_session",
+    "undo_cover",
+    "unlock_instance",
+    "unlock_live_instance",
+];
+
+pub(super) fn guards(mutant: &Mutant) -> bool {
+    if mutant.file.starts_with(statements::FOLDER) {
+        return STATEMENTS.contains(&mutant.function.as_str());
+    }
+    GUARDS
+        .iter()
+        .any(|(file, functions)| *file == mutant.file && functions.contains(&mutant.function.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use outlast_toolkit::process;
+
+    #[test]
+    fn every_guard_exists() {
+        for (file, functions) in GUARDS {
+            let source = std::fs::read_to_string(process::root().join(file)).unwrap();
+            for function in *functions {
+                let name = function.rsplit("::").next().unwrap();
+                let found =
+                    source.contains(&format!("fn {name}(")) || source.contains(&format!("fn {name}<"));
+                assert!(found, "{file}: {function}");
+            }
+        }
+        for statement in STATEMENTS {
+            let file = format!("{}/{statement}.sql", statements::FOLDER);
+            assert!(process::root().join(&file).exists(), "{file}");
+        }
+    }
+}

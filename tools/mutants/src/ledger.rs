@@ -1,0 +1,139 @@
+//! The outcomes of the mutants of a target. cargo-mutants writes a file after each mutant. The file is read when
+//! cargo-mutants has ended, or when the next run starts after a run that was stopped.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::listed::Mutant;
+
+/// A test failed.
+pub(super) const CAUGHT: &str = "caught";
+/// The tests did not end in time. This counts as caught.
+pub(super) const TIMEOUT: &str = "timeout";
+/// The mutant does not compile, so the tests could not run.
+pub(super) const UNVIABLE: &str = "unviable";
+/// All tests passed.
+pub(super) const MISSED: &str = "missed";
+
+#[derive(Default)]
+pub(super) struct Ledger {
+    home: PathBuf,
+    /// By key.
+    outcomes: BTreeMap<String, String>,
+}
+
+impl Ledger {
+    /// Reads the kept outcomes, and the outcomes that a stopped run left in the file of cargo-mutants.
+    pub(super) fn open(home: &Path) -> Result<Self, String> {
+        let mut ledger = Self { home: home.to_path_buf(), outcomes: read(&home.join("outcomes.json"))? };
+        ledger.absorb()?;
+        Ok(ledger)
+    }
+
+    pub(super) fn outcome(&self, mutant: &Mutant) -> Option<&str> {
+        self.outcomes.get(&mutant.key).map(String::as_str)
+    }
+
+    pub(super) fn record(&mut self, key: String, outcome: &str) {
+        self.outcomes.insert(key, outcome.to_string());
+    }
+
+    /// Writes the keys of the mutants that cargo-mutants runs next, because the sources may have changed when the outcomes
+    /// are read. Removes the older file of cargo-mutants, whose outcomes are already kept.
+    pub(super) fn begin(&self, mutants: &[&Mutant]) -> Result<(), String> {
+        let keys: BTreeMap<String, String> =
+            mutants.iter().map(|mutant| (mutant.name.clone(), mutant.key.clone())).collect();
+        let _ = fs::remove_dir_all(self.home.join("mutants.out"));
+        write(&self.home.join("running.json"), &keys)
+    }
+
+    /// Reads the outcomes that cargo-mutants wrote.
+    pub(super) fn absorb(&mut self) -> Result<(), String> {
+        let keys = read(&self.home.join("running.json"))?;
+        let Ok(text) = fs::read_to_string(self.home.join("mutants.out/outcomes.json")) else { return Ok(()) };
+        let json: Value = serde_json::from_str(&text)
+            .map_err(|error| format!("{}: outcomes.json: {error}", self.home.display()))?;
+        for (name, outcome) in outcomes(&json) {
+            if let Some(key) = keys.get(&name) {
+                self.record(key.clone(), outcome);
+            }
+        }
+        self.save()
+    }
+
+    pub(super) fn save(&self) -> Result<(), String> {
+        write(&self.home.join("outcomes.json"), &self.outcomes)
+    }
+}
+
+/// The names and outcomes of the mutants. The run without a mutant is left out.
+fn outcomes(json: &Value) -> impl Iterator<Item = (String, &'static str)> {
+    json["outcomes"].as_array().into_iter().flatten().filter_map(|outcome| {
+        let name = outcome["scenario"]["Mutant"]["name"].as_str()?;
+        let outcome = match outcome["summary"].as_str()? {
+            "CaughtMutant" => CAUGHT,
+            "MissedMutant" => MISSED,
+            "Timeout" => TIMEOUT,
+            "Unviable" => UNVIABLE,
+            _ => return None,
+        };
+        Some((name.to_string(), outcome))
+    })
+}
+
+fn read(file: &Path) -> Result<BTreeMap<String, String>, String> {
+    match fs::read_to_string(file) {
+        Ok(text) => serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display())),
+        Err(_) => Ok(BTreeMap::new()),
+    }
+}
+
+/// The old text or the new one, never half of it: a run may be stopped at any moment.
+fn write(file: &Path, map: &BTreeMap<String, String>) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", file.display());
+    let text = serde_json::to_string_pretty(map).map_err(|error| format!("{}: {error}", file.display()))?;
+    file.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
+    let new = file.with_extension("new");
+    fs::write(&new, text).and_then(|()| fs::rename(&new, file)).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_stopped_run_is_not_forgotten() {
+        let home = std::env::temp_dir().join(format!("outlast-xtask-ledger-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&home);
+        let mutants: Vec<Mutant> = (1..6).map(|at| Mutant::sample("a.rs", "f", at)).collect();
+        let ledger = Ledger::open(&home).unwrap();
+        ledger.begin(&mutants.iter().collect::<Vec<_>>()).unwrap();
+        let told = |at: usize, summary: &str| json!({"scenario": {"Mutant": {"name": mutants[at].name}}, "summary": summary});
+        let written = json!({"outcomes": [
+            {"scenario": "Baseline", "summary": "Success"},
+            told(0, "CaughtMutant"), told(1, "MissedMutant"), told(2, "Timeout"), told(3, "Unviable"),
+        ]});
+        fs::create_dir_all(home.join("mutants.out")).unwrap();
+        fs::write(home.join("mutants.out/outcomes.json"), written.to_string()).unwrap();
+
+        let seen = |ledger: &Ledger| -> Vec<Option<String>> {
+            mutants.iter().map(|mutant| ledger.outcome(mutant).map(str::to_string)).collect()
+        };
+        let expected = [Some(CAUGHT), Some(MISSED), Some(TIMEOUT), Some(UNVIABLE), None];
+        let ledger = Ledger::open(&home).unwrap();
+        assert_eq!(seen(&ledger), expected.map(|outcome| outcome.map(str::to_string)));
+        // The next run starts with an empty file and keeps the known outcomes.
+        ledger.begin(&[&mutants[4]]).unwrap();
+        assert_eq!(seen(&Ledger::open(&home).unwrap()), seen(&ledger));
+        // An older file of cargo-mutants does not replace a newer outcome.
+        let mut ledger = ledger;
+        ledger.record(mutants[1].key.clone(), CAUGHT);
+        ledger.save().unwrap();
+        assert_eq!(Ledger::open(&home).unwrap().outcome(&mutants[1]), Some(CAUGHT));
+        fs::remove_dir_all(&home).unwrap();
+    }
+}

@@ -1,0 +1,172 @@
+//! The parts of the code that are mutated, and the fast tests that must fail.
+
+/// A part of the code, and its tests.
+pub(super) struct Target {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    /// The package that is mutated.
+    pub(super) package: &'static str,
+    /// Its files, as patterns.
+    pub(super) files: &'static [&'static str],
+    /// The packages whose tests are run.
+    pub(super) tested_by: &'static [&'static str],
+    /// The arguments of cargo that select the tests to build.
+    pub(super) built: &'static [&'static str],
+    /// The arguments of every test program.
+    pub(super) flags: &'static [&'static str],
+    /// The filters of the tests; empty for all tests. Tests that fail fast come first, because a mutant can make a test wait
+    /// until its limit.
+    pub(super) rounds: &'static [&'static [&'static str]],
+    /// The mutants change SQL statements, not Rust code.
+    pub(super) is_sql: bool,
+    /// Environment variables that shorten the tests.
+    pub(super) settings: &'static [(&'static str, &'static str)],
+}
+
+impl Target {
+    /// The folder of the package that is mutated.
+    pub(super) fn folder(&self) -> String {
+        format!("crates/{}", self.package.trim_start_matches("outlast-"))
+    }
+
+    /// All tests, in the words of `cargo test`.
+    pub(super) fn tests(&self) -> impl Iterator<Item = &'static str> {
+        self.flags.iter().chain(self.rounds.iter().copied().flatten()).copied()
+    }
+}
+
+const SQLITE_FLAGS: &[&str] =
+    &["--test-threads=4", "--skip=waiting::others::work", "--skip=waiting::others::the_work"];
+/// Without tests that start processes, tests of files that are no stores, and tests that fail on a busy machine: such a
+/// failure would count as a caught mutant.
+const SQLITE_ROUNDS: &[&[&str]] = &[
+    &["store::tests::", "log::tests::", "answers::", "model::", "tokens::"],
+    &["inline::"],
+    &["waiting::", "bad_input::", "damage::", "mailbox::"],
+];
+const SQLITE_SETTINGS: &[(&str, &str)] = &[("OUTLAST_MODEL_CASES", "40"), ("OUTLAST_MODEL_SHRINKS", "0")];
+
+pub(super) const TARGETS: &[Target] = &[
+    Target {
+        name: "provider-kit",
+        about: "decisions that every store makes alike",
+        package: "outlast-provider-kit",
+        files: &["crates/provider-kit/src/**"],
+        tested_by: &["outlast-provider-kit"],
+        built: &["--lib"],
+        flags: &[],
+        rounds: &[],
+        is_sql: false,
+        settings: &[],
+    },
+    Target {
+        name: "engine",
+        about: "replay and turns",
+        package: "outlast-engine",
+        files: &["crates/engine/src/**"],
+        tested_by: &["outlast-engine"],
+        built: &["--tests", "--all-features"],
+        // Without tests that measure time.
+        flags: &["--skip=cost::"],
+        rounds: &[],
+        is_sql: false,
+        settings: &[("OUTLAST_ENGINE_CASES", "24"), ("OUTLAST_ENGINE_SHRINKS", "0")],
+    },
+    Target {
+        name: "sqlite",
+        about: "the commit paths of the SQLite store",
+        package: "outlast-sqlite",
+        files: &[
+            "crates/sqlite/src/commit.rs",
+            "crates/sqlite/src/activity.rs",
+            "crates/sqlite/src/fetch.rs",
+            "crates/sqlite/src/wal_prealloc.rs",
+            "crates/sqlite/src/session.rs",
+            "crates/sqlite/src/park.rs",
+            "crates/sqlite/src/start.rs",
+            "crates/sqlite/src/writer.rs",
+        ],
+        tested_by: &["outlast-sqlite"],
+        built: &["--lib", "--test", "it"],
+        flags: SQLITE_FLAGS,
+        rounds: SQLITE_ROUNDS,
+        is_sql: false,
+        settings: SQLITE_SETTINGS,
+    },
+    Target {
+        name: "statements",
+        about: "the conditions in the statements of the SQLite store",
+        package: "outlast-sqlite",
+        files: &[],
+        tested_by: &["outlast-sqlite"],
+        built: &["--lib", "--test", "it"],
+        flags: SQLITE_FLAGS,
+        rounds: SQLITE_ROUNDS,
+        is_sql: true,
+        settings: SQLITE_SETTINGS,
+    },
+    Target {
+        name: "memory",
+        about: "the commit paths of the specification",
+        package: "outlast-memory",
+        files: &[
+            "crates/memory/src/ahead.rs",
+            "crates/memory/src/commit.rs",
+            "crates/memory/src/fetch.rs",
+            "crates/memory/src/activity.rs",
+            "crates/memory/src/queue.rs",
+            "crates/memory/src/rules/activity.rs",
+            "crates/memory/src/rules/commit.rs",
+            "crates/memory/src/rules/fetch.rs",
+            "crates/memory/src/rules/lease.rs",
+            "crates/memory/src/session.rs",
+            "crates/memory/src/state.rs",
+        ],
+        // The tests of the memory store are in the packages that compare stores with it.
+        tested_by: &["outlast-conformance", "outlast-sqlite"],
+        built: &["--tests"],
+        flags: &[],
+        // A mutant that only a defect can show is caught by the tests of the defects.
+        rounds: &[&["memory::", "edges::"], &["model::"], &["defects::"]],
+        is_sql: false,
+        settings: SQLITE_SETTINGS,
+    },
+    Target {
+        name: "runtime",
+        about: "leases, sessions and the warm cache of the dispatchers",
+        package: "outlast-runtime",
+        files: &[
+            "crates/runtime/src/dispatch/lease.rs",
+            "crates/runtime/src/dispatch/session.rs",
+            "crates/runtime/src/dispatch/warm.rs",
+        ],
+        tested_by: &["outlast-runtime"],
+        built: &["--lib", "--all-features"],
+        flags: &[],
+        rounds: &[],
+        is_sql: false,
+        settings: &[],
+    },
+    Target {
+        name: "dispatch",
+        about: "turns and activities, from their fetch to their commit",
+        package: "outlast-runtime",
+        files: &[
+            "crates/runtime/src/dispatch/run_ahead.rs",
+            "crates/runtime/src/dispatch/commit.rs",
+            "crates/runtime/src/dispatch/turn.rs",
+            "crates/runtime/src/dispatch/activity.rs",
+        ],
+        // Seen from the outside, by programs: in the crate that has stores, and in the simulator, where everything fails.
+        tested_by: &["outlast-runtime", "outlast", "outlast-sim"],
+        built: &["--lib", "--test", "it", "--all-features"],
+        flags: &["--test-threads=4", "--skip=processes::", "--skip=performance::"],
+        rounds: &[
+            &["dispatch::", "weakness::", "shutdown::"],
+            &["a_world_without_a_defect", "stories_end_as_they_must"],
+            &["bad_input::", "scenario::"],
+        ],
+        is_sql: false,
+        settings: &[("OUTLAST_SIM_WORLDS", "200")],
+    },
+];

@@ -1,0 +1,49 @@
+//! Programs of the system that a command needs.
+
+use std::process::Command;
+
+use crate::process;
+
+/// Checks that a program can be run. If it cannot, root installs the system package of the same name.
+///
+/// The error names the command that installs the package; `then` completes "install it, then ..".
+pub fn find(program: &str, then: &str) -> Result<(), String> {
+    find_or_install(program, program, then, || succeeds(program, &["--version"]).then_some(()))
+}
+
+/// Calls `look`; if it finds nothing, root installs `package` and `look` is called again.
+pub fn find_or_install<T>(
+    name: &str,
+    package: &str,
+    then: &str,
+    look: impl Fn() -> Option<T>,
+) -> Result<T, String> {
+    if let Some(found) = look() {
+        return Ok(found);
+    }
+    if process::is_root() && succeeds("apt-get", &["--version"]) {
+        println!("{name} is missing: installing the package {package}");
+        let _ = succeeds("apt-get", &["update"]) && succeeds("apt-get", &["install", "-y", package]);
+    }
+    look().ok_or_else(|| {
+        format!(
+            "{name} is not installed and could not be installed: run `apt-get update && apt-get install -y {package}` \
+             as root, then {then}"
+        )
+    })
+}
+
+/// Whether a program exists and exits with 0.
+pub fn succeeds(program: &str, args: &[&str]) -> bool {
+    process::succeeds(Command::new(program).args(args))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_exists_is_not_installed() {
+        assert_eq!(find_or_install("it", "no-such-package", "again", || Some(7)), Ok(7));
+    }
+}

@@ -1,0 +1,132 @@
+//! `cargo xtask test --quick`: a check between two edits. It runs formatting, tidy, clippy, and the fast tests of the
+//! packages that have changed. It does not replace `cargo xtask test`.
+
+use std::process::Command;
+
+use outlast_toolkit::postgres::{Cluster, Options};
+use outlast_toolkit::{Stopwatch, process};
+
+use super::programs::{self, Program};
+use super::report::Line;
+use super::{Outcome, Tally, check, libtest};
+use crate::metadata::{self, Package};
+
+/// Modules of integration tests that take more than ten seconds, or that need more than the sources: the quick check leaves
+/// them out. An empty package name means every package.
+const SLOW: &[(&str, &[&str])] = &[
+    ("", &["needs_root::", "needs_postgres::", "canary::"]),
+    ("outlast", &["scenario::"]),
+    ("outlast-chaos", &["flood::", "judge::", "outage::", "power::"]),
+    ("outlast-conformance", &["defects::"]),
+    ("outlast-postgres", &["model::"]),
+    ("outlast-sqlite", &["model::", "threaded::"]),
+    // Runs cargo in a new crate.
+    ("xtask", &["new_provider::tests::a_new_provider_compiles"]),
+];
+
+type Check = fn() -> Result<Outcome, String>;
+
+pub(crate) fn run() -> Result<Vec<Line>, String> {
+    let changed = changed_packages(&changed_files()?, &metadata::load()?);
+    println!(
+        "packages that have changed: {}",
+        if changed.is_empty() { "none".into() } else { changed.join(", ") }
+    );
+    let checks: [(&str, Check); 3] = [("fmt", check::fmt), ("tidy", check::tidy), ("clippy", check::clippy)];
+    let mut lines = Vec::new();
+    for (suite, check) in checks {
+        lines.push(timed(suite, check));
+    }
+    if !changed.is_empty() {
+        lines.push(timed("tests", || tests(&changed)));
+    }
+    Ok(lines)
+}
+
+fn timed(suite: &str, check: impl FnOnce() -> Result<Outcome, String>) -> Line {
+    println!("\n=== {suite} ===");
+    let watch = Stopwatch::start();
+    let outcome = check().unwrap_or_else(|message| {
+        println!("{message}");
+        Outcome::Ran(Tally::failure(message.lines().next().unwrap_or_default()))
+    });
+    Line { suite: suite.to_string(), outcome, time: watch.elapsed() }
+}
+
+/// The files that differ from the last commit. In a clean tree, the files of the last commit.
+fn changed_files() -> Result<Vec<String>, String> {
+    let git = |args: &[&str]| {
+        let text = process::output(Command::new("git").args(args).current_dir(process::root()))?;
+        Ok::<_, String>(text.lines().map(str::to_string).collect::<Vec<_>>())
+    };
+    let mut files = git(&["diff", "--name-only", "HEAD"])?;
+    files.extend(git(&["ls-files", "--others", "--exclude-standard"])?);
+    if files.is_empty() {
+        files = git(&["show", "--name-only", "--format=", "HEAD"])?;
+    }
+    Ok(files)
+}
+
+/// The packages with at least one of these files.
+fn changed_packages(files: &[String], packages: &[Package]) -> Vec<String> {
+    let has_file = |package: &&Package| {
+        files.iter().any(|file| file.strip_prefix(&package.dir).is_some_and(|rest| rest.starts_with('/')))
+    };
+    packages.iter().filter(has_file).map(|package| package.name.clone()).collect()
+}
+
+fn tests(packages: &[String]) -> Result<Outcome, String> {
+    let mut args = vec!["test", "--no-run", "--all-features", "--lib", "--bins", "--tests"];
+    args.extend(packages.iter().flat_map(|package| ["-p", package.as_str()]));
+    let programs: Vec<Program> = programs::build(&args)?.into_iter().filter(Program::is_test).collect();
+    let needs_server = packages.iter().any(|package| package == "outlast-postgres");
+    let server = needs_server.then(|| Cluster::start(&Options::default())).transpose()?;
+    let mut tally = Tally::default();
+    for package in packages {
+        let of_package = |program: &&Program| program.selector.starts_with(&format!("-p {package} "));
+        tally.add(libtest::run_each(programs.iter().filter(of_package), &skips(package), server.as_ref()));
+    }
+    Ok(Outcome::Ran(tally))
+}
+
+fn skips(package: &str) -> Vec<&'static str> {
+    let slow = SLOW.iter().filter(|(name, _)| name.is_empty() || *name == package);
+    let skips = slow.flat_map(|(_, modules)| modules.iter()).flat_map(|module| ["--skip", module]);
+    ["--test-threads", "8"].into_iter().chain(skips).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_has_changed_if_one_of_its_files_has() {
+        let package = |name: &str, dir: &str| Package {
+            name: name.to_string(),
+            dir: dir.to_string(),
+            ..Package::default()
+        };
+        let packages =
+            [package("outlast-model", "crates/model"), package("outlast-provider", "crates/provider")];
+        let changed = |files: &[&str]| {
+            changed_packages(&files.iter().map(ToString::to_string).collect::<Vec<_>>(), &packages)
+        };
+        assert_eq!(changed(&["crates/model/src/lib.rs", "README.md"]), ["outlast-model"]);
+        assert_eq!(changed(&["crates/provider-kit/src/lib.rs", "crates/modelled"]), [""; 0]);
+    }
+
+    #[test]
+    fn slow_modules_exist_in_their_packages() {
+        let root = process::root();
+        for (package, modules) in SLOW.iter().filter(|(package, _)| package.starts_with("outlast")) {
+            let folder = package.strip_prefix("outlast-").unwrap_or(package);
+            let main =
+                std::fs::read_to_string(root.join(format!("crates/{folder}/tests/it/main.rs"))).unwrap();
+            for module in *modules {
+                let name = module.trim_end_matches("::");
+                let is_declared = [";", " {"].iter().any(|end| main.contains(&format!("mod {name}{end}")));
+                assert!(is_declared, "{package} has no module {name}");
+            }
+        }
+    }
+}
