@@ -1,6 +1,6 @@
 //! Everything that one transaction does.
 
-use crate::request::{Abandon, Commit, Lease, Message, Renew, Request, Start, Work};
+use crate::request::{Abandon, Activity, Commit, Lease, Message, Renew, Request, Start};
 use outlast_provider::ScheduledActivityIdentifier;
 use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow};
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 pub(crate) struct Batch {
     pub(crate) commits: Vec<Commit>,
     pub(crate) messages: Vec<Message>,
-    pub(crate) work: Vec<Work>,
+    pub(crate) activities: Vec<Activity>,
     pub(crate) starts: Vec<Start>,
     pub(crate) renewals: Vec<Renew>,
     pub(crate) abandons: Vec<Abandon>,
@@ -21,7 +21,7 @@ impl Batch {
         match request {
             Request::Commit(commit) => self.commits.push(*commit),
             Request::Message(message) => self.messages.push(message),
-            Request::Work(work) => self.work.push(work),
+            Request::Activity(activity) => self.activities.push(activity),
             Request::Start(start) => self.starts.push(start),
             Request::Renew(renew) => self.renewals.push(renew),
             Request::Abandon(abandon) => self.abandons.push(abandon),
@@ -31,7 +31,7 @@ impl Batch {
     pub(crate) fn len(&self) -> usize {
         self.commits.len()
             + self.messages.len()
-            + self.work.len()
+            + self.activities.len()
             + self.starts.len()
             + self.renewals.len()
             + self.abandons.len()
@@ -41,11 +41,11 @@ impl Batch {
     pub(crate) fn operations(&self) -> impl Iterator<Item = &'static str> + '_ {
         let commits = self.commits.iter().map(|commit| commit.reply.operation);
         let messages = self.messages.iter().map(|message| message.reply.operation);
-        let work = self.work.iter().map(|work| work.reply.operation);
+        let activities = self.activities.iter().map(|activity| activity.reply.operation);
         let starts = self.starts.iter().map(|start| start.reply.operation);
         let renewals = self.renewals.iter().map(|renew| renew.reply.operation);
         let abandons = self.abandons.iter().map(|abandon| abandon.reply.operation);
-        commits.chain(messages).chain(work).chain(starts).chain(renewals).chain(abandons)
+        commits.chain(messages).chain(activities).chain(starts).chain(renewals).chain(abandons)
     }
 
     /// Each request in a batch of its own.
@@ -63,7 +63,7 @@ impl Batch {
         let commits = self.commits.into_iter().map(|commit| Request::Commit(Box::new(commit)));
         commits
             .chain(self.messages.into_iter().map(Request::Message))
-            .chain(self.work.into_iter().map(Request::Work))
+            .chain(self.activities.into_iter().map(Request::Activity))
             .chain(self.starts.into_iter().map(Request::Start))
             .chain(self.renewals.into_iter().map(Request::Renew))
             .chain(self.abandons.into_iter().map(Request::Abandon))
@@ -71,7 +71,7 @@ impl Batch {
 
     /// Whether anything of it came from outside.
     pub(crate) fn arrives(&self) -> bool {
-        !(self.messages.is_empty() && self.work.is_empty() && self.starts.is_empty())
+        !(self.messages.is_empty() && self.activities.is_empty() && self.starts.is_empty())
     }
 
     /// An earlier attempt may be stored.
@@ -93,7 +93,7 @@ impl Batch {
         });
         commits
             .chain(self.messages.iter().map(|message| message.row.instance_id.clone()))
-            .chain(self.work.iter().map(|work| work.row.instance_id.clone()))
+            .chain(self.activities.iter().map(|activity| activity.row.instance_id.clone()))
             .chain(self.starts.iter().map(|start| start.start.instance_id.clone()))
             .chain(self.renewals.iter().map(|renew| renew.lease.subject()))
             .chain(self.abandons.iter().map(|abandon| abandon.lease.subject()))
@@ -112,7 +112,7 @@ impl Batch {
     /// Members are locked in one order by everybody.
     pub(crate) fn sort(&mut self) {
         let key = |lease: &Lease| match lease {
-            Lease::Work { id, .. } => (*id, String::new()),
+            Lease::Activity { id, .. } => (*id, String::new()),
             Lease::Turn { seen, .. } => (i64::MAX, seen.instance.clone()),
         };
         self.commits.sort_by_cached_key(|commit| key(&commit.lease));
@@ -142,10 +142,10 @@ impl Batch {
     }
 
     /// The same as [`Batch::frees_turns`] for activities, if so many of those that turns schedule are taken.
-    pub(crate) fn frees_work(&self, taken: usize) -> bool {
-        !self.work.is_empty()
+    pub(crate) fn frees_activities(&self, taken: usize) -> bool {
+        !self.activities.is_empty()
             || self.scheduled().nth(taken).is_some()
-            || self.abandons.iter().any(|abandon| matches!(abandon.lease, Lease::Work { .. }))
+            || self.abandons.iter().any(|abandon| matches!(abandon.lease, Lease::Activity { .. }))
     }
 
     /// Of all messages and then all starts, those that begin an instance at once, whatever is there; each instance once.
@@ -203,7 +203,7 @@ impl Batch {
 pub(crate) fn instance_of(commit: &Commit) -> &str {
     match (&commit.lease, &commit.completion) {
         (Lease::Turn { seen, .. }, _) => &seen.instance,
-        (Lease::Work { .. }, Some(row)) => &row.instance_id,
-        (Lease::Work { .. }, None) => "",
+        (Lease::Activity { .. }, Some(row)) => &row.instance_id,
+        (Lease::Activity { .. }, None) => "",
     }
 }

@@ -48,7 +48,7 @@ pub struct PostgresStats {
     pub round_trips: u64,
     /// Calls and fetches that were answered by those transactions.
     pub calls: u64,
-    /// Times that waiting fetches looked for work.
+    /// Times that waiting fetches looked for activities.
     pub looks: u64,
     /// Turns and activities that were handed out.
     pub fetched: u64,

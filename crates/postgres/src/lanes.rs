@@ -4,19 +4,19 @@
 //! call is held back for some milliseconds at most, and only while a large transaction is on its way.
 
 use crate::PostgresError;
-use crate::answer::answer;
 use crate::batch::{Batch, instance_of};
 use crate::contain::contained;
 use crate::db::Result;
-use crate::forsaken::{Forsaken, give_back};
-use crate::handover;
-use crate::job::{Job, Others};
+use crate::hand_off;
+use crate::in_doubt::{LeasesInDoubt, give_back};
+use crate::reply::reply_to_callers;
 use crate::resend::{doubt, give_up};
-use crate::serving::{serve_turns, serve_work};
+use crate::serve::{serve_activities, serve_turns};
 use crate::shared::Shared;
 use crate::steps::Step;
 use crate::transact::{Failed, transact};
-use crate::waiting::{TurnAsk, Waiter, WorkAsk};
+use crate::transaction::{Others, Transaction};
+use crate::waiting::{ActivityAsk, TurnAsk, Waiter};
 use outlast_provider_kit::CommitPlan;
 use outlast_provider_kit::plan::duplicate_event;
 use std::future::Future;
@@ -53,7 +53,10 @@ async fn run_arrivals(shared: Arc<Shared>) {
 }
 
 /// The next job. A panic while it is put together drops the requests that were taken for it, whose callers are told.
-async fn next<N: Future<Output = Option<Job>>>(shared: &Shared, job: impl Fn() -> N) -> Option<Job> {
+async fn next<N: Future<Output = Option<Transaction>>>(
+    shared: &Shared,
+    job: impl Fn() -> N,
+) -> Option<Transaction> {
     loop {
         match contained(job()).await {
             Ok(job) => return job,
@@ -63,7 +66,7 @@ async fn next<N: Future<Output = Option<Job>>>(shared: &Shared, job: impl Fn() -
     }
 }
 
-async fn process_contained(shared: &Arc<Shared>, job: Job) {
+async fn process_contained(shared: &Arc<Shared>, job: Transaction) {
     if let Err(panic) = contained(process(shared, job)).await {
         // Callers whose answers were dropped by it are told so.
         shared.panicked("answering requests", &panic);
@@ -71,12 +74,12 @@ async fn process_contained(shared: &Arc<Shared>, job: Job) {
     }
 }
 
-async fn process(shared: &Arc<Shared>, job: Job) {
+async fn process(shared: &Arc<Shared>, job: Transaction) {
     let outcome = transact(shared, &job).await;
     {
         let mut state = shared.state();
         state.turns.looking -= usize::from(!job.turns.is_empty());
-        state.work.looking -= usize::from(!job.work.is_empty());
+        state.activities.looking -= usize::from(!job.activities.is_empty());
     }
     match outcome {
         Ok((done, leases)) => {
@@ -84,35 +87,43 @@ async fn process(shared: &Arc<Shared>, job: Job) {
             let counters = &shared.db.counters;
             counters.calls.add(job.batch.len());
             shared.fault(Step::Answer, || job.batch.all_subjects());
-            let Job {
+            let Transaction {
                 batch,
                 turns,
-                work,
+                activities,
                 handed_turns,
-                handed_work,
+                handed_activities,
                 frees,
                 turns_news,
-                work_news,
+                activities_news,
                 asks_next,
                 ..
             } = job;
             let ends_leases = batch.ends_turns();
             let [commits, messages, starts] = done.told();
-            let given_turns = handover::given_turns(&handed_turns, &batch, [messages, starts]);
-            let given_work = handover::given_work(&handed_work, &batch, commits);
-            let more = answer(shared, batch, &done);
+            let given_turns = hand_off::given_turns(&handed_turns, &batch, [messages, starts]);
+            let given_activities = hand_off::given_activities(&handed_activities, &batch, commits);
+            let more = reply_to_callers(shared, batch, &done);
             // What was freed may have been missed by a look that was on its way in another lane; not by our own.
             shared.freed(frees.0, frees.1);
             shared.fault(Step::Serve, Vec::new);
             // From here on each lease is guarded until its fetch has it.
             leases.are_delivered();
-            if handover::serve(shared, handed_turns.waiters, given_turns, |state| &mut state.turns) {
+            if hand_off::serve(shared, handed_turns.waiters, given_turns, |state| &mut state.turns) {
                 // Nobody was told of it: it may be for a version that runs elsewhere.
                 shared.pass_on(Some(0), None);
             }
-            handover::serve(shared, handed_work.waiters, given_work, |state| &mut state.work);
+            hand_off::serve(shared, handed_activities.waiters, given_activities, |state| {
+                &mut state.activities
+            });
             serve_turns(shared, turns, turns_news + u64::from(frees.0), asks_next, done.turns);
-            serve_work(shared, work, work_news + u64::from(frees.1), asks_next, done.work);
+            serve_activities(
+                shared,
+                activities,
+                activities_news + u64::from(frees.1),
+                asks_next,
+                done.activities,
+            );
             shared.wake();
             if more && !frees.0 {
                 // Messages came while a turn was leased, or an outcome found no turn: nobody has looked for them.
@@ -131,7 +142,7 @@ async fn process(shared: &Arc<Shared>, job: Job) {
 /// Leases that a transaction has taken. If a panic keeps them from the fetches that they are for, they are given back.
 struct Undelivered<'a> {
     shared: &'a Arc<Shared>,
-    leases: Forsaken,
+    leases: LeasesInDoubt,
 }
 
 impl Undelivered<'_> {
@@ -149,7 +160,7 @@ impl Drop for Undelivered<'_> {
 }
 
 /// A batch that failed. What was undone is done again, each request alone, so that one that is wrong hurts no other.
-async fn fail(shared: &Arc<Shared>, job: Job, failed: Failed) {
+async fn fail(shared: &Arc<Shared>, job: Transaction, failed: Failed) {
     let counters = &shared.db.counters;
     match &failed {
         Failed::Undone(PostgresError::Conflict { .. }) => counters.conflicts.add(1),
@@ -161,12 +172,12 @@ async fn fail(shared: &Arc<Shared>, job: Job, failed: Failed) {
     }
     let cause = failed.cause();
     tracing::debug!(target: "duroxide::providers::postgres", error = %cause, "a transaction failed");
-    let Job { batch, turns, work, handed_turns, handed_work, .. } = job;
-    let had_fetches = !turns.is_empty() || !work.is_empty();
+    let Transaction { batch, turns, activities, handed_turns, handed_activities, .. } = job;
+    let had_fetches = !turns.is_empty() || !activities.is_empty();
     let (is_lost, is_panic) = (cause.is_away(), matches!(cause, PostgresError::Panicked { .. }));
     let fetches = Fetches {
         turns: handed_turns.waiters.into_iter().chain(turns.into_iter().flatten()).collect(),
-        work: handed_work.waiters.into_iter().chain(work.into_iter().flatten()).collect(),
+        activities: handed_activities.waiters.into_iter().chain(activities.into_iter().flatten()).collect(),
     };
     if is_panic {
         return Box::pin(fail_panicked(shared, batch, fetches, failed)).await;
@@ -187,10 +198,10 @@ async fn fail(shared: &Arc<Shared>, job: Job, failed: Failed) {
             give_up(shared, batch, &cause);
             shared.rest(&cause);
         }
-        Failed::Unknown(cause, forsaken) => {
+        Failed::Unknown(cause, in_doubt) => {
             doubt(shared, batch, &cause);
             shared.rest(&cause);
-            look_for(shared, forsaken);
+            look_for(shared, in_doubt);
         }
     }
     shared.wake();
@@ -201,12 +212,12 @@ async fn fail(shared: &Arc<Shared>, job: Job, failed: Failed) {
 async fn fail_panicked(shared: &Arc<Shared>, batch: Batch, fetches: Fetches, failed: Failed) {
     let (cause, is_unknown) = match failed {
         Failed::Undone(cause) => (cause, false),
-        Failed::Unknown(cause, forsaken) => {
-            look_for(shared, forsaken);
+        Failed::Unknown(cause, in_doubt) => {
+            look_for(shared, in_doubt);
             (cause, true)
         }
     };
-    let is_alone = batch.len() == 1 && fetches.turns.is_empty() && fetches.work.is_empty();
+    let is_alone = batch.len() == 1 && fetches.turns.is_empty() && fetches.activities.is_empty();
     let mut is_told = false;
     match is_alone {
         true => {
@@ -241,7 +252,7 @@ async fn fail_panicked(shared: &Arc<Shared>, batch: Batch, fetches: Fetches, fai
 /// The fetches of a job that failed.
 struct Fetches {
     turns: Vec<Waiter<TurnAsk>>,
-    work: Vec<Waiter<WorkAsk>>,
+    activities: Vec<Waiter<ActivityAsk>>,
 }
 
 impl Fetches {
@@ -250,27 +261,27 @@ impl Fetches {
         for waiter in self.turns.into_iter().rev() {
             state.turns.waiters.push_front(waiter);
         }
-        for waiter in self.work.into_iter().rev() {
-            state.work.waiters.push_front(waiter);
+        for waiter in self.activities.into_iter().rev() {
+            state.activities.waiters.push_front(waiter);
         }
         state.turns.look = true;
-        state.work.look = true;
+        state.activities.look = true;
     }
 
     fn fail(self, cause: &PostgresError) {
         for waiter in self.turns {
             drop(waiter.reply.send(Err(cause.classified("fetch_orchestration_item"))));
         }
-        for waiter in self.work {
+        for waiter in self.activities {
             drop(waiter.reply.send(Err(cause.classified("fetch_work_item"))));
         }
     }
 }
 
 /// Looks for leases that a lost transaction may have taken.
-fn look_for(shared: &Arc<Shared>, forsaken: Forsaken) {
-    if !forsaken.secrets.is_empty() {
-        tokio::spawn(give_back(Arc::clone(shared), forsaken));
+fn look_for(shared: &Arc<Shared>, in_doubt: LeasesInDoubt) {
+    if !in_doubt.secrets.is_empty() {
+        tokio::spawn(give_back(Arc::clone(shared), in_doubt));
     }
 }
 
@@ -282,7 +293,7 @@ async fn alone_until_done(shared: &Arc<Shared>, batch: Batch) -> bool {
     let job = without_fetches(batch);
     match transact(shared, &job).await {
         Ok((done, _)) => {
-            answer(shared, job.batch, &done);
+            reply_to_callers(shared, job.batch, &done);
             shared.tell(true, job.frees.1);
             false
         }
@@ -314,7 +325,7 @@ async fn alone_after(shared: &Arc<Shared>, mut batch: Batch, mut cause: Postgres
         let job = without_fetches(batch);
         match transact(shared, &job).await {
             Ok((done, _)) => {
-                answer(shared, job.batch, &done);
+                reply_to_callers(shared, job.batch, &done);
                 return shared.tell(true, job.frees.1);
             }
             Err(Failed::Undone(again)) => (batch, cause) = (job.batch, again),
@@ -325,10 +336,10 @@ async fn alone_after(shared: &Arc<Shared>, mut batch: Batch, mut cause: Postgres
     give_up(shared, batch, &cause);
 }
 
-fn without_fetches(batch: Batch) -> Job {
-    let job = Job::without_fetches(batch, Others::default());
-    let (turns, work) = job.frees;
-    Job { others: Others { turns, work, watches: true }, ..job }
+fn without_fetches(batch: Batch) -> Transaction {
+    let job = Transaction::without_fetches(batch, Others::default());
+    let (turns, activities) = job.frees;
+    Transaction { others: Others { turns, activities, watches: true }, ..job }
 }
 
 /// A turn with an event that exists is told which.

@@ -1,13 +1,12 @@
 //! Outlast's store for many machines: one PostgreSQL, any number of processes.
 //!
 //! Concurrent calls of a process share transactions: a few lanes each take all that waits and send it as one transaction in one
-//! round trip, every member of it fenced on its own. A fetch that waits for work is served in the transaction that makes the
-//! work visible; what other processes commit is heard by `LISTEN`. Time is that of the server, so the clocks of workers decide
+//! round trip, every member of it fenced on its own. A fetch that waits for activities is served in the transaction that makes the
+//! activities visible; what other processes commit is heard by `LISTEN`. Time is that of the server, so the clocks of workers decide
 //! nothing.
 
+mod activity;
 mod admin;
-mod admission;
-mod answer;
 mod batch;
 mod columns;
 mod connect;
@@ -16,12 +15,12 @@ mod counters;
 mod db;
 mod deadline;
 mod delete;
+mod eligibility;
 mod error;
 mod fetch;
-mod forsaken;
-mod handover;
+mod hand_off;
 mod history;
-mod job;
+mod in_doubt;
 mod kv;
 mod lanes;
 mod list;
@@ -33,11 +32,12 @@ mod outcomes;
 mod password;
 mod pending;
 mod provider;
+mod reply;
 mod request;
 mod resend;
 mod room;
 mod schema;
-mod serving;
+mod serve;
 mod session;
 mod shared;
 mod sql;
@@ -45,9 +45,9 @@ mod steps;
 mod text;
 mod tls;
 mod transact;
+mod transaction;
 mod url;
 mod waiting;
-mod work;
 
 pub use counters::PostgresStats;
 pub use error::PostgresError;

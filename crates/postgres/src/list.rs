@@ -221,13 +221,13 @@ pub(crate) async fn depths(db: &Db) -> Result<QueueDepths> {
 
 pub(crate) async fn gauges(db: &Db) -> Result<StoreGauges> {
     let Some(row) = db.one(&db.statements.gauges, &[]).await? else { return Ok(StoreGauges::default()) };
-    let (messages, work) = (unsigned(&row, 1)?, unsigned(&row, 3)?);
+    let (messages, activities) = (unsigned(&row, 1)?, unsigned(&row, 3)?);
     Ok(StoreGauges {
         running_instances: unsigned(&row, 0)?,
         orchestrator_queue: messages,
-        worker_queue: work,
+        worker_queue: activities,
         orchestrator_backlog: Some(QueueBacklog::of(messages, unsigned(&row, 2)?)),
-        worker_backlog: Some(QueueBacklog::of(work, unsigned(&row, 4)?)),
+        worker_backlog: Some(QueueBacklog::of(activities, unsigned(&row, 4)?)),
     })
 }
 

@@ -2,19 +2,19 @@
 //!
 //! | what is here | is entered | so that |
 //! |---|---|---|
-//! | fetches that nobody could serve for a while | when that while is over, then they look once more | one process with idle fetches is told of work, and nobody while all are busy |
+//! | fetches that nobody could serve for a while | when that while is over, then they look once more | one process with idle fetches is told of activities, and nobody while all are busy |
 //! | watches | at once | all processes with watches are told which instances ended |
 //!
 //! An entry is told to the others by a notification, so that a commit need not look whether there are any.
 
 use crate::PostgresError;
-use crate::admission::{Admission, Columns};
 use crate::connect::Connection;
 use crate::contain::contained;
 use crate::db::{Db, Param, cell};
-use crate::job::Others;
+use crate::eligibility::{Columns, Eligibility};
 use crate::shared::{PassOn, Shared};
 use crate::steps::Step;
+use crate::transaction::Others;
 use futures::StreamExt;
 use futures::future::{Either, select};
 use std::collections::HashMap;
@@ -99,7 +99,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
     });
     // Its task ends with it.
     let client = Connection::new(client, task.abort_handle(), db.connector.tls());
-    asked(db, client.batch_execute(&db.statements.hear)).await?;
+    asked(db, client.batch_execute(&db.statements.listen)).await?;
     let mut entries = catch_up(shared, &client).await?;
     let mut entered = Entered::default();
     let mut answered_at = Instant::now();
@@ -120,10 +120,10 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
         let is_old = wanted != Others::default() && now >= entered.at + LIFE / 2;
         let admitted = admitted(shared, &entered, wanted, is_old);
         if wanted != entered.wants || is_old || admitted.is_some() {
-            let admission = admitted.unwrap_or_else(|| entered.admission.clone());
-            enter(shared, &client, wanted, &admission).await?;
-            let more = (wanted.turns && !entered.wants.turns, wanted.work && !entered.wants.work);
-            entered = Entered { wants: wanted, admission, at: now };
+            let eligibility = admitted.unwrap_or_else(|| entered.eligibility.clone());
+            enter(shared, &client, wanted, &eligibility).await?;
+            let more = (wanted.turns && !entered.wants.turns, wanted.activities && !entered.wants.activities);
+            entered = Entered { wants: wanted, eligibility, at: now };
             // What was committed before the others knew: those who have not heard of the entry yet tell nobody.
             shared.tell(more.0, more.1);
             if more.0 || more.1 {
@@ -146,7 +146,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
         }
         if shared.is_closed() {
             let id: [Param<'_>; 1] = [(&shared.id, Type::TEXT)];
-            asked(db, client.query_typed(&db.statements.forget_listener, &id)).await?;
+            asked(db, client.query_typed(&db.statements.unregister_listener, &id)).await?;
             return Ok(());
         }
     }
@@ -170,7 +170,7 @@ async fn asked<T>(
 async fn catch_up(shared: &Shared, client: &Client) -> Result<Entries, PostgresError> {
     let mut entries = Entries::new();
     for row in asked(&shared.db, client.query_typed(&shared.db.statements.idle_listeners, &[])).await? {
-        let wants = Others { turns: cell(&row, 1)?, work: cell(&row, 2)?, watches: cell(&row, 3)? };
+        let wants = Others { turns: cell(&row, 1)?, activities: cell(&row, 2)?, watches: cell(&row, 3)? };
         let life = Duration::from_millis(u64::try_from(cell::<i64>(&row, 4)?).unwrap_or(0));
         entries.insert(cell(&row, 0)?, (wants, Instant::now() + life));
     }
@@ -181,10 +181,10 @@ async fn catch_up(shared: &Shared, client: &Client) -> Result<Entries, PostgresE
 }
 
 /// Looks once more when all have heard of an entry.
-async fn look_later(shared: Weak<Shared>, (turns, work): (bool, bool)) {
+async fn look_later(shared: Weak<Shared>, (turns, activities): (bool, bool)) {
     tokio::time::sleep(UNHEARD).await;
     if let Some(shared) = shared.upgrade() {
-        shared.tell(turns, work);
+        shared.tell(turns, activities);
     }
 }
 
@@ -192,13 +192,13 @@ async fn look_later(shared: Weak<Shared>, (turns, work): (bool, bool)) {
 struct Entered {
     wants: Others,
     /// What it may have, and perhaps more.
-    admission: Admission,
+    eligibility: Eligibility,
     at: Instant,
 }
 
 impl Default for Entered {
     fn default() -> Self {
-        Self { wants: Others::default(), admission: Admission::default(), at: Instant::now() }
+        Self { wants: Others::default(), eligibility: Eligibility::default(), at: Instant::now() }
     }
 }
 
@@ -215,7 +215,8 @@ fn wants(shared: &Shared, entered: &Entered, now: Instant) -> (Others, Duration)
         }
     };
     let (turns, turns_in) = idle(!state.turns.waiters.is_empty(), state.turns.served_at, entered.wants.turns);
-    let (work, work_in) = idle(!state.work.waiters.is_empty(), state.work.served_at, entered.wants.work);
+    let (activities, work_in) =
+        idle(!state.activities.waiters.is_empty(), state.activities.served_at, entered.wants.activities);
     drop(state);
     let (watches, watches_in) = match (shared.watches.is_watched(), entered.wants.watches) {
         (true, _) => (true, Duration::MAX),
@@ -223,35 +224,35 @@ fn wants(shared: &Shared, entered: &Entered, now: Instant) -> (Others, Duration)
         (false, false) => (false, Duration::MAX),
     };
     let next = turns_in.min(work_in).min(watches_in).max(Duration::from_millis(1));
-    (Others { turns, work, watches }, next)
+    (Others { turns, activities, watches }, next)
 }
 
 /// What this process may have, if that is more than was entered. Fetches come and go, so what was entered stays until the entry
 /// is made anew.
-fn admitted(shared: &Shared, entered: &Entered, wants: Others, anew: bool) -> Option<Admission> {
-    if !(wants.turns || wants.work) {
+fn admitted(shared: &Shared, entered: &Entered, wants: Others, anew: bool) -> Option<Eligibility> {
+    if !(wants.turns || wants.activities) {
         return None;
     }
-    let now = shared.state().admission();
-    let all = if anew { now } else { now.or(entered.admission.clone()) };
-    (all != entered.admission).then_some(all)
+    let now = shared.state().eligibility();
+    let all = if anew { now } else { now.or(entered.eligibility.clone()) };
+    (all != entered.eligibility).then_some(all)
 }
 
 async fn enter(
     shared: &Shared,
     client: &Client,
     wants: Others,
-    admission: &Admission,
+    eligibility: &Eligibility,
 ) -> Result<(), PostgresError> {
     let db = &shared.db;
     let channel = db.schema.channel();
     let life = i64::try_from(LIFE.as_millis()).unwrap_or(i64::MAX);
-    let Columns { lowest, highest, tags, owners } = admission.columns();
+    let Columns { lowest, highest, tags, owners } = eligibility.columns();
     let entry: [Param<'_>; 10] = [
         (&channel, Type::TEXT),
         (&shared.id, Type::TEXT),
         (&wants.turns, Type::BOOL),
-        (&wants.work, Type::BOOL),
+        (&wants.activities, Type::BOOL),
         (&wants.watches, Type::BOOL),
         (&lowest, Type::TEXT_ARRAY),
         (&highest, Type::TEXT_ARRAY),
@@ -259,15 +260,15 @@ async fn enter(
         (&owners, Type::TEXT_ARRAY),
         (&life, Type::INT8),
     ];
-    asked(db, client.query_typed(&db.statements.listen, &entry)).await?;
+    asked(db, client.query_typed(&db.statements.register_listener, &entry)).await?;
     Ok(())
 }
 
 /// Tells somebody else what this process was told of and needs no more of, or may not have. One is told of each thing: if it
 /// was served meanwhile, or there is more than it can take, the others would not hear of it.
 async fn pass_on(shared: &Shared, client: &Client) -> Result<(), PostgresError> {
-    let PassOn { turns, work, hops } = std::mem::take(&mut shared.state().pass_on);
-    if !(turns || work) {
+    let PassOn { turns, activities, hops } = std::mem::take(&mut shared.state().pass_on);
+    if !(turns || activities) {
         return Ok(());
     }
     let (channel, hops) = (shared.db.schema.channel(), hops.cast_signed());
@@ -275,10 +276,10 @@ async fn pass_on(shared: &Shared, client: &Client) -> Result<(), PostgresError> 
         (&channel, Type::TEXT),
         (&shared.id, Type::TEXT),
         (&turns, Type::BOOL),
-        (&work, Type::BOOL),
+        (&activities, Type::BOOL),
         (&hops, Type::INT4),
     ];
-    asked(&shared.db, client.query_typed(&shared.db.statements.pass_on, &news)).await?;
+    asked(&shared.db, client.query_typed(&shared.db.statements.forward_notification, &news)).await?;
     Ok(())
 }
 
@@ -289,15 +290,15 @@ fn hear(shared: &Shared, payload: &str, entries: &mut Entries) {
     let flag = |index: usize| parts.get(index).and_then(serde_json::Value::as_bool);
     let number = parts.get(4).and_then(serde_json::Value::as_u64).unwrap_or(0);
     let Some(sender) = text(0).filter(|sender| *sender != shared.id) else { return };
-    if let (Some(turns), Some(work), Some(watches)) = (flag(1), flag(2), flag(3)) {
+    if let (Some(turns), Some(activities), Some(watches)) = (flag(1), flag(2), flag(3)) {
         let until = Instant::now() + Duration::from_millis(number);
-        entries.insert(sender.to_string(), (Others { turns, work, watches }, until));
+        entries.insert(sender.to_string(), (Others { turns, activities, watches }, until));
         return;
     }
-    let (turns, work) = (text(1) == Some(&shared.id), text(2) == Some(&shared.id));
-    if turns || work {
+    let (turns, activities) = (text(1) == Some(&shared.id), text(2) == Some(&shared.id));
+    if turns || activities {
         shared.db.counters.heard.add(1);
-        shared.hear(turns, work, u32::try_from(number).unwrap_or(u32::MAX));
+        shared.hear(turns, activities, u32::try_from(number).unwrap_or(u32::MAX));
     }
     for ended in parts.get(3).and_then(serde_json::Value::as_array).into_iter().flatten() {
         match ended.as_str() {
@@ -316,7 +317,7 @@ fn publish(shared: &Shared, entries: &mut Entries) {
     let mut all = Others::default();
     for (wants, _) in entries.values() {
         all.turns |= wants.turns;
-        all.work |= wants.work;
+        all.activities |= wants.activities;
         all.watches |= wants.watches;
     }
     shared.state().others = Some(all);

@@ -2,7 +2,9 @@
 
 use crate::counters::{Counters, PostgresStats};
 use crate::db::{Db, Param, cell, column, unsigned};
-use crate::request::{Abandon, Answer, Attempts, Commit, Lease, Message, Renew, Reply, Request, Start, Work};
+use crate::request::{
+    Abandon, Activity, Answer, Attempts, Commit, Lease, Message, Renew, Reply, Request, Start,
+};
 use crate::shared::Shared;
 use crate::text::owned;
 use crate::{MigrationPolicy, PostgresError, ProviderConfig, history, kv, lanes, listener, schema, session};
@@ -254,7 +256,7 @@ impl Provider for PostgresProvider {
     async fn enqueue_for_worker(&self, item: WorkItem) -> Answer<()> {
         const ENQUEUE: &str = "enqueue_for_worker";
         let row = activity_row(ENQUEUE, &item)?;
-        self.ask(ENQUEUE, |reply| Request::Work(Work { row, reply })).await
+        self.ask(ENQUEUE, |reply| Request::Activity(Activity { row, reply })).await
     }
 
     async fn fetch_work_item(
@@ -265,14 +267,17 @@ impl Provider for PostgresProvider {
         tag_filter: &TagFilter,
     ) -> Answer<Option<(WorkItem, String, u32)>> {
         let request = WorkRequest { max_items: 1, lock_timeout, poll_timeout, session, tag_filter };
-        let fetched = self.fetch_work(&request).await?;
-        Ok(fetched.into_iter().next().map(|work| (work.item, work.lock_token, work.attempt_count)))
+        let fetched = self.fetch_activities(&request).await?;
+        Ok(fetched
+            .into_iter()
+            .next()
+            .map(|activities| (activities.item, activities.lock_token, activities.attempt_count)))
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Answer<()> {
         const ACK: &str = "ack_work_item";
         let completion = completion.map(|item| completion_row(ACK, &item).map(|_| item)).transpose()?;
-        let lease = Lease::of_work(ACK, token)?;
+        let lease = Lease::of_activity(ACK, token)?;
         self.commit(ACK, lease, completion, None).await.map(drop)
     }
 
@@ -284,14 +289,14 @@ impl Provider for PostgresProvider {
     ) -> Answer<Completion> {
         const ACK: &str = "ack_work_item";
         completion_row(ACK, &completion)?;
-        let lease = Lease::of_work(ACK, token)?;
+        let lease = Lease::of_activity(ACK, token)?;
         let ahead = Some((turn.after_event_id, turn.ran_at_ms));
         self.commit(ACK, lease, Some(completion), Some((turn.commit, ahead))).await
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
         const RENEW: &str = "renew_work_item_lock";
-        let lease = Lease::of_work(RENEW, token)?;
+        let lease = Lease::of_activity(RENEW, token)?;
         self.renew(RENEW, lease, extend_for).await
     }
 
@@ -320,7 +325,7 @@ impl Provider for PostgresProvider {
         ignore_attempt: bool,
     ) -> Answer<()> {
         const ABANDON: &str = "abandon_work_item";
-        let lease = Lease::of_work(ABANDON, token)?;
+        let lease = Lease::of_activity(ABANDON, token)?;
         self.abandon(ABANDON, lease, delay, ignore_attempt).await
     }
 
@@ -389,7 +394,7 @@ impl Provider for PostgresProvider {
     }
 
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Answer<Vec<FetchedWork>> {
-        self.fetch_work(&request).await
+        self.fetch_activities(&request).await
     }
 
     async fn read_outcome(&self, instance: &str) -> Answer<Option<InstanceOutcome>> {

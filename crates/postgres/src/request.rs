@@ -39,7 +39,7 @@ pub(crate) enum Lease {
     /// Of an instance.
     Turn { secret: Secret, seen: Seen },
     /// Of an activity, by its row.
-    Work { secret: Secret, id: i64 },
+    Activity { secret: Secret, id: i64 },
 }
 
 /// What a fetch saw, carried in the token of a turn. While the lease lasts nobody else can change it.
@@ -84,16 +84,16 @@ impl Lease {
     }
 
     /// The lease of an activity; refused for a text that is no token of ours.
-    pub(crate) fn of_work(operation: &str, text: &str) -> Answer<Self> {
+    pub(crate) fn of_activity(operation: &str, text: &str) -> Answer<Self> {
         let parsed = || {
             let (secret, id) = token::parse(text)?;
-            Some(Self::Work { secret, id: id.parse().ok()? })
+            Some(Self::Activity { secret, id: id.parse().ok()? })
         };
         parsed().ok_or_else(|| refused_token(operation, text))
     }
 
     pub(crate) fn secret(&self) -> &Secret {
-        let (Self::Turn { secret, .. } | Self::Work { secret, .. }) = self;
+        let (Self::Turn { secret, .. } | Self::Activity { secret, .. }) = self;
         secret
     }
 
@@ -101,7 +101,7 @@ impl Lease {
     pub(crate) fn subject(&self) -> String {
         match self {
             Self::Turn { seen, .. } => seen.instance.clone(),
-            Self::Work { id, .. } => format!("of the activity in row {id}"),
+            Self::Activity { id, .. } => format!("of the activity in row {id}"),
         }
     }
 
@@ -110,7 +110,7 @@ impl Lease {
         let random = u128::from_be_bytes(*self.secret());
         match self {
             Self::Turn { seen, .. } => format!("lock_{random:032x}.{seen}"),
-            Self::Work { id, .. } => format!("lock_{random:032x}.{id}"),
+            Self::Activity { id, .. } => format!("lock_{random:032x}.{id}"),
         }
     }
 }
@@ -149,7 +149,7 @@ pub(crate) struct Message {
 }
 
 /// An activity to be enqueued.
-pub(crate) struct Work {
+pub(crate) struct Activity {
     pub(crate) row: ActivityRow,
     pub(crate) reply: Reply<()>,
 }
@@ -184,7 +184,7 @@ pub(crate) struct Abandon {
 pub(crate) enum Request {
     Commit(Box<Commit>),
     Message(Message),
-    Work(Work),
+    Activity(Activity),
     Start(Start),
     Renew(Renew),
     Abandon(Abandon),
@@ -193,7 +193,7 @@ pub(crate) enum Request {
 impl Request {
     /// Whether it comes from outside, and not from the holder of a lease.
     pub(crate) fn arrives(&self) -> bool {
-        matches!(self, Self::Message(_) | Self::Work(_) | Self::Start(_))
+        matches!(self, Self::Message(_) | Self::Activity(_) | Self::Start(_))
     }
 
     /// The instance that it is about, or the row of the activity.
@@ -204,7 +204,7 @@ impl Request {
                 (lease, None) => lease.subject(),
             },
             Self::Message(message) => message.row.instance_id.clone(),
-            Self::Work(work) => work.row.instance_id.clone(),
+            Self::Activity(activity) => activity.row.instance_id.clone(),
             Self::Start(start) => start.start.instance_id.clone(),
             Self::Renew(renew) => renew.lease.subject(),
             Self::Abandon(abandon) => abandon.lease.subject(),
@@ -216,7 +216,7 @@ impl Request {
         match self {
             Self::Commit(commit) => commit.reply.send(Err(error)),
             Self::Message(message) => message.reply.send(Err(error)),
-            Self::Work(work) => work.reply.send(Err(error)),
+            Self::Activity(activity) => activity.reply.send(Err(error)),
             Self::Start(start) => start.reply.send(Err(error)),
             Self::Renew(renew) => renew.reply.send(Err(error)),
             Self::Abandon(abandon) => abandon.reply.send(Err(error)),
@@ -229,7 +229,7 @@ impl Request {
             Self::Commit(commit) => Some(commit.attempts),
             Self::Renew(renew) => Some(renew.attempts),
             Self::Abandon(abandon) => Some(abandon.attempts),
-            Self::Message(_) | Self::Work(_) | Self::Start(_) => None,
+            Self::Message(_) | Self::Activity(_) | Self::Start(_) => None,
         }
     }
 
@@ -242,7 +242,7 @@ impl Request {
             Self::Commit(commit) => commit.attempts = attempts,
             Self::Renew(renew) => renew.attempts = attempts,
             Self::Abandon(abandon) => abandon.attempts = attempts,
-            Self::Message(_) | Self::Work(_) | Self::Start(_) => {}
+            Self::Message(_) | Self::Activity(_) | Self::Start(_) => {}
         }
     }
 
@@ -259,7 +259,7 @@ impl Request {
                 plan + commit.completion.as_ref().map_or(0, message)
             }
             Self::Message(request) => message(&request.row),
-            Self::Work(work) => work.row.work_item.len(),
+            Self::Activity(activity) => activity.row.work_item.len(),
             Self::Start(start) => message(&start.start) + start.messages.iter().map(message).sum::<usize>(),
             Self::Renew(_) | Self::Abandon(_) => 0,
         }
@@ -270,7 +270,7 @@ impl Request {
         let place = match self {
             Self::Commit(commit) => &mut commit.reply.room,
             Self::Message(message) => &mut message.reply.room,
-            Self::Work(work) => &mut work.reply.room,
+            Self::Activity(activity) => &mut activity.reply.room,
             Self::Start(start) => &mut start.reply.room,
             Self::Renew(renew) => &mut renew.reply.room,
             Self::Abandon(abandon) => &mut abandon.reply.room,
@@ -291,10 +291,10 @@ mod tests {
             let turn = Lease::Turn { secret: [7; 16], seen };
             assert_eq!(Lease::of_turn("op", &turn.text()), Ok(turn));
         }
-        let work = Lease::Work { secret: [255; 16], id: 9 };
-        assert_eq!(Lease::of_work("op", &work.text()), Ok(work.clone()));
-        let refusal = Lease::of_turn("op", &work.text()).unwrap_err();
+        let activity = Lease::Activity { secret: [255; 16], id: 9 };
+        assert_eq!(Lease::of_activity("op", &activity.text()), Ok(activity.clone()));
+        let refusal = Lease::of_turn("op", &activity.text()).unwrap_err();
         assert!(refusal.message.contains("Invalid lock token") && !refusal.retryable);
-        assert!(Lease::of_work("op", "bogus").is_err());
+        assert!(Lease::of_activity("op", "bogus").is_err());
     }
 }

@@ -65,7 +65,7 @@ mod tests {
     }
 
     fn renewal() -> Request {
-        let lease = Lease::Work { secret: [0; 16], id: 1 };
+        let lease = Lease::Activity { secret: [0; 16], id: 1 };
         let reply = Reply::new("renew", oneshot::channel().0);
         Request::Renew(Renew { lease, extend_ms: 1, reply, attempts: Attempts::default() })
     }

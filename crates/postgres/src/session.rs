@@ -1,4 +1,4 @@
-//! Sessions: work that stays with one owner.
+//! Sessions: activities that stays with one owner.
 
 use crate::db::{Db, Param, Result, span, unsigned};
 use crate::text::owned;

@@ -1,14 +1,14 @@
 //! What callers and lanes share: the requests that wait, and the fetches.
 
-use crate::admission::Admission;
 use crate::batch::Batch;
 use crate::db::Db;
-use crate::job::{Job, Others};
+use crate::eligibility::Eligibility;
 use crate::outcomes::Outcomes;
 use crate::request::Request;
 use crate::room::Room;
 use crate::steps::Step;
-use crate::waiting::{Ask, Parked, TurnAsk, Waiter, WorkAsk};
+use crate::transaction::{Others, Transaction};
+use crate::waiting::{ActivityAsk, Ask, Parked, TurnAsk, Waiter};
 use crate::{PostgresError, ProviderConfig};
 use outlast_provider::Entropy;
 use outlast_provider_kit::Watches;
@@ -65,7 +65,7 @@ pub(crate) struct State {
     /// When the last of them left.
     left_at: Option<Instant>,
     pub(crate) turns: Parked<TurnAsk>,
-    pub(crate) work: Parked<WorkAsk>,
+    pub(crate) activities: Parked<ActivityAsk>,
     /// When parked fetches look again, whatever happens.
     turns_at: Option<Instant>,
     work_at: Option<Instant>,
@@ -84,7 +84,7 @@ pub(crate) struct State {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PassOn {
     pub(crate) turns: bool,
-    pub(crate) work: bool,
+    pub(crate) activities: bool,
     /// How many processes have looked in vain, one after the other.
     pub(crate) hops: u32,
 }
@@ -94,12 +94,13 @@ impl PassOn {
     /// among them for ever.
     const MOST_HOPS: u32 = 32;
 
-    fn add(&mut self, turns: Option<u32>, work: Option<u32>) {
-        let [turns, work] = [turns, work].map(|hops| hops.filter(|hops| *hops <= Self::MOST_HOPS));
-        let known = (self.turns || self.work).then_some(self.hops);
-        self.hops = [known, turns, work].into_iter().flatten().min().unwrap_or(0);
+    fn add(&mut self, turns: Option<u32>, activities: Option<u32>) {
+        let [turns, activities] =
+            [turns, activities].map(|hops| hops.filter(|hops| *hops <= Self::MOST_HOPS));
+        let known = (self.turns || self.activities).then_some(self.hops);
+        self.hops = [known, turns, activities].into_iter().flatten().min().unwrap_or(0);
         self.turns |= turns.is_some();
-        self.work |= work.is_some();
+        self.activities |= activities.is_some();
     }
 }
 
@@ -163,50 +164,50 @@ impl Shared {
         self.wake.notify_one();
     }
 
-    pub(crate) fn fetch_work(&self, waiter: Waiter<WorkAsk>) {
-        self.state().work.push(waiter);
+    pub(crate) fn fetch_activities(&self, waiter: Waiter<ActivityAsk>) {
+        self.state().activities.push(waiter);
         self.wake.notify_one();
     }
 
     /// Something may have become available that this process did not commit.
-    pub(crate) fn tell(&self, turns: bool, work: bool) {
+    pub(crate) fn tell(&self, turns: bool, activities: bool) {
         let mut state = self.state();
         if turns {
             state.turns.tell();
         }
-        if work {
-            state.work.tell();
+        if activities {
+            state.activities.tell();
         }
         drop(state);
         self.wake.notify_one();
     }
 
     /// Another process tells this one, and no other, of something.
-    pub(crate) fn hear(&self, turns: bool, work: bool, hops: u32) {
+    pub(crate) fn hear(&self, turns: bool, activities: bool, hops: u32) {
         let mut state = self.state();
         let turns = if turns { state.turns.hear(hops) } else { None };
-        let work = if work { state.work.hear(hops) } else { None };
-        state.pass_on.add(turns, work);
+        let activities = if activities { state.activities.hear(hops) } else { None };
+        state.pass_on.add(turns, activities);
         drop(state);
         self.wake.notify_one();
     }
 
     /// Has the listener tell somebody else, if so many looked in vain.
-    pub(crate) fn pass_on(&self, turns: Option<u32>, work: Option<u32>) {
-        if turns.is_some() || work.is_some() {
-            self.state().pass_on.add(turns, work);
+    pub(crate) fn pass_on(&self, turns: Option<u32>, activities: Option<u32>) {
+        if turns.is_some() || activities.is_some() {
+            self.state().pass_on.add(turns, activities);
             self.changed.notify_one();
         }
     }
 
     /// A transaction of this process has made something available.
-    pub(crate) fn freed(&self, turns: bool, work: bool) {
+    pub(crate) fn freed(&self, turns: bool, activities: bool) {
         let mut state = self.state();
         if turns {
             state.turns.freed();
         }
-        if work {
-            state.work.freed();
+        if activities {
+            state.activities.freed();
         }
     }
 
@@ -240,7 +241,7 @@ impl Shared {
     }
 
     /// Waits for something that came from outside while all lanes were on their way; `None` when the store is closed.
-    pub(crate) async fn next_arrivals(&self) -> Option<Job> {
+    pub(crate) async fn next_arrivals(&self) -> Option<Transaction> {
         loop {
             {
                 let mut state = self.state();
@@ -273,7 +274,7 @@ impl Shared {
     }
 
     /// Waits for something to do; `None` when the store is closed and nothing is left.
-    pub(crate) async fn next(&self) -> Option<Job> {
+    pub(crate) async fn next(&self) -> Option<Transaction> {
         loop {
             let wake_at = {
                 let mut state = self.state();
@@ -283,7 +284,7 @@ impl Shared {
                 if leaves && let Some(job) = state.take(now, &*self.config.entropy) {
                     let more = !(state.requests.is_empty() && state.arrivals.is_empty())
                         || state.turns.look
-                        || state.work.look;
+                        || state.activities.look;
                     state.busy += 1;
                     state.load += job.load;
                     state.left_at = Some(now);
@@ -358,7 +359,7 @@ impl Shared {
         state.resting_until = Some(Instant::now() + REST);
         let state = &mut *state;
         fail_fresh(&mut state.turns, fault, "fetch_orchestration_item");
-        fail_fresh(&mut state.work, fault, "fetch_work_item");
+        fail_fresh(&mut state.activities, fault, "fetch_work_item");
     }
 }
 
@@ -383,10 +384,10 @@ impl State {
 
     /// How many wait for a lane.
     fn waiting(&self) -> usize {
-        self.requests.len() + self.arrivals.len() + self.turns.due() + self.work.due()
+        self.requests.len() + self.arrivals.len() + self.turns.due() + self.activities.due()
     }
 
-    fn take(&mut self, now: Instant, entropy: &dyn Entropy) -> Option<Job> {
+    fn take(&mut self, now: Instant, entropy: &dyn Entropy) -> Option<Transaction> {
         let load = self.waiting();
         let rests = self.resting_until.is_some_and(|until| now < until);
         let mut batch = Batch::default();
@@ -395,7 +396,7 @@ impl State {
         self.add_arrivals(&mut batch);
         batch.sort();
         for (at, look) in
-            [(&mut self.turns_at, &mut self.turns.look), (&mut self.work_at, &mut self.work.look)]
+            [(&mut self.turns_at, &mut self.turns.look), (&mut self.work_at, &mut self.activities.look)]
         {
             if at.is_some_and(|at| at <= now) {
                 *at = None;
@@ -403,47 +404,49 @@ impl State {
             }
         }
         let handed_turns = self.hand_over_turns(&batch, entropy);
-        let handed_work = self.hand_over_work(&batch, entropy);
-        let turns_news = batch.frees_turns(handed_turns.gifts.len());
-        let work_news = batch.frees_work(handed_work.gifts.len());
-        let (turns, work) = match rests && batch.len() == 0 {
+        let handed_activities = self.hand_over_activities(&batch, entropy);
+        let turns_news = batch.frees_turns(handed_turns.hand_offs.len());
+        let activities_news = batch.frees_activities(handed_activities.hand_offs.len());
+        let (turns, activities) = match rests && batch.len() == 0 {
             // New ones are tried all the same: somebody has to find out that the server is back.
             true if self.turns.waiters.iter().any(|waiter| waiter.fresh) => {
                 (self.turns.take(false, MOST_LEASES), Vec::new())
             }
-            true if self.work.waiters.iter().any(|waiter| waiter.fresh) => {
-                (Vec::new(), self.work.take(false, MOST_LEASES))
+            true if self.activities.waiters.iter().any(|waiter| waiter.fresh) => {
+                (Vec::new(), self.activities.take(false, MOST_LEASES))
             }
             true => return None,
-            false => (self.turns.take(turns_news, MOST_LEASES), self.work.take(work_news, MOST_LEASES)),
+            false => {
+                (self.turns.take(turns_news, MOST_LEASES), self.activities.take(activities_news, MOST_LEASES))
+            }
         };
-        if batch.len() == 0 && turns.is_empty() && work.is_empty() {
+        if batch.len() == 0 && turns.is_empty() && activities.is_empty() {
             return None;
         }
         // What is said from now on about the next look is not known to this one.
         if !turns.is_empty() {
             self.turns_at = None;
         }
-        if !work.is_empty() {
+        if !activities.is_empty() {
             self.work_at = None;
         }
-        let frees = (turns_news, work_news);
+        let frees = (turns_news, activities_news);
         let others = self.others_of(frees);
         let asks_next =
             self.asked_next_at.is_none_or(|at| now.saturating_duration_since(at) >= ASK_NEXT_EVERY);
-        if asks_next && !(turns.is_empty() && work.is_empty()) {
+        if asks_next && !(turns.is_empty() && activities.is_empty()) {
             self.asked_next_at = Some(now);
         }
-        Some(Job {
+        Some(Transaction {
             asks_next,
             batch,
             turns,
-            work,
+            activities,
             handed_turns,
-            handed_work,
+            handed_activities,
             frees,
             turns_news: self.turns.news,
-            work_news: self.work.news,
+            activities_news: self.activities.news,
             others,
             load,
         })
@@ -455,35 +458,35 @@ impl State {
     }
 
     /// Only what came from outside, and no fetches: those who wait look when it is done.
-    fn take_arrivals(&mut self, entropy: &dyn Entropy) -> Option<Job> {
+    fn take_arrivals(&mut self, entropy: &dyn Entropy) -> Option<Transaction> {
         let mut batch = Batch::default();
         self.add_arrivals(&mut batch);
         if batch.len() == 0 {
             return None;
         }
         let handed_turns = self.hand_over_turns(&batch, entropy);
-        let frees_turns = batch.frees_turns(handed_turns.gifts.len());
-        let frees = (frees_turns, batch.frees_work(0));
+        let frees_turns = batch.frees_turns(handed_turns.hand_offs.len());
+        let frees = (frees_turns, batch.frees_activities(0));
         let others = self.others_of(frees);
-        Some(Job { handed_turns, frees, ..Job::without_fetches(batch, others) })
+        Some(Transaction { handed_turns, frees, ..Transaction::without_fetches(batch, others) })
     }
 
     /// Who else is told of a batch that frees turns or activities.
-    fn others_of(&self, (turns, work): (bool, bool)) -> Others {
-        let others = self.others.unwrap_or(Others { turns: true, work: true, watches: true });
-        Others { turns: others.turns && turns, work: others.work && work, ..others }
+    fn others_of(&self, (turns, activities): (bool, bool)) -> Others {
+        let others = self.others.unwrap_or(Others { turns: true, activities: true, watches: true });
+        Others { turns: others.turns && turns, activities: others.activities && activities, ..others }
     }
 
     /// Has parked fetches look no later than then.
-    fn look_by(&mut self, turns: Option<Instant>, work: Option<Instant>) {
-        for (known, at) in [(&mut self.turns_at, turns), (&mut self.work_at, work)] {
+    fn look_by(&mut self, turns: Option<Instant>, activities: Option<Instant>) {
+        for (known, at) in [(&mut self.turns_at, turns), (&mut self.work_at, activities)] {
             *known = [*known, at].into_iter().flatten().min();
         }
     }
 
     /// What the fetches that wait may have.
-    pub(crate) fn admission(&self) -> Admission {
-        let mut all = Admission::default();
+    pub(crate) fn eligibility(&self) -> Eligibility {
+        let mut all = Eligibility::default();
         let mut before: Option<&TurnAsk> = None;
         for Waiter { ask, .. } in &self.turns.waiters {
             // Mostly they all ask for the same.
@@ -491,16 +494,16 @@ impl State {
                 all.admit_turns(ask);
             }
         }
-        self.work.waiters.iter().for_each(|waiter| all.admit_work(&waiter.ask));
+        self.activities.waiters.iter().for_each(|waiter| all.admit_activities(&waiter.ask));
         all
     }
 
     fn wake_at(&self) -> Option<Instant> {
         let turns = self.turns_at.filter(|_| !self.turns.waiters.is_empty());
-        let work = self.work_at.filter(|_| !self.work.waiters.is_empty());
-        let next = [turns, work].into_iter().flatten().min();
+        let activities = self.work_at.filter(|_| !self.activities.waiters.is_empty());
+        let next = [turns, activities].into_iter().flatten().min();
         let looks = (self.turns.look && !self.turns.waiters.is_empty())
-            || (self.work.look && !self.work.waiters.is_empty());
+            || (self.activities.look && !self.activities.waiters.is_empty());
         match self.resting_until {
             Some(until) if looks => Some(until),
             _ => next,
@@ -518,7 +521,7 @@ mod tests {
 
     fn renewal() -> Request {
         let reply = Reply::new("renew", oneshot::channel().0);
-        let (lease, attempts) = (Lease::Work { secret: [0; 16], id: 1 }, Attempts::default());
+        let (lease, attempts) = (Lease::Activity { secret: [0; 16], id: 1 }, Attempts::default());
         Request::Renew(Renew { lease, extend_ms: 1, reply, attempts })
     }
 
@@ -582,7 +585,7 @@ mod tests {
         let mut state = fill();
         let ahead = state.take_arrivals(&OsEntropy).unwrap();
         assert_eq!((ahead.batch.messages.len(), ahead.batch.len(), ahead.load), (1, 1, 0));
-        assert_eq!(ahead.others, Others { turns: true, work: false, watches: true }, "others are told");
+        assert_eq!(ahead.others, Others { turns: true, activities: false, watches: true }, "others are told");
         assert!(state.take_arrivals(&OsEntropy).is_none(), "no more");
         let rest = state.take(Instant::now(), &OsEntropy).unwrap();
         assert_eq!((rest.batch.renewals.len(), rest.batch.len(), rest.load), (1, 1, 1));

@@ -2,19 +2,19 @@
 
 use crate::PostgresError;
 use crate::columns::{
-    AbandonColumns, CommitColumns, MessageColumns, RenewColumns, StartColumns, TurnColumns, WorkAskColumns,
-    WorkColumns,
+    AbandonColumns, ActivityAskColumns, ActivityColumns, CommitColumns, MessageColumns, RenewColumns,
+    StartColumns, TurnColumns,
 };
 use crate::connect::Closer;
 use crate::contain::contained;
 use crate::db::{self, Param};
-use crate::forsaken::Forsaken;
-use crate::handover::{Gift, Told};
-use crate::job::{Job, Others};
+use crate::hand_off::{HandOff, Told};
+use crate::in_doubt::LeasesInDoubt;
 use crate::shared::Shared;
 use crate::steps::Step;
 use crate::text::owned;
-use crate::waiting::{Ask, Waiter, WorkAsk};
+use crate::transaction::{Others, Transaction};
+use crate::waiting::{ActivityAsk, Ask, Waiter};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use std::iter::once;
@@ -28,7 +28,7 @@ pub(crate) enum Failed {
     /// Nothing of it is stored.
     Undone(PostgresError),
     /// Its connection was lost or given up, so it is unknown whether it is stored.
-    Unknown(PostgresError, Forsaken),
+    Unknown(PostgresError, LeasesInDoubt),
 }
 
 impl Failed {
@@ -49,7 +49,7 @@ pub(crate) struct Done {
     pub(crate) renewals: Vec<Row>,
     pub(crate) abandons: Vec<Row>,
     pub(crate) turns: Vec<Vec<Row>>,
-    pub(crate) work: Vec<Vec<Row>>,
+    pub(crate) activities: Vec<Vec<Row>>,
 }
 
 impl Done {
@@ -66,7 +66,7 @@ impl Done {
 /// One transaction, sent at once: whatever it does, it takes one round trip. Gives the leases that it has taken too.
 ///
 /// A connection whose server does not answer before the deadline is closed, and so is one whose transaction panicked.
-pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<(Done, Forsaken), Failed> {
+pub(crate) async fn transact(shared: &Shared, job: &Transaction) -> Result<(Done, LeasesInDoubt), Failed> {
     let mut attempt = Attempt::default();
     let cause = match contained(attempt.run(shared, job).boxed()).await {
         Ok(Ok(done)) => return Ok((done, attempt.leases(job))),
@@ -95,7 +95,7 @@ pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<(Done, Forsak
 struct Attempt {
     /// The secrets of the leases that fetches ask for, for each group of them.
     turns: Vec<Vec<Vec<u8>>>,
-    work: Vec<Vec<Vec<u8>>>,
+    activities: Vec<Vec<Vec<u8>>>,
     closer: Option<Closer>,
     /// Whether the server has been sent what it may have carried out.
     in_doubt: bool,
@@ -103,36 +103,37 @@ struct Attempt {
 
 impl Attempt {
     /// All that the transaction asks to be leased.
-    fn leases(self, job: &Job) -> Forsaken {
-        let given = job.handed_turns.gifts.iter().chain(&job.handed_work.gifts).map(Gift::secret);
+    fn leases(self, job: &Transaction) -> LeasesInDoubt {
+        let given =
+            job.handed_turns.hand_offs.iter().chain(&job.handed_activities.hand_offs).map(HandOff::secret);
         let longest = job.asks_for_ms().max().unwrap_or(0);
-        let fetched = self.turns.into_iter().chain(self.work).flatten();
-        Forsaken { secrets: fetched.chain(given).collect(), lasts: Duration::from_millis(longest) }
+        let fetched = self.turns.into_iter().chain(self.activities).flatten();
+        LeasesInDoubt { secrets: fetched.chain(given).collect(), lasts: Duration::from_millis(longest) }
     }
 
-    async fn run(&mut self, shared: &Shared, job: &Job) -> Result<Done, PostgresError> {
+    async fn run(&mut self, shared: &Shared, job: &Transaction) -> Result<Done, PostgresError> {
         let secrets = |count: usize| -> Vec<Vec<u8>> {
             (0..count).map(|_| shared.config.entropy.next_u128().to_be_bytes().to_vec()).collect()
         };
         self.turns = job.turns.iter().map(|group| secrets(group.len())).collect();
-        self.work = job.work.iter().map(|group| secrets(slots(group).count())).collect();
-        let Self { turns, work, closer, in_doubt } = self;
-        attempt(shared, job, [turns, work], closer, in_doubt).await
+        self.activities = job.activities.iter().map(|group| secrets(slots(group).count())).collect();
+        let Self { turns, activities, closer, in_doubt } = self;
+        attempt(shared, job, [turns, activities], closer, in_doubt).await
     }
 }
 
 async fn attempt(
     shared: &Shared,
-    job: &Job,
+    job: &Transaction,
     [turn_secrets, work_secrets]: [&Vec<Vec<Vec<u8>>>; 2],
     closer: &mut Option<Closer>,
     in_doubt: &mut bool,
 ) -> Result<Done, PostgresError> {
     let db = &shared.db;
     shared.fault(Step::Encode, || job.batch.all_subjects());
-    let commits = CommitColumns::of(&job.batch.commits, &job.handed_work)?;
+    let commits = CommitColumns::of(&job.batch.commits, &job.handed_activities)?;
     let messages = MessageColumns::of(&job.batch.messages, &job.handed_turns);
-    let work = WorkColumns::of(&job.batch.work)?;
+    let activities = ActivityColumns::of(&job.batch.activities)?;
     let starts = StartColumns::of(&job.batch.starts, job.batch.messages.len(), &job.handed_turns);
     let renewals = RenewColumns::of(&job.batch.renewals);
     let abandons = AbandonColumns::of(&job.batch.abandons);
@@ -142,13 +143,13 @@ async fn attempt(
         .zip(turn_secrets)
         .map(|(group, secrets)| TurnColumns::of(&group[0].ask, secrets, job.asks_next))
         .collect();
-    let work_asks: Vec<WorkAskColumns<'_>> = job
-        .work
+    let activity_asks: Vec<ActivityAskColumns<'_>> = job
+        .activities
         .iter()
         .zip(work_secrets)
         .map(|(group, secrets)| {
-            let slots: Vec<&WorkAsk> = slots(group).map(|waiter| &group[waiter].ask).collect();
-            WorkAskColumns::of(&group[0].ask, &slots, secrets, job.asks_next)
+            let slots: Vec<&ActivityAsk> = slots(group).map(|waiter| &group[waiter].ask).collect();
+            ActivityAskColumns::of(&group[0].ask, &slots, secrets, job.asks_next)
         })
         .collect();
     let ended = job.batch.ends();
@@ -158,10 +159,10 @@ async fn attempt(
         false => Vec::new(),
     };
     let ended = if job.others.watches { bounded(ended) } else { Vec::new() };
-    let Others { turns: tells_turns, work: tells_work, .. } = job.others;
+    let Others { turns: tells_turns, activities: tells_work, .. } = job.others;
     let (channel, sender) = (db.schema.channel(), &shared.id);
 
-    let leases_one = job.handed_work.gifts.is_empty() || job.batch.scheduled().count() == 1;
+    let leases_one = job.handed_activities.hand_offs.is_empty() || job.batch.scheduled().count() == 1;
     let is_alone = job.batch.commits.len() == 1 && leases_one;
 
     let client = db.lane().await?;
@@ -180,8 +181,8 @@ async fn attempt(
     if !job.batch.messages.is_empty() {
         call(Slot::Messages, &sql.enqueue_messages, messages.params());
     }
-    if !job.batch.work.is_empty() {
-        call(Slot::Nothing, &sql.enqueue_work, work.params());
+    if !job.batch.activities.is_empty() {
+        call(Slot::Nothing, &sql.enqueue_activities, activities.params());
     }
     if !job.batch.starts.is_empty() {
         call(Slot::Starts, &sql.start, starts.params());
@@ -195,8 +196,8 @@ async fn attempt(
     for columns in &turns {
         call(Slot::Turns, &sql.fetch_turns, columns.params());
     }
-    for columns in &work_asks {
-        call(Slot::Work, &sql.fetch_work, columns.params());
+    for columns in &activity_asks {
+        call(Slot::Activity, &sql.fetch_activities, columns.params());
     }
     if tells_turns || tells_work || !ended.is_empty() {
         let params: Vec<Param<'_>> = vec![
@@ -206,7 +207,7 @@ async fn attempt(
             (&tells_work as _, Type::BOOL),
             (&ended as _, Type::TEXT_ARRAY),
         ];
-        call(Slot::Nothing, &sql.tell, params);
+        call(Slot::Nothing, &sql.notify, params);
     }
     let exchanged = async {
         let begin = &db.beginnings(&client).await?.lane;
@@ -258,7 +259,7 @@ async fn attempt(
             Slot::Renewals => done.renewals = rows,
             Slot::Abandons => done.abandons = rows,
             Slot::Turns => done.turns.push(rows),
-            Slot::Work => done.work.push(rows),
+            Slot::Activity => done.activities.push(rows),
         }
     }
     db.counters.transactions.add(1);
@@ -278,7 +279,7 @@ enum Slot {
     Renewals,
     Abandons,
     Turns,
-    Work,
+    Activity,
 }
 
 const COMMIT: &str = "COMMIT";
@@ -314,6 +315,6 @@ fn bounded(ended: Vec<String>) -> Vec<String> {
 }
 
 /// For each lease that a group asks for, the place of who asks.
-pub(crate) fn slots(group: &[Waiter<WorkAsk>]) -> impl Iterator<Item = usize> + '_ {
+pub(crate) fn slots(group: &[Waiter<ActivityAsk>]) -> impl Iterator<Item = usize> + '_ {
     group.iter().enumerate().flat_map(|(place, waiter)| std::iter::repeat_n(place, waiter.ask.wants()))
 }

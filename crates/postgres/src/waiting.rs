@@ -1,6 +1,6 @@
 //! Fetches on their way to a lease.
 
-use crate::forsaken::release;
+use crate::in_doubt::release;
 use crate::request::{Lease, Seen};
 use crate::shared::Shared;
 use outlast_provider::{
@@ -49,7 +49,7 @@ pub(crate) struct RawMessage {
 
 /// What a fetch of activities asks for.
 #[derive(Debug, Clone)]
-pub(crate) struct WorkAsk {
+pub(crate) struct ActivityAsk {
     pub(crate) max_items: usize,
     pub(crate) lock_ms: u64,
     pub(crate) session: Option<SessionFetchConfig>,
@@ -58,7 +58,7 @@ pub(crate) struct WorkAsk {
 
 /// A leased activity as the server hands it out.
 #[derive(Debug)]
-pub(crate) struct RawWork {
+pub(crate) struct RawActivity {
     pub(crate) secret: Secret,
     pub(crate) id: i64,
     pub(crate) text: String,
@@ -78,7 +78,7 @@ pub(crate) trait Ask: Clone + Send {
     fn wants(&self) -> usize;
     /// For how long.
     fn lock_ms(&self) -> u64;
-    /// Whether a look that found nothing for the other, and no work with a session if `sessionless`, would find nothing for it.
+    /// Whether a look that found nothing for the other, and no activities with a session if `sessionless`, would find nothing for it.
     fn fails_with(&self, other: &Self, sessionless: bool) -> bool;
 }
 
@@ -108,8 +108,8 @@ impl Ask for TurnAsk {
     }
 }
 
-impl Ask for WorkAsk {
-    type Leases = Vec<RawWork>;
+impl Ask for ActivityAsk {
+    type Leases = Vec<RawActivity>;
 
     fn is_like(&self, other: &Self) -> bool {
         self.tags == other.tags && self.lock_ms == other.lock_ms
@@ -150,7 +150,7 @@ pub(crate) struct Parked<A: Ask> {
     told: Option<u32>,
     /// How many lanes are looking just now.
     pub(crate) looking: usize,
-    /// Whether the last look that found too little found no work with a session.
+    /// Whether the last look that found too little found no activities with a session.
     pub(crate) sessionless: bool,
     /// When one of them was given something last.
     pub(crate) served_at: Option<Instant>,
@@ -292,9 +292,11 @@ impl Leases for RawTurn {
     }
 }
 
-impl Leases for Vec<RawWork> {
+impl Leases for Vec<RawActivity> {
     fn leases(&self) -> Vec<Lease> {
-        self.iter().map(|work| Lease::Work { secret: work.secret, id: work.id }).collect()
+        self.iter()
+            .map(|activities| Lease::Activity { secret: activities.secret, id: activities.id })
+            .collect()
     }
 }
 

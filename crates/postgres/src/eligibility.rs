@@ -1,7 +1,7 @@
 //! What fetches may have, in the form in which the functions of the store compare it.
 
 use crate::text::owned;
-use crate::waiting::{TurnAsk, WorkAsk};
+use crate::waiting::{ActivityAsk, TurnAsk};
 use outlast_provider::{DispatcherCapabilityFilter, TagFilter};
 use outlast_provider_kit::pin::sort_key;
 use std::collections::{BTreeSet, HashSet};
@@ -26,14 +26,14 @@ pub(crate) fn tags(filter: &TagFilter) -> Option<Vec<String>> {
     }
 }
 
-/// Who it is that asks for work with sessions.
-pub(crate) fn owner(ask: &WorkAsk) -> Option<String> {
+/// Who it is that asks for activities with sessions.
+pub(crate) fn owner(ask: &ActivityAsk) -> Option<String> {
     ask.session.as_ref().map(|session| owned(&session.owner_id))
 }
 
 /// What all fetches of a process together may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Admission {
+pub(crate) struct Eligibility {
     /// `None` for all.
     ranges: Option<BTreeSet<(String, String)>>,
     /// `None` for all.
@@ -41,19 +41,19 @@ pub(crate) struct Admission {
     owners: BTreeSet<String>,
 }
 
-impl Default for Admission {
+impl Default for Eligibility {
     /// Nothing.
     fn default() -> Self {
         Self { ranges: Some(BTreeSet::new()), tags: Some(BTreeSet::new()), owners: BTreeSet::new() }
     }
 }
 
-impl Admission {
+impl Eligibility {
     pub(crate) fn admit_turns(&mut self, ask: &TurnAsk) {
         widen(&mut self.ranges, ranges(ask.filter.as_ref()));
     }
 
-    pub(crate) fn admit_work(&mut self, ask: &WorkAsk) {
+    pub(crate) fn admit_activities(&mut self, ask: &ActivityAsk) {
         widen(&mut self.tags, tags(&ask.tags));
         self.owners.extend(owner(ask));
     }
@@ -113,20 +113,20 @@ mod tests {
         TurnAsk { lock_ms: 1, filter, bound: Default::default() }
     }
 
-    fn work(tags: TagFilter, owner: Option<&str>) -> WorkAsk {
+    fn activities(tags: TagFilter, owner: Option<&str>) -> ActivityAsk {
         let session = owner.map(|owner| SessionFetchConfig {
             owner_id: owner.to_string(),
             lock_timeout: Duration::from_secs(1),
         });
-        WorkAsk { max_items: 1, lock_ms: 1, session, tags }
+        ActivityAsk { max_items: 1, lock_ms: 1, session, tags }
     }
 
     #[test]
     fn fetches_add_up_to_what_a_process_may_have() {
-        let mut some = Admission::default();
+        let mut some = Eligibility::default();
         some.admit_turns(&turns(Some(SemverRange::new(Version::new(1, 0, 0), Version::new(2, 0, 0)))));
-        some.admit_work(&work(TagFilter::DefaultOnly, Some("one")));
-        some.admit_work(&work(TagFilter::tags(["gpu"]), Some("two")));
+        some.admit_activities(&activities(TagFilter::DefaultOnly, Some("one")));
+        some.admit_activities(&activities(TagFilter::tags(["gpu"]), Some("two")));
         let columns = some.columns();
         assert_eq!((columns.lowest.unwrap().len(), columns.highest.unwrap().len()), (1, 1));
         assert_eq!(columns.tags.unwrap(), ["", "=gpu"]);
@@ -134,7 +134,7 @@ mod tests {
 
         let mut all = some.clone();
         all.admit_turns(&turns(None));
-        all.admit_work(&work(TagFilter::Any, None));
+        all.admit_activities(&activities(TagFilter::Any, None));
         let columns = all.columns();
         assert_eq!((columns.lowest, columns.tags, columns.owners.len()), (None, None, 2));
         assert_eq!(some.clone().or(all.clone()), all);

@@ -14,7 +14,7 @@ use tokio_postgres::Row;
 
 /// Tells the callers what became of their requests.
 /// Says whether messages wait for an instance of it.
-pub(crate) fn answer(shared: &Arc<Shared>, batch: Batch, done: &Done) -> bool {
+pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) -> bool {
     let damaged = PostgresError::Damaged {
         details: "a function of the store answered for others than asked".to_string(),
     };
@@ -72,8 +72,8 @@ pub(crate) fn answer(shared: &Arc<Shared>, batch: Batch, done: &Done) -> bool {
     for (message, taken) in batch.messages.into_iter().zip(taken) {
         message.reply.send(taken.ok_or(&damaged));
     }
-    for work in batch.work {
-        work.reply.send(Ok(()));
+    for activity in batch.activities {
+        activity.reply.send(Ok(()));
     }
     let mut outcomes = vec![None; batch.starts.len()];
     for row in &done.starts {

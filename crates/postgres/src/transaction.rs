@@ -1,22 +1,22 @@
 //! What a lane takes on.
 
 use crate::batch::Batch;
-use crate::handover::Handover;
-use crate::waiting::{Ask, TurnAsk, Waiter, WorkAsk};
+use crate::hand_off::HandOffs;
+use crate::waiting::{ActivityAsk, Ask, TurnAsk, Waiter};
 
 /// Requests, and the fetches that are served with them.
-pub(crate) struct Job {
+pub(crate) struct Transaction {
     pub(crate) batch: Batch,
     pub(crate) turns: Vec<Vec<Waiter<TurnAsk>>>,
-    pub(crate) work: Vec<Vec<Waiter<WorkAsk>>>,
+    pub(crate) activities: Vec<Vec<Waiter<ActivityAsk>>>,
     /// Those who have looked in vain, and are given what the batch brings.
-    pub(crate) handed_turns: Handover<TurnAsk>,
-    pub(crate) handed_work: Handover<WorkAsk>,
+    pub(crate) handed_turns: HandOffs<TurnAsk>,
+    pub(crate) handed_activities: HandOffs<ActivityAsk>,
     /// Whether turns and activities can be fetched when this is done that could not before.
     pub(crate) frees: (bool, bool),
     /// The counts of news when the fetches were taken.
     pub(crate) turns_news: u64,
-    pub(crate) work_news: u64,
+    pub(crate) activities_news: u64,
     /// What others are told of this, should they wait for it.
     pub(crate) others: Others,
     /// Whether fetches that find nothing ask when to look again. It costs as much as the look.
@@ -25,17 +25,17 @@ pub(crate) struct Job {
     pub(crate) load: usize,
 }
 
-impl Job {
+impl Transaction {
     pub(crate) fn without_fetches(batch: Batch, others: Others) -> Self {
         Self {
-            frees: (batch.frees_turns(0), batch.frees_work(0)),
+            frees: (batch.frees_turns(0), batch.frees_activities(0)),
             batch,
-            handed_turns: Handover::default(),
-            handed_work: Handover::default(),
+            handed_turns: HandOffs::default(),
+            handed_activities: HandOffs::default(),
             turns: Vec::new(),
-            work: Vec::new(),
+            activities: Vec::new(),
             turns_news: 0,
-            work_news: 0,
+            activities_news: 0,
             others,
             asks_next: false,
             load: 0,
@@ -46,9 +46,13 @@ impl Job {
     pub(crate) fn asks_for_ms(&self) -> impl Iterator<Item = u64> + '_ {
         let turns =
             self.turns.iter().flatten().chain(&self.handed_turns.waiters).map(|waiter| waiter.ask.lock_ms());
-        let work =
-            self.work.iter().flatten().chain(&self.handed_work.waiters).map(|waiter| waiter.ask.lock_ms());
-        turns.chain(work)
+        let activities = self
+            .activities
+            .iter()
+            .flatten()
+            .chain(&self.handed_activities.waiters)
+            .map(|waiter| waiter.ask.lock_ms());
+        turns.chain(activities)
     }
 }
 
@@ -56,6 +60,6 @@ impl Job {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Others {
     pub(crate) turns: bool,
-    pub(crate) work: bool,
+    pub(crate) activities: bool,
     pub(crate) watches: bool,
 }

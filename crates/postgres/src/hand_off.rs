@@ -5,7 +5,9 @@ use crate::PostgresError;
 use crate::batch::Batch;
 use crate::db::{Result, cell, span, text_option, unsigned};
 use crate::shared::{Shared, State};
-use crate::waiting::{Ask, Guarded, Leases, Parked, RawMessage, RawTurn, RawWork, TurnAsk, Waiter, WorkAsk};
+use crate::waiting::{
+    ActivityAsk, Ask, Guarded, Leases, Parked, RawActivity, RawMessage, RawTurn, TurnAsk, Waiter,
+};
 use outlast_provider::Entropy;
 use outlast_provider_kit::token::Secret;
 use outlast_provider_kit::{ActivityRow, MessageRow};
@@ -16,13 +18,13 @@ use tokio::time::Instant;
 use tokio_postgres::Row;
 
 /// Who is given what.
-pub(crate) struct Handover<A: Ask> {
+pub(crate) struct HandOffs<A: Ask> {
     pub(crate) waiters: Vec<Waiter<A>>,
-    pub(crate) gifts: Vec<Gift>,
+    pub(crate) hand_offs: Vec<HandOff>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Gift {
+pub(crate) struct HandOff {
     /// Its place among what could be given.
     what: usize,
     /// The place of who is given it.
@@ -30,26 +32,26 @@ pub(crate) struct Gift {
     secret: Secret,
 }
 
-impl Gift {
+impl HandOff {
     pub(crate) fn secret(&self) -> Vec<u8> {
         self.secret.to_vec()
     }
 }
 
-impl<A: Ask> Default for Handover<A> {
+impl<A: Ask> Default for HandOffs<A> {
     fn default() -> Self {
-        Self { waiters: Vec::new(), gifts: Vec::new() }
+        Self { waiters: Vec::new(), hand_offs: Vec::new() }
     }
 }
 
-impl<A: Ask> Handover<A> {
+impl<A: Ask> HandOffs<A> {
     /// Secrets and durations of the leases of what has these places, as columns.
     pub(crate) fn columns(&self, places: Range<usize>) -> (Vec<Option<Vec<u8>>>, Vec<i64>) {
         let (mut secrets, mut lock_ms) = (vec![None; places.len()], vec![0; places.len()]);
-        for gift in self.gifts.iter().filter(|gift| places.contains(&gift.what)) {
-            let place = gift.what - places.start;
-            secrets[place] = Some(gift.secret());
-            lock_ms[place] = span(self.waiters[gift.who].ask.lock_ms());
+        for hand_off in self.hand_offs.iter().filter(|hand_off| places.contains(&hand_off.what)) {
+            let place = hand_off.what - places.start;
+            secrets[place] = Some(hand_off.secret());
+            lock_ms[place] = span(self.waiters[hand_off.who].ask.lock_ms());
         }
         (secrets, lock_ms)
     }
@@ -63,8 +65,8 @@ impl<A: Ask> Parked<A> {
         things: impl Iterator<Item = T>,
         may_have: impl Fn(&A, &T) -> bool,
         entropy: &dyn Entropy,
-    ) -> Handover<A> {
-        let mut all = Handover::default();
+    ) -> HandOffs<A> {
+        let mut all = HandOffs::default();
         if self.look {
             return all;
         }
@@ -84,7 +86,7 @@ impl<A: Ask> Parked<A> {
             });
             if let Some(who) = who {
                 given[who] += 1;
-                all.gifts.push(Gift { what, who, secret: entropy.next_u128().to_be_bytes() });
+                all.hand_offs.push(HandOff { what, who, secret: entropy.next_u128().to_be_bytes() });
             }
         }
         all
@@ -93,17 +95,21 @@ impl<A: Ask> Parked<A> {
 
 impl State {
     /// Turns of instances that begin.
-    pub(crate) fn hand_over_turns(&mut self, batch: &Batch, entropy: &dyn Entropy) -> Handover<TurnAsk> {
+    pub(crate) fn hand_over_turns(&mut self, batch: &Batch, entropy: &dyn Entropy) -> HandOffs<TurnAsk> {
         // What has not begun has no version that somebody could not run.
         self.turns.hand_over(batch.beginnings().into_iter(), |_, row| row.is_some(), entropy)
     }
 
     /// Activities that turns schedule, and do not cancel at once. Who may have one with a session is for the server to say.
-    pub(crate) fn hand_over_work(&mut self, batch: &Batch, entropy: &dyn Entropy) -> Handover<WorkAsk> {
-        let may_have = |ask: &WorkAsk, row: &&ActivityRow| {
+    pub(crate) fn hand_over_activities(
+        &mut self,
+        batch: &Batch,
+        entropy: &dyn Entropy,
+    ) -> HandOffs<ActivityAsk> {
+        let may_have = |ask: &ActivityAsk, row: &&ActivityRow| {
             row.session_id.is_none() && ask.tags.matches(row.tag.as_deref()) && !batch.cancels(row)
         };
-        self.work.hand_over(batch.scheduled(), may_have, entropy)
+        self.activities.hand_over(batch.scheduled(), may_have, entropy)
     }
 }
 
@@ -123,7 +129,7 @@ impl<'a> Told<'a> {
         self.rows.iter().filter_map(move |row| Some((secret(row)?, (self, row))))
     }
 
-    fn turn(self, row: &Row, gift: &Gift, begins: &MessageRow) -> Result<RawTurn> {
+    fn turn(self, row: &Row, hand_off: &HandOff, begins: &MessageRow) -> Result<RawTurn> {
         let now = unsigned(row, self.at)?;
         let message = RawMessage {
             id: cell(row, self.id)?,
@@ -132,7 +138,7 @@ impl<'a> Told<'a> {
             attempts: 1,
         };
         Ok(RawTurn {
-            secret: gift.secret,
+            secret: hand_off.secret,
             instance: begins.instance_id.clone(),
             row: None,
             created_at: None,
@@ -145,9 +151,9 @@ impl<'a> Told<'a> {
         })
     }
 
-    fn work(self, row: &Row, gift: &Gift, scheduled: &ActivityRow) -> Result<RawWork> {
-        Ok(RawWork {
-            secret: gift.secret,
+    fn activities(self, row: &Row, hand_off: &HandOff, scheduled: &ActivityRow) -> Result<RawActivity> {
+        Ok(RawActivity {
+            secret: hand_off.secret,
             id: cell(row, self.id)?,
             text: scheduled.work_item.clone(),
             instance: scheduled.instance_id.clone(),
@@ -160,37 +166,38 @@ impl<'a> Told<'a> {
 
 /// The turns that were stored with their leases, for each who was to have one.
 pub(crate) fn given_turns(
-    handed: &Handover<TurnAsk>,
+    handed: &HandOffs<TurnAsk>,
     batch: &Batch,
     [messages, starts]: [Told<'_>; 2],
 ) -> Vec<Option<RawTurn>> {
     let mut all: Vec<Option<RawTurn>> = handed.waiters.iter().map(|_| None).collect();
     let stored: HashMap<_, _> = messages.by_secret().chain(starts.by_secret()).collect();
     let beginnings = batch.beginnings();
-    for gift in &handed.gifts {
-        if let (Some((told, row)), Some(begins)) = (stored.get(gift.secret.as_slice()), beginnings[gift.what])
+    for hand_off in &handed.hand_offs {
+        if let (Some((told, row)), Some(begins)) =
+            (stored.get(hand_off.secret.as_slice()), beginnings[hand_off.what])
         {
-            all[gift.who] = readable(told.turn(row, gift, begins));
+            all[hand_off.who] = readable(told.turn(row, hand_off, begins));
         }
     }
     all
 }
 
 /// The same for activities.
-pub(crate) fn given_work(
-    handed: &Handover<WorkAsk>,
+pub(crate) fn given_activities(
+    handed: &HandOffs<ActivityAsk>,
     batch: &Batch,
     commits: Told<'_>,
-) -> Vec<Option<Vec<RawWork>>> {
-    let mut all: Vec<Vec<RawWork>> = handed.waiters.iter().map(|_| Vec::new()).collect();
+) -> Vec<Option<Vec<RawActivity>>> {
+    let mut all: Vec<Vec<RawActivity>> = handed.waiters.iter().map(|_| Vec::new()).collect();
     let stored: HashMap<_, _> = commits.by_secret().collect();
     let scheduled: Vec<&ActivityRow> = batch.scheduled().collect();
-    for gift in &handed.gifts {
-        if let Some((told, row)) = stored.get(gift.secret.as_slice()) {
-            all[gift.who].extend(readable(told.work(row, gift, scheduled[gift.what])));
+    for hand_off in &handed.hand_offs {
+        if let Some((told, row)) = stored.get(hand_off.secret.as_slice()) {
+            all[hand_off.who].extend(readable(told.activities(row, hand_off, scheduled[hand_off.what])));
         }
     }
-    all.into_iter().map(|work| Some(work).filter(|work| !work.is_empty())).collect()
+    all.into_iter().map(|activities| Some(activities).filter(|activities| !activities.is_empty())).collect()
 }
 
 /// What cannot be read is somebody's when its lease is over.
@@ -263,7 +270,7 @@ mod tests {
     /// A turn that schedules these activities.
     fn batch(activities: &[WorkItem]) -> Batch {
         let plan = CommitPlan::new(1, &[], activities, &[], Default::default(), vec![]).unwrap();
-        let lease = Lease::Work { secret: [0; 16], id: 1 };
+        let lease = Lease::Activity { secret: [0; 16], id: 1 };
         let mut batch = Batch::default();
         batch.push(Request::Commit(Box::new(Commit {
             lease,
@@ -282,16 +289,16 @@ mod tests {
         let mut callers = Vec::new();
         for (max_items, tags) in asks {
             let (reply, caller) = oneshot::channel();
-            let ask = WorkAsk { max_items: *max_items, lock_ms: 1, session: None, tags: tags.clone() };
-            state.work.waiters.push_back(Waiter { ask, parks: true, fresh: false, reply });
+            let ask = ActivityAsk { max_items: *max_items, lock_ms: 1, session: None, tags: tags.clone() };
+            state.activities.waiters.push_back(Waiter { ask, parks: true, fresh: false, reply });
             callers.push(caller);
         }
         (state, callers)
     }
 
     /// Who is given what.
-    fn given(handed: &Handover<WorkAsk>) -> Vec<(usize, usize)> {
-        handed.gifts.iter().map(|gift| (gift.what, gift.who)).collect()
+    fn given(handed: &HandOffs<ActivityAsk>) -> Vec<(usize, usize)> {
+        handed.hand_offs.iter().map(|hand_off| (hand_off.what, hand_off.who)).collect()
     }
 
     #[test]
@@ -311,10 +318,10 @@ mod tests {
         ];
         for (asks, expected, is_left) in rows {
             let (mut state, _callers) = waiting(asks);
-            let handed = state.hand_over_work(&three, &OsEntropy);
+            let handed = state.hand_over_activities(&three, &OsEntropy);
             assert_eq!(given(&handed), expected, "{asks:?}");
-            assert_eq!(three.frees_work(handed.gifts.len()), is_left, "{asks:?}");
-            assert_eq!(handed.waiters.len() + state.work.waiters.len(), asks.len());
+            assert_eq!(three.frees_activities(handed.hand_offs.len()), is_left, "{asks:?}");
+            assert_eq!(handed.waiters.len() + state.activities.waiters.len(), asks.len());
         }
     }
 
@@ -323,15 +330,15 @@ mod tests {
         let of_session = batch(&[scheduled(Some("s"), None)]);
         let free = batch(&[scheduled(None, None)]);
         let (mut state, callers) = waiting(&[(1, TagFilter::Any)]);
-        assert_eq!(given(&state.hand_over_work(&of_session, &OsEntropy)), [], "its holder");
-        state.work.look = true;
-        assert_eq!(given(&state.hand_over_work(&free, &OsEntropy)), [], "what may wait since longer");
-        state.work.look = false;
-        state.work.waiters[0].fresh = true;
-        assert_eq!(given(&state.hand_over_work(&free, &OsEntropy)), [], "the same");
-        state.work.waiters[0].fresh = false;
+        assert_eq!(given(&state.hand_over_activities(&of_session, &OsEntropy)), [], "its holder");
+        state.activities.look = true;
+        assert_eq!(given(&state.hand_over_activities(&free, &OsEntropy)), [], "what may wait since longer");
+        state.activities.look = false;
+        state.activities.waiters[0].fresh = true;
+        assert_eq!(given(&state.hand_over_activities(&free, &OsEntropy)), [], "the same");
+        state.activities.waiters[0].fresh = false;
         drop(callers);
-        assert_eq!(given(&state.hand_over_work(&free, &OsEntropy)), [], "nobody is there");
+        assert_eq!(given(&state.hand_over_activities(&free, &OsEntropy)), [], "nobody is there");
     }
 
     #[test]

@@ -20,7 +20,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// What a transaction may have leased of which nobody knows whether it was committed.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Forsaken {
+pub(crate) struct LeasesInDoubt {
     /// The secrets of the leases. Nobody was given them, so there is nobody to take them from.
     pub(crate) secrets: Vec<Vec<u8>>,
     /// The time after which they are over by themselves.
@@ -28,17 +28,17 @@ pub(crate) struct Forsaken {
 }
 
 /// Gives them back as soon as the server can be reached, without counting a delivery: others need not wait until they end.
-pub(crate) async fn give_back(shared: Arc<Shared>, forsaken: Forsaken) {
+pub(crate) async fn give_back(shared: Arc<Shared>, in_doubt: LeasesInDoubt) {
     let begun = Instant::now();
     let (mut looks, mut pause) = (0, PAUSE);
     // What a network has held back may reach the server for as long as the system of this machine sends it again.
     let late = |looks: u32| looks < LOOKS || begun.elapsed() < shared.db.deadline;
-    while late(looks) && begun.elapsed() < forsaken.lasts && !shared.is_closed() {
+    while late(looks) && begun.elapsed() < in_doubt.lasts && !shared.is_closed() {
         sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
         let look = contained(async {
             shared.fault(Step::GiveBack, Vec::new);
-            find(&shared.db, &forsaken.secrets).await
+            find(&shared.db, &in_doubt.secrets).await
         });
         // Otherwise the server is not back.
         match look.await {
@@ -61,14 +61,14 @@ pub(crate) fn release(shared: &Shared, lease: Lease) {
 }
 
 async fn find(db: &Db, secrets: &Vec<Vec<u8>>) -> Result<Vec<Lease>> {
-    let rows = db.all(&db.statements.forsaken_leases, &[(secrets as _, Type::BYTEA_ARRAY)]).await?;
+    let rows = db.all(&db.statements.leases_in_doubt, &[(secrets as _, Type::BYTEA_ARRAY)]).await?;
     rows.iter().map(lease).collect()
 }
 
 fn lease(row: &Row) -> Result<Lease> {
     let secret = cell::<&[u8]>(row, 0)?.try_into().unwrap_or_default();
     Ok(match cell::<Option<i64>>(row, 2)? {
-        Some(id) => Lease::Work { secret, id },
+        Some(id) => Lease::Activity { secret, id },
         None => {
             let (current_execution, messages, is_partial) = (0, 0, false);
             let seen = Seen { current_execution, messages, is_partial, instance: text(row, 1)? };

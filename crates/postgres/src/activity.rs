@@ -1,4 +1,4 @@
-//! Handing out activities.
+//! Handing out activity.
 
 use crate::db::{Param, Result};
 use crate::fetch::wait;
@@ -6,7 +6,7 @@ use crate::message::misplaced;
 use crate::provider::PostgresProvider;
 use crate::request::{Answer, Lease};
 use crate::text::owned;
-use crate::waiting::{Guarded, RawWork, Waiter, WorkAsk};
+use crate::waiting::{ActivityAsk, Guarded, RawActivity, Waiter};
 use outlast_model::{WorkItem, json};
 use outlast_provider::{FetchedWork, TagFilter, WorkRequest, saturating_ms};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio_postgres::types::Type;
 const FETCH: &str = "fetch_work_item";
 
 impl PostgresProvider {
-    pub(crate) async fn fetch_work(&self, request: &WorkRequest<'_>) -> Answer<Vec<FetchedWork>> {
+    pub(crate) async fn fetch_activities(&self, request: &WorkRequest<'_>) -> Answer<Vec<FetchedWork>> {
         if *request.tag_filter == TagFilter::None || request.max_items == 0 {
             return Ok(Vec::new());
         }
@@ -30,14 +30,14 @@ impl PostgresProvider {
                 false => Duration::ZERO,
             };
             let (reply, answer) = oneshot::channel();
-            let ask = WorkAsk {
+            let ask = ActivityAsk {
                 max_items: missing,
                 lock_ms: saturating_ms(request.lock_timeout),
                 session: request.session.cloned(),
                 tags: request.tag_filter.clone(),
             };
             let parks = !patience.is_zero();
-            self.shared.fetch_work(Waiter { ask, parks, fresh: true, reply });
+            self.shared.fetch_activities(Waiter { ask, parks, fresh: true, reply });
             let leased = match wait(&self.shared, answer, patience, FETCH).await {
                 Ok(Some(leased)) => self.decoded(leased).await.map_err(|error| error.during(FETCH)),
                 Ok(None) => break,
@@ -64,14 +64,14 @@ impl PostgresProvider {
     }
 
     /// Decodes what was leased; what does not decode is set aside.
-    async fn decoded(&self, leased: Guarded<Vec<RawWork>>) -> Result<Gathered> {
+    async fn decoded(&self, leased: Guarded<Vec<RawActivity>>) -> Result<Gathered> {
         let mut items = Vec::new();
         let mut damaged = Vec::new();
-        for work in leased.peek().into_iter().flatten() {
-            match activity(work) {
+        for activity in leased.peek().into_iter().flatten() {
+            match decode_activity(activity) {
                 Ok(item) => items.push(Some(item)),
                 Err(reason) => {
-                    damaged.push((work, reason));
+                    damaged.push((activity, reason));
                     items.push(None);
                 }
             }
@@ -82,43 +82,43 @@ impl PostgresProvider {
         Ok(Gathered { leased, items })
     }
 
-    async fn bury(&self, damaged: &[(&RawWork, String)]) -> Result<()> {
-        for (work, _) in damaged {
+    async fn bury(&self, damaged: &[(&RawActivity, String)]) -> Result<()> {
+        for (activity, _) in damaged {
             // The reason may quote the activity, so it goes to the table and not to the log.
             tracing::warn!(
                 target: "duroxide::providers::postgres",
-                instance = work.instance, "an activity was set aside, see dead_letters"
+                instance = activity.instance, "an activity was set aside, see dead_letters"
             );
         }
         let db = &self.shared.db;
         db.counters.dead_letters.add(damaged.len());
-        let ids: Vec<i64> = damaged.iter().map(|(work, _)| work.id).collect();
-        let secrets: Vec<Vec<u8>> = damaged.iter().map(|(work, _)| work.secret.to_vec()).collect();
+        let ids: Vec<i64> = damaged.iter().map(|(activity, _)| activity.id).collect();
+        let secrets: Vec<Vec<u8>> = damaged.iter().map(|(activity, _)| activity.secret.to_vec()).collect();
         let reasons: Vec<String> = damaged.iter().map(|(_, reason)| owned(reason)).collect();
         let params: [Param<'_>; 3] =
             [(&ids, Type::INT8_ARRAY), (&secrets, Type::BYTEA_ARRAY), (&reasons, Type::TEXT_ARRAY)];
-        db.one(&db.statements.bury_work, &params).await?;
+        db.one(&db.statements.bury_activities, &params).await?;
         Ok(())
     }
 }
 
 /// Leased activities, decoded where they can be, and guarded until the caller has them.
 struct Gathered {
-    leased: Guarded<Vec<RawWork>>,
+    leased: Guarded<Vec<RawActivity>>,
     items: Vec<Option<WorkItem>>,
 }
 
 impl Gathered {
     fn take(self) -> Vec<FetchedWork> {
         let all = self.leased.take().unwrap_or_default();
-        let whole = all.into_iter().zip(self.items).filter_map(|(work, item)| Some((work, item?)));
+        let whole = all.into_iter().zip(self.items).filter_map(|(activity, item)| Some((activity, item?)));
         whole
-            .map(|(work, item)| FetchedWork {
+            .map(|(activity, item)| FetchedWork {
                 item,
-                lock_token: Lease::Work { secret: work.secret, id: work.id }.text(),
-                attempt_count: work.attempts,
-                orchestration: work.orchestration,
-                now_ms: Some(work.now),
+                lock_token: Lease::Activity { secret: activity.secret, id: activity.id }.text(),
+                attempt_count: activity.attempts,
+                orchestration: activity.orchestration,
+                now_ms: Some(activity.now),
             })
             .collect()
     }
@@ -128,10 +128,10 @@ impl Gathered {
 const MOST_ITEMS: usize = 256;
 
 /// The activity of a row, or why there is none: it does not decode, or belongs to somebody else.
-fn activity(work: &RawWork) -> std::result::Result<WorkItem, String> {
-    let item = json::decode_work_item(&work.text).map_err(|error| error.to_string())?;
+fn decode_activity(activity: &RawActivity) -> std::result::Result<WorkItem, String> {
+    let item = json::decode_work_item(&activity.text).map_err(|error| error.to_string())?;
     match item {
-        WorkItem::ActivityExecute { .. } if item.target_instance() == work.instance => Ok(item),
-        other => Err(misplaced(&other, &work.instance)),
+        WorkItem::ActivityExecute { .. } if item.target_instance() == activity.instance => Ok(item),
+        other => Err(misplaced(&other, &activity.instance)),
     }
 }

@@ -4,7 +4,7 @@ use crate::PostgresError;
 use crate::db::{Result, cell, text, text_option, unsigned};
 use crate::shared::{Shared, State};
 use crate::transact::slots;
-use crate::waiting::{Ask, Guarded, Parked, RawMessage, RawTurn, RawWork, TurnAsk, Waiter, WorkAsk};
+use crate::waiting::{ActivityAsk, Ask, Guarded, Parked, RawActivity, RawMessage, RawTurn, TurnAsk, Waiter};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_postgres::Row;
@@ -55,9 +55,9 @@ pub(crate) fn serve_turns(
 }
 
 /// Gives fetches the activities that were leased for them.
-pub(crate) fn serve_work(
+pub(crate) fn serve_activities(
     shared: &Arc<Shared>,
-    groups: Vec<Vec<Waiter<WorkAsk>>>,
+    groups: Vec<Vec<Waiter<ActivityAsk>>>,
     news: u64,
     asked: bool,
     answers: Vec<Vec<Row>>,
@@ -67,14 +67,14 @@ pub(crate) fn serve_work(
         let lock_ms = group[0].ask.lock_ms;
         let owners: Vec<usize> = slots(&group).collect();
         let (mut due_ms, mut sessionless) = (None, false);
-        let mut leased: Vec<Vec<RawWork>> = group.iter().map(|_| Vec::new()).collect();
+        let mut leased: Vec<Vec<RawActivity>> = group.iter().map(|_| Vec::new()).collect();
         for row in &rows {
-            match raw_work(row) {
-                Ok(Some((slot, work))) => {
+            match raw_activity(row) {
+                Ok(Some((slot, activities))) => {
                     shared.db.counters.fetched.add(1);
                     let owner = owners.get(slot).and_then(|owner| leased.get_mut(*owner));
                     if let Some(owner) = owner {
-                        owner.push(work);
+                        owner.push(activities);
                     }
                 }
                 Ok(None) => {
@@ -86,27 +86,27 @@ pub(crate) fn serve_work(
                 }
             }
         }
-        let is_served = leased.iter().any(|work| !work.is_empty());
+        let is_served = leased.iter().any(|activities| !activities.is_empty());
         {
             let mut state = shared.state();
-            state.work.sessionless = sessionless;
+            state.activities.sessionless = sessionless;
             if is_served {
-                state.work.served_at = Some(Instant::now());
+                state.activities.served_at = Some(Instant::now());
             }
         }
         let mut unserved = Vec::new();
-        for (waiter, work) in group.into_iter().zip(leased) {
-            match work.is_empty() {
-                false => drop(waiter.reply.send(Ok(Some(Guarded::new(work, Arc::clone(shared)))))),
+        for (waiter, activities) in group.into_iter().zip(leased) {
+            match activities.is_empty() {
+                false => drop(waiter.reply.send(Ok(Some(Guarded::new(activities, Arc::clone(shared)))))),
                 true => unserved.push(waiter),
             }
         }
-        let hops = shared.state().work.passes_on(is_served, !unserved.is_empty(), news);
+        let hops = shared.state().activities.passes_on(is_served, !unserved.is_empty(), news);
         shared.pass_on(None, hops);
         if is_served {
             shared.look_within(lock_ms);
         }
-        park(shared, unserved, Next { due_ms, asked }, |state| &mut state.work, news, false);
+        park(shared, unserved, Next { due_ms, asked }, |state| &mut state.activities, news, false);
     }
 }
 
@@ -194,11 +194,11 @@ fn raw_turn(row: &Row) -> Result<Option<RawTurn>> {
 }
 
 /// A leased activity and the slot that it is for; `None` for the row that says when to look again.
-fn raw_work(row: &Row) -> Result<Option<(usize, RawWork)>> {
+fn raw_activity(row: &Row) -> Result<Option<(usize, RawActivity)>> {
     let Some(slot) = cell::<Option<i32>>(row, 0)? else { return Ok(None) };
     let name = text_option(row, 6)?;
     let secret: &[u8] = cell(row, 10)?;
-    let work = RawWork {
+    let activities = RawActivity {
         secret: secret.try_into().unwrap_or_default(),
         id: cell(row, 1)?,
         text: cell(row, 2)?,
@@ -210,5 +210,5 @@ fn raw_work(row: &Row) -> Result<Option<(usize, RawWork)>> {
         },
         now: unsigned(row, 8)?,
     };
-    Ok(Some((usize::try_from(slot - 1).unwrap_or(0), work)))
+    Ok(Some((usize::try_from(slot - 1).unwrap_or(0), activities)))
 }
