@@ -1,12 +1,14 @@
-//! Handing out activity.
+//! Fetches activities: decodes leased activities on the caller's task, and sets aside those that do not decode.
 
+use crate::ask::ActivityAsk;
 use crate::db::{Param, Result};
 use crate::fetch::wait;
+use crate::leased::{Guarded, RawActivity};
 use crate::message::misplaced;
+use crate::parked::Fetch;
 use crate::provider::PostgresProvider;
 use crate::request::{Answer, Lease};
 use crate::text::owned;
-use crate::waiting::{ActivityAsk, Guarded, RawActivity, Waiter};
 use outlast_model::{WorkItem, json};
 use outlast_provider::{FetchedWork, TagFilter, WorkRequest, saturating_ms};
 use std::time::Duration;
@@ -29,7 +31,7 @@ impl PostgresProvider {
                 true => request.poll_timeout.saturating_sub(begun.elapsed()),
                 false => Duration::ZERO,
             };
-            let (reply, answer) = oneshot::channel();
+            let (caller, answer) = oneshot::channel();
             let ask = ActivityAsk {
                 max_items: missing,
                 lock_ms: saturating_ms(request.lock_timeout),
@@ -37,7 +39,7 @@ impl PostgresProvider {
                 tags: request.tag_filter.clone(),
             };
             let parks = !patience.is_zero();
-            self.shared.fetch_activities(Waiter { ask, parks, fresh: true, reply });
+            self.shared.fetch_activities(Fetch { ask, parks, is_new: true, caller });
             let leased = match wait(&self.shared, answer, patience, FETCH).await {
                 Ok(Some(leased)) => self.decoded(leased).await.map_err(|error| error.during(FETCH)),
                 Ok(None) => break,
@@ -50,12 +52,12 @@ impl PostgresProvider {
                     if missing < request.max_items.min(MOST_ITEMS) {
                         gathered.push(more);
                     }
-                    // Only what was set aside is made up for: a fetch waits for the first activity, not for all.
+                    // Only activities that were set aside are replaced: a fetch waits for the first activity, not for all.
                     if missing == 0 || (!is_damaged && !gathered.is_empty()) {
                         break;
                     }
                 }
-                // What is leased already must reach the caller.
+                // Activities that are leased already must reach the caller.
                 Err(_) if !gathered.is_empty() => break,
                 Err(error) => return Err(error),
             }
@@ -63,7 +65,7 @@ impl PostgresProvider {
         Ok(gathered.into_iter().flat_map(Gathered::take).collect())
     }
 
-    /// Decodes what was leased; what does not decode is set aside.
+    /// Decodes leased activities, and sets aside those that do not decode.
     async fn decoded(&self, leased: Guarded<Vec<RawActivity>>) -> Result<Gathered> {
         let mut items = Vec::new();
         let mut damaged = Vec::new();
@@ -102,7 +104,7 @@ impl PostgresProvider {
     }
 }
 
-/// Leased activities, decoded where they can be, and guarded until the caller has them.
+/// Leased activities, decoded where possible, and guarded until the caller has them.
 struct Gathered {
     leased: Guarded<Vec<RawActivity>>,
     items: Vec<Option<WorkItem>>,
@@ -124,10 +126,10 @@ impl Gathered {
     }
 }
 
-/// Most activities that one fetch is given: the others of its transaction want some too.
+/// Most activities for one fetch, so that other fetches of the same poll get some too.
 const MOST_ITEMS: usize = 256;
 
-/// The activity of a row, or why there is none: it does not decode, or belongs to somebody else.
+/// The activity of a row, or the reason why there is none: it does not decode, or belongs to another instance.
 fn decode_activity(activity: &RawActivity) -> std::result::Result<WorkItem, String> {
     let item = json::decode_work_item(&activity.text).map_err(|error| error.to_string())?;
     match item {

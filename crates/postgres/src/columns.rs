@@ -1,12 +1,11 @@
-//! What one transaction does, as parameters of the server's functions: each kind of request is one call, whatever the number of
-//! its members.
+//! Parameters of the server's functions: each kind of request in a transaction is one call, whatever the number of its members.
 
+use crate::ask::{ActivityAsk, TurnAsk};
 use crate::batch::instance_of;
 use crate::db::{Param, column, id_column, key_column, span};
-use crate::hand_off::HandOffs;
 use crate::request::{Abandon, Activity, Commit, Lease, Message, Renew, Start};
 use crate::text::{owned, owned_option};
-use crate::waiting::{ActivityAsk, TurnAsk};
+use crate::transaction::{ActivityHandOffs, TurnHandOffs};
 use crate::{PostgresError, eligibility};
 use outlast_provider::{StartPolicy, saturating_ms};
 use outlast_provider_kit::pin::{PinColumns, sort_key};
@@ -62,7 +61,7 @@ const ACTIVITY: i32 = 1;
 const AHEAD: i32 = 2;
 
 impl CommitColumns {
-    pub(crate) fn of(commits: &[Commit], handed: &HandOffs<ActivityAsk>) -> Result<Self, PostgresError> {
+    pub(crate) fn of(commits: &[Commit], handed: &ActivityHandOffs) -> Result<Self, PostgresError> {
         let mut all = Self::default();
         for (member, commit) in (1..).zip(commits) {
             all.add(member, commit)?;
@@ -77,7 +76,7 @@ impl CommitColumns {
         self.secret.push(commit.lease.secret().to_vec());
         let (activity_row, messages, current) = match &commit.lease {
             Lease::Turn { seen, .. } => (0, seen.messages, seen.current_execution),
-            // A turn ahead is taken only if its execution is the current one.
+            // The server stores a turn ahead only if its execution is the current one.
             Lease::Activity { id, .. } => (*id, 0, commit.plan.as_ref().map_or(0, |plan| plan.execution_id)),
         };
         self.activity_row.push(activity_row);
@@ -172,7 +171,7 @@ impl CommitColumns {
         Ok(())
     }
 
-    /// What a turn's changes come to: whether all keys were cleared, and the last word on each that it names.
+    /// Reduces the key-value changes of a turn to whether it clears all keys, and the last change of each key that it names.
     fn add_keys(&mut self, member: i32, changes: &[KvChange]) {
         let mut clears = false;
         let mut keys: BTreeMap<&str, (Option<&String>, Option<u64>)> = BTreeMap::new();
@@ -208,7 +207,7 @@ columns!(
 );
 
 impl MessageColumns {
-    pub(crate) fn of(messages: &[Message], handed: &HandOffs<TurnAsk>) -> Self {
+    pub(crate) fn of(messages: &[Message], handed: &TurnHandOffs) -> Self {
         let mut all = Self::default();
         for (member, message) in (1..).zip(messages) {
             all.member.push(member);
@@ -257,8 +256,8 @@ columns!(
 );
 
 impl StartColumns {
-    /// `messages`: how many come before them in what could be handed over.
-    pub(crate) fn of(starts: &[Start], messages: usize, handed: &HandOffs<TurnAsk>) -> Self {
+    /// `messages`: the number of messages, which precede the starts among the items that can be handed off.
+    pub(crate) fn of(starts: &[Start], messages: usize, handed: &TurnHandOffs) -> Self {
         let mut all = Self::default();
         for (member, start) in (1..).zip(starts) {
             all.member.push(member);

@@ -9,21 +9,21 @@ use std::time::Duration;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, Transaction};
 
-/// What was removed.
+/// The result of a removal.
 pub(crate) struct Deleted {
     pub(crate) ids: Vec<String>,
     pub(crate) counts: DeleteInstanceResult,
 }
 
-/// What is to be removed.
+/// Instances to remove.
 #[derive(Clone, Copy)]
 pub(crate) enum Doomed<'a> {
     /// Exactly these.
     Listed { ids: &'a [String], force: bool },
     /// A root and its descendants.
     Tree { root: &'a str, force: bool },
-    /// Several of them, if all roots still match, nothing of them runs, and they are not too many for one transaction; else
-    /// nothing.
+    /// Several roots with their descendants, if all roots still match, no instance of them runs, and they are not too many for
+    /// one transaction; otherwise none.
     Finished { roots: &'a [String], completed_before: Option<u64> },
 }
 
@@ -36,10 +36,10 @@ const MOST_EXECUTIONS: usize = 200;
 const BY_KEYS: &str =
     "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
 
-/// How often a removal is done again that other transactions were in the way of.
+/// How often a removal is tried that conflicts with other transactions.
 const TRIES: u32 = 5;
 
-/// Removes all that is asked for, or nothing. `None` if it does not match any more.
+/// Removes all of these instances, or none. `None` if they do not match any more.
 pub(crate) async fn remove(db: &Db, doomed: Doomed<'_>) -> Result<Option<Deleted>> {
     let mut tries = 0;
     loop {
@@ -163,7 +163,7 @@ pub(crate) async fn prune(db: &Db, instance: &str, options: &PruneOptions) -> Re
     }
 }
 
-/// The oldest of them; gives how many executions and events there were.
+/// Removes the oldest executions; returns the numbers of executions and events.
 async fn prune_some(db: &Db, instance: &str, options: &PruneOptions) -> Result<Option<(u64, u64)>> {
     let mut connection = db.connection().await?;
     let closer = connection.closer();

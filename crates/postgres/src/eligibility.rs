@@ -1,18 +1,19 @@
-//! What fetches may have, in the form in which the functions of the store compare it.
+//! Which turns and activities fetches may have, in the form in which the server's functions compare it.
 
+use crate::ask::{ActivityAsk, Ask, TurnAsk};
 use crate::text::owned;
-use crate::waiting::{ActivityAsk, TurnAsk};
+
 use outlast_provider::{DispatcherCapabilityFilter, TagFilter};
 use outlast_provider_kit::pin::sort_key;
 use std::collections::{BTreeSet, HashSet};
 
-/// Lowest and highest pinned version of each range; `None` for all.
+/// The lowest and highest pinned version of each range; `None`: every version.
 pub(crate) fn ranges(filter: Option<&DispatcherCapabilityFilter>) -> Option<Vec<(String, String)>> {
     let ranges = &filter?.supported_duroxide_versions;
     Some(ranges.iter().map(|range| (sort_key(&range.min), sort_key(&range.max))).collect())
 }
 
-/// Tags as the ready index has them; `None` for all.
+/// Tags as the index of fetchable activities has them; `None`: every tag.
 pub(crate) fn tags(filter: &TagFilter) -> Option<Vec<String>> {
     let keys = |tags: &HashSet<String>| -> Vec<String> {
         tags.iter().map(|tag| format!("={}", owned(tag))).collect()
@@ -26,17 +27,17 @@ pub(crate) fn tags(filter: &TagFilter) -> Option<Vec<String>> {
     }
 }
 
-/// Who it is that asks for activities with sessions.
+/// The owner under which a fetch claims sessions.
 pub(crate) fn owner(ask: &ActivityAsk) -> Option<String> {
     ask.session.as_ref().map(|session| owned(&session.owner_id))
 }
 
-/// What all fetches of a process together may have.
+/// What all parked fetches of a process may have together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Eligibility {
-    /// `None` for all.
+    /// `None`: every version.
     ranges: Option<BTreeSet<(String, String)>>,
-    /// `None` for all.
+    /// `None`: every tag.
     tags: Option<BTreeSet<String>>,
     owners: BTreeSet<String>,
 }
@@ -49,16 +50,33 @@ impl Default for Eligibility {
 }
 
 impl Eligibility {
-    pub(crate) fn admit_turns(&mut self, ask: &TurnAsk) {
+    /// What fetches that ask for this may have together.
+    pub(crate) fn of<'a>(
+        turns: impl Iterator<Item = &'a TurnAsk>,
+        activities: impl Iterator<Item = &'a ActivityAsk>,
+    ) -> Self {
+        let mut all = Self::default();
+        let mut before: Option<&TurnAsk> = None;
+        for ask in turns {
+            // Mostly all fetches of turns ask for the same.
+            if before.replace(ask).is_none_or(|before| !before.is_like(ask)) {
+                all.add_turns(ask);
+            }
+        }
+        activities.for_each(|ask| all.add_activities(ask));
+        all
+    }
+
+    fn add_turns(&mut self, ask: &TurnAsk) {
         widen(&mut self.ranges, ranges(ask.filter.as_ref()));
     }
 
-    pub(crate) fn admit_activities(&mut self, ask: &ActivityAsk) {
+    fn add_activities(&mut self, ask: &ActivityAsk) {
         widen(&mut self.tags, tags(&ask.tags));
         self.owners.extend(owner(ask));
     }
 
-    /// What either of them may have.
+    /// The union of both.
     pub(crate) fn or(mut self, other: Self) -> Self {
         widen(&mut self.ranges, other.ranges);
         widen(&mut self.tags, other.tags);
@@ -77,7 +95,7 @@ impl Eligibility {
     }
 }
 
-/// The same as columns of a row.
+/// An eligibility as columns of a row.
 pub(crate) struct Columns {
     pub(crate) lowest: Option<Vec<String>>,
     pub(crate) highest: Option<Vec<String>>,
@@ -85,14 +103,14 @@ pub(crate) struct Columns {
     pub(crate) owners: Vec<String>,
 }
 
-/// Lowest and highest versions of ranges apart from each other.
+/// Lowest and highest versions of ranges in separate lists.
 pub(crate) fn unzipped(
     ranges: Option<impl IntoIterator<Item = (String, String)>>,
 ) -> (Option<Vec<String>>, Option<Vec<String>>) {
     ranges.map(|ranges| ranges.into_iter().unzip()).unzip()
 }
 
-/// `None` stands for all.
+/// Adds elements to a set; `None` stands for everything.
 fn widen<T: Ord>(known: &mut Option<BTreeSet<T>>, more: Option<impl IntoIterator<Item = T>>) {
     match (known.as_mut(), more) {
         (Some(known), Some(more)) => known.extend(more),
@@ -122,22 +140,22 @@ mod tests {
     }
 
     #[test]
-    fn fetches_add_up_to_what_a_process_may_have() {
+    fn eligibility_of_a_process_is_the_union_of_its_fetches() {
         let mut some = Eligibility::default();
-        some.admit_turns(&turns(Some(SemverRange::new(Version::new(1, 0, 0), Version::new(2, 0, 0)))));
-        some.admit_activities(&activities(TagFilter::DefaultOnly, Some("one")));
-        some.admit_activities(&activities(TagFilter::tags(["gpu"]), Some("two")));
+        some.add_turns(&turns(Some(SemverRange::new(Version::new(1, 0, 0), Version::new(2, 0, 0)))));
+        some.add_activities(&activities(TagFilter::DefaultOnly, Some("one")));
+        some.add_activities(&activities(TagFilter::tags(["gpu"]), Some("two")));
         let columns = some.columns();
         assert_eq!((columns.lowest.unwrap().len(), columns.highest.unwrap().len()), (1, 1));
         assert_eq!(columns.tags.unwrap(), ["", "=gpu"]);
         assert_eq!(columns.owners, ["one", "two"]);
 
         let mut all = some.clone();
-        all.admit_turns(&turns(None));
-        all.admit_activities(&activities(TagFilter::Any, None));
+        all.add_turns(&turns(None));
+        all.add_activities(&activities(TagFilter::Any, None));
         let columns = all.columns();
         assert_eq!((columns.lowest, columns.tags, columns.owners.len()), (None, None, 2));
         assert_eq!(some.clone().or(all.clone()), all);
-        assert_eq!(all.clone().or(some), all, "what holds less adds nothing");
+        assert_eq!(all.clone().or(some), all, "a subset adds nothing");
     }
 }

@@ -65,7 +65,7 @@ pub(crate) async fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Res
 /// A row above this cannot say what an execution is: neither an input nor an output is as large.
 const LARGEST_OUTLINE: i64 = 64 << 20;
 
-/// Events that are read at a time while nobody knows whether they are too many.
+/// Events that are read at a time while it is unknown whether they exceed the bound.
 const PAGE: i64 = 1_000;
 
 /// [`load_turn`] that finds out in time when there is too much: from the sizes, which costs no payload, and while
@@ -191,7 +191,7 @@ pub(crate) async fn append(db: &Db, instance: &str, execution_id: u64, events: &
     }
 }
 
-/// How instances stand, without their histories; those of which nothing is stored are missing.
+/// Outcomes of instances. Instances of which nothing is stored are missing.
 pub(crate) async fn outcomes(db: &Db, instances: &[&str]) -> Result<HashMap<String, InstanceOutcome>> {
     let instances: Vec<String> = instances.iter().map(|instance| owned(instance)).collect();
     outcomes_of(&db.all_prepared(&db.statements.outcomes, &[(&instances, Type::TEXT_ARRAY)]).await?)

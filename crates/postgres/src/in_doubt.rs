@@ -1,8 +1,9 @@
-//! Leases that nobody has: a transaction took them, and its connection was lost before anybody was told.
+//! Leases in doubt: a lost transaction may have taken them, and no fetch was given them.
 
 use crate::contain::contained;
 use crate::db::{Db, Result, cell, text};
-use crate::request::{Abandon, Attempts, Lease, Reply, Request, Seen};
+use crate::reply::Reply;
+use crate::request::{Abandon, Attempts, Lease, Request, Seen};
 use crate::shared::Shared;
 use crate::steps::Step;
 use std::sync::Arc;
@@ -12,26 +13,27 @@ use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-/// How often they are looked for: the server may still be about to commit what has lost its client.
+/// How often the server is searched for the leases: it may commit the transaction after the client has lost it.
 const LOOKS: u32 = 5;
-/// The first pause; each is twice as long as the one before, within a bound.
+/// The first pause between searches; each pause is twice as long as the one before, up to a bound.
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What a transaction may have leased of which nobody knows whether it was committed.
+/// Leases whose commit is in doubt.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LeasesInDoubt {
-    /// The secrets of the leases. Nobody was given them, so there is nobody to take them from.
+    /// The secrets of the leases. No fetch was given them, so no worker loses a lease.
     pub(crate) secrets: Vec<Vec<u8>>,
-    /// The time after which they are over by themselves.
+    /// The time after which the leases expire.
     pub(crate) lasts: Duration,
 }
 
-/// Gives them back as soon as the server can be reached, without counting a delivery: others need not wait until they end.
+/// Gives the leases back as soon as the server can be reached, and counts no delivery, so that other fetches need not wait until
+/// the leases expire.
 pub(crate) async fn give_back(shared: Arc<Shared>, in_doubt: LeasesInDoubt) {
     let begun = Instant::now();
     let (mut looks, mut pause) = (0, PAUSE);
-    // What a network has held back may reach the server for as long as the system of this machine sends it again.
+    // A transaction that the network held back may reach the server for as long as the operating system resends it.
     let late = |looks: u32| looks < LOOKS || begun.elapsed() < shared.db.deadline;
     while late(looks) && begun.elapsed() < in_doubt.lasts && !shared.is_closed() {
         sleep(pause).await;
@@ -40,7 +42,7 @@ pub(crate) async fn give_back(shared: Arc<Shared>, in_doubt: LeasesInDoubt) {
             shared.fault(Step::GiveBack, Vec::new);
             find(&shared.db, &in_doubt.secrets).await
         });
-        // Otherwise the server is not back.
+        // After an error the server is not back.
         match look.await {
             Ok(Ok(leases)) => {
                 looks += 1;
@@ -52,7 +54,7 @@ pub(crate) async fn give_back(shared: Arc<Shared>, in_doubt: LeasesInDoubt) {
     }
 }
 
-/// Gives a lease back as if it had never been taken.
+/// Gives a lease back, and does not count its delivery.
 pub(crate) fn release(shared: &Shared, lease: Lease) {
     let (sender, _) = oneshot::channel();
     let reply = Reply::new("release", sender);

@@ -6,7 +6,7 @@ use outlast_provider::KvEntry;
 use std::collections::HashMap;
 use tokio_postgres::types::Type;
 
-/// What replay starts from.
+/// The snapshot that replay starts from.
 pub(crate) async fn snapshot(db: &Db, instance: &str) -> Result<HashMap<String, KvEntry>> {
     let instance = owned(instance);
     let rows = db.all(&db.statements.kv_snapshot, &[(&instance, Type::TEXT)]).await?;
@@ -31,7 +31,7 @@ pub(crate) async fn view(db: &Db, instance: &str) -> Result<HashMap<String, Stri
     rows.iter().map(|row| Ok((text(row, 0)?, text(row, 1)?))).collect()
 }
 
-/// How many keys there are, and how many bytes their values have.
+/// The number of keys, and the bytes of their values.
 pub(crate) async fn stats(db: &Db, instance: &str) -> Result<(u64, u64)> {
     let instance = owned(instance);
     match db.one(&db.statements.kv_stats, &[(&instance, Type::TEXT)]).await? {

@@ -1,4 +1,4 @@
-//! What waits for one instance.
+//! Messages and activities that wait for one instance.
 
 use crate::db::{Db, Param, Result, cell, column, text_option, unsigned};
 use crate::text::owned;

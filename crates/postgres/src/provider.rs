@@ -1,10 +1,9 @@
-//! The store behind its trait.
+//! Implements the provider trait.
 
 use crate::counters::{Counters, PostgresStats};
 use crate::db::{Db, Param, cell, column, unsigned};
-use crate::request::{
-    Abandon, Activity, Answer, Attempts, Commit, Lease, Message, Renew, Reply, Request, Start,
-};
+use crate::reply::Reply;
+use crate::request::{Abandon, Activity, Answer, Attempts, Commit, Lease, Message, Renew, Request, Start};
 use crate::shared::Shared;
 use crate::text::owned;
 use crate::{MigrationPolicy, PostgresError, ProviderConfig, history, kv, lanes, listener, schema, session};
@@ -52,7 +51,7 @@ impl PostgresProvider {
         Self::new_with_schema(database_url, None).await
     }
 
-    /// The same in a schema of its own, which is created if it is missing.
+    /// Opens the store in this schema, which is created if it is missing.
     pub async fn new_with_schema(
         database_url: &str,
         schema_name: Option<&str>,
@@ -62,7 +61,7 @@ impl PostgresProvider {
         Self::new_with_config(config).await
     }
 
-    /// The same with all that can be set.
+    /// Opens the store with full configuration.
     pub async fn new_with_config(config: ProviderConfig) -> Result<Self, PostgresError> {
         let db = Db::new(&config, Arc::new(Counters::default()))?;
         schema::prepare(&db, config.migration_policy).await?;
@@ -75,7 +74,7 @@ impl PostgresProvider {
         Ok(Self { shared })
     }
 
-    /// The schema that the store is in.
+    /// The schema of the store.
     pub fn schema_name(&self) -> &str {
         self.shared.db.schema.as_str()
     }
@@ -90,20 +89,12 @@ impl PostgresProvider {
         schema::cleanup(&self.shared.db).await
     }
 
-    /// Figures since the store was opened.
+    /// Counters since the store was opened.
     pub fn stats(&self) -> PostgresStats {
         self.shared.db.counters.read()
     }
 
-    /// How much room is free for arrivals, for holders of leases and for questions about outcomes, for tests.
-    #[cfg(feature = "test-hooks")]
-    #[doc(hidden)]
-    pub fn free_room(&self) -> [usize; 3] {
-        let [arrivals, holders] = self.shared.room.free();
-        [arrivals, holders, self.shared.outcomes.free()]
-    }
-
-    /// Puts a request before the lanes, and waits for its answer.
+    /// Submits a request to the lanes, and waits for its result.
     async fn ask<T>(&self, operation: &'static str, request: impl FnOnce(Reply<T>) -> Request) -> Answer<T> {
         let (sender, answer) = oneshot::channel();
         let mut request = request(Reply::new(operation, sender));
@@ -420,7 +411,7 @@ impl Provider for PostgresProvider {
 
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
         let watch = self.shared.watches.watch(instance, interest);
-        self.shared.changed.notify_one();
+        self.shared.wake_listener();
         Some(watch)
     }
 }

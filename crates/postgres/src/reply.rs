@@ -1,109 +1,159 @@
-//! What became of requests, told to those who made them.
+//! Replies to the callers of requests.
 
 use crate::PostgresError;
 use crate::batch::{Batch, instance_of};
 use crate::db::{cell, text_option, unsigned};
 use crate::history;
+use crate::request::Commit;
 use crate::resend::recognise;
 use crate::shared::Shared;
 use crate::transact::Done;
-use outlast_provider::{Completion, StartOutcome};
+use outlast_provider::{ClassifiedError, Completion, InstanceOutcome, StartOutcome};
 use outlast_provider_kit::{CommitPlan, invalid_token};
+use std::collections::HashMap;
 use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio_postgres::Row;
 
-/// Tells the callers what became of their requests.
-/// Says whether messages wait for an instance of it.
-pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) -> bool {
-    let damaged = PostgresError::Damaged {
-        details: "a function of the store answered for others than asked".to_string(),
-    };
-    let mut later = batch.later_ms(answered_at(done).unwrap_or(0));
+/// Sends the result of a request to its caller.
+pub(crate) struct Reply<T> {
+    /// The operation that errors name.
+    pub(crate) operation: &'static str,
+    pub(crate) sender: oneshot::Sender<Result<T, ClassifiedError>>,
+    /// The room that the request takes up until it is answered.
+    pub(crate) room: Option<OwnedSemaphorePermit>,
+}
+
+impl<T> Reply<T> {
+    pub(crate) fn new(operation: &'static str, sender: oneshot::Sender<Result<T, ClassifiedError>>) -> Self {
+        Self { operation, sender, room: None }
+    }
+
+    /// Sends the result. A caller that has gone away does not get it.
+    pub(crate) fn send(self, result: Result<T, &PostgresError>) {
+        let _ = self.sender.send(result.map_err(|error| error.classified(self.operation)));
+    }
+
+    pub(crate) fn refuse(self, message: String) {
+        self.send(Err(&PostgresError::Refused(message)));
+    }
+}
+
+/// What the scheduler needs to know of a batch whose callers have their replies.
+pub(crate) struct Replied {
+    /// Whether messages wait for an instance whose turn was committed.
+    pub(crate) has_more_messages: bool,
+    /// The time until a message or activity that was stored with a delay becomes visible.
+    pub(crate) visible_in_ms: Option<u64>,
+}
+
+/// Answers of `commit_1` for a member.
+mod commit_answer {
+    /// The commit is stored.
+    pub(super) const DONE: i32 = 1;
+    /// The outcome of an activity is stored and waits for a turn. The turn that came with it is not.
+    pub(super) const QUEUED: i32 = 2;
+}
+
+/// Columns of `commit_1`.
+pub(crate) mod commit_column {
+    pub(crate) const MEMBER: usize = 0;
+    pub(crate) const ANSWER: usize = 1;
+    pub(crate) const AT: usize = 2;
+    pub(crate) const HAS_MORE_MESSAGES: usize = 3;
+    pub(crate) const ACTIVITY_ID: usize = 4;
+    pub(crate) const SECRET: usize = 5;
+    pub(crate) const NAME: usize = 6;
+    pub(crate) const VERSION: usize = 7;
+}
+
+/// Columns of `enqueue_messages_1`.
+pub(crate) mod message_column {
+    pub(crate) const MEMBER: usize = 0;
+    /// Absent if too many messages wait.
+    pub(crate) const VISIBLE_AT: usize = 1;
+    pub(crate) const AT: usize = 2;
+    pub(crate) const MESSAGE_ID: usize = 3;
+    pub(crate) const SECRET: usize = 4;
+}
+
+/// Columns of `start_1`.
+pub(crate) mod start_column {
+    pub(crate) const MEMBER: usize = 0;
+    pub(crate) const IS_TAKEN: usize = 1;
+    pub(crate) const STATUS: usize = 2;
+    pub(crate) const AT: usize = 3;
+    pub(crate) const MESSAGE_ID: usize = 4;
+    pub(crate) const SECRET: usize = 5;
+}
+
+/// The only column of `renew_1` and `abandon_1`.
+const MEMBER: usize = 0;
+
+/// Sends each caller of a batch the result of its request.
+pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) -> Replied {
+    let unexpected = PostgresError::Damaged { details: "unexpected batch member in reply".to_string() };
+    let mut visible_in_ms = batch.visible_in_ms(answered_at(done).unwrap_or(0));
     if answered_at(done).is_none() {
-        // Nothing in it has an absolute time.
-        later = later.filter(|_| !batch.abandons.is_empty());
+        // Only delays of abandoned leases are relative: without a time of the store the others mean nothing.
+        visible_in_ms = visible_in_ms.filter(|_| !batch.abandons.is_empty());
     }
-    let mut answers = vec![None; batch.commits.len()];
-    for row in &done.commits {
-        if let (Ok(member), Ok(answer), Ok(at)) = (cell::<i32>(row, 0), cell::<i32>(row, 1), unsigned(row, 2))
-            && let Some(place) = usize::try_from(member - 1).ok().and_then(|place| answers.get_mut(place))
-        {
-            *place = Some((answer, at));
-        }
-    }
-    // If they cannot be read, whoever waits for them is told when it looks.
+    let answers = by_member(&done.commits, batch.commits.len(), commit_column::MEMBER, |row| {
+        Some((cell::<i32>(row, commit_column::ANSWER).ok()?, unsigned(row, commit_column::AT).ok()?))
+    });
+    // If they cannot be read, the watchers of these instances read them again.
     let outcomes = history::outcomes_of(&done.outcomes).unwrap_or_default();
-    for (commit, answered) in batch.commits.into_iter().zip(answers) {
-        let ended = commit.plan.as_ref().is_some_and(CommitPlan::ends_instance);
-        match answered {
-            Some((1, at_ms)) => {
-                if commit.plan.is_some() && shared.watches.is_watched() {
-                    let instance = instance_of(&commit);
-                    match outcomes.get(instance).filter(|_| ended) {
-                        Some(outcome) => shared.watches.ended_with(instance, outcome),
-                        None => shared.watches.committed(instance, ended),
-                    }
-                }
+    for (commit, answer) in batch.commits.into_iter().zip(answers) {
+        match answer {
+            Some((commit_answer::DONE, at_ms)) => {
+                tell_watches(shared, &commit, &outcomes);
                 let is_turn = commit.plan.is_some();
-                commit.reply.send(Ok(if is_turn {
-                    Completion::WithTurn { at_ms }
-                } else {
-                    Completion::Queued
+                commit.reply.send(Ok(match is_turn {
+                    true => Completion::WithTurn { at_ms },
+                    false => Completion::Queued,
                 }));
             }
-            Some((2, _)) => commit.reply.send(Ok(Completion::Queued)),
+            Some((commit_answer::QUEUED, _)) => commit.reply.send(Ok(Completion::Queued)),
             // An earlier attempt may have been stored.
             Some(_) if commit.attempts.in_doubt.is_some() => recognise(shared, commit),
             Some(_) => {
                 let token = commit.lease.text();
                 commit.reply.refuse(invalid_token(&token));
             }
-            None => commit.reply.send(Err(&damaged)),
+            None => commit.reply.send(Err(&unexpected)),
         }
     }
-    let mut taken = vec![None; batch.messages.len()];
-    for row in &done.messages {
-        if let (Ok(member), Ok(visible_at)) = (cell::<i32>(row, 0), cell::<Option<i64>>(row, 1))
-            && let Some(place) = usize::try_from(member - 1).ok().and_then(|place| taken.get_mut(place))
-        {
-            *place = Some(visible_at.is_some());
-        }
-    }
-    for (message, taken) in batch.messages.into_iter().zip(taken) {
-        message.reply.send(taken.ok_or(&damaged));
+    let stored = by_member(&done.messages, batch.messages.len(), message_column::MEMBER, |row| {
+        Some(cell::<Option<i64>>(row, message_column::VISIBLE_AT).ok()?.is_some())
+    });
+    for (message, is_stored) in batch.messages.into_iter().zip(stored) {
+        message.reply.send(is_stored.ok_or(&unexpected));
     }
     for activity in batch.activities {
         activity.reply.send(Ok(()));
     }
-    let mut outcomes = vec![None; batch.starts.len()];
-    for row in &done.starts {
-        if let (Ok(member), Ok(is_taken), Ok(status)) =
-            (cell::<i32>(row, 0), cell::<bool>(row, 1), text_option(row, 2))
-            && let Some(place) = usize::try_from(member - 1).ok().and_then(|place| outcomes.get_mut(place))
-        {
-            *place =
-                Some(if is_taken { StartOutcome::AlreadyExists { status } } else { StartOutcome::Started });
-        }
-    }
+    let outcomes = by_member(&done.starts, batch.starts.len(), start_column::MEMBER, |row| {
+        let is_taken = cell::<bool>(row, start_column::IS_TAKEN).ok()?;
+        let status = text_option(row, start_column::STATUS).ok()?;
+        Some(if is_taken { StartOutcome::AlreadyExists { status } } else { StartOutcome::Started })
+    });
     for (start, outcome) in batch.starts.into_iter().zip(outcomes) {
-        start.reply.send(outcome.ok_or(&damaged));
+        start.reply.send(outcome.ok_or(&unexpected));
     }
-    let members =
-        |rows: &[Row]| -> Vec<i32> { rows.iter().filter_map(|row| cell::<i32>(row, 0).ok()).collect() };
-    let renewed = members(&done.renewals);
-    for (member, renew) in (1..).zip(batch.renewals) {
-        match renewed.contains(&member) {
-            true => renew.reply.send(Ok(())),
-            false => {
+    let renewed = by_member(&done.renewals, batch.renewals.len(), MEMBER, |_| Some(()));
+    for (renew, is_renewed) in batch.renewals.into_iter().zip(renewed) {
+        match is_renewed {
+            Some(()) => renew.reply.send(Ok(())),
+            None => {
                 let token = renew.lease.text();
                 renew.reply.refuse(invalid_token(&token));
             }
         }
     }
-    let freed = members(&done.abandons);
-    for (member, abandon) in (1..).zip(batch.abandons) {
-        // Whether an earlier attempt has given the lease back or it is over: it is not the caller's any more.
-        match freed.contains(&member) || abandon.attempts.in_doubt.is_some() {
+    let freed = by_member(&done.abandons, batch.abandons.len(), MEMBER, |_| Some(()));
+    for (abandon, is_freed) in batch.abandons.into_iter().zip(freed) {
+        // After an earlier attempt in doubt, the lease is not the caller's any more in either case.
+        match is_freed.is_some() || abandon.attempts.in_doubt.is_some() {
             true => abandon.reply.send(Ok(())),
             false => {
                 let token = abandon.lease.text();
@@ -111,16 +161,46 @@ pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) 
             }
         }
     }
-    if let Some(ms) = later {
-        shared.look_within(ms);
-    }
-    done.commits.iter().any(|row| cell::<bool>(row, 3).unwrap_or(true))
+    let has_more = |row| cell::<bool>(row, commit_column::HAS_MORE_MESSAGES).unwrap_or(true);
+    Replied { has_more_messages: done.commits.iter().any(has_more), visible_in_ms }
 }
 
-/// The time of the store at which a transaction did something that it says the time of.
+/// The answer for each of `members`, from rows that name their member, counted from 1.
+fn by_member<T>(
+    rows: &[Row],
+    members: usize,
+    member_column: usize,
+    read: impl Fn(&Row) -> Option<T>,
+) -> Vec<Option<T>> {
+    let mut answers: Vec<Option<T>> = (0..members).map(|_| None).collect();
+    for row in rows {
+        let member = cell::<i32>(row, member_column).ok();
+        let place = member.and_then(|member| usize::try_from(member - 1).ok());
+        if let Some(answer) = place.and_then(|place| answers.get_mut(place))
+            && let Some(read) = read(row)
+        {
+            *answer = Some(read);
+        }
+    }
+    answers
+}
+
+/// Tells watches of a committed turn.
+fn tell_watches(shared: &Shared, commit: &Commit, outcomes: &HashMap<String, InstanceOutcome>) {
+    let Some(plan) = commit.plan.as_ref().filter(|_| shared.watches.is_watched()) else { return };
+    let (instance, ended) = (instance_of(commit), CommitPlan::ends_instance(plan));
+    match outcomes.get(instance).filter(|_| ended) {
+        Some(outcome) => shared.watches.ended_with(instance, outcome),
+        None => shared.watches.committed(instance, ended),
+    }
+}
+
+/// The time of the store in the answers of a transaction.
 fn answered_at(done: &Done) -> Option<u64> {
-    let commits = done.commits.iter().filter_map(|row| unsigned(row, 2).ok());
-    let messages = done.messages.iter().filter_map(|row| unsigned(row, 2).ok());
-    let starts = done.starts.iter().filter_map(|row| unsigned(row, 3).ok());
-    commits.chain(messages).chain(starts).max()
+    let times = |rows: &[Row], column: usize| -> Option<u64> {
+        rows.iter().filter_map(|row| unsigned(row, column).ok()).max()
+    };
+    times(&done.commits, commit_column::AT)
+        .max(times(&done.messages, message_column::AT))
+        .max(times(&done.starts, start_column::AT))
 }

@@ -1,55 +1,33 @@
-//! What callers ask the lanes for.
+//! Requests: what callers ask the lanes for.
 
 use crate::PostgresError;
-use outlast_provider::{ClassifiedError, Completion, ErrorClass, ProviderError, StartOutcome, StartPolicy};
+use crate::reply::Reply;
+use outlast_provider::{Completion, ErrorClass, ProviderError, StartOutcome, StartPolicy};
 use outlast_provider_kit::token::{self, Secret};
 use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow, invalid_token};
 use std::fmt;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 pub(crate) type Answer<T> = Result<T, ProviderError>;
 
-/// Where an answer goes, and under which name its errors.
-pub(crate) struct Reply<T> {
-    pub(crate) operation: &'static str,
-    pub(crate) sender: oneshot::Sender<Result<T, ClassifiedError>>,
-    /// The room that the request takes up until it is answered.
-    pub(crate) room: Option<OwnedSemaphorePermit>,
-}
-
-impl<T> Reply<T> {
-    pub(crate) fn new(operation: &'static str, sender: oneshot::Sender<Result<T, ClassifiedError>>) -> Self {
-        Self { operation, sender, room: None }
-    }
-
-    /// A caller that went away does not want to know.
-    pub(crate) fn send(self, answer: Result<T, &PostgresError>) {
-        let _ = self.sender.send(answer.map_err(|error| error.classified(self.operation)));
-    }
-
-    pub(crate) fn refuse(self, message: String) {
-        self.send(Err(&PostgresError::Refused(message)));
-    }
-}
-
-/// A lease, as its token tells it.
+/// A lease, as its token encodes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Lease {
-    /// Of an instance.
+    /// The lease of an instance.
     Turn { secret: Secret, seen: Seen },
-    /// Of an activity, by its row.
+    /// The lease of an activity, by the id of its row.
     Activity { secret: Secret, id: i64 },
 }
 
-/// What a fetch saw, carried in the token of a turn. While the lease lasts nobody else can change it.
+/// What a fetch saw, carried in the token of a turn. Only the holder of the lease can change it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// The instance's current execution, 0 if it has no row.
     pub(crate) current_execution: u64,
-    /// How many messages the lease covers.
+    /// The number of messages that the lease covers.
     pub(crate) messages: i32,
-    /// Visible messages were left behind, since there were more than a fetch takes.
+    /// The instance has more visible messages than a fetch takes.
     pub(crate) is_partial: bool,
     pub(crate) instance: String,
 }
@@ -119,7 +97,7 @@ fn refused_token(operation: &str, text: &str) -> ProviderError {
     ProviderError::permanent(operation, invalid_token(text)).of_class(ErrorClass::Refused)
 }
 
-/// How often a request was sent before, and since when it is unknown whether it was carried out.
+/// The attempts to send a request, and the time since which its result is unknown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Attempts {
     pub(crate) made: u32,
@@ -131,15 +109,15 @@ pub(crate) struct Commit {
     pub(crate) lease: Lease,
     /// The outcome of an activity.
     pub(crate) completion: Option<MessageRow>,
-    /// What the turn writes.
+    /// The writes of the turn.
     pub(crate) plan: Option<CommitPlan>,
-    /// For a turn that was run ahead: the event that it follows, and when it was run.
+    /// For a turn that was run ahead: the event that it follows, and the time at which it ran.
     pub(crate) ahead: Option<(u64, u64)>,
     pub(crate) reply: Reply<Completion>,
     pub(crate) attempts: Attempts,
 }
 
-/// A message to be enqueued; false if too many wait.
+/// A message to be enqueued. The reply is false if `most` messages wait already.
 pub(crate) struct Message {
     pub(crate) row: MessageRow,
     pub(crate) begins: bool,
@@ -180,7 +158,7 @@ pub(crate) struct Abandon {
     pub(crate) attempts: Attempts,
 }
 
-/// Anything of this.
+/// Any request.
 pub(crate) enum Request {
     Commit(Box<Commit>),
     Message(Message),
@@ -191,12 +169,12 @@ pub(crate) enum Request {
 }
 
 impl Request {
-    /// Whether it comes from outside, and not from the holder of a lease.
+    /// Whether the request comes from a client, and not from the holder of a lease.
     pub(crate) fn arrives(&self) -> bool {
         matches!(self, Self::Message(_) | Self::Activity(_) | Self::Start(_))
     }
 
-    /// The instance that it is about, or the row of the activity.
+    /// The instance of the request, or the row of its activity.
     pub(crate) fn subject(&self) -> String {
         match self {
             Self::Commit(commit) => match (&commit.lease, &commit.completion) {
@@ -211,7 +189,7 @@ impl Request {
         }
     }
 
-    /// Tells the caller what went wrong.
+    /// Replies with an error.
     pub(crate) fn fail(self, error: &PostgresError) {
         match self {
             Self::Commit(commit) => commit.reply.send(Err(error)),
@@ -223,7 +201,7 @@ impl Request {
         }
     }
 
-    /// The attempts of a request that a token fences.
+    /// The attempts of a request that a lease fences.
     pub(crate) fn attempts(&self) -> Option<Attempts> {
         match self {
             Self::Commit(commit) => Some(commit.attempts),
@@ -246,7 +224,7 @@ impl Request {
         }
     }
 
-    /// How many bytes of payload it holds.
+    /// The bytes of payload of the request.
     pub(crate) fn bytes(&self) -> usize {
         let message = |row: &MessageRow| row.work_item.len();
         match self {
@@ -284,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_tells_its_lease() {
+    fn token_text_round_trips_to_its_lease() {
         for is_partial in [false, true] {
             let seen =
                 Seen { current_execution: 3, messages: 7, is_partial, instance: "a.b.1 🦀".to_string() };

@@ -28,7 +28,7 @@ const TABLES: [&str; 11] = [
     "listeners",
 ];
 
-/// Brings the schema up to date, or only looks whether it is.
+/// Brings the schema up to date, or only checks whether it is.
 pub(crate) async fn prepare(db: &Db, policy: MigrationPolicy) -> Result<()> {
     let mut client = db.connection().await?;
     let closer = client.closer();
@@ -59,7 +59,7 @@ async fn migrate(db: &Db, client: &mut Client) -> Result<()> {
     if !cell::<bool>(&exists, 0)? {
         transaction.batch_execute(&db.statements.create_schema).await?;
     }
-    // Somebody else may have been faster, so this looks again, under the lock.
+    // Another process may have migrated meanwhile, so the ledger is read again, under the lock.
     for migration in due(db, &transaction).await? {
         transaction.batch_execute(&db.statements.create_ledger).await?;
         transaction.batch_execute(&db.schema.put_into(migration.sql)).await?;
@@ -74,7 +74,7 @@ async fn migrate(db: &Db, client: &mut Client) -> Result<()> {
     Ok(transaction.commit().await?)
 }
 
-/// What is to be applied to a schema that is ours or empty.
+/// The migrations that are due in a schema that is ours or empty.
 async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration]> {
     let schema = db.schema.as_str();
     let ledger = client.query_typed(&db.statements.ledger_exists, &[(&schema, Type::TEXT)]).await?;
@@ -105,7 +105,7 @@ async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration
     Ok(due)
 }
 
-/// Why a schema that may not be changed cannot be used.
+/// The reason why a schema with due migrations is refused if it must not be changed.
 fn unapplied(due: &[Migration]) -> MigrationRefusal {
     let known = MIGRATIONS.last().map_or(0, |newest| newest.version);
     match due.first() {

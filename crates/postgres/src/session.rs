@@ -1,4 +1,4 @@
-//! Sessions: activities that stays with one owner.
+//! Sessions: activities that stay with one owner.
 
 use crate::db::{Db, Param, Result, span, unsigned};
 use crate::text::owned;

@@ -1,65 +1,47 @@
-//! What a lane takes on.
+//! One transaction of a lane, before it is sent.
 
+use crate::ask::{ActivityAsk, Ask, TurnAsk};
 use crate::batch::Batch;
 use crate::hand_off::HandOffs;
-use crate::waiting::{ActivityAsk, Ask, TurnAsk, Waiter};
+use crate::leased::{LeaseSender, RawActivity, RawTurn};
+use crate::notify::Wants;
+use crate::parked::Poll;
+use crate::queue::PerQueue;
+
+pub(crate) type TurnPoll = Poll<TurnAsk, LeaseSender<RawTurn>>;
+pub(crate) type ActivityPoll = Poll<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
+pub(crate) type TurnHandOffs = HandOffs<TurnAsk, LeaseSender<RawTurn>>;
+pub(crate) type ActivityHandOffs = HandOffs<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
 
 /// Requests, and the fetches that are served with them.
+#[derive(Default)]
 pub(crate) struct Transaction {
     pub(crate) batch: Batch,
-    pub(crate) turns: Vec<Vec<Waiter<TurnAsk>>>,
-    pub(crate) activities: Vec<Vec<Waiter<ActivityAsk>>>,
-    /// Those who have looked in vain, and are given what the batch brings.
-    pub(crate) handed_turns: HandOffs<TurnAsk>,
-    pub(crate) handed_activities: HandOffs<ActivityAsk>,
-    /// Whether turns and activities can be fetched when this is done that could not before.
-    pub(crate) frees: (bool, bool),
-    /// The counts of news when the fetches were taken.
-    pub(crate) turns_news: u64,
-    pub(crate) activities_news: u64,
-    /// What others are told of this, should they wait for it.
-    pub(crate) others: Others,
-    /// Whether fetches that find nothing ask when to look again. It costs as much as the look.
-    pub(crate) asks_next: bool,
-    /// How many have asked for this.
+    pub(crate) polls: PerQueue<TurnPoll, ActivityPoll>,
+    pub(crate) hand_offs: PerQueue<TurnHandOffs, ActivityHandOffs>,
+    /// The queues in which the batch makes something fetchable, besides the hand-offs.
+    pub(crate) frees: PerQueue<bool>,
+    /// What other processes are notified of.
+    pub(crate) notifies: Wants,
+    /// Whether polls that find nothing ask for the time at which something becomes fetchable. That costs as much as the poll.
+    pub(crate) asks_next_due: bool,
+    /// The number of calls and fetches that waited for a lane when this transaction was put together.
     pub(crate) load: usize,
 }
 
 impl Transaction {
-    pub(crate) fn without_fetches(batch: Batch, others: Others) -> Self {
-        Self {
-            frees: (batch.frees_turns(0), batch.frees_activities(0)),
-            batch,
-            handed_turns: HandOffs::default(),
-            handed_activities: HandOffs::default(),
-            turns: Vec::new(),
-            activities: Vec::new(),
-            turns_news: 0,
-            activities_news: 0,
-            others,
-            asks_next: false,
-            load: 0,
-        }
+    /// A batch without fetches. Other processes are notified of everything that it frees.
+    pub(crate) fn of_batch(batch: Batch) -> Self {
+        let frees = batch.frees(PerQueue::default());
+        let notifies = Wants { queues: frees, watches: true };
+        Self { batch, frees, notifies, ..Self::default() }
     }
 
-    /// How long the leases last that it asks for.
-    pub(crate) fn asks_for_ms(&self) -> impl Iterator<Item = u64> + '_ {
-        let turns =
-            self.turns.iter().flatten().chain(&self.handed_turns.waiters).map(|waiter| waiter.ask.lock_ms());
-        let activities = self
-            .activities
-            .iter()
-            .flatten()
-            .chain(&self.handed_activities.waiters)
-            .map(|waiter| waiter.ask.lock_ms());
-        turns.chain(activities)
+    /// The durations of the leases that the transaction asks for.
+    pub(crate) fn lease_durations_ms(&self) -> impl Iterator<Item = u64> + '_ {
+        let turns = self.polls.turns.groups.iter().flatten().chain(&self.hand_offs.turns.fetches);
+        let activities =
+            self.polls.activities.groups.iter().flatten().chain(&self.hand_offs.activities.fetches);
+        turns.map(|fetch| fetch.ask.lock_ms()).chain(activities.map(|fetch| fetch.ask.lock_ms()))
     }
-}
-
-/// What other processes wait for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Others {
-    pub(crate) turns: bool,
-    pub(crate) activities: bool,
-    pub(crate) watches: bool,
 }
