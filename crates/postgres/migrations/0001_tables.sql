@@ -141,7 +141,7 @@ CREATE TABLE {schema}.dead_letters (
 CREATE TABLE {schema}.listeners (
     id         text COLLATE "C" NOT NULL PRIMARY KEY,
     turns      boolean NOT NULL,
-    work       boolean NOT NULL,
+    activities boolean NOT NULL,
     watches    boolean NOT NULL,
     lowest     text[] COLLATE "C",
     highest    text[] COLLATE "C",

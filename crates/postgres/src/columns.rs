@@ -3,6 +3,7 @@
 use crate::ask::{ActivityAsk, TurnAsk};
 use crate::batch::instance_of;
 use crate::db::{Param, column, id_column, key_column, span};
+use crate::functions::{KIND_ACTIVITY, KIND_AHEAD, KIND_TURN};
 use crate::request::{Abandon, Activity, Commit, Lease, Message, Renew, Start};
 use crate::text::{owned, owned_option};
 use crate::transaction::{ActivityHandOffs, TurnHandOffs};
@@ -43,9 +44,9 @@ columns!(
         pin: Option<String> => TEXT_ARRAY, pin_key: Option<String> => TEXT_ARRAY,
         sets_status: bool => BOOL_ARRAY, custom_status: Option<String> => TEXT_ARRAY, clears: bool => BOOL_ARRAY,
         h_member: i32 => INT4_ARRAY, h_event: i64 => INT8_ARRAY, h_type: &'static str => TEXT_ARRAY, h_data: String => TEXT_ARRAY,
-        w_member: i32 => INT4_ARRAY, w_item: String => TEXT_ARRAY, w_instance: String => TEXT_ARRAY,
-        w_execution: i64 => INT8_ARRAY, w_activity: i64 => INT8_ARRAY, w_session: Option<String> => TEXT_ARRAY,
-        w_tag: Option<String> => TEXT_ARRAY, w_secret: Option<Vec<u8>> => BYTEA_ARRAY, w_lock_ms: i64 => INT8_ARRAY,
+        a_member: i32 => INT4_ARRAY, a_item: String => TEXT_ARRAY, a_instance: String => TEXT_ARRAY,
+        a_execution: i64 => INT8_ARRAY, a_activity: i64 => INT8_ARRAY, a_session: Option<String> => TEXT_ARRAY,
+        a_tag: Option<String> => TEXT_ARRAY, a_secret: Option<Vec<u8>> => BYTEA_ARRAY, a_lock_ms: i64 => INT8_ARRAY,
         c_member: i32 => INT4_ARRAY, c_instance: String => TEXT_ARRAY, c_execution: i64 => INT8_ARRAY,
         c_activity: i64 => INT8_ARRAY,
         m_member: i32 => INT4_ARRAY, m_instance: String => TEXT_ARRAY, m_item: String => TEXT_ARRAY,
@@ -55,18 +56,13 @@ columns!(
     }
 );
 
-/// Kinds of members of `commit_1`.
-const TURN: i32 = 0;
-const ACTIVITY: i32 = 1;
-const AHEAD: i32 = 2;
-
 impl CommitColumns {
     pub(crate) fn of(commits: &[Commit], handed: &ActivityHandOffs) -> Result<Self, PostgresError> {
         let mut all = Self::default();
         for (member, commit) in (1..).zip(commits) {
             all.add(member, commit)?;
         }
-        (all.w_secret, all.w_lock_ms) = handed.columns(0..all.w_item.len());
+        (all.a_secret, all.a_lock_ms) = handed.columns(0..all.a_item.len());
         Ok(all)
     }
 
@@ -82,9 +78,9 @@ impl CommitColumns {
         self.activity_row.push(activity_row);
         self.messages.push(messages);
         self.kind.push(match (&commit.lease, &commit.ahead) {
-            (Lease::Turn { .. }, _) => TURN,
-            (Lease::Activity { .. }, None) => ACTIVITY,
-            (Lease::Activity { .. }, Some(_)) => AHEAD,
+            (Lease::Turn { .. }, _) => KIND_TURN,
+            (Lease::Activity { .. }, None) => KIND_ACTIVITY,
+            (Lease::Activity { .. }, Some(_)) => KIND_AHEAD,
         });
         self.completion.push(commit.completion.as_ref().map(|row| row.work_item.clone()));
         let (after, ran_at) = commit.ahead.unwrap_or_default();
@@ -146,13 +142,13 @@ impl CommitColumns {
             self.h_data.push(row.event_data.clone());
         }
         for row in &plan.activities {
-            self.w_member.push(member);
-            self.w_item.push(row.work_item.clone());
-            self.w_instance.push(owned(&row.instance_id));
-            self.w_execution.push(id_column("execution id", row.execution_id)?);
-            self.w_activity.push(key_column(row.activity_id));
-            self.w_session.push(owned_option(row.session_id.as_ref()));
-            self.w_tag.push(owned_option(row.tag.as_ref()));
+            self.a_member.push(member);
+            self.a_item.push(row.work_item.clone());
+            self.a_instance.push(owned(&row.instance_id));
+            self.a_execution.push(id_column("execution id", row.execution_id)?);
+            self.a_activity.push(key_column(row.activity_id));
+            self.a_session.push(owned_option(row.session_id.as_ref()));
+            self.a_tag.push(owned_option(row.tag.as_ref()));
         }
         for activity in &plan.cancelled {
             self.c_member.push(member);
@@ -224,7 +220,7 @@ impl MessageColumns {
 }
 
 columns!(
-    /// `enqueue_work_1`.
+    /// `enqueue_activities_1`.
     ActivityColumns {
         item: String => TEXT_ARRAY, instance: String => TEXT_ARRAY, execution: i64 => INT8_ARRAY, activity: i64 => INT8_ARRAY,
         session: Option<String> => TEXT_ARRAY, tag: Option<String> => TEXT_ARRAY,
@@ -330,8 +326,8 @@ impl AbandonColumns {
 /// The kind of a lease, and its key: an instance or a row.
 fn place(lease: &Lease) -> (i32, String, i64) {
     match lease {
-        Lease::Turn { seen, .. } => (TURN, owned(&seen.instance), 0),
-        Lease::Activity { id, .. } => (ACTIVITY, String::new(), *id),
+        Lease::Turn { seen, .. } => (KIND_TURN, owned(&seen.instance), 0),
+        Lease::Activity { id, .. } => (KIND_ACTIVITY, String::new(), *id),
     }
 }
 
@@ -366,7 +362,7 @@ impl<'a> TurnColumns<'a> {
     }
 }
 
-/// `fetch_work_1`, for fetches that ask for the same tags.
+/// `fetch_activities_1`, for fetches that ask for the same tags.
 pub(crate) struct ActivityAskColumns<'a> {
     secrets: &'a Vec<Vec<u8>>,
     owners: Vec<Option<String>>,

@@ -2,6 +2,7 @@
 
 use crate::ask::TurnAsk;
 use crate::db::{Param, Result, column};
+use crate::functions::{FATE_DEAD_LETTER, FATE_DROPPED, FATE_PUT_OFF};
 use crate::leased::{Guarded, Leases, RawTurn};
 use crate::message::{self, Decoded};
 use crate::parked::Fetch;
@@ -21,7 +22,7 @@ const FETCH: &str = "fetch_orchestration_item";
 
 /// The fate of a message that is not delivered.
 enum Fate {
-    Buried(String),
+    DeadLetter(String),
     Dropped,
     PutOff,
 }
@@ -67,7 +68,7 @@ impl PostgresProvider {
         let Some(raw) = leased.peek() else { return Ok(None) };
         let decoded = message::decode(&raw.instance, &raw.messages);
         let buried: Vec<(i64, Fate)> =
-            decoded.damaged.iter().map(|(id, reason)| (*id, Fate::Buried(reason.clone()))).collect();
+            decoded.damaged.iter().map(|(id, reason)| (*id, Fate::DeadLetter(reason.clone()))).collect();
         let (resolved, fates, again_at) = match self.meaning(raw, &decoded).await? {
             Meaning::Turn(resolved) => (Some(resolved), buried, 0),
             Meaning::Nothing(fates, again_at) => (None, buried.into_iter().chain(fates).collect(), again_at),
@@ -164,7 +165,7 @@ impl PostgresProvider {
         let life_ms = saturating_ms(self.shared.config.orphan_life);
         let oldest = decoded.kept.iter().map(|(_, available_at)| *available_at).min().unwrap_or(raw.now);
         let fate = |available_at| match orphans::has_expired(available_at, raw.now, life_ms) {
-            true => Fate::Buried(orphans::reason(&raw.instance, life_ms)),
+            true => Fate::DeadLetter(orphans::reason(&raw.instance, life_ms)),
             false => Fate::PutOff,
         };
         let fates = decoded.kept.iter().map(|(id, available_at)| (*id, fate(*available_at))).collect();
@@ -184,14 +185,14 @@ impl PostgresProvider {
         for (id, fate) in fates {
             ids.push(*id);
             let (action, reason) = match fate {
-                Fate::Buried(reason) => (0, Some(owned(reason))),
-                Fate::Dropped => (1, None),
-                Fate::PutOff => (2, None),
+                Fate::DeadLetter(reason) => (FATE_DEAD_LETTER, Some(owned(reason))),
+                Fate::Dropped => (FATE_DROPPED, None),
+                Fate::PutOff => (FATE_PUT_OFF, None),
             };
             actions.push(action);
             reasons.push(reason);
         }
-        let dead = actions.iter().filter(|action| **action == 0).count();
+        let dead = actions.iter().filter(|action| **action == FATE_DEAD_LETTER).count();
         if dead > 0 {
             // The reason may quote the message, so it goes to the table and not to the log.
             tracing::warn!(

@@ -197,19 +197,20 @@ pub(crate) async fn outcomes(db: &Db, instances: &[&str]) -> Result<HashMap<Stri
     outcomes_of(&db.all_prepared(&db.statements.outcomes, &[(&instances, Type::TEXT_ARRAY)]).await?)
 }
 
-/// The answer of `outcomes_1`.
+/// The rows of `outcomes_1`.
 pub(crate) fn outcomes_of(rows: &[Row]) -> Result<HashMap<String, InstanceOutcome>> {
+    use crate::functions::outcomes::*;
     let outcome = |row: &Row| {
-        let terminal: Option<&str> = cell(row, 4)?;
+        let terminal: Option<&str> = cell(row, TERMINAL_EVENT)?;
         let outcome = InstanceOutcome {
-            execution_id: unsigned(row, 1)?,
-            status: text(row, 2)?,
-            output: text_option(row, 3)?,
+            execution_id: unsigned(row, EXECUTION)?,
+            status: text(row, STATUS)?,
+            output: text_option(row, OUTPUT)?,
             failure: terminal.and_then(failure),
-            custom_status: text_option(row, 5)?,
-            custom_status_version: unsigned(row, 6)?,
+            custom_status: text_option(row, CUSTOM_STATUS)?,
+            custom_status_version: unsigned(row, CUSTOM_STATUS_VERSION)?,
         };
-        Ok((text(row, 0)?, outcome))
+        Ok((text(row, INSTANCE)?, outcome))
     };
     rows.iter().map(outcome).collect()
 }

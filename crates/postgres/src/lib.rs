@@ -19,6 +19,7 @@ mod delete;
 mod eligibility;
 mod error;
 mod fetch;
+mod functions;
 mod hand_off;
 mod history;
 mod in_doubt;

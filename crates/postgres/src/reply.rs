@@ -1,13 +1,12 @@
 //! Replies to the callers of requests.
 
-use crate::PostgresError;
 use crate::batch::{Batch, instance_of};
 use crate::db::{cell, text_option, unsigned};
-use crate::history;
 use crate::request::Commit;
 use crate::resend::recognise;
 use crate::shared::Shared;
 use crate::transact::Done;
+use crate::{PostgresError, functions, history};
 use outlast_provider::{ClassifiedError, Completion, InstanceOutcome, StartOutcome};
 use outlast_provider_kit::{CommitPlan, invalid_token};
 use std::collections::HashMap;
@@ -47,49 +46,6 @@ pub(crate) struct Replied {
     pub(crate) visible_in_ms: Option<u64>,
 }
 
-/// Answers of `commit_1` for a member.
-mod commit_answer {
-    /// The commit is stored.
-    pub(super) const DONE: i32 = 1;
-    /// The outcome of an activity is stored and waits for a turn. The turn that came with it is not.
-    pub(super) const QUEUED: i32 = 2;
-}
-
-/// Columns of `commit_1`.
-pub(crate) mod commit_column {
-    pub(crate) const MEMBER: usize = 0;
-    pub(crate) const ANSWER: usize = 1;
-    pub(crate) const AT: usize = 2;
-    pub(crate) const HAS_MORE_MESSAGES: usize = 3;
-    pub(crate) const ACTIVITY_ID: usize = 4;
-    pub(crate) const SECRET: usize = 5;
-    pub(crate) const NAME: usize = 6;
-    pub(crate) const VERSION: usize = 7;
-}
-
-/// Columns of `enqueue_messages_1`.
-pub(crate) mod message_column {
-    pub(crate) const MEMBER: usize = 0;
-    /// Absent if too many messages wait.
-    pub(crate) const VISIBLE_AT: usize = 1;
-    pub(crate) const AT: usize = 2;
-    pub(crate) const MESSAGE_ID: usize = 3;
-    pub(crate) const SECRET: usize = 4;
-}
-
-/// Columns of `start_1`.
-pub(crate) mod start_column {
-    pub(crate) const MEMBER: usize = 0;
-    pub(crate) const IS_TAKEN: usize = 1;
-    pub(crate) const STATUS: usize = 2;
-    pub(crate) const AT: usize = 3;
-    pub(crate) const MESSAGE_ID: usize = 4;
-    pub(crate) const SECRET: usize = 5;
-}
-
-/// The only column of `renew_1` and `abandon_1`.
-const MEMBER: usize = 0;
-
 /// Sends each caller of a batch the result of its request.
 pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) -> Replied {
     let unexpected = PostgresError::Damaged { details: "unexpected batch member in reply".to_string() };
@@ -98,14 +54,14 @@ pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) 
         // Only delays of abandoned leases are relative: without a time of the store the others mean nothing.
         visible_in_ms = visible_in_ms.filter(|_| !batch.abandons.is_empty());
     }
-    let answers = by_member(&done.commits, batch.commits.len(), commit_column::MEMBER, |row| {
-        Some((cell::<i32>(row, commit_column::ANSWER).ok()?, unsigned(row, commit_column::AT).ok()?))
+    let answers = by_member(&done.commits, batch.commits.len(), functions::commit::MEMBER, |row| {
+        Some((cell::<i32>(row, functions::commit::ANSWER).ok()?, unsigned(row, functions::commit::AT).ok()?))
     });
     // If they cannot be read, the watchers of these instances read them again.
     let outcomes = history::outcomes_of(&done.outcomes).unwrap_or_default();
     for (commit, answer) in batch.commits.into_iter().zip(answers) {
         match answer {
-            Some((commit_answer::DONE, at_ms)) => {
+            Some((functions::COMMIT_DONE, at_ms)) => {
                 tell_watches(shared, &commit, &outcomes);
                 let is_turn = commit.plan.is_some();
                 commit.reply.send(Ok(match is_turn {
@@ -113,34 +69,37 @@ pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) 
                     false => Completion::Queued,
                 }));
             }
-            Some((commit_answer::QUEUED, _)) => commit.reply.send(Ok(Completion::Queued)),
+            Some((functions::COMMIT_QUEUED, _)) => commit.reply.send(Ok(Completion::Queued)),
             // An earlier attempt may have been stored.
-            Some(_) if commit.attempts.in_doubt.is_some() => recognise(shared, commit),
-            Some(_) => {
+            Some((functions::COMMIT_REFUSED, _)) if commit.attempts.in_doubt.is_some() => {
+                recognise(shared, commit)
+            }
+            Some((functions::COMMIT_REFUSED, _)) => {
                 let token = commit.lease.text();
                 commit.reply.refuse(invalid_token(&token));
             }
-            None => commit.reply.send(Err(&unexpected)),
+            Some(_) | None => commit.reply.send(Err(&unexpected)),
         }
     }
-    let stored = by_member(&done.messages, batch.messages.len(), message_column::MEMBER, |row| {
-        Some(cell::<Option<i64>>(row, message_column::VISIBLE_AT).ok()?.is_some())
-    });
+    let stored =
+        by_member(&done.messages, batch.messages.len(), functions::enqueue_messages::MEMBER, |row| {
+            Some(cell::<Option<i64>>(row, functions::enqueue_messages::VISIBLE_AT).ok()?.is_some())
+        });
     for (message, is_stored) in batch.messages.into_iter().zip(stored) {
         message.reply.send(is_stored.ok_or(&unexpected));
     }
     for activity in batch.activities {
         activity.reply.send(Ok(()));
     }
-    let outcomes = by_member(&done.starts, batch.starts.len(), start_column::MEMBER, |row| {
-        let is_taken = cell::<bool>(row, start_column::IS_TAKEN).ok()?;
-        let status = text_option(row, start_column::STATUS).ok()?;
+    let outcomes = by_member(&done.starts, batch.starts.len(), functions::start::MEMBER, |row| {
+        let is_taken = cell::<bool>(row, functions::start::IS_TAKEN).ok()?;
+        let status = text_option(row, functions::start::STATUS).ok()?;
         Some(if is_taken { StartOutcome::AlreadyExists { status } } else { StartOutcome::Started })
     });
     for (start, outcome) in batch.starts.into_iter().zip(outcomes) {
         start.reply.send(outcome.ok_or(&unexpected));
     }
-    let renewed = by_member(&done.renewals, batch.renewals.len(), MEMBER, |_| Some(()));
+    let renewed = by_member(&done.renewals, batch.renewals.len(), functions::MEMBER, |_| Some(()));
     for (renew, is_renewed) in batch.renewals.into_iter().zip(renewed) {
         match is_renewed {
             Some(()) => renew.reply.send(Ok(())),
@@ -150,7 +109,7 @@ pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) 
             }
         }
     }
-    let freed = by_member(&done.abandons, batch.abandons.len(), MEMBER, |_| Some(()));
+    let freed = by_member(&done.abandons, batch.abandons.len(), functions::MEMBER, |_| Some(()));
     for (abandon, is_freed) in batch.abandons.into_iter().zip(freed) {
         // After an earlier attempt in doubt, the lease is not the caller's any more in either case.
         match is_freed.is_some() || abandon.attempts.in_doubt.is_some() {
@@ -161,7 +120,7 @@ pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) 
             }
         }
     }
-    let has_more = |row| cell::<bool>(row, commit_column::HAS_MORE_MESSAGES).unwrap_or(true);
+    let has_more = |row| cell::<bool>(row, functions::commit::HAS_MORE_MESSAGES).unwrap_or(true);
     Replied { has_more_messages: done.commits.iter().any(has_more), visible_in_ms }
 }
 
@@ -200,7 +159,7 @@ fn answered_at(done: &Done) -> Option<u64> {
     let times = |rows: &[Row], column: usize| -> Option<u64> {
         rows.iter().filter_map(|row| unsigned(row, column).ok()).max()
     };
-    times(&done.commits, commit_column::AT)
-        .max(times(&done.messages, message_column::AT))
-        .max(times(&done.starts, start_column::AT))
+    times(&done.commits, functions::commit::AT)
+        .max(times(&done.messages, functions::enqueue_messages::AT))
+        .max(times(&done.starts, functions::start::AT))
 }

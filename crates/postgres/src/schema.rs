@@ -2,7 +2,7 @@
 
 use crate::db::{Db, Result, cell};
 use crate::deadline::within;
-use crate::{MigrationPolicy, PostgresError};
+use crate::{MigrationPolicy, PostgresError, functions};
 use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, pending};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient};
@@ -10,7 +10,7 @@ use tokio_postgres::{Client, GenericClient};
 /// Append-only: a released text never changes.
 static MIGRATIONS: [Migration; 2] = [
     Migration { version: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
-    Migration { version: 2, name: "functions", sql: include_str!("../migrations/0002_functions.sql") },
+    Migration { version: 2, name: "functions", sql: functions::SQL },
 ];
 
 /// The tables that the migrations make.
@@ -62,7 +62,7 @@ async fn migrate(db: &Db, client: &mut Client) -> Result<()> {
     // Another process may have migrated meanwhile, so the ledger is read again, under the lock.
     for migration in due(db, &transaction).await? {
         transaction.batch_execute(&db.statements.create_ledger).await?;
-        transaction.batch_execute(&db.schema.put_into(migration.sql)).await?;
+        transaction.batch_execute(&db.schema.put_into(&functions::expanded(migration.sql))).await?;
         let version = i32::try_from(migration.version).unwrap_or(i32::MAX);
         let row = [
             (&version as _, Type::INT4),

@@ -3,6 +3,7 @@
 use crate::ask::{ActivityAsk, TurnAsk};
 use crate::batch::Batch;
 use crate::db::{Result, cell, text, text_option, unsigned};
+use crate::functions::{fetch_activities, fetch_turns};
 use crate::hand_off::HandOff;
 use crate::leased::{Deliveries, LeaseSender, Leases, RawActivity, RawMessage, RawTurn};
 use crate::parked::{Fetch, GroupDone};
@@ -32,7 +33,7 @@ pub(crate) fn polled_turns(
         for row in rows {
             match raw_turn(row) {
                 Ok(Some(turn)) => leased.push(turn),
-                Ok(None) => due_ms = due_in_ms(row, turn_column::NOW, turn_column::NEXT_DUE),
+                Ok(None) => due_ms = due_in_ms(row, fetch_turns::NOW, fetch_turns::NEXT_DUE),
                 Err(error) => log_unreadable(&error, "a turn cannot be read"),
             }
         }
@@ -68,8 +69,8 @@ pub(crate) fn polled_activities(
                     }
                 }
                 Ok(None) => {
-                    due_ms = due_in_ms(row, activity_column::NOW, activity_column::NEXT_DUE);
-                    let has_sessions = cell::<Option<bool>>(row, activity_column::HAS_SESSIONS);
+                    due_ms = due_in_ms(row, fetch_activities::NOW, fetch_activities::NEXT_DUE);
+                    let has_sessions = cell::<Option<bool>>(row, fetch_activities::HAS_SESSIONS);
                     no_sessions = !has_sessions.ok().flatten().unwrap_or(true);
                 }
                 Err(error) => log_unreadable(&error, "an activity cannot be read"),
@@ -248,30 +249,9 @@ fn due_in_ms(row: &Row, now: usize, next_due: usize) -> Option<u64> {
     Some(u64::try_from(next).unwrap_or(0).saturating_sub(unsigned(row, now).unwrap_or(0)))
 }
 
-/// Columns of `fetch_turns_1`. A row without an instance tells only when something becomes fetchable.
-mod turn_column {
-    pub(super) const SECRET: usize = 0;
-    pub(super) const INSTANCE: usize = 1;
-    pub(super) const NAME: usize = 2;
-    pub(super) const VERSION: usize = 3;
-    pub(super) const EXECUTION: usize = 4;
-    pub(super) const LAST_EVENT: usize = 5;
-    pub(super) const CREATED_AT: usize = 6;
-    pub(super) const HAS_ENDED: usize = 7;
-    pub(super) const HAS_HISTORY: usize = 8;
-    pub(super) const START_DUE: usize = 9;
-    pub(super) const NOW: usize = 10;
-    pub(super) const MESSAGE_IDS: usize = 11;
-    pub(super) const MESSAGES: usize = 12;
-    pub(super) const AVAILABLE_AT: usize = 13;
-    pub(super) const ATTEMPTS: usize = 14;
-    pub(super) const NEXT_DUE: usize = 15;
-    pub(super) const IS_PARTIAL: usize = 16;
-}
-
 /// A leased turn; `None` for the row without a lease.
 fn raw_turn(row: &Row) -> Result<Option<RawTurn>> {
-    use turn_column::*;
+    use fetch_turns::*;
     let Some(instance) = text_option(row, INSTANCE)? else { return Ok(None) };
     let secret: &[u8] = cell(row, SECRET)?;
     let known = match text_option(row, NAME)? {
@@ -311,24 +291,9 @@ fn raw_turn(row: &Row) -> Result<Option<RawTurn>> {
     }))
 }
 
-/// Columns of `fetch_activities_1`. A row without a slot tells only when something becomes fetchable.
-mod activity_column {
-    pub(super) const SLOT: usize = 0;
-    pub(super) const ID: usize = 1;
-    pub(super) const ITEM: usize = 2;
-    pub(super) const INSTANCE: usize = 3;
-    pub(super) const ATTEMPTS: usize = 5;
-    pub(super) const NAME: usize = 6;
-    pub(super) const VERSION: usize = 7;
-    pub(super) const NOW: usize = 8;
-    pub(super) const NEXT_DUE: usize = 9;
-    pub(super) const SECRET: usize = 10;
-    pub(super) const HAS_SESSIONS: usize = 11;
-}
-
 /// A leased activity and its slot; `None` for the row without a lease.
 fn raw_activity(row: &Row) -> Result<Option<(usize, RawActivity)>> {
-    use activity_column::*;
+    use fetch_activities::*;
     let Some(slot) = cell::<Option<i32>>(row, SLOT)? else { return Ok(None) };
     let secret: &[u8] = cell(row, SECRET)?;
     let activity = RawActivity {

@@ -1,6 +1,5 @@
 //! Sends a transaction, in one round trip, and reads its answers.
 
-use crate::PostgresError;
 use crate::ask::{ActivityAsk, Ask};
 use crate::columns::{
     AbandonColumns, ActivityAskColumns, ActivityColumns, CommitColumns, MessageColumns, RenewColumns,
@@ -13,12 +12,12 @@ use crate::in_doubt::LeasesInDoubt;
 use crate::leased::ActivityFetch;
 use crate::notify::named_in_notification;
 use crate::queue::PerQueue;
-use crate::reply::{commit_column, message_column, start_column};
 use crate::serve::{HandOffColumns, HandOffRows};
 use crate::shared::Shared;
 use crate::steps::Step;
 use crate::text::owned;
 use crate::transaction::Transaction;
+use crate::{PostgresError, functions};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
@@ -60,7 +59,7 @@ pub(crate) struct Done {
 impl Done {
     /// The rows of commits that tell of activities that were handed off.
     pub(crate) fn handed_off_activities(&self) -> HandOffRows<'_> {
-        use commit_column::{ACTIVITY_ID, AT, NAME, SECRET, VERSION};
+        use functions::commit::{ACTIVITY_ID, AT, NAME, SECRET, VERSION};
         let orchestration = Some((NAME, VERSION));
         let columns = HandOffColumns { now: AT, id: ACTIVITY_ID, secret: SECRET, orchestration };
         HandOffRows { rows: &self.commits, columns }
@@ -68,9 +67,11 @@ impl Done {
 
     /// The rows of messages and starts that tell of turns that were handed off.
     pub(crate) fn handed_off_turns(&self) -> [HandOffRows<'_>; 2] {
+        use functions::{enqueue_messages, start};
         let columns = |now, id, secret| HandOffColumns { now, id, secret, orchestration: None };
-        let of_message = columns(message_column::AT, message_column::MESSAGE_ID, message_column::SECRET);
-        let of_start = columns(start_column::AT, start_column::MESSAGE_ID, start_column::SECRET);
+        let of_message =
+            columns(enqueue_messages::AT, enqueue_messages::MESSAGE_ID, enqueue_messages::SECRET);
+        let of_start = columns(start::AT, start::MESSAGE_ID, start::SECRET);
         [
             HandOffRows { rows: &self.messages, columns: of_message },
             HandOffRows { rows: &self.starts, columns: of_start },

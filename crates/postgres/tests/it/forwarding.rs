@@ -1,5 +1,5 @@
-//! Processes that may have different things, played by store objects on one schema: who is told of what it may not have tells
-//! one that may, and nobody else.
+//! Processes with different eligibility, played by store objects on one schema: a process that is notified of an item that it may not
+//! have forwards the notification to one that may.
 
 use crate::factory::raw;
 use crate::listening::{deaf_to_time, open, quiet};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio::task::{JoinHandle, spawn};
 use tokio::time::timeout;
 
-/// Who gives, who may have it, and who may not.
+/// Three processes: `here` commits items, `there` may have them, `elsewhere` may not.
 struct Three {
     here: Arc<PostgresProvider>,
     there: Arc<PostgresProvider>,
@@ -30,21 +30,21 @@ impl Three {
         Self { here, there, elsewhere, schema }
     }
 
-    /// Gives something again and again, until the wrong one was told of it first three times: it arrives each time.
+    /// Commits items until `elsewhere` was notified of three first: each reaches `there`.
     async fn arrives(&self, column: &str, take: impl Fn() -> JoinHandle<()>, give: impl AsyncFn(u64)) {
         let both_wait = format!("SELECT count(*) FILTER (WHERE {column}) = 2 FROM {}.listeners", self.schema);
         for n in 0..100 {
             let taken = take();
             until(&raw().await, &both_wait).await;
-            // Nobody looks unless told.
+            // No process polls without a notification.
             quiet(|| self.there.stats().looks).await;
             give(n).await;
-            timeout(PATIENCE, taken).await.expect("it is passed on").unwrap();
+            timeout(PATIENCE, taken).await.expect("the notification is forwarded").unwrap();
             if self.elsewhere.stats().heard >= 3 {
                 return;
             }
         }
-        panic!("told {} times in 100", self.elsewhere.stats().heard);
+        panic!("notified {} times in 100", self.elsewhere.stats().heard);
     }
 }
 
@@ -56,29 +56,29 @@ fn in_session(n: u64, of: &str) -> WorkItem {
     activity_with("i", n, Some(of), None)
 }
 
-/// A fetch of work that takes one piece for good.
+/// A fetch that takes one activity for good.
 fn takes(store: &Arc<PostgresProvider>, owner: Option<&str>, tags: TagFilter) -> JoinHandle<()> {
     let store = Arc::clone(store);
     let session = owner.map(|owner| SessionFetchConfig { owner_id: owner.to_string(), lock_timeout: LONG });
     spawn(async move {
         let fetched = store.fetch_work_item(LONG, LONG, session.as_ref(), &tags).await;
-        let (_, token, _) = fetched.unwrap().expect("work");
+        let (_, token, _) = fetched.unwrap().expect("activities");
         store.ack_work_item(&token, None).await.unwrap();
     })
 }
 
 #[tokio::test]
-async fn work_with_a_tag() {
+async fn notification_of_a_tagged_activity_is_forwarded() {
     let three = Three::new().await;
     let plain = takes(&three.elsewhere, None, TagFilter::DefaultOnly);
     let take = || takes(&three.there, None, TagFilter::tags(["gpu"]));
     let give = async |n| three.here.enqueue_for_worker(with_tag(n, "gpu")).await.unwrap();
-    three.arrives("work", take, give).await;
+    three.arrives("activities", take, give).await;
     plain.abort();
 }
 
 #[tokio::test]
-async fn work_with_a_session() {
+async fn notification_of_a_session_activity_is_forwarded() {
     let three = Three::new().await;
     let mine = takes(&three.there, Some("there"), TagFilter::DefaultOnly);
     three.here.enqueue_for_worker(in_session(0, "s")).await.unwrap();
@@ -86,13 +86,13 @@ async fn work_with_a_session() {
     let other = takes(&three.elsewhere, Some("elsewhere"), TagFilter::DefaultOnly);
     let take = || takes(&three.there, Some("there"), TagFilter::DefaultOnly);
     let give = async |n| three.here.enqueue_for_worker(in_session(n + 1, "s")).await.unwrap();
-    three.arrives("work", take, give).await;
+    three.arrives("activities", take, give).await;
     other.abort();
 }
 
 /// Turns of an execution that is pinned to 1.0.0.
 #[tokio::test]
-async fn turns_of_an_older_version() {
+async fn notification_of_a_pinned_turn_is_forwarded() {
     let three = Three::new().await;
     enqueue(&*three.here, "i").await;
     let (_, token, _) = turn(&*three.here).await;
@@ -125,9 +125,9 @@ async fn turns_of_an_older_version() {
     newer.abort();
 }
 
-/// What nobody may have is told to one process and stays: others would look for it in vain as well.
+/// One process is notified of an item that no process may have, and the notification ends there.
 #[tokio::test]
-async fn what_nobody_may_have_does_not_go_round() {
+async fn notification_without_an_eligible_process_is_dropped() {
     const GIVEN: u64 = 10;
     let config = deaf_to_time("nobody").pool_size(2);
     let schema = config.schema_name.clone().unwrap();
@@ -138,7 +138,8 @@ async fn what_nobody_may_have_does_not_go_round() {
         let fetch = takes(&store, None, TagFilter::DefaultOnly);
         all.push((store, fetch));
     }
-    until(&raw().await, &format!("SELECT count(*) FILTER (WHERE work) = 4 FROM {schema}.listeners")).await;
+    until(&raw().await, &format!("SELECT count(*) FILTER (WHERE activities) = 4 FROM {schema}.listeners"))
+        .await;
     let looks = || all.iter().map(|(store, _)| store.stats().looks).sum::<u64>();
     let heard = || all.iter().map(|(store, _)| store.stats().heard).sum::<u64>();
     quiet(looks).await;
@@ -146,12 +147,12 @@ async fn what_nobody_may_have_does_not_go_round() {
         here.enqueue_for_worker(with_tag(n, "gpu")).await.unwrap();
     }
     quiet(looks).await;
-    assert!((1..=GIVEN).contains(&heard()), "told {} times of {GIVEN}", heard());
-    // It is in nobody's way.
+    assert!((1..=GIVEN).contains(&heard()), "notified {} times of {GIVEN}", heard());
+    // The items delay no other activity.
     for n in 0..4 {
         here.enqueue_for_worker(activity("i", GIVEN + n)).await.unwrap();
     }
     for (_, fetch) in all {
-        timeout(PATIENCE, fetch).await.expect("each is told of one").unwrap();
+        timeout(PATIENCE, fetch).await.expect("each fetch is served").unwrap();
     }
 }
