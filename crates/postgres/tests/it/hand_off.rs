@@ -1,4 +1,4 @@
-//! What a transaction brings is leased in it to fetches of the same process that have looked in vain.
+//! Hand-offs: items that a transaction stores are leased in it to parked fetches of the same process.
 
 use crate::factory::{fresh_config, meddle, raw};
 use crate::listening::quiet;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinHandle, yield_now};
 
-/// A store that looks only when there is a reason, and its schema. `batches_only`: a batch of one is none of its own kind.
+/// A store without periodic polls, and its schema. `batches_only`: a single commit takes the function for many.
 async fn open(batches_only: bool) -> (Arc<PostgresProvider>, String) {
     let mut config = fresh_config();
     config.batches_only = batches_only;
@@ -23,7 +23,7 @@ async fn open(batches_only: bool) -> (Arc<PostgresProvider>, String) {
     (Arc::new(PostgresProvider::new_with_config(config).await.unwrap()), schema)
 }
 
-/// Waits until one more look is over, and those that a listener causes which has just begun.
+/// Waits until one more poll is over, and those that the registration of a listener causes.
 async fn looked(store: &PostgresProvider, before: u64) {
     let looked = async {
         while store.stats().looks == before {
@@ -36,7 +36,7 @@ async fn looked(store: &PostgresProvider, before: u64) {
 
 type Turn = (OrchestrationItem, String, u32);
 
-/// A fetch of a turn that has looked in vain.
+/// A parked fetch of a turn that a poll has found nothing for.
 async fn waiting_for_turn(store: &Arc<PostgresProvider>) -> JoinHandle<Turn> {
     let (own, looks) = (Arc::clone(store), store.stats().looks);
     let fetch = tokio::spawn(async move { turn(&*own).await });
@@ -44,7 +44,7 @@ async fn waiting_for_turn(store: &Arc<PostgresProvider>) -> JoinHandle<Turn> {
     fetch
 }
 
-/// A fetch of activities that has looked in vain.
+/// A parked fetch of activities that a poll has found nothing for.
 async fn waiting_for_work(
     store: &Arc<PostgresProvider>,
     max_items: usize,
@@ -80,7 +80,7 @@ fn request(instance: &str, policy: StartPolicy) -> StartRequest {
 }
 
 #[tokio::test]
-async fn a_start_goes_to_a_fetch_that_waits() {
+async fn start_is_handed_off_to_a_parked_fetch() {
     let (store, schema) = open(false).await;
     for policy in [None, Some(StartPolicy::FailIfExists), Some(StartPolicy::UseExisting)] {
         let instance = format!("i-{policy:?}");
@@ -96,7 +96,7 @@ async fn a_start_goes_to_a_fetch_that_waits() {
         assert_eq!((item.instance.as_str(), item.messages.len(), attempts), (instance.as_str(), 1, 1));
         assert_eq!((item.orchestration_name.as_str(), item.execution_id), ("Orch", 1));
         assert_eq!(store.stats().looks, looks, "nobody had to look");
-        // It is as if it had been fetched: nobody else gets it, it can be renewed, and is counted.
+        // The lease is like one of a poll: no other fetch gets the turn, it can be renewed, and the delivery is counted.
         let other = store.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap();
         assert!(other.is_none(), "{other:?}");
         store.renew_orchestration_item_lock(&token, LONG).await.unwrap();
@@ -113,7 +113,7 @@ async fn a_start_goes_to_a_fetch_that_waits() {
 }
 
 #[tokio::test]
-async fn a_lease_that_was_handed_over_ends_like_any_other() {
+async fn handed_off_lease_expires() {
     let (store, _) = open(false).await;
     let own = Arc::clone(&store);
     const SHORT: Duration = Duration::from_millis(50);
@@ -144,7 +144,7 @@ async fn a_lease_that_was_handed_over_ends_like_any_other() {
 }
 
 #[tokio::test]
-async fn what_came_before_a_start_is_delivered_with_it() {
+async fn messages_before_a_start_are_delivered_with_it() {
     let (store, _) = open(false).await;
     let waiting = waiting_for_turn(&store).await;
     let event = WorkItem::ExternalRaised {
@@ -152,7 +152,7 @@ async fn what_came_before_a_start_is_delivered_with_it() {
         name: "early".to_string(),
         data: "{}".to_string(),
     };
-    // Put off: there is no such instance yet.
+    // The message is put off: its instance does not exist yet.
     store.enqueue_for_orchestrator(event, Some(Duration::from_millis(1))).await.unwrap();
     enqueue(&*store, "i").await;
     let (item, token, _) = waiting.await.unwrap();
@@ -167,9 +167,9 @@ async fn what_came_before_a_start_is_delivered_with_it() {
 }
 
 #[tokio::test]
-async fn a_second_start_is_delivered_to_whom_it_belongs() {
+async fn second_start_is_not_handed_off() {
     let (store, schema) = open(false).await;
-    // Both in one transaction: the first one is handed over alone.
+    // Both in one transaction: only the first one is handed off.
     let waiting = waiting_for_turn(&store).await;
     join_all(["i", "i"].map(|instance| enqueue(&*store, instance))).await;
     let (item, token, _) = waiting.await.unwrap();
@@ -179,14 +179,14 @@ async fn a_second_start_is_delivered_to_whom_it_belongs() {
     assert_eq!((item.instance.as_str(), item.history.len()), ("i", 1));
     store.commit_turn(&token, TurnCommit { history_delta: vec![], ..begin("i", vec![]) }).await.unwrap();
 
-    // Of an instance that is there.
+    // A start of an existing instance.
     let waiting = waiting_for_turn(&store).await;
     enqueue(&*store, "i").await;
     let (item, token, _) = waiting.await.unwrap();
     assert_eq!((item.history.len(), store.stats().handed_over), (1, 1));
     store.commit_turn(&token, TurnCommit { history_delta: vec![], ..begin("i", vec![]) }).await.unwrap();
 
-    // One that is refused leaves nothing, and the fetch waits for the next one.
+    // A refused start stores nothing, and the fetch stays parked.
     let waiting = waiting_for_turn(&store).await;
     let torn = "INSERT INTO {schema}.executions (instance_id, execution_id, started_at, updated_at) VALUES ($1, 1, 1, 1)";
     meddle(&schema, torn, "torn").await;
@@ -200,7 +200,7 @@ async fn a_second_start_is_delivered_to_whom_it_belongs() {
 }
 
 #[tokio::test]
-async fn a_start_that_waits_is_handed_to_nobody() {
+async fn delayed_start_is_not_handed_off() {
     let (store, _) = open(false).await;
     let waiting = waiting_for_turn(&store).await;
     store.enqueue_for_orchestrator(start("late"), Some(LONG)).await.unwrap();
@@ -211,7 +211,7 @@ async fn a_start_that_waits_is_handed_to_nobody() {
 }
 
 #[tokio::test]
-async fn activities_go_to_fetches_that_wait() {
+async fn activities_are_handed_off_to_parked_fetches() {
     for batches_only in [true, false] {
         let (store, schema) = open(batches_only).await;
         for (instance, scheduled) in [("one", 2..=2), ("three", 2..=4)] {
@@ -237,7 +237,7 @@ async fn activities_go_to_fetches_that_wait() {
 }
 
 #[tokio::test]
-async fn nobody_is_handed_what_he_may_not_have_or_does_not_want() {
+async fn handoff_respects_tags_sessions_and_counts() {
     let (store, _) = open(false).await;
     enqueue(&*store, "i").await;
     let (_, token, _) = turn(&*store).await;
@@ -254,18 +254,18 @@ async fn nobody_is_handed_what_he_may_not_have_or_does_not_want() {
     assert_eq!(ids(&tagged.await.unwrap()), [4]);
     assert_eq!(ids(&untagged.await.unwrap()), [2], "one, as asked");
     assert_eq!(store.stats().handed_over, 2);
-    // The rest is there for others.
+    // The other activities are fetchable.
     let owner = waiting_for_work(&store, 9, TagFilter::Any, Some("owner"));
     assert_eq!(ids(&owner.await.await.unwrap()), [3, 5, 6]);
 }
 
 #[tokio::test]
-async fn what_waits_goes_before_what_comes() {
+async fn stored_items_are_fetched_before_handed_off_ones() {
     let (store, schema) = open(false).await;
     enqueue(&*store, "i").await;
     let (_, token, _) = turn(&*store).await;
     let waiting = waiting_for_work(&store, 1, TagFilter::DefaultOnly, None).await;
-    // Somebody else has brought something, and has told nobody; then this process is told.
+    // Another process has stored an item without a notification; then this process is notified.
     let other = fresh_config().schema(schema.clone()).listen(false);
     let other = PostgresProvider::new_with_config(other).await.unwrap();
     other.enqueue_for_worker(activity("older", 9)).await.unwrap();
@@ -277,7 +277,7 @@ async fn what_waits_goes_before_what_comes() {
 }
 
 #[tokio::test]
-async fn a_refused_turn_gives_nothing() {
+async fn refused_turn_hands_nothing_off() {
     for batches_only in [true, false] {
         let (store, schema) = open(batches_only).await;
         enqueue(&*store, "i").await;
@@ -288,7 +288,7 @@ async fn a_refused_turn_gives_nothing() {
         let refused = store.commit_turn(&lost, begin("i", vec![activity("i", 2)])).await;
         assert!(refused.is_err());
         until(&raw().await, &format!("SELECT NOT EXISTS (SELECT FROM {schema}.worker_queue)")).await;
-        // One that fails as a whole gives nothing either: a turn with an event that is there.
+        // A turn that fails as a whole hands nothing off either: its event exists.
         let twice = TurnCommit {
             history_delta: vec![started("i"), started("i")],
             ..begin("i", vec![activity("i", 2)])
@@ -299,9 +299,9 @@ async fn a_refused_turn_gives_nothing() {
     }
 }
 
-/// It gives up while the transaction that stores it as its own is on its way.
+/// The caller goes away while the transaction that hands the item off is on its way.
 #[tokio::test]
-async fn what_was_handed_to_a_fetch_that_gave_up_is_there_for_others() {
+async fn handoff_to_a_gone_fetch_is_given_back() {
     let (store, schema) = open(false).await;
     let waiting = waiting_for_turn(&store).await;
     let stop = Stop::in_commit(&schema, "orchestrator_queue").await;
@@ -337,9 +337,9 @@ async fn what_was_handed_to_a_fetch_that_gave_up_is_there_for_others() {
     assert_eq!(store.stats().handed_over, 2);
 }
 
-/// An activity that its turn cancels as well reaches nobody.
+/// An activity that its own turn cancels reaches no fetch.
 #[tokio::test]
-async fn what_is_cancelled_at_once_is_handed_to_nobody() {
+async fn activity_cancelled_in_its_turn_is_not_handed_off() {
     for batches_only in [true, false] {
         let (store, _) = open(batches_only).await;
         enqueue(&*store, "i").await;
@@ -356,9 +356,9 @@ async fn what_is_cancelled_at_once_is_handed_to_nobody() {
     }
 }
 
-/// The transaction may have waited for somebody before it stores the activity.
+/// The transaction may have waited for locks before it stores the activity.
 #[tokio::test]
-async fn a_lease_begins_when_it_is_stored() {
+async fn handed_off_lease_begins_when_it_is_stored() {
     const WAITED_MS: i64 = 300;
     for batches_only in [true, false] {
         let (store, schema) = open(batches_only).await;

@@ -1,4 +1,4 @@
-//! Leases of a transaction that was committed after its connection was lost: nobody was told of them.
+//! Leases of a transaction that was committed after its connection was lost: no fetch was given them.
 
 use crate::factory::fresh_config;
 use crate::line::Line;
@@ -8,7 +8,7 @@ use outlast_postgres::{ConnectionConfig, PostgresProvider};
 use outlast_provider::{Provider, TagFilter};
 use std::sync::Arc;
 
-/// A store behind a line that looks only when there is a reason, and its schema.
+/// A store without periodic polls behind a line, and its schema.
 async fn open(line: &Line) -> (Arc<PostgresProvider>, String) {
     let mut config = fresh_config();
     config.connection = ConnectionConfig::Url(line.url.clone());
@@ -17,7 +17,7 @@ async fn open(line: &Line) -> (Arc<PostgresProvider>, String) {
     (Arc::new(PostgresProvider::new_with_config(config).await.unwrap()), schema)
 }
 
-/// Cuts the line while a transaction is in COMMIT, which the server then ends.
+/// Cuts the line while a transaction is in COMMIT, which the server then completes.
 async fn lose(line: &Line, stop: Stop) {
     stop.reached().await;
     line.cut();
@@ -25,7 +25,7 @@ async fn lose(line: &Line, stop: Stop) {
 }
 
 #[tokio::test]
-async fn a_turn_that_was_handed_over_is_given_back() {
+async fn handed_off_turn_in_doubt_is_given_back() {
     let line = Line::open().await;
     let (store, schema) = open(&line).await;
     let own = Arc::clone(&store);
@@ -39,7 +39,7 @@ async fn a_turn_that_was_handed_over_is_given_back() {
 }
 
 #[tokio::test]
-async fn a_turn_that_was_fetched_is_given_back() {
+async fn fetched_turn_in_doubt_is_given_back() {
     let line = Line::open().await;
     let (store, schema) = open(&line).await;
     enqueue(&*store, "i").await;
@@ -56,7 +56,7 @@ async fn a_turn_that_was_fetched_is_given_back() {
 }
 
 #[tokio::test]
-async fn activities_are_given_back() {
+async fn activities_in_doubt_are_given_back() {
     let line = Line::open().await;
     let (store, schema) = open(&line).await;
     enqueue(&*store, "i").await;
