@@ -12,8 +12,10 @@ use deadpool::managed::{Object, Pool, QueueMode};
 use futures::TryStreamExt;
 use std::error::Error;
 use std::fmt;
+use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 use tokio_postgres::{Client, Row, Statement};
 
@@ -211,24 +213,32 @@ impl ToSql for Unlogged<'_> {
 
 type Encoded = std::result::Result<IsNull, Box<dyn Error + Sync + Send>>;
 
+/// A column of a row: its name, or for rows of the server's functions its constant in `functions.rs`.
+pub(crate) trait Column: RowIndex + Display {}
+
+impl<C: RowIndex + Display> Column for C {}
+
+/// The column of a row that has no other.
+pub(crate) const ONLY: usize = 0;
+
 /// The value of a column. A value of another type than expected is an error, not a panic.
-pub(crate) fn cell<'a, T: FromSql<'a>>(row: &'a Row, index: usize) -> Result<T> {
-    row.try_get(index).map_err(|error| PostgresError::Damaged { details: error.to_string() })
+pub(crate) fn cell<'a, T: FromSql<'a>>(row: &'a Row, column: impl Column) -> Result<T> {
+    row.try_get(column).map_err(|error| PostgresError::Damaged { details: error.to_string() })
 }
 
 /// A number that is never negative.
-pub(crate) fn unsigned(row: &Row, index: usize) -> Result<u64> {
-    Ok(u64::try_from(cell::<i64>(row, index)?).unwrap_or(0))
+pub(crate) fn unsigned(row: &Row, column: impl Column) -> Result<u64> {
+    Ok(u64::try_from(cell::<i64>(row, column)?).unwrap_or(0))
 }
 
 /// A text that was stored by [`crate::text`].
-pub(crate) fn text(row: &Row, index: usize) -> Result<String> {
-    Ok(crate::text::read(cell(row, index)?))
+pub(crate) fn text(row: &Row, column: impl Column) -> Result<String> {
+    Ok(crate::text::read(cell(row, column)?))
 }
 
 /// A text that may be absent.
-pub(crate) fn text_option(row: &Row, index: usize) -> Result<Option<String>> {
-    Ok(cell::<Option<String>>(row, index)?.map(crate::text::read))
+pub(crate) fn text_option(row: &Row, column: impl Column) -> Result<Option<String>> {
+    Ok(cell::<Option<String>>(row, column)?.map(crate::text::read))
 }
 
 /// A time or a size as a column, at most the largest that a column can hold.

@@ -1,7 +1,7 @@
 //! Removing instances and old executions, some at a time, so that no transaction is long and no lock is held for long.
 
 use crate::PostgresError;
-use crate::db::{Db, Param, Result, cell, column, text, unsigned};
+use crate::db::{Db, ONLY, Param, Result, cell, column, text, unsigned};
 use crate::deadline::within;
 use crate::text::owned;
 use outlast_provider::{DeleteInstanceResult, InstanceFilter, PruneOptions, PruneResult};
@@ -87,7 +87,7 @@ async fn remove_on(db: &Db, client: &mut Client, doomed: Doomed<'_>) -> Result<O
         if let Doomed::Finished { .. } = doomed {
             return Ok(None);
         }
-        let id = text(&row, 0)?;
+        let id = text(&row, ONLY)?;
         let message = format!("instance '{id}' is still running: cancel it first, or use force");
         return Err(PostgresError::Refused(message));
     }
@@ -95,17 +95,17 @@ async fn remove_on(db: &Db, client: &mut Client, doomed: Doomed<'_>) -> Result<O
         if matches!(doomed, Doomed::Finished { roots, .. } if roots.len() > 1) {
             return Ok(None);
         }
-        let (child, id) = (text(&row, 0)?, text(&row, 1)?);
+        let (child, id) = (text(&row, "instance_id")?, text(&row, "parent_instance_id")?);
         let message = format!("child '{child}' of '{id}' would be orphaned: delete the whole tree");
         return Err(PostgresError::Refused(message));
     }
     let row = transaction.query_typed_one(&db.statements.delete_instances, &wanted).await?;
     transaction.commit().await?;
     let counts = DeleteInstanceResult {
-        instances_deleted: unsigned(&row, 0)?,
-        executions_deleted: unsigned(&row, 1)?,
-        events_deleted: unsigned(&row, 2)?,
-        queue_messages_deleted: unsigned(&row, 3)?,
+        instances_deleted: unsigned(&row, "instances")?,
+        executions_deleted: unsigned(&row, "executions")?,
+        events_deleted: unsigned(&row, "events")?,
+        queue_messages_deleted: unsigned(&row, "queued")?,
     };
     Ok(Some(Deleted { ids, counts }))
 }
@@ -123,7 +123,7 @@ async fn begin<'a>(db: &Db, client: &'a mut Client) -> Result<Transaction<'a>> {
 async fn rooted(db: &Db, transaction: &Transaction<'_>, root: &str) -> Result<Vec<String>> {
     let key = owned(root);
     let found = transaction.query_typed_opt(&db.statements.parent_of, &[(&key, Type::TEXT)]).await?;
-    match found.map(|row| crate::db::text_option(&row, 0)).transpose()? {
+    match found.map(|row| crate::db::text_option(&row, ONLY)).transpose()? {
         None => Err(PostgresError::Refused(format!("instance '{root}' not found"))),
         Some(Some(parent)) => Err(PostgresError::Refused(format!(
             "instance '{root}' is a sub-orchestration of '{parent}': delete its root instance instead"
@@ -136,7 +136,7 @@ async fn rooted(db: &Db, transaction: &Transaction<'_>, root: &str) -> Result<Ve
 async fn trees(db: &Db, transaction: &Transaction<'_>, roots: &[String]) -> Result<Vec<String>> {
     let keys: Vec<String> = roots.iter().map(|root| owned(root)).collect();
     let rows = transaction.query_typed(&db.statements.instance_tree, &[(&keys, Type::TEXT_ARRAY)]).await?;
-    rows.iter().map(|row| text(row, 0)).collect()
+    rows.iter().map(|row| text(row, ONLY)).collect()
 }
 
 pub(crate) fn add(total: &mut DeleteInstanceResult, more: &DeleteInstanceResult) {
@@ -187,13 +187,13 @@ async fn prune_on(
     let wanted: [Param<'_>; 4] =
         [(&id, Type::TEXT), (&keep, Type::INT8), (&before, Type::INT8), (&most, Type::INT8)];
     let doomed = transaction.query_typed(&db.statements.prune_candidates, &wanted).await?;
-    let doomed = doomed.iter().map(|row| cell::<i64>(row, 0)).collect::<Result<Vec<_>>>()?;
+    let doomed = doomed.iter().map(|row| cell::<i64>(row, ONLY)).collect::<Result<Vec<_>>>()?;
     if doomed.is_empty() {
         return Ok(Some((0, 0)));
     }
     let pruned: [Param<'_>; 2] = [(&id, Type::TEXT), (&doomed, Type::INT8_ARRAY)];
     let row = transaction.query_typed_one(&db.statements.prune, &pruned).await?;
-    let counts = (unsigned(&row, 0)?, unsigned(&row, 1)?);
+    let counts = (unsigned(&row, "executions")?, unsigned(&row, "events")?);
     transaction.commit().await?;
     Ok(Some(counts))
 }
@@ -219,5 +219,5 @@ pub(crate) async fn candidates(
         (&ids, Type::TEXT_ARRAY),
     ];
     let rows = client.query_typed(&db.statements.bulk_candidates, &page).await?;
-    rows.iter().map(|row| Ok((cell(row, 0)?, text(row, 1)?))).collect()
+    rows.iter().map(|row| Ok((cell(row, "created_as")?, text(row, "instance_id")?))).collect()
 }

@@ -2,7 +2,6 @@
 
 use crate::ask::{ActivityAsk, Ask, TurnAsk};
 use crate::text::owned;
-
 use outlast_provider::{DispatcherCapabilityFilter, TagFilter};
 use outlast_provider_kit::pin::sort_key;
 use std::collections::{BTreeSet, HashSet};

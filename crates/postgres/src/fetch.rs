@@ -219,7 +219,7 @@ impl PostgresProvider {
         if is_put_off || rests {
             self.shared.on_due_in(again_at.saturating_sub(raw.now));
         }
-        row.map_or(Ok(false), |row| crate::db::cell(&row, 0))
+        row.map_or(Ok(false), |row| crate::db::cell(&row, crate::db::ONLY))
     }
 }
 

@@ -220,6 +220,21 @@ mod tests {
     }
 
     #[test]
+    fn cleanup_drops_every_function() {
+        let drops = include_str!("sql/drop_objects.sql");
+        let names = SQL.split("CREATE FUNCTION {schema}.").skip(1).filter_map(|text| text.split_once('('));
+        for (name, _) in names {
+            let listed = name.strip_suffix("_1").unwrap_or(name);
+            assert!(
+                drops.contains(&format!("{listed}|"))
+                    || drops.contains(&format!("{listed})"))
+                    || listed == "now_ms",
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
     fn every_name_in_braces_is_replaced() {
         let text = SchemaName::checked("s").unwrap().put_into(&expanded(SQL));
         let left = text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name);

@@ -68,12 +68,12 @@ async fn find(db: &Db, secrets: &Vec<Vec<u8>>) -> Result<Vec<Lease>> {
 }
 
 fn lease(row: &Row) -> Result<Lease> {
-    let secret = cell::<&[u8]>(row, 0)?.try_into().unwrap_or_default();
-    Ok(match cell::<Option<i64>>(row, 2)? {
+    let secret = cell::<&[u8]>(row, "lock_token")?.try_into().unwrap_or_default();
+    Ok(match cell::<Option<i64>>(row, "activity_id")? {
         Some(id) => Lease::Activity { secret, id },
         None => {
             let (current_execution, messages, is_partial) = (0, 0, false);
-            let seen = Seen { current_execution, messages, is_partial, instance: text(row, 1)? };
+            let seen = Seen { current_execution, messages, is_partial, instance: text(row, "instance_id")? };
             Lease::Turn { secret, seen }
         }
     })

@@ -154,25 +154,15 @@ async fn asked<T>(
     }
 }
 
-/// Columns of `idle_listeners.sql`.
-mod listener_column {
-    pub(super) const ID: usize = 0;
-    pub(super) const TURNS: usize = 1;
-    pub(super) const ACTIVITIES: usize = 2;
-    pub(super) const WATCHES: usize = 3;
-    pub(super) const LASTS_MS: usize = 4;
-}
-
 /// Reads the registrations of the other processes, and polls for items that were committed before notifications could be
 /// received.
 async fn catch_up(shared: &Shared, client: &Client) -> Result<Listeners, PostgresError> {
-    use listener_column::*;
     let mut listeners = Listeners::default();
     for row in asked(&shared.db, client.query_typed(&shared.db.statements.idle_listeners, &[])).await? {
-        let queues = PerQueue { turns: cell(&row, TURNS)?, activities: cell(&row, ACTIVITIES)? };
-        let wants = Wants { queues, watches: cell(&row, WATCHES)? };
-        let lasts = Duration::from_millis(u64::try_from(cell::<i64>(&row, LASTS_MS)?).unwrap_or(0));
-        listeners.register(cell(&row, ID)?, wants, Instant::now() + lasts);
+        let queues = PerQueue { turns: cell(&row, "turns")?, activities: cell(&row, "activities")? };
+        let wants = Wants { queues, watches: cell(&row, "watches")? };
+        let lasts = Duration::from_millis(u64::try_from(cell::<i64>(&row, "lasts_ms")?).unwrap_or(0));
+        listeners.register(cell(&row, "id")?, wants, Instant::now() + lasts);
     }
     listeners.remove(&shared.id);
     publish(shared, &mut listeners);

@@ -344,9 +344,10 @@ impl Provider for PostgresProvider {
         let wanted: [Param<'_>; 2] = [(&instance, Type::TEXT), (&seen, Type::INT8)];
         let read = async {
             match db.one(&db.statements.custom_status, &wanted).await? {
-                Some(row) => {
-                    Ok(Some((cell::<Option<String>>(&row, 0)?.map(crate::text::read), unsigned(&row, 1)?)))
-                }
+                Some(row) => Ok(Some((
+                    cell::<Option<String>>(&row, "custom_status")?.map(crate::text::read),
+                    unsigned(&row, "custom_status_version")?,
+                ))),
                 None => Ok(None),
             }
         };

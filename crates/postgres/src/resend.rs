@@ -151,7 +151,8 @@ async fn stored(shared: &Shared, commit: &Commit) -> Result<Option<Completion>> 
         (&origin, Type::BYTEA),
     ];
     let Some(row) = db.one(&db.statements.stored_commit, &wanted).await? else { return Ok(None) };
-    let (events, at, is_queued) = (unsigned(&row, 0)?, cell::<Option<i64>>(&row, 1)?, cell::<bool>(&row, 2)?);
+    let (events, is_queued) = (unsigned(&row, "events")?, cell::<bool>(&row, "is_queued")?);
+    let at = cell::<Option<i64>>(&row, "updated_at")?;
     Ok(match at {
         Some(at) if !ids.is_empty() && events == ids.len() as u64 => {
             Some(Completion::WithTurn { at_ms: u64::try_from(at).unwrap_or(0) })

@@ -1,6 +1,6 @@
 //! Whether the schema is ours and up to date.
 
-use crate::db::{Db, Result, cell};
+use crate::db::{Db, ONLY, Result, cell};
 use crate::deadline::within;
 use crate::{MigrationPolicy, PostgresError, functions};
 use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, pending};
@@ -56,7 +56,7 @@ async fn migrate(db: &Db, client: &mut Client) -> Result<()> {
     // Asked first: creating what exists needs the right to create.
     let schema = db.schema.as_str();
     let exists = transaction.query_typed_one(&db.statements.schema_exists, &[(&schema, Type::TEXT)]).await?;
-    if !cell::<bool>(&exists, 0)? {
+    if !cell::<bool>(&exists, ONLY)? {
         transaction.batch_execute(&db.statements.create_schema).await?;
     }
     // Another process may have migrated meanwhile, so the ledger is read again, under the lock.
@@ -79,7 +79,7 @@ async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration
     let schema = db.schema.as_str();
     let ledger = client.query_typed(&db.statements.ledger_exists, &[(&schema, Type::TEXT)]).await?;
     let is_ours = match ledger.first() {
-        Some(row) => cell::<bool>(row, 0)?,
+        Some(row) => cell::<bool>(row, ONLY)?,
         None => false,
     };
     if !is_ours {
@@ -89,14 +89,14 @@ async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration
             None => Ok(&MIGRATIONS),
             Some(row) => Err(PostgresError::Foreign {
                 schema: schema.to_string(),
-                found: format!("it has a table '{}' and no ledger of ours", cell::<String>(row, 0)?),
+                found: format!("it has a table '{}' and no ledger of ours", cell::<String>(row, ONLY)?),
             }),
         };
     }
     let mut ledger = Vec::new();
     for row in client.query_typed(&db.statements.read_ledger, &[]).await? {
-        let version = u32::try_from(cell::<i32>(&row, 0)?).unwrap_or(0);
-        ledger.push(Applied { version, checksum: cell(&row, 1)? });
+        let version = u32::try_from(cell::<i32>(&row, "version")?).unwrap_or(0);
+        ledger.push(Applied { version, checksum: cell(&row, "checksum")? });
     }
     let due = pending(&MIGRATIONS, &ledger).map_err(|refusal| refused(db, refusal))?;
     if ledger.is_empty() {
