@@ -2,11 +2,10 @@
 //!
 //! Without a hand-off the next poll would find the item and write its lease in a second transaction.
 
-use crate::ask::TurnAsk;
 use crate::ask::{ActivityAsk, Ask};
 use crate::batch::Batch;
 use crate::db::span;
-use crate::leased::{LeaseSender, RawActivity, RawTurn};
+use crate::leased::{ParkedActivities, ParkedTurns};
 use crate::parked::{Caller, Fetch, Parked};
 use crate::transaction::{ActivityHandOffs, TurnHandOffs};
 use outlast_provider::Entropy;
@@ -83,18 +82,14 @@ fn hand_off<A: Ask, C: Caller, T>(
 
 /// Hands off the first turns of instances that begin with this batch. Such a turn is pinned to no version, so any fetch may have
 /// it.
-pub(crate) fn hand_off_turns(
-    parked: &mut Parked<TurnAsk, LeaseSender<RawTurn>>,
-    batch: &Batch,
-    entropy: &dyn Entropy,
-) -> TurnHandOffs {
+pub(crate) fn hand_off_turns(parked: &mut ParkedTurns, batch: &Batch, entropy: &dyn Entropy) -> TurnHandOffs {
     hand_off(parked, batch.beginnings().into_iter(), |_, row| row.is_some(), entropy)
 }
 
 /// Hands off activities that turns of this batch schedule and do not cancel. The server decides which process may have an activity
 /// with a session.
 pub(crate) fn hand_off_activities(
-    parked: &mut Parked<ActivityAsk, LeaseSender<Vec<RawActivity>>>,
+    parked: &mut ParkedActivities,
     batch: &Batch,
     entropy: &dyn Entropy,
 ) -> ActivityHandOffs {
@@ -115,8 +110,6 @@ mod tests {
     use outlast_provider::{OsEntropy, TagFilter};
     use outlast_provider_kit::{CommitPlan, MessageRow};
     use tokio::sync::oneshot;
-
-    type ParkedActivities = Parked<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
 
     fn reply<T>() -> Reply<T> {
         Reply::new("test", oneshot::channel().0)

@@ -2,7 +2,7 @@
 
 use crate::ask::{ActivityAsk, TurnAsk};
 use crate::in_doubt::release;
-use crate::parked::{Caller, Fetch};
+use crate::parked::{Caller, Fetch, Parked};
 use crate::request::{Lease, Seen};
 use crate::shared::Shared;
 use outlast_provider::ClassifiedError;
@@ -15,6 +15,8 @@ pub(crate) type LeaseSender<L> = oneshot::Sender<Result<Option<Guarded<L>>, Clas
 
 pub(crate) type TurnFetch = Fetch<TurnAsk, LeaseSender<RawTurn>>;
 pub(crate) type ActivityFetch = Fetch<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
+pub(crate) type ParkedTurns = Parked<TurnAsk, LeaseSender<RawTurn>>;
+pub(crate) type ParkedActivities = Parked<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
 
 impl<T> Caller for oneshot::Sender<T> {
     fn is_gone(&self) -> bool {

@@ -20,13 +20,14 @@ mod events;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use events::{HandOffDone, LaneDone};
+pub(crate) use events::{
+    ActivityGroupDone, ActivityHandOffDone, HandOffDone, LaneDone, TurnGroupDone, TurnHandOffDone,
+};
 
-use crate::ask::{ActivityAsk, TurnAsk};
 use crate::batch::Batch;
 use crate::eligibility::Eligibility;
 use crate::hand_off::{hand_off_activities, hand_off_turns};
-use crate::leased::{ActivityFetch, LeaseSender, RawActivity, RawTurn, TurnFetch};
+use crate::leased::{ActivityFetch, ParkedActivities, ParkedTurns, TurnFetch};
 use crate::notify::{Forward, Wants};
 use crate::parked::{Idleness, Parked, Poll};
 use crate::queue::PerQueue;

@@ -1,24 +1,21 @@
 //! Leases in the answers of the server, matched with the fetches that they are for.
 
-use crate::ask::{ActivityAsk, TurnAsk};
+use crate::PostgresError;
+use crate::ask::Ask;
 use crate::batch::Batch;
 use crate::db::{Result, cell, text, text_option, unsigned};
 use crate::functions::{fetch_activities, fetch_turns};
 use crate::hand_off::HandOff;
 use crate::leased::{Deliveries, LeaseSender, Leases, RawActivity, RawMessage, RawTurn};
 use crate::parked::{Fetch, GroupDone};
-use crate::scheduler::HandOffDone;
+use crate::scheduler::{ActivityGroupDone, ActivityHandOffDone, HandOffDone, TurnGroupDone, TurnHandOffDone};
 use crate::shared::Shared;
 use crate::transact::slots;
 use crate::transaction::{ActivityHandOffs, ActivityPoll, TurnHandOffs, TurnPoll};
-use crate::{PostgresError, ask::Ask};
 use outlast_provider_kit::{MessageRow, ActivityRow};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio_postgres::Row;
-
-type TurnGroup = GroupDone<TurnAsk, LeaseSender<RawTurn>>;
-type ActivityGroup = GroupDone<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
 
 /// Matches the turns that a poll leased with its fetches, in the order in which the fetches came.
 pub(crate) fn polled_turns(
@@ -26,7 +23,7 @@ pub(crate) fn polled_turns(
     poll: TurnPoll,
     answers: &[Vec<Row>],
     deliveries: &mut Deliveries<RawTurn>,
-) -> Vec<TurnGroup> {
+) -> Vec<TurnGroupDone> {
     let group_done = |(fetches, rows): (Vec<_>, &Vec<Row>)| {
         let lock_ms = group_lock_ms(&fetches);
         let (mut leased, mut due_ms) = (Vec::new(), None);
@@ -53,7 +50,7 @@ pub(crate) fn polled_activities(
     poll: ActivityPoll,
     answers: &[Vec<Row>],
     deliveries: &mut Deliveries<Vec<RawActivity>>,
-) -> Vec<ActivityGroup> {
+) -> Vec<ActivityGroupDone> {
     let group_done = |(fetches, rows): (Vec<_>, &Vec<Row>)| {
         let lock_ms = group_lock_ms(&fetches);
         let fetch_of_slot: Vec<usize> = slots(&fetches).collect();
@@ -116,7 +113,7 @@ pub(crate) fn handed_off_turns(
     batch: &Batch,
     answers: [HandOffRows<'_>; 2],
     deliveries: &mut Deliveries<RawTurn>,
-) -> Vec<HandOffDone<TurnAsk, LeaseSender<RawTurn>>> {
+) -> Vec<TurnHandOffDone> {
     let mut leased: Vec<Option<RawTurn>> = hand_offs.fetches.iter().map(|_| None).collect();
     let stored: HashMap<_, _> = answers.into_iter().flat_map(HandOffRows::by_secret).collect();
     let beginnings = batch.beginnings();
@@ -137,7 +134,7 @@ pub(crate) fn handed_off_activities(
     batch: &Batch,
     commits: HandOffRows<'_>,
     deliveries: &mut Deliveries<Vec<RawActivity>>,
-) -> Vec<HandOffDone<ActivityAsk, LeaseSender<Vec<RawActivity>>>> {
+) -> Vec<ActivityHandOffDone> {
     let mut leased: Vec<Vec<RawActivity>> = hand_offs.fetches.iter().map(|_| Vec::new()).collect();
     let stored: HashMap<_, _> = commits.by_secret().collect();
     let scheduled: Vec<&ActivityRow> = batch.scheduled().collect();

@@ -9,18 +9,17 @@ use crate::queue::PerQueue;
 use std::time::Duration;
 use tokio::time::Instant;
 
+pub(crate) type TurnGroupDone = GroupDone<TurnAsk, LeaseSender<RawTurn>>;
+pub(crate) type ActivityGroupDone = GroupDone<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
+pub(crate) type TurnHandOffDone = HandOffDone<TurnAsk, LeaseSender<RawTurn>>;
+pub(crate) type ActivityHandOffDone = HandOffDone<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
+
 /// What a finished transaction did.
 pub(crate) struct LaneDone {
     /// For each queue, the groups of fetches that were polled for.
-    pub(crate) polls: PerQueue<
-        Vec<GroupDone<TurnAsk, LeaseSender<RawTurn>>>,
-        Vec<GroupDone<ActivityAsk, LeaseSender<Vec<RawActivity>>>>,
-    >,
+    pub(crate) polls: PerQueue<Vec<TurnGroupDone>, Vec<ActivityGroupDone>>,
     /// For each queue, the fetches of hand-offs in their order.
-    pub(crate) hand_offs: PerQueue<
-        Vec<HandOffDone<TurnAsk, LeaseSender<RawTurn>>>,
-        Vec<HandOffDone<ActivityAsk, LeaseSender<Vec<RawActivity>>>>,
-    >,
+    pub(crate) hand_offs: PerQueue<Vec<TurnHandOffDone>, Vec<ActivityHandOffDone>>,
     /// The counts of changes when the polls started.
     pub(crate) changes: PerQueue<u64>,
     /// The queues in which the transaction made something fetchable.
@@ -154,10 +153,7 @@ impl Scheduler {
 
     fn on_hand_offs_done(
         &mut self,
-        done: PerQueue<
-            Vec<HandOffDone<TurnAsk, LeaseSender<RawTurn>>>,
-            Vec<HandOffDone<ActivityAsk, LeaseSender<Vec<RawActivity>>>>,
-        >,
+        done: PerQueue<Vec<TurnHandOffDone>, Vec<ActivityHandOffDone>>,
         now: Instant,
     ) {
         let (turns_end_in, is_refused) = hand_offs_done(&mut self.parked.turns, done.turns, now);

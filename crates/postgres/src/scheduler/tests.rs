@@ -1,4 +1,6 @@
 use super::*;
+use crate::ask::TurnAsk;
+use crate::leased::RawTurn;
 use crate::parked::{Fetch, GroupDone};
 use crate::reply::Reply;
 use crate::request::{Attempts, Lease, Message, Renew};
@@ -345,7 +347,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
 
     /// Whatever happens: in the end every request is committed once, and no turn is fetchable while a fetch waits for one.
     #[test]
