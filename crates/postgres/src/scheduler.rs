@@ -68,8 +68,7 @@ pub(crate) struct Scheduler {
     limits: Limits,
     waiting: Waiting,
     lanes: LanesInUse,
-    parked:
-        PerQueue<Parked<TurnAsk, LeaseSender<RawTurn>>, Parked<ActivityAsk, LeaseSender<Vec<RawActivity>>>>,
+    parked: PerQueue<ParkedTurns, ParkedActivities>,
     asked_next_due_at: Option<Instant>,
     /// Parked fetches are not polled for until then: the server cannot be reached.
     paused_until: Option<Instant>,
