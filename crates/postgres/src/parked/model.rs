@@ -300,6 +300,11 @@ impl Model for Processes {
                 let _ = if is_registered { known.insert(other) } else { known.remove(&other) };
             }
             Step::AllHeard(process) => {
+                // The pause before this poll outlasts transactions that were sent before their process heard of the registration.
+                let is_unnotified = |sent: &Sent| sent.answer.is_none() && sent.frees() && !sent.notifies;
+                if last.processes.iter().flat_map(|other| &other.sent).any(is_unnotified) {
+                    return None;
+                }
                 let own = &mut state.processes[process];
                 if !own.unheard.is_empty() || !std::mem::take(&mut own.polls_when_heard) {
                     return None;
