@@ -94,6 +94,14 @@ impl PostgresProvider {
         self.shared.db.counters.read()
     }
 
+    /// How much room is free for arrivals, for holders of leases and for questions about outcomes, for tests.
+    #[cfg(feature = "test-hooks")]
+    #[doc(hidden)]
+    pub fn free_room(&self) -> [usize; 3] {
+        let [arrivals, holders] = self.shared.room.free();
+        [arrivals, holders, self.shared.outcomes.free()]
+    }
+
     /// Submits a request to the lanes, and waits for its result.
     async fn ask<T>(&self, operation: &'static str, request: impl FnOnce(Reply<T>) -> Request) -> Answer<T> {
         let (sender, answer) = oneshot::channel();
