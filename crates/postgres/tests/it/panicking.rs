@@ -127,6 +127,10 @@ async fn panicking_call_gets_an_error_at_any_step_under_load() {
 /// Without other calls the call itself is the cause, whatever the step.
 #[tokio::test]
 async fn lone_panicking_call_gets_a_permanent_error_with_its_instance() {
+    in_time(panic_alone()).await;
+}
+
+async fn panic_alone() {
     let bomb = Bomb::default();
     let config = bomb.clone().into(fresh_config());
     let schema = config.schema_name.clone().unwrap();
@@ -147,6 +151,10 @@ async fn lone_panicking_call_gets_a_permanent_error_with_its_instance() {
 /// Requests under a token in the same transaction as one that panics are done, once.
 #[tokio::test]
 async fn commits_that_share_a_transaction_with_a_panic_are_stored_once() {
+    in_time(commit_beside_a_panic()).await;
+}
+
+async fn commit_beside_a_panic() {
     for step in [Step::Encode, Step::Send, Step::Receive] {
         let bomb = Bomb::default();
         let store =
@@ -180,6 +188,10 @@ async fn commits_that_share_a_transaction_with_a_panic_are_stored_once() {
 /// A fetch whose leases were lost in a panic gets an error, and the leases are given back.
 #[tokio::test]
 async fn leases_lost_in_a_panic_are_given_back() {
+    in_time(lose_leases()).await;
+}
+
+async fn lose_leases() {
     for step in [Step::Receive, Step::Answer, Step::Serve] {
         let bomb = Bomb::default();
         let store = PostgresProvider::new_with_config(bomb.clone().into(fresh_config())).await.unwrap();
@@ -197,6 +209,10 @@ async fn leases_lost_in_a_panic_are_given_back() {
 
 #[tokio::test]
 async fn panics_of_listener_and_reader_are_contained() {
+    in_time(panic_in_other_tasks()).await;
+}
+
+async fn panic_in_other_tasks() {
     let line = Line::open().await;
     let bomb = Bomb::default();
     let mut config = bomb.clone().into(fresh_config()).deadline(Duration::from_secs(1));
