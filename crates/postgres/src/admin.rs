@@ -18,7 +18,7 @@ use outlast_provider_kit::DEFAULT_BULK_LIMIT;
 /// Instances that a bulk operation takes at a time.
 const BULK_PAGE: usize = 100;
 
-/// Says in which operation something went wrong.
+/// Names the operation in the error.
 fn during<T>(operation: &str, done: Result<T, PostgresError>) -> Answer<T> {
     done.map_err(|error| error.during(operation))
 }
@@ -28,13 +28,13 @@ fn missing(instance: &str) -> PostgresError {
 }
 
 impl PostgresProvider {
-    /// Removes instances, and tells those who watch them and those who wait behind them.
+    /// Removes instances, tells their watches, and polls for parked fetches.
     async fn remove(&self, operation: &str, doomed: Doomed<'_>) -> Answer<Option<Deleted>> {
         let deleted = during(operation, delete::remove(&self.shared.db, doomed).await)?;
         for instance in deleted.iter().flat_map(|deleted| &deleted.ids) {
             self.shared.watches.committed(instance, true);
         }
-        self.shared.tell(true, true);
+        self.shared.on_remote_change(crate::queue::PerQueue::BOTH);
         Ok(deleted)
     }
 

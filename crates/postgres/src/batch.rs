@@ -1,6 +1,7 @@
-//! Everything that one transaction does.
+//! The requests of one transaction, by kind.
 
-use crate::request::{Abandon, Commit, Lease, Message, Renew, Request, Start, Work};
+use crate::queue::PerQueue;
+use crate::request::{Abandon, Activity, Commit, Lease, Message, Renew, Request, Start};
 use outlast_provider::ScheduledActivityIdentifier;
 use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow};
 use std::collections::HashSet;
@@ -10,7 +11,7 @@ use std::collections::HashSet;
 pub(crate) struct Batch {
     pub(crate) commits: Vec<Commit>,
     pub(crate) messages: Vec<Message>,
-    pub(crate) work: Vec<Work>,
+    pub(crate) activities: Vec<Activity>,
     pub(crate) starts: Vec<Start>,
     pub(crate) renewals: Vec<Renew>,
     pub(crate) abandons: Vec<Abandon>,
@@ -21,7 +22,7 @@ impl Batch {
         match request {
             Request::Commit(commit) => self.commits.push(*commit),
             Request::Message(message) => self.messages.push(message),
-            Request::Work(work) => self.work.push(work),
+            Request::Activity(activity) => self.activities.push(activity),
             Request::Start(start) => self.starts.push(start),
             Request::Renew(renew) => self.renewals.push(renew),
             Request::Abandon(abandon) => self.abandons.push(abandon),
@@ -31,21 +32,21 @@ impl Batch {
     pub(crate) fn len(&self) -> usize {
         self.commits.len()
             + self.messages.len()
-            + self.work.len()
+            + self.activities.len()
             + self.starts.len()
             + self.renewals.len()
             + self.abandons.len()
     }
 
-    /// The operations that asked for it, one per request.
+    /// The operation of each request.
     pub(crate) fn operations(&self) -> impl Iterator<Item = &'static str> + '_ {
         let commits = self.commits.iter().map(|commit| commit.reply.operation);
         let messages = self.messages.iter().map(|message| message.reply.operation);
-        let work = self.work.iter().map(|work| work.reply.operation);
+        let activities = self.activities.iter().map(|activity| activity.reply.operation);
         let starts = self.starts.iter().map(|start| start.reply.operation);
         let renewals = self.renewals.iter().map(|renew| renew.reply.operation);
         let abandons = self.abandons.iter().map(|abandon| abandon.reply.operation);
-        commits.chain(messages).chain(work).chain(starts).chain(renewals).chain(abandons)
+        commits.chain(messages).chain(activities).chain(starts).chain(renewals).chain(abandons)
     }
 
     /// Each request in a batch of its own.
@@ -63,29 +64,29 @@ impl Batch {
         let commits = self.commits.into_iter().map(|commit| Request::Commit(Box::new(commit)));
         commits
             .chain(self.messages.into_iter().map(Request::Message))
-            .chain(self.work.into_iter().map(Request::Work))
+            .chain(self.activities.into_iter().map(Request::Activity))
             .chain(self.starts.into_iter().map(Request::Start))
             .chain(self.renewals.into_iter().map(Request::Renew))
             .chain(self.abandons.into_iter().map(Request::Abandon))
     }
 
-    /// Whether anything of it came from outside.
+    /// Whether the batch has arrivals: requests that no lease fences.
     pub(crate) fn arrives(&self) -> bool {
-        !(self.messages.is_empty() && self.work.is_empty() && self.starts.is_empty())
+        !(self.messages.is_empty() && self.activities.is_empty() && self.starts.is_empty())
     }
 
-    /// An earlier attempt may be stored.
+    /// Marks the requests as sent before with an unknown result.
     pub(crate) fn doubt(&mut self) {
         self.commits.iter_mut().for_each(|commit| commit.attempts = commit.attempts.doubted());
         self.abandons.iter_mut().for_each(|abandon| abandon.attempts = abandon.attempts.doubted());
     }
 
-    /// What came from outside, and what a token fences.
+    /// The arrivals, and the requests that a lease fences.
     pub(crate) fn into_parts(self) -> (Vec<Request>, Vec<Request>) {
         self.requests().partition(Request::arrives)
     }
 
-    /// The instances that it is about.
+    /// The instance of each request.
     pub(crate) fn all_subjects(&self) -> Vec<String> {
         let commits = self.commits.iter().map(|commit| match (&commit.lease, &commit.completion) {
             (_, Some(row)) => row.instance_id.clone(),
@@ -93,14 +94,14 @@ impl Batch {
         });
         commits
             .chain(self.messages.iter().map(|message| message.row.instance_id.clone()))
-            .chain(self.work.iter().map(|work| work.row.instance_id.clone()))
+            .chain(self.activities.iter().map(|activity| activity.row.instance_id.clone()))
             .chain(self.starts.iter().map(|start| start.start.instance_id.clone()))
             .chain(self.renewals.iter().map(|renew| renew.lease.subject()))
             .chain(self.abandons.iter().map(|abandon| abandon.lease.subject()))
             .collect()
     }
 
-    /// The same as a text, which is short however many there are.
+    /// The instances as a short text.
     pub(crate) fn subjects(&self) -> String {
         let all = self.all_subjects();
         match all.as_slice() {
@@ -109,10 +110,10 @@ impl Batch {
         }
     }
 
-    /// Members are locked in one order by everybody.
+    /// Orders the requests as every process does, so that transactions lock rows in one order.
     pub(crate) fn sort(&mut self) {
         let key = |lease: &Lease| match lease {
-            Lease::Work { id, .. } => (*id, String::new()),
+            Lease::Activity { id, .. } => (*id, String::new()),
             Lease::Turn { seen, .. } => (i64::MAX, seen.instance.clone()),
         };
         self.commits.sort_by_cached_key(|commit| key(&commit.lease));
@@ -120,35 +121,41 @@ impl Batch {
         self.abandons.sort_by_cached_key(|abandon| key(&abandon.lease));
     }
 
-    /// Whether a turn can be fetched when this is done that could not before, if so many beginnings are taken. Messages that came
-    /// while a turn was leased are told with the answer.
-    pub(crate) fn frees_turns(&self, taken: usize) -> bool {
+    /// The queues in which the batch makes something fetchable, besides `handed_off` starts and scheduled activities. Messages
+    /// that came while a turn was leased are reported by the server instead.
+    pub(crate) fn frees(&self, handed_off: PerQueue<usize>) -> PerQueue<bool> {
+        PerQueue {
+            turns: self.frees_turns(handed_off.turns),
+            activities: self.frees_activities(handed_off.activities),
+        }
+    }
+
+    fn frees_turns(&self, handed_off: usize) -> bool {
         let queues = |commit: &Commit| match &commit.plan {
             Some(plan) => plan.messages.iter().any(|row| row.not_before == 0),
             None => commit.completion.is_some(),
         };
         let messages = self.messages.iter().filter(|message| message.delay_ms == 0).count();
         let starts = self.starts.iter().filter(|start| start.delay_ms == 0).count();
-        messages + starts > taken
+        messages + starts > handed_off
             || self.commits.iter().any(queues)
             || self.abandons.iter().any(|abandon| matches!(abandon.lease, Lease::Turn { .. }))
     }
 
-    /// Whether leases of turns end with this.
+    fn frees_activities(&self, handed_off: usize) -> bool {
+        !self.activities.is_empty()
+            || self.scheduled().nth(handed_off).is_some()
+            || self.abandons.iter().any(|abandon| matches!(abandon.lease, Lease::Activity { .. }))
+    }
+
+    /// Whether the batch ends leases of turns.
     pub(crate) fn ends_turns(&self) -> bool {
         let is_turn = |lease: &Lease| matches!(lease, Lease::Turn { .. });
         self.commits.iter().any(|commit| is_turn(&commit.lease))
             || self.abandons.iter().any(|abandon| is_turn(&abandon.lease))
     }
 
-    /// The same as [`Batch::frees_turns`] for activities, if so many of those that turns schedule are taken.
-    pub(crate) fn frees_work(&self, taken: usize) -> bool {
-        !self.work.is_empty()
-            || self.scheduled().nth(taken).is_some()
-            || self.abandons.iter().any(|abandon| matches!(abandon.lease, Lease::Work { .. }))
-    }
-
-    /// Of all messages and then all starts, those that begin an instance at once, whatever is there; each instance once.
+    /// For each message and then each start: its row, if it begins an instance at once. Each instance begins once.
     pub(crate) fn beginnings(&self) -> Vec<Option<&MessageRow>> {
         let mut known = HashSet::new();
         let messages = self.messages.iter().map(|message| {
@@ -156,13 +163,13 @@ impl Batch {
             begins.then_some(&message.row)
         });
         let starts = self.starts.iter().map(|start| {
-            // With messages it may only bring these, to an instance that is there.
+            // A start with messages may find its instance there, and deliver only the messages.
             (start.delay_ms == 0 && start.messages.is_empty()).then_some(&start.start)
         });
         messages.chain(starts).map(|row| row.filter(|row| known.insert(&row.instance_id))).collect()
     }
 
-    /// Whether a turn cancels this activity.
+    /// Whether a turn of the batch cancels this activity.
     pub(crate) fn cancels(&self, row: &ActivityRow) -> bool {
         let is_it = |cancelled: &ScheduledActivityIdentifier| {
             cancelled.instance == row.instance_id
@@ -178,15 +185,15 @@ impl Batch {
         self.commits.iter().filter_map(|commit| commit.plan.as_ref()).flat_map(|plan| &plan.activities)
     }
 
-    /// Instances that end with this, if all of it is taken.
+    /// Instances that end if the server accepts every commit.
     pub(crate) fn ends(&self) -> Vec<String> {
         let ended =
             self.commits.iter().filter(|commit| commit.plan.as_ref().is_some_and(CommitPlan::ends_instance));
         ended.map(|commit| instance_of(commit).to_string()).collect()
     }
 
-    /// The shortest time after which something becomes visible that is not yet, counted from `now`.
-    pub(crate) fn later_ms(&self, now: u64) -> Option<u64> {
+    /// The time from `now` until the first delayed message or activity becomes visible.
+    pub(crate) fn visible_in_ms(&self, now: u64) -> Option<u64> {
         let planned = self.commits.iter().filter_map(|commit| commit.plan.as_ref());
         let timers = planned.flat_map(|plan| &plan.messages).map(|row| row.not_before.saturating_sub(now));
         let messages = self
@@ -199,11 +206,11 @@ impl Batch {
     }
 }
 
-/// The instance that a commit is about.
+/// The instance of a commit.
 pub(crate) fn instance_of(commit: &Commit) -> &str {
     match (&commit.lease, &commit.completion) {
         (Lease::Turn { seen, .. }, _) => &seen.instance,
-        (Lease::Work { .. }, Some(row)) => &row.instance_id,
-        (Lease::Work { .. }, None) => "",
+        (Lease::Activity { .. }, Some(row)) => &row.instance_id,
+        (Lease::Activity { .. }, None) => "",
     }
 }

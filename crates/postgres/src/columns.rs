@@ -1,13 +1,13 @@
-//! What one transaction does, as parameters of the server's functions: each kind of request is one call, whatever the number of
-//! its members.
+//! Parameters of the server's functions: each kind of request in a transaction is one call, whatever the number of its members.
 
+use crate::ask::{ActivityAsk, TurnAsk};
 use crate::batch::instance_of;
 use crate::db::{Param, column, id_column, key_column, span};
-use crate::handover::Handover;
-use crate::request::{Abandon, Commit, Lease, Message, Renew, Start, Work};
+use crate::functions::{KIND_ACTIVITY, KIND_AHEAD, KIND_TURN};
+use crate::request::{Abandon, Activity, Commit, Lease, Message, Renew, Start};
 use crate::text::{owned, owned_option};
-use crate::waiting::{TurnAsk, WorkAsk};
-use crate::{PostgresError, admission};
+use crate::transaction::{ActivityHandOffs, TurnHandOffs};
+use crate::{PostgresError, eligibility};
 use outlast_provider::{StartPolicy, saturating_ms};
 use outlast_provider_kit::pin::{PinColumns, sort_key};
 use outlast_provider_kit::{CommitPlan, KvChange};
@@ -35,7 +35,7 @@ columns!(
     /// `commit_1`.
     CommitColumns {
         member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, secret: Vec<u8> => BYTEA_ARRAY,
-        work_id: i64 => INT8_ARRAY, messages: i32 => INT4_ARRAY,
+        activity_row: i64 => INT8_ARRAY, messages: i32 => INT4_ARRAY,
         completion: Option<String> => TEXT_ARRAY, after: i64 => INT8_ARRAY, ran_at: i64 => INT8_ARRAY,
         execution: i64 => INT8_ARRAY, name: Option<String> => TEXT_ARRAY, version: Option<String> => TEXT_ARRAY,
         parent: Option<String> => TEXT_ARRAY, raises: bool => BOOL_ARRAY,
@@ -44,9 +44,9 @@ columns!(
         pin: Option<String> => TEXT_ARRAY, pin_key: Option<String> => TEXT_ARRAY,
         sets_status: bool => BOOL_ARRAY, custom_status: Option<String> => TEXT_ARRAY, clears: bool => BOOL_ARRAY,
         h_member: i32 => INT4_ARRAY, h_event: i64 => INT8_ARRAY, h_type: &'static str => TEXT_ARRAY, h_data: String => TEXT_ARRAY,
-        w_member: i32 => INT4_ARRAY, w_item: String => TEXT_ARRAY, w_instance: String => TEXT_ARRAY,
-        w_execution: i64 => INT8_ARRAY, w_activity: i64 => INT8_ARRAY, w_session: Option<String> => TEXT_ARRAY,
-        w_tag: Option<String> => TEXT_ARRAY, w_secret: Option<Vec<u8>> => BYTEA_ARRAY, w_lock_ms: i64 => INT8_ARRAY,
+        a_member: i32 => INT4_ARRAY, a_item: String => TEXT_ARRAY, a_instance: String => TEXT_ARRAY,
+        a_execution: i64 => INT8_ARRAY, a_activity: i64 => INT8_ARRAY, a_session: Option<String> => TEXT_ARRAY,
+        a_tag: Option<String> => TEXT_ARRAY, a_secret: Option<Vec<u8>> => BYTEA_ARRAY, a_lock_ms: i64 => INT8_ARRAY,
         c_member: i32 => INT4_ARRAY, c_instance: String => TEXT_ARRAY, c_execution: i64 => INT8_ARRAY,
         c_activity: i64 => INT8_ARRAY,
         m_member: i32 => INT4_ARRAY, m_instance: String => TEXT_ARRAY, m_item: String => TEXT_ARRAY,
@@ -56,18 +56,13 @@ columns!(
     }
 );
 
-/// Kinds of members of `commit_1`.
-const TURN: i32 = 0;
-const ACTIVITY: i32 = 1;
-const AHEAD: i32 = 2;
-
 impl CommitColumns {
-    pub(crate) fn of(commits: &[Commit], handed: &Handover<WorkAsk>) -> Result<Self, PostgresError> {
+    pub(crate) fn of(commits: &[Commit], handed: &ActivityHandOffs) -> Result<Self, PostgresError> {
         let mut all = Self::default();
         for (member, commit) in (1..).zip(commits) {
             all.add(member, commit)?;
         }
-        (all.w_secret, all.w_lock_ms) = handed.columns(0..all.w_item.len());
+        (all.a_secret, all.a_lock_ms) = handed.columns(0..all.a_item.len());
         Ok(all)
     }
 
@@ -75,17 +70,17 @@ impl CommitColumns {
         self.member.push(member);
         self.instance.push(owned(instance_of(commit)));
         self.secret.push(commit.lease.secret().to_vec());
-        let (work_id, messages, current) = match &commit.lease {
+        let (activity_row, messages, current) = match &commit.lease {
             Lease::Turn { seen, .. } => (0, seen.messages, seen.current_execution),
-            // A turn ahead is taken only if its execution is the current one.
-            Lease::Work { id, .. } => (*id, 0, commit.plan.as_ref().map_or(0, |plan| plan.execution_id)),
+            // The server stores a turn ahead only if its execution is the current one.
+            Lease::Activity { id, .. } => (*id, 0, commit.plan.as_ref().map_or(0, |plan| plan.execution_id)),
         };
-        self.work_id.push(work_id);
+        self.activity_row.push(activity_row);
         self.messages.push(messages);
         self.kind.push(match (&commit.lease, &commit.ahead) {
-            (Lease::Turn { .. }, _) => TURN,
-            (Lease::Work { .. }, None) => ACTIVITY,
-            (Lease::Work { .. }, Some(_)) => AHEAD,
+            (Lease::Turn { .. }, _) => KIND_TURN,
+            (Lease::Activity { .. }, None) => KIND_ACTIVITY,
+            (Lease::Activity { .. }, Some(_)) => KIND_AHEAD,
         });
         self.completion.push(commit.completion.as_ref().map(|row| row.work_item.clone()));
         let (after, ran_at) = commit.ahead.unwrap_or_default();
@@ -147,13 +142,13 @@ impl CommitColumns {
             self.h_data.push(row.event_data.clone());
         }
         for row in &plan.activities {
-            self.w_member.push(member);
-            self.w_item.push(row.work_item.clone());
-            self.w_instance.push(owned(&row.instance_id));
-            self.w_execution.push(id_column("execution id", row.execution_id)?);
-            self.w_activity.push(key_column(row.activity_id));
-            self.w_session.push(owned_option(row.session_id.as_ref()));
-            self.w_tag.push(owned_option(row.tag.as_ref()));
+            self.a_member.push(member);
+            self.a_item.push(row.work_item.clone());
+            self.a_instance.push(owned(&row.instance_id));
+            self.a_execution.push(id_column("execution id", row.execution_id)?);
+            self.a_activity.push(key_column(row.activity_id));
+            self.a_session.push(owned_option(row.session_id.as_ref()));
+            self.a_tag.push(owned_option(row.tag.as_ref()));
         }
         for activity in &plan.cancelled {
             self.c_member.push(member);
@@ -172,7 +167,7 @@ impl CommitColumns {
         Ok(())
     }
 
-    /// What a turn's changes come to: whether all keys were cleared, and the last word on each that it names.
+    /// Reduces the key-value changes of a turn to whether it clears all keys, and the last change of each key that it names.
     fn add_keys(&mut self, member: i32, changes: &[KvChange]) {
         let mut clears = false;
         let mut keys: BTreeMap<&str, (Option<&String>, Option<u64>)> = BTreeMap::new();
@@ -208,7 +203,7 @@ columns!(
 );
 
 impl MessageColumns {
-    pub(crate) fn of(messages: &[Message], handed: &Handover<TurnAsk>) -> Self {
+    pub(crate) fn of(messages: &[Message], handed: &TurnHandOffs) -> Self {
         let mut all = Self::default();
         for (member, message) in (1..).zip(messages) {
             all.member.push(member);
@@ -225,17 +220,17 @@ impl MessageColumns {
 }
 
 columns!(
-    /// `enqueue_work_1`.
-    WorkColumns {
+    /// `enqueue_activities_1`.
+    ActivityColumns {
         item: String => TEXT_ARRAY, instance: String => TEXT_ARRAY, execution: i64 => INT8_ARRAY, activity: i64 => INT8_ARRAY,
         session: Option<String> => TEXT_ARRAY, tag: Option<String> => TEXT_ARRAY,
     }
 );
 
-impl WorkColumns {
-    pub(crate) fn of(work: &[Work]) -> Result<Self, PostgresError> {
+impl ActivityColumns {
+    pub(crate) fn of(activities: &[Activity]) -> Result<Self, PostgresError> {
         let mut all = Self::default();
-        for Work { row, .. } in work {
+        for Activity { row, .. } in activities {
             all.item.push(row.work_item.clone());
             all.instance.push(owned(&row.instance_id));
             all.execution.push(id_column("execution id", row.execution_id)?);
@@ -257,8 +252,8 @@ columns!(
 );
 
 impl StartColumns {
-    /// `messages`: how many come before them in what could be handed over.
-    pub(crate) fn of(starts: &[Start], messages: usize, handed: &Handover<TurnAsk>) -> Self {
+    /// `messages`: the number of messages, which precede the starts among the items that can be handed off.
+    pub(crate) fn of(starts: &[Start], messages: usize, handed: &TurnHandOffs) -> Self {
         let mut all = Self::default();
         for (member, start) in (1..).zip(starts) {
             all.member.push(member);
@@ -279,7 +274,7 @@ impl StartColumns {
 columns!(
     /// `renew_1`.
     RenewColumns {
-        member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, work_id: i64 => INT8_ARRAY,
+        member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, activity_row: i64 => INT8_ARRAY,
         secret: Vec<u8> => BYTEA_ARRAY, extend: i64 => INT8_ARRAY,
     }
 );
@@ -288,11 +283,11 @@ impl RenewColumns {
     pub(crate) fn of(renewals: &[Renew]) -> Self {
         let mut all = Self::default();
         for (member, renew) in (1..).zip(renewals) {
-            let (kind, instance, work_id) = place(&renew.lease);
+            let (kind, instance, activity_row) = place(&renew.lease);
             all.member.push(member);
             all.kind.push(kind);
             all.instance.push(instance);
-            all.work_id.push(work_id);
+            all.activity_row.push(activity_row);
             all.secret.push(renew.lease.secret().to_vec());
             all.extend.push(span(renew.extend_ms));
         }
@@ -303,7 +298,7 @@ impl RenewColumns {
 columns!(
     /// `abandon_1`.
     AbandonColumns {
-        member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, work_id: i64 => INT8_ARRAY,
+        member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, activity_row: i64 => INT8_ARRAY,
         secret: Vec<u8> => BYTEA_ARRAY, delay: Option<i64> => INT8_ARRAY, ignore: bool => BOOL_ARRAY,
         rests: bool => BOOL_ARRAY,
     }
@@ -313,11 +308,11 @@ impl AbandonColumns {
     pub(crate) fn of(abandons: &[Abandon]) -> Self {
         let mut all = Self::default();
         for (member, abandon) in (1..).zip(abandons) {
-            let (kind, instance, work_id) = place(&abandon.lease);
+            let (kind, instance, activity_row) = place(&abandon.lease);
             all.member.push(member);
             all.kind.push(kind);
             all.instance.push(instance);
-            all.work_id.push(work_id);
+            all.activity_row.push(activity_row);
             all.secret.push(abandon.lease.secret().to_vec());
             all.delay.push(abandon.delay_ms.map(span));
             all.ignore.push(abandon.ignore_attempt);
@@ -331,8 +326,8 @@ impl AbandonColumns {
 /// The kind of a lease, and its key: an instance or a row.
 fn place(lease: &Lease) -> (i32, String, i64) {
     match lease {
-        Lease::Turn { seen, .. } => (TURN, owned(&seen.instance), 0),
-        Lease::Work { id, .. } => (ACTIVITY, String::new(), *id),
+        Lease::Turn { seen, .. } => (KIND_TURN, owned(&seen.instance), 0),
+        Lease::Activity { id, .. } => (KIND_ACTIVITY, String::new(), *id),
     }
 }
 
@@ -349,7 +344,7 @@ pub(crate) struct TurnColumns<'a> {
 
 impl<'a> TurnColumns<'a> {
     pub(crate) fn of(ask: &TurnAsk, secrets: &'a Vec<Vec<u8>>, asks_next: bool) -> Self {
-        let (lowest, highest) = admission::unzipped(admission::ranges(ask.filter.as_ref()));
+        let (lowest, highest) = eligibility::unzipped(eligibility::ranges(ask.filter.as_ref()));
         let (messages, bytes) = (span(ask.bound.messages as u64), span(ask.bound.bytes as u64));
         Self { secrets, lock_ms: span(ask.lock_ms), lowest, highest, asks_next, messages, bytes }
     }
@@ -367,8 +362,8 @@ impl<'a> TurnColumns<'a> {
     }
 }
 
-/// `fetch_work_1`, for fetches that ask for the same tags.
-pub(crate) struct WorkAskColumns<'a> {
+/// `fetch_activities_1`, for fetches that ask for the same tags.
+pub(crate) struct ActivityAskColumns<'a> {
     secrets: &'a Vec<Vec<u8>>,
     owners: Vec<Option<String>>,
     session_ms: Vec<i64>,
@@ -377,18 +372,23 @@ pub(crate) struct WorkAskColumns<'a> {
     asks_next: bool,
 }
 
-impl<'a> WorkAskColumns<'a> {
+impl<'a> ActivityAskColumns<'a> {
     /// A slot for each activity that is asked for.
-    pub(crate) fn of(ask: &WorkAsk, slots: &[&WorkAsk], secrets: &'a Vec<Vec<u8>>, asks_next: bool) -> Self {
-        let session_ms = |ask: &&WorkAsk| {
+    pub(crate) fn of(
+        ask: &ActivityAsk,
+        slots: &[&ActivityAsk],
+        secrets: &'a Vec<Vec<u8>>,
+        asks_next: bool,
+    ) -> Self {
+        let session_ms = |ask: &&ActivityAsk| {
             ask.session.as_ref().map_or(0, |session| span(saturating_ms(session.lock_timeout)))
         };
         Self {
             secrets,
-            owners: slots.iter().map(|ask| admission::owner(ask)).collect(),
+            owners: slots.iter().map(|ask| eligibility::owner(ask)).collect(),
             session_ms: slots.iter().map(session_ms).collect(),
             lock_ms: span(ask.lock_ms),
-            tags: admission::tags(&ask.tags),
+            tags: eligibility::tags(&ask.tags),
             asks_next,
         }
     }

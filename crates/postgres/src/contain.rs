@@ -1,12 +1,12 @@
-//! Panics that end neither a lane nor the store.
+//! Contains panics, so that they end neither a lane nor the store.
 
 use futures::FutureExt;
 use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 
-/// What a future returns, or the message of its panic. State that the future shares with others must be valid between any two
-/// of its statements.
+/// The result of a future, or the message of its panic. State that the future shares with other tasks must be valid between any
+/// two of its statements.
 pub(crate) async fn contained<T>(future: impl Future<Output = T>) -> Result<T, String> {
     AssertUnwindSafe(future).catch_unwind().await.map_err(message)
 }

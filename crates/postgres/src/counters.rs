@@ -1,4 +1,4 @@
-//! What a store has done.
+//! Counters of a store.
 
 use crate::batch::Batch;
 use metrics::counter;
@@ -48,17 +48,17 @@ pub struct PostgresStats {
     pub round_trips: u64,
     /// Calls and fetches that were answered by those transactions.
     pub calls: u64,
-    /// Times that waiting fetches looked for work.
+    /// Polls for waiting fetches.
     pub looks: u64,
     /// Turns and activities that were handed out.
     pub fetched: u64,
-    /// Those of them that nobody had to look for: they were leased in the transaction that brought them.
+    /// Turns and activities that were handed off: leased in the transaction that stored them, without a poll.
     pub handed_over: u64,
-    /// Calls that were done alone because their batch had failed.
+    /// Requests that were sent alone because their batch had failed.
     pub alone: u64,
     /// Transactions that the server gave up: deadlocks, serialization failures, time-outs.
     pub conflicts: u64,
-    /// Requests that were done again because their transaction was given up.
+    /// Requests that were sent again because the server had given their transaction up.
     pub retries: u64,
     /// Transactions whose connection was lost.
     pub lost: u64,
@@ -79,7 +79,7 @@ pub struct PostgresStats {
 }
 
 impl Counters {
-    /// The requests of a batch are done again.
+    /// Counts the requests of a batch that are sent again.
     pub(crate) fn retried(&self, batch: &Batch) {
         self.retries.add(batch.len());
         for operation in batch.operations() {

@@ -1,4 +1,4 @@
-//! Connections, and reads that need no lane.
+//! Connections, and reads outside of lanes.
 
 use crate::connect::{Connection, Connector, Opener, keep_alive};
 use crate::counters::Counters;
@@ -12,24 +12,26 @@ use deadpool::managed::{Object, Pool, QueueMode};
 use futures::TryStreamExt;
 use std::error::Error;
 use std::fmt;
+use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 use tokio_postgres::{Client, Row, Statement};
 
 pub(crate) type Result<T> = std::result::Result<T, PostgresError>;
-/// What the driver answers.
+/// The result of a statement.
 pub(crate) type Asked = std::result::Result<Vec<Row>, tokio_postgres::Error>;
 
 /// A parameter with its type: with it a read needs no round trip to be prepared, and nothing that a pool between us and the
 /// server could lose.
 pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// The way to the server.
+/// The connections to the server.
 pub(crate) struct Db {
     /// For reads and management.
     pool: Pool<Opener>,
-    /// For lanes: they must not wait behind reads, which wait for what lanes do.
+    /// For lanes, which must not wait for connections behind reads.
     lanes: Pool<Opener>,
     pub(crate) statements: Statements,
     /// Whether connections keep statements.
@@ -74,7 +76,7 @@ impl Db {
         let pool = |size| {
             let pool = Pool::builder(Opener(Arc::clone(&connector)))
                 .max_size(size)
-                // The one that was used last: its server process has everything at hand.
+                // The connection that was used last: its server process has caches filled.
                 .queue_mode(QueueMode::Lifo)
                 .runtime(Runtime::Tokio1)
                 .wait_timeout(Some(config.acquire_timeout))
@@ -112,7 +114,7 @@ impl Db {
         Ok(self.lanes.get().await?)
     }
 
-    /// Closes the connections that nobody uses.
+    /// Closes the idle connections.
     pub(crate) fn close_idle(&self) {
         self.pool.retain(|_, _| false);
         self.lanes.retain(|_, _| false);
@@ -186,7 +188,7 @@ pub(crate) async fn ask(client: &Client, statement: &Statement, params: &[Param<
     client.query_raw(statement, values).await?.try_collect().await
 }
 
-/// A parameter of a prepared statement. The driver logs those, and payloads are nobody's business.
+/// A parameter of a prepared statement. The driver logs parameters, and payloads are not logged.
 struct Unlogged<'a>(&'a (dyn ToSql + Sync));
 
 impl fmt::Debug for Unlogged<'_> {
@@ -211,27 +213,35 @@ impl ToSql for Unlogged<'_> {
 
 type Encoded = std::result::Result<IsNull, Box<dyn Error + Sync + Send>>;
 
-/// A cell. One of another type than expected is damage, not a panic.
-pub(crate) fn cell<'a, T: FromSql<'a>>(row: &'a Row, index: usize) -> Result<T> {
-    row.try_get(index).map_err(|error| PostgresError::Damaged { details: error.to_string() })
+/// A column of a row: its name, or for rows of the server's functions its constant in `functions.rs`.
+pub(crate) trait Column: RowIndex + Display {}
+
+impl<C: RowIndex + Display> Column for C {}
+
+/// The column of a row that has no other.
+pub(crate) const ONLY: usize = 0;
+
+/// The value of a column. A value of another type than expected is an error, not a panic.
+pub(crate) fn cell<'a, T: FromSql<'a>>(row: &'a Row, column: impl Column) -> Result<T> {
+    row.try_get(column).map_err(|error| PostgresError::Damaged { details: error.to_string() })
 }
 
 /// A number that is never negative.
-pub(crate) fn unsigned(row: &Row, index: usize) -> Result<u64> {
-    Ok(u64::try_from(cell::<i64>(row, index)?).unwrap_or(0))
+pub(crate) fn unsigned(row: &Row, column: impl Column) -> Result<u64> {
+    Ok(u64::try_from(cell::<i64>(row, column)?).unwrap_or(0))
 }
 
 /// A text that was stored by [`crate::text`].
-pub(crate) fn text(row: &Row, index: usize) -> Result<String> {
-    Ok(crate::text::read(cell(row, index)?))
+pub(crate) fn text(row: &Row, column: impl Column) -> Result<String> {
+    Ok(crate::text::read(cell(row, column)?))
 }
 
-/// The same for what may be absent.
-pub(crate) fn text_option(row: &Row, index: usize) -> Result<Option<String>> {
-    Ok(cell::<Option<String>>(row, index)?.map(crate::text::read))
+/// A text that may be absent.
+pub(crate) fn text_option(row: &Row, column: impl Column) -> Result<Option<String>> {
+    Ok(cell::<Option<String>>(row, column)?.map(crate::text::read))
 }
 
-/// A time or a size as a column. Nothing real is beyond the limit.
+/// A time or a size as a column, at most the largest that a column can hold.
 pub(crate) fn column(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -94,9 +94,9 @@ pub(crate) async fn limits_in_force(db: &Db, client: &Client) -> Result<[u64; 3]
     let wanted: [Param<'_>; 1] = [(&names, Type::TEXT_ARRAY)];
     let mut limits = [0; 3];
     for row in client.query_typed(&db.statements.limits_in_force, &wanted).await? {
-        let name: &str = cell(&row, 0)?;
+        let name: &str = cell(&row, "name")?;
         if let Some(place) = NAMES.iter().position(|known| *known == name) {
-            limits[place] = u64::try_from(cell::<i64>(&row, 1)?).unwrap_or(0);
+            limits[place] = u64::try_from(cell::<i64>(&row, "setting")?).unwrap_or(0);
         }
     }
     Ok(limits)

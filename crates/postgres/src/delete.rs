@@ -1,7 +1,7 @@
 //! Removing instances and old executions, some at a time, so that no transaction is long and no lock is held for long.
 
 use crate::PostgresError;
-use crate::db::{Db, Param, Result, cell, column, text, unsigned};
+use crate::db::{Db, ONLY, Param, Result, cell, column, text, unsigned};
 use crate::deadline::within;
 use crate::text::owned;
 use outlast_provider::{DeleteInstanceResult, InstanceFilter, PruneOptions, PruneResult};
@@ -9,21 +9,21 @@ use std::time::Duration;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, Transaction};
 
-/// What was removed.
+/// The result of a removal.
 pub(crate) struct Deleted {
     pub(crate) ids: Vec<String>,
     pub(crate) counts: DeleteInstanceResult,
 }
 
-/// What is to be removed.
+/// Instances to remove.
 #[derive(Clone, Copy)]
 pub(crate) enum Doomed<'a> {
     /// Exactly these.
     Listed { ids: &'a [String], force: bool },
     /// A root and its descendants.
     Tree { root: &'a str, force: bool },
-    /// Several of them, if all roots still match, nothing of them runs, and they are not too many for one transaction; else
-    /// nothing.
+    /// Several roots with their descendants, if all roots still match, no instance of them runs, and they are not too many for
+    /// one transaction; otherwise none.
     Finished { roots: &'a [String], completed_before: Option<u64> },
 }
 
@@ -36,10 +36,10 @@ const MOST_EXECUTIONS: usize = 200;
 const BY_KEYS: &str =
     "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
 
-/// How often a removal is done again that other transactions were in the way of.
+/// How often a removal is tried that conflicts with other transactions.
 const TRIES: u32 = 5;
 
-/// Removes all that is asked for, or nothing. `None` if it does not match any more.
+/// Removes all of these instances, or none. `None` if they do not match any more.
 pub(crate) async fn remove(db: &Db, doomed: Doomed<'_>) -> Result<Option<Deleted>> {
     let mut tries = 0;
     loop {
@@ -87,7 +87,7 @@ async fn remove_on(db: &Db, client: &mut Client, doomed: Doomed<'_>) -> Result<O
         if let Doomed::Finished { .. } = doomed {
             return Ok(None);
         }
-        let id = text(&row, 0)?;
+        let id = text(&row, ONLY)?;
         let message = format!("instance '{id}' is still running: cancel it first, or use force");
         return Err(PostgresError::Refused(message));
     }
@@ -95,17 +95,17 @@ async fn remove_on(db: &Db, client: &mut Client, doomed: Doomed<'_>) -> Result<O
         if matches!(doomed, Doomed::Finished { roots, .. } if roots.len() > 1) {
             return Ok(None);
         }
-        let (child, id) = (text(&row, 0)?, text(&row, 1)?);
+        let (child, id) = (text(&row, "instance_id")?, text(&row, "parent_instance_id")?);
         let message = format!("child '{child}' of '{id}' would be orphaned: delete the whole tree");
         return Err(PostgresError::Refused(message));
     }
     let row = transaction.query_typed_one(&db.statements.delete_instances, &wanted).await?;
     transaction.commit().await?;
     let counts = DeleteInstanceResult {
-        instances_deleted: unsigned(&row, 0)?,
-        executions_deleted: unsigned(&row, 1)?,
-        events_deleted: unsigned(&row, 2)?,
-        queue_messages_deleted: unsigned(&row, 3)?,
+        instances_deleted: unsigned(&row, "instances")?,
+        executions_deleted: unsigned(&row, "executions")?,
+        events_deleted: unsigned(&row, "events")?,
+        queue_messages_deleted: unsigned(&row, "queued")?,
     };
     Ok(Some(Deleted { ids, counts }))
 }
@@ -123,7 +123,7 @@ async fn begin<'a>(db: &Db, client: &'a mut Client) -> Result<Transaction<'a>> {
 async fn rooted(db: &Db, transaction: &Transaction<'_>, root: &str) -> Result<Vec<String>> {
     let key = owned(root);
     let found = transaction.query_typed_opt(&db.statements.parent_of, &[(&key, Type::TEXT)]).await?;
-    match found.map(|row| crate::db::text_option(&row, 0)).transpose()? {
+    match found.map(|row| crate::db::text_option(&row, ONLY)).transpose()? {
         None => Err(PostgresError::Refused(format!("instance '{root}' not found"))),
         Some(Some(parent)) => Err(PostgresError::Refused(format!(
             "instance '{root}' is a sub-orchestration of '{parent}': delete its root instance instead"
@@ -136,7 +136,7 @@ async fn rooted(db: &Db, transaction: &Transaction<'_>, root: &str) -> Result<Ve
 async fn trees(db: &Db, transaction: &Transaction<'_>, roots: &[String]) -> Result<Vec<String>> {
     let keys: Vec<String> = roots.iter().map(|root| owned(root)).collect();
     let rows = transaction.query_typed(&db.statements.instance_tree, &[(&keys, Type::TEXT_ARRAY)]).await?;
-    rows.iter().map(|row| text(row, 0)).collect()
+    rows.iter().map(|row| text(row, ONLY)).collect()
 }
 
 pub(crate) fn add(total: &mut DeleteInstanceResult, more: &DeleteInstanceResult) {
@@ -163,7 +163,7 @@ pub(crate) async fn prune(db: &Db, instance: &str, options: &PruneOptions) -> Re
     }
 }
 
-/// The oldest of them; gives how many executions and events there were.
+/// Removes the oldest executions; returns the numbers of executions and events.
 async fn prune_some(db: &Db, instance: &str, options: &PruneOptions) -> Result<Option<(u64, u64)>> {
     let mut connection = db.connection().await?;
     let closer = connection.closer();
@@ -187,13 +187,13 @@ async fn prune_on(
     let wanted: [Param<'_>; 4] =
         [(&id, Type::TEXT), (&keep, Type::INT8), (&before, Type::INT8), (&most, Type::INT8)];
     let doomed = transaction.query_typed(&db.statements.prune_candidates, &wanted).await?;
-    let doomed = doomed.iter().map(|row| cell::<i64>(row, 0)).collect::<Result<Vec<_>>>()?;
+    let doomed = doomed.iter().map(|row| cell::<i64>(row, ONLY)).collect::<Result<Vec<_>>>()?;
     if doomed.is_empty() {
         return Ok(Some((0, 0)));
     }
     let pruned: [Param<'_>; 2] = [(&id, Type::TEXT), (&doomed, Type::INT8_ARRAY)];
     let row = transaction.query_typed_one(&db.statements.prune, &pruned).await?;
-    let counts = (unsigned(&row, 0)?, unsigned(&row, 1)?);
+    let counts = (unsigned(&row, "executions")?, unsigned(&row, "events")?);
     transaction.commit().await?;
     Ok(Some(counts))
 }
@@ -219,5 +219,5 @@ pub(crate) async fn candidates(
         (&ids, Type::TEXT_ARRAY),
     ];
     let rows = client.query_typed(&db.statements.bulk_candidates, &page).await?;
-    rows.iter().map(|row| Ok((cell(row, 0)?, text(row, 1)?))).collect()
+    rows.iter().map(|row| Ok((cell(row, "created_as")?, text(row, "instance_id")?))).collect()
 }

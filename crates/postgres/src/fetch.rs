@@ -1,12 +1,15 @@
-//! Handing out a turn: what the server leased is decoded here, on the caller's task, and what cannot be handed out is settled.
+//! Fetches a turn: decodes the leased messages on the caller's task, and settles messages that cannot be delivered.
 
+use crate::ask::TurnAsk;
 use crate::db::{Param, Result, column};
+use crate::functions::{FATE_DEAD_LETTER, FATE_DROPPED, FATE_PUT_OFF};
+use crate::leased::{Guarded, Leases, RawTurn};
 use crate::message::{self, Decoded};
+use crate::parked::Fetch;
 use crate::provider::PostgresProvider;
 use crate::request::{Answer, Lease, Seen};
 use crate::shared::Shared;
 use crate::text::owned;
-use crate::waiting::{Guarded, RawTurn, TurnAsk, Waiter};
 use crate::{history, kv};
 use outlast_provider::{ClassifiedError, FetchedTurn, OrchestrationItem, TurnRequest, saturating_ms};
 use outlast_provider_kit::{Context, orphans, resolve, rows};
@@ -17,9 +20,9 @@ use tokio_postgres::types::Type;
 
 const FETCH: &str = "fetch_orchestration_item";
 
-/// What becomes of a message that is not handed out.
+/// The fate of a message that is not delivered.
 enum Fate {
-    Buried(String),
+    DeadLetter(String),
     Dropped,
     PutOff,
 }
@@ -27,10 +30,10 @@ enum Fate {
 /// Name, version, execution and last event; no last event means that no stored history belongs to the turn.
 type Resolved = (String, String, u64, Option<u64>);
 
-/// What a batch means.
+/// The meaning of the messages of a leased turn.
 enum Meaning {
     Turn(Resolved),
-    /// Nothing that can be handed out; the fate of each message, and when those that are put off are seen again.
+    /// No message can be delivered: the fate of each, and the time at which messages that are put off become visible.
     Nothing(Vec<(i64, Fate)>, u64),
 }
 
@@ -44,14 +47,14 @@ impl PostgresProvider {
                 tokio::time::sleep(patience).await;
                 return Ok(None);
             }
-            let (reply, answer) = oneshot::channel();
+            let (caller, answer) = oneshot::channel();
             let ask = TurnAsk {
                 lock_ms: saturating_ms(request.lock_timeout),
                 filter: request.filter.cloned(),
                 bound: self.shared.config.message_bound,
             };
             let parks = !patience.is_zero();
-            self.shared.fetch_turn(Waiter { ask, parks, fresh: true, reply });
+            self.shared.fetch_turn(Fetch { ask, parks, is_new: true, caller });
             let Some(leased) = wait(&self.shared, answer, patience, FETCH).await? else { return Ok(None) };
             let turn = self.hand_out(leased, request.with_history).await;
             if let Some(turn) = turn.map_err(|error| error.during(FETCH))? {
@@ -60,19 +63,19 @@ impl PostgresProvider {
         }
     }
 
-    /// The turn, or `None` if there was nothing in it for anybody: then its messages are gone or put off.
+    /// The turn, or `None` if no message of it can be delivered: then they are removed or put off.
     async fn hand_out(&self, leased: Guarded<RawTurn>, with_history: bool) -> Result<Option<FetchedTurn>> {
         let Some(raw) = leased.peek() else { return Ok(None) };
         let decoded = message::decode(&raw.instance, &raw.messages);
         let buried: Vec<(i64, Fate)> =
-            decoded.damaged.iter().map(|(id, reason)| (*id, Fate::Buried(reason.clone()))).collect();
+            decoded.damaged.iter().map(|(id, reason)| (*id, Fate::DeadLetter(reason.clone()))).collect();
         let (resolved, fates, again_at) = match self.meaning(raw, &decoded).await? {
             Meaning::Turn(resolved) => (Some(resolved), buried, 0),
             Meaning::Nothing(fates, again_at) => (None, buried.into_iter().chain(fates).collect(), again_at),
         };
         let is_over = resolved.is_none();
         if (is_over || !fates.is_empty()) && !self.settle(raw, &fates, again_at, is_over).await? {
-            // The lease ended meanwhile, and somebody else has taken it.
+            // The lease ended meanwhile, and another fetch has taken it.
             drop(leased.take());
             return Ok(None);
         }
@@ -142,9 +145,9 @@ impl PostgresProvider {
                 };
                 Meaning::Turn((name, version, execution_id, last_event))
             }
-            // Its start was delayed or given back: what came meanwhile is delivered with it, in order.
+            // The start was delayed or given back: messages that came meanwhile are delivered with it, in order.
             (_, Some(due)) => Meaning::Nothing(all(|| Fate::PutOff), due.max(raw.now.saturating_add(1))),
-            // What was left behind may be a message for which the others are kept.
+            // A partial fetch may have left behind the message that gives the others a meaning.
             (Context::QueueOrphan, None) if !raw.is_partial => {
                 tracing::warn!(
                     target: "duroxide::providers::postgres",
@@ -157,19 +160,19 @@ impl PostgresProvider {
         })
     }
 
-    /// Messages for an instance that does not exist wait a little longer each time, and not for ever.
+    /// Puts messages for an instance that does not exist off, for longer each time, and sets them aside in the end.
     fn put_off(&self, raw: &RawTurn, decoded: &Decoded) -> Meaning {
         let life_ms = saturating_ms(self.shared.config.orphan_life);
         let oldest = decoded.kept.iter().map(|(_, available_at)| *available_at).min().unwrap_or(raw.now);
         let fate = |available_at| match orphans::has_expired(available_at, raw.now, life_ms) {
-            true => Fate::Buried(orphans::reason(&raw.instance, life_ms)),
+            true => Fate::DeadLetter(orphans::reason(&raw.instance, life_ms)),
             false => Fate::PutOff,
         };
         let fates = decoded.kept.iter().map(|(id, available_at)| (*id, fate(*available_at))).collect();
         Meaning::Nothing(fates, orphans::retry_at(oldest, raw.now))
     }
 
-    /// Carries out what was decided about messages of a leased turn; says whether the lease was still there.
+    /// Carries out the fates of messages of a leased turn. Returns whether the lease was still there.
     async fn settle(
         &self,
         raw: &RawTurn,
@@ -182,14 +185,14 @@ impl PostgresProvider {
         for (id, fate) in fates {
             ids.push(*id);
             let (action, reason) = match fate {
-                Fate::Buried(reason) => (0, Some(owned(reason))),
-                Fate::Dropped => (1, None),
-                Fate::PutOff => (2, None),
+                Fate::DeadLetter(reason) => (FATE_DEAD_LETTER, Some(owned(reason))),
+                Fate::Dropped => (FATE_DROPPED, None),
+                Fate::PutOff => (FATE_PUT_OFF, None),
             };
             actions.push(action);
             reasons.push(reason);
         }
-        let dead = actions.iter().filter(|action| **action == 0).count();
+        let dead = actions.iter().filter(|action| **action == FATE_DEAD_LETTER).count();
         if dead > 0 {
             // The reason may quote the message, so it goes to the table and not to the log.
             tracing::warn!(
@@ -199,7 +202,7 @@ impl PostgresProvider {
             db.counters.dead_letters.add(dead);
         }
         let (instance, secret, visible_at) = (owned(&raw.instance), raw.secret.to_vec(), column(again_at));
-        // What was left behind stays together with what is put off.
+        // Messages that a partial fetch left behind wait together with those that are put off.
         let is_put_off = fates.iter().any(|(_, fate)| matches!(fate, Fate::PutOff));
         let rests = raw.is_partial && is_over && again_at > 0;
         let params: [Param<'_>; 8] = [
@@ -214,14 +217,14 @@ impl PostgresProvider {
         ];
         let row = db.one(&db.statements.settle_turn, &params).await?;
         if is_put_off || rests {
-            self.shared.look_within(again_at.saturating_sub(raw.now));
+            self.shared.on_due_in(again_at.saturating_sub(raw.now));
         }
-        row.map_or(Ok(false), |row| crate::db::cell(&row, 0))
+        row.map_or(Ok(false), |row| crate::db::cell(&row, crate::db::ONLY))
     }
 }
 
-/// Waits for what a fetch is given. A fetch that gives up while its answer is on the way hands it back.
-pub(crate) async fn wait<L: crate::waiting::Leases>(
+/// Waits for the leases of a fetch. If the fetch gives up while leases are on their way, their guard gives them back.
+pub(crate) async fn wait<L: Leases>(
     shared: &Shared,
     answer: oneshot::Receiver<std::result::Result<Option<Guarded<L>>, ClassifiedError>>,
     patience: Duration,

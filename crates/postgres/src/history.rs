@@ -1,6 +1,6 @@
 //! Reading and appending events.
 
-use crate::db::{Db, Param, Result, cell, column, id_column, text, text_option, unsigned};
+use crate::db::{Db, ONLY, Param, Result, cell, column, id_column, text, text_option, unsigned};
 use crate::deadline::within;
 use crate::text::owned;
 use crate::{PostgresError, kv};
@@ -16,14 +16,14 @@ use tokio_postgres::types::Type;
 pub(crate) async fn newest_execution(db: &Db, instance: &str) -> Result<u64> {
     let instance = owned(instance);
     let row = db.one(&db.statements.newest_execution, &[(&instance, Type::TEXT)]).await?;
-    row.map_or(Ok(1), |row| unsigned(&row, 0))
+    row.map_or(Ok(1), |row| unsigned(&row, ONLY))
 }
 
 pub(crate) async fn last_event_id(db: &Db, instance: &str, execution_id: u64) -> Result<u64> {
     let (instance, execution) = (owned(instance), column(execution_id));
     let key: [Param<'_>; 2] = [(&instance, Type::TEXT), (&execution, Type::INT8)];
     let row = db.one(&db.statements.last_event, &key).await?;
-    row.map_or(Ok(0), |row| unsigned(&row, 0))
+    row.map_or(Ok(0), |row| unsigned(&row, ONLY))
 }
 
 /// The stored events of an execution, as text.
@@ -32,7 +32,7 @@ pub(crate) async fn texts(db: &Db, instance: &str, execution_id: u64) -> Result<
     let key: [Param<'_>; 2] = [(&instance, Type::TEXT), (&execution, Type::INT8)];
     let rows = db.all(&db.statements.read_history, &key).await?;
     db.counters.history_rows_read.add(rows.len());
-    rows.iter().map(|row| cell(row, 0)).collect()
+    rows.iter().map(|row| cell(row, ONLY)).collect()
 }
 
 /// The events of an execution, or of the newest one. One that does not decode makes the whole an error.
@@ -43,8 +43,8 @@ pub(crate) async fn read(db: &Db, instance: &str, execution_id: Option<u64>) -> 
             let id = owned(instance);
             let rows = db.all(&db.statements.read_newest_history, &[(&id, Type::TEXT)]).await?;
             db.counters.history_rows_read.add(rows.len());
-            let newest = rows.first().map_or(Ok(1), |row| unsigned(row, 1))?;
-            (newest, rows.iter().map(|row| cell(row, 0)).collect::<Result<Vec<String>>>()?)
+            let newest = rows.first().map_or(Ok(1), |row| unsigned(row, "execution_id"))?;
+            (newest, rows.iter().map(|row| cell(row, "event_data")).collect::<Result<Vec<String>>>()?)
         }
     };
     rows::decode_history(instance, execution_id, texts.iter().map(String::as_str))
@@ -65,7 +65,7 @@ pub(crate) async fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Res
 /// A row above this cannot say what an execution is: neither an input nor an output is as large.
 const LARGEST_OUTLINE: i64 = 64 << 20;
 
-/// Events that are read at a time while nobody knows whether they are too many.
+/// Events that are read at a time while it is unknown whether they exceed the bound.
 const PAGE: i64 = 1_000;
 
 /// [`load_turn`] that finds out in time when there is too much: from the sizes, which costs no payload, and while
@@ -79,7 +79,7 @@ pub(crate) async fn load_turn_within(
     let (id, execution) = (owned(instance), id_column("execution id", execution_id)?);
     let key: [Param<'_>; 2] = [(&id, Type::TEXT), (&execution, Type::INT8)];
     let (events, stored_bytes) = match db.one(&db.statements.history_size, &key).await? {
-        Some(row) => (unsigned(&row, 0)?, unsigned(&row, 1)?),
+        Some(row) => (unsigned(&row, "events")?, unsigned(&row, "bytes")?),
         None => (0, 0),
     };
     let kv_snapshot = kv::snapshot(db, instance).await?;
@@ -102,7 +102,7 @@ pub(crate) async fn load_turn_within(
         [(&id, Type::TEXT), (&execution, Type::INT8), (&LARGEST_OUTLINE, Type::INT8)];
     let rows = db.all(&db.statements.history_outline, &outline).await?;
     db.counters.history_rows_read.add(rows.len());
-    let texts = rows.iter().map(|row| cell::<&str>(row, 0)).collect::<Result<Vec<_>>>()?;
+    let texts = rows.iter().map(|row| cell::<&str>(row, ONLY)).collect::<Result<Vec<_>>>()?;
     match texts.into_iter().map(json::decode_event).collect::<std::result::Result<Vec<_>, _>>() {
         Ok(outline) => {
             Ok(BoundedTurn::Oversized(OversizedTurn { events, stored_bytes, outline, kv_snapshot }))
@@ -125,8 +125,8 @@ async fn read_within(
         let rows = db.all(&db.statements.history_page, &page).await?;
         db.counters.history_rows_read.add(rows.len());
         for row in &rows {
-            after = cell(row, 0)?;
-            let event = match json::decode_event(cell(row, 1)?) {
+            after = cell(row, "event_id")?;
+            let event = match json::decode_event(cell(row, "event_data")?) {
                 Ok(event) => event,
                 Err(error) => return Ok(Err(error.to_string())),
             };
@@ -149,7 +149,7 @@ pub(crate) async fn existing(db: &Db, instance: &str, execution_id: u64, ids: &[
     let wanted: [Param<'_>; 3] =
         [(&instance, Type::TEXT), (&execution, Type::INT8), (&ids, Type::INT8_ARRAY)];
     match db.one(&db.statements.existing_event, &wanted).await? {
-        Some(row) => Ok(cell::<Option<i64>>(&row, 0)?.and_then(|id| u64::try_from(id).ok())),
+        Some(row) => Ok(cell::<Option<i64>>(&row, ONLY)?.and_then(|id| u64::try_from(id).ok())),
         None => Ok(None),
     }
 }
@@ -191,25 +191,26 @@ pub(crate) async fn append(db: &Db, instance: &str, execution_id: u64, events: &
     }
 }
 
-/// How instances stand, without their histories; those of which nothing is stored are missing.
+/// Outcomes of instances. Instances of which nothing is stored are missing.
 pub(crate) async fn outcomes(db: &Db, instances: &[&str]) -> Result<HashMap<String, InstanceOutcome>> {
     let instances: Vec<String> = instances.iter().map(|instance| owned(instance)).collect();
     outcomes_of(&db.all_prepared(&db.statements.outcomes, &[(&instances, Type::TEXT_ARRAY)]).await?)
 }
 
-/// The answer of `outcomes_1`.
+/// The rows of `outcomes_1`.
 pub(crate) fn outcomes_of(rows: &[Row]) -> Result<HashMap<String, InstanceOutcome>> {
+    use crate::functions::outcomes::*;
     let outcome = |row: &Row| {
-        let terminal: Option<&str> = cell(row, 4)?;
+        let terminal: Option<&str> = cell(row, TERMINAL_EVENT)?;
         let outcome = InstanceOutcome {
-            execution_id: unsigned(row, 1)?,
-            status: text(row, 2)?,
-            output: text_option(row, 3)?,
+            execution_id: unsigned(row, EXECUTION)?,
+            status: text(row, STATUS)?,
+            output: text_option(row, OUTPUT)?,
             failure: terminal.and_then(failure),
-            custom_status: text_option(row, 5)?,
-            custom_status_version: unsigned(row, 6)?,
+            custom_status: text_option(row, CUSTOM_STATUS)?,
+            custom_status_version: unsigned(row, CUSTOM_STATUS_VERSION)?,
         };
-        Ok((text(row, 0)?, outcome))
+        Ok((text(row, INSTANCE)?, outcome))
     };
     rows.iter().map(outcome).collect()
 }
@@ -226,7 +227,7 @@ pub(crate) async fn stats(db: &Db, instance: &str) -> Result<Option<SystemStats>
     let Some(row) = db.one(&db.statements.instance_stats, &[(&id, Type::TEXT)]).await? else {
         return Ok(None);
     };
-    let first: Option<&str> = cell(&row, 2)?;
+    let first: Option<&str> = cell(&row, "first_event")?;
     let queue_pending_count = match first.map(json::decode_event) {
         Some(Err(error)) => {
             return Err(PostgresError::Damaged {
@@ -240,8 +241,8 @@ pub(crate) async fn stats(db: &Db, instance: &str) -> Result<Option<SystemStats>
     };
     let (kv_user_key_count, kv_total_value_bytes) = kv::stats(db, instance).await?;
     Ok(Some(SystemStats {
-        history_event_count: unsigned(&row, 0)?,
-        history_size_bytes: unsigned(&row, 1)?,
+        history_event_count: unsigned(&row, "events")?,
+        history_size_bytes: unsigned(&row, "bytes")?,
         queue_pending_count,
         kv_user_key_count,
         kv_total_value_bytes,

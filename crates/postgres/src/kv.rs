@@ -1,18 +1,22 @@
 //! Key-value state in two tiers.
 
-use crate::db::{Db, Param, Result, text, text_option, unsigned};
+use crate::db::{Db, ONLY, Param, Result, text, text_option, unsigned};
 use crate::text::owned;
 use outlast_provider::KvEntry;
 use std::collections::HashMap;
 use tokio_postgres::types::Type;
 
-/// What replay starts from.
+/// The snapshot that replay starts from.
 pub(crate) async fn snapshot(db: &Db, instance: &str) -> Result<HashMap<String, KvEntry>> {
     let instance = owned(instance);
     let rows = db.all(&db.statements.kv_snapshot, &[(&instance, Type::TEXT)]).await?;
     db.counters.kv_rows_read.add(rows.len());
-    let entry =
-        |row| Ok((text(row, 0)?, KvEntry { value: text(row, 1)?, last_updated_at_ms: unsigned(row, 2)? }));
+    let entry = |row| {
+        Ok((
+            text(row, "key")?,
+            KvEntry { value: text(row, "value")?, last_updated_at_ms: unsigned(row, "last_updated_at_ms")? },
+        ))
+    };
     rows.iter().map(entry).collect()
 }
 
@@ -20,7 +24,7 @@ pub(crate) async fn value(db: &Db, instance: &str, key: &str) -> Result<Option<S
     let (instance, key) = (owned(instance), owned(key));
     let wanted: [Param<'_>; 2] = [(&instance, Type::TEXT), (&key, Type::TEXT)];
     match db.one(&db.statements.kv_value, &wanted).await? {
-        Some(row) => text_option(&row, 0),
+        Some(row) => text_option(&row, ONLY),
         None => Ok(None),
     }
 }
@@ -28,14 +32,14 @@ pub(crate) async fn value(db: &Db, instance: &str, key: &str) -> Result<Option<S
 pub(crate) async fn view(db: &Db, instance: &str) -> Result<HashMap<String, String>> {
     let instance = owned(instance);
     let rows = db.all(&db.statements.kv_view, &[(&instance, Type::TEXT)]).await?;
-    rows.iter().map(|row| Ok((text(row, 0)?, text(row, 1)?))).collect()
+    rows.iter().map(|row| Ok((text(row, "key")?, text(row, "value")?))).collect()
 }
 
-/// How many keys there are, and how many bytes their values have.
+/// The number of keys, and the bytes of their values.
 pub(crate) async fn stats(db: &Db, instance: &str) -> Result<(u64, u64)> {
     let instance = owned(instance);
     match db.one(&db.statements.kv_stats, &[(&instance, Type::TEXT)]).await? {
-        Some(row) => Ok((unsigned(&row, 0)?, unsigned(&row, 1)?)),
+        Some(row) => Ok((unsigned(&row, "keys")?, unsigned(&row, "bytes")?)),
         None => Ok((0, 0)),
     }
 }

@@ -1,28 +1,34 @@
-//! Lanes: tasks that each take all that waits, and do it in one transaction and one round trip.
+//! Lanes: tasks that each take the next transaction from the scheduler, send it, and hand out its results.
 //!
 //! While one lane waits for the server, requests gather for the next: that is how concurrent calls share a transaction. A lone
 //! call is held back for some milliseconds at most, and only while a large transaction is on its way.
 
 use crate::PostgresError;
-use crate::answer::answer;
 use crate::batch::{Batch, instance_of};
 use crate::contain::contained;
 use crate::db::Result;
-use crate::forsaken::{Forsaken, give_back};
-use crate::handover;
-use crate::job::{Job, Others};
+use crate::in_doubt::{LeasesInDoubt, give_back};
+use crate::leased::{ActivityFetch, Deliveries, LeaseSender, Leases, TurnFetch};
+use crate::parked::Fetch;
+use crate::queue::PerQueue;
+use crate::reply::{Replied, reply_to_callers};
 use crate::resend::{doubt, give_up};
-use crate::serving::{serve_turns, serve_work};
+use crate::scheduler::LaneDone;
+use crate::serve::{handed_off_activities, handed_off_turns, polled_activities, polled_turns};
 use crate::shared::Shared;
 use crate::steps::Step;
-use crate::transact::{Failed, transact};
-use crate::waiting::{TurnAsk, Waiter, WorkAsk};
+use crate::transact::{Done, Failed, transact};
+use crate::transaction::Transaction;
 use outlast_provider_kit::CommitPlan;
 use outlast_provider_kit::plan::duplicate_event;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::error::SqlState;
+
+/// The operations that errors of fetches name.
+const FETCH_TURN: &str = "fetch_orchestration_item";
+const FETCH_ACTIVITIES: &str = "fetch_work_item";
 
 /// Starts the lanes of a store. They end with it.
 pub(crate) fn start(shared: &Arc<Shared>) {
@@ -36,102 +42,110 @@ pub(crate) fn start(shared: &Arc<Shared>) {
 }
 
 async fn run(shared: Arc<Shared>) {
-    while let Some(job) = next(&shared, || shared.next()).await {
-        let load = job.load;
-        process_contained(&shared, job).await;
-        shared.is_back(load);
+    while let Some(transaction) = next(&shared, || shared.next()).await {
+        let load = transaction.load;
+        process_contained(&shared, *transaction).await;
+        shared.update(|scheduler, _| scheduler.on_lane_free(load));
     }
 }
 
-/// Clients do not wait for a lane that is on its way: what they bring is done at once, and the lanes have more to share.
+/// The lane for arrivals: clients do not wait for the other lanes while these are in use.
 async fn run_arrivals(shared: Arc<Shared>) {
-    while let Some(job) = next(&shared, || shared.next_arrivals()).await {
-        process_contained(&shared, job).await;
+    while let Some(transaction) = next(&shared, || shared.next_of_arrivals()).await {
+        process_contained(&shared, *transaction).await;
     }
-    // It may be the last one that is there, and what it handed over may have come back.
+    // It may be the last lane of a closed store, and leases of its hand-offs may have been given back.
     run(shared).await;
 }
 
-/// The next job. A panic while it is put together drops the requests that were taken for it, whose callers are told.
-async fn next<N: Future<Output = Option<Job>>>(shared: &Shared, job: impl Fn() -> N) -> Option<Job> {
+/// The next transaction. A panic while it is put together drops the requests that were taken for it, whose callers get an error.
+async fn next<N: Future<Output = Option<Box<Transaction>>>>(
+    shared: &Shared,
+    next: impl Fn() -> N,
+) -> Option<Box<Transaction>> {
     loop {
-        match contained(job()).await {
-            Ok(job) => return job,
+        match contained(next()).await {
+            Ok(transaction) => return transaction,
             Err(panic) => shared.panicked("taking requests", &panic),
         }
         tokio::task::yield_now().await;
     }
 }
 
-async fn process_contained(shared: &Arc<Shared>, job: Job) {
-    if let Err(panic) = contained(process(shared, job)).await {
-        // Callers whose answers were dropped by it are told so.
+async fn process_contained(shared: &Arc<Shared>, transaction: Transaction) {
+    if let Err(panic) = contained(process(shared, transaction)).await {
+        // Callers whose replies were dropped by the panic get an error.
         shared.panicked("answering requests", &panic);
-        shared.tell(true, true);
+        shared.on_remote_change(PerQueue::BOTH);
     }
 }
 
-async fn process(shared: &Arc<Shared>, job: Job) {
-    let outcome = transact(shared, &job).await;
-    {
-        let mut state = shared.state();
-        state.turns.looking -= usize::from(!job.turns.is_empty());
-        state.work.looking -= usize::from(!job.work.is_empty());
-    }
+async fn process(shared: &Arc<Shared>, transaction: Transaction) {
+    let outcome = transact(shared, &transaction).await;
+    let polls = PerQueue {
+        turns: !transaction.polls.turns.is_empty(),
+        activities: !transaction.polls.activities.is_empty(),
+    };
+    shared.update(|scheduler, _| scheduler.on_polls_ended(polls));
     match outcome {
-        Ok((done, leases)) => {
-            let leases = Undelivered { shared, leases };
-            let counters = &shared.db.counters;
-            counters.calls.add(job.batch.len());
-            shared.fault(Step::Answer, || job.batch.all_subjects());
-            let Job {
-                batch,
-                turns,
-                work,
-                handed_turns,
-                handed_work,
-                frees,
-                turns_news,
-                work_news,
-                asks_next,
-                ..
-            } = job;
-            let ends_leases = batch.ends_turns();
-            let [commits, messages, starts] = done.told();
-            let given_turns = handover::given_turns(&handed_turns, &batch, [messages, starts]);
-            let given_work = handover::given_work(&handed_work, &batch, commits);
-            let more = answer(shared, batch, &done);
-            // What was freed may have been missed by a look that was on its way in another lane; not by our own.
-            shared.freed(frees.0, frees.1);
-            shared.fault(Step::Serve, Vec::new);
-            // From here on each lease is guarded until its fetch has it.
-            leases.are_delivered();
-            if handover::serve(shared, handed_turns.waiters, given_turns, |state| &mut state.turns) {
-                // Nobody was told of it: it may be for a version that runs elsewhere.
-                shared.pass_on(Some(0), None);
-            }
-            handover::serve(shared, handed_work.waiters, given_work, |state| &mut state.work);
-            serve_turns(shared, turns, turns_news + u64::from(frees.0), asks_next, done.turns);
-            serve_work(shared, work, work_news + u64::from(frees.1), asks_next, done.work);
-            shared.wake();
-            if more && !frees.0 {
-                // Messages came while a turn was leased, or an outcome found no turn: nobody has looked for them.
-                shared.tell(true, false);
-            }
-            if ends_leases {
-                // What came while this was on its way found a lease, and may have come too late to be seen by it.
-                shared.look_after(turns_news + u64::from(frees.0));
-            }
-        }
+        Ok((done, leases)) => finish(shared, transaction, &done, Undelivered { shared, leases }),
         // Boxed: it is seldom needed, and would make the task of every lane larger.
-        Err(failed) => Box::pin(fail(shared, job, failed)).await,
+        Err(failed) => Box::pin(fail(shared, transaction, failed)).await,
     }
 }
 
-/// Leases that a transaction has taken. If a panic keeps them from the fetches that they are for, they are given back.
+/// Hands out the results of a committed transaction: replies to callers, leases to fetches.
+fn finish(shared: &Arc<Shared>, transaction: Transaction, done: &Done, leases: Undelivered<'_>) {
+    let Transaction { batch, polls, hand_offs, frees, asks_next_due, .. } = transaction;
+    shared.db.counters.calls.add(batch.len());
+    shared.fault(Step::Answer, || batch.all_subjects());
+    let ends_turns = batch.ends_turns();
+    let (mut turns, mut activities) = (Deliveries::default(), Deliveries::default());
+    let hand_offs = PerQueue {
+        turns: handed_off_turns(shared, hand_offs.turns, &batch, done.handed_off_turns(), &mut turns),
+        activities: handed_off_activities(
+            shared,
+            hand_offs.activities,
+            &batch,
+            done.handed_off_activities(),
+            &mut activities,
+        ),
+    };
+    let Replied { has_more_messages, visible_in_ms } = reply_to_callers(shared, batch, done);
+    shared.fault(Step::Serve, Vec::new);
+    let changes = PerQueue { turns: polls.turns.changes, activities: polls.activities.changes };
+    let polls = PerQueue {
+        turns: polled_turns(shared, polls.turns, &done.turns, &mut turns),
+        activities: polled_activities(shared, polls.activities, &done.activities, &mut activities),
+    };
+    // From here on the deliveries guard each lease until its caller has it.
+    leases.are_delivered();
+    let done = LaneDone {
+        polls,
+        hand_offs,
+        changes,
+        frees,
+        visible_in_ms,
+        has_more_messages,
+        ends_turns,
+        asked_next_due: asks_next_due,
+    };
+    let unserved = shared.update(|scheduler, now| scheduler.on_lane_done(done, now));
+    turns.send();
+    activities.send();
+    unserved.turns.into_iter().for_each(reply_nothing);
+    unserved.activities.into_iter().for_each(reply_nothing);
+}
+
+/// Tells the caller of a fetch that there is nothing to lease.
+fn reply_nothing<A, L: Leases>(fetch: Fetch<A, LeaseSender<L>>) {
+    drop(fetch.caller.send(Ok(None)));
+}
+
+/// Leases that a transaction has taken. If a panic keeps them from their fetches, they are given back.
 struct Undelivered<'a> {
     shared: &'a Arc<Shared>,
-    leases: Forsaken,
+    leases: LeasesInDoubt,
 }
 
 impl Undelivered<'_> {
@@ -148,8 +162,8 @@ impl Drop for Undelivered<'_> {
     }
 }
 
-/// A batch that failed. What was undone is done again, each request alone, so that one that is wrong hurts no other.
-async fn fail(shared: &Arc<Shared>, job: Job, failed: Failed) {
+/// A transaction that failed. If it was undone, each request is sent alone, so that a wrong one harms no other.
+async fn fail(shared: &Arc<Shared>, transaction: Transaction, failed: Failed) {
     let counters = &shared.db.counters;
     match &failed {
         Failed::Undone(PostgresError::Conflict { .. }) => counters.conflicts.add(1),
@@ -161,20 +175,19 @@ async fn fail(shared: &Arc<Shared>, job: Job, failed: Failed) {
     }
     let cause = failed.cause();
     tracing::debug!(target: "duroxide::providers::postgres", error = %cause, "a transaction failed");
-    let Job { batch, turns, work, handed_turns, handed_work, .. } = job;
-    let had_fetches = !turns.is_empty() || !work.is_empty();
+    let Transaction { batch, polls, hand_offs, .. } = transaction;
+    let had_polls = !polls.turns.is_empty() || !polls.activities.is_empty();
     let (is_lost, is_panic) = (cause.is_away(), matches!(cause, PostgresError::Panicked { .. }));
-    let fetches = Fetches {
-        turns: handed_turns.waiters.into_iter().chain(turns.into_iter().flatten()).collect(),
-        work: handed_work.waiters.into_iter().chain(work.into_iter().flatten()).collect(),
+    let fetches = PerQueue {
+        turns: hand_offs.turns.fetches.into_iter().chain(polls.turns.into_fetches()).collect(),
+        activities: hand_offs.activities.fetches.into_iter().chain(polls.activities.into_fetches()).collect(),
     };
     if is_panic {
         return Box::pin(fail_panicked(shared, batch, fetches, failed)).await;
     }
-    // They have not been tried. If they cannot be, they are told.
-    fetches.wait_again(shared);
+    shared.update(|scheduler, _| scheduler.on_polls_lost(fetches));
     match failed {
-        Failed::Undone(cause) if !is_lost && (batch.len() > 1 || (batch.len() == 1 && had_fetches)) => {
+        Failed::Undone(cause) if !is_lost && (batch.len() > 1 || (batch.len() == 1 && had_polls)) => {
             drop(cause);
             counters.alone.add(batch.len());
             counters.retried(&batch);
@@ -185,28 +198,48 @@ async fn fail(shared: &Arc<Shared>, job: Job, failed: Failed) {
         Failed::Undone(cause) if !is_lost && batch.len() == 1 => alone_after(shared, batch, cause).await,
         Failed::Undone(cause) => {
             give_up(shared, batch, &cause);
-            shared.rest(&cause);
+            server_away(shared, &cause);
         }
-        Failed::Unknown(cause, forsaken) => {
+        Failed::Unknown(cause, leases) => {
             doubt(shared, batch, &cause);
-            shared.rest(&cause);
-            look_for(shared, forsaken);
+            server_away(shared, &cause);
+            find_leases(shared, leases);
         }
     }
-    shared.wake();
+    shared.wake_lane();
 }
 
-/// A batch that panicked. The request that panics again when it is done alone is told, and the fetches are if none does. What
-/// came from outside and may be stored is not done again.
-async fn fail_panicked(shared: &Arc<Shared>, batch: Batch, fetches: Fetches, failed: Failed) {
+/// Pauses the polls for parked fetches, and tells the callers of new fetches why.
+fn server_away(shared: &Shared, cause: &PostgresError) {
+    let new = shared.update(|scheduler, now| scheduler.on_server_away(now));
+    fail_fetches(new, cause);
+}
+
+fn fail_fetches(fetches: PerQueue<Vec<TurnFetch>, Vec<ActivityFetch>>, cause: &PostgresError) {
+    for fetch in fetches.turns {
+        drop(fetch.caller.send(Err(cause.classified(FETCH_TURN))));
+    }
+    for fetch in fetches.activities {
+        drop(fetch.caller.send(Err(cause.classified(FETCH_ACTIVITIES))));
+    }
+}
+
+/// A transaction that panicked. The caller of the request that panics again when it is sent alone gets the error; if none does,
+/// the callers of the fetches get it. An arrival that may be stored is not sent again.
+async fn fail_panicked(
+    shared: &Arc<Shared>,
+    batch: Batch,
+    fetches: PerQueue<Vec<TurnFetch>, Vec<ActivityFetch>>,
+    failed: Failed,
+) {
     let (cause, is_unknown) = match failed {
         Failed::Undone(cause) => (cause, false),
-        Failed::Unknown(cause, forsaken) => {
-            look_for(shared, forsaken);
+        Failed::Unknown(cause, leases) => {
+            find_leases(shared, leases);
             (cause, true)
         }
     };
-    let is_alone = batch.len() == 1 && fetches.turns.is_empty() && fetches.work.is_empty();
+    let is_alone = batch.len() == 1 && fetches.turns.is_empty() && fetches.activities.is_empty();
     let mut is_told = false;
     match is_alone {
         true => {
@@ -232,78 +265,48 @@ async fn fail_panicked(shared: &Arc<Shared>, batch: Batch, fetches: Fetches, fai
         }
     }
     match is_told {
-        true => fetches.wait_again(shared),
-        false => fetches.fail(&cause),
+        true => shared.update(|scheduler, _| scheduler.on_polls_lost(fetches)),
+        false => fail_fetches(fetches, &cause),
     }
-    shared.wake();
+    shared.wake_lane();
 }
 
-/// The fetches of a job that failed.
-struct Fetches {
-    turns: Vec<Waiter<TurnAsk>>,
-    work: Vec<Waiter<WorkAsk>>,
-}
-
-impl Fetches {
-    fn wait_again(self, shared: &Shared) {
-        let mut state = shared.state();
-        for waiter in self.turns.into_iter().rev() {
-            state.turns.waiters.push_front(waiter);
-        }
-        for waiter in self.work.into_iter().rev() {
-            state.work.waiters.push_front(waiter);
-        }
-        state.turns.look = true;
-        state.work.look = true;
-    }
-
-    fn fail(self, cause: &PostgresError) {
-        for waiter in self.turns {
-            drop(waiter.reply.send(Err(cause.classified("fetch_orchestration_item"))));
-        }
-        for waiter in self.work {
-            drop(waiter.reply.send(Err(cause.classified("fetch_work_item"))));
-        }
+/// Looks for leases that a lost transaction may have taken, and gives them back.
+fn find_leases(shared: &Arc<Shared>, leases: LeasesInDoubt) {
+    if !leases.secrets.is_empty() {
+        tokio::spawn(give_back(Arc::clone(shared), leases));
     }
 }
 
-/// Looks for leases that a lost transaction may have taken.
-fn look_for(shared: &Arc<Shared>, forsaken: Forsaken) {
-    if !forsaken.secrets.is_empty() {
-        tokio::spawn(give_back(Arc::clone(shared), forsaken));
-    }
-}
-
-/// How often a transaction is done again that another was in the way of.
+/// How often a transaction is tried that conflicts with another one.
 const TRIES: u32 = 5;
 
-/// Says whether it panicked.
+/// Sends a batch of one request. Returns whether it panicked.
 async fn alone_until_done(shared: &Arc<Shared>, batch: Batch) -> bool {
-    let job = without_fetches(batch);
-    match transact(shared, &job).await {
+    let transaction = Transaction::of_batch(batch);
+    match transact(shared, &transaction).await {
         Ok((done, _)) => {
-            answer(shared, job.batch, &done);
-            shared.tell(true, job.frees.1);
+            finish_alone(shared, transaction, &done);
             false
         }
         Err(Failed::Undone(cause) | Failed::Unknown(cause, _))
             if matches!(cause, PostgresError::Panicked { .. }) =>
         {
-            give_up(shared, job.batch, &cause);
+            give_up(shared, transaction.batch, &cause);
             true
         }
         Err(Failed::Undone(cause)) => {
-            alone_after(shared, job.batch, cause).await;
+            alone_after(shared, transaction.batch, cause).await;
             false
         }
         Err(Failed::Unknown(cause, _)) => {
-            doubt(shared, job.batch, &cause);
+            doubt(shared, transaction.batch, &cause);
             false
         }
     }
 }
 
-/// A single request that failed once.
+/// A batch of one request that has failed once.
 async fn alone_after(shared: &Arc<Shared>, mut batch: Batch, mut cause: PostgresError) {
     for tries in 1..TRIES {
         if !matches!(cause, PostgresError::Conflict { .. }) {
@@ -311,27 +314,30 @@ async fn alone_after(shared: &Arc<Shared>, mut batch: Batch, mut cause: Postgres
         }
         tokio::time::sleep(Duration::from_millis(u64::from(tries) * 5)).await;
         shared.db.counters.retried(&batch);
-        let job = without_fetches(batch);
-        match transact(shared, &job).await {
-            Ok((done, _)) => {
-                answer(shared, job.batch, &done);
-                return shared.tell(true, job.frees.1);
-            }
-            Err(Failed::Undone(again)) => (batch, cause) = (job.batch, again),
-            Err(Failed::Unknown(again, _)) => return doubt(shared, job.batch, &again),
+        let transaction = Transaction::of_batch(batch);
+        match transact(shared, &transaction).await {
+            Ok((done, _)) => return finish_alone(shared, transaction, &done),
+            Err(Failed::Undone(again)) => (batch, cause) = (transaction.batch, again),
+            Err(Failed::Unknown(again, _)) => return doubt(shared, transaction.batch, &again),
         }
     }
     let cause = explained(shared, &batch, cause).await;
     give_up(shared, batch, &cause);
 }
 
-fn without_fetches(batch: Batch) -> Job {
-    let job = Job::without_fetches(batch, Others::default());
-    let (turns, work) = job.frees;
-    Job { others: Others { turns, work, watches: true }, ..job }
+/// Replies to the caller of a request that was sent alone. No poll of this process has seen its commit.
+fn finish_alone(shared: &Arc<Shared>, transaction: Transaction, done: &Done) {
+    let activities = transaction.frees.activities;
+    let Replied { visible_in_ms, .. } = reply_to_callers(shared, transaction.batch, done);
+    shared.update(|scheduler, now| {
+        if let Some(ms) = visible_in_ms {
+            scheduler.on_due_in(ms, now);
+        }
+        scheduler.on_remote_change(PerQueue { turns: true, activities });
+    });
 }
 
-/// A turn with an event that exists is told which.
+/// The error of a turn that stores an event twice names the event.
 async fn explained(shared: &Shared, batch: &Batch, cause: PostgresError) -> PostgresError {
     let is_duplicate =
         matches!(&cause, PostgresError::Other { code, .. } if code == SqlState::UNIQUE_VIOLATION.code());

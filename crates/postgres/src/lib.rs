@@ -1,13 +1,13 @@
 //! Outlast's store for many machines: one PostgreSQL, any number of processes.
 //!
-//! Concurrent calls of a process share transactions: a few lanes each take all that waits and send it as one transaction in one
-//! round trip, every member of it fenced on its own. A fetch that waits for work is served in the transaction that makes the
-//! work visible; what other processes commit is heard by `LISTEN`. Time is that of the server, so the clocks of workers decide
-//! nothing.
+//! Concurrent calls of a process share transactions: a few lanes each take the waiting requests and send them as one transaction
+//! in one round trip, and the server fences each of them on its own. A waiting fetch is served in the transaction that stores its
+//! message or activity; notifications (`LISTEN`) tell of commits of other processes. The server's clock counts, so the clocks of
+//! workers decide nothing.
 
+mod activity;
 mod admin;
-mod admission;
-mod answer;
+mod ask;
 mod batch;
 mod columns;
 mod connect;
@@ -16,28 +16,35 @@ mod counters;
 mod db;
 mod deadline;
 mod delete;
+mod eligibility;
 mod error;
 mod fetch;
-mod forsaken;
-mod handover;
+mod functions;
+mod hand_off;
 mod history;
-mod job;
+mod in_doubt;
 mod kv;
 mod lanes;
+mod leased;
 mod list;
 mod listener;
 mod message;
 mod names;
+mod notify;
 mod options;
 mod outcomes;
+mod parked;
 mod password;
 mod pending;
 mod provider;
+mod queue;
+mod reply;
 mod request;
 mod resend;
 mod room;
+mod scheduler;
 mod schema;
-mod serving;
+mod serve;
 mod session;
 mod shared;
 mod sql;
@@ -45,9 +52,8 @@ mod steps;
 mod text;
 mod tls;
 mod transact;
+mod transaction;
 mod url;
-mod waiting;
-mod work;
 
 pub use counters::PostgresStats;
 pub use error::PostgresError;

@@ -1,7 +1,7 @@
 //! Lists and figures.
 
 use crate::PostgresError;
-use crate::db::{Db, Param, Result, cell, column, text, text_option, unsigned};
+use crate::db::{Db, ONLY, Param, Result, cell, column, text, text_option, unsigned};
 use crate::text::{owned, owned_option};
 use outlast_model::ExecutionStatus;
 use outlast_provider::{
@@ -23,7 +23,7 @@ pub(crate) async fn ids(db: &Db, status: Option<&str>) -> Result<Vec<String>> {
         && are_few(db, status).await?
     {
         let found = db.all(&db.statements.list_attention_ids, &[(&wanted, Type::TEXT)]).await?;
-        return found.iter().map(|row| text(row, 0)).collect();
+        return found.iter().map(|row| text(row, ONLY)).collect();
     }
     let mut all = Vec::new();
     let mut before = i64::MAX;
@@ -32,7 +32,7 @@ pub(crate) async fn ids(db: &Db, status: Option<&str>) -> Result<Vec<String>> {
         let after = end.unwrap_or(0);
         let window: [Param<'_>; 3] = [(&before, Type::INT8), (&after, Type::INT8), (&wanted, Type::TEXT)];
         for row in &db.all(&db.statements.list_instance_ids, &window).await? {
-            all.push(text(row, 0)?);
+            all.push(text(row, "instance_id")?);
         }
         match end {
             Some(end) => before = end + 1,
@@ -52,7 +52,7 @@ async fn are_few(db: &Db, status: &str) -> Result<bool> {
     let (status, most) = (owned(status), BUDGET + 1);
     let wanted: [Param<'_>; 2] = [(&status, Type::TEXT), (&most, Type::INT8)];
     match db.one(&db.statements.count_attention, &wanted).await? {
-        Some(row) => Ok(cell::<i64>(&row, 0)? <= BUDGET),
+        Some(row) => Ok(cell::<i64>(&row, ONLY)? <= BUDGET),
         None => Ok(true),
     }
 }
@@ -61,7 +61,7 @@ async fn are_few(db: &Db, status: &str) -> Result<bool> {
 async fn window_end(db: &Db, before: i64, instances: i64) -> Result<Option<i64>> {
     let wanted: [Param<'_>; 2] = [(&before, Type::INT8), (&instances, Type::INT8)];
     match db.one(&db.statements.window_end, &wanted).await? {
-        Some(row) => Ok(Some(cell(&row, 0)?)),
+        Some(row) => Ok(Some(cell(&row, ONLY)?)),
         None => Ok(None),
     }
 }
@@ -104,7 +104,7 @@ pub(crate) async fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage>
     }
     if rows.len() > size {
         rows.truncate(size);
-        rest = rows.last().map(|row| cell(row, 0)).transpose()?;
+        rest = rows.last().map(|row| cell(row, "created_as")).transpose()?;
     }
     let next = rest.map(|position: i64| position.to_string());
     Ok(InstancePage { instances: rows.iter().map(info_of).collect::<Result<_>>()?, next })
@@ -161,22 +161,22 @@ pub(crate) async fn info(db: &Db, instance: &str) -> Result<InstanceInfo> {
 
 fn info_of(row: &Row) -> Result<InstanceInfo> {
     Ok(InstanceInfo {
-        instance_id: text(row, 1)?,
-        orchestration_name: text(row, 2)?,
-        orchestration_version: text(row, 3)?,
-        current_execution_id: unsigned(row, 4)?,
-        status: text(row, 5)?,
-        output: text_option(row, 6)?,
-        created_at: unsigned(row, 7)?,
-        updated_at: unsigned(row, 8)?,
-        parent_instance_id: text_option(row, 9)?,
+        instance_id: text(row, "instance_id")?,
+        orchestration_name: text(row, "orchestration_name")?,
+        orchestration_version: text(row, "orchestration_version")?,
+        current_execution_id: unsigned(row, "current_execution_id")?,
+        status: text(row, "status")?,
+        output: text_option(row, "output")?,
+        created_at: unsigned(row, "created_at")?,
+        updated_at: unsigned(row, "updated_at")?,
+        parent_instance_id: text_option(row, "parent_instance_id")?,
     })
 }
 
 pub(crate) async fn executions(db: &Db, instance: &str) -> Result<Vec<u64>> {
     let instance = owned(instance);
     let rows = db.all(&db.statements.list_executions, &[(&instance, Type::TEXT)]).await?;
-    rows.iter().map(|row| unsigned(row, 0)).collect()
+    rows.iter().map(|row| unsigned(row, ONLY)).collect()
 }
 
 pub(crate) async fn execution(db: &Db, instance: &str, execution_id: u64) -> Result<ExecutionInfo> {
@@ -188,11 +188,11 @@ pub(crate) async fn execution(db: &Db, instance: &str, execution_id: u64) -> Res
     };
     Ok(ExecutionInfo {
         execution_id,
-        status: text(&row, 0)?,
-        output: text_option(&row, 1)?,
-        started_at: unsigned(&row, 2)?,
-        completed_at: cell::<Option<i64>>(&row, 3)?.map(|at| u64::try_from(at).unwrap_or(0)),
-        event_count: usize::try_from(unsigned(&row, 4)?).unwrap_or(usize::MAX),
+        status: text(&row, "status")?,
+        output: text_option(&row, "output")?,
+        started_at: unsigned(&row, "started_at")?,
+        completed_at: cell::<Option<i64>>(&row, "completed_at")?.map(|at| u64::try_from(at).unwrap_or(0)),
+        event_count: usize::try_from(unsigned(&row, "events")?).unwrap_or(usize::MAX),
     })
 }
 
@@ -201,12 +201,12 @@ pub(crate) async fn metrics(db: &Db) -> Result<SystemMetrics> {
         return Ok(SystemMetrics::default());
     };
     Ok(SystemMetrics {
-        total_executions: unsigned(&row, 0)?,
-        total_events: unsigned(&row, 1)?,
-        total_instances: unsigned(&row, 2)?,
-        running_instances: unsigned(&row, 3)?,
-        completed_instances: unsigned(&row, 4)?,
-        failed_instances: unsigned(&row, 5)?,
+        total_executions: unsigned(&row, "executions")?,
+        total_events: unsigned(&row, "events")?,
+        total_instances: unsigned(&row, "instances")?,
+        running_instances: unsigned(&row, "running")?,
+        completed_instances: unsigned(&row, "completed")?,
+        failed_instances: unsigned(&row, "failed")?,
     })
 }
 
@@ -215,33 +215,37 @@ pub(crate) async fn depths(db: &Db) -> Result<QueueDepths> {
         return Ok(QueueDepths::default());
     };
     let count =
-        |index| Ok::<usize, PostgresError>(usize::try_from(unsigned(&row, index)?).unwrap_or(usize::MAX));
-    Ok(QueueDepths { orchestrator_queue: count(0)?, worker_queue: count(1)?, timer_queue: 0 })
+        |name: &str| Ok::<usize, PostgresError>(usize::try_from(unsigned(&row, name)?).unwrap_or(usize::MAX));
+    Ok(QueueDepths {
+        orchestrator_queue: count("messages")?,
+        worker_queue: count("activities")?,
+        timer_queue: 0,
+    })
 }
 
 pub(crate) async fn gauges(db: &Db) -> Result<StoreGauges> {
     let Some(row) = db.one(&db.statements.gauges, &[]).await? else { return Ok(StoreGauges::default()) };
-    let (messages, work) = (unsigned(&row, 1)?, unsigned(&row, 3)?);
+    let (messages, activities) = (unsigned(&row, "messages")?, unsigned(&row, "activities")?);
     Ok(StoreGauges {
-        running_instances: unsigned(&row, 0)?,
+        running_instances: unsigned(&row, "running")?,
         orchestrator_queue: messages,
-        worker_queue: work,
-        orchestrator_backlog: Some(QueueBacklog::of(messages, unsigned(&row, 2)?)),
-        worker_backlog: Some(QueueBacklog::of(work, unsigned(&row, 4)?)),
+        worker_queue: activities,
+        orchestrator_backlog: Some(QueueBacklog::of(messages, unsigned(&row, "later_messages")?)),
+        worker_backlog: Some(QueueBacklog::of(activities, unsigned(&row, "later_activities")?)),
     })
 }
 
 pub(crate) async fn children(db: &Db, instance: &str) -> Result<Vec<String>> {
     let instance = owned(instance);
     let rows = db.all(&db.statements.list_children, &[(&instance, Type::TEXT)]).await?;
-    rows.iter().map(|row| text(row, 0)).collect()
+    rows.iter().map(|row| text(row, ONLY)).collect()
 }
 
 /// `None` for an unknown instance, `Some(None)` for a root.
 pub(crate) async fn parent(db: &Db, instance: &str) -> Result<Option<Option<String>>> {
     let instance = owned(instance);
     match db.one(&db.statements.parent_of, &[(&instance, Type::TEXT)]).await? {
-        Some(row) => Ok(Some(text_option(&row, 0)?)),
+        Some(row) => Ok(Some(text_option(&row, ONLY)?)),
         None => Ok(None),
     }
 }
@@ -250,7 +254,7 @@ pub(crate) async fn parent(db: &Db, instance: &str) -> Result<Option<Option<Stri
 pub(crate) async fn tree(db: &Db, root: &str) -> Result<Vec<String>> {
     let roots = vec![owned(root)];
     let rows = db.all(&db.statements.instance_tree, &[(&roots, Type::TEXT_ARRAY)]).await?;
-    rows.iter().map(|row| text(row, 0)).collect()
+    rows.iter().map(|row| text(row, ONLY)).collect()
 }
 
 pub(crate) async fn dead_letters(db: &Db, limit: usize) -> Result<Vec<DeadLetter>> {
@@ -258,15 +262,15 @@ pub(crate) async fn dead_letters(db: &Db, limit: usize) -> Result<Vec<DeadLetter
     let rows = db.all(&db.statements.list_dead_letters, &[(&limit, Type::INT8)]).await?;
     let letter = |row: &Row| {
         Ok(DeadLetter {
-            queue: match cell::<&str>(row, 0)? == DeadLetterQueue::Worker.as_str() {
+            queue: match cell::<&str>(row, "queue")? == DeadLetterQueue::Worker.as_str() {
                 true => DeadLetterQueue::Worker,
                 false => DeadLetterQueue::Orchestrator,
             },
-            instance_id: text_option(row, 1)?,
-            work_item: cell(row, 2)?,
-            reason: text(row, 3)?,
-            attempt_count: u32::try_from(cell::<i32>(row, 4)?).unwrap_or(0),
-            dead_at: unsigned(row, 5)?,
+            instance_id: text_option(row, "instance_id")?,
+            work_item: cell(row, "work_item")?,
+            reason: text(row, "reason")?,
+            attempt_count: u32::try_from(cell::<i32>(row, "attempt_count")?).unwrap_or(0),
+            dead_at: unsigned(row, "dead_at")?,
         })
     };
     rows.iter().map(letter).collect()

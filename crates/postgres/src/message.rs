@@ -1,16 +1,16 @@
-//! Messages as they lie in the queue, decoded.
+//! Decodes the messages of a leased turn.
 
-use crate::waiting::RawMessage;
+use crate::leased::RawMessage;
 use outlast_model::{WorkItem, json};
 
 /// A batch of messages.
 pub(crate) struct Decoded {
     pub(crate) items: Vec<WorkItem>,
-    /// Ids and times of those that decoded.
+    /// Ids and times of the messages that decoded.
     pub(crate) kept: Vec<(i64, u64)>,
-    /// Ids of those that do not decode or belong to somebody else, each with the reason.
+    /// Ids of messages that do not decode or belong to another instance, each with the reason.
     pub(crate) damaged: Vec<(i64, String)>,
-    /// The highest count of deliveries among the kept.
+    /// The highest count of deliveries among the messages that decoded.
     pub(crate) attempts: u32,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn decode(instance: &str, messages: &[RawMessage]) -> Decoded {
     decoded
 }
 
-/// What is said of an item that lies with the wrong instance, or in the wrong queue.
+/// The reason for setting aside an item of another instance, or of the other queue.
 pub(crate) fn misplaced(item: &WorkItem, instance: &str) -> String {
     let (kind, owner) = (item.kind_name(), item.target_instance());
     format!("a {kind} for instance '{owner}' in a row of instance '{instance}'")

@@ -1,14 +1,14 @@
-//! The schema that a store lives in, by name.
+//! The name of a store's schema.
 
 use crate::PostgresError;
 
-/// Where a store lives when nothing else is asked for.
+/// The schema of a store that names none.
 pub(crate) const DEFAULT: &str = "public";
 
 /// The longest name that the server keeps whole.
 const LONGEST: usize = 63;
 
-/// The name of a schema, checked, and what is derived from it.
+/// A checked name of a schema, and the names that are derived from it.
 #[derive(Debug, Clone)]
 pub(crate) struct SchemaName {
     name: String,
@@ -50,7 +50,7 @@ impl SchemaName {
             .replace("{channel}", &self.channel())
     }
 
-    /// Where notifications of this store go.
+    /// The channel for notifications of this store.
     pub(crate) fn channel(&self) -> String {
         format!("outlast_{:016x}", self.seed().cast_unsigned())
     }

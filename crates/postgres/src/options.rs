@@ -79,21 +79,21 @@ pub struct ProviderConfig {
     pub session_limits: bool,
     /// Where each new connection takes its password from; that of the URL if not given.
     pub password: Option<PasswordSource>,
-    /// Whether a connection of its own listens for what other processes commit. Behind a PgBouncer that pools transactions
-    /// nothing can be heard, and waiting fetches poll.
+    /// Whether a separate connection receives notifications of commits of other processes. Behind a PgBouncer that pools
+    /// transactions it receives none, and waiting fetches poll.
     pub listen: bool,
-    /// How often waiting fetches look while nothing can be heard.
+    /// How often waiting fetches poll while notifications cannot be received.
     pub poll_interval: Duration,
-    /// How often waiting fetches look while a listener is there: for what was lost on the way.
+    /// How often waiting fetches poll while notifications can be received, in case one is lost.
     pub idle_poll_interval: Duration,
     /// How many messages of an instance one fetch of a turn takes. The rest comes with the next turns.
     pub message_bound: MessageBound,
     /// How long a control message for an instance that never starts is kept.
     pub orphan_life: Duration,
-    /// Uses what is made for many requests at once for a single one too, so that tests can compare them.
+    /// Sends a single commit through the function for many, so that tests can compare both.
     #[doc(hidden)]
     pub batches_only: bool,
-    /// What tests have happen inside of the store.
+    /// Panics that tests cause inside of the store.
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
     pub faults: Option<crate::steps::Faults>,
@@ -224,7 +224,7 @@ impl ProviderConfig {
         asked.max(2)
     }
 
-    /// Whether there is a connection for what arrives while all lanes are on their way.
+    /// Whether there is a connection for arrivals while all lanes are in use.
     pub(crate) fn has_lane_for_arrivals(&self) -> bool {
         self.connections() > self.lanes_in_force() + 1
     }

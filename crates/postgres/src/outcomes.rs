@@ -1,8 +1,8 @@
-//! Reading how instances stand, many at once: every waiting client asks for one, and most ask at the same time.
+//! Reads outcomes of many instances at once: clients that wait for an instance mostly ask at the same time.
 
 use crate::contain::contained;
 use crate::history;
-use crate::request::Reply;
+use crate::reply::Reply;
 use crate::shared::Shared;
 use crate::steps::Step;
 use outlast_provider::InstanceOutcome;
@@ -12,10 +12,10 @@ use tokio::sync::{Notify, Semaphore};
 /// Most instances in one read.
 const MOST: usize = 256;
 
-/// An instance that somebody asks about.
+/// An instance, and the reply to the caller that asks for its outcome.
 type Question = (String, Reply<Option<InstanceOutcome>>);
 
-/// Most questions that wait: sixteen reads. A caller for whom there is no room waits before it may ask.
+/// Most questions that wait: sixteen reads. Without room, a caller waits before its question is queued.
 const MOST_WAITING: usize = 16 * MOST;
 
 /// Questions that wait for the next read.
@@ -34,7 +34,7 @@ impl Default for Outcomes {
 
 impl Outcomes {
     pub(crate) async fn ask(&self, instance: &str, mut reply: Reply<Option<InstanceOutcome>>) {
-        // Never closed.
+        // The semaphore is never closed.
         reply.room = Arc::clone(&self.room).acquire_owned().await.ok();
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push((instance.to_string(), reply));
         self.wake.notify_one();
@@ -58,7 +58,7 @@ impl Outcomes {
     }
 }
 
-/// Answers questions until the store is closed. While one read is on its way, questions gather for the next.
+/// Answers questions until the store is closed. While one read runs, questions gather for the next.
 pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
         let questions = shared.outcomes.take();
@@ -70,7 +70,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             tokio::task::yield_now().await;
             continue;
         }
-        // Callers whose answers a panic drops are told so.
+        // Callers whose replies a panic drops get an error.
         if let Err(panic) = contained(answer(&shared, questions)).await {
             shared.panicked("reading outcomes", &panic);
         }

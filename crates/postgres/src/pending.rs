@@ -1,4 +1,4 @@
-//! What waits for one instance.
+//! Messages and activities that wait for one instance.
 
 use crate::db::{Db, Param, Result, cell, column, text_option, unsigned};
 use crate::text::owned;
@@ -11,10 +11,10 @@ pub(crate) async fn of_instance(db: &Db, instance: &str, limit: usize) -> Result
     let instance = owned(instance);
     let mut pending = match db.one(&db.statements.pending_summary, &[(&instance, Type::TEXT)]).await? {
         Some(row) => PendingWork {
-            now_ms: unsigned(&row, 0)?,
-            turn_locked_until: until(&row, 1)?,
-            message_count: unsigned(&row, 2)?,
-            activity_count: unsigned(&row, 3)?,
+            now_ms: unsigned(&row, "now")?,
+            turn_locked_until: until(&row, "locked_until")?,
+            message_count: unsigned(&row, "messages")?,
+            activity_count: unsigned(&row, "activities")?,
             ..PendingWork::default()
         },
         None => PendingWork::default(),
@@ -26,7 +26,11 @@ pub(crate) async fn of_instance(db: &Db, instance: &str, limit: usize) -> Result
     pending.messages = messages.iter().map(item).collect::<Result<_>>()?;
     let activities = db.all(&db.statements.pending_activities, &wanted).await?;
     let activity = |row: &Row| {
-        Ok(QueuedItem { tag: text_option(row, 5)?, session_id: text_option(row, 6)?, ..item(row)? })
+        Ok(QueuedItem {
+            tag: text_option(row, "tag")?,
+            session_id: text_option(row, "session_id")?,
+            ..item(row)?
+        })
     };
     pending.activities = activities.iter().map(activity).collect::<Result<_>>()?;
     Ok(pending)
@@ -34,14 +38,14 @@ pub(crate) async fn of_instance(db: &Db, instance: &str, limit: usize) -> Result
 
 fn item(row: &Row) -> Result<QueuedItem> {
     Ok(QueuedItem {
-        stored_bytes: unsigned(row, 1)?,
-        visible_at: unsigned(row, 2)?,
-        locked_until: until(row, 3)?,
-        attempt_count: u32::try_from(cell::<i32>(row, 4)?).unwrap_or(0),
-        ..QueuedItem::of(decode_head(cell(row, 0)?))
+        stored_bytes: unsigned(row, "bytes")?,
+        visible_at: unsigned(row, "visible_at")?,
+        locked_until: until(row, "locked_until")?,
+        attempt_count: u32::try_from(cell::<i32>(row, "attempt_count")?).unwrap_or(0),
+        ..QueuedItem::of(decode_head(cell(row, "head")?))
     })
 }
 
-fn until(row: &Row, index: usize) -> Result<Option<u64>> {
-    Ok(cell::<Option<i64>>(row, index)?.map(|at| u64::try_from(at).unwrap_or(0)))
+fn until(row: &Row, column: &str) -> Result<Option<u64>> {
+    Ok(cell::<Option<i64>>(row, column)?.map(|at| u64::try_from(at).unwrap_or(0)))
 }

@@ -1,8 +1,9 @@
-//! The store behind its trait.
+//! Implements the provider trait.
 
 use crate::counters::{Counters, PostgresStats};
 use crate::db::{Db, Param, cell, column, unsigned};
-use crate::request::{Abandon, Answer, Attempts, Commit, Lease, Message, Renew, Reply, Request, Start, Work};
+use crate::reply::Reply;
+use crate::request::{Abandon, Activity, Answer, Attempts, Commit, Lease, Message, Renew, Request, Start};
 use crate::shared::Shared;
 use crate::text::owned;
 use crate::{MigrationPolicy, PostgresError, ProviderConfig, history, kv, lanes, listener, schema, session};
@@ -50,7 +51,7 @@ impl PostgresProvider {
         Self::new_with_schema(database_url, None).await
     }
 
-    /// The same in a schema of its own, which is created if it is missing.
+    /// Opens the store in this schema, which is created if it is missing.
     pub async fn new_with_schema(
         database_url: &str,
         schema_name: Option<&str>,
@@ -60,7 +61,7 @@ impl PostgresProvider {
         Self::new_with_config(config).await
     }
 
-    /// The same with all that can be set.
+    /// Opens the store with full configuration.
     pub async fn new_with_config(config: ProviderConfig) -> Result<Self, PostgresError> {
         let db = Db::new(&config, Arc::new(Counters::default()))?;
         schema::prepare(&db, config.migration_policy).await?;
@@ -73,7 +74,7 @@ impl PostgresProvider {
         Ok(Self { shared })
     }
 
-    /// The schema that the store is in.
+    /// The schema of the store.
     pub fn schema_name(&self) -> &str {
         self.shared.db.schema.as_str()
     }
@@ -88,7 +89,7 @@ impl PostgresProvider {
         schema::cleanup(&self.shared.db).await
     }
 
-    /// Figures since the store was opened.
+    /// Counters since the store was opened.
     pub fn stats(&self) -> PostgresStats {
         self.shared.db.counters.read()
     }
@@ -101,7 +102,7 @@ impl PostgresProvider {
         [arrivals, holders, self.shared.outcomes.free()]
     }
 
-    /// Puts a request before the lanes, and waits for its answer.
+    /// Submits a request to the lanes, and waits for its result.
     async fn ask<T>(&self, operation: &'static str, request: impl FnOnce(Reply<T>) -> Request) -> Answer<T> {
         let (sender, answer) = oneshot::channel();
         let mut request = request(Reply::new(operation, sender));
@@ -254,7 +255,7 @@ impl Provider for PostgresProvider {
     async fn enqueue_for_worker(&self, item: WorkItem) -> Answer<()> {
         const ENQUEUE: &str = "enqueue_for_worker";
         let row = activity_row(ENQUEUE, &item)?;
-        self.ask(ENQUEUE, |reply| Request::Work(Work { row, reply })).await
+        self.ask(ENQUEUE, |reply| Request::Activity(Activity { row, reply })).await
     }
 
     async fn fetch_work_item(
@@ -265,14 +266,17 @@ impl Provider for PostgresProvider {
         tag_filter: &TagFilter,
     ) -> Answer<Option<(WorkItem, String, u32)>> {
         let request = WorkRequest { max_items: 1, lock_timeout, poll_timeout, session, tag_filter };
-        let fetched = self.fetch_work(&request).await?;
-        Ok(fetched.into_iter().next().map(|work| (work.item, work.lock_token, work.attempt_count)))
+        let fetched = self.fetch_activities(&request).await?;
+        Ok(fetched
+            .into_iter()
+            .next()
+            .map(|activities| (activities.item, activities.lock_token, activities.attempt_count)))
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Answer<()> {
         const ACK: &str = "ack_work_item";
         let completion = completion.map(|item| completion_row(ACK, &item).map(|_| item)).transpose()?;
-        let lease = Lease::of_work(ACK, token)?;
+        let lease = Lease::of_activity(ACK, token)?;
         self.commit(ACK, lease, completion, None).await.map(drop)
     }
 
@@ -284,14 +288,14 @@ impl Provider for PostgresProvider {
     ) -> Answer<Completion> {
         const ACK: &str = "ack_work_item";
         completion_row(ACK, &completion)?;
-        let lease = Lease::of_work(ACK, token)?;
+        let lease = Lease::of_activity(ACK, token)?;
         let ahead = Some((turn.after_event_id, turn.ran_at_ms));
         self.commit(ACK, lease, Some(completion), Some((turn.commit, ahead))).await
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
         const RENEW: &str = "renew_work_item_lock";
-        let lease = Lease::of_work(RENEW, token)?;
+        let lease = Lease::of_activity(RENEW, token)?;
         self.renew(RENEW, lease, extend_for).await
     }
 
@@ -320,7 +324,7 @@ impl Provider for PostgresProvider {
         ignore_attempt: bool,
     ) -> Answer<()> {
         const ABANDON: &str = "abandon_work_item";
-        let lease = Lease::of_work(ABANDON, token)?;
+        let lease = Lease::of_activity(ABANDON, token)?;
         self.abandon(ABANDON, lease, delay, ignore_attempt).await
     }
 
@@ -348,9 +352,10 @@ impl Provider for PostgresProvider {
         let wanted: [Param<'_>; 2] = [(&instance, Type::TEXT), (&seen, Type::INT8)];
         let read = async {
             match db.one(&db.statements.custom_status, &wanted).await? {
-                Some(row) => {
-                    Ok(Some((cell::<Option<String>>(&row, 0)?.map(crate::text::read), unsigned(&row, 1)?)))
-                }
+                Some(row) => Ok(Some((
+                    cell::<Option<String>>(&row, "custom_status")?.map(crate::text::read),
+                    unsigned(&row, "custom_status_version")?,
+                ))),
                 None => Ok(None),
             }
         };
@@ -389,7 +394,7 @@ impl Provider for PostgresProvider {
     }
 
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Answer<Vec<FetchedWork>> {
-        self.fetch_work(&request).await
+        self.fetch_activities(&request).await
     }
 
     async fn read_outcome(&self, instance: &str) -> Answer<Option<InstanceOutcome>> {
@@ -415,7 +420,7 @@ impl Provider for PostgresProvider {
 
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {
         let watch = self.shared.watches.watch(instance, interest);
-        self.shared.changed.notify_one();
+        self.shared.wake_listener();
         Some(watch)
     }
 }

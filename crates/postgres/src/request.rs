@@ -1,55 +1,33 @@
-//! What callers ask the lanes for.
+//! Requests: what callers ask the lanes for.
 
 use crate::PostgresError;
-use outlast_provider::{ClassifiedError, Completion, ErrorClass, ProviderError, StartOutcome, StartPolicy};
+use crate::reply::Reply;
+use outlast_provider::{Completion, ErrorClass, ProviderError, StartOutcome, StartPolicy};
 use outlast_provider_kit::token::{self, Secret};
 use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow, invalid_token};
 use std::fmt;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 pub(crate) type Answer<T> = Result<T, ProviderError>;
 
-/// Where an answer goes, and under which name its errors.
-pub(crate) struct Reply<T> {
-    pub(crate) operation: &'static str,
-    pub(crate) sender: oneshot::Sender<Result<T, ClassifiedError>>,
-    /// The room that the request takes up until it is answered.
-    pub(crate) room: Option<OwnedSemaphorePermit>,
-}
-
-impl<T> Reply<T> {
-    pub(crate) fn new(operation: &'static str, sender: oneshot::Sender<Result<T, ClassifiedError>>) -> Self {
-        Self { operation, sender, room: None }
-    }
-
-    /// A caller that went away does not want to know.
-    pub(crate) fn send(self, answer: Result<T, &PostgresError>) {
-        let _ = self.sender.send(answer.map_err(|error| error.classified(self.operation)));
-    }
-
-    pub(crate) fn refuse(self, message: String) {
-        self.send(Err(&PostgresError::Refused(message)));
-    }
-}
-
-/// A lease, as its token tells it.
+/// A lease, as its token encodes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Lease {
-    /// Of an instance.
+    /// The lease of an instance.
     Turn { secret: Secret, seen: Seen },
-    /// Of an activity, by its row.
-    Work { secret: Secret, id: i64 },
+    /// The lease of an activity, by the id of its row.
+    Activity { secret: Secret, id: i64 },
 }
 
-/// What a fetch saw, carried in the token of a turn. While the lease lasts nobody else can change it.
+/// What a fetch saw, carried in the token of a turn. Only the holder of the lease can change it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// The instance's current execution, 0 if it has no row.
     pub(crate) current_execution: u64,
-    /// How many messages the lease covers.
+    /// The number of messages that the lease covers.
     pub(crate) messages: i32,
-    /// Visible messages were left behind, since there were more than a fetch takes.
+    /// The instance has more visible messages than a fetch takes.
     pub(crate) is_partial: bool,
     pub(crate) instance: String,
 }
@@ -84,16 +62,16 @@ impl Lease {
     }
 
     /// The lease of an activity; refused for a text that is no token of ours.
-    pub(crate) fn of_work(operation: &str, text: &str) -> Answer<Self> {
+    pub(crate) fn of_activity(operation: &str, text: &str) -> Answer<Self> {
         let parsed = || {
             let (secret, id) = token::parse(text)?;
-            Some(Self::Work { secret, id: id.parse().ok()? })
+            Some(Self::Activity { secret, id: id.parse().ok()? })
         };
         parsed().ok_or_else(|| refused_token(operation, text))
     }
 
     pub(crate) fn secret(&self) -> &Secret {
-        let (Self::Turn { secret, .. } | Self::Work { secret, .. }) = self;
+        let (Self::Turn { secret, .. } | Self::Activity { secret, .. }) = self;
         secret
     }
 
@@ -101,7 +79,7 @@ impl Lease {
     pub(crate) fn subject(&self) -> String {
         match self {
             Self::Turn { seen, .. } => seen.instance.clone(),
-            Self::Work { id, .. } => format!("of the activity in row {id}"),
+            Self::Activity { id, .. } => format!("of the activity in row {id}"),
         }
     }
 
@@ -110,7 +88,7 @@ impl Lease {
         let random = u128::from_be_bytes(*self.secret());
         match self {
             Self::Turn { seen, .. } => format!("lock_{random:032x}.{seen}"),
-            Self::Work { id, .. } => format!("lock_{random:032x}.{id}"),
+            Self::Activity { id, .. } => format!("lock_{random:032x}.{id}"),
         }
     }
 }
@@ -119,7 +97,7 @@ fn refused_token(operation: &str, text: &str) -> ProviderError {
     ProviderError::permanent(operation, invalid_token(text)).of_class(ErrorClass::Refused)
 }
 
-/// How often a request was sent before, and since when it is unknown whether it was carried out.
+/// The attempts to send a request, and the time since which its result is unknown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Attempts {
     pub(crate) made: u32,
@@ -131,15 +109,15 @@ pub(crate) struct Commit {
     pub(crate) lease: Lease,
     /// The outcome of an activity.
     pub(crate) completion: Option<MessageRow>,
-    /// What the turn writes.
+    /// The writes of the turn.
     pub(crate) plan: Option<CommitPlan>,
-    /// For a turn that was run ahead: the event that it follows, and when it was run.
+    /// For a turn that was run ahead: the event that it follows, and the time at which it ran.
     pub(crate) ahead: Option<(u64, u64)>,
     pub(crate) reply: Reply<Completion>,
     pub(crate) attempts: Attempts,
 }
 
-/// A message to be enqueued; false if too many wait.
+/// A message to be enqueued. The reply is false if `most` messages wait already.
 pub(crate) struct Message {
     pub(crate) row: MessageRow,
     pub(crate) begins: bool,
@@ -149,7 +127,7 @@ pub(crate) struct Message {
 }
 
 /// An activity to be enqueued.
-pub(crate) struct Work {
+pub(crate) struct Activity {
     pub(crate) row: ActivityRow,
     pub(crate) reply: Reply<()>,
 }
@@ -180,23 +158,23 @@ pub(crate) struct Abandon {
     pub(crate) attempts: Attempts,
 }
 
-/// Anything of this.
+/// Any request.
 pub(crate) enum Request {
     Commit(Box<Commit>),
     Message(Message),
-    Work(Work),
+    Activity(Activity),
     Start(Start),
     Renew(Renew),
     Abandon(Abandon),
 }
 
 impl Request {
-    /// Whether it comes from outside, and not from the holder of a lease.
+    /// Whether the request comes from a client, and not from the holder of a lease.
     pub(crate) fn arrives(&self) -> bool {
-        matches!(self, Self::Message(_) | Self::Work(_) | Self::Start(_))
+        matches!(self, Self::Message(_) | Self::Activity(_) | Self::Start(_))
     }
 
-    /// The instance that it is about, or the row of the activity.
+    /// The instance of the request, or the row of its activity.
     pub(crate) fn subject(&self) -> String {
         match self {
             Self::Commit(commit) => match (&commit.lease, &commit.completion) {
@@ -204,32 +182,32 @@ impl Request {
                 (lease, None) => lease.subject(),
             },
             Self::Message(message) => message.row.instance_id.clone(),
-            Self::Work(work) => work.row.instance_id.clone(),
+            Self::Activity(activity) => activity.row.instance_id.clone(),
             Self::Start(start) => start.start.instance_id.clone(),
             Self::Renew(renew) => renew.lease.subject(),
             Self::Abandon(abandon) => abandon.lease.subject(),
         }
     }
 
-    /// Tells the caller what went wrong.
+    /// Replies with an error.
     pub(crate) fn fail(self, error: &PostgresError) {
         match self {
             Self::Commit(commit) => commit.reply.send(Err(error)),
             Self::Message(message) => message.reply.send(Err(error)),
-            Self::Work(work) => work.reply.send(Err(error)),
+            Self::Activity(activity) => activity.reply.send(Err(error)),
             Self::Start(start) => start.reply.send(Err(error)),
             Self::Renew(renew) => renew.reply.send(Err(error)),
             Self::Abandon(abandon) => abandon.reply.send(Err(error)),
         }
     }
 
-    /// The attempts of a request that a token fences.
+    /// The attempts of a request that a lease fences.
     pub(crate) fn attempts(&self) -> Option<Attempts> {
         match self {
             Self::Commit(commit) => Some(commit.attempts),
             Self::Renew(renew) => Some(renew.attempts),
             Self::Abandon(abandon) => Some(abandon.attempts),
-            Self::Message(_) | Self::Work(_) | Self::Start(_) => None,
+            Self::Message(_) | Self::Activity(_) | Self::Start(_) => None,
         }
     }
 
@@ -242,11 +220,11 @@ impl Request {
             Self::Commit(commit) => commit.attempts = attempts,
             Self::Renew(renew) => renew.attempts = attempts,
             Self::Abandon(abandon) => abandon.attempts = attempts,
-            Self::Message(_) | Self::Work(_) | Self::Start(_) => {}
+            Self::Message(_) | Self::Activity(_) | Self::Start(_) => {}
         }
     }
 
-    /// How many bytes of payload it holds.
+    /// The bytes of payload of the request.
     pub(crate) fn bytes(&self) -> usize {
         let message = |row: &MessageRow| row.work_item.len();
         match self {
@@ -259,7 +237,7 @@ impl Request {
                 plan + commit.completion.as_ref().map_or(0, message)
             }
             Self::Message(request) => message(&request.row),
-            Self::Work(work) => work.row.work_item.len(),
+            Self::Activity(activity) => activity.row.work_item.len(),
             Self::Start(start) => message(&start.start) + start.messages.iter().map(message).sum::<usize>(),
             Self::Renew(_) | Self::Abandon(_) => 0,
         }
@@ -270,7 +248,7 @@ impl Request {
         let place = match self {
             Self::Commit(commit) => &mut commit.reply.room,
             Self::Message(message) => &mut message.reply.room,
-            Self::Work(work) => &mut work.reply.room,
+            Self::Activity(activity) => &mut activity.reply.room,
             Self::Start(start) => &mut start.reply.room,
             Self::Renew(renew) => &mut renew.reply.room,
             Self::Abandon(abandon) => &mut abandon.reply.room,
@@ -284,17 +262,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_tells_its_lease() {
+    fn token_text_round_trips_to_its_lease() {
         for is_partial in [false, true] {
             let seen =
                 Seen { current_execution: 3, messages: 7, is_partial, instance: "a.b.1 🦀".to_string() };
             let turn = Lease::Turn { secret: [7; 16], seen };
             assert_eq!(Lease::of_turn("op", &turn.text()), Ok(turn));
         }
-        let work = Lease::Work { secret: [255; 16], id: 9 };
-        assert_eq!(Lease::of_work("op", &work.text()), Ok(work.clone()));
-        let refusal = Lease::of_turn("op", &work.text()).unwrap_err();
+        let activity = Lease::Activity { secret: [255; 16], id: 9 };
+        assert_eq!(Lease::of_activity("op", &activity.text()), Ok(activity.clone()));
+        let refusal = Lease::of_turn("op", &activity.text()).unwrap_err();
         assert!(refusal.message.contains("Invalid lock token") && !refusal.retryable);
-        assert!(Lease::of_work("op", "bogus").is_err());
+        assert!(Lease::of_activity("op", "bogus").is_err());
     }
 }

@@ -1,10 +1,10 @@
-//! Requests whose transaction was lost.
+//! Requests whose transaction was lost: which are sent again, and which fail.
 //!
-//! | request | what becomes of it |
+//! | request | after its transaction was lost |
 //! |---|---|
-//! | commit, completion, lease given back: fenced by a token | sent again over a new connection; if the first attempt was stored, the second is refused and the store looks whether that was its own |
+//! | commit, completion, lease given back: fenced by a token | sent again over a new connection; if the first attempt was stored, the second is refused, and the store recognises its own commit |
 //! | renewal | sent again until the server is back: any error would be taken for the end of the lease |
-//! | start, message, activity from outside | an error that says that the outcome is unknown: sent again, it could be stored twice |
+//! | start, message, activity of a client | fails with an error that says that the outcome is unknown: sent again, it could be stored twice |
 
 use crate::PostgresError;
 use crate::batch::{Batch, instance_of};
@@ -19,9 +19,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_postgres::types::Type;
 
-/// How often a request is sent again.
+/// How often a request is sent again at most.
 const MOST_ATTEMPTS: u32 = 10;
-/// For how many deadlines at most. The lease of a request that waits for longer is over.
+/// For how many deadlines a request is sent again at most. After that its lease is over.
 const MOST_DEADLINES: u32 = 3;
 
 impl Attempts {
@@ -38,15 +38,15 @@ impl Attempts {
     }
 }
 
-/// Tells callers what went wrong with a batch of which nothing is stored. Renewals are sent again, and so is what a token fences
-/// if it was in doubt before or the server was silent.
+/// Fails the requests of a batch of which nothing is stored. Renewals are sent again, and so are fenced requests if they were in
+/// doubt before or the server was silent.
 pub(crate) fn give_up(shared: &Arc<Shared>, batch: Batch, cause: &PostgresError) {
     let (arrived, fenced) = batch.into_parts();
     for request in arrived {
         tell(request, cause);
     }
     for request in fenced {
-        // Whoever has waited for a silent server has waited long enough to be spared an error.
+        // A silent server has cost the caller a whole deadline: an error would cost it the lease too.
         let repeats = matches!(request, Request::Renew(_))
             || matches!(cause, PostgresError::Silent { .. })
             || request.is_in_doubt();
@@ -58,7 +58,7 @@ pub(crate) fn give_up(shared: &Arc<Shared>, batch: Batch, cause: &PostgresError)
     }
 }
 
-/// The same for a batch of which it is unknown whether it is stored.
+/// Fails or resends the requests of a batch of which it is unknown whether it is stored.
 pub(crate) fn doubt(shared: &Arc<Shared>, batch: Batch, cause: &PostgresError) {
     let (arrived, fenced) = batch.into_parts();
     for request in arrived {
@@ -82,7 +82,7 @@ fn send_later(shared: &Arc<Shared>, mut request: Request, attempts: Attempts) {
     });
 }
 
-/// Tells a caller what went wrong. A panic names the instance of the call.
+/// Fails a request. The error of a panic names the instance of the request.
 fn tell(request: Request, cause: &PostgresError) {
     match cause {
         PostgresError::Panicked { details, .. } => {
@@ -93,7 +93,7 @@ fn tell(request: Request, cause: &PostgresError) {
     }
 }
 
-/// Tells a caller that the outcome of its call is unknown, and why.
+/// Fails a request with an error that says that its outcome is unknown, and why.
 fn tell_unknown(request: Request, cause: &PostgresError) {
     match cause {
         PostgresError::Panicked { .. } => tell(request, cause),
@@ -104,7 +104,7 @@ fn tell_unknown(request: Request, cause: &PostgresError) {
     }
 }
 
-/// A commit that was refused after an earlier attempt whose outcome is unknown: it may have been refused because the earlier one
+/// Replies to a commit that was refused after an earlier attempt in doubt: it may have been refused because the earlier attempt
 /// was stored. No other worker writes the same events, since their times and contents belong to one run of the turn. An outcome
 /// that waits for a turn keeps the lease that completed it: another worker may have completed the activity with the same text.
 pub(crate) fn recognise(shared: &Arc<Shared>, commit: Commit) {
@@ -130,7 +130,7 @@ async fn answer_recognised(shared: Arc<Shared>, commit: Commit) {
     }
 }
 
-/// What became of the earlier attempt, if it was stored.
+/// The result of the earlier attempt, if it was stored.
 async fn stored(shared: &Shared, commit: &Commit) -> Result<Option<Completion>> {
     let db = &shared.db;
     let instance = owned(instance_of(commit));
@@ -151,7 +151,8 @@ async fn stored(shared: &Shared, commit: &Commit) -> Result<Option<Completion>> 
         (&origin, Type::BYTEA),
     ];
     let Some(row) = db.one(&db.statements.stored_commit, &wanted).await? else { return Ok(None) };
-    let (events, at, is_queued) = (unsigned(&row, 0)?, cell::<Option<i64>>(&row, 1)?, cell::<bool>(&row, 2)?);
+    let (events, is_queued) = (unsigned(&row, "events")?, cell::<bool>(&row, "is_queued")?);
+    let at = cell::<Option<i64>>(&row, "updated_at")?;
     Ok(match at {
         Some(at) if !ids.is_empty() && events == ids.len() as u64 => {
             Some(Completion::WithTurn { at_ms: u64::try_from(at).unwrap_or(0) })

@@ -1,4 +1,4 @@
-//! Room for requests that wait inside of the store. A caller for whom there is no room waits before its request is taken.
+//! Bounds the requests that wait inside of the store. Without room, a caller waits before its request is submitted.
 
 use crate::request::Request;
 use std::sync::Arc;
@@ -9,8 +9,7 @@ const UNIT: usize = 16 << 10;
 /// Units for requests of one kind: 4,096 small ones are sixteen full transactions, and large ones hold no more than about 64 MiB.
 const UNITS: u32 = 4_096;
 
-/// Clients and holders of leases have room of their own: starts that wait by the thousand must not keep a commit or a renewal
-/// out.
+/// Clients and lease holders have separate room: thousands of waiting starts must not keep a commit or a renewal out.
 pub(crate) struct Room {
     arrivals: Arc<Semaphore>,
     holders: Arc<Semaphore>,
@@ -24,10 +23,10 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Waits until there is room, and keeps it until the request is answered.
+    /// Waits until there is room, and reserves it until the request is answered.
     pub(crate) async fn enter(&self, request: &mut Request) {
         let place = if request.arrives() { &self.arrivals } else { &self.holders };
-        // Never closed.
+        // The semaphore is never closed.
         if let Ok(room) = Arc::clone(place).acquire_many_owned(units(request.bytes())).await {
             request.keep(room);
         }
@@ -40,7 +39,7 @@ impl Room {
     }
 }
 
-/// One that is larger than all the room goes alone.
+/// A request that is larger than all the room takes all of it.
 fn units(bytes: usize) -> u32 {
     u32::try_from(bytes / UNIT).map_or(UNITS, |units| units.saturating_add(1).min(UNITS))
 }
@@ -48,7 +47,8 @@ fn units(bytes: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{Attempts, Lease, Message, Renew, Reply};
+    use crate::reply::Reply;
+    use crate::request::{Attempts, Lease, Message, Renew};
     use futures::FutureExt;
     use outlast_provider_kit::MessageRow;
     use tokio::sync::oneshot;
@@ -65,13 +65,13 @@ mod tests {
     }
 
     fn renewal() -> Request {
-        let lease = Lease::Work { secret: [0; 16], id: 1 };
+        let lease = Lease::Activity { secret: [0; 16], id: 1 };
         let reply = Reply::new("renew", oneshot::channel().0);
         Request::Renew(Renew { lease, extend_ms: 1, reply, attempts: Attempts::default() })
     }
 
-    /// As many of these requests as fit in, which must be at most `most`.
-    fn fill(room: &Room, most: usize, request: impl Fn() -> Request) -> Vec<Request> {
+    /// The requests that fit in.
+    fn fill(room: &Room, request: impl Fn() -> Request) -> Vec<Request> {
         let mut all = Vec::new();
         loop {
             let mut next = request();

@@ -1,8 +1,8 @@
 //! Whether the schema is ours and up to date.
 
-use crate::db::{Db, Result, cell};
+use crate::db::{Db, ONLY, Result, cell};
 use crate::deadline::within;
-use crate::{MigrationPolicy, PostgresError};
+use crate::{MigrationPolicy, PostgresError, functions};
 use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, pending};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient};
@@ -10,7 +10,7 @@ use tokio_postgres::{Client, GenericClient};
 /// Append-only: a released text never changes.
 static MIGRATIONS: [Migration; 2] = [
     Migration { version: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
-    Migration { version: 2, name: "functions", sql: include_str!("../migrations/0002_functions.sql") },
+    Migration { version: 2, name: "functions", sql: functions::SQL },
 ];
 
 /// The tables that the migrations make.
@@ -28,7 +28,7 @@ const TABLES: [&str; 11] = [
     "listeners",
 ];
 
-/// Brings the schema up to date, or only looks whether it is.
+/// Brings the schema up to date, or only checks whether it is.
 pub(crate) async fn prepare(db: &Db, policy: MigrationPolicy) -> Result<()> {
     let mut client = db.connection().await?;
     let closer = client.closer();
@@ -56,13 +56,13 @@ async fn migrate(db: &Db, client: &mut Client) -> Result<()> {
     // Asked first: creating what exists needs the right to create.
     let schema = db.schema.as_str();
     let exists = transaction.query_typed_one(&db.statements.schema_exists, &[(&schema, Type::TEXT)]).await?;
-    if !cell::<bool>(&exists, 0)? {
+    if !cell::<bool>(&exists, ONLY)? {
         transaction.batch_execute(&db.statements.create_schema).await?;
     }
-    // Somebody else may have been faster, so this looks again, under the lock.
+    // Another process may have migrated meanwhile, so the ledger is read again, under the lock.
     for migration in due(db, &transaction).await? {
         transaction.batch_execute(&db.statements.create_ledger).await?;
-        transaction.batch_execute(&db.schema.put_into(migration.sql)).await?;
+        transaction.batch_execute(&db.schema.put_into(&functions::expanded(migration.sql))).await?;
         let version = i32::try_from(migration.version).unwrap_or(i32::MAX);
         let row = [
             (&version as _, Type::INT4),
@@ -74,12 +74,12 @@ async fn migrate(db: &Db, client: &mut Client) -> Result<()> {
     Ok(transaction.commit().await?)
 }
 
-/// What is to be applied to a schema that is ours or empty.
+/// The migrations that are due in a schema that is ours or empty.
 async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration]> {
     let schema = db.schema.as_str();
     let ledger = client.query_typed(&db.statements.ledger_exists, &[(&schema, Type::TEXT)]).await?;
     let is_ours = match ledger.first() {
-        Some(row) => cell::<bool>(row, 0)?,
+        Some(row) => cell::<bool>(row, ONLY)?,
         None => false,
     };
     if !is_ours {
@@ -89,14 +89,14 @@ async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration
             None => Ok(&MIGRATIONS),
             Some(row) => Err(PostgresError::Foreign {
                 schema: schema.to_string(),
-                found: format!("it has a table '{}' and no ledger of ours", cell::<String>(row, 0)?),
+                found: format!("it has a table '{}' and no ledger of ours", cell::<String>(row, ONLY)?),
             }),
         };
     }
     let mut ledger = Vec::new();
     for row in client.query_typed(&db.statements.read_ledger, &[]).await? {
-        let version = u32::try_from(cell::<i32>(&row, 0)?).unwrap_or(0);
-        ledger.push(Applied { version, checksum: cell(&row, 1)? });
+        let version = u32::try_from(cell::<i32>(&row, "version")?).unwrap_or(0);
+        ledger.push(Applied { version, checksum: cell(&row, "checksum")? });
     }
     let due = pending(&MIGRATIONS, &ledger).map_err(|refusal| refused(db, refusal))?;
     if ledger.is_empty() {
@@ -105,7 +105,7 @@ async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration
     Ok(due)
 }
 
-/// Why a schema that may not be changed cannot be used.
+/// The reason why a schema with due migrations is refused if it must not be changed.
 fn unapplied(due: &[Migration]) -> MigrationRefusal {
     let known = MIGRATIONS.last().map_or(0, |newest| newest.version);
     match due.first() {

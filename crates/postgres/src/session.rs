@@ -1,4 +1,4 @@
-//! Sessions: work that stays with one owner.
+//! Sessions: activities that stay with one owner.
 
 use crate::db::{Db, Param, Result, span, unsigned};
 use crate::text::owned;
@@ -19,5 +19,5 @@ pub(crate) async fn cleanup(db: &Db) -> Result<usize> {
 
 async fn count(db: &Db, sql: &str, params: &[Param<'_>]) -> Result<usize> {
     let row = db.one(sql, params).await?;
-    row.map_or(Ok(0), |row| Ok(usize::try_from(unsigned(&row, 0)?).unwrap_or(usize::MAX)))
+    row.map_or(Ok(0), |row| Ok(usize::try_from(unsigned(&row, crate::db::ONLY)?).unwrap_or(usize::MAX)))
 }

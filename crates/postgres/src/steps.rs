@@ -1,5 +1,5 @@
-//! The steps of the store's tasks at which tests bring panics about (feature `test-hooks`). Without the feature nothing is left
-//! of them.
+//! Steps of the store's tasks at which tests can cause a panic (feature `test-hooks`). Without the feature they compile to
+//! nothing.
 
 use crate::shared::Shared;
 
@@ -15,7 +15,7 @@ pub enum Step {
     Send,
     /// The server has answered the transaction.
     Receive,
-    /// Callers are about to be told.
+    /// Callers are about to get their replies.
     Answer,
     /// Fetches are about to be given their leases.
     Serve,
@@ -23,11 +23,11 @@ pub enum Step {
     Outcomes,
     /// The listener is about to wait for notifications.
     Listen,
-    /// Leases that nobody was told of are about to be looked for.
+    /// Leases in doubt are about to be searched for.
     GiveBack,
 }
 
-/// What tests have happen at a step that concerns these instances.
+/// A function of a test that is called at each step, with the instances of the step.
 #[cfg(feature = "test-hooks")]
 #[derive(Clone)]
 pub struct Faults(std::sync::Arc<Fault>);
@@ -44,7 +44,7 @@ impl Faults {
 }
 
 impl Shared {
-    /// Lets a test bring about a panic at this step.
+    /// Lets a test cause a panic at this step.
     #[cfg(feature = "test-hooks")]
     pub(crate) fn fault(&self, step: Step, subjects: impl FnOnce() -> Vec<String>) {
         if let Some(Faults(fault)) = &self.config.faults {

@@ -1,20 +1,24 @@
-//! One transaction in one round trip.
+//! Sends a transaction, in one round trip, and reads its answers.
 
-use crate::PostgresError;
+use crate::ask::{ActivityAsk, Ask};
 use crate::columns::{
-    AbandonColumns, CommitColumns, MessageColumns, RenewColumns, StartColumns, TurnColumns, WorkAskColumns,
-    WorkColumns,
+    AbandonColumns, ActivityAskColumns, ActivityColumns, CommitColumns, MessageColumns, RenewColumns,
+    StartColumns, TurnColumns,
 };
 use crate::connect::Closer;
 use crate::contain::contained;
 use crate::db::{self, Param};
-use crate::forsaken::Forsaken;
-use crate::handover::{Gift, Told};
-use crate::job::{Job, Others};
+use crate::in_doubt::LeasesInDoubt;
+use crate::leased::ActivityFetch;
+use crate::notify::named_in_notification;
+use crate::queue::PerQueue;
+use crate::serve::{HandOffColumns, HandOffRows};
 use crate::shared::Shared;
 use crate::steps::Step;
 use crate::text::owned;
-use crate::waiting::{Ask, Waiter, WorkAsk};
+use crate::transaction::Transaction;
+use crate::{PostgresError, functions};
+
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use std::iter::once;
@@ -23,12 +27,12 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row, Statement};
 
-/// How a transaction failed.
+/// The failure of a transaction.
 pub(crate) enum Failed {
     /// Nothing of it is stored.
     Undone(PostgresError),
-    /// Its connection was lost or given up, so it is unknown whether it is stored.
-    Unknown(PostgresError, Forsaken),
+    /// The connection was lost or given up, so it is unknown whether the transaction is stored.
+    Unknown(PostgresError, LeasesInDoubt),
 }
 
 impl Failed {
@@ -38,45 +42,60 @@ impl Failed {
     }
 }
 
-/// What the functions answered.
+/// The answers of the server's functions.
 #[derive(Default)]
 pub(crate) struct Done {
     pub(crate) commits: Vec<Row>,
-    /// How instances have ended.
+    /// Outcomes of instances that ended.
     pub(crate) outcomes: Vec<Row>,
     pub(crate) messages: Vec<Row>,
     pub(crate) starts: Vec<Row>,
     pub(crate) renewals: Vec<Row>,
     pub(crate) abandons: Vec<Row>,
     pub(crate) turns: Vec<Vec<Row>>,
-    pub(crate) work: Vec<Vec<Row>>,
+    pub(crate) activities: Vec<Vec<Row>>,
 }
 
 impl Done {
-    /// Where commits, messages and starts tell of leases.
-    pub(crate) fn told(&self) -> [Told<'_>; 3] {
+    /// The rows of commits that tell of activities that were handed off.
+    pub(crate) fn handed_off_activities(&self) -> HandOffRows<'_> {
+        use functions::commit::{ACTIVITY_ID, AT, NAME, SECRET, VERSION};
+        let orchestration = Some((NAME, VERSION));
+        let columns = HandOffColumns { now: AT, id: ACTIVITY_ID, secret: SECRET, orchestration };
+        HandOffRows { rows: &self.commits, columns }
+    }
+
+    /// The rows of messages and starts that tell of turns that were handed off.
+    pub(crate) fn handed_off_turns(&self) -> [HandOffRows<'_>; 2] {
+        use functions::{enqueue_messages, start};
+        let columns = |now, id, secret| HandOffColumns { now, id, secret, orchestration: None };
+        let of_message =
+            columns(enqueue_messages::AT, enqueue_messages::MESSAGE_ID, enqueue_messages::SECRET);
+        let of_start = columns(start::AT, start::MESSAGE_ID, start::SECRET);
         [
-            Told { rows: &self.commits, at: 2, id: 4 },
-            Told { rows: &self.messages, at: 2, id: 3 },
-            Told { rows: &self.starts, at: 3, id: 4 },
+            HandOffRows { rows: &self.messages, columns: of_message },
+            HandOffRows { rows: &self.starts, columns: of_start },
         ]
     }
 }
 
-/// One transaction, sent at once: whatever it does, it takes one round trip. Gives the leases that it has taken too.
+/// Sends a transaction at once: whatever it does, it takes one round trip. Returns the leases that it has taken too.
 ///
 /// A connection whose server does not answer before the deadline is closed, and so is one whose transaction panicked.
-pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<(Done, Forsaken), Failed> {
+pub(crate) async fn transact(
+    shared: &Shared,
+    transaction: &Transaction,
+) -> Result<(Done, LeasesInDoubt), Failed> {
     let mut attempt = Attempt::default();
-    let cause = match contained(attempt.run(shared, job).boxed()).await {
-        Ok(Ok(done)) => return Ok((done, attempt.leases(job))),
+    let cause = match contained(attempt.run(shared, transaction).boxed()).await {
+        Ok(Ok(done)) => return Ok((done, attempt.leases(transaction))),
         Ok(Err(cause)) => cause,
         Err(details) => {
             shared.panicked("a transaction", &details);
             if let Some(closer) = &attempt.closer {
                 closer.close();
             }
-            PostgresError::Panicked { instance: job.batch.subjects(), details }
+            PostgresError::Panicked { instance: transaction.batch.subjects(), details }
         }
     };
     if let (PostgresError::ReadOnly { .. }, Some(closer)) = (&cause, &attempt.closer) {
@@ -85,91 +104,98 @@ pub(crate) async fn transact(shared: &Shared, job: &Job) -> Result<(Done, Forsak
         shared.db.close_idle();
     }
     Err(match attempt.in_doubt {
-        true => Failed::Unknown(cause, attempt.leases(job)),
+        true => Failed::Unknown(cause, attempt.leases(transaction)),
         false => Failed::Undone(cause),
     })
 }
 
-/// What must be known of a transaction however it ends.
+/// The part of an attempt that is needed however the attempt ends.
 #[derive(Default)]
 struct Attempt {
-    /// The secrets of the leases that fetches ask for, for each group of them.
-    turns: Vec<Vec<Vec<u8>>>,
-    work: Vec<Vec<Vec<u8>>>,
+    /// The secrets of the leases that polls ask for, for each group of fetches.
+    secrets: PerQueue<Vec<Vec<Vec<u8>>>>,
     closer: Option<Closer>,
-    /// Whether the server has been sent what it may have carried out.
+    /// Whether the transaction was sent, so that the server may have committed it.
     in_doubt: bool,
 }
 
 impl Attempt {
-    /// All that the transaction asks to be leased.
-    fn leases(self, job: &Job) -> Forsaken {
-        let given = job.handed_turns.gifts.iter().chain(&job.handed_work.gifts).map(Gift::secret);
-        let longest = job.asks_for_ms().max().unwrap_or(0);
-        let fetched = self.turns.into_iter().chain(self.work).flatten();
-        Forsaken { secrets: fetched.chain(given).collect(), lasts: Duration::from_millis(longest) }
+    /// All leases that the transaction asks for.
+    fn leases(self, transaction: &Transaction) -> LeasesInDoubt {
+        let PerQueue { turns, activities } = &transaction.hand_offs;
+        let handed_off = turns.hand_offs.iter().chain(&activities.hand_offs);
+        let handed_off = handed_off.map(|hand_off| hand_off.secret.to_vec());
+        let longest = transaction.lease_durations_ms().max().unwrap_or(0);
+        let polled = self.secrets.turns.into_iter().chain(self.secrets.activities).flatten();
+        LeasesInDoubt { secrets: polled.chain(handed_off).collect(), lasts: Duration::from_millis(longest) }
     }
 
-    async fn run(&mut self, shared: &Shared, job: &Job) -> Result<Done, PostgresError> {
+    async fn run(&mut self, shared: &Shared, transaction: &Transaction) -> Result<Done, PostgresError> {
         let secrets = |count: usize| -> Vec<Vec<u8>> {
             (0..count).map(|_| shared.config.entropy.next_u128().to_be_bytes().to_vec()).collect()
         };
-        self.turns = job.turns.iter().map(|group| secrets(group.len())).collect();
-        self.work = job.work.iter().map(|group| secrets(slots(group).count())).collect();
-        let Self { turns, work, closer, in_doubt } = self;
-        attempt(shared, job, [turns, work], closer, in_doubt).await
+        let PerQueue { turns, activities } = &transaction.polls;
+        self.secrets = PerQueue {
+            turns: turns.groups.iter().map(|group| secrets(group.len())).collect(),
+            activities: activities.groups.iter().map(|group| secrets(slots(group).count())).collect(),
+        };
+        let Self { secrets, closer, in_doubt } = self;
+        attempt(shared, transaction, secrets, closer, in_doubt).await
     }
 }
 
 async fn attempt(
     shared: &Shared,
-    job: &Job,
-    [turn_secrets, work_secrets]: [&Vec<Vec<Vec<u8>>>; 2],
+    transaction: &Transaction,
+    secrets: &PerQueue<Vec<Vec<Vec<u8>>>>,
     closer: &mut Option<Closer>,
     in_doubt: &mut bool,
 ) -> Result<Done, PostgresError> {
     let db = &shared.db;
-    shared.fault(Step::Encode, || job.batch.all_subjects());
-    let commits = CommitColumns::of(&job.batch.commits, &job.handed_work)?;
-    let messages = MessageColumns::of(&job.batch.messages, &job.handed_turns);
-    let work = WorkColumns::of(&job.batch.work)?;
-    let starts = StartColumns::of(&job.batch.starts, job.batch.messages.len(), &job.handed_turns);
-    let renewals = RenewColumns::of(&job.batch.renewals);
-    let abandons = AbandonColumns::of(&job.batch.abandons);
-    let turns: Vec<TurnColumns<'_>> = job
+    let Transaction { batch, polls, hand_offs, notifies, asks_next_due, .. } = transaction;
+    shared.fault(Step::Encode, || batch.all_subjects());
+    let commits = CommitColumns::of(&batch.commits, &hand_offs.activities)?;
+    let messages = MessageColumns::of(&batch.messages, &hand_offs.turns);
+    let activities = ActivityColumns::of(&batch.activities)?;
+    let starts = StartColumns::of(&batch.starts, batch.messages.len(), &hand_offs.turns);
+    let renewals = RenewColumns::of(&batch.renewals);
+    let abandons = AbandonColumns::of(&batch.abandons);
+    let turn_polls: Vec<TurnColumns<'_>> = polls
         .turns
+        .groups
         .iter()
-        .zip(turn_secrets)
-        .map(|(group, secrets)| TurnColumns::of(&group[0].ask, secrets, job.asks_next))
+        .zip(&secrets.turns)
+        .map(|(group, secrets)| TurnColumns::of(&group[0].ask, secrets, *asks_next_due))
         .collect();
-    let work_asks: Vec<WorkAskColumns<'_>> = job
-        .work
+    let activity_polls: Vec<ActivityAskColumns<'_>> = polls
+        .activities
+        .groups
         .iter()
-        .zip(work_secrets)
+        .zip(&secrets.activities)
         .map(|(group, secrets)| {
-            let slots: Vec<&WorkAsk> = slots(group).map(|waiter| &group[waiter].ask).collect();
-            WorkAskColumns::of(&group[0].ask, &slots, secrets, job.asks_next)
+            let slots: Vec<&ActivityAsk> = slots(group).map(|fetch| &group[fetch].ask).collect();
+            ActivityAskColumns::of(&group[0].ask, &slots, secrets, *asks_next_due)
         })
         .collect();
-    let ended = job.batch.ends();
-    // Whoever waits for them here is told what they would ask next.
+    let ended = batch.ends();
+    // Watches of this process get the outcomes with the notice, so that they need not read them.
     let watched: Vec<String> = match shared.watches.is_watched() {
         true => ended.iter().map(|instance| owned(instance)).collect(),
         false => Vec::new(),
     };
-    let ended = if job.others.watches { bounded(ended) } else { Vec::new() };
-    let Others { turns: tells_turns, work: tells_work, .. } = job.others;
+    let ended = if notifies.watches { named_in_notification(ended) } else { Vec::new() };
+    let PerQueue { turns: notifies_turns, activities: notifies_activities } = &notifies.queues;
     let (channel, sender) = (db.schema.channel(), &shared.id);
 
-    let leases_one = job.handed_work.gifts.is_empty() || job.batch.scheduled().count() == 1;
-    let is_alone = job.batch.commits.len() == 1 && leases_one;
+    let leases_one = hand_offs.activities.hand_offs.is_empty() || batch.scheduled().count() == 1;
+    let is_alone = batch.commits.len() == 1 && leases_one;
 
     let client = db.lane().await?;
     *closer = Some(client.closer());
     let mut calls: Vec<Call<'_>> = Vec::new();
     let mut call = |slot, sql, params| calls.push(Call { slot, sql, params, statement: None });
     let sql = &db.statements;
-    if !job.batch.commits.is_empty() {
+    if !batch.commits.is_empty() {
         let alone = is_alone && !shared.config.batches_only;
         let commit = if alone { &sql.commit_alone } else { &sql.commit };
         call(Slot::Commits, commit, commits.params());
@@ -177,36 +203,36 @@ async fn attempt(
     if !watched.is_empty() {
         call(Slot::Outcomes, &sql.outcomes, vec![(&watched as _, Type::TEXT_ARRAY)]);
     }
-    if !job.batch.messages.is_empty() {
+    if !batch.messages.is_empty() {
         call(Slot::Messages, &sql.enqueue_messages, messages.params());
     }
-    if !job.batch.work.is_empty() {
-        call(Slot::Nothing, &sql.enqueue_work, work.params());
+    if !batch.activities.is_empty() {
+        call(Slot::Nothing, &sql.enqueue_activities, activities.params());
     }
-    if !job.batch.starts.is_empty() {
+    if !batch.starts.is_empty() {
         call(Slot::Starts, &sql.start, starts.params());
     }
-    if !job.batch.renewals.is_empty() {
+    if !batch.renewals.is_empty() {
         call(Slot::Renewals, &sql.renew, renewals.params());
     }
-    if !job.batch.abandons.is_empty() {
+    if !batch.abandons.is_empty() {
         call(Slot::Abandons, &sql.abandon, abandons.params());
     }
-    for columns in &turns {
+    for columns in &turn_polls {
         call(Slot::Turns, &sql.fetch_turns, columns.params());
     }
-    for columns in &work_asks {
-        call(Slot::Work, &sql.fetch_work, columns.params());
+    for columns in &activity_polls {
+        call(Slot::Activity, &sql.fetch_activities, columns.params());
     }
-    if tells_turns || tells_work || !ended.is_empty() {
+    if notifies.queues.is_any() || !ended.is_empty() {
         let params: Vec<Param<'_>> = vec![
             (&channel as _, Type::TEXT),
             (sender as _, Type::TEXT),
-            (&tells_turns as _, Type::BOOL),
-            (&tells_work as _, Type::BOOL),
+            (notifies_turns as _, Type::BOOL),
+            (notifies_activities as _, Type::BOOL),
             (&ended as _, Type::TEXT_ARRAY),
         ];
-        call(Slot::Nothing, &sql.tell, params);
+        call(Slot::Nothing, &sql.notify, params);
     }
     let exchanged = async {
         let begin = &db.beginnings(&client).await?.lane;
@@ -217,11 +243,11 @@ async fn attempt(
             }
         }
         db.counters.round_trips.add(1);
-        shared.fault(Step::Send, || job.batch.all_subjects());
+        shared.fault(Step::Send, || batch.all_subjects());
         *in_doubt = true;
         let client: &Client = &client;
         let sent = calls.iter().map(|call| ask(client, call).boxed());
-        // Each is sent when it is polled first, and they are polled in this order.
+        // A call is sent when its future is polled first, and the futures are polled in this order.
         let all = once(control(client, begin)).chain(sent).chain(once(control(client, COMMIT)));
         Ok::<_, PostgresError>(join_all(all).await)
     };
@@ -234,7 +260,7 @@ async fn attempt(
             return Err(PostgresError::Silent { limit: db.deadline });
         }
     };
-    shared.fault(Step::Receive, || job.batch.all_subjects());
+    shared.fault(Step::Receive, || batch.all_subjects());
     let mut done = Done::default();
     let slots = calls.iter().map(|call| call.slot);
     for (slot, rows) in once(Slot::Begin).chain(slots).chain(once(Slot::Nothing)).zip(answers) {
@@ -258,7 +284,7 @@ async fn attempt(
             Slot::Renewals => done.renewals = rows,
             Slot::Abandons => done.abandons = rows,
             Slot::Turns => done.turns.push(rows),
-            Slot::Work => done.work.push(rows),
+            Slot::Activity => done.activities.push(rows),
         }
     }
     db.counters.transactions.add(1);
@@ -266,7 +292,7 @@ async fn attempt(
     Ok(done)
 }
 
-/// Where the rows of a call belong.
+/// The place in [`Done`] for the rows of a call.
 #[derive(Clone, Copy)]
 enum Slot {
     Begin,
@@ -278,21 +304,21 @@ enum Slot {
     Renewals,
     Abandons,
     Turns,
-    Work,
+    Activity,
 }
 
 const COMMIT: &str = "COMMIT";
 
-/// One function with its arguments.
+/// A call of one server function.
 struct Call<'a> {
     slot: Slot,
     sql: &'a str,
     params: Vec<Param<'a>>,
-    /// What the connection knows it as, if it was prepared.
+    /// The prepared statement, if the connection prepares statements.
     statement: Option<Statement>,
 }
 
-/// Is sent when it is polled first.
+/// A call that is sent when it is polled first.
 type Asked<'a> = BoxFuture<'a, Result<Vec<Row>, tokio_postgres::Error>>;
 
 async fn ask(client: &Client, call: &Call<'_>) -> Result<Vec<Row>, tokio_postgres::Error> {
@@ -306,14 +332,7 @@ fn control<'a>(client: &'a Client, sql: &'a str) -> Asked<'a> {
     async move { client.batch_execute(sql).await.map(|()| Vec::new()) }.boxed()
 }
 
-/// Instances that are named in a notification, which is bounded; more than it can hold are told as all.
-fn bounded(ended: Vec<String>) -> Vec<String> {
-    const MOST_BYTES: usize = 3_000;
-    let bytes: usize = ended.iter().map(|id| id.len() + 8).sum();
-    if bytes > MOST_BYTES { vec![String::new()] } else { ended }
-}
-
-/// For each lease that a group asks for, the place of who asks.
-pub(crate) fn slots(group: &[Waiter<WorkAsk>]) -> impl Iterator<Item = usize> + '_ {
-    group.iter().enumerate().flat_map(|(place, waiter)| std::iter::repeat_n(place, waiter.ask.wants()))
+/// For each lease that a group wants, the index of its fetch.
+pub(crate) fn slots(group: &[ActivityFetch]) -> impl Iterator<Item = usize> + '_ {
+    group.iter().enumerate().flat_map(|(place, fetch)| std::iter::repeat_n(place, fetch.ask.wants()))
 }

@@ -1,11 +1,11 @@
--- Instances whose current execution runs, by the partial index on executions; and for each queue what waits, and what of it is
--- not due. The scalar subquery looks instances up one by one, whatever the planner thinks of the table.
+-- Instances whose current execution runs, by the partial index on executions; and for each queue the items that wait, and those of
+-- them that are not due. The scalar subquery reads instances one by one, whatever the planner thinks of the table.
 WITH clock AS MATERIALIZED (SELECT {schema}.now_ms() AS now)
 SELECT
     (SELECT count(*) FROM {schema}.executions AS e
      WHERE e.status IN ('Running', 'Failed') AND e.status = 'Running' AND e.execution_id = (
-         SELECT i.current_execution_id FROM {schema}.instances AS i WHERE i.instance_id = e.instance_id)),
-    q.waiting, q.later, w.waiting, w.later
+         SELECT i.current_execution_id FROM {schema}.instances AS i WHERE i.instance_id = e.instance_id)) AS running,
+    q.waiting AS messages, q.later AS later_messages, w.waiting AS activities, w.later AS later_activities
 FROM (
     SELECT count(*) AS waiting, count(*) FILTER (WHERE q.visible_at > (SELECT now FROM clock)) AS later
     FROM {schema}.orchestrator_queue AS q

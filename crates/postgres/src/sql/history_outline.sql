@@ -1,4 +1,4 @@
--- The first event, those that ended the execution, and the last. What is too large to be one of them is read as nothing.
+-- The first event, those that ended the execution, and the last. Events that are too large to be one of these are not read.
 SELECT CASE WHEN octet_length(h.event_data) <= $3 THEN h.event_data ELSE '' END
 FROM {schema}.history AS h
 WHERE h.instance_id = $1 AND h.execution_id = $2 AND (

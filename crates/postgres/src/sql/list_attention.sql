@@ -1,7 +1,7 @@
 -- list_instances for instances whose current execution runs or failed, by the partial index on executions.
-SELECT i.created_as, i.instance_id, i.orchestration_name, coalesce(i.orchestration_version, 'unknown'),
+SELECT i.created_as, i.instance_id, i.orchestration_name, coalesce(i.orchestration_version, 'unknown') AS orchestration_version,
        i.current_execution_id, e.status, e.output, i.created_at,
-       greatest(i.updated_at, (SELECT max(x.updated_at) FROM {schema}.executions AS x WHERE x.instance_id = i.instance_id)),
+       greatest(i.updated_at, (SELECT max(x.updated_at) FROM {schema}.executions AS x WHERE x.instance_id = i.instance_id)) AS updated_at,
        i.parent_instance_id
 FROM {schema}.executions AS e
 CROSS JOIN LATERAL (SELECT * FROM {schema}.instances AS i WHERE i.instance_id = e.instance_id LIMIT 1) AS i

@@ -1,1 +1,1 @@
-SELECT {schema}.listen_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+LISTEN {channel}

@@ -1,2 +1,2 @@
--- Whoever would give one of them a child, or end it, waits; the rest of the deletion sees what they did.
+-- Transactions that give one of these instances a child, or end it, wait; the deletion sees what they did before.
 SELECT i.instance_id FROM {schema}.instances AS i WHERE i.instance_id = ANY ($1) ORDER BY i.instance_id FOR UPDATE

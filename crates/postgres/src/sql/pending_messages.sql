@@ -1,6 +1,6 @@
 -- Messages of an instance in the order of their delivery. Of each text only the head is read, and of the rows beyond the limit
 -- nothing: payloads may be large.
-SELECT left(q.work_item, $4), octet_length(q.work_item)::bigint, q.visible_at, l.locked_until, q.attempt_count
+SELECT left(q.work_item, $4) AS head, octet_length(q.work_item)::bigint AS bytes, q.visible_at, l.locked_until, q.attempt_count
 FROM (SELECT id FROM {schema}.orchestrator_queue WHERE instance_id = $1 ORDER BY available_at, id LIMIT $3) AS first
 JOIN {schema}.orchestrator_queue AS q ON q.id = first.id
 LEFT JOIN {schema}.instance_locks AS l

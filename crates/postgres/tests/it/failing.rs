@@ -15,10 +15,10 @@ async fn refusal(url: &str) -> PostgresError {
     PostgresProvider::new_with_config(config).await.unwrap_err()
 }
 
-/// What must not show up anywhere.
+/// A secret that no error may show.
 const SECRET: &str = "s3cret-of-nobody";
 
-/// It says what to do, and no secret.
+/// The error says what to do, and holds no secret.
 fn helps(error: &PostgresError, advice: &str) {
     assert!(error.to_string().contains(advice), "'{advice}' is not in: {error}");
     let shown = format!("{error} {error:?}");
@@ -26,7 +26,7 @@ fn helps(error: &PostgresError, advice: &str) {
 }
 
 #[tokio::test]
-async fn a_login_that_is_refused_says_so_and_is_not_tried_again() {
+async fn refused_login_is_a_permanent_error() {
     let role = fresh_name("r");
     execute(&format!("CREATE ROLE {role} LOGIN PASSWORD 'right'")).await;
     let wrong_password = refusal(&url_as(&role, SECRET)).await;
@@ -41,7 +41,7 @@ async fn a_login_that_is_refused_says_so_and_is_not_tried_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_may_come_back() {
+async fn unreachable_server_is_a_retryable_error() {
     for url in [
         format!("postgres://u:{SECRET}@127.0.0.1:1/d"),
         format!("postgres://u:{SECRET}@no-such-host.invalid/d"),
@@ -52,7 +52,7 @@ async fn a_server_that_is_not_there_may_come_back() {
     }
 }
 
-/// A server that says no to everything.
+/// A server that refuses TLS.
 async fn without_tls() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -60,7 +60,7 @@ async fn without_tls() -> u16 {
         while let Ok((mut connection, _)) = listener.accept().await {
             let mut asked = [0; 8];
             if connection.read_exact(&mut asked).await.is_ok() {
-                // Who is gone does not want to know.
+                // The client may be gone.
                 let _ = connection.write_all(b"N").await;
             }
         }
@@ -69,7 +69,7 @@ async fn without_tls() -> u16 {
 }
 
 #[tokio::test]
-async fn tls_that_the_server_does_not_have_is_not_gone_without() {
+async fn required_tls_fails_on_a_server_without_tls() {
     let port = without_tls().await;
     for text in [
         format!("postgres://u:{SECRET}@127.0.0.1:{port}/d?sslmode=require"),
@@ -90,7 +90,7 @@ async fn tls_that_the_server_does_not_have_is_not_gone_without() {
 
 /// The server takes nothing but TLS from this role.
 #[tokio::test]
-async fn tls_that_the_server_requires_is_asked_for() {
+async fn tls_is_used_if_the_server_requires_it() {
     let role = fresh_name("tls");
     execute(&format!("CREATE ROLE {role} LOGIN PASSWORD '{SECRET}'")).await;
     let rules = raw().await.query_one("SHOW hba_file", &[]).await.unwrap().get::<_, String>(0);
@@ -98,7 +98,7 @@ async fn tls_that_the_server_requires_is_asked_for() {
     std::fs::write(&rules, format!("hostnossl all {role} all reject\n{before}")).unwrap();
     execute("SELECT pg_reload_conf()").await;
     let plain = url_as(&role, SECRET) + "?sslmode=disable";
-    // The server reads its rules when it comes to it.
+    // The server reads its rules some time after the reload.
     let error = loop {
         let error = refusal(&plain).await;
         if matches!(error, PostgresError::Login { .. }) {
@@ -146,7 +146,7 @@ async fn tls_is_as_strict_as_asked_for() {
 }
 
 #[tokio::test]
-async fn connections_that_are_cut_heal() {
+async fn cut_connections_are_replaced() {
     let name = fresh_name("victim");
     let config = fresh_config().application_name(&name);
     let store = Arc::new(PostgresProvider::new_with_config(config).await.unwrap());
@@ -166,7 +166,7 @@ async fn connections_that_are_cut_heal() {
         let cut = "SELECT array_agg(pid), count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1";
         let meddler = raw().await;
         let cut: Vec<i32> = meddler.query_one(cut, &[&name]).await.unwrap().get(0);
-        // Whoever asks just then may be told, and asks again.
+        // A call during the cut may fail, and is repeated.
         let instance = format!("after-{n}");
         while let Err(error) = store.enqueue_for_orchestrator(start(&instance), None).await {
             assert!(error.is_retryable(), "{error}");
@@ -176,7 +176,7 @@ async fn connections_that_are_cut_heal() {
         while let Err(error) = ack(&*store, &token, &instance).await {
             assert!(error.is_retryable(), "{error}");
         }
-        // A connection that nobody has used since may end later than that.
+        // An idle connection may end later than that.
         let ended = format!("SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = ANY (ARRAY{cut:?})");
         until(&meddler, &ended).await;
     }
@@ -185,7 +185,7 @@ async fn connections_that_are_cut_heal() {
 
 /// A renewal that fails is taken for a lost lease, so it is tried until the server is back.
 #[tokio::test]
-async fn a_renewal_survives_a_cut() {
+async fn renewal_is_resent_after_a_cut() {
     let name = fresh_name("victim");
     let config = fresh_config().application_name(&name).lanes(1);
     let store = PostgresProvider::new_with_config(config).await.unwrap();
@@ -201,7 +201,7 @@ async fn a_renewal_survives_a_cut() {
         .await;
         renewed.unwrap();
     }
-    // The last cut may come after the renewal: then this is told, and asks again.
+    // The last cut may come after the renewal: then this call fails, and is repeated.
     while let Err(error) = ack(&store, &token, "i").await {
         assert!(error.is_retryable(), "{error}");
     }
@@ -209,7 +209,7 @@ async fn a_renewal_survives_a_cut() {
 
 /// Two renewals of one lease in one transaction: an error would be taken for its end.
 #[tokio::test]
-async fn a_lease_can_be_renewed_twice_at_once() {
+async fn two_renewals_of_one_lease_in_one_transaction_succeed() {
     let store = PostgresProvider::new_with_config(fresh_config().lanes(1)).await.unwrap();
     enqueue(&store, "i").await;
     let (_, turn, _) = turn(&store).await;
@@ -227,7 +227,7 @@ async fn a_lease_can_be_renewed_twice_at_once() {
 }
 
 #[tokio::test]
-async fn one_bad_member_hurts_no_other() {
+async fn failing_member_does_not_fail_its_batch() {
     let store = Arc::new(PostgresProvider::new_with_config(fresh_config().lanes(1)).await.unwrap());
     let mut turns = Vec::new();
     for n in 0..8 {

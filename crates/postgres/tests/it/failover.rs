@@ -27,7 +27,7 @@ fn config_of(lines: &[&Line]) -> ProviderConfig {
 }
 
 #[tokio::test]
-async fn a_host_that_refuses_or_is_silent_is_passed_over() {
+async fn next_host_is_tried_if_one_refuses_or_is_silent() {
     let [first, second] = [Line::open().await, Line::open().await];
     for flows in [None, Some(Flows::SWALLOW)] {
         first.set_fresh(flows);
@@ -38,7 +38,7 @@ async fn a_host_that_refuses_or_is_silent_is_passed_over() {
 }
 
 #[tokio::test]
-async fn work_goes_on_at_another_host() {
+async fn calls_continue_at_another_host() {
     let [first, second] = [Line::open().await, Line::open().await];
     second.set_fresh(None);
     let store = PostgresProvider::new_with_config(config_of(&[&first, &second])).await.unwrap();
@@ -68,7 +68,7 @@ async fn work_goes_on_at_another_host() {
 
 /// The primary becomes a standby without closing its connections: it refuses writes, and the store looks for the new primary.
 #[tokio::test]
-async fn a_primary_that_turns_read_only_is_left() {
+async fn read_only_primary_is_replaced_by_the_new_primary() {
     let [first, second] = [Line::open().await, Line::open().await];
     second.set_fresh(None);
     let name = fresh_name("primary");
@@ -138,7 +138,7 @@ async fn each_new_connection_asks_for_the_password() {
 }
 
 #[tokio::test]
-async fn a_callback_that_fails_is_told_and_asked_again() {
+async fn failing_password_callback_is_a_retryable_error() {
     for kind in ["fails", "panics", "hangs"] {
         let mut config = fresh_config().password_with(move || async move {
             match kind {

@@ -244,7 +244,7 @@ impl Waiting {
 
 /// The commit has looked for messages before this one came, and this one has found the lease.
 #[tokio::test]
-async fn a_message_that_comes_while_its_instance_is_committed_is_found() {
+async fn message_during_a_commit_is_fetched() {
     let waiting = Waiting::open(false).await;
     let stop = Stop::in_commit(&waiting.schema, "history").await;
     let late = async |store: &PostgresProvider| {
@@ -256,7 +256,7 @@ async fn a_message_that_comes_while_its_instance_is_committed_is_found() {
 
 /// It comes while the commit is being written, from a process that tells nobody.
 #[tokio::test]
-async fn a_message_that_comes_while_its_turn_is_written_is_found() {
+async fn unnotified_message_during_a_commit_is_fetched() {
     for batches_only in [true, false] {
         let waiting = Waiting::open(batches_only).await;
         let schema = waiting.schema.clone();

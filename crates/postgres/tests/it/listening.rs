@@ -1,4 +1,4 @@
-//! Two processes, played by two store objects on one schema.
+//! Notifications between processes, played by store objects on one schema.
 
 use crate::factory::{fresh_config, fresh_name, raw};
 use crate::support::*;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinHandle, yield_now};
 
-/// Polls so seldom that only what is heard can be fast.
+/// A store that polls so seldom that only notifications can be fast.
 pub(crate) fn deaf_to_time(name: &str) -> ProviderConfig {
     let mut config = fresh_config().application_name(name);
     config.idle_poll_interval = Duration::from_secs(600);
@@ -19,7 +19,7 @@ pub(crate) async fn open(config: &ProviderConfig) -> Arc<PostgresProvider> {
     Arc::new(PostgresProvider::new_with_config(config.clone()).await.unwrap())
 }
 
-/// Waits until nobody has looked for a while; gives how often somebody had.
+/// Waits until no poll has been made for a while; returns the number of polls.
 pub(crate) async fn quiet(looks: impl Fn() -> u64) -> u64 {
     let client = raw().await;
     loop {
@@ -31,10 +31,10 @@ pub(crate) async fn quiet(looks: impl Fn() -> u64) -> u64 {
     }
 }
 
-/// A fetch that waits, and that other processes know of.
+/// A parked fetch whose process is registered.
 async fn parked(store: &Arc<PostgresProvider>, schema: &str, column: &str) -> JoinHandle<String> {
     let own = Arc::clone(store);
-    let is_work = column == "work";
+    let is_work = column == "activities";
     let fetch = tokio::spawn(async move {
         match is_work {
             true => work(&*own).await.1,
@@ -46,7 +46,7 @@ async fn parked(store: &Arc<PostgresProvider>, schema: &str, column: &str) -> Jo
 }
 
 #[tokio::test]
-async fn what_one_commits_wakes_a_fetch_of_the_other() {
+async fn commit_notifies_a_fetch_of_another_process() {
     let config = deaf_to_time("hears");
     let schema = config.schema_name.clone().unwrap();
     let [here, there] = [open(&config).await, open(&config).await];
@@ -54,14 +54,14 @@ async fn what_one_commits_wakes_a_fetch_of_the_other() {
     enqueue(&*here, "i").await;
     let token = waiting.await.unwrap();
     ack(&*there, &token, "i").await.unwrap();
-    let waiting = parked(&there, &schema, "work").await;
+    let waiting = parked(&there, &schema, "activities").await;
     here.enqueue_for_worker(activity("i", 2)).await.unwrap();
     let token = waiting.await.unwrap();
     there.ack_work_item(&token, None).await.unwrap();
 }
 
 #[tokio::test]
-async fn the_end_of_an_instance_is_heard() {
+async fn end_of_an_instance_notifies_watches_of_other_processes() {
     let config = deaf_to_time("hears");
     let schema = config.schema_name.clone().unwrap();
     let [here, there] = [open(&config).await, open(&config).await];
@@ -72,7 +72,7 @@ async fn the_end_of_an_instance_is_heard() {
 }
 
 #[tokio::test]
-async fn nobody_is_told_while_nobody_waits() {
+async fn no_process_is_notified_while_none_is_registered() {
     let config = deaf_to_time("hears");
     let [here, there] = [open(&config).await, open(&config).await];
     for n in 0..20 {
@@ -83,7 +83,7 @@ async fn nobody_is_told_while_nobody_waits() {
 }
 
 #[tokio::test]
-async fn one_of_many_idle_processes_is_told() {
+async fn commit_notifies_one_of_many_idle_processes() {
     const WORKERS: usize = 16;
     let config = deaf_to_time("herd").pool_size(2);
     let schema = config.schema_name.clone().unwrap();
@@ -99,9 +99,9 @@ async fn one_of_many_idle_processes_is_told() {
     until(&raw().await, &all).await;
     let looks = || herd.iter().map(|(store, _)| store.stats().looks).sum::<u64>();
     let heard = || herd.iter().map(|(store, _)| store.stats().heard).sum::<u64>();
-    // The looks that entering caused are over.
+    // The polls that follow a registration are over.
     let before = quiet(looks).await;
-    // One by one, then many in one transaction, of which one process is told.
+    // One by one, then many in one transaction, of which one process is notified.
     for n in 0..3 {
         enqueue(&*here, &format!("i{n}")).await;
     }
@@ -113,8 +113,8 @@ async fn one_of_many_idle_processes_is_told() {
         }
     };
     tokio::time::timeout(PATIENCE, served).await.expect("all are served");
-    // Who is told passes it on when it has been served, and when somebody was told who had been.
-    assert!(heard() <= 40, "told {} times of 8 messages", heard());
+    // A process forwards a notification when it was served, and when it was served before the notification came.
+    assert!(heard() <= 40, "notified {} times of 8 messages", heard());
     assert!(looks() - before <= 30, "{} looks for 8 messages by {WORKERS} workers", looks() - before);
     herd.iter().for_each(|(_, fetch)| fetch.abort());
 }
@@ -134,7 +134,7 @@ async fn without_a_listener_fetches_poll() {
 }
 
 #[tokio::test]
-async fn a_listener_that_is_cut_off_comes_back() {
+async fn cut_listener_reconnects_and_registers_again() {
     let name = fresh_name("listener");
     let config = deaf_to_time(&name);
     let schema = config.schema_name.clone().unwrap();
@@ -145,7 +145,7 @@ async fn a_listener_that_is_cut_off_comes_back() {
     let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1";
     meddler.query_one(cut, &[&name]).await.unwrap();
     meddler.execute(&format!("DELETE FROM {schema}.listeners"), &[]).await.unwrap();
-    // It polls meanwhile, and enters again what it waits for.
+    // The process polls meanwhile, and registers again.
     until(&meddler, &format!("SELECT coalesce(bool_or(turns), false) FROM {schema}.listeners")).await;
     enqueue(&*here, "i").await;
     ack(&*there, &waiting.await.unwrap(), "i").await.unwrap();
@@ -159,16 +159,16 @@ fn channel_of(schema: &str) -> String {
     format!("outlast_{:016x}", hash >> 2)
 }
 
-/// More notifications at once than the listener keeps: those that are dropped are made up for.
+/// More notifications at once than the listener keeps: it reads the registrations and tells all watches.
 #[tokio::test]
-async fn notifications_that_are_too_many_are_not_missed() {
+async fn dropped_notifications_are_made_up_for() {
     let config = deaf_to_time("flooded");
     let schema = config.schema_name.clone().unwrap();
     let store = open(&config).await;
     let watch = store.watch_instance("i", Interest::Ended).unwrap();
     let client = raw().await;
     until(&client, &format!("SELECT coalesce(bool_or(watches), false) FROM {schema}.listeners")).await;
-    // All arrive with one commit, and the last one tells what is waited for.
+    // All arrive with one commit, and the last one names the watched instance.
     let flood = "SELECT count(pg_notify($1::text, CASE WHEN n < 20000 THEN '[\"x\", ' || n || ']'
                                                    ELSE '[\"x\", null, null, [\"i\"]]' END))
                  FROM generate_series(1, 20000) AS n";

@@ -1,4 +1,4 @@
-//! Plans that were made for empty tables go on when these are full: nothing may read a table for a few of its rows.
+//! Plans that were made for empty tables stay in use when the tables are full: no statement may read a table for a few of its rows.
 
 use crate::factory::{fresh_config, raw};
 use crate::support::*;
@@ -10,7 +10,7 @@ use outlast_provider::{
     SessionFetchConfig, StartPolicy, StartRequest, TagFilter, TurnAhead, TurnCommit,
 };
 
-/// Rows that have nothing to do with what is asked for.
+/// Rows of other instances.
 const OTHERS: i64 = 3_000;
 const WAVE: usize = 8;
 
@@ -89,7 +89,7 @@ async fn fill(schema: &str) {
     .await;
 }
 
-/// A store with tables that are known to be empty, and nobody learns when they are not; with its schema.
+/// A store whose tables the planner believes to be empty, and its schema.
 async fn known_to_be_empty(batches_only: bool) -> (PostgresProvider, String) {
     let mut config = fresh_config().application_name("looks up").lanes(1);
     config.batches_only = batches_only;
@@ -103,11 +103,11 @@ async fn known_to_be_empty(batches_only: bool) -> (PostgresProvider, String) {
     (store, schema)
 }
 
-/// Fails if somebody has read as much as others have there.
+/// Fails if a statement has read as many rows as other instances have.
 async fn nothing_was_read_as_a_whole(store: PostgresProvider, schema: &str) {
     drop(store);
     let client = raw().await;
-    // A connection tells what it has read when it ends.
+    // A connection reports its statistics when it ends.
     let ended = "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'looks up'";
     until(&client, ended).await;
     let read = "SELECT indexrelname::text, idx_tup_read FROM pg_stat_user_indexes WHERE schemaname = $1 AND idx_tup_read >= $2
@@ -119,7 +119,7 @@ async fn nothing_was_read_as_a_whole(store: PostgresProvider, schema: &str) {
 }
 
 #[tokio::test]
-async fn what_is_stored_beside_it_costs_a_batch_nothing() {
+async fn batch_reads_no_rows_of_other_instances() {
     for batches_only in [true, false] {
         let (store, schema) = known_to_be_empty(batches_only).await;
         wave(&store, "first").await;
@@ -148,7 +148,7 @@ async fn sessions(store: &PostgresProvider, tags: &TagFilter) {
 }
 
 #[tokio::test]
-async fn what_others_have_or_wait_for_costs_a_fetch_nothing() {
+async fn fetch_reads_no_rows_it_may_not_have() {
     for tags in [TagFilter::DefaultOnly, TagFilter::default_and(["mine"])] {
         let (store, schema) = known_to_be_empty(false).await;
         sessions(&store, &tags).await;
@@ -171,7 +171,7 @@ async fn what_others_have_or_wait_for_costs_a_fetch_nothing() {
 }
 
 #[tokio::test]
-async fn what_stays_costs_a_deletion_nothing() {
+async fn deletion_reads_no_rows_that_stay() {
     let (store, schema) = known_to_be_empty(false).await;
     fill(&schema).await;
     let ids: Vec<String> = (1..=10).map(|n| format!("old-{n}")).collect();
@@ -212,7 +212,7 @@ async fn pages(store: &PostgresProvider, mut query: InstanceQuery) -> (Vec<Strin
 }
 
 #[tokio::test]
-async fn what_has_completed_costs_gauges_and_lists_of_what_runs_nothing() {
+async fn gauges_and_running_lists_read_no_completed_rows() {
     for status in ["Running", "Failed"] {
         let (store, schema) = known_to_be_empty(false).await;
         fill_with_instances(&schema, 2 * OTHERS, OTHERS / 2, status).await;

@@ -14,7 +14,7 @@ fn schema(config: &ProviderConfig) -> String {
 }
 
 #[tokio::test]
-async fn ten_that_open_at_once_make_one_store() {
+async fn ten_concurrent_opens_migrate_once() {
     let config = fresh_config().pool_size(2);
     let opened = futures::future::join_all((0..10).map(|_| open(&config))).await;
     let stores: Vec<PostgresProvider> = opened.into_iter().map(Result::unwrap).collect();
@@ -25,7 +25,7 @@ async fn ten_that_open_at_once_make_one_store() {
 }
 
 #[tokio::test]
-async fn a_ledger_that_is_not_ours_to_continue_is_refused() {
+async fn unknown_migration_ledger_is_refused() {
     let cases = [
         ("INSERT INTO {}.outlast_migrations VALUES (99, 'later', 'x')", "schema version 99"),
         ("UPDATE {}.outlast_migrations SET checksum = 'x' WHERE version = 2", "another text"),
@@ -47,7 +47,7 @@ async fn a_ledger_that_is_not_ours_to_continue_is_refused() {
 }
 
 #[tokio::test]
-async fn tables_of_somebody_else_are_left_alone() {
+async fn schema_with_foreign_tables_is_refused() {
     let config = fresh_config();
     let name = schema(&config);
     execute(&format!("CREATE SCHEMA {name}; CREATE TABLE {name}.history (x integer)")).await;
@@ -73,7 +73,7 @@ async fn verifying_creates_nothing() {
 }
 
 #[tokio::test]
-async fn a_role_that_may_only_change_rows_is_enough() {
+async fn role_without_create_right_can_verify() {
     let config = fresh_config();
     let (schema, role) = (schema(&config), fresh_name("worker"));
     drop(open(&config).await.unwrap());
@@ -100,7 +100,7 @@ async fn a_role_that_may_only_change_rows_is_enough() {
 }
 
 #[tokio::test]
-async fn names_that_are_not_plain_are_refused_before_anything_is_asked() {
+async fn invalid_schema_name_is_refused_before_connecting() {
     for name in ["a\"; DROP SCHEMA public CASCADE; --", "", "pg_toast", "a b", &"x".repeat(64)] {
         let refusal =
             PostgresProvider::new_with_schema("postgres://nobody@nowhere.invalid/x", Some(name)).await;
@@ -110,7 +110,7 @@ async fn names_that_are_not_plain_are_refused_before_anything_is_asked() {
 }
 
 #[tokio::test]
-async fn letters_of_a_name_keep_their_case() {
+async fn schema_name_keeps_its_case() {
     let name = fresh_name("Mixed");
     let store = PostgresProvider::new_with_schema(&server_url(), Some(&name)).await.unwrap();
     run(&store, "i").await;
@@ -123,7 +123,7 @@ async fn letters_of_a_name_keep_their_case() {
 
 /// The schema that others use too keeps what is theirs. In a database of its own: other tests may use it as well.
 #[tokio::test]
-async fn the_public_schema_stays_when_its_store_goes() {
+async fn cleanup_keeps_the_public_schema() {
     let database = fresh_name("d");
     execute(&format!("CREATE DATABASE {database}")).await;
     let url = server_url();

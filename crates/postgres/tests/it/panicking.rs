@@ -1,4 +1,4 @@
-//! Panics inside of the store: the call that causes one is told, and everything else goes on.
+//! Panics inside of the store: the call that causes one gets an error, and everything else continues.
 #![cfg(feature = "test-hooks")]
 
 use crate::factory::{fresh_config, raw};
@@ -49,7 +49,7 @@ fn is_bystander(error: &ProviderError) -> bool {
     error.is_retryable() || error.message.contains("panicked")
 }
 
-/// Runs instances until told to stop; gives how many.
+/// Runs instances until it is stopped; returns their number.
 fn load(store: &Arc<PostgresProvider>, kind: usize, stop: &Arc<AtomicI32>) -> JoinHandle<usize> {
     let (store, stop) = (Arc::clone(store), Arc::clone(stop));
     tokio::spawn(async move {
@@ -117,16 +117,16 @@ async fn run_one(store: &PostgresProvider, instance: &str) {
 }
 
 #[tokio::test]
-async fn a_call_that_panics_at_any_step_of_a_transaction_is_told_under_load() {
+async fn panicking_call_gets_an_error_at_any_step_under_load() {
     for step in [Step::Encode, Step::Send, Step::Receive, Step::Answer] {
         in_time(under_load(step, 1)).await;
         in_time(under_load(step, 2)).await;
     }
 }
 
-/// Nobody else is there: the call alone is the cause, whatever the step.
+/// Without other calls the call itself is the cause, whatever the step.
 #[tokio::test]
-async fn a_call_alone_that_panics_gets_a_permanent_error_with_its_instance() {
+async fn lone_panicking_call_gets_a_permanent_error_with_its_instance() {
     in_time(panic_alone()).await;
 }
 
@@ -150,7 +150,7 @@ async fn panic_alone() {
 
 /// Requests under a token in the same transaction as one that panics are done, once.
 #[tokio::test]
-async fn commits_beside_a_panic_are_done_once() {
+async fn commits_that_share_a_transaction_with_a_panic_are_stored_once() {
     in_time(commit_beside_a_panic()).await;
 }
 
@@ -185,9 +185,9 @@ async fn commit_beside_a_panic() {
     }
 }
 
-/// A fetch whose leases were taken and lost in a panic is told, and the leases are given back.
+/// A fetch whose leases were lost in a panic gets an error, and the leases are given back.
 #[tokio::test]
-async fn leases_that_a_panic_keeps_from_their_fetch_are_given_back() {
+async fn leases_lost_in_a_panic_are_given_back() {
     in_time(lose_leases()).await;
 }
 
@@ -210,7 +210,7 @@ async fn lose_leases() {
 }
 
 #[tokio::test]
-async fn panics_of_the_other_tasks_end_nothing() {
+async fn panics_of_listener_and_reader_are_contained() {
     in_time(panic_in_other_tasks()).await;
 }
 

@@ -42,7 +42,7 @@ async fn with_running_child(store: &PostgresProvider, root: &str) {
 
 /// More than one batch, and one of them cannot go as a whole.
 #[tokio::test]
-async fn many_go_in_batches_and_what_runs_stays() {
+async fn bulk_removal_goes_in_batches_and_keeps_running_instances() {
     let (store, _) = open().await;
     for n in 0..130 {
         match n {

@@ -56,7 +56,7 @@ async fn work_off(store: Arc<PostgresProvider>, all: usize) {
         match store.fetch_orchestration_item(Duration::from_secs(5), Duration::from_millis(500), None).await {
             Ok(Some((item, token, _))) => match ack(&*store, &token, &item.instance).await {
                 Ok(()) => {}
-                // Its lease was over before the network was back: somebody runs it again.
+                // The lease was over before the network was back: the turn runs again.
                 Err(error) => {
                     assert!(error.is_retryable() || error.message.contains("lock token"), "{error}")
                 }
@@ -101,28 +101,28 @@ async fn goes_on(whose: Whose, flows: Flows) {
 }
 
 #[tokio::test]
-async fn work_goes_on_when_all_connections_are_swallowed() {
+async fn calls_continue_after_all_connections_are_swallowed() {
     for flows in [Flows::SWALLOW, Flows::SWALLOW_UP, Flows::SWALLOW_DOWN] {
         goes_on(Whose::All, flows).await;
     }
 }
 
 #[tokio::test]
-async fn work_goes_on_when_all_lanes_are_swallowed() {
+async fn calls_continue_after_all_lanes_are_swallowed() {
     for flows in [Flows::SWALLOW, Flows::SWALLOW_UP, Flows::SWALLOW_DOWN] {
         goes_on(Whose::Lanes, flows).await;
     }
 }
 
 #[tokio::test]
-async fn work_goes_on_when_one_lane_is_swallowed() {
+async fn calls_continue_after_one_lane_is_swallowed() {
     for flows in [Flows::SWALLOW, Flows::SWALLOW_UP, Flows::SWALLOW_DOWN] {
         goes_on(Whose::OneLane, flows).await;
     }
 }
 
 #[tokio::test]
-async fn work_goes_on_over_a_slow_network() {
+async fn calls_continue_over_a_slow_network() {
     let slow = Duration::from_millis(20);
     for flow in [Flow::Delay(slow), Flow::Trickle(Duration::from_millis(1))] {
         goes_on(Whose::All, Flows { up: flow, down: flow }).await;
@@ -130,7 +130,7 @@ async fn work_goes_on_over_a_slow_network() {
 }
 
 #[tokio::test]
-async fn a_network_that_is_silent_for_all_is_told_and_comes_back() {
+async fn silent_network_is_an_error_until_it_is_back() {
     let line = Line::open().await;
     let mut config = behind(&line);
     config.acquire_timeout = DEADLINE;
@@ -150,7 +150,7 @@ async fn a_network_that_is_silent_for_all_is_told_and_comes_back() {
 }
 
 #[tokio::test]
-async fn a_swallowed_read_is_made_again() {
+async fn swallowed_read_is_retried() {
     let line = Line::open().await;
     let store = open(behind(&line).listen(false)).await;
     run(&*store, "i").await;
@@ -164,7 +164,7 @@ async fn a_swallowed_read_is_made_again() {
 }
 
 #[tokio::test]
-async fn a_listener_that_is_swallowed_is_replaced() {
+async fn swallowed_listener_is_replaced() {
     for flows in [Flows::SWALLOW, Flows::SWALLOW_UP, Flows::SWALLOW_DOWN] {
         let line = Line::open().await;
         let mut config = behind(&line);
@@ -206,7 +206,7 @@ async fn swallow_and_undo(line: &Line, stop: Stop, store: &PostgresProvider) {
 
 /// A commit that was stored and not answered is sent again, refused by its token, and recognised.
 #[tokio::test]
-async fn a_turn_whose_answer_was_swallowed_is_known_to_be_committed() {
+async fn turn_with_a_swallowed_answer_is_recognised_as_committed() {
     let line = Line::open().await;
     let config = behind(&line);
     let schema = config.schema_name.clone().unwrap();
@@ -223,7 +223,7 @@ async fn a_turn_whose_answer_was_swallowed_is_known_to_be_committed() {
 }
 
 #[tokio::test]
-async fn a_completion_whose_answer_was_swallowed_is_known_to_be_stored() {
+async fn completion_with_a_swallowed_answer_is_recognised_as_stored() {
     for with_turn in [true, false] {
         let line = Line::open().await;
         let config = behind(&line);
@@ -303,7 +303,7 @@ async fn leases_given_back_and_renewed_over_a_swallowed_lane_are_settled() {
 }
 
 #[tokio::test]
-async fn starts_and_messages_in_doubt_say_so_and_are_not_sent_again() {
+async fn starts_and_messages_in_doubt_are_not_resent() {
     let line = Line::open().await;
     let config = one_lane(&line);
     let schema = config.schema_name.clone().unwrap();
@@ -338,7 +338,7 @@ async fn starts_and_messages_in_doubt_say_so_and_are_not_sent_again() {
     until(&raw().await, &once).await;
 }
 
-/// The lease that was taken for a fetch that was never told is found and given back.
+/// The lease that was taken for a fetch without an answer is found and given back.
 #[tokio::test]
 async fn leases_of_a_swallowed_fetch_are_given_back() {
     let line = Line::open().await;
@@ -360,7 +360,7 @@ async fn leases_of_a_swallowed_fetch_are_given_back() {
 
 /// The server has all of a transaction but its end, and never hears from the client again.
 #[tokio::test]
-async fn a_transaction_that_was_swallowed_half_way_holds_no_locks() {
+async fn half_swallowed_transaction_releases_its_locks() {
     let line = Line::open().await;
     let name = fresh_name("half");
     let store = open(one_lane(&line).application_name(&name)).await;
@@ -387,9 +387,9 @@ async fn a_transaction_that_was_swallowed_half_way_holds_no_locks() {
     assert_eq!(store.read("i").await.unwrap().len(), 1);
 }
 
-/// A lock that somebody holds for long is waited for within the limit, and the error is retryable.
+/// A lock that another transaction holds for long is waited for within the limit, and the error is retryable.
 #[tokio::test]
-async fn a_lock_is_not_waited_for_without_end() {
+async fn wait_for_a_lock_is_bounded() {
     let config = fresh_config().deadline(Duration::from_millis(400));
     let schema = config.schema_name.clone().unwrap();
     let store = open(config).await;
@@ -406,7 +406,7 @@ async fn a_lock_is_not_waited_for_without_end() {
 }
 
 #[tokio::test]
-async fn long_work_has_a_deadline_of_its_own() {
+async fn migrations_and_removals_have_the_long_deadline() {
     let config = fresh_config().deadline(Duration::from_millis(300)).long_deadline(PATIENCE);
     let schema = config.schema_name.clone().unwrap();
     let store = open(config).await;
@@ -433,7 +433,7 @@ async fn mute() -> u16 {
 }
 
 #[tokio::test]
-async fn a_server_that_accepts_and_says_nothing_is_given_up() {
+async fn mute_server_is_given_up() {
     let port = mute().await;
     for mode in ["disable", "prefer", "require"] {
         let mut config = ProviderConfig::url(format!("postgres://u:p@127.0.0.1:{port}/d?sslmode={mode}"));
@@ -447,7 +447,7 @@ async fn a_server_that_accepts_and_says_nothing_is_given_up() {
 
 /// Also of activities: nothing is handed out twice, whether the transaction whose answer was swallowed is stored or not.
 #[tokio::test]
-async fn activities_of_a_swallowed_commit_are_run_once() {
+async fn activities_of_a_swallowed_commit_are_leased_once() {
     activities_are_run_once(true).await;
     activities_are_run_once(false).await;
 }

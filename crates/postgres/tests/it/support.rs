@@ -1,4 +1,4 @@
-//! What the tests of this store are written with.
+//! Helpers of the tests.
 
 use crate::factory::{raw, server_url};
 use outlast_model::{Event, EventKind, WorkItem};
@@ -29,7 +29,7 @@ pub(crate) fn url_with(option: &str) -> String {
     format!("{url}{joint}{option}")
 }
 
-/// Asks the server until it says yes.
+/// Repeats a query until it returns true.
 pub(crate) async fn until(client: &Client, question: &str) {
     let asked = async {
         while !client.query_one(question, &[]).await.unwrap().get::<_, bool>(0) {
@@ -151,7 +151,7 @@ pub(crate) fn started(instance: &str) -> Event {
     Event::at(7, 1, instance, 1, None, kind)
 }
 
-/// What a first turn says about its execution.
+/// The metadata of a first turn.
 pub(crate) fn named() -> ExecutionMetadata {
     ExecutionMetadata {
         orchestration_name: Some("Orch".to_string()),
@@ -172,7 +172,7 @@ pub(crate) fn begin(instance: &str, worker_items: Vec<WorkItem>) -> TurnCommit {
     }
 }
 
-/// What an only turn says about its execution.
+/// The metadata of an only turn.
 pub(crate) fn ended() -> ExecutionMetadata {
     ExecutionMetadata { status: Some("Completed".to_string()), output: Some("out".to_string()), ..named() }
 }

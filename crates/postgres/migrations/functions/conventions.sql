@@ -1,0 +1,13 @@
+-- The server's functions, one per file: what a transaction does, one function per kind of request, each for any number of members.
+-- The server keeps their plans, so that the client need not prepare statements.
+--
+-- A plan that was made while a table was empty is kept when the table has grown, and would read all of it for a few rows. So every
+-- statement leaves the planner one way only. index_lookups_only.sql turns off scans that read all rows before they sort. A join is
+-- written as key = ANY (ARRAY[other]), which can only be a lookup of one key after the other: for =, or for an ORDER BY that key, the
+-- planner could read a whole index. A subquery with LIMIT or OFFSET is not turned into a join.
+--
+-- Names in braces are replaced when the functions are created: the schema, its seed for advisory locks, and the names of
+-- src/functions.rs.
+--
+-- The number in a function's name is its version. A released version never changes: two releases share one database while one replaces
+-- the other.

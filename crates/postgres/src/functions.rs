@@ -1,0 +1,246 @@
+//! The server's functions: their text, and the codes and columns that both sides of the wire name.
+//!
+//! Each function has a file in `migrations/functions`. A code is written there by its name in braces, and its number is known here
+//! only. The columns of a function's rows are listed here in their order, and a test compares them with the function.
+
+macro_rules! functions {
+    ($($name:literal),+ $(,)?) => {
+        /// All functions, in the order in which they are created.
+        pub(crate) const SQL: &str =
+            concat!($(include_str!(concat!("../migrations/functions/", $name, ".sql")), "\n"),+);
+    };
+}
+
+functions!(
+    "conventions",
+    "now_ms",
+    "is_item",
+    "lease_new_instances",
+    "touch_sessions",
+    "waiting_sessions",
+    "commit",
+    "commit_alone",
+    "fetch_turns",
+    "settle_turn",
+    "fetch_activities",
+    "bury_activities",
+    "enqueue_messages",
+    "enqueue_activities",
+    "start",
+    "renew",
+    "abandon",
+    "append",
+    "outcomes",
+    "notify",
+    "forward_notification",
+    "register_listener",
+);
+
+/// Text that several functions share.
+const SHARED: [(&str, &str); 2] = [
+    ("{commit_parameters}", include_str!("../migrations/functions/commit_parameters.sql")),
+    ("{index_lookups_only}", include_str!("../migrations/functions/index_lookups_only.sql")),
+];
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal,)+) => {
+        $($(#[$doc])* pub(crate) const $name: i32 = $code;)+
+        const CODES: &[(&str, &str)] = &[$((concat!("{", stringify!($name), "}"), stringify!($code))),+];
+    };
+}
+
+codes!(
+    /// A member of `commit`, `renew` or `abandon`: a turn under its lease.
+    KIND_TURN = 0,
+    /// A member of `commit`, `renew` or `abandon`: an activity under its lease.
+    KIND_ACTIVITY = 1,
+    /// A member of `commit`: an activity with the turn that its outcome leads to, run ahead.
+    KIND_AHEAD = 2,
+    /// Answer of `commit`: the lease is not the caller's, and nothing is stored.
+    COMMIT_REFUSED = 0,
+    /// Answer of `commit`: the member is stored.
+    COMMIT_DONE = 1,
+    /// Answer of `commit`: the outcome of an activity is stored and waits for a turn. The turn ahead is not stored.
+    COMMIT_QUEUED = 2,
+    /// Action of `settle_turn`: the message becomes a dead letter.
+    FATE_DEAD_LETTER = 0,
+    /// Action of `settle_turn`: the message is removed.
+    FATE_DROPPED = 1,
+    /// Action of `settle_turn`: the message is given back, and visible later.
+    FATE_PUT_OFF = 2,
+);
+
+/// A migration with shared text and codes put in.
+pub(crate) fn expanded(sql: &str) -> String {
+    SHARED
+        .iter()
+        .chain(CODES)
+        .fold(sql.to_string(), |text, (name, value)| text.replace(name, value.trim_end()))
+}
+
+macro_rules! columns {
+    ($(#[$doc:meta])* $function:ident { $($name:ident = $column:literal,)+ }) => {
+        $(#[$doc])*
+        #[allow(dead_code, reason = "a list of columns has no gaps")]
+        pub(crate) mod $function {
+            #[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "each name is a column's constant")]
+            enum Index { $($name,)+ }
+            $(pub(crate) const $name: usize = Index::$name as usize;)+
+            #[cfg(test)]
+            pub(crate) const NAMES: &[&str] = &[$($column,)+];
+        }
+    };
+}
+
+columns!(
+    /// Columns of `commit` and `commit_alone`. A row without a member has an activity that was handed off.
+    commit {
+        MEMBER = "o_member",
+        ANSWER = "o_answer",
+        AT = "o_at",
+        HAS_MORE_MESSAGES = "o_more",
+        ACTIVITY_ID = "o_id",
+        SECRET = "o_secret",
+        NAME = "o_name",
+        VERSION = "o_version",
+    }
+);
+
+columns!(
+    /// Columns of `enqueue_messages`. A row with a secret has a message that was handed off.
+    enqueue_messages {
+        MEMBER = "o_member",
+        VISIBLE_AT = "o_visible_at",
+        AT = "o_now",
+        MESSAGE_ID = "o_id",
+        SECRET = "o_secret",
+    }
+);
+
+columns!(
+    /// Columns of `start`. A row without a member has a start that was handed off.
+    start {
+        MEMBER = "o_member",
+        IS_TAKEN = "o_taken",
+        STATUS = "o_status",
+        AT = "o_now",
+        MESSAGE_ID = "o_id",
+        SECRET = "o_secret",
+    }
+);
+
+columns!(
+    /// Columns of `fetch_turns`. A row without an instance tells only when a turn becomes fetchable.
+    fetch_turns {
+        SECRET = "o_secret",
+        INSTANCE = "o_instance",
+        NAME = "o_name",
+        VERSION = "o_version",
+        EXECUTION = "o_execution",
+        LAST_EVENT = "o_last_event",
+        CREATED_AT = "o_created_at",
+        HAS_ENDED = "o_ended",
+        HAS_HISTORY = "o_has_history",
+        START_DUE = "o_start_due",
+        NOW = "o_now",
+        MESSAGE_IDS = "o_ids",
+        MESSAGES = "o_items",
+        AVAILABLE_AT = "o_available",
+        ATTEMPTS = "o_attempts",
+        NEXT_DUE = "o_next",
+        IS_PARTIAL = "o_partial",
+    }
+);
+
+columns!(
+    /// Columns of `fetch_activities`. A row without a slot tells only when an activity becomes fetchable.
+    fetch_activities {
+        SLOT = "o_slot",
+        ID = "o_id",
+        ITEM = "o_item",
+        INSTANCE = "o_instance",
+        SESSION = "o_session",
+        ATTEMPTS = "o_attempts",
+        NAME = "o_name",
+        VERSION = "o_version",
+        NOW = "o_now",
+        NEXT_DUE = "o_next",
+        SECRET = "o_secret",
+        HAS_SESSIONS = "o_sessions",
+    }
+);
+
+columns!(
+    /// Columns of `outcomes`.
+    outcomes {
+        INSTANCE = "o_instance",
+        EXECUTION = "o_execution",
+        STATUS = "o_status",
+        OUTPUT = "o_output",
+        TERMINAL_EVENT = "o_terminal",
+        CUSTOM_STATUS = "o_custom_status",
+        CUSTOM_STATUS_VERSION = "o_custom_version",
+    }
+);
+
+/// The only column of `renew` and `abandon`.
+pub(crate) const MEMBER: usize = 0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::SchemaName;
+
+    /// The names of a function's columns: those of its table, or its `OUT` parameters.
+    fn columns_of(function: &str) -> Vec<&'static str> {
+        let (_, text) = SQL.split_once(&format!("CREATE FUNCTION {{schema}}.{function}_1(")).unwrap();
+        let (head, _) = text.split_once("LANGUAGE").unwrap();
+        let list = match head.split_once("RETURNS TABLE (") {
+            Some((_, list)) => list,
+            None => head,
+        };
+        let words = |column: &'static str| column.split_whitespace().find(|word| word.starts_with("o_"));
+        list.split(',').filter_map(words).collect()
+    }
+
+    #[test]
+    fn columns_are_those_of_the_functions() {
+        let all = [
+            ("commit", commit::NAMES),
+            ("commit_alone", commit::NAMES),
+            ("enqueue_messages", enqueue_messages::NAMES),
+            ("start", start::NAMES),
+            ("fetch_turns", fetch_turns::NAMES),
+            ("fetch_activities", fetch_activities::NAMES),
+            ("outcomes", outcomes::NAMES),
+        ];
+        for (function, names) in all {
+            assert_eq!(columns_of(function), names, "{function}");
+        }
+    }
+
+    #[test]
+    fn cleanup_drops_every_function() {
+        let drops = include_str!("sql/drop_objects.sql");
+        let names = SQL.split("CREATE FUNCTION {schema}.").skip(1).filter_map(|text| text.split_once('('));
+        for (name, _) in names {
+            let listed = name.strip_suffix("_1").unwrap_or(name);
+            assert!(
+                drops.contains(&format!("{listed}|"))
+                    || drops.contains(&format!("{listed})"))
+                    || listed == "now_ms",
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_name_in_braces_is_replaced() {
+        let text = SchemaName::checked("s").unwrap().put_into(&expanded(SQL));
+        let left = text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name);
+        let is_name =
+            |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        assert_eq!(left.filter(is_name).collect::<Vec<_>>(), [""; 0]);
+        assert_eq!(text.matches("CREATE FUNCTION").count(), 21);
+    }
+}

@@ -1,0 +1,231 @@
+//! Hand-offs: items that a batch brings are leased to idle fetches of this process in the transaction that stores them.
+//!
+//! Without a hand-off the next poll would find the item and write its lease in a second transaction.
+
+use crate::ask::{ActivityAsk, Ask};
+use crate::batch::Batch;
+use crate::db::span;
+use crate::leased::{ParkedActivities, ParkedTurns};
+use crate::parked::{Caller, Fetch, Parked};
+use crate::transaction::{ActivityHandOffs, TurnHandOffs};
+use outlast_provider::Entropy;
+use outlast_provider_kit::ActivityRow;
+use outlast_provider_kit::token::Secret;
+use std::ops::Range;
+
+/// The hand-offs of one queue in one transaction.
+#[derive(Debug)]
+pub(crate) struct HandOffs<A, C> {
+    pub(crate) fetches: Vec<Fetch<A, C>>,
+    pub(crate) hand_offs: Vec<HandOff>,
+}
+
+/// An item that is leased to a fetch when it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HandOff {
+    /// The index of the item among those that could be handed off.
+    pub(crate) item: usize,
+    /// The index of the fetch.
+    pub(crate) fetch: usize,
+    pub(crate) secret: Secret,
+}
+
+impl<A, C> Default for HandOffs<A, C> {
+    fn default() -> Self {
+        Self { fetches: Vec::new(), hand_offs: Vec::new() }
+    }
+}
+
+impl<A: Ask, C> HandOffs<A, C> {
+    /// Secrets and durations of the leases of these items, as columns.
+    pub(crate) fn columns(&self, items: Range<usize>) -> (Vec<Option<Vec<u8>>>, Vec<i64>) {
+        let (mut secrets, mut lock_ms) = (vec![None; items.len()], vec![0; items.len()]);
+        for hand_off in self.hand_offs.iter().filter(|hand_off| items.contains(&hand_off.item)) {
+            let place = hand_off.item - items.start;
+            secrets[place] = Some(hand_off.secret.to_vec());
+            lock_ms[place] = span(self.fetches[hand_off.fetch].ask.lock_ms());
+        }
+        (secrets, lock_ms)
+    }
+}
+
+/// Hands each item to a tried fetch that may have it: to one that was chosen before and takes more, or to the one that has been
+/// parked for longest.
+fn hand_off<A: Ask, C: Caller, T>(
+    parked: &mut Parked<A, C>,
+    items: impl Iterator<Item = T>,
+    may_have: impl Fn(&A, &T) -> bool,
+    entropy: &dyn Entropy,
+) -> HandOffs<A, C> {
+    let mut all = HandOffs::default();
+    if !parked.takes_hand_offs() {
+        return all;
+    }
+    let mut taken: Vec<usize> = Vec::new();
+    for (item, row) in items.enumerate() {
+        let takes_more = |fetch: &usize| {
+            taken[*fetch] < all.fetches[*fetch].ask.wants() && may_have(&all.fetches[*fetch].ask, &row)
+        };
+        let chosen = (0..taken.len()).rev().find(takes_more);
+        let fetch = chosen.or_else(|| {
+            all.fetches.push(parked.take_tried(|ask| may_have(ask, &row))?);
+            taken.push(0);
+            Some(taken.len() - 1)
+        });
+        if let Some(fetch) = fetch {
+            taken[fetch] += 1;
+            all.hand_offs.push(HandOff { item, fetch, secret: entropy.next_u128().to_be_bytes() });
+        }
+    }
+    all
+}
+
+/// Hands off the first turns of instances that begin with this batch. Such a turn is pinned to no version, so any fetch may have
+/// it.
+pub(crate) fn hand_off_turns(parked: &mut ParkedTurns, batch: &Batch, entropy: &dyn Entropy) -> TurnHandOffs {
+    hand_off(parked, batch.beginnings().into_iter(), |_, row| row.is_some(), entropy)
+}
+
+/// Hands off activities that turns of this batch schedule and do not cancel. The server decides which process may have an activity
+/// with a session.
+pub(crate) fn hand_off_activities(
+    parked: &mut ParkedActivities,
+    batch: &Batch,
+    entropy: &dyn Entropy,
+) -> ActivityHandOffs {
+    let may_have = |ask: &ActivityAsk, row: &&ActivityRow| {
+        row.session_id.is_none() && ask.tags.matches(row.tag.as_deref()) && !batch.cancels(row)
+    };
+    hand_off(parked, batch.scheduled(), may_have, entropy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parked::{Reason, When};
+    use crate::queue::PerQueue;
+    use crate::reply::Reply;
+    use crate::request::{Attempts, Commit, Lease, Message, Request};
+    use outlast_model::WorkItem;
+    use outlast_provider::{OsEntropy, TagFilter};
+    use outlast_provider_kit::{CommitPlan, MessageRow};
+    use tokio::sync::oneshot;
+
+    fn reply<T>() -> Reply<T> {
+        Reply::new("test", oneshot::channel().0)
+    }
+
+    fn scheduled(session: Option<&str>, tag: Option<&str>) -> WorkItem {
+        WorkItem::ActivityExecute {
+            instance: "i".to_string(),
+            execution_id: 1,
+            id: 2,
+            name: "A".to_string(),
+            input: String::new(),
+            session_id: session.map(ToString::to_string),
+            tag: tag.map(ToString::to_string),
+        }
+    }
+
+    /// A turn that schedules these activities.
+    fn batch(activities: &[WorkItem]) -> Batch {
+        let plan = CommitPlan::new(1, &[], activities, &[], Default::default(), vec![]).unwrap();
+        let lease = Lease::Activity { secret: [0; 16], id: 1 };
+        let mut batch = Batch::default();
+        batch.push(Request::Commit(Box::new(Commit {
+            lease,
+            completion: None,
+            plan: Some(plan),
+            ahead: None,
+            reply: reply(),
+            attempts: Attempts::default(),
+        })));
+        batch
+    }
+
+    /// Fetches of `max_items` activities with these tags, new or tried.
+    fn parked(asks: &[(usize, TagFilter)], is_new: bool) -> (ParkedActivities, Vec<impl Sized>) {
+        let mut parked = Parked::default();
+        let mut callers = Vec::new();
+        for (max_items, tags) in asks {
+            let (sender, caller) = oneshot::channel();
+            let ask = ActivityAsk { max_items: *max_items, lock_ms: 1, session: None, tags: tags.clone() };
+            parked.on_fetch(Fetch { ask, parks: true, is_new, caller: sender });
+            callers.push(caller);
+        }
+        (parked, callers)
+    }
+
+    /// Item and fetch of each hand-off.
+    fn pairs(hand_offs: &ActivityHandOffs) -> Vec<(usize, usize)> {
+        hand_offs.hand_offs.iter().map(|hand_off| (hand_off.item, hand_off.fetch)).collect()
+    }
+
+    #[test]
+    fn handoff_respects_order_and_tags() {
+        let three = batch(&[scheduled(None, None), scheduled(None, Some("gpu")), scheduled(None, None)]);
+        let (any, gpu) = (TagFilter::Any, TagFilter::tags(["gpu"]));
+        /// The fetches, the pairs of item and fetch, and whether items are left for others.
+        type Case<'a> = (&'a [(usize, TagFilter)], &'a [(usize, usize)], bool);
+        let rows: [Case<'_>; 7] = [
+            (&[], &[], true),
+            (&[(1, any.clone())], &[(0, 0)], true),
+            (&[(2, any.clone())], &[(0, 0), (1, 0)], true),
+            (&[(9, any.clone())], &[(0, 0), (1, 0), (2, 0)], false),
+            (&[(2, any.clone()), (9, any.clone())], &[(0, 0), (1, 0), (2, 1)], false),
+            (&[(9, gpu.clone())], &[(1, 0)], true),
+            (&[(9, gpu), (2, TagFilter::DefaultOnly)], &[(0, 0), (1, 1), (2, 0)], false),
+        ];
+        for (asks, expected, is_left) in rows {
+            let (mut parked, _callers) = parked(asks, false);
+            let hand_offs = hand_off_activities(&mut parked, &three, &OsEntropy);
+            assert_eq!(pairs(&hand_offs), expected, "{asks:?}");
+            let taken = PerQueue { turns: 0, activities: hand_offs.hand_offs.len() };
+            assert_eq!(three.frees(taken).activities, is_left, "{asks:?}");
+            assert_eq!(hand_offs.fetches.len() + parked.asks().count(), asks.len());
+        }
+    }
+
+    #[test]
+    fn handoff_skips_sessions_new_fetches_gone_callers_and_due_polls() {
+        let of_session = batch(&[scheduled(Some("s"), None)]);
+        let free = batch(&[scheduled(None, None)]);
+        let any = [(1, TagFilter::Any)];
+        let (mut tried, callers) = parked(&any, false);
+        assert_eq!(pairs(&hand_off_activities(&mut tried, &of_session, &OsEntropy)), [], "session");
+        let (mut new, _new_callers) = parked(&any, true);
+        assert_eq!(pairs(&hand_off_activities(&mut new, &free, &OsEntropy)), [], "new fetch");
+        let (mut due, _due_callers) = parked(&any, false);
+        due.schedule_poll(Reason::RemoteChange, When::Now);
+        assert_eq!(pairs(&hand_off_activities(&mut due, &free, &OsEntropy)), [], "a poll is due");
+        drop(callers);
+        assert_eq!(pairs(&hand_off_activities(&mut tried, &free, &OsEntropy)), [], "the caller is gone");
+    }
+
+    #[test]
+    fn only_the_first_undelayed_start_of_an_instance_can_be_handed_off() {
+        let message = |instance: &str, begins, delay_ms, most| {
+            let row = MessageRow {
+                instance_id: instance.to_string(),
+                work_item: "{}".to_string(),
+                not_before: 0,
+                begins,
+            };
+            Request::Message(Message { row, begins, delay_ms, most, reply: reply() })
+        };
+        let mut batch = Batch::default();
+        for request in [
+            message("event", false, 0, None),
+            message("late", true, 1, None),
+            message("bounded", true, 0, Some(9)),
+            message("twice", true, 0, None),
+            message("twice", true, 0, None),
+        ] {
+            batch.push(request);
+        }
+        let begins: Vec<bool> = batch.beginnings().iter().map(Option::is_some).collect();
+        assert_eq!(begins, [false, false, false, true, false]);
+        let frees = |turns| batch.frees(PerQueue { turns, activities: 0 }).turns;
+        assert!(frees(3) && !frees(4), "four messages are fetchable at once");
+    }
+}

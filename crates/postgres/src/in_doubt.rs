@@ -1,0 +1,80 @@
+//! Leases in doubt: a lost transaction may have taken them, and no fetch was given them.
+
+use crate::contain::contained;
+use crate::db::{Db, Result, cell, text};
+use crate::reply::Reply;
+use crate::request::{Abandon, Attempts, Lease, Request, Seen};
+use crate::shared::Shared;
+use crate::steps::Step;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+/// How often the server is searched for the leases: it may commit the transaction after the client has lost it.
+const LOOKS: u32 = 5;
+/// The first pause between searches; each pause is twice as long as the one before, up to a bound.
+const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Leases whose commit is in doubt.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LeasesInDoubt {
+    /// The secrets of the leases. No fetch was given them, so no worker loses a lease.
+    pub(crate) secrets: Vec<Vec<u8>>,
+    /// The time after which the leases expire.
+    pub(crate) lasts: Duration,
+}
+
+/// Gives the leases back as soon as the server can be reached, and counts no delivery, so that other fetches need not wait until
+/// the leases expire.
+pub(crate) async fn give_back(shared: Arc<Shared>, in_doubt: LeasesInDoubt) {
+    let begun = Instant::now();
+    let (mut looks, mut pause) = (0, PAUSE);
+    // A transaction that the network held back may reach the server for as long as the operating system resends it.
+    let late = |looks: u32| looks < LOOKS || begun.elapsed() < shared.db.deadline;
+    while late(looks) && begun.elapsed() < in_doubt.lasts && !shared.is_closed() {
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+        let look = contained(async {
+            shared.fault(Step::GiveBack, Vec::new);
+            find(&shared.db, &in_doubt.secrets).await
+        });
+        // After an error the server is not back.
+        match look.await {
+            Ok(Ok(leases)) => {
+                looks += 1;
+                leases.into_iter().for_each(|lease| release(&shared, lease));
+            }
+            Ok(Err(_)) => {}
+            Err(panic) => shared.panicked("giving leases back", &panic),
+        }
+    }
+}
+
+/// Gives a lease back, and does not count its delivery.
+pub(crate) fn release(shared: &Shared, lease: Lease) {
+    let (sender, _) = oneshot::channel();
+    let reply = Reply::new("release", sender);
+    let attempts = Attempts::default();
+    shared.submit(Request::Abandon(Abandon { lease, delay_ms: None, ignore_attempt: true, reply, attempts }));
+}
+
+async fn find(db: &Db, secrets: &Vec<Vec<u8>>) -> Result<Vec<Lease>> {
+    let rows = db.all(&db.statements.leases_in_doubt, &[(secrets as _, Type::BYTEA_ARRAY)]).await?;
+    rows.iter().map(lease).collect()
+}
+
+fn lease(row: &Row) -> Result<Lease> {
+    let secret = cell::<&[u8]>(row, "lock_token")?.try_into().unwrap_or_default();
+    Ok(match cell::<Option<i64>>(row, "activity_id")? {
+        Some(id) => Lease::Activity { secret, id },
+        None => {
+            let (current_execution, messages, is_partial) = (0, 0, false);
+            let seen = Seen { current_execution, messages, is_partial, instance: text(row, "instance_id")? };
+            Lease::Turn { secret, seen }
+        }
+    })
+}

@@ -1,0 +1,614 @@
+//! Parked fetches of several processes on one queue, in every order of their polls, commits, failures and notifications.
+//!
+//! Processes run the transitions of [`Parked`] and [`Forward`] that ship. The model adds the server: the items that are fetchable,
+//! the registrations, and the notifications on their way. Time does not pass, so no poll that is scheduled for later helps: a
+//! fetch gets its item because a poll is due, or not at all.
+//!
+//! | step | is |
+//! |---|---|
+//! | `Fetch`, `Leave` | a caller fetches; the caller of a parked fetch goes away |
+//! | `Send`, `Execute`, `Finish` | a transaction leaves its process; the server commits it; its process reads the answer |
+//! | `Fail` | a transaction is undone by the server |
+//! | `Notified`, `Forward` | a notification arrives; the listener forwards one |
+//! | `Register`, `Hear`, `AllHeard`, `Unregister` | registrations, and when the other processes know of them |
+
+use super::{Caller, Fetch, GroupDone, Parked, Reason, When};
+use crate::ask::Ask;
+use crate::notify::{Forward, Hops};
+use crate::queue::PerQueue;
+use stateright::{Checker, HasDiscoveries, Model, Property};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::LazyLock;
+use std::time::Duration;
+use tokio::time::Instant;
+
+static NOW: LazyLock<Instant> = LazyLock::new(Instant::now);
+const PERIODIC: Duration = Duration::from_secs(600);
+
+/// Hops are counted up to this. The model drops no notification for its hops: which process the server notifies is random, and in a
+/// model every choice is made.
+const MOST_HOPS: Hops = 2;
+
+/// Kinds of items, such as tags of activities. A fetch asks for one kind.
+const KINDS: usize = 2;
+type Kind = usize;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct KindAsk(Kind);
+
+impl Ask for KindAsk {
+    fn is_like(&self, other: &Self) -> bool {
+        self == other
+    }
+
+    fn wants(&self) -> usize {
+        1
+    }
+
+    fn lock_ms(&self) -> u64 {
+        1
+    }
+
+    fn fails_with(&self, other: &Self, _no_sessions: bool) -> bool {
+        self == other
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct ModelCaller {
+    is_gone: bool,
+}
+
+impl Caller for ModelCaller {
+    fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+}
+
+type ModelFetch = Fetch<KindAsk, ModelCaller>;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Sent {
+    /// The fetches that are polled for, in groups.
+    groups: Vec<Vec<ModelFetch>>,
+    changes: u64,
+    brings: Option<Kind>,
+    /// The fetch that the brought item is handed to.
+    hand_off: Option<ModelFetch>,
+    notifies: bool,
+    answer: Option<Answer>,
+}
+
+impl Sent {
+    fn frees(&self) -> bool {
+        self.brings.is_some() && self.hand_off.is_none()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Answer {
+    /// For each group, the number of fetches that are served.
+    served: Vec<usize>,
+    is_handed_off: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Process {
+    parked: Parked<KindAsk, ModelCaller>,
+    sent: Vec<Sent>,
+    forward: Forward,
+    /// The kinds that the process is registered for; empty: not registered.
+    registered: BTreeSet<Kind>,
+    /// The processes that have not heard of the last registration.
+    unheard: BTreeSet<usize>,
+    /// The poll that follows when all processes have heard of a registration.
+    polls_when_heard: bool,
+    /// The processes that this one knows to be registered.
+    known: BTreeSet<usize>,
+    /// The number of fetches and commits that have been made.
+    fetched: usize,
+    committed: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    processes: Vec<Process>,
+    /// The number of fetchable items of each kind.
+    items: [u8; KINDS],
+    /// Notifications on their way: receiver and hops.
+    notifications: BTreeSet<(usize, Hops)>,
+    /// The number of callers that may still go away, and of transactions that may still fail.
+    mishaps: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Fetch(usize),
+    Leave { process: usize, fetch: usize },
+    Send { process: usize, commits: bool },
+    Execute { process: usize, sent: usize, is_handed_off: bool, notified: Option<usize> },
+    Fail { process: usize, sent: usize },
+    Finish { process: usize, sent: usize },
+    Notified { process: usize, hops: Hops },
+    Forward { process: usize, to: Option<usize> },
+    Register(usize),
+    Hear { process: usize, other: usize },
+    AllHeard(usize),
+    Unregister(usize),
+}
+
+/// Known ways to lose a wake-up. Each must break [`NO_LOST_WAKE_UP`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bug {
+    /// A process does not poll when all have heard of its registration.
+    NoPollWhenHeard,
+    /// A process that registers for more kinds does not poll.
+    NoPollForMoreKinds,
+    /// A commit of the process itself does not make a poll due.
+    LocalCommitIgnored,
+    /// A finished poll takes the change of another transaction for one that it has seen.
+    ChangeMissed,
+    /// A served process keeps its notification.
+    NotForwardedWhenServed,
+    /// A process that may not have the item keeps its notification.
+    NotForwardedWhenEmpty,
+    /// A notification whose fetch went away is not forwarded.
+    GoneFetchKeepsNotification,
+    /// Fetches of a failed transaction wait for the next change.
+    NoPollAfterFailure,
+}
+
+const BUGS: [Bug; 8] = [
+    Bug::NoPollWhenHeard,
+    Bug::NoPollForMoreKinds,
+    Bug::LocalCommitIgnored,
+    Bug::ChangeMissed,
+    Bug::NotForwardedWhenServed,
+    Bug::NotForwardedWhenEmpty,
+    Bug::GoneFetchKeepsNotification,
+    Bug::NoPollAfterFailure,
+];
+
+const NO_LOST_WAKE_UP: &str = "no wake-up is lost";
+
+/// The fetches and commits of a process, each by its kind, in their order.
+#[derive(Clone, Copy)]
+struct Role {
+    fetches: &'static [Kind],
+    commits: &'static [Kind],
+}
+
+#[derive(Clone)]
+struct Processes {
+    name: &'static str,
+    roles: &'static [Role],
+    mishaps: u8,
+    bug: Option<Bug>,
+}
+
+impl Model for Processes {
+    type State = State;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![State {
+            processes: vec![Process::default(); self.roles.len()],
+            items: [0; KINDS],
+            notifications: BTreeSet::new(),
+            mishaps: self.mishaps,
+        }]
+    }
+
+    fn actions(&self, state: &State, steps: &mut Vec<Step>) {
+        for (process, own) in state.processes.iter().enumerate() {
+            let role = self.roles[process];
+            if own.fetched < role.fetches.len() {
+                steps.push(Step::Fetch(process));
+            }
+            if own.sent.len() < 2 {
+                steps.push(Step::Send { process, commits: false });
+                if own.committed < role.commits.len() {
+                    steps.push(Step::Send { process, commits: true });
+                }
+            }
+            if state.mishaps > 0 {
+                steps.extend((0..own.parked.fetches.len()).map(|fetch| Step::Leave { process, fetch }));
+            }
+            for (sent, transaction) in own.sent.iter().enumerate() {
+                if transaction.answer.is_some() {
+                    steps.push(Step::Finish { process, sent });
+                    continue;
+                }
+                if state.mishaps > 0 {
+                    steps.push(Step::Fail { process, sent });
+                }
+                let handed_off: &[bool] =
+                    if transaction.hand_off.is_some() { &[true, false] } else { &[false] };
+                for is_handed_off in handed_off.iter().copied() {
+                    for notified in self.receivers(state, process, transaction.notifies) {
+                        steps.push(Step::Execute { process, sent, is_handed_off, notified });
+                    }
+                }
+            }
+            if own.forward.queues.turns {
+                let eligible = |to: &usize| {
+                    *to != process
+                        && state.processes[*to].registered.iter().any(|kind| state.items[*kind] > 0)
+                };
+                let eligible: Vec<_> = (0..self.roles.len()).filter(eligible).map(Some).collect();
+                let to = if eligible.is_empty() { vec![None] } else { eligible };
+                steps.extend(to.into_iter().map(|to| Step::Forward { process, to }));
+            }
+            steps.extend([Step::Register(process), Step::AllHeard(process), Step::Unregister(process)]);
+            steps.extend((0..self.roles.len()).map(|other| Step::Hear { process, other }));
+        }
+        steps.extend(
+            state
+                .notifications
+                .iter()
+                .map(|(process, hops)| Step::Notified { process: *process, hops: *hops }),
+        );
+    }
+
+    fn next_state(&self, last: &State, step: Step) -> Option<State> {
+        let mut state = last.clone();
+        match step {
+            Step::Fetch(process) => {
+                let own = &mut state.processes[process];
+                let ask = KindAsk(self.roles[process].fetches[own.fetched]);
+                own.fetched += 1;
+                let caller = ModelCaller { is_gone: false };
+                own.parked.on_fetch(Fetch { ask, parks: true, is_new: true, caller });
+            }
+            Step::Leave { process, fetch } => {
+                state.mishaps -= 1;
+                state.processes[process].parked.fetches[fetch].caller.is_gone = true;
+            }
+            Step::Send { process, commits } => {
+                let own = &mut state.processes[process];
+                let brings = commits.then(|| self.roles[process].commits[own.committed]);
+                own.committed += usize::from(commits);
+                self.send(own, brings);
+            }
+            Step::Execute { process, sent, is_handed_off, notified } => {
+                let transaction = &mut state.processes[process].sent[sent];
+                execute(transaction, &mut state.items, is_handed_off);
+                state.notifications.extend(notified.map(|to| (to, 0)));
+            }
+            Step::Fail { process, sent } => {
+                state.mishaps -= 1;
+                self.fail(&mut state.processes[process], sent);
+            }
+            Step::Finish { process, sent } => self.finish(&mut state.processes[process], sent),
+            Step::Notified { process, hops } => {
+                state.notifications.remove(&(process, hops));
+                let own = &mut state.processes[process];
+                let unusable = own.parked.on_notification(hops);
+                forward(own, unusable);
+            }
+            Step::Forward { process, to } => {
+                let own = std::mem::take(&mut state.processes[process].forward);
+                state.notifications.extend(to.map(|to| (to, own.hops.min(MOST_HOPS))));
+            }
+            Step::Register(process) => self.register(&mut state, process)?,
+            Step::Hear { process, other } => {
+                let is_registered = !state.processes[other].registered.is_empty();
+                if !state.processes[other].unheard.remove(&process) {
+                    return None;
+                }
+                let known = &mut state.processes[process].known;
+                let _ = if is_registered { known.insert(other) } else { known.remove(&other) };
+            }
+            Step::AllHeard(process) => {
+                // The pause before this poll outlasts transactions that were sent before their process heard of the registration.
+                let is_unnotified = |sent: &Sent| sent.answer.is_none() && sent.frees() && !sent.notifies;
+                if last.processes.iter().flat_map(|other| &other.sent).any(is_unnotified) {
+                    return None;
+                }
+                let own = &mut state.processes[process];
+                if !own.unheard.is_empty() || !std::mem::take(&mut own.polls_when_heard) {
+                    return None;
+                }
+                if self.bug != Some(Bug::NoPollWhenHeard) {
+                    own.parked.schedule_poll(Reason::RemoteChange, When::Now);
+                }
+            }
+            Step::Unregister(process) => {
+                let own = &mut state.processes[process];
+                if own.registered.is_empty() || !own.parked.fetches.is_empty() || !own.unheard.is_empty() {
+                    return None;
+                }
+                own.registered.clear();
+                own.polls_when_heard = false;
+                own.unheard = self.committers(process);
+            }
+        }
+        state.processes.iter_mut().for_each(normalise);
+        (state != *last).then_some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(NO_LOST_WAKE_UP, |_, state: &State| !state.has_lost_wake_up()),
+            Property::sometimes("a poll serves a fetch", |_, state: &State| {
+                state.answers().any(|answer| answer.served.iter().sum::<usize>() > 0)
+            }),
+            Property::sometimes("a hand-off serves a fetch", |_, state: &State| {
+                state.answers().any(|answer| answer.is_handed_off)
+            }),
+            Property::sometimes("a notification is forwarded", |_, state: &State| {
+                state.notifications.iter().any(|(_, hops)| *hops > 0)
+            }),
+            Property::sometimes("a change comes while a poll runs", |_, state: &State| {
+                let missed = |process: &Process| {
+                    process
+                        .sent
+                        .iter()
+                        .any(|sent| !sent.groups.is_empty() && sent.changes != process.parked.changes)
+                };
+                state.processes.iter().any(missed)
+            }),
+            Property::sometimes("everything is quiet while a fetch is parked", |_, state: &State| {
+                !state.is_busy() && state.processes.iter().any(|process| !process.parked.fetches.is_empty())
+            }),
+        ]
+    }
+}
+
+/// Of the counts of changes only matters whether a change came after a transaction was sent.
+fn normalise(process: &mut Process) {
+    let now = process.parked.changes;
+    process.sent.iter_mut().for_each(|sent| sent.changes = u64::from(sent.changes == now));
+    process.parked.changes = 1;
+}
+
+fn forward(process: &mut Process, hops: Option<Hops>) {
+    process.forward.add(PerQueue { turns: hops, activities: None });
+}
+
+/// The server commits a transaction: it stores the item, and leases items to the fetches.
+fn execute(transaction: &mut Sent, items: &mut [u8; KINDS], is_handed_off: bool) {
+    if let Some(kind) = transaction.brings.filter(|_| !is_handed_off) {
+        items[kind] += 1;
+    }
+    let lease = |group: &Vec<ModelFetch>| {
+        let free = &mut items[group[0].ask.0];
+        let served = group.len().min(usize::from(*free));
+        *free -= u8::try_from(served).unwrap();
+        served
+    };
+    let served = transaction.groups.iter().map(lease).collect();
+    transaction.answer = Some(Answer { served, is_handed_off });
+}
+
+impl Processes {
+    fn has(&self, bug: Bug) -> bool {
+        self.bug == Some(bug)
+    }
+
+    /// The other processes that commit: only these need to know of a registration.
+    fn committers(&self, process: usize) -> BTreeSet<usize> {
+        let commits = |other: &usize| *other != process && !self.roles[*other].commits.is_empty();
+        (0..self.roles.len()).filter(commits).collect()
+    }
+
+    /// The processes that the server may notify of a commit.
+    fn receivers(&self, state: &State, sender: usize, notifies: bool) -> Vec<Option<usize>> {
+        let registered = |to: &usize| *to != sender && !state.processes[*to].registered.is_empty();
+        let receivers: Vec<_> = (0..self.roles.len()).filter(registered).map(Some).collect();
+        if notifies && !receivers.is_empty() { receivers } else { vec![None] }
+    }
+
+    /// As `Scheduler::next_transaction`.
+    fn send(&self, process: &mut Process, brings: Option<Kind>) {
+        const MOST: usize = 2;
+        let hand_off = brings.filter(|_| process.parked.takes_hand_offs());
+        let hand_off = hand_off.and_then(|kind| process.parked.take_tried(|ask| ask.0 == kind));
+        let frees = brings.is_some() && hand_off.is_none();
+        let poll = process.parked.start_poll(frees, MOST);
+        if !self.has(Bug::GoneFetchKeepsNotification) {
+            let unusable = process.parked.unusable_notification();
+            forward(process, unusable);
+        }
+        if brings.is_none() && poll.is_empty() {
+            // Nothing is sent, but fetches whose callers have gone are dropped.
+            return;
+        }
+        process.sent.push(Sent {
+            changes: poll.changes,
+            groups: poll.groups,
+            brings,
+            hand_off,
+            notifies: frees && !process.known.is_empty(),
+            answer: None,
+        });
+    }
+
+    /// As `Scheduler::on_lane_done`.
+    fn finish(&self, process: &mut Process, sent: usize) {
+        let mut sent = process.sent.remove(sent);
+        let frees = sent.frees();
+        let Some(answer) = sent.answer.take() else { return };
+        if !sent.groups.is_empty() {
+            process.parked.on_poll_ended();
+        }
+        if frees && !self.has(Bug::LocalCommitIgnored) {
+            process.parked.schedule_poll(Reason::LocalCommit, When::Now);
+        }
+        match sent.hand_off {
+            Some(_) if answer.is_handed_off => process.parked.on_handed_off(*NOW),
+            Some(fetch) => {
+                process.parked.on_hand_off_refused(fetch);
+                forward(process, Some(0));
+            }
+            None => {}
+        }
+        let seen = match self.has(Bug::ChangeMissed) {
+            true => process.parked.changes,
+            false => sent.changes + u64::from(frees && !self.has(Bug::LocalCommitIgnored)),
+        };
+        for (group, served) in sent.groups.into_iter().zip(answer.served) {
+            let unserved: VecDeque<_> = group.into_iter().skip(served).collect();
+            let done = GroupDone {
+                unserved: unserved.into(),
+                is_served: served > 0,
+                lock_ms: 1,
+                due_ms: None,
+                no_sessions: None,
+            };
+            let effects = process.parked.on_poll_done(done, seen, PERIODIC, *NOW);
+            let is_kept = match served > 0 {
+                true => self.has(Bug::NotForwardedWhenServed),
+                false => self.has(Bug::NotForwardedWhenEmpty),
+            };
+            forward(process, effects.forward.filter(|_| !is_kept));
+        }
+    }
+
+    /// As `Scheduler::on_polls_lost`.
+    fn fail(&self, process: &mut Process, sent: usize) {
+        let sent = process.sent.remove(sent);
+        if !sent.groups.is_empty() {
+            process.parked.on_poll_ended();
+        }
+        let was_due = process.parked.poll_due;
+        let fetches: Vec<_> = sent.hand_off.into_iter().chain(sent.groups.into_iter().flatten()).collect();
+        process.parked.on_poll_lost(fetches.into_iter());
+        if self.has(Bug::NoPollAfterFailure) {
+            process.parked.poll_due = was_due;
+        }
+    }
+
+    /// As the loop of the listener.
+    fn register(&self, state: &mut State, process: usize) -> Option<()> {
+        let own = &mut state.processes[process];
+        let kinds: BTreeSet<Kind> = own.parked.asks().map(|ask| ask.0).collect();
+        if kinds.is_subset(&own.registered) {
+            return None;
+        }
+        let is_first = own.registered.is_empty();
+        own.registered.extend(kinds);
+        if is_first {
+            own.unheard = self.committers(process);
+            own.polls_when_heard = true;
+        }
+        let is_forgotten = !is_first && self.has(Bug::NoPollForMoreKinds);
+        if !is_forgotten {
+            own.parked.schedule_poll(Reason::RemoteChange, When::Now);
+        }
+        Some(())
+    }
+}
+
+impl Process {
+    /// Whether a poll is due or running.
+    fn polls(&self) -> bool {
+        self.parked.running > 0 || !self.parked.clone().start_poll(false, 1).is_empty()
+    }
+
+    /// Whether the listener has something to do.
+    fn registers(&self) -> bool {
+        let has_more_kinds = self.parked.asks().any(|ask| !self.registered.contains(&ask.0));
+        has_more_kinds || (self.polls_when_heard && !self.parked.fetches.is_empty())
+    }
+}
+
+impl State {
+    fn answers(&self) -> impl Iterator<Item = &Answer> {
+        self.processes.iter().flat_map(|process| &process.sent).filter_map(|sent| sent.answer.as_ref())
+    }
+
+    /// Whether a poll, a registration or a notification is on its way that can lead to another poll.
+    fn is_busy(&self) -> bool {
+        !self.notifications.is_empty()
+            || self.processes.iter().any(|process| {
+                process.polls()
+                    || !process.sent.is_empty()
+                    || process.forward.queues.turns
+                    || process.registers()
+                    // A lane that is woken forwards it.
+                    || process.parked.clone().unusable_after_drop().is_some()
+            })
+    }
+
+    /// Whether an item stays although a parked fetch could have it.
+    fn has_lost_wake_up(&self) -> bool {
+        let waits = |fetch: &ModelFetch| !fetch.caller.is_gone && self.items[fetch.ask.0] > 0;
+        !self.is_busy() && self.processes.iter().any(|process| process.parked.fetches.iter().any(waits))
+    }
+}
+
+impl Parked<KindAsk, ModelCaller> {
+    /// What a lane forwards that finds the callers of all fetches gone.
+    fn unusable_after_drop(mut self) -> Option<Hops> {
+        self.drop_gone();
+        self.poll_due.then(|| self.unusable_notification()).flatten()
+    }
+}
+
+/// One process whose own commits bring items.
+const ALONE: &[Role] = &[Role { fetches: &[0, 1], commits: &[0, 0] }];
+/// A process that commits and fetches, and one that fetches.
+const PAIR: &[Role] = &[Role { fetches: &[0], commits: &[0] }, Role { fetches: &[0], commits: &[] }];
+/// A process that commits, one that may have the item, and one that may not and forwards its notification.
+const FORWARDING: &[Role] = &[
+    Role { fetches: &[], commits: &[1] },
+    Role { fetches: &[0, 1], commits: &[] },
+    Role { fetches: &[0], commits: &[] },
+];
+/// A process that commits two items, and two that fetch one each.
+const SHARING: &[Role] = &[
+    Role { fetches: &[], commits: &[0, 0] },
+    Role { fetches: &[0], commits: &[] },
+    Role { fetches: &[0], commits: &[] },
+];
+/// A process that commits one item, and two of which one may give up.
+const LEAVING: &[Role] = &[
+    Role { fetches: &[], commits: &[0] },
+    Role { fetches: &[0], commits: &[] },
+    Role { fetches: &[0], commits: &[] },
+];
+
+fn models(bug: Option<Bug>) -> [Processes; 5] {
+    [
+        Processes { name: "alone", roles: ALONE, mishaps: 1, bug },
+        Processes { name: "pair", roles: PAIR, mishaps: 1, bug },
+        Processes { name: "forwarding", roles: FORWARDING, mishaps: 0, bug },
+        Processes { name: "sharing", roles: SHARING, mishaps: 0, bug },
+        Processes { name: "leaving", roles: LEAVING, mishaps: 1, bug },
+    ]
+}
+
+/// A model that takes longer has become too large, and is not explored to its end.
+const LONGEST: Duration = Duration::from_secs(90);
+
+#[test]
+fn no_wake_up_is_lost_in_any_order_of_events() {
+    let (mut states, mut happened) = (0, BTreeSet::new());
+    for model in models(None) {
+        let name = model.name;
+        let begun = Instant::now();
+        let checker = model.checker().threads(2).timeout(LONGEST).spawn_bfs().join();
+        assert!(begun.elapsed() < LONGEST, "{name}: more than {} states", checker.unique_state_count());
+        states += checker.unique_state_count();
+        checker.assert_no_discovery(NO_LOST_WAKE_UP);
+        happened.extend(checker.discoveries().into_keys());
+    }
+    assert!(states > 10_000, "{states} states: a bound has shut most of the protocol out");
+    let expected = models(None)[0].properties().into_iter().map(|property| property.name);
+    let never: Vec<_> =
+        expected.filter(|name| *name != NO_LOST_WAKE_UP && !happened.contains(name)).collect();
+    assert_eq!(never, [""; 0], "a model in which nothing happens loses no wake-up");
+}
+
+#[test]
+fn every_known_way_to_lose_a_wake_up_is_found() {
+    for bug in BUGS {
+        let finds = |model: Processes| {
+            let enough = HasDiscoveries::AllOf(BTreeSet::from([NO_LOST_WAKE_UP]));
+            let checker = model.checker().finish_when(enough).timeout(LONGEST).spawn_bfs().join();
+            checker.discovery(NO_LOST_WAKE_UP).is_some()
+        };
+        assert!(models(Some(bug)).into_iter().any(finds), "{bug:?} loses no wake-up");
+    }
+}

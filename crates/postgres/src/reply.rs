@@ -1,0 +1,165 @@
+//! Replies to the callers of requests.
+
+use crate::batch::{Batch, instance_of};
+use crate::db::{cell, text_option, unsigned};
+use crate::request::Commit;
+use crate::resend::recognise;
+use crate::shared::Shared;
+use crate::transact::Done;
+use crate::{PostgresError, functions, history};
+use outlast_provider::{ClassifiedError, Completion, InstanceOutcome, StartOutcome};
+use outlast_provider_kit::{CommitPlan, invalid_token};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio_postgres::Row;
+
+/// Sends the result of a request to its caller.
+pub(crate) struct Reply<T> {
+    /// The operation that errors name.
+    pub(crate) operation: &'static str,
+    pub(crate) sender: oneshot::Sender<Result<T, ClassifiedError>>,
+    /// The room that the request takes up until it is answered.
+    pub(crate) room: Option<OwnedSemaphorePermit>,
+}
+
+impl<T> Reply<T> {
+    pub(crate) fn new(operation: &'static str, sender: oneshot::Sender<Result<T, ClassifiedError>>) -> Self {
+        Self { operation, sender, room: None }
+    }
+
+    /// Sends the result. A caller that has gone away does not get it.
+    pub(crate) fn send(self, result: Result<T, &PostgresError>) {
+        let _ = self.sender.send(result.map_err(|error| error.classified(self.operation)));
+    }
+
+    pub(crate) fn refuse(self, message: String) {
+        self.send(Err(&PostgresError::Refused(message)));
+    }
+}
+
+/// What the scheduler needs to know of a batch whose callers have their replies.
+pub(crate) struct Replied {
+    /// Whether messages wait for an instance whose turn was committed.
+    pub(crate) has_more_messages: bool,
+    /// The time until a message or activity that was stored with a delay becomes visible.
+    pub(crate) visible_in_ms: Option<u64>,
+}
+
+/// Sends each caller of a batch the result of its request.
+pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) -> Replied {
+    let unexpected = PostgresError::Damaged { details: "unexpected batch member in reply".to_string() };
+    let mut visible_in_ms = batch.visible_in_ms(answered_at(done).unwrap_or(0));
+    if answered_at(done).is_none() {
+        // Only delays of abandoned leases are relative: without a time of the store the others mean nothing.
+        visible_in_ms = visible_in_ms.filter(|_| !batch.abandons.is_empty());
+    }
+    let answers = by_member(&done.commits, batch.commits.len(), functions::commit::MEMBER, |row| {
+        Some((cell::<i32>(row, functions::commit::ANSWER).ok()?, unsigned(row, functions::commit::AT).ok()?))
+    });
+    // If they cannot be read, the watchers of these instances read them again.
+    let outcomes = history::outcomes_of(&done.outcomes).unwrap_or_default();
+    for (commit, answer) in batch.commits.into_iter().zip(answers) {
+        match answer {
+            Some((functions::COMMIT_DONE, at_ms)) => {
+                tell_watches(shared, &commit, &outcomes);
+                let is_turn = commit.plan.is_some();
+                commit.reply.send(Ok(match is_turn {
+                    true => Completion::WithTurn { at_ms },
+                    false => Completion::Queued,
+                }));
+            }
+            Some((functions::COMMIT_QUEUED, _)) => commit.reply.send(Ok(Completion::Queued)),
+            // An earlier attempt may have been stored.
+            Some((functions::COMMIT_REFUSED, _)) if commit.attempts.in_doubt.is_some() => {
+                recognise(shared, commit)
+            }
+            Some((functions::COMMIT_REFUSED, _)) => {
+                let token = commit.lease.text();
+                commit.reply.refuse(invalid_token(&token));
+            }
+            Some(_) | None => commit.reply.send(Err(&unexpected)),
+        }
+    }
+    let stored =
+        by_member(&done.messages, batch.messages.len(), functions::enqueue_messages::MEMBER, |row| {
+            Some(cell::<Option<i64>>(row, functions::enqueue_messages::VISIBLE_AT).ok()?.is_some())
+        });
+    for (message, is_stored) in batch.messages.into_iter().zip(stored) {
+        message.reply.send(is_stored.ok_or(&unexpected));
+    }
+    for activity in batch.activities {
+        activity.reply.send(Ok(()));
+    }
+    let outcomes = by_member(&done.starts, batch.starts.len(), functions::start::MEMBER, |row| {
+        let is_taken = cell::<bool>(row, functions::start::IS_TAKEN).ok()?;
+        let status = text_option(row, functions::start::STATUS).ok()?;
+        Some(if is_taken { StartOutcome::AlreadyExists { status } } else { StartOutcome::Started })
+    });
+    for (start, outcome) in batch.starts.into_iter().zip(outcomes) {
+        start.reply.send(outcome.ok_or(&unexpected));
+    }
+    let renewed = by_member(&done.renewals, batch.renewals.len(), functions::MEMBER, |_| Some(()));
+    for (renew, is_renewed) in batch.renewals.into_iter().zip(renewed) {
+        match is_renewed {
+            Some(()) => renew.reply.send(Ok(())),
+            None => {
+                let token = renew.lease.text();
+                renew.reply.refuse(invalid_token(&token));
+            }
+        }
+    }
+    let freed = by_member(&done.abandons, batch.abandons.len(), functions::MEMBER, |_| Some(()));
+    for (abandon, is_freed) in batch.abandons.into_iter().zip(freed) {
+        // After an earlier attempt in doubt, the lease is not the caller's any more in either case.
+        match is_freed.is_some() || abandon.attempts.in_doubt.is_some() {
+            true => abandon.reply.send(Ok(())),
+            false => {
+                let token = abandon.lease.text();
+                abandon.reply.refuse(invalid_token(&token));
+            }
+        }
+    }
+    let has_more = |row| cell::<bool>(row, functions::commit::HAS_MORE_MESSAGES).unwrap_or(true);
+    Replied { has_more_messages: done.commits.iter().any(has_more), visible_in_ms }
+}
+
+/// The answer for each of `members`, from rows that name their member, counted from 1.
+fn by_member<T>(
+    rows: &[Row],
+    members: usize,
+    member_column: usize,
+    read: impl Fn(&Row) -> Option<T>,
+) -> Vec<Option<T>> {
+    let mut answers: Vec<Option<T>> = (0..members).map(|_| None).collect();
+    for row in rows {
+        let member = cell::<i32>(row, member_column).ok();
+        let place = member.and_then(|member| usize::try_from(member - 1).ok());
+        if let Some(answer) = place.and_then(|place| answers.get_mut(place))
+            && let Some(read) = read(row)
+        {
+            *answer = Some(read);
+        }
+    }
+    answers
+}
+
+/// Tells watches of a committed turn.
+fn tell_watches(shared: &Shared, commit: &Commit, outcomes: &HashMap<String, InstanceOutcome>) {
+    let Some(plan) = commit.plan.as_ref().filter(|_| shared.watches.is_watched()) else { return };
+    let (instance, ended) = (instance_of(commit), CommitPlan::ends_instance(plan));
+    match outcomes.get(instance).filter(|_| ended) {
+        Some(outcome) => shared.watches.ended_with(instance, outcome),
+        None => shared.watches.committed(instance, ended),
+    }
+}
+
+/// The time of the store in the answers of a transaction.
+fn answered_at(done: &Done) -> Option<u64> {
+    let times = |rows: &[Row], column: usize| -> Option<u64> {
+        rows.iter().filter_map(|row| unsigned(row, column).ok()).max()
+    };
+    times(&done.commits, functions::commit::AT)
+        .max(times(&done.messages, functions::enqueue_messages::AT))
+        .max(times(&done.starts, functions::start::AT))
+}

@@ -1,0 +1,354 @@
+//! The scheduler: which requests and fetches go into which transaction, and when a lane sends it.
+//!
+//! | data | holds |
+//! |---|---|
+//! | [`Waiting`] | requests that wait for a lane: those of lease holders, and arrivals (messages, activities and starts of clients) |
+//! | [`LanesInUse`] | how many lanes have sent a transaction, and how much is in them |
+//! | [`Parked`], for each queue | the fetches that wait, and when the queue is polled (`parked.rs`) |
+//! | [`Wants`], [`Forward`] | what other processes are notified of (`notify.rs`) |
+//!
+//! | a lane asks for work, and | it gets |
+//! |---|---|
+//! | the transactions in the lanes are light, or [`FULL`] requests wait, or [`PATIENCE`] is over | the transaction that [`Waiting::choose`] and the polls that are due make up |
+//! | otherwise | the time at which to ask again: until then more requests come to share its transaction |
+//!
+//! [`Scheduler`] is a value. Its methods are its transitions: they take the time as a parameter, and leave in [`Wake`] which
+//! tasks have something to do. `shared.rs` holds the lock and wakes the tasks; `scheduler/events.rs` has the transitions that
+//! follow from commits, notifications and failures.
+
+mod events;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use events::{
+    ActivityGroupDone, ActivityHandOffDone, HandOffDone, LaneDone, TurnGroupDone, TurnHandOffDone,
+};
+
+use crate::batch::Batch;
+use crate::eligibility::Eligibility;
+use crate::hand_off::{hand_off_activities, hand_off_turns};
+use crate::leased::{ActivityFetch, ParkedActivities, ParkedTurns, TurnFetch};
+use crate::notify::{Forward, Wants};
+use crate::parked::{Idleness, Parked, Poll};
+use crate::queue::PerQueue;
+use crate::request::Request;
+use crate::transaction::{ActivityPoll, Transaction, TurnPoll};
+use outlast_provider::Entropy;
+use std::collections::VecDeque;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Most requests in one transaction.
+const MOST_REQUESTS: usize = 256;
+/// Most leases of each queue that one transaction hands out.
+const MOST_LEASES: usize = 64;
+
+/// A transaction with no more requests than this is light: the next one is sent beside it at once.
+const LIGHT: usize = 2;
+/// With this many requests a transaction need not wait for more: its own cost hardly counts.
+const FULL: usize = 64;
+/// How long a transaction waits for more requests while heavy transactions are in the lanes.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// How often polls ask the server when the next item becomes fetchable. Polls in between are repeated that soon.
+const ASK_NEXT_DUE_EVERY: Duration = Duration::from_millis(50);
+
+/// The part of the configuration that scheduling depends on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) lanes: usize,
+    pub(crate) has_lane_for_arrivals: bool,
+    /// The longest time between polls while notifications cannot be received.
+    pub(crate) poll_interval: Duration,
+    /// The same while they can be.
+    pub(crate) idle_poll_interval: Duration,
+}
+
+pub(crate) struct Scheduler {
+    limits: Limits,
+    waiting: Waiting,
+    lanes: LanesInUse,
+    parked: PerQueue<ParkedTurns, ParkedActivities>,
+    asked_next_due_at: Option<Instant>,
+    /// Parked fetches are not polled for until then: the server cannot be reached.
+    paused_until: Option<Instant>,
+    /// What other processes want to be notified of; `None`: unknown, since the listener is not connected.
+    others: Option<Wants>,
+    forward: Forward,
+    is_closed: bool,
+    wake: Wake,
+}
+
+/// Tasks that have something to do after a transition.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Wake {
+    pub(crate) lane: bool,
+    pub(crate) arrivals_lane: bool,
+    pub(crate) listener: bool,
+}
+
+/// What a lane does next.
+pub(crate) enum Next {
+    Send(Box<Transaction>),
+    /// Asks again at this time, or when it is woken.
+    WaitUntil(Option<Instant>),
+    /// Ends: the store is closed, and no request waits.
+    End,
+}
+
+/// Requests that wait for a lane.
+#[derive(Default)]
+struct Waiting {
+    /// From lease holders: commits, renewals, leases given back.
+    holders: VecDeque<Request>,
+    /// From clients: messages, activities and starts.
+    arrivals: VecDeque<Request>,
+}
+
+/// The requests that a lane may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    All,
+    ArrivalsOnly,
+}
+
+impl Waiting {
+    fn push(&mut self, request: Request) {
+        match request.arrives() {
+            true => self.arrivals.push_back(request),
+            false => self.holders.push_back(request),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.holders.len() + self.arrivals.len()
+    }
+
+    /// Chooses the requests of the next transaction: in the order in which they came, those of lease holders before arrivals, at
+    /// most [`MOST_REQUESTS`]. The others wait for the next transaction.
+    fn choose(&mut self, takes: Takes) -> Batch {
+        let mut batch = Batch::default();
+        if takes == Takes::All {
+            let holders = self.holders.len().min(MOST_REQUESTS);
+            self.holders.drain(..holders).for_each(|request| batch.push(request));
+        }
+        let arrivals = self.arrivals.len().min(MOST_REQUESTS - batch.len());
+        self.arrivals.drain(..arrivals).for_each(|request| batch.push(request));
+        batch.sort();
+        batch
+    }
+}
+
+/// Lanes that have sent a transaction, not counting the lane for arrivals.
+#[derive(Debug, Default)]
+struct LanesInUse {
+    count: usize,
+    /// The loads of their transactions together.
+    load: usize,
+    last_sent_at: Option<Instant>,
+}
+
+impl LanesInUse {
+    /// Whether another transaction is sent now if `waiting` requests would go into it. A transaction has a price of its own: beside
+    /// heavy transactions the next one is sent when it is full, or after [`PATIENCE`].
+    fn allow_another(&self, waiting: usize, now: Instant) -> bool {
+        self.load <= LIGHT * self.count
+            || waiting >= FULL
+            || self.last_sent_at.is_none_or(|sent| now >= sent + PATIENCE)
+    }
+}
+
+impl Scheduler {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            waiting: Waiting::default(),
+            lanes: LanesInUse::default(),
+            parked: PerQueue { turns: Parked::default(), activities: Parked::default() },
+            asked_next_due_at: None,
+            paused_until: None,
+            others: None,
+            forward: Forward::default(),
+            is_closed: false,
+            wake: Wake::default(),
+        }
+    }
+
+    /// The tasks to wake since the last call.
+    pub(crate) fn take_wake(&mut self) -> Wake {
+        std::mem::take(&mut self.wake)
+    }
+
+    pub(crate) fn submit(&mut self, request: Request, now: Instant) {
+        let arrives = request.arrives();
+        self.waiting.push(request);
+        // Arrivals do not wait for lanes that are in use.
+        let goes_ahead = arrives && self.limits.has_lane_for_arrivals && !self.has_free_lane(now);
+        self.wake.lane |= !goes_ahead;
+        self.wake.arrivals_lane |= goes_ahead;
+    }
+
+    pub(crate) fn fetch_turn(&mut self, fetch: TurnFetch) {
+        self.parked.turns.on_fetch(fetch);
+        self.wake.lane = true;
+    }
+
+    pub(crate) fn fetch_activities(&mut self, fetch: ActivityFetch) {
+        self.parked.activities.on_fetch(fetch);
+        self.wake.lane = true;
+    }
+
+    /// What a lane does next.
+    pub(crate) fn next(&mut self, now: Instant, entropy: &dyn Entropy) -> Next {
+        let sends = self.is_closed || self.lanes.allow_another(self.load(), now);
+        if sends && let Some(transaction) = self.next_transaction(now, entropy) {
+            self.wake.lane |= self.waiting.len() > 0
+                || self.parked.turns.is_poll_due()
+                || self.parked.activities.is_poll_due();
+            self.lanes.count += 1;
+            self.lanes.load += transaction.load;
+            self.lanes.last_sent_at = Some(now);
+            return Next::Send(Box::new(transaction));
+        }
+        if self.is_closed {
+            self.wake.lane = true;
+            return Next::End;
+        }
+        Next::WaitUntil(match sends {
+            true => self.next_poll_at(),
+            false => self.lanes.last_sent_at.map(|sent| sent + PATIENCE),
+        })
+    }
+
+    /// What the lane for arrivals does next. It sends only while all other lanes are in use, and leaves the rest to them.
+    pub(crate) fn next_of_arrivals(&mut self, now: Instant, entropy: &dyn Entropy) -> Next {
+        if self.is_closed {
+            return Next::End;
+        }
+        let transaction = match self.has_free_lane(now) {
+            true => None,
+            false => self.next_arrivals(entropy),
+        };
+        transaction.map_or(Next::WaitUntil(None), |transaction| Next::Send(Box::new(transaction)))
+    }
+
+    /// A lane has finished the transaction with this load.
+    pub(crate) fn on_lane_free(&mut self, load: usize) {
+        self.lanes.count -= 1;
+        self.lanes.load -= load;
+    }
+
+    /// Puts the next transaction together: requests, hand-offs of what they bring, and the polls that are due.
+    fn next_transaction(&mut self, now: Instant, entropy: &dyn Entropy) -> Option<Transaction> {
+        let load = self.load();
+        let batch = self.waiting.choose(Takes::All);
+        self.parked.turns.on_time(now);
+        self.parked.activities.on_time(now);
+        let hand_offs = PerQueue {
+            turns: hand_off_turns(&mut self.parked.turns, &batch, entropy),
+            activities: hand_off_activities(&mut self.parked.activities, &batch, entropy),
+        };
+        let handed_off = PerQueue {
+            turns: hand_offs.turns.hand_offs.len(),
+            activities: hand_offs.activities.hand_offs.len(),
+        };
+        let frees = batch.frees(handed_off);
+        let polls = self.start_polls(batch.len() > 0, frees, now);
+        let has_polls = !(polls.turns.is_empty() && polls.activities.is_empty());
+        if batch.len() == 0 && !has_polls {
+            return None;
+        }
+        let asks_next_due = self
+            .asked_next_due_at
+            .is_none_or(|asked| now.saturating_duration_since(asked) >= ASK_NEXT_DUE_EVERY);
+        if asks_next_due && has_polls {
+            self.asked_next_due_at = Some(now);
+        }
+        let notifies = self.notifies(frees);
+        Some(Transaction { batch, polls, hand_offs, frees, notifies, asks_next_due, load })
+    }
+
+    /// Starts the polls that are due. While the server is away, polls travel with requests, and beside them only new fetches are
+    /// polled for, one queue at a time: one of them finds out that the server is back.
+    fn start_polls(
+        &mut self,
+        has_requests: bool,
+        frees: PerQueue<bool>,
+        now: Instant,
+    ) -> PerQueue<TurnPoll, ActivityPoll> {
+        let PerQueue { turns, activities } = &mut self.parked;
+        let is_paused = !has_requests && self.paused_until.is_some_and(|until| now < until);
+        let polls = match is_paused {
+            false => PerQueue {
+                turns: turns.start_poll(frees.turns, MOST_LEASES),
+                activities: activities.start_poll(frees.activities, MOST_LEASES),
+            },
+            true if turns.new_fetches() > 0 => {
+                PerQueue { turns: turns.start_poll(false, MOST_LEASES), activities: Poll::default() }
+            }
+            true if activities.new_fetches() > 0 => {
+                PerQueue { turns: Poll::default(), activities: activities.start_poll(false, MOST_LEASES) }
+            }
+            true => PerQueue { turns: Poll::default(), activities: Poll::default() },
+        };
+        let unusable =
+            PerQueue { turns: turns.unusable_notification(), activities: activities.unusable_notification() };
+        self.forward(unusable);
+        polls
+    }
+
+    /// A transaction of arrivals only. Parked fetches are polled for when it is done.
+    fn next_arrivals(&mut self, entropy: &dyn Entropy) -> Option<Transaction> {
+        let batch = self.waiting.choose(Takes::ArrivalsOnly);
+        if batch.len() == 0 {
+            return None;
+        }
+        let turns = hand_off_turns(&mut self.parked.turns, &batch, entropy);
+        let frees = batch.frees(PerQueue { turns: turns.hand_offs.len(), activities: 0 });
+        let notifies = self.notifies(frees);
+        let hand_offs = PerQueue { turns, ..Default::default() };
+        Some(Transaction { batch, hand_offs, frees, notifies, ..Transaction::default() })
+    }
+
+    /// What other processes are notified of by a transaction that frees items of these queues.
+    fn notifies(&self, frees: PerQueue<bool>) -> Wants {
+        let others = self.others.unwrap_or(Wants::EVERYTHING);
+        Wants { queues: others.queues.and(frees), ..others }
+    }
+
+    /// Whether a lane is free and would send a transaction now.
+    fn has_free_lane(&self, now: Instant) -> bool {
+        self.lanes.count < self.limits.lanes && self.lanes.allow_another(self.load(), now)
+    }
+
+    /// The number of calls and new fetches that wait for a lane.
+    fn load(&self) -> usize {
+        self.waiting.len() + self.parked.turns.new_fetches() + self.parked.activities.new_fetches()
+    }
+
+    fn next_poll_at(&self) -> Option<Instant> {
+        let PerQueue { turns, activities } = &self.parked;
+        match self.paused_until {
+            Some(until) if turns.has_due_fetches() || activities.has_due_fetches() => Some(until),
+            _ => [turns.next_poll_at(), activities.next_poll_at()].into_iter().flatten().min(),
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.is_closed = true;
+        self.wake = Wake { lane: true, arrivals_lane: true, listener: true };
+    }
+
+    /// Which turns and activities the parked fetches may have.
+    pub(crate) fn eligibility(&self) -> Eligibility {
+        Eligibility::of(self.parked.turns.asks(), self.parked.activities.asks())
+    }
+
+    pub(crate) fn idleness(&self) -> PerQueue<Idleness> {
+        PerQueue { turns: self.parked.turns.idleness(), activities: self.parked.activities.idleness() }
+    }
+}

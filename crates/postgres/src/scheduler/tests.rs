@@ -1,0 +1,364 @@
+use super::*;
+use crate::ask::TurnAsk;
+use crate::leased::RawTurn;
+use crate::parked::{Fetch, GroupDone};
+use crate::reply::Reply;
+use crate::request::{Attempts, Lease, Message, Renew};
+use outlast_provider::OsEntropy;
+use outlast_provider_kit::MessageRow;
+use proptest::prelude::*;
+use tokio::sync::oneshot;
+
+const LIMITS: Limits = Limits {
+    lanes: 2,
+    has_lane_for_arrivals: true,
+    poll_interval: Duration::from_secs(600),
+    idle_poll_interval: Duration::from_secs(600),
+};
+
+fn renewal() -> Request {
+    let reply = Reply::new("renew", oneshot::channel().0);
+    let (lease, attempts) = (Lease::Activity { secret: [0; 16], id: 1 }, Attempts::default());
+    Request::Renew(Renew { lease, extend_ms: 1, reply, attempts })
+}
+
+fn message_of(instance: String, begins: bool) -> Request {
+    let row = MessageRow { instance_id: instance, work_item: "{}".to_string(), not_before: 0, begins };
+    let reply = Reply::new("enqueue", oneshot::channel().0);
+    Request::Message(Message { row, begins, delay_ms: 0, most: None, reply })
+}
+
+fn message() -> Request {
+    message_of("i".to_string(), false)
+}
+
+fn scheduler_with(holders: usize, arrivals: usize) -> Scheduler {
+    let mut scheduler = Scheduler::new(LIMITS);
+    scheduler.waiting.holders.extend((0..holders).map(|_| renewal()));
+    scheduler.waiting.arrivals.extend((0..arrivals).map(|_| message()));
+    scheduler
+}
+
+#[test]
+fn transaction_waits_for_more_requests_while_heavy_ones_are_in_the_lanes() {
+    let now = Instant::now();
+    let sends = |count, load, waiting, since| {
+        LanesInUse { count, load, last_sent_at: Some(now - since) }.allow_another(waiting, now)
+    };
+    let just = Duration::from_millis(1);
+    assert!(sends(0, 0, 1, just), "no lane is in use");
+    assert!(sends(1, LIGHT, 1, just), "a light transaction brings few requests back");
+    assert!(!sends(1, LIGHT + 1, 1, just));
+    assert!(!sends(1, FULL, FULL - 1, just));
+    assert!(sends(1, FULL, FULL, just), "the next transaction is full");
+    assert!(!sends(1, FULL, 1, PATIENCE - just));
+    assert!(sends(1, FULL, 1, PATIENCE), "the other transaction takes long");
+    assert!(sends(2, 2 * LIGHT, 1, just));
+    assert!(!sends(2, 2 * LIGHT + 1, 1, just));
+}
+
+#[test]
+fn arrivals_are_sent_ahead_of_requests_of_lease_holders() {
+    let mut scheduler = scheduler_with(1, 1);
+    let ahead = scheduler.next_arrivals(&OsEntropy).unwrap();
+    assert_eq!((ahead.batch.messages.len(), ahead.batch.len(), ahead.load), (1, 1, 0));
+    let notifies = Wants { queues: PerQueue::TURNS, watches: true };
+    assert_eq!(ahead.notifies, notifies, "other processes are notified");
+    assert!(scheduler.next_arrivals(&OsEntropy).is_none(), "no more arrivals");
+    let rest = scheduler.next_transaction(Instant::now(), &OsEntropy).unwrap();
+    assert_eq!((rest.batch.renewals.len(), rest.batch.len(), rest.load), (1, 1, 1));
+    let all = scheduler_with(1, 1).next_transaction(Instant::now(), &OsEntropy).unwrap();
+    assert_eq!((all.batch.renewals.len(), all.batch.messages.len(), all.load), (1, 1, 2));
+}
+
+#[test]
+fn transaction_takes_at_most_the_bound_of_requests_and_holders_first() {
+    let rows = [
+        // Holders and arrivals that wait, what the lane takes, and the holders and arrivals in its transaction.
+        (MOST_REQUESTS - 1, 2, Takes::All, (MOST_REQUESTS - 1, 1)),
+        (MOST_REQUESTS + 1, 1, Takes::All, (MOST_REQUESTS, 0)),
+        (1, 1, Takes::All, (1, 1)),
+        (1, MOST_REQUESTS + 1, Takes::ArrivalsOnly, (0, MOST_REQUESTS)),
+        (0, 0, Takes::All, (0, 0)),
+    ];
+    for (holders, arrivals, takes, expected) in rows {
+        let mut waiting = scheduler_with(holders, arrivals).waiting;
+        let batch = waiting.choose(takes);
+        let chosen = (batch.renewals.len(), batch.messages.len());
+        assert_eq!(chosen, expected, "{holders} holders, {arrivals} arrivals, {takes:?}");
+        assert_eq!(waiting.len() + batch.len(), holders + arrivals, "no request is lost");
+    }
+}
+
+#[test]
+fn submitted_request_wakes_the_lane_that_takes_it() {
+    let now = Instant::now();
+    let wakes = |busy: usize, request: Request| {
+        let mut scheduler = Scheduler::new(LIMITS);
+        scheduler.lanes.count = busy;
+        scheduler.submit(request, now);
+        scheduler.take_wake()
+    };
+    let lane = Wake { lane: true, ..Wake::default() };
+    let arrivals_lane = Wake { arrivals_lane: true, ..Wake::default() };
+    assert_eq!(wakes(0, message()), lane);
+    assert_eq!(wakes(LIMITS.lanes, message()), arrivals_lane, "all lanes are in use");
+    assert_eq!(wakes(LIMITS.lanes, renewal()), lane, "holders wait for a lane");
+}
+
+/// What may happen to a scheduler. Numbers choose among what is there.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Fetch {
+        parks: bool,
+    },
+    Leave(usize),
+    Renew,
+    Message {
+        begins: bool,
+    },
+    /// Another process commits an item, and notifies this one.
+    Notified,
+    Lane,
+    ArrivalsLane,
+    /// The server commits a transaction; hand-offs are accepted or refused.
+    Execute {
+        nth: usize,
+        accepts: bool,
+    },
+    Finish(usize),
+    Fail(usize),
+    ServerAway,
+    Pass {
+        ms: u64,
+    },
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        3 => any::<bool>().prop_map(|parks| Event::Fetch { parks }),
+        1 => any::<usize>().prop_map(Event::Leave),
+        1 => Just(Event::Renew),
+        3 => any::<bool>().prop_map(|begins| Event::Message { begins }),
+        1 => Just(Event::Notified),
+        6 => Just(Event::Lane),
+        2 => Just(Event::ArrivalsLane),
+        6 => (any::<usize>(), any::<bool>()).prop_map(|(nth, accepts)| Event::Execute { nth, accepts }),
+        6 => any::<usize>().prop_map(Event::Finish),
+        1 => any::<usize>().prop_map(Event::Fail),
+        1 => Just(Event::ServerAway),
+        2 => (1_u64..30).prop_map(|ms| Event::Pass { ms }),
+    ];
+    prop::collection::vec(event, 1..80)
+}
+
+struct Running {
+    transaction: Transaction,
+    is_of_lane: bool,
+    /// The fetches that each poll group serves, and whether hand-offs are accepted, once the server has committed.
+    executed: Option<(Vec<usize>, bool)>,
+}
+
+/// A scheduler with a server that stores messages of instances, each of which is a turn.
+struct World {
+    scheduler: Scheduler,
+    now: Instant,
+    fetchable: usize,
+    running: Vec<Running>,
+    callers: Vec<
+        oneshot::Receiver<Result<Option<crate::leased::Guarded<RawTurn>>, outlast_provider::ClassifiedError>>,
+    >,
+    /// Requests that were submitted and not yet committed.
+    waiting_requests: usize,
+    instances: usize,
+}
+
+impl World {
+    fn new() -> Self {
+        Self {
+            scheduler: Scheduler::new(LIMITS),
+            now: Instant::now(),
+            fetchable: 0,
+            running: Vec::new(),
+            callers: Vec::new(),
+            waiting_requests: 0,
+            instances: 0,
+        }
+    }
+
+    fn submit(&mut self, request: Request) {
+        self.waiting_requests += 1;
+        self.scheduler.submit(request, self.now);
+    }
+
+    fn on(&mut self, event: Event) {
+        match event {
+            Event::Fetch { parks } => {
+                let (sender, caller) = oneshot::channel();
+                let ask = TurnAsk { lock_ms: 60_000, filter: None, bound: Default::default() };
+                self.scheduler.fetch_turn(Fetch { ask, parks, is_new: true, caller: sender });
+                self.callers.push(caller);
+            }
+            Event::Leave(nth) => {
+                if !self.callers.is_empty() {
+                    drop(self.callers.swap_remove(nth % self.callers.len()));
+                }
+            }
+            Event::Renew => self.submit(renewal()),
+            Event::Message { begins } => {
+                self.instances += 1;
+                self.submit(message_of(format!("i{}", self.instances), begins));
+            }
+            Event::Notified => {
+                self.fetchable += 1;
+                self.scheduler.on_notification(PerQueue::TURNS, 0);
+            }
+            Event::Lane => drop(self.lane()),
+            Event::ArrivalsLane => {
+                if let Next::Send(transaction) = self.scheduler.next_of_arrivals(self.now, &OsEntropy) {
+                    self.running.push(Running {
+                        transaction: *transaction,
+                        is_of_lane: false,
+                        executed: None,
+                    });
+                }
+            }
+            Event::Execute { nth, accepts } => self.execute(nth, accepts),
+            Event::Finish(nth) => self.finish(nth),
+            Event::Fail(nth) => self.fail(nth),
+            Event::ServerAway => drop(self.scheduler.on_server_away(self.now)),
+            Event::Pass { ms } => self.now += Duration::from_millis(ms),
+        }
+    }
+
+    /// A lane that is free asks for its next transaction; returns whether it sends one, or until when it waits.
+    fn lane(&mut self) -> Result<(), Option<Instant>> {
+        if self.running.iter().filter(|running| running.is_of_lane).count() == LIMITS.lanes {
+            return Err(None);
+        }
+        match self.scheduler.next(self.now, &OsEntropy) {
+            Next::Send(transaction) => {
+                self.running.push(Running { transaction: *transaction, is_of_lane: true, executed: None });
+                Ok(())
+            }
+            Next::WaitUntil(at) => Err(at),
+            Next::End => panic!("the store is not closed"),
+        }
+    }
+
+    fn execute(&mut self, nth: usize, accepts: bool) {
+        let mut open: Vec<_> = self.running.iter_mut().filter(|running| running.executed.is_none()).collect();
+        if open.is_empty() {
+            return;
+        }
+        let place = nth % open.len();
+        let running = &mut open[place];
+        let batch = &running.transaction.batch;
+        self.waiting_requests -= batch.len();
+        let handed_off = running.transaction.hand_offs.turns.hand_offs.len();
+        self.fetchable += batch.messages.len() - if accepts { handed_off } else { 0 };
+        let mut served = Vec::new();
+        for group in &running.transaction.polls.turns.groups {
+            served.push(group.len().min(self.fetchable));
+            self.fetchable -= group.len().min(self.fetchable);
+        }
+        running.executed = Some((served, accepts));
+    }
+
+    fn take_running(&mut self, nth: usize, executed: bool) -> Option<Running> {
+        let places: Vec<usize> = (0..self.running.len())
+            .filter(|place| self.running[*place].executed.is_some() == executed)
+            .collect();
+        let place = *places.get(nth.checked_rem(places.len())?)?;
+        let running = self.running.remove(place);
+        let polls = PerQueue { turns: !running.transaction.polls.turns.is_empty(), activities: false };
+        self.scheduler.on_polls_ended(polls);
+        if running.is_of_lane {
+            self.scheduler.on_lane_free(running.transaction.load);
+        }
+        Some(running)
+    }
+
+    fn finish(&mut self, nth: usize) {
+        let Some(Running { transaction, executed: Some((served, accepts)), .. }) =
+            self.take_running(nth, true)
+        else {
+            return;
+        };
+        let hand_off = |fetch: TurnFetch| match accepts {
+            true => HandOffDone::Served { lock_ms: fetch.ask.lock_ms },
+            false => HandOffDone::Refused(fetch),
+        };
+        let changes = PerQueue { turns: transaction.polls.turns.changes, activities: 0 };
+        let groups = transaction.polls.turns.groups.into_iter().zip(served);
+        let polls = groups.map(|(mut group, served)| {
+            let unserved = group.split_off(served);
+            // A caller that has gone gives its turn back, with a notification.
+            for fetch in group.into_iter().filter(|fetch| fetch.caller.is_closed()) {
+                drop(fetch);
+                self.fetchable += 1;
+                self.scheduler.on_remote_change(PerQueue::TURNS);
+            }
+            let is_served = served > 0;
+            GroupDone { unserved, is_served, lock_ms: 60_000, due_ms: None, no_sessions: None }
+        });
+        let done = LaneDone {
+            polls: PerQueue { turns: polls.collect(), activities: Vec::new() },
+            hand_offs: PerQueue {
+                turns: transaction.hand_offs.turns.fetches.into_iter().map(hand_off).collect(),
+                activities: Vec::new(),
+            },
+            changes,
+            frees: transaction.frees,
+            visible_in_ms: None,
+            has_more_messages: false,
+            ends_turns: false,
+            asked_next_due: true,
+        };
+        let empty = self.scheduler.on_lane_done(done, self.now);
+        assert!(empty.turns.iter().all(|fetch| !fetch.parks));
+    }
+
+    fn fail(&mut self, nth: usize) {
+        let Some(Running { transaction, .. }) = self.take_running(nth, false) else { return };
+        let fetches =
+            transaction.hand_offs.turns.fetches.into_iter().chain(transaction.polls.turns.into_fetches());
+        self.scheduler.on_polls_lost(PerQueue { turns: fetches.collect(), activities: Vec::new() });
+        let (arrivals, fenced) = transaction.batch.into_parts();
+        arrivals.into_iter().chain(fenced).for_each(|request| self.scheduler.submit(request, self.now));
+    }
+
+    /// Lets the lanes run until none has anything to do. Time passes only while heavy transactions or the pause after a lost
+    /// server hold a lane back: a periodic poll does not help.
+    fn settle(&mut self) {
+        for _ in 0..10_000 {
+            match self.lane() {
+                Ok(()) => {}
+                Err(_) if !self.running.is_empty() => {
+                    self.execute(0, true);
+                    self.finish(0);
+                }
+                Err(Some(at)) if at <= self.now + Duration::from_millis(200) => self.now = self.now.max(at),
+                Err(_) => return,
+            }
+        }
+        panic!("the lanes never come to rest");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
+
+    /// Whatever happens: in the end every request is committed once, and no turn is fetchable while a fetch waits for one.
+    #[test]
+    fn generated_events_lose_no_request_and_no_wake_up(events in events()) {
+        let mut world = World::new();
+        for event in events {
+            world.on(event);
+        }
+        world.settle();
+        prop_assert_eq!(world.waiting_requests, 0);
+        let waits = world.scheduler.parked.turns.asks().count();
+        prop_assert!(world.fetchable == 0 || waits == 0, "{} turns, {} fetches", world.fetchable, waits);
+    }
+}

@@ -1,0 +1,309 @@
+//! Leases in the answers of the server, matched with the fetches that they are for.
+
+use crate::PostgresError;
+use crate::ask::Ask;
+use crate::batch::Batch;
+use crate::db::{Result, cell, text, text_option, unsigned};
+use crate::functions::{fetch_activities, fetch_turns};
+use crate::hand_off::HandOff;
+use crate::leased::{Deliveries, LeaseSender, Leases, RawActivity, RawMessage, RawTurn};
+use crate::parked::{Fetch, GroupDone};
+use crate::scheduler::{ActivityGroupDone, ActivityHandOffDone, HandOffDone, TurnGroupDone, TurnHandOffDone};
+use crate::shared::Shared;
+use crate::transact::slots;
+use crate::transaction::{ActivityHandOffs, ActivityPoll, TurnHandOffs, TurnPoll};
+use outlast_provider_kit::{MessageRow, ActivityRow};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio_postgres::Row;
+
+/// Matches the turns that a poll leased with its fetches, in the order in which the fetches came.
+pub(crate) fn polled_turns(
+    shared: &Arc<Shared>,
+    poll: TurnPoll,
+    answers: &[Vec<Row>],
+    deliveries: &mut Deliveries<RawTurn>,
+) -> Vec<TurnGroupDone> {
+    let group_done = |(fetches, rows): (Vec<_>, &Vec<Row>)| {
+        let lock_ms = group_lock_ms(&fetches);
+        let (mut leased, mut due_ms) = (Vec::new(), None);
+        for row in rows {
+            match raw_turn(row) {
+                Ok(Some(turn)) => leased.push(turn),
+                Ok(None) => due_ms = due_in_ms(row, fetch_turns::NOW, fetch_turns::NEXT_DUE),
+                Err(error) => log_unreadable(&error, "a turn cannot be read"),
+            }
+        }
+        shared.db.counters.looks.add(1);
+        shared.db.counters.fetched.add(leased.len());
+        let is_served = !leased.is_empty();
+        let leased = leased.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
+        let unserved = deliver(shared, fetches.into_iter().zip(leased), deliveries);
+        GroupDone { unserved, is_served, lock_ms, due_ms, no_sessions: None }
+    };
+    poll.groups.into_iter().zip(answers).map(group_done).collect()
+}
+
+/// Matches the activities that a poll leased with its fetches, by the slot of each activity.
+pub(crate) fn polled_activities(
+    shared: &Arc<Shared>,
+    poll: ActivityPoll,
+    answers: &[Vec<Row>],
+    deliveries: &mut Deliveries<Vec<RawActivity>>,
+) -> Vec<ActivityGroupDone> {
+    let group_done = |(fetches, rows): (Vec<_>, &Vec<Row>)| {
+        let lock_ms = group_lock_ms(&fetches);
+        let fetch_of_slot: Vec<usize> = slots(&fetches).collect();
+        let (mut due_ms, mut no_sessions) = (None, false);
+        let mut leased: Vec<Vec<RawActivity>> = fetches.iter().map(|_| Vec::new()).collect();
+        for row in rows {
+            match raw_activity(row) {
+                Ok(Some((slot, activity))) => {
+                    shared.db.counters.fetched.add(1);
+                    let fetch = fetch_of_slot.get(slot).and_then(|fetch| leased.get_mut(*fetch));
+                    if let Some(fetch) = fetch {
+                        fetch.push(activity);
+                    }
+                }
+                Ok(None) => {
+                    due_ms = due_in_ms(row, fetch_activities::NOW, fetch_activities::NEXT_DUE);
+                    let has_sessions = cell::<Option<bool>>(row, fetch_activities::HAS_SESSIONS);
+                    no_sessions = !has_sessions.ok().flatten().unwrap_or(true);
+                }
+                Err(error) => log_unreadable(&error, "an activity cannot be read"),
+            }
+        }
+        shared.db.counters.looks.add(1);
+        let is_served = leased.iter().any(|activities| !activities.is_empty());
+        let leased = leased.into_iter().map(non_empty);
+        let unserved = deliver(shared, fetches.into_iter().zip(leased), deliveries);
+        GroupDone { unserved, is_served, lock_ms, due_ms, no_sessions: Some(no_sessions) }
+    };
+    poll.groups.into_iter().zip(answers).map(group_done).collect()
+}
+
+fn group_lock_ms<A: Ask, C>(fetches: &[Fetch<A, C>]) -> u64 {
+    fetches.first().map_or(0, |fetch| fetch.ask.lock_ms())
+}
+
+fn non_empty(activities: Vec<RawActivity>) -> Option<Vec<RawActivity>> {
+    Some(activities).filter(|activities| !activities.is_empty())
+}
+
+/// Delivers leases to their fetches; returns the fetches without leases.
+fn deliver<A, L: Leases>(
+    shared: &Arc<Shared>,
+    fetches: impl Iterator<Item = (Fetch<A, LeaseSender<L>>, Option<L>)>,
+    deliveries: &mut Deliveries<L>,
+) -> Vec<Fetch<A, LeaseSender<L>>> {
+    let mut unserved = Vec::new();
+    for (fetch, leases) in fetches {
+        match leases {
+            Some(leases) => deliveries.add(fetch.caller, leases, shared),
+            None => unserved.push(fetch),
+        }
+    }
+    unserved
+}
+
+/// Matches turns that were stored with a lease with the fetches of their hand-offs.
+pub(crate) fn handed_off_turns(
+    shared: &Arc<Shared>,
+    hand_offs: TurnHandOffs,
+    batch: &Batch,
+    answers: [HandOffRows<'_>; 2],
+    deliveries: &mut Deliveries<RawTurn>,
+) -> Vec<TurnHandOffDone> {
+    let mut leased: Vec<Option<RawTurn>> = hand_offs.fetches.iter().map(|_| None).collect();
+    let stored: HashMap<_, _> = answers.into_iter().flat_map(HandOffRows::by_secret).collect();
+    let beginnings = batch.beginnings();
+    for hand_off in &hand_offs.hand_offs {
+        if let (Some((rows, row)), Some(begins)) =
+            (stored.get(hand_off.secret.as_slice()), beginnings[hand_off.item])
+        {
+            leased[hand_off.fetch] = readable(rows.turn(row, hand_off, begins));
+        }
+    }
+    hand_offs_done(shared, hand_offs.fetches, leased, deliveries)
+}
+
+/// Matches activities that were stored with a lease with the fetches of their hand-offs.
+pub(crate) fn handed_off_activities(
+    shared: &Arc<Shared>,
+    hand_offs: ActivityHandOffs,
+    batch: &Batch,
+    commits: HandOffRows<'_>,
+    deliveries: &mut Deliveries<Vec<RawActivity>>,
+) -> Vec<ActivityHandOffDone> {
+    let mut leased: Vec<Vec<RawActivity>> = hand_offs.fetches.iter().map(|_| Vec::new()).collect();
+    let stored: HashMap<_, _> = commits.by_secret().collect();
+    let scheduled: Vec<&ActivityRow> = batch.scheduled().collect();
+    for hand_off in &hand_offs.hand_offs {
+        if let Some((rows, row)) = stored.get(hand_off.secret.as_slice()) {
+            let activity = rows.activity(row, hand_off, scheduled[hand_off.item]);
+            leased[hand_off.fetch].extend(readable(activity));
+        }
+    }
+    let leased = leased.into_iter().map(non_empty).collect();
+    hand_offs_done(shared, hand_offs.fetches, leased, deliveries)
+}
+
+fn hand_offs_done<A: Ask, L: Leases>(
+    shared: &Arc<Shared>,
+    fetches: Vec<Fetch<A, LeaseSender<L>>>,
+    leased: Vec<Option<L>>,
+    deliveries: &mut Deliveries<L>,
+) -> Vec<HandOffDone<A, LeaseSender<L>>> {
+    let done = |(fetch, leases): (Fetch<A, LeaseSender<L>>, Option<L>)| match leases {
+        Some(leases) => {
+            let count = leases.leases().len();
+            shared.db.counters.fetched.add(count);
+            shared.db.counters.handed_over.add(count);
+            deliveries.add(fetch.caller, leases, shared);
+            HandOffDone::Served { lock_ms: fetch.ask.lock_ms() }
+        }
+        None => HandOffDone::Refused(fetch),
+    };
+    fetches.into_iter().zip(leased).map(done).collect()
+}
+
+/// Rows of an answer that tell of hand-offs, and their columns.
+#[derive(Clone, Copy)]
+pub(crate) struct HandOffRows<'a> {
+    pub(crate) rows: &'a [Row],
+    pub(crate) columns: HandOffColumns,
+}
+
+/// The columns of a row that tells of a hand-off.
+#[derive(Clone, Copy)]
+pub(crate) struct HandOffColumns {
+    /// The time of the store.
+    pub(crate) now: usize,
+    /// The id of the message or activity.
+    pub(crate) id: usize,
+    pub(crate) secret: usize,
+    /// Name and version of the orchestration that scheduled an activity.
+    pub(crate) orchestration: Option<(usize, usize)>,
+}
+
+impl<'a> HandOffRows<'a> {
+    fn by_secret(self) -> impl Iterator<Item = (&'a [u8], (Self, &'a Row))> {
+        let secret = move |row| cell::<Option<&[u8]>>(row, self.columns.secret).ok().flatten();
+        self.rows.iter().filter_map(move |row| Some((secret(row)?, (self, row))))
+    }
+
+    fn turn(self, row: &Row, hand_off: &HandOff, begins: &MessageRow) -> Result<RawTurn> {
+        let now = unsigned(row, self.columns.now)?;
+        let message = RawMessage {
+            id: cell(row, self.columns.id)?,
+            text: begins.work_item.clone(),
+            available_at: now,
+            attempts: 1,
+        };
+        Ok(RawTurn {
+            secret: hand_off.secret,
+            instance: begins.instance_id.clone(),
+            row: None,
+            created_at: None,
+            has_ended: false,
+            has_history: false,
+            start_due: None,
+            now,
+            is_partial: false,
+            messages: vec![message],
+        })
+    }
+
+    fn activity(self, row: &Row, hand_off: &HandOff, scheduled: &ActivityRow) -> Result<RawActivity> {
+        let orchestration = match self.columns.orchestration {
+            Some((name, version)) => text_option(row, name)?.zip(text_option(row, version)?),
+            None => None,
+        };
+        Ok(RawActivity {
+            secret: hand_off.secret,
+            id: cell(row, self.columns.id)?,
+            text: scheduled.work_item.clone(),
+            instance: scheduled.instance_id.clone(),
+            attempts: 1,
+            orchestration,
+            now: unsigned(row, self.columns.now)?,
+        })
+    }
+}
+
+/// A lease that cannot be read is delivered again after it expires.
+fn readable<T>(read: Result<T>) -> Option<T> {
+    read.inspect_err(|error| log_unreadable(error, "a lease cannot be read")).ok()
+}
+
+fn log_unreadable(error: &PostgresError, message: &str) {
+    tracing::error!(target: "duroxide::providers::postgres", %error, "{message}");
+}
+
+/// The milliseconds until something becomes fetchable, from the row without a lease.
+fn due_in_ms(row: &Row, now: usize, next_due: usize) -> Option<u64> {
+    let next = cell::<Option<i64>>(row, next_due).ok().flatten()?;
+    Some(u64::try_from(next).unwrap_or(0).saturating_sub(unsigned(row, now).unwrap_or(0)))
+}
+
+/// A leased turn; `None` for the row without a lease.
+fn raw_turn(row: &Row) -> Result<Option<RawTurn>> {
+    use fetch_turns::*;
+    let Some(instance) = text_option(row, INSTANCE)? else { return Ok(None) };
+    let secret: &[u8] = cell(row, SECRET)?;
+    let known = match text_option(row, NAME)? {
+        Some(name) => {
+            let version = text_option(row, VERSION)?.unwrap_or_else(|| "unknown".to_string());
+            let last_event = cell::<Option<i64>>(row, LAST_EVENT)?.and_then(|id| u64::try_from(id).ok());
+            Some((name, version, unsigned(row, EXECUTION)?, last_event.unwrap_or(0)))
+        }
+        None => None,
+    };
+    let time = |column| {
+        Ok::<_, PostgresError>(cell::<Option<i64>>(row, column)?.and_then(|at| u64::try_from(at).ok()))
+    };
+    let ids: Vec<i64> = cell(row, MESSAGE_IDS)?;
+    let texts: Vec<String> = cell(row, MESSAGES)?;
+    let available: Vec<i64> = cell(row, AVAILABLE_AT)?;
+    let attempts: Vec<i32> = cell(row, ATTEMPTS)?;
+    let messages = ids.into_iter().zip(texts).zip(available.into_iter().zip(attempts));
+    Ok(Some(RawTurn {
+        secret: secret.try_into().unwrap_or_default(),
+        instance,
+        row: known,
+        created_at: time(CREATED_AT)?,
+        has_ended: cell::<Option<bool>>(row, HAS_ENDED)?.unwrap_or(false),
+        has_history: cell(row, HAS_HISTORY)?,
+        start_due: time(START_DUE)?,
+        now: unsigned(row, NOW)?,
+        is_partial: cell::<Option<bool>>(row, IS_PARTIAL)?.unwrap_or(false),
+        messages: messages
+            .map(|((id, text), (available_at, attempts))| RawMessage {
+                id,
+                text,
+                available_at: u64::try_from(available_at).unwrap_or(0),
+                attempts: u32::try_from(attempts).unwrap_or(0),
+            })
+            .collect(),
+    }))
+}
+
+/// A leased activity and its slot; `None` for the row without a lease.
+fn raw_activity(row: &Row) -> Result<Option<(usize, RawActivity)>> {
+    use fetch_activities::*;
+    let Some(slot) = cell::<Option<i32>>(row, SLOT)? else { return Ok(None) };
+    let secret: &[u8] = cell(row, SECRET)?;
+    let activity = RawActivity {
+        secret: secret.try_into().unwrap_or_default(),
+        id: cell(row, ID)?,
+        text: cell(row, ITEM)?,
+        instance: text(row, INSTANCE)?,
+        attempts: u32::try_from(cell::<i32>(row, ATTEMPTS)?).unwrap_or(0),
+        orchestration: match text_option(row, NAME)? {
+            Some(name) => Some((name, text(row, VERSION)?)),
+            None => None,
+        },
+        now: unsigned(row, NOW)?,
+    };
+    Ok(Some((usize::try_from(slot - 1).unwrap_or(0), activity)))
+}

@@ -1,0 +1,1 @@
+SELECT {schema}.bury_activities_1($1, $2, $3)

@@ -1,1 +1,0 @@
-SELECT * FROM {schema}.fetch_work_1($1, $2, $3, $4, $5, $6)

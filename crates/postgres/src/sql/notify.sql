@@ -1,0 +1,1 @@
+SELECT {schema}.notify_1($1, $2, $3, $4, $5)

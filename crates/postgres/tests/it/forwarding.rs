@@ -1,0 +1,158 @@
+//! Processes with different eligibility, played by store objects on one schema: a process that is notified of an item that it may not
+//! have forwards the notification to one that may.
+
+use crate::factory::raw;
+use crate::listening::{deaf_to_time, open, quiet};
+use crate::support::*;
+use outlast_model::WorkItem;
+use outlast_postgres::PostgresProvider;
+use outlast_provider::{
+    DispatcherCapabilityFilter, ExecutionMetadata, Provider, SemverRange, SessionFetchConfig, TagFilter,
+};
+use semver::Version;
+use std::sync::Arc;
+use tokio::task::{JoinHandle, spawn};
+use tokio::time::timeout;
+
+/// Three processes: `here` commits items, `there` may have them, `elsewhere` may not.
+struct Three {
+    here: Arc<PostgresProvider>,
+    there: Arc<PostgresProvider>,
+    elsewhere: Arc<PostgresProvider>,
+    schema: String,
+}
+
+impl Three {
+    async fn new() -> Self {
+        let config = deaf_to_time("three");
+        let schema = config.schema_name.clone().unwrap();
+        let [here, there, elsewhere] = [open(&config).await, open(&config).await, open(&config).await];
+        Self { here, there, elsewhere, schema }
+    }
+
+    /// Commits items until `elsewhere` was notified of three first: each reaches `there`.
+    async fn arrives(&self, column: &str, take: impl Fn() -> JoinHandle<()>, give: impl AsyncFn(u64)) {
+        let both_wait = format!("SELECT count(*) FILTER (WHERE {column}) = 2 FROM {}.listeners", self.schema);
+        for n in 0..100 {
+            let taken = take();
+            until(&raw().await, &both_wait).await;
+            // No process polls without a notification.
+            quiet(|| self.there.stats().looks).await;
+            give(n).await;
+            timeout(PATIENCE, taken).await.expect("the notification is forwarded").unwrap();
+            if self.elsewhere.stats().heard >= 3 {
+                return;
+            }
+        }
+        panic!("notified {} times in 100", self.elsewhere.stats().heard);
+    }
+}
+
+fn with_tag(n: u64, of: &str) -> WorkItem {
+    activity_with("i", n, None, Some(of))
+}
+
+fn in_session(n: u64, of: &str) -> WorkItem {
+    activity_with("i", n, Some(of), None)
+}
+
+/// A fetch that takes one activity for good.
+fn takes(store: &Arc<PostgresProvider>, owner: Option<&str>, tags: TagFilter) -> JoinHandle<()> {
+    let store = Arc::clone(store);
+    let session = owner.map(|owner| SessionFetchConfig { owner_id: owner.to_string(), lock_timeout: LONG });
+    spawn(async move {
+        let fetched = store.fetch_work_item(LONG, LONG, session.as_ref(), &tags).await;
+        let (_, token, _) = fetched.unwrap().expect("activities");
+        store.ack_work_item(&token, None).await.unwrap();
+    })
+}
+
+#[tokio::test]
+async fn notification_of_a_tagged_activity_is_forwarded() {
+    let three = Three::new().await;
+    let plain = takes(&three.elsewhere, None, TagFilter::DefaultOnly);
+    let take = || takes(&three.there, None, TagFilter::tags(["gpu"]));
+    let give = async |n| three.here.enqueue_for_worker(with_tag(n, "gpu")).await.unwrap();
+    three.arrives("activities", take, give).await;
+    plain.abort();
+}
+
+#[tokio::test]
+async fn notification_of_a_session_activity_is_forwarded() {
+    let three = Three::new().await;
+    let mine = takes(&three.there, Some("there"), TagFilter::DefaultOnly);
+    three.here.enqueue_for_worker(in_session(0, "s")).await.unwrap();
+    mine.await.unwrap();
+    let other = takes(&three.elsewhere, Some("elsewhere"), TagFilter::DefaultOnly);
+    let take = || takes(&three.there, Some("there"), TagFilter::DefaultOnly);
+    let give = async |n| three.here.enqueue_for_worker(in_session(n + 1, "s")).await.unwrap();
+    three.arrives("activities", take, give).await;
+    other.abort();
+}
+
+/// Turns of an execution that is pinned to 1.0.0.
+#[tokio::test]
+async fn notification_of_a_pinned_turn_is_forwarded() {
+    let three = Three::new().await;
+    enqueue(&*three.here, "i").await;
+    let (_, token, _) = turn(&*three.here).await;
+    let pinned = ExecutionMetadata { pinned_duroxide_version: Some(Version::new(1, 0, 0)), ..named() };
+    three
+        .here
+        .ack_orchestration_item(&token, 1, vec![started("i")], vec![], vec![], pinned, vec![])
+        .await
+        .unwrap();
+
+    let takes = |store: &Arc<PostgresProvider>, major: u64| -> JoinHandle<()> {
+        let store = Arc::clone(store);
+        let range = SemverRange::new(Version::new(major, 0, 0), Version::new(major, 9, 9));
+        let filter = DispatcherCapabilityFilter { supported_duroxide_versions: vec![range] };
+        spawn(async move {
+            let fetched = store.fetch_orchestration_item(LONG, LONG, Some(&filter)).await;
+            let (item, token, attempts) = fetched.unwrap().expect("a turn");
+            assert_eq!((item.instance.as_str(), attempts), ("i", 1));
+            let nothing = ExecutionMetadata::default();
+            store.ack_orchestration_item(&token, 1, vec![], vec![], vec![], nothing, vec![]).await.unwrap();
+        })
+    };
+    let newer = takes(&three.elsewhere, 2);
+    let give = async |n| {
+        let message =
+            WorkItem::QueueMessage { instance: "i".to_string(), name: "q".to_string(), data: format!("{n}") };
+        three.here.enqueue_for_orchestrator(message, None).await.unwrap();
+    };
+    three.arrives("turns", || takes(&three.there, 1), give).await;
+    newer.abort();
+}
+
+/// One process is notified of an item that no process may have, and the notification ends there.
+#[tokio::test]
+async fn notification_without_an_eligible_process_is_dropped() {
+    const GIVEN: u64 = 10;
+    let config = deaf_to_time("nobody").pool_size(2);
+    let schema = config.schema_name.clone().unwrap();
+    let here = open(&config).await;
+    let mut all = Vec::new();
+    for _ in 0..4 {
+        let store = open(&config).await;
+        let fetch = takes(&store, None, TagFilter::DefaultOnly);
+        all.push((store, fetch));
+    }
+    until(&raw().await, &format!("SELECT count(*) FILTER (WHERE activities) = 4 FROM {schema}.listeners"))
+        .await;
+    let looks = || all.iter().map(|(store, _)| store.stats().looks).sum::<u64>();
+    let heard = || all.iter().map(|(store, _)| store.stats().heard).sum::<u64>();
+    quiet(looks).await;
+    for n in 0..GIVEN {
+        here.enqueue_for_worker(with_tag(n, "gpu")).await.unwrap();
+    }
+    quiet(looks).await;
+    assert!((1..=GIVEN).contains(&heard()), "notified {} times of {GIVEN}", heard());
+    // The items delay no other activity.
+    for n in 0..4 {
+        here.enqueue_for_worker(activity("i", GIVEN + n)).await.unwrap();
+    }
+    for (_, fetch) in all {
+        timeout(PATIENCE, fetch).await.expect("each fetch is served").unwrap();
+    }
+}
