@@ -70,8 +70,8 @@ mod tests {
         Request::Renew(Renew { lease, extend_ms: 1, reply, attempts: Attempts::default() })
     }
 
-    /// The requests that fit in.
-    fn fill(room: &Room, request: impl Fn() -> Request) -> Vec<Request> {
+    /// The requests that fit in, which must be at most `most`.
+    fn fill(room: &Room, most: usize, request: impl Fn() -> Request) -> Vec<Request> {
         let mut all = Vec::new();
         loop {
             let mut next = request();
