@@ -12,7 +12,7 @@ use crate::scheduler::{ActivityGroupDone, ActivityHandOffDone, HandOffDone, Turn
 use crate::shared::Shared;
 use crate::transact::slots;
 use crate::transaction::{ActivityHandOffs, ActivityPoll, TurnHandOffs, TurnPoll};
-use outlast_provider_kit::{MessageRow, ActivityRow};
+use outlast_provider_kit::{ActivityRow, MessageRow};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio_postgres::Row;
