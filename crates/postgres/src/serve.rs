@@ -31,7 +31,9 @@ pub(crate) fn polled_turns(
             match raw_turn(row) {
                 Ok(Some(turn)) => leased.push(turn),
                 Ok(None) => due_ms = due_in_ms(row, fetch_turns::NOW, fetch_turns::NEXT_DUE),
-                Err(error) => log_unreadable(&error, "a turn cannot be read"),
+                Err(error) => {
+                    tracing::error!(target: "duroxide::providers::postgres", %error, "a turn cannot be read")
+                }
             }
         }
         shared.db.counters.looks.add(1);
@@ -70,7 +72,9 @@ pub(crate) fn polled_activities(
                     let has_sessions = cell::<Option<bool>>(row, fetch_activities::HAS_SESSIONS);
                     no_sessions = !has_sessions.ok().flatten().unwrap_or(true);
                 }
-                Err(error) => log_unreadable(&error, "an activity cannot be read"),
+                Err(error) => {
+                    tracing::error!(target: "duroxide::providers::postgres", %error, "an activity cannot be read")
+                }
             }
         }
         shared.db.counters.looks.add(1);
@@ -233,11 +237,8 @@ impl<'a> HandOffRows<'a> {
 
 /// A lease that cannot be read is delivered again after it expires.
 fn readable<T>(read: Result<T>) -> Option<T> {
-    read.inspect_err(|error| log_unreadable(error, "a lease cannot be read")).ok()
-}
-
-fn log_unreadable(error: &PostgresError, message: &str) {
-    tracing::error!(target: "duroxide::providers::postgres", %error, "{message}");
+    let log = |error: &PostgresError| tracing::error!(target: "duroxide::providers::postgres", %error, "a lease cannot be read");
+    read.inspect_err(log).ok()
 }
 
 /// The milliseconds until something becomes fetchable, from the row without a lease.
