@@ -308,8 +308,11 @@ fn next(
 ) -> Next {
     // Longer than a tick of the clock of a file system: two writes within one tick have the same time.
     const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+    // `next` returns with every request, so no request has come since this time.
+    let idle_from = writer.now();
     loop {
-        let until_large = large.due_in(writer.now());
+        let now = writer.now();
+        let until_large = large.due_in(now);
         let is_large_due = until_large.is_some_and(|until| until.is_zero());
         if is_large_due && !large.was_last() {
             return Next::Large;
@@ -320,7 +323,8 @@ fn next(
         if is_large_due {
             return Next::Large;
         }
-        let until_pause_ends = until_large.map(|until| until.min(large.idle_limit()));
+        let idle = Duration::from_millis(now.saturating_sub(idle_from));
+        let until_pause_ends = until_large.map(|until| until.min(large.idle_limit().saturating_sub(idle)));
         let until_wake = match writer.wake_at() {
             None => None,
             Some(wake_at) => {
