@@ -267,13 +267,18 @@ fn claim(
 ) -> Result<Claim> {
     let instance = candidate.instance;
     let only = candidate.is_only.then_some(candidate.oldest.id);
-    let Visible { messages: mut covered, is_partial } = match only {
-        Some(_) => Visible { messages: vec![candidate.oldest], is_partial: false },
-        None => visible(tx, &instance, ask.bound)?,
+    let found = match only {
+        Some(_) => Some(Visible { messages: vec![candidate.oldest], is_partial: false }),
+        None => visible(tx, &instance, ask.bound, state.large_turns.read_limit())?,
     };
-    if !state.large_turns.admit(covered.iter().map(CoveredMessage::bytes).fold(0, usize::saturating_add)) {
+    let bytes = found.as_ref().map_or(usize::MAX, |found| {
+        found.messages.iter().map(CoveredMessage::bytes).fold(0, usize::saturating_add)
+    });
+    // `admit` refuses a turn that was not read to its end, and records that it was passed over.
+    let is_admitted = state.large_turns.admit(bytes);
+    let Some(Visible { messages: mut covered, is_partial }) = found.filter(|_| is_admitted) else {
         return Ok(Claim::PassedOver(instance));
-    }
+    };
     // A damaged length may be zero although the text exists.
     let apart_bytes = covered
         .iter()

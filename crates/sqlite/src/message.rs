@@ -105,12 +105,23 @@ pub(crate) struct Visible {
     pub(crate) is_partial: bool,
 }
 
-/// The visible messages of an instance, up to the bound of a fetch.
-pub(crate) fn visible(tx: &Transaction<'_>, instance: &str, bound: MessageBound) -> Result<Visible> {
+/// The visible messages of an instance, up to the bound of a fetch. `None` if they have `limit` bytes or more: the rest of them is
+/// not read.
+pub(crate) fn visible(
+    tx: &Transaction<'_>,
+    instance: &str,
+    bound: MessageBound,
+    limit: usize,
+) -> Result<Option<Visible>> {
     let now = column(tx.now);
     let mut taken = Taken::new(bound);
     let rows = (instance, now);
-    tx.db.find(sql::VISIBLE_MESSAGES, rows, |row| Ok((!taken.take(row)?).then_some(())))?;
+    tx.db.find(sql::VISIBLE_MESSAGES, rows, |row| {
+        Ok((!taken.take(row)? || taken.bytes >= limit).then_some(()))
+    })?;
+    if taken.bytes >= limit {
+        return Ok(None);
+    }
     let is_partial = taken.is_full;
     if is_partial {
         // A turn needs the start of its execution, wherever the start is in the order of messages.
@@ -129,7 +140,7 @@ pub(crate) fn visible(tx: &Transaction<'_>, instance: &str, bound: MessageBound)
     }
     let mut messages = taken.messages;
     messages.sort_by_key(|message| (message.available_at, message.id));
-    Ok(Visible { messages, is_partial })
+    Ok(Some(Visible { messages, is_partial }))
 }
 
 /// Whether a message starts an execution. A text that does not decode does not.

@@ -65,6 +65,14 @@ pub(crate) enum LargeTurns {
 }
 
 impl LargeTurns {
+    /// A fetch reads no more messages of an instance after this many bytes: it passes the turn over.
+    pub(crate) fn read_limit(self) -> usize {
+        match self {
+            Self::Held { .. } => LARGE_BYTES,
+            Self::Unlimited | Self::One => usize::MAX,
+        }
+    }
+
     /// Whether a turn with this many bytes may be handed out now.
     pub(crate) fn admit(&mut self, bytes: usize) -> bool {
         if bytes < LARGE_BYTES {
