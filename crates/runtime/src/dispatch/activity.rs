@@ -141,10 +141,14 @@ impl Delivery {
         core.retries.remove(&self.instance, self.execution_id, self.id);
         match outcome {
             Outcome::Returned(result) => {
+                let bytes = match &result {
+                    Ok(text) => text.len(),
+                    Err(details) => details.text_bytes(),
+                };
                 let committed = async move {
                     self.commit(lease, result).await;
                 };
-                hand_off(core, ActivityQueue.name(), Box::pin(committed)).await;
+                hand_off(core, ActivityQueue.name(), bytes, Box::pin(committed)).await;
             }
             // The activity was cancelled or another process holds its lease, so the store is not called (C4).
             Outcome::Cancelled => lease.settle(),

@@ -133,14 +133,15 @@ async fn fetch_and_process<Q: Queue>(
 /// Hands a commit off to a task of its own, so that the slot can fetch again. The concurrency options limit how many turns and
 /// activities run at a time, not how many commits are in progress: commits in progress share syncs of the store.
 ///
-/// The commit is boxed because its future has many kilobytes and spawning a task moves it several times.
+/// `bytes` is the size of the commit's payloads. The commit is boxed because its future has many kilobytes and spawning a task moves it several times.
 pub(super) async fn hand_off(
     core: &Arc<Core>,
     queue: &'static str,
+    bytes: usize,
     commit: Pin<Box<dyn Future<Output = ()> + Send>>,
 ) {
     // The semaphore is never closed, so this is never an error.
-    let permit = Arc::clone(&core.commits).acquire_owned().await;
+    let permit = core.commit_permits(bytes).acquire_owned().await;
     let core_of_task = Arc::clone(core);
     core.spawn_slot(async move {
         if let Err(panic) = catch_panic(commit).await {

@@ -66,12 +66,13 @@ impl Queue for TurnQueue {
         let worker_id = format!("orch-{slot}-{}", core.runtime_id);
         let turn = Turn { core: Arc::clone(core), instance, worker_id, created_at_ms: fetched.created_at_ms };
         let decision = turn.decide(&lease, &mut fetched).await;
+        let bytes = decision.bytes();
         let finished = async move {
             turn.commit_or_give_back(lease, decision).await;
             let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             turn.core.metrics.record_orch_dispatcher_processing_duration(ms);
         };
-        hand_off(core, self.name(), Box::pin(finished)).await;
+        hand_off(core, self.name(), bytes, Box::pin(finished)).await;
     }
 }
 
@@ -79,6 +80,16 @@ impl Queue for TurnQueue {
 pub(super) enum TurnDecision {
     Commit { output: Box<TurnOutput>, keep: Keep },
     GiveBack { delay: Duration, ignore_attempt: bool },
+}
+
+impl TurnDecision {
+    /// The bytes of payloads that the store writes.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Commit { output, .. } => output.commit.history_delta.iter().map(Event::text_bytes).sum(),
+            Self::GiveBack { .. } => 0,
+        }
+    }
 }
 
 /// What the warm cache keeps of the instance after the commit.
