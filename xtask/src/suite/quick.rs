@@ -16,7 +16,7 @@ use crate::metadata::{self, Package};
 const SLOW: &[(&str, &[&str])] = &[
     ("", &["needs_root::", "needs_postgres::", "canary::"]),
     ("outlast", &["scenario::"]),
-    ("outlast-chaos", &["flood::", "judge::", "outage::", "power::"]),
+    ("outlast-chaos", &["flood::", "outage::", "power::", "verify::"]),
     ("outlast-conformance", &["defects::"]),
     ("outlast-postgres", &["model::"]),
     ("outlast-sqlite", &["model::", "threaded::"]),
