@@ -1,7 +1,7 @@
 //! The requests of one transaction, by kind.
 
 use crate::queue::PerQueue;
-use crate::request::{Abandon, Activity, Commit, Lease, Message, Renew, Request, Start};
+use crate::request::{Abandon, Activity, Commit, Lease, Message, ReadTexts, Renew, Request, Start};
 use outlast_provider::ScheduledActivityIdentifier;
 use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow};
 use std::collections::HashSet;
@@ -15,6 +15,7 @@ pub(crate) struct Batch {
     pub(crate) starts: Vec<Start>,
     pub(crate) renewals: Vec<Renew>,
     pub(crate) abandons: Vec<Abandon>,
+    pub(crate) reads: Vec<ReadTexts>,
 }
 
 impl Batch {
@@ -26,6 +27,7 @@ impl Batch {
             Request::Start(start) => self.starts.push(start),
             Request::Renew(renew) => self.renewals.push(renew),
             Request::Abandon(abandon) => self.abandons.push(abandon),
+            Request::ReadTexts(read) => self.reads.push(read),
         }
     }
 
@@ -36,6 +38,7 @@ impl Batch {
             + self.starts.len()
             + self.renewals.len()
             + self.abandons.len()
+            + self.reads.len()
     }
 
     /// The operation of each request.
@@ -46,7 +49,8 @@ impl Batch {
         let starts = self.starts.iter().map(|start| start.reply.operation);
         let renewals = self.renewals.iter().map(|renew| renew.reply.operation);
         let abandons = self.abandons.iter().map(|abandon| abandon.reply.operation);
-        commits.chain(messages).chain(activities).chain(starts).chain(renewals).chain(abandons)
+        let reads = self.reads.iter().map(|read| read.reply.operation);
+        commits.chain(messages).chain(activities).chain(starts).chain(renewals).chain(abandons).chain(reads)
     }
 
     /// Each request in a batch of its own.
@@ -68,6 +72,7 @@ impl Batch {
             .chain(self.starts.into_iter().map(Request::Start))
             .chain(self.renewals.into_iter().map(Request::Renew))
             .chain(self.abandons.into_iter().map(Request::Abandon))
+            .chain(self.reads.into_iter().map(Request::ReadTexts))
     }
 
     /// Whether the batch has arrivals: requests that no lease fences.
@@ -98,6 +103,7 @@ impl Batch {
             .chain(self.starts.iter().map(|start| start.start.instance_id.clone()))
             .chain(self.renewals.iter().map(|renew| renew.lease.subject()))
             .chain(self.abandons.iter().map(|abandon| abandon.lease.subject()))
+            .chain(self.reads.iter().map(|read| read.lease.subject()))
             .collect()
     }
 

@@ -7,7 +7,7 @@ use crate::leased::{Guarded, Leases, RawTurn};
 use crate::message::{self, Decoded};
 use crate::parked::Fetch;
 use crate::provider::PostgresProvider;
-use crate::request::{Answer, Lease, Seen};
+use crate::request::{Answer, Attempts, Lease, ReadTexts, Request, Seen};
 use crate::shared::Shared;
 use crate::text::owned;
 use crate::{history, kv};
@@ -55,12 +55,34 @@ impl PostgresProvider {
             };
             let parks = !patience.is_zero();
             self.shared.fetch_turn(Fetch { ask, parks, is_new: true, caller });
-            let Some(leased) = wait(&self.shared, answer, patience, FETCH).await? else { return Ok(None) };
+            let Some(mut leased) = wait(&self.shared, answer, patience, FETCH).await? else {
+                return Ok(None);
+            };
+            if !self.read_texts(&mut leased).await? {
+                // The lease ended meanwhile, and another fetch has taken it.
+                drop(leased.take());
+                continue;
+            }
             let turn = self.hand_out(leased, request.with_history).await;
             if let Some(turn) = turn.map_err(|error| error.during(FETCH))? {
                 return Ok(Some(turn));
             }
         }
+    }
+
+    /// Reads the texts of messages that the fetch has left out. Returns whether the lease was still there.
+    async fn read_texts(&self, leased: &mut Guarded<RawTurn>) -> Answer<bool> {
+        let Some(raw) = leased.peek_mut() else { return Ok(true) };
+        let (Some(bytes), Some(lease)) = (raw.bytes_apart, raw.leases().pop()) else { return Ok(true) };
+        let ids = raw.messages.iter().map(|message| message.id).collect();
+        let read =
+            |reply| Request::ReadTexts(ReadTexts { lease, ids, bytes, reply, attempts: Attempts::default() });
+        let mut texts = self.ask(FETCH, read).await?;
+        for message in &mut raw.messages {
+            let Some(text) = texts.remove(&message.id) else { return Ok(false) };
+            message.text = text;
+        }
+        Ok(true)
     }
 
     /// The turn, or `None` if no message of it can be delivered: then they are removed or put off.

@@ -68,6 +68,8 @@ codes!(
     FATE_DROPPED = 1,
     /// Action of `settle_turn`: the message is given back, and visible later.
     FATE_PUT_OFF = 2,
+    /// `fetch_turns` leaves out the texts of a turn with this many bytes of messages: the caller reads them later.
+    LARGE_BYTES = 1048576,
 );
 
 /// A migration with shared text and codes put in.
@@ -149,6 +151,7 @@ columns!(
         ATTEMPTS = "o_attempts",
         NEXT_DUE = "o_next",
         IS_PARTIAL = "o_partial",
+        BYTES_APART = "o_bytes_apart",
     }
 );
 

@@ -43,9 +43,9 @@ pub(crate) fn start(shared: &Arc<Shared>) {
 
 async fn run(shared: Arc<Shared>) {
     while let Some(transaction) = next(&shared, || shared.next()).await {
-        let load = transaction.load;
+        let (load, is_large) = (transaction.load, transaction.is_large);
         process_contained(&shared, *transaction).await;
-        shared.update(|scheduler, _| scheduler.on_lane_free(load));
+        shared.update(|scheduler, now| scheduler.on_lane_free(load, is_large, now));
     }
 }
 

@@ -40,6 +40,8 @@ pub(crate) struct RawTurn {
     pub(crate) now: u64,
     /// The instance has more visible messages than a fetch takes.
     pub(crate) is_partial: bool,
+    /// The bytes of the texts, if the fetch has left them out: the caller reads them.
+    pub(crate) bytes_apart: Option<usize>,
     pub(crate) messages: Vec<RawMessage>,
 }
 
@@ -99,6 +101,11 @@ impl<L: Leases> Guarded<L> {
     /// The leases, which stay guarded.
     pub(crate) fn peek(&self) -> Option<&L> {
         self.leases.as_ref()
+    }
+
+    /// The leases, which stay guarded.
+    pub(crate) fn peek_mut(&mut self) -> Option<&mut L> {
+        self.leases.as_mut()
     }
 
     /// Passes the leases to the caller, which gives them back itself from now on.

@@ -120,6 +120,14 @@ pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) 
             }
         }
     }
+    for (read, rows) in batch.reads.into_iter().zip(&done.texts) {
+        let texts: Result<HashMap<i64, String>, PostgresError> =
+            rows.iter().map(|row| Ok((cell(row, "id")?, cell(row, "work_item")?))).collect();
+        match texts {
+            Ok(texts) => read.reply.send(Ok(texts)),
+            Err(error) => read.reply.send(Err(&error)),
+        }
+    }
     let has_more = |row| cell::<bool>(row, functions::commit::HAS_MORE_MESSAGES).unwrap_or(true);
     Replied { has_more_messages: done.commits.iter().any(has_more), visible_in_ms }
 }

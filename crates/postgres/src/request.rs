@@ -5,6 +5,7 @@ use crate::reply::Reply;
 use outlast_provider::{Completion, ErrorClass, ProviderError, StartOutcome, StartPolicy};
 use outlast_provider_kit::token::{self, Secret};
 use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow, invalid_token};
+use std::collections::HashMap;
 use std::fmt;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -158,6 +159,17 @@ pub(crate) struct Abandon {
     pub(crate) attempts: Attempts,
 }
 
+/// Texts of messages to be read that a fetch has left out. The reply has the texts of the messages that the lease still covers, by
+/// the ids of their rows.
+pub(crate) struct ReadTexts {
+    pub(crate) lease: Lease,
+    pub(crate) ids: Vec<i64>,
+    /// The bytes of the texts.
+    pub(crate) bytes: usize,
+    pub(crate) reply: Reply<HashMap<i64, String>>,
+    pub(crate) attempts: Attempts,
+}
+
 /// Any request.
 pub(crate) enum Request {
     Commit(Box<Commit>),
@@ -166,6 +178,7 @@ pub(crate) enum Request {
     Start(Start),
     Renew(Renew),
     Abandon(Abandon),
+    ReadTexts(ReadTexts),
 }
 
 impl Request {
@@ -186,6 +199,7 @@ impl Request {
             Self::Start(start) => start.start.instance_id.clone(),
             Self::Renew(renew) => renew.lease.subject(),
             Self::Abandon(abandon) => abandon.lease.subject(),
+            Self::ReadTexts(read) => read.lease.subject(),
         }
     }
 
@@ -198,6 +212,7 @@ impl Request {
             Self::Start(start) => start.reply.send(Err(error)),
             Self::Renew(renew) => renew.reply.send(Err(error)),
             Self::Abandon(abandon) => abandon.reply.send(Err(error)),
+            Self::ReadTexts(read) => read.reply.send(Err(error)),
         }
     }
 
@@ -207,6 +222,7 @@ impl Request {
             Self::Commit(commit) => Some(commit.attempts),
             Self::Renew(renew) => Some(renew.attempts),
             Self::Abandon(abandon) => Some(abandon.attempts),
+            Self::ReadTexts(read) => Some(read.attempts),
             Self::Message(_) | Self::Activity(_) | Self::Start(_) => None,
         }
     }
@@ -220,6 +236,7 @@ impl Request {
             Self::Commit(commit) => commit.attempts = attempts,
             Self::Renew(renew) => renew.attempts = attempts,
             Self::Abandon(abandon) => abandon.attempts = attempts,
+            Self::ReadTexts(read) => read.attempts = attempts,
             Self::Message(_) | Self::Activity(_) | Self::Start(_) => {}
         }
     }
@@ -239,6 +256,7 @@ impl Request {
             Self::Message(request) => message(&request.row),
             Self::Activity(activity) => activity.row.work_item.len(),
             Self::Start(start) => message(&start.start) + start.messages.iter().map(message).sum::<usize>(),
+            Self::ReadTexts(read) => read.bytes,
             Self::Renew(_) | Self::Abandon(_) => 0,
         }
     }
@@ -252,6 +270,7 @@ impl Request {
             Self::Start(start) => &mut start.reply.room,
             Self::Renew(renew) => &mut renew.reply.room,
             Self::Abandon(abandon) => &mut abandon.reply.room,
+            Self::ReadTexts(read) => &mut read.reply.room,
         };
         *place = Some(room);
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | commit, completion, lease given back: fenced by a token | sent again over a new connection; if the first attempt was stored, the second is refused, and the store recognises its own commit |
 //! | renewal | sent again until the server is back: any error would be taken for the end of the lease |
+//! | texts of messages that are read | sent again |
 //! | start, message, activity of a client | fails with an error that says that the outcome is unknown: sent again, it could be stored twice |
 
 use crate::PostgresError;
@@ -97,6 +98,8 @@ fn tell(request: Request, cause: &PostgresError) {
 fn tell_unknown(request: Request, cause: &PostgresError) {
     match cause {
         PostgresError::Panicked { .. } => tell(request, cause),
+        // A read has no outcome that could be in doubt.
+        cause if matches!(request, Request::ReadTexts(_)) => tell(request, cause),
         cause => {
             let unknown = PostgresError::Unknown { instance: request.subject(), details: cause.to_string() };
             request.fail(&unknown);

@@ -214,6 +214,7 @@ impl<'a> HandOffRows<'a> {
             start_due: None,
             now,
             is_partial: false,
+            bytes_apart: None,
             messages: vec![message],
         })
     }
@@ -264,7 +265,8 @@ fn raw_turn(row: &Row) -> Result<Option<RawTurn>> {
         Ok::<_, PostgresError>(cell::<Option<i64>>(row, column)?.and_then(|at| u64::try_from(at).ok()))
     };
     let ids: Vec<i64> = cell(row, MESSAGE_IDS)?;
-    let texts: Vec<String> = cell(row, MESSAGES)?;
+    let texts: Vec<Option<String>> = cell(row, MESSAGES)?;
+    let bytes_apart = cell::<Option<i64>>(row, BYTES_APART)?.map(|bytes| usize::try_from(bytes).unwrap_or(0));
     let available: Vec<i64> = cell(row, AVAILABLE_AT)?;
     let attempts: Vec<i32> = cell(row, ATTEMPTS)?;
     let messages = ids.into_iter().zip(texts).zip(available.into_iter().zip(attempts));
@@ -278,10 +280,11 @@ fn raw_turn(row: &Row) -> Result<Option<RawTurn>> {
         start_due: time(START_DUE)?,
         now: unsigned(row, NOW)?,
         is_partial: cell::<Option<bool>>(row, IS_PARTIAL)?.unwrap_or(false),
+        bytes_apart,
         messages: messages
             .map(|((id, text), (available_at, attempts))| RawMessage {
                 id,
-                text,
+                text: text.unwrap_or_default(),
                 available_at: u64::try_from(available_at).unwrap_or(0),
                 attempts: u32::try_from(attempts).unwrap_or(0),
             })

@@ -81,6 +81,7 @@ statements!(
     read_history,
     read_ledger,
     read_newest_history,
+    read_texts,
     register_listener,
     renew,
     renew_sessions,
