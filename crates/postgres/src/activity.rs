@@ -4,15 +4,14 @@ use crate::ask::ActivityAsk;
 use crate::db::{Param, Result};
 use crate::fetch::wait;
 use crate::leased::{Guarded, RawActivity};
-use crate::message::misplaced;
 use crate::parked::Fetch;
 use crate::provider::PostgresProvider;
 use crate::request::{Answer, Lease};
 use crate::text::owned;
-use outlast_model::{WorkItem, json};
+use outlast_model::WorkItem;
 use outlast_provider::{FetchedWork, TagFilter, WorkRequest, saturating_ms};
+use outlast_provider_kit::rows;
 use std::time::Duration;
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_postgres::types::Type;
 
@@ -31,15 +30,14 @@ impl PostgresProvider {
                 true => request.poll_timeout.saturating_sub(begun.elapsed()),
                 false => Duration::ZERO,
             };
-            let (caller, answer) = oneshot::channel();
             let ask = ActivityAsk {
                 max_items: missing,
                 lock_ms: saturating_ms(request.lock_timeout),
                 session: request.session.cloned(),
                 tags: request.tag_filter.clone(),
             };
-            let parks = !patience.is_zero();
-            self.shared.fetch_activities(Fetch { ask, parks, is_new: true, caller });
+            let (fetch, answer) = Fetch::new(ask, patience);
+            self.shared.fetch_activities(fetch);
             let leased = match wait(&self.shared, answer, patience, FETCH).await {
                 Ok(Some(leased)) => self.decoded(leased).await.map_err(|error| error.during(FETCH)),
                 Ok(None) => break,
@@ -70,7 +68,7 @@ impl PostgresProvider {
         let mut items = Vec::new();
         let mut damaged = Vec::new();
         for activity in leased.peek().into_iter().flatten() {
-            match decode_activity(activity) {
+            match rows::decode_activity(&activity.instance, &activity.text) {
                 Ok(item) => items.push(Some(item)),
                 Err(reason) => {
                     damaged.push((activity, reason));
@@ -128,12 +126,3 @@ impl Gathered {
 
 /// Most activities for one fetch, so that other fetches of the same poll get some too.
 const MOST_ITEMS: usize = 256;
-
-/// The activity of a row, or the reason why there is none: it does not decode, or belongs to another instance.
-fn decode_activity(activity: &RawActivity) -> std::result::Result<WorkItem, String> {
-    let item = json::decode_work_item(&activity.text).map_err(|error| error.to_string())?;
-    match item {
-        WorkItem::ActivityExecute { .. } if item.target_instance() == activity.instance => Ok(item),
-        other => Err(misplaced(&other, &activity.instance)),
-    }
-}

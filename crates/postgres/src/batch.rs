@@ -114,7 +114,7 @@ impl Batch {
     pub(crate) fn sort(&mut self) {
         let key = |lease: &Lease| match lease {
             Lease::Activity { id, .. } => (*id, String::new()),
-            Lease::Turn { seen, .. } => (i64::MAX, seen.instance.clone()),
+            Lease::Turn { at_fetch, .. } => (i64::MAX, at_fetch.instance.clone()),
         };
         self.commits.sort_by_cached_key(|commit| key(&commit.lease));
         self.renewals.sort_by_cached_key(|renew| key(&renew.lease));
@@ -209,7 +209,7 @@ impl Batch {
 /// The instance of a commit.
 pub(crate) fn instance_of(commit: &Commit) -> &str {
     match (&commit.lease, &commit.completion) {
-        (Lease::Turn { seen, .. }, _) => &seen.instance,
+        (Lease::Turn { at_fetch, .. }, _) => &at_fetch.instance,
         (Lease::Activity { .. }, Some(row)) => &row.instance_id,
         (Lease::Activity { .. }, None) => "",
     }

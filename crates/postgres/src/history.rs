@@ -54,12 +54,7 @@ pub(crate) async fn read(db: &Db, instance: &str, execution_id: Option<u64>) -> 
 pub(crate) async fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Result<LoadedTurn> {
     let texts = texts(db, instance, execution_id).await?;
     let kv_snapshot = kv::snapshot(db, instance).await?;
-    let (history, history_error) =
-        match rows::decode_history(instance, execution_id, texts.iter().map(String::as_str)) {
-            Ok(history) => (history, None),
-            Err(reason) => (Vec::new(), Some(reason)),
-        };
-    Ok(LoadedTurn { history, kv_snapshot, history_error })
+    Ok(rows::decode_turn(instance, execution_id, texts.iter().map(String::as_str), kv_snapshot))
 }
 
 /// A row above this cannot say what an execution is: neither an input nor an output is as large.

@@ -3,9 +3,10 @@
 use crate::contain::contained;
 use crate::db::{Db, Result, cell, text};
 use crate::reply::Reply;
-use crate::request::{Abandon, Attempts, Lease, Request, Seen};
+use crate::request::{Abandon, Attempts, Lease, Request};
 use crate::shared::Shared;
 use crate::steps::Step;
+use outlast_provider_kit::TurnAtFetch;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -73,8 +74,9 @@ fn lease(row: &Row) -> Result<Lease> {
         Some(id) => Lease::Activity { secret, id },
         None => {
             let (current_execution, messages, is_partial) = (0, 0, false);
-            let seen = Seen { current_execution, messages, is_partial, instance: text(row, "instance_id")? };
-            Lease::Turn { secret, seen }
+            let instance = text(row, "instance_id")?;
+            let at_fetch = TurnAtFetch { current_execution, messages, is_partial, instance };
+            Lease::Turn { secret, at_fetch }
         }
     })
 }

@@ -57,10 +57,10 @@ pub(crate) fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Result<Lo
         Ok(snapshot) => (snapshot, None),
         Err(reason) => (HashMap::new(), Some(reason)),
     };
-    Ok(match rows::decode_history(instance, execution_id, texts.iter().map(String::as_str)) {
-        Ok(history) => LoadedTurn { history, kv_snapshot, history_error: damage },
-        Err(reason) => LoadedTurn { history: Vec::new(), kv_snapshot, history_error: Some(reason) },
-    })
+    let texts = texts.iter().map(String::as_str);
+    let mut loaded = rows::decode_turn(instance, execution_id, texts, kv_snapshot);
+    loaded.history_error = loaded.history_error.or(damage);
+    Ok(loaded)
 }
 
 /// The longest text of an outline. A longer event is not read, and the outline does not decode: neither an input nor an output is

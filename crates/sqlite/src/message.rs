@@ -5,7 +5,7 @@ use crate::sql;
 use crate::transaction::Transaction;
 use outlast_model::{WorkItem, json};
 use outlast_provider::{DeadLetterQueue, MessageBound};
-use outlast_provider_kit::MessageRow;
+use outlast_provider_kit::{MessageRow, rows};
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
@@ -205,28 +205,18 @@ pub(crate) fn decode(
     let mut damaged = Vec::new();
     for mut message in std::mem::take(covered) {
         let decoded = match message.damage.take() {
-            None => json::decode_work_item(&message.text).map_err(|error| error.to_string()),
+            None => rows::decode_message(instance, &message.text),
             Some(reason) => Err(reason),
         };
         match decoded {
-            Ok(item)
-                if item.target_instance() == instance
-                    && !matches!(item, WorkItem::ActivityExecute { .. }) =>
-            {
+            Ok(item) => {
                 messages.push(item);
                 covered.push(message);
             }
-            Ok(item) => damaged.push((message, misplaced(&item, instance))),
             Err(reason) => damaged.push((message, reason)),
         }
     }
     (messages, damaged)
-}
-
-/// The reason for the dead letter of an item in a row of another instance, or in the wrong queue.
-pub(crate) fn misplaced(item: &WorkItem, instance: &str) -> String {
-    let (kind, owner) = (item.kind_name(), item.target_instance());
-    format!("a {kind} for instance '{owner}' in a row of instance '{instance}'")
 }
 
 /// Stores a dead letter.

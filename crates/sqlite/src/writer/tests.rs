@@ -11,6 +11,7 @@ use outlast_provider::{
     ClassifiedError, DispatcherCapabilityFilter, FetchedWork, MessageBound, ProviderError, SemverRange,
     TagFilter,
 };
+use outlast_provider_kit::LeasedTurn;
 use outlast_provider_kit::plan::{activity_row, message_row};
 use std::path::Path;
 use std::sync::{Mutex, mpsc};
@@ -199,8 +200,8 @@ fn fetch_activities(tags: TagFilter) -> (Command, Activities) {
     (Command::FetchActivities(fetch, None), answer)
 }
 
-fn turn_of(answer: &mut Turn) -> Option<RawTurn> {
-    answer.try_recv().unwrap().unwrap().and_then(Guarded::take)
+fn turn_of(answer: &mut Turn) -> Option<LeasedTurn> {
+    answer.try_recv().unwrap().unwrap().and_then(Guarded::take).map(|raw| raw.turn)
 }
 
 /// The activities that the fetches got, in their order.
@@ -421,7 +422,7 @@ fn batch(test: &mut TestWriter) -> BatchResult {
         fetched: turn
             .try_recv()
             .unwrap()
-            .map(|given| given.and_then(Guarded::take).map(|turn| turn.instance))
+            .map(|given| given.and_then(Guarded::take).map(|raw| raw.turn.instance))
             .map_err(ProviderError::from),
     }
 }
