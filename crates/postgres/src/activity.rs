@@ -1,4 +1,4 @@
-//! Fetches activities: decodes leased activities on the caller's task, and sets aside those that do not decode.
+//! Fetches activities: decodes leased activities on the caller's task, and turns those that do not decode into dead letters.
 
 use crate::ask::ActivityAsk;
 use crate::db::{Param, Result};
@@ -50,7 +50,7 @@ impl PostgresProvider {
                     if missing < request.max_items.min(MOST_ITEMS) {
                         gathered.push(more);
                     }
-                    // Only activities that were set aside are replaced: a fetch waits for the first activity, not for all.
+                    // Only activities that became dead letters are replaced: a fetch waits for the first activity, not for all.
                     if missing == 0 || (!is_damaged && !gathered.is_empty()) {
                         break;
                     }
@@ -63,7 +63,7 @@ impl PostgresProvider {
         Ok(gathered.into_iter().flat_map(Gathered::take).collect())
     }
 
-    /// Decodes leased activities, and sets aside those that do not decode.
+    /// Decodes leased activities, and turns those that do not decode into dead letters.
     async fn decoded(&self, leased: Guarded<Vec<RawActivity>>) -> Result<Gathered> {
         let mut items = Vec::new();
         let mut damaged = Vec::new();
@@ -77,17 +77,17 @@ impl PostgresProvider {
             }
         }
         if !damaged.is_empty() {
-            self.bury(&damaged).await?;
+            self.store_dead_letters(&damaged).await?;
         }
         Ok(Gathered { leased, items })
     }
 
-    async fn bury(&self, damaged: &[(&RawActivity, String)]) -> Result<()> {
+    async fn store_dead_letters(&self, damaged: &[(&RawActivity, String)]) -> Result<()> {
         for (activity, _) in damaged {
             // The reason may quote the activity, so it goes to the table and not to the log.
             tracing::warn!(
                 target: "duroxide::providers::postgres",
-                instance = activity.instance, "an activity was set aside, see dead_letters"
+                instance = activity.instance, "an activity became a dead letter, see dead_letters"
             );
         }
         let db = &self.shared.db;
@@ -97,7 +97,7 @@ impl PostgresProvider {
         let reasons: Vec<String> = damaged.iter().map(|(_, reason)| owned(reason)).collect();
         let params: [Param<'_>; 3] =
             [(&ids, Type::INT8_ARRAY), (&secrets, Type::BYTEA_ARRAY), (&reasons, Type::TEXT_ARRAY)];
-        db.one(&db.statements.bury_activities, &params).await?;
+        db.one(&db.statements.dead_letter_activities, &params).await?;
         Ok(())
     }
 }

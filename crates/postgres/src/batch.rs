@@ -76,9 +76,9 @@ impl Batch {
     }
 
     /// Marks the requests as sent before with an unknown result.
-    pub(crate) fn doubt(&mut self) {
-        self.commits.iter_mut().for_each(|commit| commit.attempts = commit.attempts.doubted());
-        self.abandons.iter_mut().for_each(|abandon| abandon.attempts = abandon.attempts.doubted());
+    pub(crate) fn mark_unknown(&mut self) {
+        self.commits.iter_mut().for_each(|commit| commit.attempts = commit.attempts.mark_unknown());
+        self.abandons.iter_mut().for_each(|abandon| abandon.attempts = abandon.attempts.mark_unknown());
     }
 
     /// The arrivals, and the requests that a lease fences.

@@ -302,7 +302,7 @@ columns!(
     AbandonColumns {
         member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, activity_row: i64 => INT8_ARRAY,
         secret: Vec<u8> => BYTEA_ARRAY, delay: Option<i64> => INT8_ARRAY, ignore: bool => BOOL_ARRAY,
-        rests: bool => BOOL_ARRAY,
+        holds_back: bool => BOOL_ARRAY,
     }
 );
 
@@ -319,7 +319,7 @@ impl AbandonColumns {
             all.delay.push(abandon.delay_ms.map(span));
             all.ignore.push(abandon.ignore_attempt);
             let is_partial = matches!(&abandon.lease, Lease::Turn { at_fetch, .. } if at_fetch.is_partial);
-            all.rests.push(is_partial && abandon.delay_ms.is_some());
+            all.holds_back.push(is_partial && abandon.delay_ms.is_some());
         }
         all
     }

@@ -2,7 +2,7 @@
 
 use crate::ask::TurnAsk;
 use crate::db::{Param, Result, column};
-use crate::functions::{FATE_DEAD_LETTER, FATE_DROPPED, FATE_PUT_OFF};
+use crate::functions::{FATE_DEAD_LETTER, FATE_DELAYED, FATE_DROPPED};
 use crate::leased::{Guarded, Leases, RawTurn};
 use crate::message::{self, Decoded};
 use crate::parked::Fetch;
@@ -45,11 +45,12 @@ enum Decision {
 
 impl PostgresProvider {
     pub(crate) async fn fetch_within(&self, request: &TurnRequest<'_>) -> Answer<Option<FetchedTurn>> {
-        let nobody = request.filter.is_some_and(|filter| filter.supported_duroxide_versions.is_empty());
+        let accepts_no_version =
+            request.filter.is_some_and(|filter| filter.supported_duroxide_versions.is_empty());
         let begun = Instant::now();
         loop {
             let patience = request.poll_timeout.saturating_sub(begun.elapsed());
-            if nobody {
+            if accepts_no_version {
                 tokio::time::sleep(patience).await;
                 return Ok(None);
             }
@@ -167,7 +168,7 @@ impl PostgresProvider {
             }
             Rowless::Delay { until, fates } => {
                 let undelivered = |(id, fate)| match fate {
-                    Fate::Delayed => Undelivered { id, fate: FATE_PUT_OFF, reason: None },
+                    Fate::Delayed => Undelivered { id, fate: FATE_DELAYED, reason: None },
                     Fate::DeadLetter(reason) => Undelivered::dead_letter(id, &reason),
                 };
                 Decision::NoTurn(kept.zip(fates).map(undelivered).collect(), Some(until))
@@ -195,7 +196,7 @@ impl PostgresProvider {
             // The reason may quote the message, so it goes to the table and not to the log.
             tracing::warn!(
                 target: "duroxide::providers::postgres",
-                instance = raw.instance, messages = dead, "messages were set aside, see dead_letters"
+                instance = raw.instance, messages = dead, "messages became dead letters, see dead_letters"
             );
             db.counters.dead_letters.add(dead);
         }
@@ -214,7 +215,7 @@ impl PostgresProvider {
             (&holds_back, Type::BOOL),
         ];
         let row = db.one(&db.statements.settle_turn, &params).await?;
-        let is_any_delayed = fates.contains(&FATE_PUT_OFF);
+        let is_any_delayed = fates.contains(&FATE_DELAYED);
         if let Some(at) = visible_at.filter(|_| is_any_delayed || holds_back) {
             self.shared.on_due_in(at.saturating_sub(raw.now));
         }

@@ -36,7 +36,7 @@ pub(crate) fn polled_turns(
                 }
             }
         }
-        shared.db.counters.looks.add(1);
+        shared.db.counters.polls.add(1);
         shared.db.counters.fetched.add(leased.len());
         let is_served = !leased.is_empty();
         let leased = leased.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
@@ -77,7 +77,7 @@ pub(crate) fn polled_activities(
                 }
             }
         }
-        shared.db.counters.looks.add(1);
+        shared.db.counters.polls.add(1);
         let is_served = leased.iter().any(|activities| !activities.is_empty());
         let leased = leased.into_iter().map(non_empty);
         let unserved = deliver(shared, fetches.into_iter().zip(leased), deliveries);
@@ -162,7 +162,7 @@ fn hand_offs_done<A: Ask, L: Leases>(
         Some(leases) => {
             let count = leases.leases().len();
             shared.db.counters.fetched.add(count);
-            shared.db.counters.handed_over.add(count);
+            shared.db.counters.handed_off.add(count);
             deliveries.add(fetch.caller, leases, shared);
             HandOffDone::Served { lock_ms: fetch.ask.lock_ms() }
         }

@@ -2,7 +2,7 @@
 
 use crate::commit::{enqueue_message, refused};
 use crate::db::{Result, attempts, column, id_column, key_column, readable, stored_text, stored_time};
-use crate::message::bury;
+use crate::message::store_dead_letter;
 use crate::park::{Ask, FetchState, MAX_LOOKUP};
 use crate::session;
 use crate::sql;
@@ -229,8 +229,8 @@ fn lease(tx: &mut Transaction<'_>, ask: &ActivityAsk, row: FreeActivity) -> Resu
         Ok(item) => item,
         Err(reason) => {
             let attempts = row.attempts.saturating_sub(1);
-            bury(tx, DeadLetterQueue::Worker, &row.instance, &row.text, &reason, attempts)?;
-            tx.db.run_exactly(1, "setting an activity aside", sql::DELETE_ACTIVITY, [row.id])?;
+            store_dead_letter(tx, DeadLetterQueue::Worker, &row.instance, &row.text, &reason, attempts)?;
+            tx.db.run_exactly(1, "deleting a dead letter's activity", sql::DELETE_ACTIVITY, [row.id])?;
             return Ok(None);
         }
     };

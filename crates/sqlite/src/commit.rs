@@ -21,7 +21,7 @@ pub(crate) struct TurnFacts<'a> {
     /// Whether the current execution changed keys.
     pub(crate) kv_changed: bool,
     /// The bytes of message texts in `message_texts`.
-    pub(crate) apart_bytes: usize,
+    pub(crate) external_bytes: usize,
     pub(crate) at_fetch: TurnAtFetch<&'a str>,
 }
 
@@ -30,19 +30,19 @@ impl<'a> TurnFacts<'a> {
     fn of(token: &'a str) -> Option<(Self, Secret)> {
         let (secret, key) = token::parse(token)?;
         let (own, at_fetch) = key.split_once('.')?;
-        let (kv_changed, apart_bytes) = match own.strip_prefix('k') {
+        let (kv_changed, external_bytes) = match own.strip_prefix('k') {
             Some(bytes) => (true, bytes),
             None => (false, own),
         };
-        let apart_bytes = apart_bytes.parse().ok()?;
-        Some((Self { kv_changed, apart_bytes, at_fetch: TurnAtFetch::parse(at_fetch)? }, secret))
+        let external_bytes = external_bytes.parse().ok()?;
+        Some((Self { kv_changed, external_bytes, at_fetch: TurnAtFetch::parse(at_fetch)? }, secret))
     }
 }
 
 impl fmt::Display for TurnFacts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kv_changed = if self.kv_changed { "k" } else { "" };
-        write!(f, "{kv_changed}{}.{}", self.apart_bytes, self.at_fetch)
+        write!(f, "{kv_changed}{}.{}", self.external_bytes, self.at_fetch)
     }
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn instance_of(token: &str) -> Option<&str> {
 
 /// The bytes of message texts that the commit of a turn deletes.
 pub(crate) fn bytes_to_delete(token: &str) -> usize {
-    TurnFacts::of(token).map_or(0, |(facts, _)| facts.apart_bytes)
+    TurnFacts::of(token).map_or(0, |(facts, _)| facts.external_bytes)
 }
 
 /// Commits a turn: releases its lease, deletes its messages, then stores the plan.
@@ -65,7 +65,7 @@ pub(crate) fn commit(tx: &mut Transaction<'_>, token: &str, plan: &CommitPlan) -
         return refused(token);
     }
     let consumed = (instance, secret);
-    if facts.apart_bytes > 0 {
+    if facts.external_bytes > 0 {
         tx.db.run(sql::DELETE_COVERED_TEXTS, consumed)?;
     }
     tx.db.run_exactly(
@@ -134,7 +134,7 @@ pub(crate) fn complete_with_turn(
     activity::ack(tx, token, None)?;
     let (current_execution, messages, is_partial) = (plan.execution_id, 0, false);
     let at_fetch = TurnAtFetch { current_execution, messages, is_partial, instance };
-    let facts = TurnFacts { kv_changed, apart_bytes: 0, at_fetch };
+    let facts = TurnFacts { kv_changed, external_bytes: 0, at_fetch };
     apply(tx, facts, plan)?;
     Ok(Completion::WithTurn { at_ms: tx.now })
 }
@@ -268,12 +268,12 @@ mod tests {
 
     #[test]
     fn facts_round_trip_through_the_token() {
-        for (kv_changed, apart_bytes) in [(false, 0), (false, 512), (true, 0), (true, 70_000)] {
+        for (kv_changed, external_bytes) in [(false, 0), (false, 512), (true, 0), (true, 70_000)] {
             let (current_execution, messages, is_partial) = (3, 7, true);
             let at_fetch = TurnAtFetch { current_execution, messages, is_partial, instance: "k1.2.a" };
-            let token = Token::mint(&OsEntropy, TurnFacts { kv_changed, apart_bytes, at_fetch });
+            let token = Token::mint(&OsEntropy, TurnFacts { kv_changed, external_bytes, at_fetch });
             let (facts, secret) = TurnFacts::of(&token.text).unwrap();
-            assert_eq!((facts.kv_changed, facts.apart_bytes), (kv_changed, apart_bytes));
+            assert_eq!((facts.kv_changed, facts.external_bytes), (kv_changed, external_bytes));
             assert_eq!((facts.at_fetch, secret), (at_fetch, token.secret));
         }
     }

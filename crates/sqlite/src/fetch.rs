@@ -4,7 +4,7 @@ use crate::SqliteOptions;
 use crate::commit::TurnFacts;
 use crate::db::{Result, attempts, column, readable, stored_text, stored_time, unsigned};
 use crate::leased::RawTurn;
-use crate::message::{self, CoveredMessage, Visible, bury, covered_message, decode, visible};
+use crate::message::{self, CoveredMessage, Visible, covered_message, decode, store_dead_letter, visible};
 use crate::park::{Ask, FetchState, MAX_LOOKUP};
 use crate::start::start_due;
 use crate::transaction::Transaction;
@@ -216,7 +216,7 @@ fn admitted(
     for (instance, mut message, attempts) in unreadable {
         message::read_texts(tx.db, std::slice::from_mut(&mut message))?;
         let reason = "its instance cannot be read";
-        bury(tx, DeadLetterQueue::Orchestrator, &instance, &message.text, reason, attempts)?;
+        store_dead_letter(tx, DeadLetterQueue::Orchestrator, &instance, &message.text, reason, attempts)?;
         message::delete(tx.db, message.id)?;
     }
     Ok(found)
@@ -283,9 +283,9 @@ fn claim(
         return Ok(Claim::PassedOver(instance));
     };
     // A damaged length may be zero although the text exists.
-    let apart_bytes = covered
+    let external_bytes = covered
         .iter()
-        .filter_map(|message| message.apart_bytes)
+        .filter_map(|message| message.external_bytes)
         .fold(0_usize, |all, bytes| all.saturating_add(bytes.max(1)));
     message::read_texts(tx.db, &mut covered)?;
     let ids: Vec<i64> = covered.iter().map(|message| message.id).collect();
@@ -312,7 +312,7 @@ fn claim(
         is_partial,
         instance: instance.as_str(),
     };
-    let facts = TurnFacts { kv_changed: candidate.kv_changed, apart_bytes, at_fetch };
+    let facts = TurnFacts { kv_changed: candidate.kv_changed, external_bytes, at_fetch };
     let token = Token::mint(tx.entropy, facts);
     let locked_until = tx.now.saturating_add(ask.lock_ms);
     let lease = (&instance, token.secret, column(locked_until), column(tx.now));
@@ -336,7 +336,7 @@ fn claim(
     }
     for (message, reason) in damaged {
         let attempts = message.attempts.saturating_sub(1);
-        bury(tx, DeadLetterQueue::Orchestrator, &instance, &message.text, &reason, attempts)?;
+        store_dead_letter(tx, DeadLetterQueue::Orchestrator, &instance, &message.text, &reason, attempts)?;
         message::delete(tx.db, message.id)?;
     }
     let resolved = match (messages.is_empty(), known) {
@@ -477,7 +477,14 @@ fn delay(tx: &mut Transaction<'_>, leased: &LeasedRowless<'_>, until: u64, fates
             }
             Fate::DeadLetter(reason) => {
                 let attempts = message.attempts.saturating_sub(1);
-                bury(tx, DeadLetterQueue::Orchestrator, instance, &message.text, reason, attempts)?;
+                store_dead_letter(
+                    tx,
+                    DeadLetterQueue::Orchestrator,
+                    instance,
+                    &message.text,
+                    reason,
+                    attempts,
+                )?;
                 message::delete(tx.db, message.id)?;
             }
         }

@@ -177,7 +177,7 @@ impl<A: Ask> Parked<A> {
                 fetch.is_new = !fetch.parks;
                 self.waiting.push_back(fetch);
             } else {
-                counters.fused_fetches.add(usize::from(!fetch.is_new));
+                counters.parked_fetches_served.add(usize::from(!fetch.is_new));
                 self.served.push(Served { fetch, leases });
             }
             if failed {
