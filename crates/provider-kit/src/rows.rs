@@ -1,6 +1,6 @@
 //! Decodes stored rows. One undecodable row fails the whole history.
 
-use outlast_model::{Event, WorkItem, json};
+use outlast_model::{ErrorDetails, Event, EventKind, WorkItem, json};
 use outlast_provider::{KvEntry, LoadedTurn};
 use std::collections::HashMap;
 
@@ -53,6 +53,25 @@ fn misplaced(item: &WorkItem, instance: &str) -> String {
     format!("a {kind} for instance '{owner}' in a row of instance '{instance}'")
 }
 
+/// The failure that the last event of an execution records; `None` if the event does not decode or records no failure.
+pub fn failure(last_event: &str) -> Option<ErrorDetails> {
+    match json::decode_event(last_event).ok()?.kind {
+        EventKind::OrchestrationFailed { details } => Some(details),
+        _ => None,
+    }
+}
+
+/// The number of queue messages that the first event of an execution carries from the execution before it, or the reason why the
+/// event does not decode.
+pub fn carried_messages(instance: &str, first_event: &str) -> Result<u64, String> {
+    let event = json::decode_event(first_event)
+        .map_err(|error| format!("first event of instance '{instance}': {error}"))?;
+    Ok(match event.kind {
+        EventKind::OrchestrationStarted { carry_forward_events: Some(carried), .. } => carried.len() as u64,
+        _ => 0,
+    })
+}
+
 /// The message for a history that does not decode.
 pub fn reason(instance: &str, execution_id: u64, error: &str) -> String {
     format!("history of instance '{instance}', execution {execution_id}: {error}")
@@ -61,7 +80,6 @@ pub fn reason(instance: &str, execution_id: u64, error: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use outlast_model::EventKind;
 
     #[test]
     fn one_undecodable_event_fails_the_whole_history() {
@@ -102,5 +120,31 @@ mod tests {
         assert_eq!(decode_activity("j", &execute), refused(&activity, "j"));
         assert_eq!(decode_activity("i", &cancel), refused(&message, "i"));
         assert!(decode_message("i", "damaged").is_err() && decode_activity("i", "damaged").is_err());
+    }
+
+    #[test]
+    fn failure_and_carried_messages_are_read_from_their_events_only() {
+        let details =
+            ErrorDetails::Infrastructure { operation: "o".into(), message: "m".into(), retryable: false };
+        let started = |carry_forward_events| EventKind::OrchestrationStarted {
+            name: "O".into(),
+            version: "1".into(),
+            input: String::new(),
+            parent_instance: None,
+            parent_id: None,
+            parent_execution_id: None,
+            carry_forward_events,
+            initial_custom_status: None,
+        };
+        let text = |kind| json::encode_event(&Event::at(0, 1, "i", 1, None, kind)).unwrap();
+        let failed = text(EventKind::OrchestrationFailed { details: details.clone() });
+        let carried = text(started(Some(vec![("q".into(), "d".into()); 2])));
+        assert_eq!(failure(&failed), Some(details));
+        assert_eq!((failure(&carried), failure("damaged")), (None, None));
+        assert_eq!(carried_messages("i", &carried), Ok(2));
+        assert_eq!(carried_messages("i", &text(started(None))), Ok(0));
+        assert_eq!(carried_messages("i", &failed), Ok(0));
+        let refusal = carried_messages("i", "damaged").unwrap_err();
+        assert!(refusal.starts_with("first event of instance 'i': "), "{refusal}");
     }
 }
