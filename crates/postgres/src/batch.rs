@@ -81,9 +81,9 @@ impl Batch {
     }
 
     /// Marks the requests as sent before with an unknown result.
-    pub(crate) fn doubt(&mut self) {
-        self.commits.iter_mut().for_each(|commit| commit.attempts = commit.attempts.doubted());
-        self.abandons.iter_mut().for_each(|abandon| abandon.attempts = abandon.attempts.doubted());
+    pub(crate) fn mark_unknown(&mut self) {
+        self.commits.iter_mut().for_each(|commit| commit.attempts = commit.attempts.mark_unknown());
+        self.abandons.iter_mut().for_each(|abandon| abandon.attempts = abandon.attempts.mark_unknown());
     }
 
     /// The arrivals, and the requests that a lease fences.
@@ -120,7 +120,7 @@ impl Batch {
     pub(crate) fn sort(&mut self) {
         let key = |lease: &Lease| match lease {
             Lease::Activity { id, .. } => (*id, String::new()),
-            Lease::Turn { seen, .. } => (i64::MAX, seen.instance.clone()),
+            Lease::Turn { at_fetch, .. } => (i64::MAX, at_fetch.instance.clone()),
         };
         self.commits.sort_by_cached_key(|commit| key(&commit.lease));
         self.renewals.sort_by_cached_key(|renew| key(&renew.lease));
@@ -215,7 +215,7 @@ impl Batch {
 /// The instance of a commit.
 pub(crate) fn instance_of(commit: &Commit) -> &str {
     match (&commit.lease, &commit.completion) {
-        (Lease::Turn { seen, .. }, _) => &seen.instance,
+        (Lease::Turn { at_fetch, .. }, _) => &at_fetch.instance,
         (Lease::Activity { .. }, Some(row)) => &row.instance_id,
         (Lease::Activity { .. }, None) => "",
     }

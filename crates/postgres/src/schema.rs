@@ -52,7 +52,7 @@ async fn prepare_on(db: &Db, client: &mut Client, policy: MigrationPolicy) -> Re
 /// All that is due in one transaction, under a lock that only migrations of this schema take. A lock of the transaction goes
 /// with it, whatever happens to this process.
 async fn migrate(db: &Db, client: &mut Client) -> Result<()> {
-    let limits = &db.beginnings(client).await?.long;
+    let limits = &db.begin_statements(client).await?.long;
     let transaction = client.transaction().await?;
     transaction.batch_execute(limits).await?;
     transaction.batch_execute(&db.statements.lock_migrations).await?;

@@ -12,7 +12,7 @@ use crate::scheduler::{ActivityGroupDone, ActivityHandOffDone, HandOffDone, Turn
 use crate::shared::Shared;
 use crate::transact::slots;
 use crate::transaction::{ActivityHandOffs, ActivityPoll, TurnHandOffs, TurnPoll};
-use outlast_provider_kit::{ActivityRow, MessageRow};
+use outlast_provider_kit::{ActivityRow, MessageRow, ResolvedTurn};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio_postgres::Row;
@@ -36,7 +36,7 @@ pub(crate) fn polled_turns(
                 }
             }
         }
-        shared.db.counters.looks.add(1);
+        shared.db.counters.polls.add(1);
         shared.db.counters.fetched.add(leased.len());
         let is_served = !leased.is_empty();
         let leased = leased.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
@@ -77,7 +77,7 @@ pub(crate) fn polled_activities(
                 }
             }
         }
-        shared.db.counters.looks.add(1);
+        shared.db.counters.polls.add(1);
         let is_served = leased.iter().any(|activities| !activities.is_empty());
         let leased = leased.into_iter().map(non_empty);
         let unserved = deliver(shared, fetches.into_iter().zip(leased), deliveries);
@@ -162,7 +162,7 @@ fn hand_offs_done<A: Ask, L: Leases>(
         Some(leases) => {
             let count = leases.leases().len();
             shared.db.counters.fetched.add(count);
-            shared.db.counters.handed_over.add(count);
+            shared.db.counters.handed_off.add(count);
             deliveries.add(fetch.caller, leases, shared);
             HandOffDone::Served { lock_ms: fetch.ask.lock_ms() }
         }
@@ -254,10 +254,11 @@ fn raw_turn(row: &Row) -> Result<Option<RawTurn>> {
     let Some(instance) = text_option(row, INSTANCE)? else { return Ok(None) };
     let secret: &[u8] = cell(row, SECRET)?;
     let known = match text_option(row, NAME)? {
-        Some(name) => {
+        Some(orchestration_name) => {
             let version = text_option(row, VERSION)?.unwrap_or_else(|| "unknown".to_string());
             let last_event = cell::<Option<i64>>(row, LAST_EVENT)?.and_then(|id| u64::try_from(id).ok());
-            Some((name, version, unsigned(row, EXECUTION)?, last_event.unwrap_or(0)))
+            let (execution_id, last_event_id) = (unsigned(row, EXECUTION)?, Some(last_event.unwrap_or(0)));
+            Some(ResolvedTurn { orchestration_name, version, execution_id, last_event_id })
         }
         None => None,
     };

@@ -21,7 +21,7 @@ statements!(
     abandon,
     append,
     bulk_candidates,
-    bury_activities,
+    dead_letter_activities,
     cleanup_sessions,
     commit,
     commit_alone,

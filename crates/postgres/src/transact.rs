@@ -242,7 +242,7 @@ async fn attempt(
         call(Slot::Nothing, &sql.notify, params);
     }
     let exchanged = async {
-        let begin = &db.beginnings(&client).await?.lane;
+        let begin = &db.begin_statements(&client).await?.lane;
         if db.prepares {
             // Before the transaction: a call that waits for its statement would be overtaken by the commit.
             // Reads are seldom, and planned for their ids: a plan from when the table was empty would read all of it.

@@ -304,7 +304,7 @@ impl Writer {
             if self.has_panicked(calls) {
                 return Ok(Ran::Panicked);
             }
-            self.counters.careful_batches.add(1);
+            self.counters.batches_by_savepoints.add(1);
             if !db.conn.is_autocommit() {
                 db.control("ROLLBACK")?;
             }

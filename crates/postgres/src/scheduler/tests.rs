@@ -3,9 +3,10 @@ use crate::ask::TurnAsk;
 use crate::leased::RawTurn;
 use crate::parked::{Fetch, GroupDone};
 use crate::reply::Reply;
-use crate::request::{Attempts, Lease, Message, ReadTexts, Renew, Seen};
+use crate::request::{Attempts, Lease, Message, ReadTexts, Renew};
 use outlast_provider::OsEntropy;
 use outlast_provider_kit::MessageRow;
+use outlast_provider_kit::TurnAtFetch;
 use proptest::prelude::*;
 use tokio::sync::oneshot;
 
@@ -24,8 +25,9 @@ fn renewal() -> Request {
 
 /// A read of this many bytes.
 pub(super) fn read_of(bytes: usize) -> Request {
-    let seen = Seen { current_execution: 1, messages: 1, is_partial: true, instance: "i".to_string() };
-    let (lease, attempts) = (Lease::Turn { secret: [0; 16], seen }, Attempts::default());
+    let at_fetch =
+        TurnAtFetch { current_execution: 1, messages: 1, is_partial: true, instance: "i".to_string() };
+    let (lease, attempts) = (Lease::Turn { secret: [0; 16], at_fetch }, Attempts::default());
     let reply = Reply::new("read", oneshot::channel().0);
     Request::ReadTexts(ReadTexts { lease, ids: vec![1], bytes, reply, attempts })
 }
