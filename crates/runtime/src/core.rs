@@ -6,7 +6,7 @@ use crate::dispatch::retries::Retries;
 use crate::dispatch::run_ahead_backoff::RunAheadBackoff;
 use crate::dispatch::running::RunningActivities;
 use crate::dispatch::session::Sessions;
-use crate::dispatch::unregistered_backoff::UnregisteredBackoff;
+use crate::dispatch::unregistered_pause::UnregisteredPause;
 use crate::dispatch::warm::WarmCache;
 use crate::instrumented::InstrumentedProvider;
 use crate::observability::MetricsProvider;
@@ -48,8 +48,8 @@ pub(crate) struct Core {
     pub(crate) turns_waiting: Notify,
     /// Notified when a commit of this runtime has enqueued activities, for stores whose fetch does not wait.
     pub(crate) activities_waiting: Notify,
-    pub(crate) turn_backoff: UnregisteredBackoff,
-    pub(crate) activity_backoff: UnregisteredBackoff,
+    pub(crate) turn_backoff: UnregisteredPause,
+    pub(crate) activity_backoff: UnregisteredPause,
     /// The number of rejected commits in a row, by instance.
     pub(crate) refused: Mutex<BTreeMap<Arc<str>, u32>>,
     /// Slots fetch no more.
@@ -105,8 +105,8 @@ impl Core {
             sessions: Sessions::new(options.max_sessions_per_runtime),
             turns_waiting: Notify::new(),
             activities_waiting: Notify::new(),
-            turn_backoff: UnregisteredBackoff::default(),
-            activity_backoff: UnregisteredBackoff::default(),
+            turn_backoff: UnregisteredPause::default(),
+            activity_backoff: UnregisteredPause::default(),
             refused: Mutex::default(),
             stopping: CancellationToken::new(),
             drained: CancellationToken::new(),

@@ -12,7 +12,7 @@ use super::lease::{Kind, Lease};
 use super::run_ahead;
 use super::slot::{Fetched, Queue, hand_off};
 use super::unregistered;
-use super::unregistered_backoff::UnregisteredBackoff;
+use super::unregistered_pause::UnregisteredPause;
 use crate::activity_context::{ActivityContext, ActivityIdentity};
 use crate::core::Core;
 use crate::handler::ActivityHandler;
@@ -39,7 +39,7 @@ impl Queue for ActivityQueue {
         &core.activities_waiting
     }
 
-    fn unregistered_backoff<'a>(&self, core: &'a Core) -> &'a UnregisteredBackoff {
+    fn unregistered_pause<'a>(&self, core: &'a Core) -> &'a UnregisteredPause {
         &core.activity_backoff
     }
 

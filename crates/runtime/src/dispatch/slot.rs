@@ -3,7 +3,7 @@
 
 use super::backoff::backoff;
 use super::catch_panic::catch_panic;
-use super::unregistered_backoff::UnregisteredBackoff;
+use super::unregistered_pause::UnregisteredPause;
 use crate::core::Core;
 use crate::observability::Stopwatch;
 use outlast_provider::ProviderError;
@@ -22,7 +22,7 @@ pub(crate) trait Queue: Send + Sync + 'static {
     /// Notified when a commit of this process has put an item into the queue.
     fn waiting<'a>(&self, core: &'a Core) -> &'a Notify;
     /// The pauses for items whose handler is not registered on this node.
-    fn unregistered_backoff<'a>(&self, core: &'a Core) -> &'a UnregisteredBackoff;
+    fn unregistered_pause<'a>(&self, core: &'a Core) -> &'a UnregisteredPause;
     /// Leases the next item.
     fn fetch(
         &self,
@@ -101,7 +101,7 @@ async fn fetch_and_process<Q: Queue>(
     queue: &Q,
     slot: usize,
 ) -> Result<Duration, ProviderError> {
-    if let Some(pause) = queue.unregistered_backoff(core).remaining() {
+    if let Some(pause) = queue.unregistered_pause(core).remaining() {
         return Ok(pause);
     }
     // Registered before the fetch, so that a commit during the fetch ends the pause below.
@@ -111,7 +111,7 @@ async fn fetch_and_process<Q: Queue>(
         biased;
         () = core.stopping.cancelled() => return Ok(Duration::ZERO),
         fetched = queue.fetch(core, slot) => fetched?,
-        () = queue.unregistered_backoff(core).next_pause() => return Ok(Duration::ZERO),
+        () = queue.unregistered_pause(core).next_pause() => return Ok(Duration::ZERO),
     };
     match fetched {
         Fetched::Item(item) => queue.process(core, slot, item).await,

@@ -6,7 +6,7 @@ use super::lease::{Kind, Lease};
 use super::slot::{Fetched, Queue, hand_off};
 use super::undecodable;
 use super::unregistered;
-use super::unregistered_backoff::UnregisteredBackoff;
+use super::unregistered_pause::UnregisteredPause;
 use super::warm::Position;
 use crate::core::Core;
 use crate::handler::OrchestrationHandler;
@@ -37,7 +37,7 @@ impl Queue for TurnQueue {
         &core.turns_waiting
     }
 
-    fn unregistered_backoff<'a>(&self, core: &'a Core) -> &'a UnregisteredBackoff {
+    fn unregistered_pause<'a>(&self, core: &'a Core) -> &'a UnregisteredPause {
         &core.turn_backoff
     }
 
