@@ -13,7 +13,7 @@ use crate::text::owned;
 use crate::{PostgresError, history, kv};
 use outlast_provider::{ClassifiedError, FetchedTurn, LoadedTurn, TurnRequest, saturating_ms};
 use outlast_provider_kit::fetch::answer_within;
-use outlast_provider_kit::rowless::{self, Fate, Rowless, RowlessBatch};
+use outlast_provider_kit::orphans::{self, Fate, Rowless, RowlessBatch};
 use outlast_provider_kit::{LeasedTurn, ResolvedTurn, resolve, rows};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -91,7 +91,9 @@ impl PostgresProvider {
         Ok(true)
     }
 
-    /// The turn, or `None` if no message of it can be delivered: then they are removed or put off.
+    /// Decodes the messages of a leased turn, and reads its history and key-value state if `with_history`. Damaged messages become
+    /// dead letters. `None` if the lease is lost, or if no message can be delivered: then the messages are removed or delayed, and
+    /// the lease ends.
     async fn hand_out(&self, leased: Guarded<RawTurn>, with_history: bool) -> Result<Option<FetchedTurn>> {
         let Some(raw) = leased.peek() else { return Ok(None) };
         let decoded = message::decode(&raw.instance, &raw.messages);
@@ -170,7 +172,7 @@ impl PostgresProvider {
             orphan_life_ms: saturating_ms(self.shared.config.orphan_life),
         };
         let kept = decoded.kept.iter().map(|(id, _)| *id);
-        Ok(match rowless::decide(context, &batch, || Ok::<_, PostgresError>(raw.start_due))? {
+        Ok(match orphans::decide(context, &batch, || Ok::<_, PostgresError>(raw.start_due))? {
             Rowless::Turn { name, version, execution_id, has_history } => {
                 let last_event_id = match has_history {
                     true => Some(history::last_event_id(db, &raw.instance, execution_id).await?),

@@ -10,7 +10,6 @@ pub mod migrations;
 pub mod orphans;
 pub mod pin;
 pub mod plan;
-pub mod rowless;
 pub mod rows;
 pub mod token;
 pub mod turn_at_fetch;

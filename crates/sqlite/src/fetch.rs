@@ -13,8 +13,8 @@ use outlast_model::WorkItem;
 use outlast_provider::{
     DeadLetterQueue, DispatcherCapabilityFilter, MessageBound, TurnRequest, saturating_ms,
 };
+use outlast_provider_kit::orphans::{self, Fate, Rowless, RowlessBatch};
 use outlast_provider_kit::pin::{PinColumns, is_supported};
-use outlast_provider_kit::rowless::{self, Fate, Rowless, RowlessBatch};
 use outlast_provider_kit::token::Secret;
 use outlast_provider_kit::{LeasedTurn, ResolvedTurn, Token, TurnAtFetch, resolve, rows};
 use rusqlite::Row;
@@ -439,7 +439,7 @@ fn settle_rowless(
     let available_at: Vec<u64> = covered.iter().map(|message| message.available_at).collect();
     let batch =
         RowlessBatch { instance, available_at: &available_at, is_partial, now: tx.now, orphan_life_ms };
-    match rowless::decide(context, &batch, || start_due(tx, instance))? {
+    match orphans::decide(context, &batch, || start_due(tx, instance))? {
         Rowless::Turn { name, version, execution_id, has_history } => {
             let last_event_id = match has_history {
                 true => Some(history::last_event_id(tx.db, instance, execution_id)?),
