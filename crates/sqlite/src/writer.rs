@@ -45,6 +45,7 @@ pub(crate) struct Writer {
 type WalStamp = Option<(u64, SystemTime)>;
 
 impl Writer {
+    /// Opens the connection on the calling thread and applies migrations. It starts no thread: `threads.rs` does.
     pub(crate) fn open(location: Location, options: SqliteOptions, counters: Arc<Counters>) -> Result<Self> {
         let db = open::writer(&location, &options, &counters)?;
         let wal_prealloc = WalPrealloc::of(&location, options.wal_limit_bytes);
