@@ -186,12 +186,12 @@ async fn prune_on(
     }
     let wanted: [Param<'_>; 4] =
         [(&id, Type::TEXT), (&keep, Type::INT8), (&before, Type::INT8), (&most, Type::INT8)];
-    let removal = transaction.query_typed(&db.statements.prune_candidates, &wanted).await?;
-    let removal = removal.iter().map(|row| cell::<i64>(row, ONLY)).collect::<Result<Vec<_>>>()?;
-    if removal.is_empty() {
+    let executions = transaction.query_typed(&db.statements.prune_candidates, &wanted).await?;
+    let executions = executions.iter().map(|row| cell::<i64>(row, ONLY)).collect::<Result<Vec<_>>>()?;
+    if executions.is_empty() {
         return Ok(Some((0, 0)));
     }
-    let pruned: [Param<'_>; 2] = [(&id, Type::TEXT), (&removal, Type::INT8_ARRAY)];
+    let pruned: [Param<'_>; 2] = [(&id, Type::TEXT), (&executions, Type::INT8_ARRAY)];
     let row = transaction.query_typed_one(&db.statements.prune, &pruned).await?;
     let counts = (unsigned(&row, "executions")?, unsigned(&row, "events")?);
     transaction.commit().await?;
