@@ -79,7 +79,7 @@ impl PostgresProvider {
     /// Reads the texts of messages that the fetch has left out. Returns whether the lease was still there.
     async fn read_texts(&self, leased: &mut Guarded<RawTurn>) -> Answer<bool> {
         let Some(raw) = leased.peek_mut() else { return Ok(true) };
-        let (Some(bytes), Some(lease)) = (raw.bytes_apart, raw.leases().pop()) else { return Ok(true) };
+        let (Some(bytes), Some(lease)) = (raw.left_out_bytes, raw.leases().pop()) else { return Ok(true) };
         let ids = raw.messages.iter().map(|message| message.id).collect();
         let read =
             |reply| Request::ReadTexts(ReadTexts { lease, ids, bytes, reply, attempts: Attempts::default() });

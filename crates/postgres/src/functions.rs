@@ -151,7 +151,7 @@ columns!(
         ATTEMPTS = "o_attempts",
         NEXT_DUE = "o_next",
         IS_PARTIAL = "o_partial",
-        BYTES_APART = "o_bytes_apart",
+        LEFT_OUT_BYTES = "o_left_out_bytes",
     }
 );
 

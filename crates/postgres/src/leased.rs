@@ -37,7 +37,7 @@ pub(crate) struct RawTurn {
     /// The instance has more visible messages than a fetch takes.
     pub(crate) is_partial: bool,
     /// The bytes of the texts, if the fetch has left them out: the caller reads them.
-    pub(crate) bytes_apart: Option<usize>,
+    pub(crate) left_out_bytes: Option<usize>,
     pub(crate) messages: Vec<RawMessage>,
 }
 

@@ -214,7 +214,7 @@ impl<'a> HandOffRows<'a> {
             start_due: None,
             now,
             is_partial: false,
-            bytes_apart: None,
+            left_out_bytes: None,
             messages: vec![message],
         })
     }
@@ -267,7 +267,8 @@ fn raw_turn(row: &Row) -> Result<Option<RawTurn>> {
     };
     let ids: Vec<i64> = cell(row, MESSAGE_IDS)?;
     let texts: Vec<Option<String>> = cell(row, MESSAGES)?;
-    let bytes_apart = cell::<Option<i64>>(row, BYTES_APART)?.map(|bytes| usize::try_from(bytes).unwrap_or(0));
+    let left_out_bytes =
+        cell::<Option<i64>>(row, LEFT_OUT_BYTES)?.map(|bytes| usize::try_from(bytes).unwrap_or(0));
     let available: Vec<i64> = cell(row, AVAILABLE_AT)?;
     let attempts: Vec<i32> = cell(row, ATTEMPTS)?;
     let messages = ids.into_iter().zip(texts).zip(available.into_iter().zip(attempts));
@@ -281,7 +282,7 @@ fn raw_turn(row: &Row) -> Result<Option<RawTurn>> {
         start_due: time(START_DUE)?,
         now: unsigned(row, NOW)?,
         is_partial: cell::<Option<bool>>(row, IS_PARTIAL)?.unwrap_or(false),
-        bytes_apart,
+        left_out_bytes,
         messages: messages
             .map(|((id, text), (available_at, attempts))| RawMessage {
                 id,

@@ -7,7 +7,7 @@
 --
 -- Of one instance it takes at most p_messages messages with at most p_bytes bytes of text, and at least one: the start of a
 -- successor, then other starts, then all others, each in their order. o_partial says that visible messages are left.
--- Of an instance whose visible messages have {LARGE_BYTES} bytes or more, the texts are left out, and o_bytes_apart has their size: to
+-- Of an instance whose visible messages have {LARGE_BYTES} bytes or more, the texts are left out, and o_left_out_bytes has their size: to
 -- build and return arrays of megabytes would take several times as long as to read the rows, and keep other requests of the
 -- transaction waiting.
 CREATE FUNCTION {schema}.fetch_turns_1(
@@ -15,7 +15,7 @@ CREATE FUNCTION {schema}.fetch_turns_1(
 RETURNS TABLE (
     o_secret bytea, o_instance text, o_name text, o_version text, o_execution bigint, o_last_event bigint, o_created_at bigint,
     o_ended boolean, o_has_history boolean, o_start_due bigint, o_now bigint,
-    o_ids bigint[], o_items text[], o_available bigint[], o_attempts integer[], o_next bigint, o_partial boolean, o_bytes_apart bigint
+    o_ids bigint[], o_items text[], o_available bigint[], o_attempts integer[], o_next bigint, o_partial boolean, o_left_out_bytes bigint
 ) LANGUAGE plpgsql VOLATILE
 {index_lookups_only}
 AS $$
@@ -174,7 +174,7 @@ BEGIN
             -- In the order in which they come: to sort them for each list again takes longer than all the rest.
             SELECT c.instance_id, c.lock_token, array_agg(c.id) AS ids,
                    array_agg(CASE WHEN c.instance_id = ANY (v_large) THEN NULL ELSE c.work_item END) AS items,
-                   sum(CASE WHEN c.instance_id = ANY (v_large) THEN octet_length(c.work_item) END) AS bytes_apart,
+                   sum(CASE WHEN c.instance_id = ANY (v_large) THEN octet_length(c.work_item) END) AS left_out_bytes,
                    array_agg(c.available_at) AS available, array_agg(c.attempt_count) AS attempts
             FROM (SELECT c.* FROM covered AS c ORDER BY c.instance_id, c.lock_token, c.available_at, c.id) AS c
             GROUP BY c.instance_id, c.lock_token
@@ -187,7 +187,7 @@ BEGIN
                    SELECT min(q.visible_at) FROM {schema}.orchestrator_queue AS q
                    WHERE q.instance_id = b.instance_id AND q.begins AND q.visible_at > v_now AND {schema}.is_item_1(q.work_item)) END,
                v_now, b.ids, b.items, b.available, b.attempts, NULL::bigint, coalesce(b.instance_id = ANY (v_crowded), false),
-               b.bytes_apart
+               b.left_out_bytes
         FROM batch AS b
         LEFT JOIN {schema}.instances AS i ON i.instance_id = ANY (ARRAY[b.instance_id])
         LEFT JOIN {schema}.executions AS e

@@ -22,13 +22,13 @@ use tokio::time::Instant;
 /// A request with this many bytes is large.
 pub(crate) const LARGE_BYTES: usize = functions::LARGE_BYTES.unsigned_abs() as usize;
 
-/// Large requests rest for this many times the duration of the last one.
+/// Large requests pause for this many times the duration of the last one.
 const SMALL_SHARE: u32 = 5;
 
-/// A large request that has waited this long is sent without a rest, so that its lease does not end first.
+/// A large request that has waited this long is sent without a pause, so that its lease does not end first.
 const LONGEST_WAIT: Duration = Duration::from_secs(3);
 
-/// Large requests that wait for a lane, and the rest between them.
+/// Large requests that wait for a lane, and the pause between them.
 #[derive(Default)]
 pub(super) struct LargeRequests {
     /// The requests, each with the time since which it waits.
@@ -37,14 +37,14 @@ pub(super) struct LargeRequests {
     running: usize,
     /// When the last of them was sent.
     began_at: Option<Instant>,
-    rest: Option<Rest>,
+    pause: Option<Pause>,
     /// When a small request came last, if one came since the last large one ended.
     small_at: Option<Instant>,
 }
 
-/// The rest after a large request.
+/// The pause after a large request.
 #[derive(Debug, Clone, Copy)]
-struct Rest {
+struct Pause {
     since: Instant,
     /// The duration of its transaction.
     took: Duration,
@@ -63,10 +63,10 @@ impl LargeRequests {
     /// When the next large request is sent. `None`: none waits, or one is on its way.
     pub(super) fn due_at(&self) -> Option<Instant> {
         let (_, waits_since) = self.waiting.front().filter(|_| self.running == 0)?;
-        let Some(rest) = self.rest else { return Some(*waits_since) };
-        let last_small = self.small_at.map_or(rest.since, |at| at.max(rest.since));
-        let rested_at = (rest.since + rest.took * SMALL_SHARE).min(last_small + rest.took);
-        Some(rested_at.min(*waits_since + LONGEST_WAIT))
+        let Some(pause) = self.pause else { return Some(*waits_since) };
+        let last_small = self.small_at.map_or(pause.since, |at| at.max(pause.since));
+        let paused_until = (pause.since + pause.took * SMALL_SHARE).min(last_small + pause.took);
+        Some(paused_until.min(*waits_since + LONGEST_WAIT))
     }
 
     /// Takes the next request, if it is due or the store closes.
@@ -84,7 +84,7 @@ impl LargeRequests {
     pub(super) fn on_done(&mut self, now: Instant) {
         self.running -= 1;
         let took = self.began_at.map_or(Duration::ZERO, |began| now.saturating_duration_since(began));
-        self.rest = self.small_at.take().map(|_| Rest { since: now, took });
+        self.pause = self.small_at.take().map(|_| Pause { since: now, took });
     }
 }
 
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn rest_is_five_times_the_duration_while_small_requests_come() {
+    fn pause_is_five_times_the_duration_while_small_requests_come() {
         let now = Instant::now();
         let at = |ms: u32| now + MS * ms;
         let rows: [(&[u32], u32, u32, &str); 6] = [
@@ -122,7 +122,7 @@ mod tests {
             (&[50], 100, 200, "none came for as long as the transaction took"),
             (&[50, 150], 100, 250, "the last small one came at 150"),
             (&[50, 150, 240, 330, 420, 510, 590], 100, 600, "five times the duration"),
-            (&[50, 150, 240, 330, 420, 510, 590], 700, 600, "the rest is over when it comes"),
+            (&[50, 150, 240, 330, 420, 510, 590], 700, 600, "the pause is over when it comes"),
             (&[0], 100, 200, "a small request came when it began"),
         ];
         for (small, comes, due, why) in rows {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn large_request_is_sent_without_a_rest_when_it_has_waited_for_long() {
+    fn large_request_is_sent_without_a_pause_when_it_has_waited_for_long() {
         let now = Instant::now();
         let mut large = LargeRequests::default();
         large.push(read_of(LARGE_BYTES), now);
