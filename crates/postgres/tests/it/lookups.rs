@@ -9,6 +9,7 @@ use outlast_provider::{
     Completion, ExecutionMetadata, InstanceFilter, InstanceQuery, Provider, ProviderAdmin,
     SessionFetchConfig, StartPolicy, StartRequest, TagFilter, TurnAhead, TurnCommit,
 };
+use std::time::Duration;
 
 /// Rows of other instances.
 const OTHERS: i64 = 3_000;
@@ -76,9 +77,10 @@ async fn fill(schema: &str) {
          SELECT 'old-' || n, 1, 'Completed', 1, 1 FROM {all};
          INSERT INTO {schema}.history (instance_id, execution_id, event_id, event_type, event_data)
          SELECT 'old-' || n, 1, 1, 'OrchestrationStarted', '{{}}' FROM {all};
+         WITH pattern AS MATERIALIZED (SELECT * FROM {schema}.orchestrator_queue WHERE begins)
          INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
          SELECT 'backlog-' || n, replace(q.work_item, q.instance_id, 'backlog-' || n), q.visible_at, q.available_at, true
-         FROM {all}, {schema}.orchestrator_queue AS q WHERE q.begins;
+         FROM {all}, pattern AS q;
          INSERT INTO {schema}.instance_locks (instance_id, lock_token, locked_until, locked_at)
          SELECT 'leased-' || n, int8send(n), 99999999999999, 1 FROM {all};
          INSERT INTO {schema}.worker_queue (work_item, visible_at, instance_id, execution_id, activity_id, tag)
@@ -112,7 +114,7 @@ async fn nothing_was_read_as_a_whole(store: PostgresProvider, schema: &str) {
     until(&client, ended).await;
     let read = "SELECT indexrelname::text, idx_tup_read FROM pg_stat_user_indexes WHERE schemaname = $1 AND idx_tup_read >= $2
                 UNION ALL SELECT relname::text, seq_tup_read FROM pg_stat_user_tables
-                          WHERE schemaname = $1 AND seq_tup_read >= $2 AND relname <> 'orchestrator_queue'";
+                          WHERE schemaname = $1 AND seq_tup_read >= $2";
     let read = client.query(read, &[&schema, &OTHERS]).await.unwrap();
     let read: Vec<(String, i64)> = read.iter().map(|row| (row.get(0), row.get(1))).collect();
     assert!(read.is_empty(), "read as a whole: {read:?}");
@@ -166,8 +168,25 @@ async fn fetch_reads_no_rows_it_may_not_have() {
         ))
         .await;
         sessions(&store, &tags).await;
+        // A fetch that finds no activity reads the time of the next one.
+        let nothing = store.fetch_work_item(LONG, Duration::from_millis(50), None, &tags).await.unwrap();
+        assert!(nothing.is_none(), "{nothing:?}");
         nothing_was_read_as_a_whole(store, &schema).await;
     }
+}
+
+#[tokio::test]
+async fn session_cleanup_reads_no_activities_of_sessions_that_stay() {
+    let (store, schema) = known_to_be_empty(false).await;
+    execute(&format!(
+        "INSERT INTO {schema}.sessions (session_id, worker_id, locked_until, last_activity_at)
+         VALUES ('gone', 'w', 1, 1), ('needed', 'w', 1, 1);
+         INSERT INTO {schema}.worker_queue (work_item, visible_at, instance_id, execution_id, activity_id, session_id)
+         SELECT '{{}}', 1, 'old', 1, n, 'needed' FROM generate_series(1, {OTHERS}) AS n"
+    ))
+    .await;
+    assert_eq!(store.cleanup_orphaned_sessions(Duration::from_secs(1)).await.unwrap(), 1);
+    nothing_was_read_as_a_whole(store, &schema).await;
 }
 
 #[tokio::test]
@@ -208,6 +227,7 @@ async fn pages(store: &PostgresProvider, mut query: InstanceQuery) -> (Vec<Strin
         if query.after.is_none() {
             return (ids, sizes);
         }
+        assert!(sizes.len() < 100, "the listing has no last page: {sizes:?}");
     }
 }
 
@@ -250,13 +270,30 @@ async fn a_page_of_few_matches_reads_no_more_than_its_budget() {
     execute(&format!("ANALYZE {schema}.instances; ANALYZE {schema}.executions")).await;
     let page = store.query_instances(&of_status("ContinuedAsNew", 10)).await.unwrap();
     assert!(page.instances.is_empty() && page.next.is_some());
+    // 20,000 instances and one, for each of two statements.
+    nothing_was_read_beyond(41_000, store, &schema).await;
+}
+
+#[tokio::test]
+async fn page_of_many_running_instances_reads_no_more_than_its_budget() {
+    let (store, schema) = known_to_be_empty(false).await;
+    fill_with_instances(&schema, 25_000, 1, "Running").await;
+    let page = store.query_instances(&of_status("Running", 10)).await.unwrap();
+    let ids: Vec<String> = page.instances.into_iter().map(|info| info.instance_id).collect();
+    assert_eq!(ids, (24_991..=25_000).rev().map(|n| format!("i-{n}")).collect::<Vec<_>>());
+    // The count stops at 20,001 rows: the page then goes newest first.
+    nothing_was_read_beyond(20_001, store, &schema).await;
+}
+
+/// Fails if more rows were read of a table or an index.
+async fn nothing_was_read_beyond(most: i64, store: PostgresProvider, schema: &str) {
     drop(store);
     let client = raw().await;
     until(&client, "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'looks up'").await;
     let read = "SELECT relname::text, seq_tup_read FROM pg_stat_user_tables WHERE schemaname = $1 AND seq_tup_read > 0
                 UNION ALL SELECT indexrelname::text, idx_tup_read FROM pg_stat_user_indexes
-                          WHERE schemaname = $1 AND idx_tup_read > 41000";
-    let read = client.query(read, &[&schema]).await.unwrap();
+                          WHERE schemaname = $1 AND idx_tup_read > $2";
+    let read = client.query(read, &[&schema, &most]).await.unwrap();
     let read: Vec<(String, i64)> = read.iter().map(|row| (row.get(0), row.get(1))).collect();
     assert!(read.is_empty(), "read beyond the budget: {read:?}");
 }
