@@ -200,7 +200,10 @@ impl Values {
             ("read-write", TargetSessionAttrs::ReadWrite),
             ("read-only", TargetSessionAttrs::ReadOnly),
         ];
-        if let Some(attributes) = self.one_of("target_session_attrs", &attributes)? {
+        // libpq takes any host. A store writes, so of several hosts it needs the primary.
+        let is_choice = config.get_hosts().len() > 1;
+        let default = is_choice.then_some(TargetSessionAttrs::ReadWrite);
+        if let Some(attributes) = self.one_of("target_session_attrs", &attributes)?.or(default) {
             config.target_session_attrs(attributes);
         }
         let orders = [("disable", LoadBalanceHosts::Disable), ("random", LoadBalanceHosts::Random)];

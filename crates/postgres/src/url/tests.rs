@@ -305,6 +305,22 @@ fn parameters_reach_the_driver() {
     assert!(!config.get_keepalives());
 }
 
+#[test]
+fn several_hosts_mean_the_primary_unless_the_url_says_otherwise() {
+    use TargetSessionAttrs::{Any, ReadOnly, ReadWrite};
+    for (text, expected) in [
+        ("postgres://a,b/d", ReadWrite),
+        ("host=a,b dbname=d", ReadWrite),
+        ("hostaddr=127.0.0.1,127.0.0.2 dbname=d", ReadWrite),
+        ("postgres://a,b/d?target_session_attrs=any", Any),
+        ("postgres://a,b/d?target_session_attrs=read-only", ReadOnly),
+        ("postgres://a/d", Any),
+        ("postgres://a/d?target_session_attrs=read-write", ReadWrite),
+    ] {
+        assert_eq!(parse(text).ok().unwrap().config.get_target_session_attrs(), expected, "{text}");
+    }
+}
+
 /// The address of a server may be shown, if the text was understood that far.
 #[test]
 fn refusal_shows_the_server_but_no_secret() {

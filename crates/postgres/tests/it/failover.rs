@@ -16,7 +16,7 @@ fn url_of(lines: &[&Line]) -> String {
         .map(|(before, place)| (before.to_string(), place.split_once('/').unwrap().1.to_string()))
         .unwrap();
     let hosts: Vec<String> = lines.iter().map(|line| format!("127.0.0.1:{}", line.port)).collect();
-    format!("{before}@{}/{database}?sslmode=disable&target_session_attrs=read-write", hosts.join(","))
+    format!("{before}@{}/{database}?sslmode=disable", hosts.join(","))
 }
 
 fn config_of(lines: &[&Line]) -> ProviderConfig {
