@@ -195,6 +195,9 @@ impl Fault {
     }
 }
 
+/// The longest wait for a request that a fault should strike.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A fault that was given to a rig.
 #[derive(Clone, Debug)]
 pub struct FaultHandle {
@@ -213,10 +216,14 @@ impl FaultHandle {
     }
 
     /// Waits until the fault has struck this many requests.
+    ///
+    /// # Panics
+    ///
+    /// After a minute: a test whose fault strikes nothing fails instead of waiting for ever.
     pub async fn wait_struck(&self, count: u64) {
         let mut struck = self.rule.struck.subscribe();
-        // The sender lives in the rule, which this handle holds.
-        let _ = struck.wait_for(|now| *now >= count).await;
+        let waited = tokio::time::timeout(PATIENCE, struck.wait_for(|now| *now >= count)).await.is_ok();
+        assert!(waited, "{self:?} has not struck {count} request(s) within {PATIENCE:?}");
     }
 
     /// Lets the requests go on that [`Fault::hold`] stopped, and those that it would stop.

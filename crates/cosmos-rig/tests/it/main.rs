@@ -4,6 +4,7 @@
 
 mod auth;
 mod batch;
+mod containers;
 mod control;
 mod documents;
 mod faults;

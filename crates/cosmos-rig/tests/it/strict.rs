@@ -38,6 +38,9 @@ async fn a_partition_key_is_required_and_limited() {
     assert_eq!((missing.status, missing.substatus()), (400, Some("1001")));
     let missing = world.rest().send("GET", &format!("{path}/a"), &[], None).await.unwrap();
     assert_eq!(missing.status, 400);
+    let raw = [("x-ms-documentdb-partitionkey", "[\"é\"]".to_string())];
+    let raw = world.rest().send("POST", path, &raw, Some(document("é", "a"))).await.unwrap();
+    assert_eq!(raw.status, 400, "the header is not ASCII");
     let other = world.rest().create("q", document("p", "a")).await;
     assert_eq!(other.status, 400, "the header differs from the document");
     let long = "k".repeat(2049);
