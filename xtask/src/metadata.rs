@@ -24,6 +24,8 @@ pub(crate) struct Dependency {
     pub(crate) features: Vec<String>,
     /// The dependency is for tests, examples and benchmarks only.
     pub(crate) dev: bool,
+    /// A feature of the package enables the dependency.
+    pub(crate) optional: bool,
 }
 
 impl Package {
@@ -63,6 +65,7 @@ fn read(package: &cargo_metadata::Package, dir: String) -> Package {
         name: dependency.name.clone(),
         features: dependency.features.clone(),
         dev: dependency.kind == DependencyKind::Development,
+        optional: dependency.optional,
     };
     let examples = package.targets.iter().filter(|target| target.is_example());
     Package {

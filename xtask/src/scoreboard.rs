@@ -31,60 +31,60 @@ const ATTEMPTS: &[Attempt] = &[
     Attempt {
         name: "sim",
         title: "Simulated worlds",
-        about: "The shipped runtime and stores in virtual time on one thread, one to four processes, a random half of \
-                all faults per seed, fourteen invariants checked while it runs and at the end.",
+        about: "The shipped runtime and stores run in virtual time on one thread, with one to four processes and a random half of \
+                all faults per seed. Fourteen invariants are checked during the run and at the end.",
         command: "cargo xtask sim --seeds 0..100000",
     },
     Attempt {
         name: "score",
         title: "Known defects that the simulator must find",
-        about: "Each is put in on purpose, one at a time; seeds are tried in order until an invariant breaks.",
+        about: "Each defect is enabled alone; seeds are tried in order until an invariant fails.",
         command: "cargo xtask sim --score 0..1000",
     },
     Attempt {
         name: "sweep",
         title: "The sweep",
-        about: "Every script again for every call, statement and poll, with a fault right there: same outcome required.",
+        about: "Every script runs again for every call, statement and poll, with a fault at that moment. The outcome must be the same.",
         command: "cargo xtask sim --sweep all",
     },
     Attempt {
         name: "models",
         title: "Models",
-        about: "The lease, work-queue and parent-child protocols, all their states; known bugs as flags must be found.",
+        about: "All states of the lease, activity-queue and parent-child protocols are explored. Known bugs, enabled one by one, must be found.",
         command: "OUTLAST_MODEL_DEPTH=deep OUTLAST_MODEL_JSON=FILE cargo test --profile sim -p outlast-sim model::",
     },
     Attempt {
         name: "chaos",
         title: "Killed processes",
-        about: "Real worker processes on one SQLite file, killed at random and inside commits, stopped beyond their \
-                leases; a ledger in another database proves effects.",
+        about: "Real worker processes on one SQLite file are killed at random and inside commits, and stopped beyond their \
+                leases. A ledger in another database records the external effects.",
         command: "cargo xtask chaos sqlite --kills 1000 --instances 50000 --minutes 15 --pace 300 --in-flight 96 --release",
     },
     Attempt {
         name: "chaos-postgres",
         title: "Killed processes and servers",
-        about: "Three worker processes on one PostgreSQL, killed at random and inside commits, stopped beyond their leases; \
-                its processes ended, the server crashed, connections cut in the middle of commits; a ledger in another \
-                database proves effects.",
+        about: "Three worker processes on one PostgreSQL are killed at random and inside commits, and stopped beyond their leases. \
+                Backends are terminated, the server is crashed, and connections are cut in the middle of commits. A ledger in \
+                another database records the external effects.",
         command: "cargo xtask chaos postgres --kills 500 --instances 20000 --minutes 14 --pace 400 --in-flight 96 --release",
     },
     Attempt {
         name: "power",
         title: "Power cuts",
-        about: "A disk under SQLite that drops, reorders and tears what was not synced when the power goes.",
+        about: "A simulated disk under SQLite drops, reorders and tears unsynced writes at a power cut.",
         command: "cargo xtask chaos power --cuts 6000",
     },
     Attempt {
         name: "fuzz",
         title: "Fuzzing",
-        about: "Coverage-guided: stored rows, damaged databases, filters and cursors, migration ledgers.",
+        about: "Coverage-guided inputs: stored rows, damaged databases, filters and list positions, migration tables.",
         command: "cargo xtask fuzz --minutes 4",
     },
     Attempt {
         name: "stress",
         title: "Stress runs",
-        about: "Fan-outs of short activities and large payloads under load: every instance completes, and the targets of \
-                docs/performance.md are met.",
+        about: "Fan-outs of short activities, and large payloads, under load. Every instance must complete, and the targets of \
+                docs/performance.md must be met.",
         command: "cargo xtask postgres -- sh -c 'outlast stress --store memory --store sqlite::memory: --store \
                   sqlite:stress.db --store $OUTLAST_TEST_POSTGRES_URL --pool-size 2,10,20 --preset \
                   baseline,default,wide,large-payload --check --json FILE'",
@@ -92,7 +92,7 @@ const ATTEMPTS: &[Attempt] = &[
     Attempt {
         name: "mutants",
         title: "Mutants",
-        about: "The code is changed in one place, and a test of the same crate must notice.",
+        about: "The code is changed in one place at a time, and a test of the same crate must fail.",
         command: "cargo xtask mutants",
     },
 ];

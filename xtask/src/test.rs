@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
     let lines = match (args.quick, args.only.is_empty()) {
         (true, _) => run_quick()?,
         (false, false) => suites.into_iter().map(run_suite).collect(),
-        (false, true) => run_lanes(&suites)?,
+        (false, true) => run_lanes(&suites),
     };
     let report = Report { lines, wall: total.elapsed() };
     let code = if report.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
@@ -82,14 +82,28 @@ impl Args {
 }
 
 /// Runs all suites, and returns their results in the order of the table.
-fn run_lanes(suites: &[&'static Suite]) -> Result<Vec<Line>, String> {
+fn run_lanes(suites: &[&'static Suite]) -> Vec<Line> {
     let of = |lane: Lane| suites.iter().copied().filter(move |suite| suite.lane == lane);
     let mut lines: Vec<Line> = of(Lane::First).map(run_suite).collect();
-    let second = SecondLane::start(of(Lane::Compute).map(|suite| suite.name))?;
+    let names: Vec<&str> = of(Lane::Compute).map(|suite| suite.name).collect();
+    let second = SecondLane::start(&names);
     lines.extend(of(Lane::Waiting).map(run_suite));
-    lines.extend(second.finish()?);
+    let computed = second.and_then(|second| second.finish(&names));
+    lines.extend(computed.unwrap_or_else(|message| without_results(&names, &message)));
     lines.sort_by_key(|line| SUITES.iter().position(|suite| suite.name == line.suite));
-    Ok(lines)
+    lines
+}
+
+/// The suites of a second lane that returned no results have failed.
+fn without_results(names: &[&str], message: &str) -> Vec<Line> {
+    println!("{message}");
+    let failure = message.lines().next().unwrap_or_default();
+    let line = |name: &&str| Line {
+        suite: (*name).to_string(),
+        outcome: Outcome::Ran(Tally::failure(failure)),
+        time: std::time::Duration::ZERO,
+    };
+    names.iter().map(line).collect()
 }
 
 fn run_suite(suite: &'static Suite) -> Line {
@@ -154,6 +168,16 @@ mod tests {
         let of = |lane: Lane| SUITES.iter().filter(move |suite| suite.lane == lane).map(|suite| suite.name);
         assert_eq!(of(Lane::Compute).collect::<Vec<_>>(), ["sim", "doc-tests", "docs", "features"]);
         assert_eq!(of(Lane::OnRequest).collect::<Vec<_>>(), ["portable"]);
+    }
+
+    #[test]
+    fn suites_without_results_have_failed() {
+        let report = Report {
+            lines: without_results(&["sim", "docs"], "no results"),
+            wall: std::time::Duration::ZERO,
+        };
+        assert_eq!(report.lines.len(), 2);
+        assert!(!report.is_success());
     }
 
     #[test]

@@ -38,6 +38,11 @@ const RULES: &[Rule] = &[
         check: rule::ambient::check,
     },
     Rule { name: "sql", about: "SQL is in .sql files", check: rule::sql::check },
+    Rule {
+        name: "architecture",
+        about: "ARCHITECTURE.md is short, and pictures draw the dependencies of the crates",
+        check: rule::architecture::check,
+    },
     Rule { name: "links", about: "links in Markdown have targets", check: rule::links::check },
     Rule { name: "counts", about: "counts in documents agree with the source", check: rule::counts::check },
     Rule { name: "root", about: "the root folder contains listed files only", check: rule::root::check },

@@ -283,7 +283,7 @@ pub async fn a_late_completion_leaves_no_trace(factory: &dyn ProviderFactory) {
     assert!(fetch(provider, LONG).await.is_none() && fetch_activity(provider, LONG).await.is_none());
 }
 
-/// Of two completions under one lease exactly one takes effect, concurrent or in sequence.
+/// An activity is completed once per lease: of two concurrent completions one is refused, and so is a later one.
 pub async fn one_lease_completes_once(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_furnished(provider, "fenced").await;

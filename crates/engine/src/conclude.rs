@@ -1,11 +1,11 @@
 //! Step 5: whether the execution goes on or ends, and whether it is within its limits.
 
+use crate::call_limits::too_large;
 use crate::draft::Draft;
 use crate::execution::{Execution, Stop};
 use crate::finish::Close;
-use crate::limits::too_large;
-use crate::mismatch::Mismatch;
 use crate::op::continue_as_new::Successor;
+use crate::replay_error::Mismatch;
 use outlast_model::{AppErrorKind, ErrorDetails};
 
 /// How a turn ends.

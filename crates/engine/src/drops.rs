@@ -2,8 +2,8 @@
 
 use crate::draft::Draft;
 use crate::execution::{Execution, Stop};
-use crate::mismatch::Mismatch;
 use crate::op::Op;
+use crate::replay_error::Mismatch;
 use crate::state::{Site, Stage};
 use outlast_model::EventKind;
 

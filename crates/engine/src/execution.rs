@@ -3,10 +3,10 @@
 use crate::context::{Identity, OrchestrationContext};
 use crate::decide::Runaway;
 use crate::ledger::Ledger;
-use crate::mismatch::Mismatch;
 use crate::op::kv::KvValue;
 use crate::op::{Op, Role};
 use crate::opening::{Opening, Past};
+use crate::replay_error::Mismatch;
 use crate::state::State;
 use crate::version::Rules;
 use crate::wake::RootWaker;

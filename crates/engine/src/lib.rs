@@ -4,6 +4,7 @@
 //! takes a [`TurnInput`] and returns a [`TurnOutput`]. Read `turn.rs` first: [`run`] is the six steps of a turn, in the
 //! order in which they run. Then read `op/mod.rs`: the operations that the steps dispatch to.
 
+mod call_limits;
 mod combinator;
 mod conclude;
 mod context;
@@ -15,12 +16,11 @@ mod execution;
 mod finish;
 mod future;
 mod ledger;
-mod limits;
-mod mismatch;
 mod op;
 mod opening;
 mod poison;
 mod receive;
+mod replay_error;
 mod state;
 mod turn;
 mod version;

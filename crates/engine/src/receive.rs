@@ -10,8 +10,8 @@
 use crate::draft::Draft;
 use crate::execution::Execution;
 use crate::ledger::Standing;
-use crate::mismatch::Mismatch;
 use crate::op::{Op, queue};
+use crate::replay_error::Mismatch;
 use outlast_model::{ErrorDetails, Event, EventKind, WorkItem};
 
 /// The messages of a turn as events.

@@ -2,9 +2,9 @@
 
 use crate::draft::{Draft, Report};
 use crate::execution::{Execution, Stop};
-use crate::mismatch::Mismatch;
 use crate::op::child::ParentClosePolicy;
 use crate::opening::Opening;
+use crate::replay_error::Mismatch;
 use crate::version::{self, Rules};
 use outlast_model::{Event, TurnCommit, WorkItem};
 

@@ -5,8 +5,8 @@
 
 use crate::execution::{Execution, Stop};
 use crate::future::Raw;
-use crate::mismatch::Mismatch;
 use crate::op::{Held, Op, Role};
+use crate::replay_error::Mismatch;
 use crate::state::{Stage, State};
 use outlast_model::Event;
 use std::task::Waker;

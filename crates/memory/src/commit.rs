@@ -10,7 +10,7 @@ use std::time::Duration;
 
 pub(crate) const ACK: &str = "ack_orchestration_item";
 
-/// A turn to commit.
+/// A turn to commit: the fields of `TurnCommit`, under the names of this store.
 pub(crate) struct Commit {
     pub(crate) execution_id: u64,
     pub(crate) delta: Vec<Event>,

@@ -10,6 +10,13 @@ impl Event {
     }
 }
 
+impl ErrorDetails {
+    /// Bytes of the error's texts.
+    pub fn text_bytes(&self) -> usize {
+        error_bytes(self)
+    }
+}
+
 fn kind_bytes(kind: &EventKind) -> usize {
     match kind {
         EventKind::OrchestrationStarted {

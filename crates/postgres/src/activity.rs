@@ -1,18 +1,17 @@
-//! Fetches activities: decodes leased activities on the caller's task, and sets aside those that do not decode.
+//! Fetches activities: decodes leased activities on the caller's task, and turns those that do not decode into dead letters.
 
 use crate::ask::ActivityAsk;
 use crate::db::{Param, Result};
 use crate::fetch::wait;
 use crate::leased::{Guarded, RawActivity};
-use crate::message::misplaced;
 use crate::parked::Fetch;
 use crate::provider::PostgresProvider;
 use crate::request::{Answer, Lease};
 use crate::text::owned;
-use outlast_model::{WorkItem, json};
+use outlast_model::WorkItem;
 use outlast_provider::{FetchedWork, TagFilter, WorkRequest, saturating_ms};
+use outlast_provider_kit::rows;
 use std::time::Duration;
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_postgres::types::Type;
 
@@ -31,15 +30,14 @@ impl PostgresProvider {
                 true => request.poll_timeout.saturating_sub(begun.elapsed()),
                 false => Duration::ZERO,
             };
-            let (caller, answer) = oneshot::channel();
             let ask = ActivityAsk {
                 max_items: missing,
                 lock_ms: saturating_ms(request.lock_timeout),
                 session: request.session.cloned(),
                 tags: request.tag_filter.clone(),
             };
-            let parks = !patience.is_zero();
-            self.shared.fetch_activities(Fetch { ask, parks, is_new: true, caller });
+            let (fetch, answer) = Fetch::new(ask, patience);
+            self.shared.fetch_activities(fetch);
             let leased = match wait(&self.shared, answer, patience, FETCH).await {
                 Ok(Some(leased)) => self.decoded(leased).await.map_err(|error| error.during(FETCH)),
                 Ok(None) => break,
@@ -52,7 +50,7 @@ impl PostgresProvider {
                     if missing < request.max_items.min(MOST_ITEMS) {
                         gathered.push(more);
                     }
-                    // Only activities that were set aside are replaced: a fetch waits for the first activity, not for all.
+                    // Only activities that became dead letters are replaced: a fetch waits for the first activity, not for all.
                     if missing == 0 || (!is_damaged && !gathered.is_empty()) {
                         break;
                     }
@@ -65,12 +63,12 @@ impl PostgresProvider {
         Ok(gathered.into_iter().flat_map(Gathered::take).collect())
     }
 
-    /// Decodes leased activities, and sets aside those that do not decode.
+    /// Decodes leased activities, and turns those that do not decode into dead letters.
     async fn decoded(&self, leased: Guarded<Vec<RawActivity>>) -> Result<Gathered> {
         let mut items = Vec::new();
         let mut damaged = Vec::new();
         for activity in leased.peek().into_iter().flatten() {
-            match decode_activity(activity) {
+            match rows::decode_activity(&activity.instance, &activity.text) {
                 Ok(item) => items.push(Some(item)),
                 Err(reason) => {
                     damaged.push((activity, reason));
@@ -79,17 +77,17 @@ impl PostgresProvider {
             }
         }
         if !damaged.is_empty() {
-            self.bury(&damaged).await?;
+            self.store_dead_letters(&damaged).await?;
         }
         Ok(Gathered { leased, items })
     }
 
-    async fn bury(&self, damaged: &[(&RawActivity, String)]) -> Result<()> {
+    async fn store_dead_letters(&self, damaged: &[(&RawActivity, String)]) -> Result<()> {
         for (activity, _) in damaged {
             // The reason may quote the activity, so it goes to the table and not to the log.
             tracing::warn!(
                 target: "duroxide::providers::postgres",
-                instance = activity.instance, "an activity was set aside, see dead_letters"
+                instance = activity.instance, "an activity became a dead letter, see dead_letters"
             );
         }
         let db = &self.shared.db;
@@ -99,7 +97,7 @@ impl PostgresProvider {
         let reasons: Vec<String> = damaged.iter().map(|(_, reason)| owned(reason)).collect();
         let params: [Param<'_>; 3] =
             [(&ids, Type::INT8_ARRAY), (&secrets, Type::BYTEA_ARRAY), (&reasons, Type::TEXT_ARRAY)];
-        db.one(&db.statements.bury_activities, &params).await?;
+        db.one(&db.statements.dead_letter_activities, &params).await?;
         Ok(())
     }
 }
@@ -128,12 +126,3 @@ impl Gathered {
 
 /// Most activities for one fetch, so that other fetches of the same poll get some too.
 const MOST_ITEMS: usize = 256;
-
-/// The activity of a row, or the reason why there is none: it does not decode, or belongs to another instance.
-fn decode_activity(activity: &RawActivity) -> std::result::Result<WorkItem, String> {
-    let item = json::decode_work_item(&activity.text).map_err(|error| error.to_string())?;
-    match item {
-        WorkItem::ActivityExecute { .. } if item.target_instance() == activity.instance => Ok(item),
-        other => Err(misplaced(&other, &activity.instance)),
-    }
-}

@@ -2,7 +2,7 @@
 
 use crate::PostgresError;
 use crate::deadline::within;
-use crate::delete::{self, Deleted, Doomed};
+use crate::delete::{self, Deleted, Removal};
 use crate::provider::PostgresProvider;
 use crate::request::Answer;
 use crate::{history, list, pending};
@@ -29,8 +29,8 @@ fn missing(instance: &str) -> PostgresError {
 
 impl PostgresProvider {
     /// Removes instances, tells their watches, and polls for parked fetches.
-    async fn remove(&self, operation: &str, doomed: Doomed<'_>) -> Answer<Option<Deleted>> {
-        let deleted = during(operation, delete::remove(&self.shared.db, doomed).await)?;
+    async fn remove(&self, operation: &str, removal: Removal<'_>) -> Answer<Option<Deleted>> {
+        let deleted = during(operation, delete::remove(&self.shared.db, removal).await)?;
         for instance in deleted.iter().flat_map(|deleted| &deleted.ids) {
             self.shared.watches.committed(instance, true);
         }
@@ -47,7 +47,7 @@ impl PostgresProvider {
         completed_before: Option<u64>,
         total: &mut DeleteInstanceResult,
     ) -> Answer<u32> {
-        let together = Doomed::Finished { roots, completed_before };
+        let together = Removal::Finished { roots, completed_before };
         if let Some(deleted) = self.remove(operation, together).await? {
             delete::add(total, &deleted.counts);
             return Ok(roots.len() as u32);
@@ -55,7 +55,7 @@ impl PostgresProvider {
         let mut gone = 0;
         // One that did not go alone does not go again.
         for root in roots.iter().filter(|_| roots.len() > 1) {
-            let alone = Doomed::Finished { roots: std::slice::from_ref(root), completed_before };
+            let alone = Removal::Finished { roots: std::slice::from_ref(root), completed_before };
             if let Some(deleted) = self.remove(operation, alone).await? {
                 delete::add(total, &deleted.counts);
                 gone += 1;
@@ -140,7 +140,7 @@ impl ProviderAdmin for PostgresProvider {
         if ids.is_empty() {
             return Ok(DeleteInstanceResult::default());
         }
-        let deleted = self.remove("delete_instances_atomic", Doomed::Listed { ids, force }).await?;
+        let deleted = self.remove("delete_instances_atomic", Removal::Listed { ids, force }).await?;
         Ok(deleted.map(|deleted| deleted.counts).unwrap_or_default())
     }
 
@@ -150,7 +150,7 @@ impl ProviderAdmin for PostgresProvider {
     }
 
     async fn delete_instance(&self, instance_id: &str, force: bool) -> Answer<DeleteInstanceResult> {
-        let deleted = self.remove("delete_instance", Doomed::Tree { root: instance_id, force }).await?;
+        let deleted = self.remove("delete_instance", Removal::Tree { root: instance_id, force }).await?;
         Ok(deleted.map(|deleted| deleted.counts).unwrap_or_default())
     }
 

@@ -1,7 +1,7 @@
 //! The requests of one transaction, by kind.
 
 use crate::queue::PerQueue;
-use crate::request::{Abandon, Activity, Commit, Lease, Message, Renew, Request, Start};
+use crate::request::{Abandon, Activity, Commit, Lease, Message, ReadTexts, Renew, Request, Start};
 use outlast_provider::ScheduledActivityIdentifier;
 use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow};
 use std::collections::HashSet;
@@ -15,6 +15,7 @@ pub(crate) struct Batch {
     pub(crate) starts: Vec<Start>,
     pub(crate) renewals: Vec<Renew>,
     pub(crate) abandons: Vec<Abandon>,
+    pub(crate) reads: Vec<ReadTexts>,
 }
 
 impl Batch {
@@ -26,6 +27,7 @@ impl Batch {
             Request::Start(start) => self.starts.push(start),
             Request::Renew(renew) => self.renewals.push(renew),
             Request::Abandon(abandon) => self.abandons.push(abandon),
+            Request::ReadTexts(read) => self.reads.push(read),
         }
     }
 
@@ -36,6 +38,7 @@ impl Batch {
             + self.starts.len()
             + self.renewals.len()
             + self.abandons.len()
+            + self.reads.len()
     }
 
     /// The operation of each request.
@@ -46,7 +49,8 @@ impl Batch {
         let starts = self.starts.iter().map(|start| start.reply.operation);
         let renewals = self.renewals.iter().map(|renew| renew.reply.operation);
         let abandons = self.abandons.iter().map(|abandon| abandon.reply.operation);
-        commits.chain(messages).chain(activities).chain(starts).chain(renewals).chain(abandons)
+        let reads = self.reads.iter().map(|read| read.reply.operation);
+        commits.chain(messages).chain(activities).chain(starts).chain(renewals).chain(abandons).chain(reads)
     }
 
     /// Each request in a batch of its own.
@@ -68,6 +72,7 @@ impl Batch {
             .chain(self.starts.into_iter().map(Request::Start))
             .chain(self.renewals.into_iter().map(Request::Renew))
             .chain(self.abandons.into_iter().map(Request::Abandon))
+            .chain(self.reads.into_iter().map(Request::ReadTexts))
     }
 
     /// Whether the batch has arrivals: requests that no lease fences.
@@ -76,9 +81,9 @@ impl Batch {
     }
 
     /// Marks the requests as sent before with an unknown result.
-    pub(crate) fn doubt(&mut self) {
-        self.commits.iter_mut().for_each(|commit| commit.attempts = commit.attempts.doubted());
-        self.abandons.iter_mut().for_each(|abandon| abandon.attempts = abandon.attempts.doubted());
+    pub(crate) fn mark_unknown(&mut self) {
+        self.commits.iter_mut().for_each(|commit| commit.attempts = commit.attempts.mark_unknown());
+        self.abandons.iter_mut().for_each(|abandon| abandon.attempts = abandon.attempts.mark_unknown());
     }
 
     /// The arrivals, and the requests that a lease fences.
@@ -98,6 +103,7 @@ impl Batch {
             .chain(self.starts.iter().map(|start| start.start.instance_id.clone()))
             .chain(self.renewals.iter().map(|renew| renew.lease.subject()))
             .chain(self.abandons.iter().map(|abandon| abandon.lease.subject()))
+            .chain(self.reads.iter().map(|read| read.lease.subject()))
             .collect()
     }
 
@@ -114,7 +120,7 @@ impl Batch {
     pub(crate) fn sort(&mut self) {
         let key = |lease: &Lease| match lease {
             Lease::Activity { id, .. } => (*id, String::new()),
-            Lease::Turn { seen, .. } => (i64::MAX, seen.instance.clone()),
+            Lease::Turn { at_fetch, .. } => (i64::MAX, at_fetch.instance.clone()),
         };
         self.commits.sort_by_cached_key(|commit| key(&commit.lease));
         self.renewals.sort_by_cached_key(|renew| key(&renew.lease));
@@ -209,7 +215,7 @@ impl Batch {
 /// The instance of a commit.
 pub(crate) fn instance_of(commit: &Commit) -> &str {
     match (&commit.lease, &commit.completion) {
-        (Lease::Turn { seen, .. }, _) => &seen.instance,
+        (Lease::Turn { at_fetch, .. }, _) => &at_fetch.instance,
         (Lease::Activity { .. }, Some(row)) => &row.instance_id,
         (Lease::Activity { .. }, None) => "",
     }

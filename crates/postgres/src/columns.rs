@@ -71,7 +71,9 @@ impl CommitColumns {
         self.instance.push(owned(instance_of(commit)));
         self.secret.push(commit.lease.secret().to_vec());
         let (activity_row, messages, current) = match &commit.lease {
-            Lease::Turn { seen, .. } => (0, seen.messages, seen.current_execution),
+            Lease::Turn { at_fetch, .. } => {
+                (0, i32::try_from(at_fetch.messages).unwrap_or(i32::MAX), at_fetch.current_execution)
+            }
             // The server stores a turn ahead only if its execution is the current one.
             Lease::Activity { id, .. } => (*id, 0, commit.plan.as_ref().map_or(0, |plan| plan.execution_id)),
         };
@@ -300,7 +302,7 @@ columns!(
     AbandonColumns {
         member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, activity_row: i64 => INT8_ARRAY,
         secret: Vec<u8> => BYTEA_ARRAY, delay: Option<i64> => INT8_ARRAY, ignore: bool => BOOL_ARRAY,
-        rests: bool => BOOL_ARRAY,
+        holds_back: bool => BOOL_ARRAY,
     }
 );
 
@@ -316,8 +318,8 @@ impl AbandonColumns {
             all.secret.push(abandon.lease.secret().to_vec());
             all.delay.push(abandon.delay_ms.map(span));
             all.ignore.push(abandon.ignore_attempt);
-            let is_partial = matches!(&abandon.lease, Lease::Turn { seen, .. } if seen.is_partial);
-            all.rests.push(is_partial && abandon.delay_ms.is_some());
+            let is_partial = matches!(&abandon.lease, Lease::Turn { at_fetch, .. } if at_fetch.is_partial);
+            all.holds_back.push(is_partial && abandon.delay_ms.is_some());
         }
         all
     }
@@ -326,7 +328,7 @@ impl AbandonColumns {
 /// The kind of a lease, and its key: an instance or a row.
 fn place(lease: &Lease) -> (i32, String, i64) {
     match lease {
-        Lease::Turn { seen, .. } => (KIND_TURN, owned(&seen.instance), 0),
+        Lease::Turn { at_fetch, .. } => (KIND_TURN, owned(&at_fetch.instance), 0),
         Lease::Activity { id, .. } => (KIND_ACTIVITY, String::new(), *id),
     }
 }

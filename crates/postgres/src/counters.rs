@@ -22,9 +22,9 @@ pub(crate) struct Counters {
     pub(crate) transactions: Counter,
     pub(crate) round_trips: Counter,
     pub(crate) calls: Counter,
-    pub(crate) looks: Counter,
+    pub(crate) polls: Counter,
     pub(crate) fetched: Counter,
-    pub(crate) handed_over: Counter,
+    pub(crate) handed_off: Counter,
     pub(crate) alone: Counter,
     pub(crate) conflicts: Counter,
     retries: Counter,
@@ -32,7 +32,7 @@ pub(crate) struct Counters {
     pub(crate) dead_letters: Counter,
     pub(crate) history_rows_read: Counter,
     pub(crate) kv_rows_read: Counter,
-    pub(crate) heard: Counter,
+    pub(crate) notifications: Counter,
     pub(crate) silent: Counter,
     pub(crate) resent: Counter,
     pub(crate) panics: Counter,
@@ -49,11 +49,11 @@ pub struct PostgresStats {
     /// Calls and fetches that were answered by those transactions.
     pub calls: u64,
     /// Polls for waiting fetches.
-    pub looks: u64,
+    pub polls: u64,
     /// Turns and activities that were handed out.
     pub fetched: u64,
     /// Turns and activities that were handed off: leased in the transaction that stored them, without a poll.
-    pub handed_over: u64,
+    pub handed_off: u64,
     /// Requests that were sent alone because their batch had failed.
     pub alone: u64,
     /// Transactions that the server gave up: deadlocks, serialization failures, time-outs.
@@ -62,14 +62,14 @@ pub struct PostgresStats {
     pub retries: u64,
     /// Transactions whose connection was lost.
     pub lost: u64,
-    /// Messages and activities that were set aside.
+    /// Messages and activities that became dead letters.
     pub dead_letters: u64,
     /// Rows of histories that were read.
     pub history_rows_read: u64,
     /// Rows of key-value snapshots that were read.
     pub kv_rows_read: u64,
     /// Notifications of other processes that were acted on.
-    pub heard: u64,
+    pub notifications: u64,
     /// Connections that were closed because the server did not answer before the deadline.
     pub silent: u64,
     /// Requests that were sent again under their lock token because the outcome of the first attempt was unknown.
@@ -95,9 +95,9 @@ impl Counters {
             transactions: self.transactions.read(),
             round_trips: self.round_trips.read(),
             calls: self.calls.read(),
-            looks: self.looks.read(),
+            polls: self.polls.read(),
             fetched: self.fetched.read(),
-            handed_over: self.handed_over.read(),
+            handed_off: self.handed_off.read(),
             alone: self.alone.read(),
             conflicts: self.conflicts.read(),
             retries: self.retries.read(),
@@ -105,7 +105,7 @@ impl Counters {
             dead_letters: self.dead_letters.read(),
             history_rows_read: self.history_rows_read.read(),
             kv_rows_read: self.kv_rows_read.read(),
-            heard: self.heard.read(),
+            notifications: self.notifications.read(),
             silent: self.silent.read(),
             resent: self.resent.read(),
             panics: self.panics.read(),

@@ -2,7 +2,7 @@
 
 use crate::connect::{Connection, Connector, Opener, keep_alive};
 use crate::counters::Counters;
-use crate::deadline::{self, Beginnings, within};
+use crate::deadline::{self, BeginStatements, within};
 use crate::names::SchemaName;
 use crate::sql::Statements;
 use crate::{PostgresError, ProviderConfig, options, tls, url};
@@ -45,7 +45,7 @@ pub(crate) struct Db {
     /// How long a migration or a transaction that removes instances may take.
     pub(crate) long_deadline: Duration,
     /// How transactions begin, once it is known which limits the server has in force.
-    beginnings: OnceLock<Beginnings>,
+    begin_statements: OnceLock<BeginStatements>,
     sets_limits: bool,
     has_statement_timeout: bool,
 }
@@ -100,7 +100,7 @@ impl Db {
             connector,
             deadline: config.deadline,
             long_deadline: config.long_deadline.max(config.deadline),
-            beginnings: OnceLock::new(),
+            begin_statements: OnceLock::new(),
             sets_limits: config.session_limits,
             has_statement_timeout,
         })
@@ -121,19 +121,19 @@ impl Db {
     }
 
     /// How transactions begin. The server is asked once which limits it has in force.
-    pub(crate) async fn beginnings(&self, client: &Client) -> Result<&Beginnings> {
-        if let Some(known) = self.beginnings.get() {
+    pub(crate) async fn begin_statements(&self, client: &Client) -> Result<&BeginStatements> {
+        if let Some(known) = self.begin_statements.get() {
             return Ok(known);
         }
         let asked = match self.sets_limits {
             true => {
                 let in_force = deadline::limits_in_force(self, client).await?;
                 let keeps_statement = self.has_statement_timeout;
-                Beginnings::within(self.deadline, self.long_deadline, in_force, keeps_statement)
+                BeginStatements::within(self.deadline, self.long_deadline, in_force, keeps_statement)
             }
-            false => Beginnings::bare(),
+            false => BeginStatements::without_limits(),
         };
-        Ok(self.beginnings.get_or_init(|| asked))
+        Ok(self.begin_statements.get_or_init(|| asked))
     }
 
     /// All rows of a read.

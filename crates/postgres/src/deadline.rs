@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
-/// What a connection is asked, within a limit. A connection whose server does not answer in time is closed, and so are the
-/// connections that nobody uses: they go the same way through the network and have not been heard of since.
+/// Waits for an answer of the server, at most `limit`. If none comes, closes this connection and all idle ones: they use the same
+/// network path and may be dead too.
 pub(crate) async fn within<T, E: Into<PostgresError>>(
     db: &Db,
     closer: &Closer,
@@ -42,7 +42,7 @@ const NAMES: [&str; 3] = ["lock_timeout", "idle_in_transaction_session_timeout",
 
 /// Statements that begin transactions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Beginnings {
+pub(crate) struct BeginStatements {
     /// Of a lane.
     pub(crate) lane: String,
     /// The settings alone, for transactions that have begun: removals and migrations.
@@ -52,9 +52,9 @@ pub(crate) struct Beginnings {
 /// Whatever the default of the server is: every statement is to see what was committed before it began.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
-impl Beginnings {
+impl BeginStatements {
     /// Without limits.
-    pub(crate) fn bare() -> Self {
+    pub(crate) fn without_limits() -> Self {
         Self { lane: BEGIN.to_string(), long: String::new() }
     }
 
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn limits_are_below_the_deadline_and_shorter_ones_stay() {
-        let all = Beginnings::within(SECONDS(10), SECONDS(300), [0, 0, 0], false);
+        let all = BeginStatements::within(SECONDS(10), SECONDS(300), [0, 0, 0], false);
         assert_eq!(
             all.lane,
             "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = 5000; \
@@ -121,14 +121,14 @@ mod tests {
             "SET LOCAL lock_timeout = 150000; SET LOCAL idle_in_transaction_session_timeout = 5000; \
              SET LOCAL statement_timeout = 225000"
         );
-        let shorter = Beginnings::within(SECONDS(10), SECONDS(300), [1_000, 60_000, 7_500], false);
+        let shorter = BeginStatements::within(SECONDS(10), SECONDS(300), [1_000, 60_000, 7_500], false);
         assert_eq!(
             shorter.lane,
             "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL idle_in_transaction_session_timeout = 5000"
         );
-        let kept = Beginnings::within(SECONDS(10), SECONDS(300), [0, 0, 60_000], true);
+        let kept = BeginStatements::within(SECONDS(10), SECONDS(300), [0, 0, 60_000], true);
         assert!(!kept.lane.contains("statement_timeout"), "{}", kept.lane);
-        let tiny = Beginnings::within(Duration::from_micros(1), SECONDS(1), [0, 0, 0], false);
+        let tiny = BeginStatements::within(Duration::from_micros(1), SECONDS(1), [0, 0, 0], false);
         assert!(tiny.lane.contains("lock_timeout = 1;"), "0 would mean no limit: {}", tiny.lane);
     }
 }

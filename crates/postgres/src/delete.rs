@@ -17,7 +17,7 @@ pub(crate) struct Deleted {
 
 /// Instances to remove.
 #[derive(Clone, Copy)]
-pub(crate) enum Doomed<'a> {
+pub(crate) enum Removal<'a> {
     /// Exactly these.
     Listed { ids: &'a [String], force: bool },
     /// A root and its descendants.
@@ -40,11 +40,11 @@ const BY_KEYS: &str =
 const TRIES: u32 = 5;
 
 /// Removes all of these instances, or none. `None` if they do not match any more.
-pub(crate) async fn remove(db: &Db, doomed: Doomed<'_>) -> Result<Option<Deleted>> {
+pub(crate) async fn remove(db: &Db, removal: Removal<'_>) -> Result<Option<Deleted>> {
     let mut tries = 0;
     loop {
         tries += 1;
-        match remove_once(db, doomed).await {
+        match remove_once(db, removal).await {
             Err(PostgresError::Conflict { .. }) if tries < TRIES => {
                 db.counters.conflicts.add(1);
                 tokio::time::sleep(Duration::from_millis(10 * u64::from(tries))).await;
@@ -54,18 +54,18 @@ pub(crate) async fn remove(db: &Db, doomed: Doomed<'_>) -> Result<Option<Deleted
     }
 }
 
-async fn remove_once(db: &Db, doomed: Doomed<'_>) -> Result<Option<Deleted>> {
+async fn remove_once(db: &Db, removal: Removal<'_>) -> Result<Option<Deleted>> {
     let mut connection = db.connection().await?;
     let closer = connection.closer();
-    within(db, &closer, db.long_deadline, remove_on(db, &mut connection, doomed)).await
+    within(db, &closer, db.long_deadline, remove_on(db, &mut connection, removal)).await
 }
 
-async fn remove_on(db: &Db, client: &mut Client, doomed: Doomed<'_>) -> Result<Option<Deleted>> {
+async fn remove_on(db: &Db, client: &mut Client, removal: Removal<'_>) -> Result<Option<Deleted>> {
     let transaction = begin(db, client).await?;
-    let (ids, force) = match doomed {
-        Doomed::Listed { ids, force } => (ids.to_vec(), force),
-        Doomed::Tree { root, force } => (rooted(db, &transaction, root).await?, force),
-        Doomed::Finished { roots, completed_before } => {
+    let (ids, force) = match removal {
+        Removal::Listed { ids, force } => (ids.to_vec(), force),
+        Removal::Tree { root, force } => (rooted(db, &transaction, root).await?, force),
+        Removal::Finished { roots, completed_before } => {
             let filter = InstanceFilter {
                 instance_ids: Some(roots.to_vec()),
                 completed_before,
@@ -84,7 +84,7 @@ async fn remove_on(db: &Db, client: &mut Client, doomed: Doomed<'_>) -> Result<O
     transaction.query_typed(&db.statements.lock_leases, &wanted).await?;
     transaction.query_typed(&db.statements.lock_instances, &wanted).await?;
     if !force && let Some(row) = transaction.query_typed_opt(&db.statements.running_of, &wanted).await? {
-        if let Doomed::Finished { .. } = doomed {
+        if let Removal::Finished { .. } = removal {
             return Ok(None);
         }
         let id = text(&row, ONLY)?;
@@ -92,7 +92,7 @@ async fn remove_on(db: &Db, client: &mut Client, doomed: Doomed<'_>) -> Result<O
         return Err(PostgresError::Refused(message));
     }
     if let Some(row) = transaction.query_typed_opt(&db.statements.orphan_of, &wanted).await? {
-        if matches!(doomed, Doomed::Finished { roots, .. } if roots.len() > 1) {
+        if matches!(removal, Removal::Finished { roots, .. } if roots.len() > 1) {
             return Ok(None);
         }
         let (child, id) = (text(&row, "instance_id")?, text(&row, "parent_instance_id")?);
@@ -112,7 +112,7 @@ async fn remove_on(db: &Db, client: &mut Client, doomed: Doomed<'_>) -> Result<O
 
 /// A transaction with the settings of removals.
 async fn begin<'a>(db: &Db, client: &'a mut Client) -> Result<Transaction<'a>> {
-    let limits = &db.beginnings(client).await?.long;
+    let limits = &db.begin_statements(client).await?.long;
     let transaction = client.transaction().await?;
     // Both are sent before the first answer is read.
     futures::future::try_join(transaction.batch_execute(BY_KEYS), transaction.batch_execute(limits)).await?;
@@ -186,12 +186,12 @@ async fn prune_on(
     }
     let wanted: [Param<'_>; 4] =
         [(&id, Type::TEXT), (&keep, Type::INT8), (&before, Type::INT8), (&most, Type::INT8)];
-    let doomed = transaction.query_typed(&db.statements.prune_candidates, &wanted).await?;
-    let doomed = doomed.iter().map(|row| cell::<i64>(row, ONLY)).collect::<Result<Vec<_>>>()?;
-    if doomed.is_empty() {
+    let executions = transaction.query_typed(&db.statements.prune_candidates, &wanted).await?;
+    let executions = executions.iter().map(|row| cell::<i64>(row, ONLY)).collect::<Result<Vec<_>>>()?;
+    if executions.is_empty() {
         return Ok(Some((0, 0)));
     }
-    let pruned: [Param<'_>; 2] = [(&id, Type::TEXT), (&doomed, Type::INT8_ARRAY)];
+    let pruned: [Param<'_>; 2] = [(&id, Type::TEXT), (&executions, Type::INT8_ARRAY)];
     let row = transaction.query_typed_one(&db.statements.prune, &pruned).await?;
     let counts = (unsigned(&row, "executions")?, unsigned(&row, "events")?);
     transaction.commit().await?;

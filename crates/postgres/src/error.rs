@@ -44,7 +44,7 @@ pub enum PostgresError {
         /// What the server said.
         details: String,
     },
-    /// The server and this client do not get on: it offers no TLS where that is required, or asks for a password where there
+    /// Client and server require different settings: it offers no TLS where that is required, or asks for a password where there
     /// is none.
     #[error("cannot connect: {details}; check sslmode and password of the URL")]
     Unsuited {

@@ -23,7 +23,7 @@ functions!(
     "fetch_turns",
     "settle_turn",
     "fetch_activities",
-    "bury_activities",
+    "dead_letter_activities",
     "enqueue_messages",
     "enqueue_activities",
     "start",
@@ -67,7 +67,9 @@ codes!(
     /// Action of `settle_turn`: the message is removed.
     FATE_DROPPED = 1,
     /// Action of `settle_turn`: the message is given back, and visible later.
-    FATE_PUT_OFF = 2,
+    FATE_DELAYED = 2,
+    /// `fetch_turns` leaves out the texts of a turn with this many bytes of messages: the caller reads them later.
+    LARGE_BYTES = 1048576,
 );
 
 /// A migration with shared text and codes put in.
@@ -149,6 +151,7 @@ columns!(
         ATTEMPTS = "o_attempts",
         NEXT_DUE = "o_next",
         IS_PARTIAL = "o_partial",
+        LEFT_OUT_BYTES = "o_left_out_bytes",
     }
 );
 

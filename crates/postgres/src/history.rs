@@ -4,7 +4,7 @@ use crate::db::{Db, ONLY, Param, Result, cell, column, id_column, text, text_opt
 use crate::deadline::within;
 use crate::text::owned;
 use crate::{PostgresError, kv};
-use outlast_model::{ErrorDetails, Event, EventKind, SystemStats, json};
+use outlast_model::{Event, SystemStats, json};
 use outlast_provider::{BoundedTurn, HistoryBound, InstanceOutcome, LoadedTurn, OversizedTurn};
 use outlast_provider_kit::plan::{HistoryRow, duplicate_event};
 use outlast_provider_kit::rows;
@@ -54,12 +54,7 @@ pub(crate) async fn read(db: &Db, instance: &str, execution_id: Option<u64>) -> 
 pub(crate) async fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Result<LoadedTurn> {
     let texts = texts(db, instance, execution_id).await?;
     let kv_snapshot = kv::snapshot(db, instance).await?;
-    let (history, history_error) =
-        match rows::decode_history(instance, execution_id, texts.iter().map(String::as_str)) {
-            Ok(history) => (history, None),
-            Err(reason) => (Vec::new(), Some(reason)),
-        };
-    Ok(LoadedTurn { history, kv_snapshot, history_error })
+    Ok(rows::decode_turn(instance, execution_id, texts.iter().map(String::as_str), kv_snapshot))
 }
 
 /// A row above this cannot say what an execution is: neither an input nor an output is as large.
@@ -206,7 +201,7 @@ pub(crate) fn outcomes_of(rows: &[Row]) -> Result<HashMap<String, InstanceOutcom
             execution_id: unsigned(row, EXECUTION)?,
             status: text(row, STATUS)?,
             output: text_option(row, OUTPUT)?,
-            failure: terminal.and_then(failure),
+            failure: terminal.and_then(rows::failure),
             custom_status: text_option(row, CUSTOM_STATUS)?,
             custom_status_version: unsigned(row, CUSTOM_STATUS_VERSION)?,
         };
@@ -215,30 +210,14 @@ pub(crate) fn outcomes_of(rows: &[Row]) -> Result<HashMap<String, InstanceOutcom
     rows.iter().map(outcome).collect()
 }
 
-fn failure(terminal: &str) -> Option<ErrorDetails> {
-    match json::decode_event(terminal).ok()?.kind {
-        EventKind::OrchestrationFailed { details } => Some(details),
-        _ => None,
-    }
-}
-
 pub(crate) async fn stats(db: &Db, instance: &str) -> Result<Option<SystemStats>> {
     let id = owned(instance);
     let Some(row) = db.one(&db.statements.instance_stats, &[(&id, Type::TEXT)]).await? else {
         return Ok(None);
     };
     let first: Option<&str> = cell(&row, "first_event")?;
-    let queue_pending_count = match first.map(json::decode_event) {
-        Some(Err(error)) => {
-            return Err(PostgresError::Damaged {
-                details: format!("first event of instance '{instance}': {error}"),
-            });
-        }
-        Some(Ok(Event { kind: EventKind::OrchestrationStarted { carry_forward_events, .. }, .. })) => {
-            carry_forward_events.map_or(0, |carried| carried.len() as u64)
-        }
-        Some(Ok(_)) | None => 0,
-    };
+    let carried = first.map(|text| rows::carried_messages(instance, text)).transpose();
+    let queue_pending_count = carried.map_err(|details| PostgresError::Damaged { details })?.unwrap_or(0);
     let (kv_user_key_count, kv_total_value_bytes) = kv::stats(db, instance).await?;
     Ok(Some(SystemStats {
         history_event_count: unsigned(&row, "events")?,

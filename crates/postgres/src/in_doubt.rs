@@ -3,9 +3,10 @@
 use crate::contain::contained;
 use crate::db::{Db, Result, cell, text};
 use crate::reply::Reply;
-use crate::request::{Abandon, Attempts, Lease, Request, Seen};
+use crate::request::{Abandon, Attempts, Lease, Request};
 use crate::shared::Shared;
 use crate::steps::Step;
+use outlast_provider_kit::TurnAtFetch;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -14,7 +15,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 /// How often the server is searched for the leases: it may commit the transaction after the client has lost it.
-const LOOKS: u32 = 5;
+const SEARCHES: u32 = 5;
 /// The first pause between searches; each pause is twice as long as the one before, up to a bound.
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -32,20 +33,20 @@ pub(crate) struct LeasesInDoubt {
 /// the leases expire.
 pub(crate) async fn give_back(shared: Arc<Shared>, in_doubt: LeasesInDoubt) {
     let begun = Instant::now();
-    let (mut looks, mut pause) = (0, PAUSE);
+    let (mut searches, mut pause) = (0, PAUSE);
     // A transaction that the network held back may reach the server for as long as the operating system resends it.
-    let late = |looks: u32| looks < LOOKS || begun.elapsed() < shared.db.deadline;
-    while late(looks) && begun.elapsed() < in_doubt.lasts && !shared.is_closed() {
+    let late = |searches: u32| searches < SEARCHES || begun.elapsed() < shared.db.deadline;
+    while late(searches) && begun.elapsed() < in_doubt.lasts && !shared.is_closed() {
         sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
-        let look = contained(async {
+        let search = contained(async {
             shared.fault(Step::GiveBack, Vec::new);
             find(&shared.db, &in_doubt.secrets).await
         });
         // After an error the server is not back.
-        match look.await {
+        match search.await {
             Ok(Ok(leases)) => {
-                looks += 1;
+                searches += 1;
                 leases.into_iter().for_each(|lease| release(&shared, lease));
             }
             Ok(Err(_)) => {}
@@ -73,8 +74,9 @@ fn lease(row: &Row) -> Result<Lease> {
         Some(id) => Lease::Activity { secret, id },
         None => {
             let (current_execution, messages, is_partial) = (0, 0, false);
-            let seen = Seen { current_execution, messages, is_partial, instance: text(row, "instance_id")? };
-            Lease::Turn { secret, seen }
+            let instance = text(row, "instance_id")?;
+            let at_fetch = TurnAtFetch { current_execution, messages, is_partial, instance };
+            Lease::Turn { secret, at_fetch }
         }
     })
 }

@@ -12,7 +12,7 @@ use crate::leased::{ActivityFetch, Deliveries, LeaseSender, Leases, TurnFetch};
 use crate::parked::Fetch;
 use crate::queue::PerQueue;
 use crate::reply::{Replied, reply_to_callers};
-use crate::resend::{doubt, give_up};
+use crate::resend::{give_up, resend_or_fail_unknown};
 use crate::scheduler::LaneDone;
 use crate::serve::{handed_off_activities, handed_off_turns, polled_activities, polled_turns};
 use crate::shared::Shared;
@@ -43,9 +43,9 @@ pub(crate) fn start(shared: &Arc<Shared>) {
 
 async fn run(shared: Arc<Shared>) {
     while let Some(transaction) = next(&shared, || shared.next()).await {
-        let load = transaction.load;
+        let (load, is_large) = (transaction.load, transaction.is_large);
         process_contained(&shared, *transaction).await;
-        shared.update(|scheduler, _| scheduler.on_lane_free(load));
+        shared.update(|scheduler, now| scheduler.on_lane_free(load, is_large, now));
     }
 }
 
@@ -201,7 +201,7 @@ async fn fail(shared: &Arc<Shared>, transaction: Transaction, failed: Failed) {
             server_away(shared, &cause);
         }
         Failed::Unknown(cause, leases) => {
-            doubt(shared, batch, &cause);
+            resend_or_fail_unknown(shared, batch, &cause);
             server_away(shared, &cause);
             find_leases(shared, leases);
         }
@@ -252,11 +252,11 @@ async fn fail_panicked(
                 match is_unknown && alone.arrives() {
                     true => {
                         let details = format!("another call of its transaction failed: {cause}");
-                        doubt(shared, alone, &PostgresError::Disconnected { details });
+                        resend_or_fail_unknown(shared, alone, &PostgresError::Disconnected { details });
                     }
                     false => {
                         if is_unknown {
-                            alone.doubt();
+                            alone.mark_unknown();
                         }
                         is_told |= Box::pin(alone_until_done(shared, alone)).await;
                     }
@@ -300,7 +300,7 @@ async fn alone_until_done(shared: &Arc<Shared>, batch: Batch) -> bool {
             false
         }
         Err(Failed::Unknown(cause, _)) => {
-            doubt(shared, transaction.batch, &cause);
+            resend_or_fail_unknown(shared, transaction.batch, &cause);
             false
         }
     }
@@ -318,7 +318,9 @@ async fn alone_after(shared: &Arc<Shared>, mut batch: Batch, mut cause: Postgres
         match transact(shared, &transaction).await {
             Ok((done, _)) => return finish_alone(shared, transaction, &done),
             Err(Failed::Undone(again)) => (batch, cause) = (transaction.batch, again),
-            Err(Failed::Unknown(again, _)) => return doubt(shared, transaction.batch, &again),
+            Err(Failed::Unknown(again, _)) => {
+                return resend_or_fail_unknown(shared, transaction.batch, &again);
+            }
         }
     }
     let cause = explained(shared, &batch, cause).await;

@@ -2,11 +2,13 @@
 
 use crate::ask::{ActivityAsk, TurnAsk};
 use crate::in_doubt::release;
-use crate::parked::{Caller, Fetch, Parked};
-use crate::request::{Lease, Seen};
+use crate::parked::{Fetch, Parked};
+use crate::request::Lease;
 use crate::shared::Shared;
 use outlast_provider::ClassifiedError;
+use outlast_provider_kit::leased::TakesBack;
 use outlast_provider_kit::token::Secret;
+use outlast_provider_kit::{ResolvedTurn, TurnAtFetch};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -18,19 +20,13 @@ pub(crate) type ActivityFetch = Fetch<ActivityAsk, LeaseSender<Vec<RawActivity>>
 pub(crate) type ParkedTurns = Parked<TurnAsk, LeaseSender<RawTurn>>;
 pub(crate) type ParkedActivities = Parked<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
 
-impl<T> Caller for oneshot::Sender<T> {
-    fn is_gone(&self) -> bool {
-        self.is_closed()
-    }
-}
-
 /// A leased turn as the server hands it out; its caller decodes it.
 #[derive(Debug)]
 pub(crate) struct RawTurn {
     pub(crate) secret: Secret,
     pub(crate) instance: String,
-    /// Name, version, execution and last event, if the instance has a row.
-    pub(crate) row: Option<(String, String, u64, u64)>,
+    /// The current execution, if the instance has a row.
+    pub(crate) row: Option<ResolvedTurn>,
     pub(crate) created_at: Option<u64>,
     pub(crate) has_ended: bool,
     /// Whether an instance without a row has a history.
@@ -40,6 +36,8 @@ pub(crate) struct RawTurn {
     pub(crate) now: u64,
     /// The instance has more visible messages than a fetch takes.
     pub(crate) is_partial: bool,
+    /// The bytes of the texts, if the fetch has left them out: the caller reads them.
+    pub(crate) left_out_bytes: Option<usize>,
     pub(crate) messages: Vec<RawMessage>,
 }
 
@@ -49,6 +47,14 @@ pub(crate) struct RawMessage {
     pub(crate) text: String,
     pub(crate) available_at: u64,
     pub(crate) attempts: u32,
+}
+
+impl RawTurn {
+    /// The facts for the token of a lease that covers this many messages.
+    pub(crate) fn at_fetch(&self, current_execution: u64, messages: usize) -> TurnAtFetch<String> {
+        let (is_partial, instance) = (self.is_partial, self.instance.clone());
+        TurnAtFetch { current_execution, messages, is_partial, instance }
+    }
 }
 
 /// A leased activity as the server hands it out.
@@ -70,10 +76,7 @@ pub(crate) trait Leases: Send {
 
 impl Leases for RawTurn {
     fn leases(&self) -> Vec<Lease> {
-        let messages = i32::try_from(self.messages.len()).unwrap_or(i32::MAX);
-        let (current_execution, is_partial) = (0, self.is_partial);
-        let seen = Seen { current_execution, messages, is_partial, instance: self.instance.clone() };
-        vec![Lease::Turn { secret: self.secret, seen }]
+        vec![Lease::Turn { secret: self.secret, at_fetch: self.at_fetch(0, self.messages.len()) }]
     }
 }
 
@@ -84,34 +87,12 @@ impl Leases for Vec<RawActivity> {
     }
 }
 
-/// Leases on their way to a caller. If the caller goes away before it takes them, they are given back and the delivery is not
-/// counted.
-pub(crate) struct Guarded<L: Leases> {
-    leases: Option<L>,
-    owner: Arc<Shared>,
-}
+/// Leases on their way to a caller; without a caller, the store takes them back.
+pub(crate) type Guarded<L> = outlast_provider_kit::Guarded<L, Arc<Shared>>;
 
-impl<L: Leases> Guarded<L> {
-    pub(crate) fn new(leases: L, owner: &Arc<Shared>) -> Self {
-        Self { leases: Some(leases), owner: Arc::clone(owner) }
-    }
-
-    /// The leases, which stay guarded.
-    pub(crate) fn peek(&self) -> Option<&L> {
-        self.leases.as_ref()
-    }
-
-    /// Passes the leases to the caller, which gives them back itself from now on.
-    pub(crate) fn take(mut self) -> Option<L> {
-        self.leases.take()
-    }
-}
-
-impl<L: Leases> Drop for Guarded<L> {
-    fn drop(&mut self) {
-        for lease in self.leases.take().iter().flat_map(Leases::leases) {
-            release(&self.owner, lease);
-        }
+impl<L: Leases> TakesBack<L> for Shared {
+    fn take_back(&self, leases: L) {
+        leases.leases().into_iter().for_each(|lease| release(self, lease));
     }
 }
 
@@ -126,7 +107,7 @@ impl<L: Leases> Default for Deliveries<L> {
 
 impl<L: Leases> Deliveries<L> {
     pub(crate) fn add(&mut self, caller: LeaseSender<L>, leases: L, owner: &Arc<Shared>) {
-        self.0.push((caller, Guarded::new(leases, owner)));
+        self.0.push((caller, Guarded::new(leases, Arc::clone(owner))));
     }
 
     /// Sends the leases to their callers. The guard gives back the leases of a caller that has gone away.

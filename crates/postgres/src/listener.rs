@@ -26,7 +26,7 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client};
 
 /// How long it may take until the other processes have received the notification of a registration.
-const UNHEARD: Duration = Duration::from_millis(100);
+const REGISTRATION_DELAY: Duration = Duration::from_millis(100);
 /// Most notifications that wait to be acted on. If there are more, the listener reads the registrations instead.
 const MOST_NOTIFICATIONS: usize = 1_024;
 /// The pause before a lost listener connects again, at first and at most.
@@ -69,14 +69,14 @@ async fn run(shared: Arc<Shared>) {
 async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
     let db = &shared.db;
     let (client, mut connection) = db.connector.connect().await?;
-    let (heard, mut notifications) = mpsc::channel(MOST_NOTIFICATIONS);
+    let (received, mut notifications) = mpsc::channel(MOST_NOTIFICATIONS);
     let missed = Arc::new(AtomicBool::new(false));
     let missing = Arc::clone(&missed);
     let task = tokio::spawn(async move {
         let mut messages = futures::stream::poll_fn(move |cx| connection.poll_message(cx));
         while let Some(Ok(message)) = messages.next().await {
             if let AsyncMessage::Notification(notification) = message {
-                match heard.try_send(notification.payload().to_string()) {
+                match received.try_send(notification.payload().to_string()) {
                     Ok(()) => {}
                     // This task must not wait: the answers that the listener waits for come the same way.
                     Err(TrySendError::Full(_)) => missing.store(true, Ordering::Release),
@@ -114,8 +114,8 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
             registered = next;
             shared.on_remote_change(polled);
             if added.is_any() {
-                // A process that has not heard of the registration yet notifies nobody of its commits.
-                tokio::spawn(poll_when_heard(Arc::downgrade(shared), added));
+                // A process that has not received the registration yet does not notify this process of its commits.
+                tokio::spawn(poll_after_registration_delay(Arc::downgrade(shared), added));
             }
         }
         let asks_in = (db.deadline / 2).saturating_sub(answered_at.elapsed());
@@ -170,9 +170,9 @@ async fn catch_up(shared: &Shared, client: &Client) -> Result<Listeners, Postgre
     Ok(listeners)
 }
 
-/// Polls once more when all processes have heard of a registration.
-async fn poll_when_heard(shared: Weak<Shared>, queues: PerQueue<bool>) {
-    tokio::time::sleep(UNHEARD).await;
+/// Polls once more after all processes have received the notification of a registration.
+async fn poll_after_registration_delay(shared: Weak<Shared>, queues: PerQueue<bool>) {
+    tokio::time::sleep(REGISTRATION_DELAY).await;
     if let Some(shared) = shared.upgrade() {
         shared.on_remote_change(queues);
     }
@@ -232,7 +232,7 @@ fn on_notification(shared: &Shared, payload: &str, listeners: &mut Listeners) {
         }
         Some(Notification::Committed { polls, hops, ended }) => {
             if polls.is_any() {
-                shared.db.counters.heard.add(1);
+                shared.db.counters.notifications.add(1);
                 shared.update(|scheduler, _| scheduler.on_notification(polls, hops));
             }
             match ended {

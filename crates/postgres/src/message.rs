@@ -1,7 +1,8 @@
 //! Decodes the messages of a leased turn.
 
 use crate::leased::RawMessage;
-use outlast_model::{WorkItem, json};
+use outlast_model::WorkItem;
+use outlast_provider_kit::rows;
 
 /// A batch of messages.
 pub(crate) struct Decoded {
@@ -17,24 +18,14 @@ pub(crate) struct Decoded {
 pub(crate) fn decode(instance: &str, messages: &[RawMessage]) -> Decoded {
     let mut decoded = Decoded { items: Vec::new(), kept: Vec::new(), damaged: Vec::new(), attempts: 0 };
     for message in messages {
-        match json::decode_work_item(&message.text) {
-            Ok(item)
-                if item.target_instance() == instance
-                    && !matches!(item, WorkItem::ActivityExecute { .. }) =>
-            {
+        match rows::decode_message(instance, &message.text) {
+            Ok(item) => {
                 decoded.items.push(item);
                 decoded.kept.push((message.id, message.available_at));
                 decoded.attempts = decoded.attempts.max(message.attempts);
             }
-            Ok(item) => decoded.damaged.push((message.id, misplaced(&item, instance))),
-            Err(error) => decoded.damaged.push((message.id, error.to_string())),
+            Err(reason) => decoded.damaged.push((message.id, reason)),
         }
     }
     decoded
-}
-
-/// The reason for setting aside an item of another instance, or of the other queue.
-pub(crate) fn misplaced(item: &WorkItem, instance: &str) -> String {
-    let (kind, owner) = (item.kind_name(), item.target_instance());
-    format!("a {kind} for instance '{owner}' in a row of instance '{instance}'")
 }

@@ -1,4 +1,4 @@
-//! What notifications mean: which process is told of which commit, and what a process does with a notification.
+//! The meaning of notifications: which process the server notifies of a commit, and how a process uses a notification.
 //!
 //! A process registers with the server what it wants to be notified of. The server notifies one process of each commit that
 //! makes something fetchable, chosen from those that want it, and all processes that watch of instances that ended. Nothing here

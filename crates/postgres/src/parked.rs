@@ -33,26 +33,10 @@ mod tests;
 
 use crate::ask::Ask;
 use crate::notify::Hops;
+pub(crate) use outlast_provider_kit::fetch::{Caller, Fetch};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
-
-/// The caller of a fetch.
-pub(crate) trait Caller {
-    /// Whether the caller has stopped waiting.
-    fn is_gone(&self) -> bool;
-}
-
-/// A fetch that waits for leases.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Fetch<A, C> {
-    pub(crate) ask: A,
-    /// Whether the fetch waits if there is nothing to lease.
-    pub(crate) parks: bool,
-    /// Whether no poll has been made for the fetch yet.
-    pub(crate) is_new: bool,
-    pub(crate) caller: C,
-}
 
 /// Why a queue is polled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -337,7 +321,7 @@ impl<A: Ask, C: Caller> Parked<A, C> {
     }
 
     fn drop_gone(&mut self) {
-        self.fetches.retain(|fetch| !fetch.caller.is_gone());
+        self.fetches.retain(|fetch| !fetch.is_gone());
     }
 
     /// A new fetch that parks waits for a running poll, and learns from it.

@@ -103,7 +103,11 @@ impl PostgresProvider {
     }
 
     /// Submits a request to the lanes, and waits for its result.
-    async fn ask<T>(&self, operation: &'static str, request: impl FnOnce(Reply<T>) -> Request) -> Answer<T> {
+    pub(crate) async fn ask<T>(
+        &self,
+        operation: &'static str,
+        request: impl FnOnce(Reply<T>) -> Request,
+    ) -> Answer<T> {
         let (sender, answer) = oneshot::channel();
         let mut request = request(Reply::new(operation, sender));
         let instance = request.subject();

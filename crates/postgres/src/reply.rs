@@ -3,7 +3,7 @@
 use crate::batch::{Batch, instance_of};
 use crate::db::{cell, text_option, unsigned};
 use crate::request::Commit;
-use crate::resend::recognise;
+use crate::resend::reply_if_already_stored;
 use crate::shared::Shared;
 use crate::transact::Done;
 use crate::{PostgresError, functions, history};
@@ -72,7 +72,7 @@ pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) 
             Some((functions::COMMIT_QUEUED, _)) => commit.reply.send(Ok(Completion::Queued)),
             // An earlier attempt may have been stored.
             Some((functions::COMMIT_REFUSED, _)) if commit.attempts.in_doubt.is_some() => {
-                recognise(shared, commit)
+                reply_if_already_stored(shared, commit)
             }
             Some((functions::COMMIT_REFUSED, _)) => {
                 let token = commit.lease.text();
@@ -118,6 +118,14 @@ pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) 
                 let token = abandon.lease.text();
                 abandon.reply.refuse(invalid_token(&token));
             }
+        }
+    }
+    for (read, rows) in batch.reads.into_iter().zip(&done.texts) {
+        let texts: Result<HashMap<i64, String>, PostgresError> =
+            rows.iter().map(|row| Ok((cell(row, "id")?, cell(row, "work_item")?))).collect();
+        match texts {
+            Ok(texts) => read.reply.send(Ok(texts)),
+            Err(error) => read.reply.send(Err(&error)),
         }
     }
     let has_more = |row| cell::<bool>(row, functions::commit::HAS_MORE_MESSAGES).unwrap_or(true);

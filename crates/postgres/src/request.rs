@@ -4,8 +4,8 @@ use crate::PostgresError;
 use crate::reply::Reply;
 use outlast_provider::{Completion, ErrorClass, ProviderError, StartOutcome, StartPolicy};
 use outlast_provider_kit::token::{self, Secret};
-use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow, invalid_token};
-use std::fmt;
+use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow, TurnAtFetch, invalid_token};
+use std::collections::HashMap;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
@@ -15,28 +15,9 @@ pub(crate) type Answer<T> = Result<T, ProviderError>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Lease {
     /// The lease of an instance.
-    Turn { secret: Secret, seen: Seen },
+    Turn { secret: Secret, at_fetch: TurnAtFetch<String> },
     /// The lease of an activity, by the id of its row.
     Activity { secret: Secret, id: i64 },
-}
-
-/// What a fetch saw, carried in the token of a turn. Only the holder of the lease can change it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
-    /// The instance's current execution, 0 if it has no row.
-    pub(crate) current_execution: u64,
-    /// The number of messages that the lease covers.
-    pub(crate) messages: i32,
-    /// The instance has more visible messages than a fetch takes.
-    pub(crate) is_partial: bool,
-    pub(crate) instance: String,
-}
-
-impl fmt::Display for Seen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let partial = if self.is_partial { "p" } else { "" };
-        write!(f, "{}.{}{partial}.{}", self.current_execution, self.messages, self.instance)
-    }
 }
 
 impl Lease {
@@ -44,19 +25,7 @@ impl Lease {
     pub(crate) fn of_turn(operation: &str, text: &str) -> Answer<Self> {
         let parsed = || {
             let (secret, key) = token::parse(text)?;
-            let (execution, rest) = key.split_once('.')?;
-            let (messages, instance) = rest.split_once('.')?;
-            let (messages, is_partial) = match messages.strip_suffix('p') {
-                Some(messages) => (messages, true),
-                None => (messages, false),
-            };
-            let seen = Seen {
-                current_execution: execution.parse().ok()?,
-                messages: messages.parse().ok()?,
-                is_partial,
-                instance: instance.to_string(),
-            };
-            Some(Self::Turn { secret, seen })
+            Some(Self::Turn { secret, at_fetch: TurnAtFetch::parse(key)?.to_owned() })
         };
         parsed().ok_or_else(|| refused_token(operation, text))
     }
@@ -78,7 +47,7 @@ impl Lease {
     /// The instance, or the row of the activity.
     pub(crate) fn subject(&self) -> String {
         match self {
-            Self::Turn { seen, .. } => seen.instance.clone(),
+            Self::Turn { at_fetch, .. } => at_fetch.instance.clone(),
             Self::Activity { id, .. } => format!("of the activity in row {id}"),
         }
     }
@@ -87,7 +56,7 @@ impl Lease {
     pub(crate) fn text(&self) -> String {
         let random = u128::from_be_bytes(*self.secret());
         match self {
-            Self::Turn { seen, .. } => format!("lock_{random:032x}.{seen}"),
+            Self::Turn { at_fetch, .. } => format!("lock_{random:032x}.{at_fetch}"),
             Self::Activity { id, .. } => format!("lock_{random:032x}.{id}"),
         }
     }
@@ -158,6 +127,17 @@ pub(crate) struct Abandon {
     pub(crate) attempts: Attempts,
 }
 
+/// Texts of messages to be read that a fetch has left out. The reply has the texts of the messages that the lease still covers, by
+/// the ids of their rows.
+pub(crate) struct ReadTexts {
+    pub(crate) lease: Lease,
+    pub(crate) ids: Vec<i64>,
+    /// The bytes of the texts.
+    pub(crate) bytes: usize,
+    pub(crate) reply: Reply<HashMap<i64, String>>,
+    pub(crate) attempts: Attempts,
+}
+
 /// Any request.
 pub(crate) enum Request {
     Commit(Box<Commit>),
@@ -166,6 +146,7 @@ pub(crate) enum Request {
     Start(Start),
     Renew(Renew),
     Abandon(Abandon),
+    ReadTexts(ReadTexts),
 }
 
 impl Request {
@@ -186,6 +167,7 @@ impl Request {
             Self::Start(start) => start.start.instance_id.clone(),
             Self::Renew(renew) => renew.lease.subject(),
             Self::Abandon(abandon) => abandon.lease.subject(),
+            Self::ReadTexts(read) => read.lease.subject(),
         }
     }
 
@@ -198,6 +180,7 @@ impl Request {
             Self::Start(start) => start.reply.send(Err(error)),
             Self::Renew(renew) => renew.reply.send(Err(error)),
             Self::Abandon(abandon) => abandon.reply.send(Err(error)),
+            Self::ReadTexts(read) => read.reply.send(Err(error)),
         }
     }
 
@@ -207,6 +190,7 @@ impl Request {
             Self::Commit(commit) => Some(commit.attempts),
             Self::Renew(renew) => Some(renew.attempts),
             Self::Abandon(abandon) => Some(abandon.attempts),
+            Self::ReadTexts(read) => Some(read.attempts),
             Self::Message(_) | Self::Activity(_) | Self::Start(_) => None,
         }
     }
@@ -220,6 +204,7 @@ impl Request {
             Self::Commit(commit) => commit.attempts = attempts,
             Self::Renew(renew) => renew.attempts = attempts,
             Self::Abandon(abandon) => abandon.attempts = attempts,
+            Self::ReadTexts(read) => read.attempts = attempts,
             Self::Message(_) | Self::Activity(_) | Self::Start(_) => {}
         }
     }
@@ -239,6 +224,7 @@ impl Request {
             Self::Message(request) => message(&request.row),
             Self::Activity(activity) => activity.row.work_item.len(),
             Self::Start(start) => message(&start.start) + start.messages.iter().map(message).sum::<usize>(),
+            Self::ReadTexts(read) => read.bytes,
             Self::Renew(_) | Self::Abandon(_) => 0,
         }
     }
@@ -252,6 +238,7 @@ impl Request {
             Self::Start(start) => &mut start.reply.room,
             Self::Renew(renew) => &mut renew.reply.room,
             Self::Abandon(abandon) => &mut abandon.reply.room,
+            Self::ReadTexts(read) => &mut read.reply.room,
         };
         *place = Some(room);
     }
@@ -264,9 +251,9 @@ mod tests {
     #[test]
     fn token_text_round_trips_to_its_lease() {
         for is_partial in [false, true] {
-            let seen =
-                Seen { current_execution: 3, messages: 7, is_partial, instance: "a.b.1 🦀".to_string() };
-            let turn = Lease::Turn { secret: [7; 16], seen };
+            let instance = "a.b.1 🦀".to_string();
+            let at_fetch = TurnAtFetch { current_execution: 3, messages: 7, is_partial, instance };
+            let turn = Lease::Turn { secret: [7; 16], at_fetch };
             assert_eq!(Lease::of_turn("op", &turn.text()), Ok(turn));
         }
         let activity = Lease::Activity { secret: [255; 16], id: 9 };

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | commit, completion, lease given back: fenced by a token | sent again over a new connection; if the first attempt was stored, the second is refused, and the store recognises its own commit |
 //! | renewal | sent again until the server is back: any error would be taken for the end of the lease |
+//! | texts of messages that are read | sent again |
 //! | start, message, activity of a client | fails with an error that says that the outcome is unknown: sent again, it could be stored twice |
 
 use crate::PostgresError;
@@ -33,7 +34,8 @@ impl Attempts {
             .then_some(Self { made: self.made + 1, ..self })
     }
 
-    pub(crate) fn doubted(self) -> Self {
+    /// The attempts of a request whose result is unknown.
+    pub(crate) fn mark_unknown(self) -> Self {
         Self { in_doubt: self.in_doubt.or_else(|| Some(Instant::now())), ..self }
     }
 }
@@ -43,7 +45,7 @@ impl Attempts {
 pub(crate) fn give_up(shared: &Arc<Shared>, batch: Batch, cause: &PostgresError) {
     let (arrived, fenced) = batch.into_parts();
     for request in arrived {
-        tell(request, cause);
+        fail(request, cause);
     }
     for request in fenced {
         // A silent server has cost the caller a whole deadline: an error would cost it the lease too.
@@ -52,22 +54,22 @@ pub(crate) fn give_up(shared: &Arc<Shared>, batch: Batch, cause: &PostgresError)
             || request.is_in_doubt();
         match request.attempts().filter(|_| repeats).and_then(|attempts| attempts.next(shared, cause)) {
             Some(attempts) => send_later(shared, request, attempts),
-            None if request.is_in_doubt() => tell_unknown(request, cause),
-            None => tell(request, cause),
+            None if request.is_in_doubt() => fail_unknown(request, cause),
+            None => fail(request, cause),
         }
     }
 }
 
 /// Fails or resends the requests of a batch of which it is unknown whether it is stored.
-pub(crate) fn doubt(shared: &Arc<Shared>, batch: Batch, cause: &PostgresError) {
+pub(crate) fn resend_or_fail_unknown(shared: &Arc<Shared>, batch: Batch, cause: &PostgresError) {
     let (arrived, fenced) = batch.into_parts();
     for request in arrived {
-        tell_unknown(request, cause);
+        fail_unknown(request, cause);
     }
     for request in fenced {
-        match request.attempts().and_then(|attempts| attempts.doubted().next(shared, cause)) {
+        match request.attempts().and_then(|attempts| attempts.mark_unknown().next(shared, cause)) {
             Some(attempts) => send_later(shared, request, attempts),
-            None => tell_unknown(request, cause),
+            None => fail_unknown(request, cause),
         }
     }
 }
@@ -83,7 +85,7 @@ fn send_later(shared: &Arc<Shared>, mut request: Request, attempts: Attempts) {
 }
 
 /// Fails a request. The error of a panic names the instance of the request.
-fn tell(request: Request, cause: &PostgresError) {
+fn fail(request: Request, cause: &PostgresError) {
     match cause {
         PostgresError::Panicked { details, .. } => {
             let own = PostgresError::Panicked { instance: request.subject(), details: details.clone() };
@@ -94,9 +96,11 @@ fn tell(request: Request, cause: &PostgresError) {
 }
 
 /// Fails a request with an error that says that its outcome is unknown, and why.
-fn tell_unknown(request: Request, cause: &PostgresError) {
+fn fail_unknown(request: Request, cause: &PostgresError) {
     match cause {
-        PostgresError::Panicked { .. } => tell(request, cause),
+        PostgresError::Panicked { .. } => fail(request, cause),
+        // A read has no outcome that could be in doubt.
+        cause if matches!(request, Request::ReadTexts(_)) => fail(request, cause),
         cause => {
             let unknown = PostgresError::Unknown { instance: request.subject(), details: cause.to_string() };
             request.fail(&unknown);
@@ -107,11 +111,11 @@ fn tell_unknown(request: Request, cause: &PostgresError) {
 /// Replies to a commit that was refused after an earlier attempt in doubt: it may have been refused because the earlier attempt
 /// was stored. No other worker writes the same events, since their times and contents belong to one run of the turn. An outcome
 /// that waits for a turn keeps the lease that completed it: another worker may have completed the activity with the same text.
-pub(crate) fn recognise(shared: &Arc<Shared>, commit: Commit) {
-    tokio::spawn(answer_recognised(Arc::clone(shared), commit));
+pub(crate) fn reply_if_already_stored(shared: &Arc<Shared>, commit: Commit) {
+    tokio::spawn(reply_if_stored(Arc::clone(shared), commit));
 }
 
-async fn answer_recognised(shared: Arc<Shared>, commit: Commit) {
+async fn reply_if_stored(shared: Arc<Shared>, commit: Commit) {
     match stored(&shared, &commit).await {
         Ok(Some(completion)) => {
             if commit.plan.is_some() {
@@ -125,7 +129,7 @@ async fn answer_recognised(shared: Arc<Shared>, commit: Commit) {
             commit.reply.refuse(invalid_token(&token));
         }
         Err(error) => {
-            tell_unknown(Request::Commit(Box::new(commit)), &error);
+            fail_unknown(Request::Commit(Box::new(commit)), &error);
         }
     }
 }

@@ -3,12 +3,14 @@
 //! | data | holds |
 //! |---|---|
 //! | [`Waiting`] | requests that wait for a lane: those of lease holders, and arrivals (messages, activities and starts of clients) |
+//! | [`LargeRequests`] | requests of either kind with 1 MiB or more (`scheduler/large.rs`) |
 //! | [`LanesInUse`] | how many lanes have sent a transaction, and how much is in them |
 //! | [`Parked`], for each queue | the fetches that wait, and when the queue is polled (`parked.rs`) |
 //! | [`Wants`], [`Forward`] | what other processes are notified of (`notify.rs`) |
 //!
 //! | a lane asks for work, and | it gets |
 //! |---|---|
+//! | a large request is due | a transaction with this request only |
 //! | the transactions in the lanes are light, or [`FULL`] requests wait, or [`PATIENCE`] is over | the transaction that [`Waiting::choose`] and the polls that are due make up |
 //! | otherwise | the time at which to ask again: until then more requests come to share its transaction |
 //!
@@ -17,6 +19,7 @@
 //! follow from commits, notifications and failures.
 
 mod events;
+mod large;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +36,7 @@ use crate::parked::{Idleness, Parked, Poll};
 use crate::queue::PerQueue;
 use crate::request::Request;
 use crate::transaction::{ActivityPoll, Transaction, TurnPoll};
+use large::{LARGE_BYTES, LargeRequests};
 use outlast_provider::Entropy;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -67,6 +71,9 @@ pub(crate) struct Limits {
 pub(crate) struct Scheduler {
     limits: Limits,
     waiting: Waiting,
+    large: LargeRequests,
+    /// Whether the last transaction of a lane had a large request.
+    was_large: bool,
     lanes: LanesInUse,
     parked: PerQueue<ParkedTurns, ParkedActivities>,
     asked_next_due_at: Option<Instant>,
@@ -163,6 +170,8 @@ impl Scheduler {
         Self {
             limits,
             waiting: Waiting::default(),
+            large: LargeRequests::default(),
+            was_large: false,
             lanes: LanesInUse::default(),
             parked: PerQueue { turns: Parked::default(), activities: Parked::default() },
             asked_next_due_at: None,
@@ -180,6 +189,12 @@ impl Scheduler {
     }
 
     pub(crate) fn submit(&mut self, request: Request, now: Instant) {
+        if request.bytes() >= LARGE_BYTES {
+            self.large.push(request, now);
+            self.wake.lane = true;
+            return;
+        }
+        self.large.on_small_request(now);
         let arrives = request.arrives();
         self.waiting.push(request);
         // Arrivals do not wait for lanes that are in use.
@@ -200,24 +215,38 @@ impl Scheduler {
 
     /// What a lane does next.
     pub(crate) fn next(&mut self, now: Instant, entropy: &dyn Entropy) -> Next {
+        // Small requests come between two large ones, also if there is a single lane.
+        let is_small_next = self.was_large && self.load() > 0;
+        if !is_small_next && let Some(transaction) = self.next_large(now) {
+            return self.send(transaction, now);
+        }
         let sends = self.is_closed || self.lanes.allow_another(self.load(), now);
         if sends && let Some(transaction) = self.next_transaction(now, entropy) {
-            self.wake.lane |= self.waiting.len() > 0
-                || self.parked.turns.is_poll_due()
-                || self.parked.activities.is_poll_due();
-            self.lanes.count += 1;
-            self.lanes.load += transaction.load;
-            self.lanes.last_sent_at = Some(now);
-            return Next::Send(Box::new(transaction));
+            return self.send(transaction, now);
+        }
+        if is_small_next && let Some(transaction) = self.next_large(now) {
+            return self.send(transaction, now);
         }
         if self.is_closed {
             self.wake.lane = true;
             return Next::End;
         }
-        Next::WaitUntil(match sends {
+        let at = match sends {
             true => self.next_poll_at(),
             false => self.lanes.last_sent_at.map(|sent| sent + PATIENCE),
-        })
+        };
+        Next::WaitUntil([at, self.large.due_at()].into_iter().flatten().min())
+    }
+
+    /// A lane sends this transaction. Another lane is woken for the rest.
+    fn send(&mut self, transaction: Transaction, now: Instant) -> Next {
+        self.wake.lane |=
+            self.waiting.len() > 0 || self.parked.turns.is_poll_due() || self.parked.activities.is_poll_due();
+        self.was_large = transaction.is_large;
+        self.lanes.count += 1;
+        self.lanes.load += transaction.load;
+        self.lanes.last_sent_at = Some(now);
+        Next::Send(Box::new(transaction))
     }
 
     /// What the lane for arrivals does next. It sends only while all other lanes are in use, and leaves the rest to them.
@@ -233,9 +262,21 @@ impl Scheduler {
     }
 
     /// A lane has finished the transaction with this load.
-    pub(crate) fn on_lane_free(&mut self, load: usize) {
+    pub(crate) fn on_lane_free(&mut self, load: usize, is_large: bool, now: Instant) {
+        if is_large {
+            self.large.on_done(now);
+        }
         self.lanes.count -= 1;
         self.lanes.load -= load;
+    }
+
+    /// A transaction of the large request that is due. Parked fetches are polled for when it is done.
+    fn next_large(&mut self, now: Instant) -> Option<Transaction> {
+        let mut batch = Batch::default();
+        batch.push(self.large.take(now, self.is_closed)?);
+        let frees = batch.frees(PerQueue::default());
+        let notifies = self.notifies(frees);
+        Some(Transaction { batch, frees, notifies, load: 1, is_large: true, ..Transaction::default() })
     }
 
     /// Puts the next transaction together: requests, hand-offs of what they bring, and the polls that are due.
@@ -265,7 +306,7 @@ impl Scheduler {
             self.asked_next_due_at = Some(now);
         }
         let notifies = self.notifies(frees);
-        Some(Transaction { batch, polls, hand_offs, frees, notifies, asks_next_due, load })
+        Some(Transaction { batch, polls, hand_offs, frees, notifies, asks_next_due, is_large: false, load })
     }
 
     /// Starts the polls that are due. While the server is away, polls travel with requests, and beside them only new fetches are

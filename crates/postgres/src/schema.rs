@@ -4,14 +4,17 @@ use crate::db::{Db, ONLY, Result, cell};
 use crate::deadline::within;
 use crate::{MigrationPolicy, PostgresError, functions};
 use outlast_provider_kit::migrations::{Applied, Migration, MigrationRefusal, pending};
+use std::sync::LazyLock;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient};
 
-/// Append-only: a released text never changes.
-static MIGRATIONS: [Migration; 2] = [
-    Migration { version: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
-    Migration { version: 2, name: "functions", sql: functions::SQL },
-];
+/// Append-only: a released text never changes. The checksum of the functions covers their shared text and their codes.
+static MIGRATIONS: LazyLock<[Migration; 2]> = LazyLock::new(|| {
+    [
+        Migration { version: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
+        Migration { version: 2, name: "functions", sql: functions::expanded(functions::SQL).leak() },
+    ]
+});
 
 /// The tables that the migrations make.
 const TABLES: [&str; 11] = [
@@ -49,7 +52,7 @@ async fn prepare_on(db: &Db, client: &mut Client, policy: MigrationPolicy) -> Re
 /// All that is due in one transaction, under a lock that only migrations of this schema take. A lock of the transaction goes
 /// with it, whatever happens to this process.
 async fn migrate(db: &Db, client: &mut Client) -> Result<()> {
-    let limits = &db.beginnings(client).await?.long;
+    let limits = &db.begin_statements(client).await?.long;
     let transaction = client.transaction().await?;
     transaction.batch_execute(limits).await?;
     transaction.batch_execute(&db.statements.lock_migrations).await?;
@@ -62,7 +65,7 @@ async fn migrate(db: &Db, client: &mut Client) -> Result<()> {
     // Another process may have migrated meanwhile, so the ledger is read again, under the lock.
     for migration in due(db, &transaction).await? {
         transaction.batch_execute(&db.statements.create_ledger).await?;
-        transaction.batch_execute(&db.schema.put_into(&functions::expanded(migration.sql))).await?;
+        transaction.batch_execute(&db.schema.put_into(migration.sql)).await?;
         let version = i32::try_from(migration.version).unwrap_or(i32::MAX);
         let row = [
             (&version as _, Type::INT4),
@@ -86,7 +89,7 @@ async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration
         let tables: &[&str] = &TABLES;
         let named = [(&schema as _, Type::TEXT), (&tables as _, Type::TEXT_ARRAY)];
         return match client.query_typed(&db.statements.foreign_name, &named).await?.first() {
-            None => Ok(&MIGRATIONS),
+            None => Ok(MIGRATIONS.as_slice()),
             Some(row) => Err(PostgresError::Foreign {
                 schema: schema.to_string(),
                 found: format!("it has a table '{}' and no ledger of ours", cell::<String>(row, ONLY)?),
@@ -98,7 +101,7 @@ async fn due(db: &Db, client: &impl GenericClient) -> Result<&'static [Migration
         let version = u32::try_from(cell::<i32>(&row, "version")?).unwrap_or(0);
         ledger.push(Applied { version, checksum: cell(&row, "checksum")? });
     }
-    let due = pending(&MIGRATIONS, &ledger).map_err(|refusal| refused(db, refusal))?;
+    let due = pending(MIGRATIONS.as_slice(), &ledger).map_err(|refusal| refused(db, refusal))?;
     if ledger.is_empty() {
         return Err(refused(db, MigrationRefusal::Damaged { what: missing(&MIGRATIONS[0]) }));
     }

@@ -12,7 +12,7 @@ use crate::scheduler::{ActivityGroupDone, ActivityHandOffDone, HandOffDone, Turn
 use crate::shared::Shared;
 use crate::transact::slots;
 use crate::transaction::{ActivityHandOffs, ActivityPoll, TurnHandOffs, TurnPoll};
-use outlast_provider_kit::{MessageRow, ActivityRow};
+use outlast_provider_kit::{ActivityRow, MessageRow, ResolvedTurn};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio_postgres::Row;
@@ -31,10 +31,12 @@ pub(crate) fn polled_turns(
             match raw_turn(row) {
                 Ok(Some(turn)) => leased.push(turn),
                 Ok(None) => due_ms = due_in_ms(row, fetch_turns::NOW, fetch_turns::NEXT_DUE),
-                Err(error) => log_unreadable(&error, "a turn cannot be read"),
+                Err(error) => {
+                    tracing::error!(target: "duroxide::providers::postgres", %error, "a turn cannot be read")
+                }
             }
         }
-        shared.db.counters.looks.add(1);
+        shared.db.counters.polls.add(1);
         shared.db.counters.fetched.add(leased.len());
         let is_served = !leased.is_empty();
         let leased = leased.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
@@ -70,10 +72,12 @@ pub(crate) fn polled_activities(
                     let has_sessions = cell::<Option<bool>>(row, fetch_activities::HAS_SESSIONS);
                     no_sessions = !has_sessions.ok().flatten().unwrap_or(true);
                 }
-                Err(error) => log_unreadable(&error, "an activity cannot be read"),
+                Err(error) => {
+                    tracing::error!(target: "duroxide::providers::postgres", %error, "an activity cannot be read")
+                }
             }
         }
-        shared.db.counters.looks.add(1);
+        shared.db.counters.polls.add(1);
         let is_served = leased.iter().any(|activities| !activities.is_empty());
         let leased = leased.into_iter().map(non_empty);
         let unserved = deliver(shared, fetches.into_iter().zip(leased), deliveries);
@@ -158,7 +162,7 @@ fn hand_offs_done<A: Ask, L: Leases>(
         Some(leases) => {
             let count = leases.leases().len();
             shared.db.counters.fetched.add(count);
-            shared.db.counters.handed_over.add(count);
+            shared.db.counters.handed_off.add(count);
             deliveries.add(fetch.caller, leases, shared);
             HandOffDone::Served { lock_ms: fetch.ask.lock_ms() }
         }
@@ -210,6 +214,7 @@ impl<'a> HandOffRows<'a> {
             start_due: None,
             now,
             is_partial: false,
+            left_out_bytes: None,
             messages: vec![message],
         })
     }
@@ -233,11 +238,8 @@ impl<'a> HandOffRows<'a> {
 
 /// A lease that cannot be read is delivered again after it expires.
 fn readable<T>(read: Result<T>) -> Option<T> {
-    read.inspect_err(|error| log_unreadable(error, "a lease cannot be read")).ok()
-}
-
-fn log_unreadable(error: &PostgresError, message: &str) {
-    tracing::error!(target: "duroxide::providers::postgres", %error, "{message}");
+    let log = |error: &PostgresError| tracing::error!(target: "duroxide::providers::postgres", %error, "a lease cannot be read");
+    read.inspect_err(log).ok()
 }
 
 /// The milliseconds until something becomes fetchable, from the row without a lease.
@@ -252,10 +254,11 @@ fn raw_turn(row: &Row) -> Result<Option<RawTurn>> {
     let Some(instance) = text_option(row, INSTANCE)? else { return Ok(None) };
     let secret: &[u8] = cell(row, SECRET)?;
     let known = match text_option(row, NAME)? {
-        Some(name) => {
+        Some(orchestration_name) => {
             let version = text_option(row, VERSION)?.unwrap_or_else(|| "unknown".to_string());
             let last_event = cell::<Option<i64>>(row, LAST_EVENT)?.and_then(|id| u64::try_from(id).ok());
-            Some((name, version, unsigned(row, EXECUTION)?, last_event.unwrap_or(0)))
+            let (execution_id, last_event_id) = (unsigned(row, EXECUTION)?, Some(last_event.unwrap_or(0)));
+            Some(ResolvedTurn { orchestration_name, version, execution_id, last_event_id })
         }
         None => None,
     };
@@ -263,7 +266,9 @@ fn raw_turn(row: &Row) -> Result<Option<RawTurn>> {
         Ok::<_, PostgresError>(cell::<Option<i64>>(row, column)?.and_then(|at| u64::try_from(at).ok()))
     };
     let ids: Vec<i64> = cell(row, MESSAGE_IDS)?;
-    let texts: Vec<String> = cell(row, MESSAGES)?;
+    let texts: Vec<Option<String>> = cell(row, MESSAGES)?;
+    let left_out_bytes =
+        cell::<Option<i64>>(row, LEFT_OUT_BYTES)?.map(|bytes| usize::try_from(bytes).unwrap_or(0));
     let available: Vec<i64> = cell(row, AVAILABLE_AT)?;
     let attempts: Vec<i32> = cell(row, ATTEMPTS)?;
     let messages = ids.into_iter().zip(texts).zip(available.into_iter().zip(attempts));
@@ -277,10 +282,11 @@ fn raw_turn(row: &Row) -> Result<Option<RawTurn>> {
         start_due: time(START_DUE)?,
         now: unsigned(row, NOW)?,
         is_partial: cell::<Option<bool>>(row, IS_PARTIAL)?.unwrap_or(false),
+        left_out_bytes,
         messages: messages
             .map(|((id, text), (available_at, attempts))| RawMessage {
                 id,
-                text,
+                text: text.unwrap_or_default(),
                 available_at: u64::try_from(available_at).unwrap_or(0),
                 attempts: u32::try_from(attempts).unwrap_or(0),
             })

@@ -16,7 +16,7 @@ pub(crate) enum Mode {
     Disable,
     /// Encrypted if the server says that it can. Anyone between client and server can say that it cannot.
     Prefer,
-    /// Encrypted, whoever it is.
+    /// Encrypted; the certificate is not verified.
     Require,
     /// A certificate that a known authority signed.
     VerifyCa,

@@ -52,6 +52,8 @@ pub(crate) struct Done {
     pub(crate) starts: Vec<Row>,
     pub(crate) renewals: Vec<Row>,
     pub(crate) abandons: Vec<Row>,
+    /// The rows of each read.
+    pub(crate) texts: Vec<Vec<Row>>,
     pub(crate) turns: Vec<Vec<Row>>,
     pub(crate) activities: Vec<Vec<Row>>,
 }
@@ -177,6 +179,7 @@ async fn attempt(
             ActivityAskColumns::of(&group[0].ask, &slots, secrets, *asks_next_due)
         })
         .collect();
+    let read_secrets: Vec<&[u8]> = batch.reads.iter().map(|read| read.lease.secret().as_slice()).collect();
     let ended = batch.ends();
     // Watches of this process get the outcomes with the notice, so that they need not read them.
     let watched: Vec<String> = match shared.watches.is_watched() {
@@ -218,6 +221,10 @@ async fn attempt(
     if !batch.abandons.is_empty() {
         call(Slot::Abandons, &sql.abandon, abandons.params());
     }
+    for (read, secret) in batch.reads.iter().zip(&read_secrets) {
+        let params = vec![(&read.ids as _, Type::INT8_ARRAY), (secret as _, Type::BYTEA)];
+        call(Slot::Texts, &sql.read_texts, params);
+    }
     for columns in &turn_polls {
         call(Slot::Turns, &sql.fetch_turns, columns.params());
     }
@@ -235,10 +242,11 @@ async fn attempt(
         call(Slot::Nothing, &sql.notify, params);
     }
     let exchanged = async {
-        let begin = &db.beginnings(&client).await?.lane;
+        let begin = &db.begin_statements(&client).await?.lane;
         if db.prepares {
             // Before the transaction: a call that waits for its statement would be overtaken by the commit.
-            for call in &mut calls {
+            // Reads are seldom, and planned for their ids: a plan from when the table was empty would read all of it.
+            for call in calls.iter_mut().filter(|call| !matches!(call.slot, Slot::Texts)) {
                 call.statement = Some(client.prepared(call.sql, &call.params).await?);
             }
         }
@@ -283,6 +291,7 @@ async fn attempt(
             Slot::Starts => done.starts = rows,
             Slot::Renewals => done.renewals = rows,
             Slot::Abandons => done.abandons = rows,
+            Slot::Texts => done.texts.push(rows),
             Slot::Turns => done.turns.push(rows),
             Slot::Activity => done.activities.push(rows),
         }
@@ -303,6 +312,7 @@ enum Slot {
     Starts,
     Renewals,
     Abandons,
+    Texts,
     Turns,
     Activity,
 }

@@ -25,6 +25,8 @@ pub(crate) struct Transaction {
     pub(crate) notifies: Wants,
     /// Whether polls that find nothing ask for the time at which something becomes fetchable. That costs as much as the poll.
     pub(crate) asks_next_due: bool,
+    /// Whether the batch is a large request.
+    pub(crate) is_large: bool,
     /// The number of calls and fetches that waited for a lane when this transaction was put together.
     pub(crate) load: usize,
 }

@@ -4,18 +4,24 @@
 //! This crate does not access a database. A store adds the SQL (or documents) and the mapping of rows.
 
 pub mod context;
+pub mod fetch;
+pub mod leased;
 pub mod migrations;
 pub mod orphans;
 pub mod pin;
 pub mod plan;
 pub mod rows;
 pub mod token;
+pub mod turn_at_fetch;
 pub mod url;
 mod watches;
 
 pub use context::{Context, resolve};
+pub use fetch::Fetch;
+pub use leased::{Guarded, LeasedTurn, ResolvedTurn};
 pub use plan::{ActivityRow, CommitPlan, HistoryRow, KvChange, MessageRow};
 pub use token::Token;
+pub use turn_at_fetch::TurnAtFetch;
 pub use watches::Watches;
 
 /// The most instances of a bulk operation without a limit.

@@ -15,12 +15,12 @@ pub struct StoreGauges {
     pub worker_backlog: Option<QueueBacklog>,
 }
 
-/// The waiting messages of a queue, those under a live lease excluded. The sum is the depth of the queue.
+/// The waiting items of a queue, those under a live lease excluded. The sum is the depth of the queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueBacklog {
-    /// Messages that a fetch may take now.
+    /// Items that a fetch may take now.
     pub due: u64,
-    /// Messages that become visible later: timers that have not fired, delayed starts, messages and activities that were abandoned
+    /// Items that become visible later: timers that have not fired, delayed starts, messages and activities that were abandoned
     /// with a delay.
     pub delayed: u64,
 }

@@ -6,7 +6,7 @@ use crate::dispatch::retries::Retries;
 use crate::dispatch::run_ahead_backoff::RunAheadBackoff;
 use crate::dispatch::running::RunningActivities;
 use crate::dispatch::session::Sessions;
-use crate::dispatch::unregistered_backoff::UnregisteredBackoff;
+use crate::dispatch::unregistered_pause::UnregisteredPause;
 use crate::dispatch::warm::WarmCache;
 use crate::instrumented::InstrumentedProvider;
 use crate::observability::MetricsProvider;
@@ -38,16 +38,18 @@ pub(crate) struct Core {
     /// Commits in progress whose turns the metrics do not count yet.
     pub(crate) uncounted: Arc<UncountedCommits>,
     pub(crate) retries: Retries,
-    /// Permits for commits in progress.
-    pub(crate) commits: Arc<Semaphore>,
+    /// Permits for small commits in progress.
+    small_commits: Arc<Semaphore>,
+    /// Permits for large commits in progress. A store may delay large commits, and small commits do not wait behind them.
+    large_commits: Arc<Semaphore>,
     pub(crate) running: RunningActivities,
     pub(crate) sessions: Sessions,
     /// Notified when a commit of this runtime has enqueued messages, for stores whose fetch does not wait.
     pub(crate) turns_waiting: Notify,
     /// Notified when a commit of this runtime has enqueued activities, for stores whose fetch does not wait.
     pub(crate) activities_waiting: Notify,
-    pub(crate) turn_backoff: UnregisteredBackoff,
-    pub(crate) activity_backoff: UnregisteredBackoff,
+    pub(crate) turn_backoff: UnregisteredPause,
+    pub(crate) activity_backoff: UnregisteredPause,
     /// The number of rejected commits in a row, by instance.
     pub(crate) refused: Mutex<BTreeMap<Arc<str>, u32>>,
     /// Slots fetch no more.
@@ -62,8 +64,12 @@ pub(crate) struct Core {
     pub(crate) helpers: TaskTracker,
 }
 
-/// The most commits in progress, each under a lease.
+/// The most small commits in progress, and the most large ones, each under a lease.
 const MAX_COMMITS: usize = 64;
+
+/// A commit with this many bytes of payloads is large. A store delays calls of 1 MiB; JSON escapes and the second copy of an
+/// output make a call several times as large as its payload.
+const LARGE_COMMIT_BYTES: usize = 128 << 10;
 
 impl Core {
     /// The state of a runtime that has started no task.
@@ -92,14 +98,15 @@ impl Core {
             run_ahead_backoff: RunAheadBackoff::default(),
             uncounted,
             retries: Retries::default(),
-            commits: Arc::new(Semaphore::new(MAX_COMMITS)),
+            small_commits: Arc::new(Semaphore::new(MAX_COMMITS)),
+            large_commits: Arc::new(Semaphore::new(MAX_COMMITS)),
             warm: WarmCache::new(options.warm_executions, options.warm_bytes),
             running: RunningActivities::default(),
             sessions: Sessions::new(options.max_sessions_per_runtime),
             turns_waiting: Notify::new(),
             activities_waiting: Notify::new(),
-            turn_backoff: UnregisteredBackoff::default(),
-            activity_backoff: UnregisteredBackoff::default(),
+            turn_backoff: UnregisteredPause::default(),
+            activity_backoff: UnregisteredPause::default(),
             refused: Mutex::default(),
             stopping: CancellationToken::new(),
             drained: CancellationToken::new(),
@@ -108,6 +115,11 @@ impl Core {
             helpers: TaskTracker::new(),
             options,
         }
+    }
+
+    /// The permits for commits with this many bytes of payloads.
+    pub(crate) fn commit_permits(&self, bytes: usize) -> Arc<Semaphore> {
+        Arc::clone(if bytes < LARGE_COMMIT_BYTES { &self.small_commits } else { &self.large_commits })
     }
 
     /// Spawns a slot or a handed-off commit, which ends when the runtime is aborted.

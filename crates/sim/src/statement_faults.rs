@@ -60,18 +60,18 @@ impl StatementInjector {
 }
 
 impl StatementFaults for StatementInjector {
-    fn strike(&self, sql: &str) -> Option<StatementFault> {
+    fn fault_of(&self, sql: &str) -> Option<StatementFault> {
         // A failed rollback closes the connection, which would delete a store in memory.
         if !self.armed.load(Relaxed) || (self.spares_rollbacks && sql.starts_with("ROLLBACK")) {
             return None;
         }
         let mut state = self.state();
         if let Some(probe) = &self.probe {
-            let strike = probe.on_statement(sql)?;
-            let is_done = strike == StatementFault::After;
+            let statement_fault = probe.on_statement(sql)?;
+            let is_done = statement_fault == StatementFault::After;
             let fault = if is_done { Fault::StatementDone } else { Fault::Statement };
             state.injected.increment((verb(sql), fault));
-            return Some(strike);
+            return Some(statement_fault);
         }
         // Statements that run only after a failed batch fail more often, because they are rare.
         let is_rare = ["SAVEPOINT", "RELEASE", "ROLLBACK"].iter().any(|verb| sql.starts_with(verb));
@@ -79,12 +79,12 @@ impl StatementFaults for StatementInjector {
         if state.rng.below(10_000) >= self.rate * weight {
             return None;
         }
-        let (fault, strike) = match state.rng.per_mille(600) {
+        let (fault, statement_fault) = match state.rng.per_mille(600) {
             true => (Fault::Statement, StatementFault::Before),
             false => (Fault::StatementDone, StatementFault::After),
         };
         state.injected.increment((verb(sql), fault));
-        Some(strike)
+        Some(statement_fault)
     }
 }
 
@@ -121,11 +121,11 @@ mod tests {
     #[test]
     fn statements_fail_only_while_armed() {
         let statements = StatementInjector::new(1, 10_000, true);
-        assert_eq!(statements.strike("COMMIT"), None);
+        assert_eq!(statements.fault_of("COMMIT"), None);
         assert!(!statements.arm(true));
-        assert!(statements.strike("COMMIT").is_some());
-        assert_eq!(statements.strike("ROLLBACK TO call"), None);
+        assert!(statements.fault_of("COMMIT").is_some());
+        assert_eq!(statements.fault_of("ROLLBACK TO call"), None);
         assert!(statements.arm(false));
-        assert_eq!((statements.strike("COMMIT"), statements.count()), (None, 1));
+        assert_eq!((statements.fault_of("COMMIT"), statements.count()), (None, 1));
     }
 }

@@ -46,7 +46,7 @@ CREATE TABLE history (
 -- Messages for orchestrations. available_at never changes and orders a batch; a delay changes visible_at. A row that is covered
 -- by the lease of its instance has the random part of the token of the lease, and is not in the ready index. begins: 1 for a
 -- start, 2 for the start of a successor, 0 for all other messages. A large text is stored in message_texts, because SQLite
--- rewrites a whole row when one of its columns changes; apart_bytes is its length, NULL for a text in work_item. The ready index
+-- rewrites a whole row when one of its columns changes; external_bytes is its length, NULL for a text in work_item. The ready index
 -- has the instance, so that a fetch skips the messages of a leased instance without reading them. The other index has the messages
 -- of an instance in the order of delivery.
 CREATE TABLE orchestrator_queue (
@@ -58,7 +58,7 @@ CREATE TABLE orchestrator_queue (
     locked_until  INTEGER,
     attempt_count INTEGER NOT NULL DEFAULT 0 CHECK (attempt_count >= 0),
     begins        INTEGER NOT NULL DEFAULT 0,
-    apart_bytes   INTEGER,
+    external_bytes   INTEGER,
     work_item     TEXT    NOT NULL
 );
 CREATE INDEX orchestrator_queue_ready ON orchestrator_queue (visible_at, id, instance_id) WHERE lock_token IS NULL;

@@ -2,17 +2,16 @@
 
 use crate::commit::{enqueue_message, refused};
 use crate::db::{Result, attempts, column, id_column, key_column, readable, stored_text, stored_time};
-use crate::message::{bury, misplaced};
+use crate::message::store_dead_letter;
 use crate::park::{Ask, FetchState, MAX_LOOKUP};
 use crate::session;
 use crate::sql;
 use crate::transaction::Transaction;
-use outlast_model::{WorkItem, json};
 use outlast_provider::{
     DeadLetterQueue, FetchedWork, SessionFetchConfig, TagFilter, WorkRequest, saturating_ms,
 };
 use outlast_provider_kit::token::{self, Secret};
-use outlast_provider_kit::{ActivityRow, MessageRow, Token};
+use outlast_provider_kit::{ActivityRow, MessageRow, Token, rows};
 use rusqlite::Row;
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
@@ -222,12 +221,16 @@ fn fetch(
 /// Decodes an activity, claims its session and leases it. `None` if the row does not decode and became a dead letter, or if a
 /// fetch with other conditions leased the activity or its session.
 fn lease(tx: &mut Transaction<'_>, ask: &ActivityAsk, row: FreeActivity) -> Result<Option<FetchedWork>> {
-    let item = match activity(&row) {
+    let decoded = match &row.damage {
+        None => rows::decode_activity(&row.instance, &row.text),
+        Some(reason) => Err(reason.clone()),
+    };
+    let item = match decoded {
         Ok(item) => item,
         Err(reason) => {
             let attempts = row.attempts.saturating_sub(1);
-            bury(tx, DeadLetterQueue::Worker, &row.instance, &row.text, &reason, attempts)?;
-            tx.db.run_exactly(1, "setting an activity aside", sql::DELETE_ACTIVITY, [row.id])?;
+            store_dead_letter(tx, DeadLetterQueue::Worker, &row.instance, &row.text, &reason, attempts)?;
+            tx.db.run_exactly(1, "deleting a dead letter's activity", sql::DELETE_ACTIVITY, [row.id])?;
             return Ok(None);
         }
     };
@@ -253,18 +256,6 @@ fn lease(tx: &mut Transaction<'_>, ask: &ActivityAsk, row: FreeActivity) -> Resu
         orchestration: row.orchestration,
         now_ms: Some(tx.now),
     }))
-}
-
-/// The activity of a row, or the reason why there is none: the row does not decode, or holds an item of another instance.
-fn activity(row: &FreeActivity) -> std::result::Result<WorkItem, String> {
-    if let Some(reason) = &row.damage {
-        return Err(reason.clone());
-    }
-    let item = json::decode_work_item(&row.text).map_err(|error| error.to_string())?;
-    match item {
-        WorkItem::ActivityExecute { .. } if item.target_instance() == row.instance => Ok(item),
-        other => Err(misplaced(&other, &row.instance)),
-    }
 }
 
 /// Completes an activity: deletes it under its lease, then stores the completion.

@@ -7,105 +7,90 @@ use outlast_provider::{Completion, TurnAhead, saturating_ms};
 use outlast_provider_kit::pin::PinColumns;
 use outlast_provider_kit::plan::visible_at;
 use outlast_provider_kit::token::{self, Secret};
-use outlast_provider_kit::{CommitPlan, MessageRow, invalid_token, is_final};
+use outlast_provider_kit::{CommitPlan, MessageRow, TurnAtFetch, invalid_token, is_final};
 use std::fmt;
 use std::time::Duration;
 
 /// Facts that the fetch read from the rows of the instance, carried in the token. No other caller changes these rows under the
 /// lease, so the commit does not read them again.
+///
+/// The key of the token has the text `k512.` before the text of [`TurnAtFetch`]: `k` if the current execution changed keys, and
+/// the bytes in `message_texts`.
 #[derive(Clone, Copy)]
-pub(crate) struct Seen<'a> {
-    /// The instance's current execution, 0 if it has no row.
-    pub(crate) current_execution: u64,
+pub(crate) struct TurnFacts<'a> {
     /// Whether the current execution changed keys.
     pub(crate) kv_changed: bool,
-    /// The number of messages that the lease covers.
-    pub(crate) messages: usize,
-    /// The instance had more visible messages than a fetch takes.
-    pub(crate) is_partial: bool,
     /// The bytes of message texts in `message_texts`.
-    pub(crate) apart_bytes: usize,
-    pub(crate) instance: &'a str,
+    pub(crate) external_bytes: usize,
+    pub(crate) at_fetch: TurnAtFetch<&'a str>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> TurnFacts<'a> {
     /// Parses a token, with the secret that makes it valid; `None` for a text that is not a token of this store.
     fn of(token: &'a str) -> Option<(Self, Secret)> {
         let (secret, key) = token::parse(token)?;
-        let (seen, rest) = key.split_once('.')?;
-        let (messages, instance) = rest.split_once('.')?;
-        let (execution, kv_changed) = flag(seen, 'k');
-        let (messages, apart_bytes) = messages.split_once('a').unwrap_or((messages, "0"));
-        let (messages, is_partial) = flag(messages, 'p');
-        let seen = Self {
-            current_execution: execution.parse().ok()?,
-            kv_changed,
-            messages: messages.parse().ok()?,
-            is_partial,
-            apart_bytes: apart_bytes.parse().ok()?,
-            instance,
+        let (own, at_fetch) = key.split_once('.')?;
+        let (kv_changed, external_bytes) = match own.strip_prefix('k') {
+            Some(bytes) => (true, bytes),
+            None => (false, own),
         };
-        Some((seen, secret))
+        let external_bytes = external_bytes.parse().ok()?;
+        Some((Self { kv_changed, external_bytes, at_fetch: TurnAtFetch::parse(at_fetch)? }, secret))
     }
 }
 
-/// Removes a flag from the end of a text, and returns whether the flag was set.
-fn flag(text: &str, letter: char) -> (&str, bool) {
-    text.strip_suffix(letter).map_or((text, false), |rest| (rest, true))
-}
-
-impl fmt::Display for Seen<'_> {
+impl fmt::Display for TurnFacts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kv_changed = if self.kv_changed { "k" } else { "" };
-        let partial = if self.is_partial { "p" } else { "" };
-        write!(f, "{}{kv_changed}.{}{partial}", self.current_execution, self.messages)?;
-        if self.apart_bytes > 0 {
-            write!(f, "a{}", self.apart_bytes)?;
-        }
-        write!(f, ".{}", self.instance)
+        write!(f, "{kv_changed}{}.{}", self.external_bytes, self.at_fetch)
     }
 }
 
 /// The instance that a turn's token locks.
 pub(crate) fn instance_of(token: &str) -> Option<&str> {
-    Seen::of(token).map(|(seen, _)| seen.instance)
+    TurnFacts::of(token).map(|(facts, _)| facts.at_fetch.instance)
 }
 
 /// The bytes of message texts that the commit of a turn deletes.
 pub(crate) fn bytes_to_delete(token: &str) -> usize {
-    Seen::of(token).map_or(0, |(seen, _)| seen.apart_bytes)
+    TurnFacts::of(token).map_or(0, |(facts, _)| facts.external_bytes)
 }
 
 /// Commits a turn: releases its lease, deletes its messages, then stores the plan.
 pub(crate) fn commit(tx: &mut Transaction<'_>, token: &str, plan: &CommitPlan) -> Result<()> {
     let now = column(tx.now);
-    let Some((seen, secret)) = Seen::of(token) else { return refused(token) };
-    let instance = seen.instance;
+    let Some((facts, secret)) = TurnFacts::of(token) else { return refused(token) };
+    let instance = facts.at_fetch.instance;
     if tx.db.run(sql::UNLOCK_LIVE_INSTANCE, (instance, secret, now))? != 1 {
         return refused(token);
     }
     let consumed = (instance, secret);
-    if seen.apart_bytes > 0 {
+    if facts.external_bytes > 0 {
         tx.db.run(sql::DELETE_COVERED_TEXTS, consumed)?;
     }
-    tx.db.run_exactly(seen.messages, "consuming messages", sql::DELETE_COVERED_MESSAGES, consumed)?;
-    apply(tx, seen, plan)?;
+    tx.db.run_exactly(
+        facts.at_fetch.messages,
+        "consuming messages",
+        sql::DELETE_COVERED_MESSAGES,
+        consumed,
+    )?;
+    apply(tx, facts, plan)?;
     // Messages that arrived after the fetch can be fetched now.
     tx.wakeups.poll.turns = true;
     Ok(())
 }
 
 /// Stores the plan of a turn whose lease was valid.
-fn apply(tx: &mut Transaction<'_>, seen: Seen<'_>, plan: &CommitPlan) -> Result<()> {
-    let instance = seen.instance;
-    record_instance(tx, seen, plan)?;
-    record_execution(tx, seen, plan)?;
+fn apply(tx: &mut Transaction<'_>, facts: TurnFacts<'_>, plan: &CommitPlan) -> Result<()> {
+    let instance = facts.at_fetch.instance;
+    record_instance(tx, facts.at_fetch, plan)?;
+    record_execution(tx, facts.at_fetch, plan)?;
     history::insert(tx.db, instance, plan.execution_id, &plan.history)?;
     if let Some(status) = &plan.custom_status {
         tx.db.run(sql::SET_CUSTOM_STATUS, (instance, status))?;
     }
     kv::apply(tx, instance, &plan.kv)?;
-    if plan.ends_execution() && (seen.kv_changed || !plan.kv.is_empty()) {
+    if plan.ends_execution() && (facts.kv_changed || !plan.kv.is_empty()) {
         kv::merge(tx.db, instance)?;
     }
     for row in &plan.activities {
@@ -147,34 +132,29 @@ pub(crate) fn complete_with_turn(
         return Ok(Completion::Queued);
     };
     activity::ack(tx, token, None)?;
-    let seen = Seen {
-        current_execution: plan.execution_id,
-        kv_changed,
-        messages: 0,
-        is_partial: false,
-        apart_bytes: 0,
-        instance,
-    };
-    apply(tx, seen, plan)?;
+    let (current_execution, messages, is_partial) = (plan.execution_id, 0, false);
+    let at_fetch = TurnAtFetch { current_execution, messages, is_partial, instance };
+    let facts = TurnFacts { kv_changed, external_bytes: 0, at_fetch };
+    apply(tx, facts, plan)?;
     Ok(Completion::WithTurn { at_ms: tx.now })
 }
 
 /// Creates or updates the row of the instance.
-fn record_instance(tx: &Transaction<'_>, seen: Seen<'_>, plan: &CommitPlan) -> Result<()> {
+fn record_instance(tx: &Transaction<'_>, turn: TurnAtFetch<&str>, plan: &CommitPlan) -> Result<()> {
     let execution = id_column("execution id", plan.execution_id)?;
     let now = column(tx.now);
     let metadata = &plan.metadata;
     match (&metadata.orchestration_name, &metadata.orchestration_version) {
         (Some(name), Some(version)) => {
-            let row = (seen.instance, name, version, execution, &metadata.parent_instance_id, now);
+            let row = (turn.instance, name, version, execution, &metadata.parent_instance_id, now);
             tx.db.run(sql::UPSERT_INSTANCE, row)?;
         }
-        _ if (1..plan.execution_id).contains(&seen.current_execution) => {
+        _ if (1..plan.execution_id).contains(&turn.current_execution) => {
             tx.db.run_exactly(
                 1,
                 "raising the execution",
                 sql::RAISE_EXECUTION,
-                (seen.instance, execution, now),
+                (turn.instance, execution, now),
             )?;
         }
         _ => {}
@@ -183,8 +163,8 @@ fn record_instance(tx: &Transaction<'_>, seen: Seen<'_>, plan: &CommitPlan) -> R
 }
 
 /// Creates or updates the row of the execution.
-fn record_execution(tx: &Transaction<'_>, seen: Seen<'_>, plan: &CommitPlan) -> Result<()> {
-    let instance = seen.instance;
+fn record_execution(tx: &Transaction<'_>, turn: TurnAtFetch<&str>, plan: &CommitPlan) -> Result<()> {
+    let instance = turn.instance;
     let execution = id_column("execution id", plan.execution_id)?;
     let now = column(tx.now);
     let metadata = &plan.metadata;
@@ -192,7 +172,7 @@ fn record_execution(tx: &Transaction<'_>, seen: Seen<'_>, plan: &CommitPlan) -> 
     let output = metadata.status.as_ref().and(metadata.output.as_ref());
     let last_event = id_column("event id", plan.last_event_id().unwrap_or(0))?;
     let terminal = plan.terminal_event_id.map(column);
-    let may_be_new = plan.execution_id != seen.current_execution;
+    let may_be_new = plan.execution_id != turn.current_execution;
     let pin = metadata.pinned_duroxide_version.as_ref().map(PinColumns::of);
     let pin = pin.as_ref();
     let row = (
@@ -243,7 +223,8 @@ pub(crate) fn abandon(
     delay: Option<Duration>,
     ignore_attempt: bool,
 ) -> Result<()> {
-    let Some((Seen { instance, is_partial, .. }, secret)) = Seen::of(token) else { return refused(token) };
+    let Some((facts, secret)) = TurnFacts::of(token) else { return refused(token) };
+    let TurnAtFetch { instance, is_partial, .. } = facts.at_fetch;
     let visible_at = delay.map(|delay| tx.now.saturating_add(saturating_ms(delay)));
     // The messages that the lease does not cover must not be delivered before the delayed ones.
     let released = match visible_at.filter(|_| is_partial) {
@@ -264,7 +245,8 @@ pub(crate) fn abandon(
 
 /// Extends the lease of a turn.
 pub(crate) fn renew(tx: &mut Transaction<'_>, token: &str, extend_for: Duration) -> Result<()> {
-    let Some((Seen { instance, .. }, secret)) = Seen::of(token) else { return refused(token) };
+    let Some((facts, secret)) = TurnFacts::of(token) else { return refused(token) };
+    let instance = facts.at_fetch.instance;
     let until = column(tx.now.saturating_add(saturating_ms(extend_for)));
     if tx.db.run(sql::RENEW_INSTANCE, (instance, secret, until, column(tx.now)))? != 1 {
         return refused(token);
@@ -276,4 +258,23 @@ pub(crate) fn renew(tx: &mut Transaction<'_>, token: &str, extend_for: Duration)
 /// The error for a token without a live lease.
 pub(crate) fn refused<T>(token: &str) -> Result<T> {
     Err(SqliteError::Refused(invalid_token(token)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use outlast_provider::OsEntropy;
+    use outlast_provider_kit::Token;
+
+    #[test]
+    fn facts_round_trip_through_the_token() {
+        for (kv_changed, external_bytes) in [(false, 0), (false, 512), (true, 0), (true, 70_000)] {
+            let (current_execution, messages, is_partial) = (3, 7, true);
+            let at_fetch = TurnAtFetch { current_execution, messages, is_partial, instance: "k1.2.a" };
+            let token = Token::mint(&OsEntropy, TurnFacts { kv_changed, external_bytes, at_fetch });
+            let (facts, secret) = TurnFacts::of(&token.text).unwrap();
+            assert_eq!((facts.kv_changed, facts.external_bytes), (kv_changed, external_bytes));
+            assert_eq!((facts.at_fetch, secret), (at_fetch, token.secret));
+        }
+    }
 }

@@ -32,13 +32,13 @@ counters! {
     /// Calls that shared those transactions.
     calls,
     /// Batches that were rolled back and applied again call by call, because a call failed after it had written something.
-    careful_batches,
+    batches_by_savepoints,
     /// History rows read.
     history_rows_read,
     /// Key-value rows read.
     kv_rows_read,
     /// Parked fetches that were served in the transaction that made their item visible.
-    fused_fetches,
+    parked_fetches_served,
     /// Messages and activities that became dead letters.
     dead_letters,
     /// Connections that were opened again after a failed write or a panic.
@@ -46,7 +46,7 @@ counters! {
     /// Panics inside the store that were contained.
     panics,
     /// Pauses of the writer for another process that also writes.
-    stood_back,
+    yields_to_processes,
 }
 
 #[derive(Debug, Default)]

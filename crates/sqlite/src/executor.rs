@@ -15,6 +15,7 @@ use crate::writer::Writer;
 use crate::{SqliteError, SqliteOptions, SqliteProvider, commit};
 use outlast_provider::{ProviderError, saturating_ms};
 use outlast_provider_kit::MessageRow;
+use outlast_provider_kit::fetch::answer_within;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -178,21 +179,19 @@ impl SqliteProvider {
         poll_timeout: Duration,
         command: impl FnOnce(Fetch<A>, Option<OwnedSemaphorePermit>) -> Command + Send,
     ) -> Answer<Option<A::Leases>> {
-        let (caller, mut answer) = oneshot::channel();
-        let fetch = Fetch { ask, parks: !poll_timeout.is_zero(), is_new: true, caller };
+        let (fetch, mut answer) = Fetch::<A>::new(ask, poll_timeout);
         let permit = self.executor.permit(0).await;
         self.executor.submit(command(fetch, permit));
         let answered = match &self.executor {
-            _ if poll_timeout.is_zero() => Some(answer.await),
-            Executor::Threaded(_) => tokio::time::timeout(poll_timeout, answer).await.ok(),
-            Executor::Inline(inline) => {
+            Executor::Inline(inline) if !poll_timeout.is_zero() => {
                 self.poll_inline::<A::Leases>(inline, &mut answer, poll_timeout).await
             }
+            Executor::Threaded(_) | Executor::Inline(_) => answer_within(answer, poll_timeout).await,
         };
         match answered {
-            None => Ok(None),
-            Some(Ok(leases)) => Ok(leases?.and_then(Guarded::take)),
-            Some(Err(_)) => Err(SqliteError::Closed.during(A::OPERATION)),
+            Ok(None) => Ok(None),
+            Ok(Some(leases)) => Ok(leases?.and_then(Guarded::take)),
+            Err(_) => Err(SqliteError::Closed.during(A::OPERATION)),
         }
     }
 
@@ -202,7 +201,7 @@ impl SqliteProvider {
         inline: &Inline,
         answer: &mut oneshot::Receiver<LeaseAnswer<L>>,
         poll_timeout: Duration,
-    ) -> Option<std::result::Result<LeaseAnswer<L>, oneshot::error::RecvError>> {
+    ) -> std::result::Result<Option<LeaseAnswer<L>>, oneshot::error::RecvError> {
         let give_up_at = self.options.clock.now_ms().saturating_add(saturating_ms(poll_timeout));
         loop {
             let mut changed = pin!(inline.changed.notified());
@@ -219,8 +218,8 @@ impl SqliteProvider {
                 Poll::Pending => changed.as_mut().poll(context).map(|()| None),
             });
             match tokio::time::timeout(pause, answer_or_change).await {
-                Ok(Some(leases)) => return Some(leases),
-                Err(_) if self.options.clock.now_ms() >= give_up_at => return None,
+                Ok(Some(leases)) => return leases.map(Some),
+                Err(_) if self.options.clock.now_ms() >= give_up_at => return Ok(None),
                 Ok(None) | Err(_) => {}
             }
         }

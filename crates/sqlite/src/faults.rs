@@ -19,7 +19,7 @@ pub enum StatementFault {
 pub trait StatementFaults: Send + Sync {
     /// Whether this statement fails, and how. Except for [`StatementFault::DiskFull`] it fails with an I/O error, after which a
     /// store on a file opens its connection again.
-    fn strike(&self, sql: &str) -> Option<StatementFault>;
+    fn fault_of(&self, sql: &str) -> Option<StatementFault>;
 }
 
 pub(crate) fn pass<T>(
@@ -27,7 +27,7 @@ pub(crate) fn pass<T>(
     sql: &str,
     statement: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
-    match faults.strike(sql) {
+    match faults.fault_of(sql) {
         None => statement(),
         Some(StatementFault::Before) => Err(failure(ffi::SQLITE_IOERR)),
         Some(StatementFault::DiskFull) => Err(failure(ffi::SQLITE_FULL)),

@@ -1,10 +1,10 @@
 //! Fetches of turns.
 
 use crate::SqliteOptions;
-use crate::commit::Seen;
+use crate::commit::TurnFacts;
 use crate::db::{Result, attempts, column, readable, stored_text, stored_time, unsigned};
 use crate::leased::RawTurn;
-use crate::message::{self, CoveredMessage, Visible, bury, covered_message, decode, visible};
+use crate::message::{self, CoveredMessage, Visible, covered_message, decode, store_dead_letter, visible};
 use crate::park::{Ask, FetchState, MAX_LOOKUP};
 use crate::start::start_due;
 use crate::transaction::Transaction;
@@ -13,10 +13,10 @@ use outlast_model::WorkItem;
 use outlast_provider::{
     DeadLetterQueue, DispatcherCapabilityFilter, MessageBound, TurnRequest, saturating_ms,
 };
-use outlast_provider_kit::orphans;
+use outlast_provider_kit::orphans::{self, Fate, Rowless, RowlessBatch};
 use outlast_provider_kit::pin::{PinColumns, is_supported};
 use outlast_provider_kit::token::Secret;
-use outlast_provider_kit::{Context, Token, resolve, rows};
+use outlast_provider_kit::{LeasedTurn, ResolvedTurn, Token, TurnAtFetch, resolve, rows};
 use rusqlite::Row;
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -79,16 +79,14 @@ struct Candidate {
     oldest: CoveredMessage,
     /// Whether the instance has no other message.
     is_only: bool,
-    /// Name, version, execution and last event, if the instance has a row; or the reason why the row cannot be read.
-    row: std::result::Result<Option<Known>, String>,
+    /// The current execution, if the instance has a row; or the reason why the row cannot be read.
+    row: std::result::Result<Option<ResolvedTurn>, String>,
     /// Whether an instance without a row has a history.
     has_history: bool,
     kv_changed: bool,
     created_at: Option<u64>,
     has_ended: bool,
 }
-
-type Known = (String, String, u64, u64);
 
 /// The candidates of one transaction for fetches with one filter, looked up for many fetches at once.
 pub(crate) struct TurnLookup {
@@ -218,7 +216,7 @@ fn admitted(
     for (instance, mut message, attempts) in unreadable {
         message::read_texts(tx.db, std::slice::from_mut(&mut message))?;
         let reason = "its instance cannot be read";
-        bury(tx, DeadLetterQueue::Orchestrator, &instance, &message.text, reason, attempts)?;
+        store_dead_letter(tx, DeadLetterQueue::Orchestrator, &instance, &message.text, reason, attempts)?;
         message::delete(tx.db, message.id)?;
     }
     Ok(found)
@@ -249,12 +247,17 @@ fn candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
     })
 }
 
-/// Name, version, execution and last event of the instance; `None` if it has no row.
-fn known(row: &Row<'_>) -> rusqlite::Result<Option<Known>> {
-    let Some(name) = row.get::<_, Option<String>>(6)? else { return Ok(None) };
+/// The current execution of the instance; `None` if it has no row.
+fn known(row: &Row<'_>) -> rusqlite::Result<Option<ResolvedTurn>> {
+    let Some(orchestration_name) = row.get::<_, Option<String>>(6)? else { return Ok(None) };
     let version = row.get::<_, Option<String>>(7)?.unwrap_or_else(|| "unknown".to_string());
     let last_event_id = row.get::<_, Option<i64>>(9)?.unwrap_or(0);
-    Ok(Some((name, version, unsigned(row, 8)?, u64::try_from(last_event_id).unwrap_or(0))))
+    Ok(Some(ResolvedTurn {
+        orchestration_name,
+        version,
+        execution_id: unsigned(row, 8)?,
+        last_event_id: Some(u64::try_from(last_event_id).unwrap_or(0)),
+    }))
 }
 
 /// Leases the instance and covers as many of its visible messages as a fetch takes. If the messages make no turn, the lease is
@@ -267,17 +270,22 @@ fn claim(
 ) -> Result<Claim> {
     let instance = candidate.instance;
     let only = candidate.is_only.then_some(candidate.oldest.id);
-    let Visible { messages: mut covered, is_partial } = match only {
-        Some(_) => Visible { messages: vec![candidate.oldest], is_partial: false },
-        None => visible(tx, &instance, ask.bound)?,
+    let found = match only {
+        Some(_) => Some(Visible { messages: vec![candidate.oldest], is_partial: false }),
+        None => visible(tx, &instance, ask.bound, state.large_turns.read_limit())?,
     };
-    if !state.large_turns.admit(covered.iter().map(CoveredMessage::bytes).fold(0, usize::saturating_add)) {
+    let bytes = found.as_ref().map_or(usize::MAX, |found| {
+        found.messages.iter().map(CoveredMessage::bytes).fold(0, usize::saturating_add)
+    });
+    // `admit` refuses a turn that was not read to its end, and records that it was passed over.
+    let is_admitted = state.large_turns.admit(bytes);
+    let Some(Visible { messages: mut covered, is_partial }) = found.filter(|_| is_admitted) else {
         return Ok(Claim::PassedOver(instance));
-    }
+    };
     // A damaged length may be zero although the text exists.
-    let apart_bytes = covered
+    let external_bytes = covered
         .iter()
-        .filter_map(|message| message.apart_bytes)
+        .filter_map(|message| message.external_bytes)
         .fold(0_usize, |all, bytes| all.saturating_add(bytes.max(1)));
     message::read_texts(tx.db, &mut covered)?;
     let ids: Vec<i64> = covered.iter().map(|message| message.id).collect();
@@ -289,18 +297,23 @@ fn claim(
         Err(reason) => {
             let newest = history::newest_execution(tx.db, &instance)?;
             let reason = format!("rows of instance '{instance}': {reason}");
-            (Some((String::new(), String::new(), newest, 0)), Some(reason))
+            let turn = ResolvedTurn {
+                orchestration_name: String::new(),
+                version: String::new(),
+                execution_id: newest,
+                last_event_id: Some(0),
+            };
+            (Some(turn), Some(reason))
         }
     };
-    let seen = Seen {
-        current_execution: known.as_ref().map_or(0, |(_, _, execution_id, _)| *execution_id),
-        kv_changed: candidate.kv_changed,
+    let at_fetch = TurnAtFetch {
+        current_execution: known.as_ref().map_or(0, |known| known.execution_id),
         messages: covered.len(),
         is_partial,
-        apart_bytes,
-        instance: &instance,
+        instance: instance.as_str(),
     };
-    let token = Token::mint(tx.entropy, seen);
+    let facts = TurnFacts { kv_changed: candidate.kv_changed, external_bytes, at_fetch };
+    let token = Token::mint(tx.entropy, facts);
     let locked_until = tx.now.saturating_add(ask.lock_ms);
     let lease = (&instance, token.secret, column(locked_until), column(tx.now));
     if is_partial {
@@ -323,16 +336,14 @@ fn claim(
     }
     for (message, reason) in damaged {
         let attempts = message.attempts.saturating_sub(1);
-        bury(tx, DeadLetterQueue::Orchestrator, &instance, &message.text, &reason, attempts)?;
+        store_dead_letter(tx, DeadLetterQueue::Orchestrator, &instance, &message.text, &reason, attempts)?;
         message::delete(tx.db, message.id)?;
     }
     let resolved = match (messages.is_empty(), known) {
         (true, _) => None,
-        (false, Some((name, version, execution_id, last_event_id))) => {
-            Some((name, version, execution_id, Some(last_event_id)))
-        }
+        (false, Some(known)) => Some(known),
         (false, None) => {
-            let rowless = Rowless {
+            let rowless = LeasedRowless {
                 instance: &instance,
                 secret: token.secret,
                 messages: &messages,
@@ -340,20 +351,20 @@ fn claim(
                 is_partial,
                 has_history: candidate.has_history,
             };
-            match resolve_rowless(tx, &rowless, ask.orphan_life_ms)? {
-                RowlessFate::Turn(resolved) => Some(resolved),
-                RowlessFate::Nothing => None,
-                RowlessFate::Delayed { until } if is_partial => {
+            match settle_rowless(tx, &rowless, ask.orphan_life_ms)? {
+                Settled::Turn(resolved) => Some(resolved),
+                Settled::Dropped => None,
+                Settled::Delayed { until } if is_partial => {
                     // The messages that were not covered must not be delivered before the delayed ones.
                     let delay = (&instance, token.secret, column(until));
                     tx.db.run_exactly(1, "delaying an instance", sql::DELAY_INSTANCE, delay)?;
                     return Ok(Claim::Nothing);
                 }
-                RowlessFate::Delayed { .. } => None,
+                Settled::Delayed { .. } => None,
             }
         }
     };
-    let Some((orchestration_name, version, execution_id, last_event_id)) = resolved else {
+    let Some(resolved) = resolved else {
         tx.db.run_exactly(1, "releasing a lease", sql::UNLOCK_INSTANCE, (&instance, token.secret))?;
         return Ok(if is_partial { Claim::Again } else { Claim::Nothing });
     };
@@ -362,8 +373,8 @@ fn claim(
     tx.wakeups.schedule_poll(locked_until);
     let (replay, damage) = match ask.with_history && damage.is_none() {
         true => {
-            let texts = match last_event_id {
-                Some(_) => history::texts(tx.db, &instance, execution_id)?,
+            let texts = match resolved.last_event_id {
+                Some(_) => history::texts(tx.db, &instance, resolved.execution_id)?,
                 None => Vec::new(),
             };
             match kv::snapshot(tx.db, &instance)? {
@@ -373,28 +384,21 @@ fn claim(
         }
         false => (None, damage),
     };
-    Ok(Claim::Turn(Box::new(RawTurn {
-        orchestration_name,
-        version,
-        execution_id,
+    let turn = LeasedTurn {
+        resolved,
         messages,
         lock_token: token.text,
         attempt_count: covered.iter().map(|message| message.attempts).max().unwrap_or(0),
-        last_event_id: last_event_id.unwrap_or(0),
-        created_at: candidate.created_at,
+        created_at_ms: candidate.created_at,
         has_ended: candidate.has_ended,
-        now: tx.now,
-        replay,
-        damage,
+        now_ms: tx.now,
         instance,
-    })))
+    };
+    Ok(Claim::Turn(Box::new(RawTurn { turn, replay, damage })))
 }
 
-/// Name, version, execution and last event. Without a last event the execution has no stored history.
-type Resolved = (String, String, u64, Option<u64>);
-
 /// An instance without a row, under a lease that covers messages.
-struct Rowless<'a> {
+struct LeasedRowless<'a> {
     instance: &'a str,
     secret: Secret,
     messages: &'a [WorkItem],
@@ -403,23 +407,25 @@ struct Rowless<'a> {
     has_history: bool,
 }
 
-/// The treatment of the messages of an instance without a row.
-enum RowlessFate {
-    /// They make a turn.
-    Turn(Resolved),
-    /// They were deleted.
-    Nothing,
-    /// They become visible later.
-    Delayed { until: u64 },
+/// What became of the messages of an instance without a row.
+enum Settled {
+    /// The messages make a turn.
+    Turn(ResolvedTurn),
+    Dropped,
+    /// The messages become visible at this time.
+    Delayed {
+        until: u64,
+    },
 }
 
-/// Decides whether an instance without a row has a history, starts with these messages, or does not exist.
-fn resolve_rowless(
+/// Finds out whether an instance without a row has a history, starts with these messages, or does not exist. Messages that make no
+/// turn are dropped or delayed.
+fn settle_rowless(
     tx: &mut Transaction<'_>,
-    rowless: &Rowless<'_>,
+    leased: &LeasedRowless<'_>,
     orphan_life_ms: u64,
-) -> Result<RowlessFate> {
-    let &Rowless { instance, secret, messages, covered, is_partial, has_history } = rowless;
+) -> Result<Settled> {
+    let &LeasedRowless { instance, secret, messages, covered, is_partial, has_history } = leased;
     let (newest, texts) = match has_history {
         true => {
             let newest = history::newest_execution(tx.db, instance)?;
@@ -429,66 +435,59 @@ fn resolve_rowless(
     };
     let events = rows::decode_history(instance, newest, texts.iter().map(String::as_str));
     let known = events.as_ref().map(Vec::as_slice).map_err(String::as_str);
-    let is_droppable = match resolve(messages, newest, known) {
-        Context::Known { name, version, execution_id, has_history } => {
+    let context = resolve(messages, newest, known);
+    let available_at: Vec<u64> = covered.iter().map(|message| message.available_at).collect();
+    let batch =
+        RowlessBatch { instance, available_at: &available_at, is_partial, now: tx.now, orphan_life_ms };
+    match orphans::decide(context, &batch, || start_due(tx, instance))? {
+        Rowless::Turn { name, version, execution_id, has_history } => {
             let last_event_id = match has_history {
                 true => Some(history::last_event_id(tx.db, instance, execution_id)?),
                 false => None,
             };
-            return Ok(RowlessFate::Turn((name, version, execution_id, last_event_id)));
+            Ok(Settled::Turn(ResolvedTurn { orchestration_name: name, version, execution_id, last_event_id }))
         }
-        // A message that was not covered may be a control message, for which the queue messages are kept.
-        Context::QueueOrphan => !is_partial,
-        Context::ControlOrphan => false,
-    };
-    // The start of the instance is delayed or was given back: the messages are delivered together with it, in order.
-    if let Some(due) = start_due(tx, instance)? {
-        tx.db.run_exactly(covered.len(), "delaying messages", sql::UNDO_COVER, (instance, secret))?;
-        // The start is not visible now, so the next delivery is later than now.
-        let again_at = due.max(tx.now.saturating_add(1));
-        tx.wakeups.schedule_poll(again_at);
-        for message in covered {
-            let row = (message.id, column(again_at));
-            tx.db.run_exactly(1, "delaying a message", sql::DELAY_MESSAGE, row)?;
+        Rowless::Drop => {
+            tracing::warn!(
+                target: "duroxide::providers::sqlite",
+                instance, messages = covered.len(), "queue messages for an unknown instance were dropped"
+            );
+            let deleted = (instance, secret);
+            tx.db.run(sql::DELETE_COVERED_TEXTS, deleted)?;
+            tx.db.run_exactly(covered.len(), "dropping orphans", sql::DELETE_COVERED_MESSAGES, deleted)?;
+            Ok(Settled::Dropped)
         }
-        return Ok(RowlessFate::Delayed { until: again_at });
+        Rowless::Delay { until, fates } => {
+            delay(tx, leased, until, &fates)?;
+            Ok(Settled::Delayed { until })
+        }
     }
-    if is_droppable {
-        tracing::warn!(
-            target: "duroxide::providers::sqlite",
-            instance, messages = covered.len(), "queue messages for an unknown instance were dropped"
-        );
-        let deleted = (instance, secret);
-        tx.db.run(sql::DELETE_COVERED_TEXTS, deleted)?;
-        tx.db.run_exactly(covered.len(), "dropping orphans", sql::DELETE_COVERED_MESSAGES, deleted)?;
-        return Ok(RowlessFate::Nothing);
-    }
-    let until = delay_orphans(tx, instance, secret, covered, orphan_life_ms)?;
-    Ok(RowlessFate::Delayed { until })
 }
 
-/// Delays orphans, longer each time; an orphan at the end of its life becomes a dead letter. Returns when the orphans become
-/// visible.
-fn delay_orphans(
-    tx: &mut Transaction<'_>,
-    instance: &str,
-    secret: Secret,
-    covered: &[CoveredMessage],
-    life_ms: u64,
-) -> Result<u64> {
-    tx.db.run_exactly(covered.len(), "delaying orphans", sql::UNDO_COVER, (instance, secret))?;
-    let oldest = covered.iter().map(|message| message.available_at).min().unwrap_or(tx.now);
-    let again_at = orphans::retry_at(oldest, tx.now);
-    tx.wakeups.schedule_poll(again_at);
-    for message in covered {
-        if orphans::has_expired(message.available_at, tx.now, life_ms) {
-            let reason = orphans::reason(instance, life_ms);
-            let attempts = message.attempts.saturating_sub(1);
-            bury(tx, DeadLetterQueue::Orchestrator, instance, &message.text, &reason, attempts)?;
-            message::delete(tx.db, message.id)?;
-        } else {
-            tx.db.run_exactly(1, "delaying an orphan", sql::DELAY_MESSAGE, (message.id, column(again_at)))?;
+/// Carries out the fates of messages that make no turn yet: delays them, or replaces them by dead letters.
+fn delay(tx: &mut Transaction<'_>, leased: &LeasedRowless<'_>, until: u64, fates: &[Fate]) -> Result<()> {
+    let &LeasedRowless { instance, secret, covered, .. } = leased;
+    tx.db.run_exactly(covered.len(), "delaying messages", sql::UNDO_COVER, (instance, secret))?;
+    tx.wakeups.schedule_poll(until);
+    for (message, fate) in covered.iter().zip(fates) {
+        match fate {
+            Fate::Delayed => {
+                let row = (message.id, column(until));
+                tx.db.run_exactly(1, "delaying a message", sql::DELAY_MESSAGE, row)?;
+            }
+            Fate::DeadLetter(reason) => {
+                let attempts = message.attempts.saturating_sub(1);
+                store_dead_letter(
+                    tx,
+                    DeadLetterQueue::Orchestrator,
+                    instance,
+                    &message.text,
+                    reason,
+                    attempts,
+                )?;
+                message::delete(tx.db, message.id)?;
+            }
         }
     }
-    Ok(again_at)
+    Ok(())
 }

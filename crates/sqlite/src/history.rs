@@ -3,7 +3,7 @@
 use crate::db::{Db, Result, column, id_column, stored_text, unsigned};
 use crate::transaction::Transaction;
 use crate::{SqliteError, kv, sql};
-use outlast_model::{ErrorDetails, Event, EventKind, SystemStats, json};
+use outlast_model::{Event, SystemStats, json};
 use outlast_provider::{BoundedTurn, HistoryBound, InstanceOutcome, LoadedTurn, OversizedTurn};
 use outlast_provider_kit::plan::{HistoryRow, duplicate_event};
 use outlast_provider_kit::rows;
@@ -57,10 +57,10 @@ pub(crate) fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Result<Lo
         Ok(snapshot) => (snapshot, None),
         Err(reason) => (HashMap::new(), Some(reason)),
     };
-    Ok(match rows::decode_history(instance, execution_id, texts.iter().map(String::as_str)) {
-        Ok(history) => LoadedTurn { history, kv_snapshot, history_error: damage },
-        Err(reason) => LoadedTurn { history: Vec::new(), kv_snapshot, history_error: Some(reason) },
-    })
+    let texts = texts.iter().map(String::as_str);
+    let mut loaded = rows::decode_turn(instance, execution_id, texts, kv_snapshot);
+    loaded.history_error = loaded.history_error.or(damage);
+    Ok(loaded)
 }
 
 /// The longest text of an outline. A longer event is not read, and the outline does not decode: neither an input nor an output is
@@ -201,35 +201,19 @@ pub(crate) fn outcome(db: &Db, instance: &str) -> Result<Option<InstanceOutcome>
             execution_id: unsigned(row, 0)?,
             status: row.get(1)?,
             output: row.get(2)?,
-            failure: terminal.as_deref().and_then(failure),
+            failure: terminal.as_deref().and_then(rows::failure),
             custom_status: row.get(4)?,
             custom_status_version: unsigned(row, 5)?,
         })
     })
 }
 
-fn failure(terminal: &str) -> Option<ErrorDetails> {
-    match json::decode_event(terminal).ok()?.kind {
-        EventKind::OrchestrationFailed { details } => Some(details),
-        _ => None,
-    }
-}
-
 pub(crate) fn stats(db: &Db, instance: &str) -> Result<Option<SystemStats>> {
     let sizes = db.one(sql::INSTANCE_STATS, [instance], |row| Ok((unsigned(row, 0)?, unsigned(row, 1)?)))?;
     let Some((history_event_count, history_size_bytes)) = sizes else { return Ok(None) };
     let first: Option<String> = db.one(sql::FIRST_EVENT, [instance], |row| row.get(0))?;
-    let queue_pending_count = match first.map(|text| json::decode_event(&text)) {
-        Some(Err(error)) => {
-            return Err(SqliteError::Damaged {
-                details: format!("first event of instance '{instance}': {error}"),
-            });
-        }
-        Some(Ok(Event { kind: EventKind::OrchestrationStarted { carry_forward_events, .. }, .. })) => {
-            carry_forward_events.map_or(0, |carried| carried.len() as u64)
-        }
-        Some(Ok(_)) | None => 0,
-    };
+    let carried = first.map(|text| rows::carried_messages(instance, &text)).transpose();
+    let queue_pending_count = carried.map_err(|details| SqliteError::Damaged { details })?.unwrap_or(0);
     let kv = db.one(sql::KV_STATS, [instance], |row| Ok((unsigned(row, 0)?, unsigned(row, 1)?)))?;
     let (kv_user_key_count, kv_total_value_bytes) = kv.unwrap_or_default();
     Ok(Some(SystemStats {

@@ -30,7 +30,7 @@ pub(crate) struct LargeRequests {
     /// Whether a fetch passed over a large turn.
     turn_waits: bool,
     /// Whether no fetch was waiting when a large turn could be handed out: the next fetch may have it.
-    turn_is_owed: bool,
+    next_fetch_may_take_large: bool,
     /// Whether a fetch that does not park waits for a large turn.
     is_urgent: bool,
     /// Whether the last transaction had large requests.
@@ -48,7 +48,7 @@ impl LargeRequests {
         Self {
             calls: VecDeque::new(),
             turn_waits: false,
-            turn_is_owed: false,
+            next_fetch_may_take_large: false,
             is_urgent: false,
             was_last: false,
             saw_small: false,
@@ -77,13 +77,13 @@ impl LargeRequests {
     }
 
     /// A large turn could have been handed out, but no fetch was waiting.
-    pub(crate) fn no_fetch_came(&mut self) {
-        self.turn_is_owed = true;
+    pub(crate) fn large_turn_not_taken(&mut self) {
+        self.next_fetch_may_take_large = true;
     }
 
     /// Whether a transaction with small requests may hand out a large turn.
-    pub(crate) fn is_turn_owed(&self) -> bool {
-        self.turn_is_owed
+    pub(crate) fn may_next_fetch_take_large(&self) -> bool {
+        self.next_fetch_may_take_large
     }
 
     /// A transaction with small requests begins.
@@ -147,7 +147,7 @@ impl LargeRequests {
         let took = now.saturating_sub(begun).min(LONGEST_MS);
         self.pause_ms = if std::mem::take(&mut self.saw_small) { took * SMALL_SHARE } else { 0 };
         self.ended_at = now;
-        self.turn_is_owed = false;
+        self.next_fetch_may_take_large = false;
         self.was_last = true;
     }
 }

@@ -1,9 +1,9 @@
 //! Leased turns and activities on their way from the writer to the caller of a fetch.
 
 use crate::handle::Handle;
-use outlast_model::WorkItem;
-use outlast_provider::{ClassifiedError, FetchedTurn, FetchedWork, KvEntry, OrchestrationItem};
-use outlast_provider_kit::rows;
+use outlast_provider::{ClassifiedError, FetchedTurn, FetchedWork, KvEntry};
+use outlast_provider_kit::leased::TakesBack;
+use outlast_provider_kit::{LeasedTurn, rows};
 use std::collections::HashMap;
 use tokio::sync::oneshot;
 
@@ -23,17 +23,7 @@ pub(crate) enum LeaseKind {
 /// A leased turn as the writer hands it out; its caller decodes the history, so that the writer need not.
 #[derive(Debug)]
 pub(crate) struct RawTurn {
-    pub(crate) instance: String,
-    pub(crate) orchestration_name: String,
-    pub(crate) version: String,
-    pub(crate) execution_id: u64,
-    pub(crate) messages: Vec<WorkItem>,
-    pub(crate) lock_token: String,
-    pub(crate) attempt_count: u32,
-    pub(crate) last_event_id: u64,
-    pub(crate) created_at: Option<u64>,
-    pub(crate) has_ended: bool,
-    pub(crate) now: u64,
+    pub(crate) turn: LeasedTurn,
     /// The texts of the events and the key-value snapshot, if the fetch asked for the history.
     pub(crate) replay: Option<(Vec<String>, HashMap<String, KvEntry>)>,
     /// The reason why a row that the turn needs cannot be read.
@@ -43,33 +33,12 @@ pub(crate) struct RawTurn {
 impl RawTurn {
     /// The turn with its history decoded.
     pub(crate) fn into_fetched(self) -> FetchedTurn {
-        let history_loaded = self.replay.is_some();
-        let (texts, kv_snapshot) = self.replay.unwrap_or_default();
-        let decoded =
-            rows::decode_history(&self.instance, self.execution_id, texts.iter().map(String::as_str));
-        let (history, history_error) = match decoded {
-            Ok(history) => (history, self.damage),
-            Err(reason) => (Vec::new(), Some(reason)),
-        };
-        FetchedTurn {
-            item: OrchestrationItem {
-                instance: self.instance,
-                orchestration_name: self.orchestration_name,
-                execution_id: self.execution_id,
-                version: self.version,
-                history,
-                messages: self.messages,
-                history_error,
-                kv_snapshot,
-            },
-            lock_token: self.lock_token,
-            attempt_count: self.attempt_count,
-            last_event_id: Some(self.last_event_id),
-            history_loaded,
-            has_ended: Some(self.has_ended),
-            created_at_ms: self.created_at,
-            now_ms: Some(self.now),
-        }
+        let Self { turn, replay, damage } = self;
+        let loaded = replay.map(|(texts, kv_snapshot)| {
+            let texts = texts.iter().map(String::as_str);
+            rows::decode_turn(&turn.instance, turn.resolved.execution_id, texts, kv_snapshot)
+        });
+        turn.into_fetched(loaded, damage)
     }
 }
 
@@ -82,7 +51,7 @@ pub(crate) trait Leases: Send {
 impl Leases for RawTurn {
     const KIND: LeaseKind = LeaseKind::Turn;
     fn tokens(&self) -> Vec<String> {
-        vec![self.lock_token.clone()]
+        vec![self.turn.lock_token.clone()]
     }
 }
 
@@ -93,28 +62,13 @@ impl Leases for Vec<FetchedWork> {
     }
 }
 
-/// Leases on their way to a caller. If the caller is dropped before it takes them, they are given back without counting the
-/// delivery.
-pub(crate) struct Guarded<L: Leases> {
-    leases: Option<L>,
-    owner: Handle,
-}
+/// Leases on their way to a caller; without a caller, the writer takes them back.
+pub(crate) type Guarded<L> = outlast_provider_kit::Guarded<L, Handle>;
 
-impl<L: Leases> Guarded<L> {
-    pub(crate) fn new(leases: L, owner: Handle) -> Self {
-        Self { leases: Some(leases), owner }
-    }
-
-    /// Hands the leases to the caller.
-    pub(crate) fn take(mut self) -> Option<L> {
-        self.leases.take()
-    }
-}
-
-impl<L: Leases> Drop for Guarded<L> {
-    fn drop(&mut self) {
-        for token in self.leases.take().iter().flat_map(Leases::tokens) {
-            self.owner.release(L::KIND, token);
+impl<L: Leases> TakesBack<L> for Handle {
+    fn take_back(&self, leases: L) {
+        for token in leases.tokens() {
+            self.release(L::KIND, token);
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::sql;
 use crate::transaction::Transaction;
 use outlast_model::{WorkItem, json};
 use outlast_provider::{DeadLetterQueue, MessageBound};
-use outlast_provider_kit::MessageRow;
+use outlast_provider_kit::{MessageRow, rows};
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
@@ -18,7 +18,7 @@ pub(crate) struct CoveredMessage {
     /// Empty until [`read_texts`] if the text is in `message_texts`.
     pub(crate) text: String,
     /// The length of the text in `message_texts`.
-    pub(crate) apart_bytes: Option<usize>,
+    pub(crate) external_bytes: Option<usize>,
     pub(crate) available_at: u64,
     pub(crate) attempts: u32,
     /// The reason why a cell of the row cannot be read.
@@ -28,31 +28,31 @@ pub(crate) struct CoveredMessage {
 impl CoveredMessage {
     /// The length of the text.
     pub(crate) fn bytes(&self) -> usize {
-        self.apart_bytes.unwrap_or(self.text.len())
+        self.external_bytes.unwrap_or(self.text.len())
     }
 }
 
 /// Reads a message from the columns of its id, text, time, number of deliveries and length of its text in `message_texts`.
 pub(crate) fn covered_message(
     row: &Row<'_>,
-    [id, text, available_at, count, apart_bytes]: [usize; 5],
+    [id, text, available_at, count, external_bytes]: [usize; 5],
 ) -> rusqlite::Result<CoveredMessage> {
     let (available_at, damage) = match readable(unsigned(row, available_at))? {
         Ok(at) => (at, None),
         Err(reason) => (0, Some(reason)),
     };
-    let (apart_bytes, damage) = match readable(length_apart(row, apart_bytes))? {
+    let (external_bytes, damage) = match readable(length_in_message_texts(row, external_bytes))? {
         Ok(length) => (length, damage),
         // The text may be in `message_texts`; then it becomes a dead letter with its message.
         Err(reason) => (Some(0), Some(reason)),
     };
     let attempts = attempts(row, count)?.saturating_add(1);
     let text = stored_text(row, text)?;
-    Ok(CoveredMessage { id: row.get(id)?, text, apart_bytes, available_at, attempts, damage })
+    Ok(CoveredMessage { id: row.get(id)?, text, external_bytes, available_at, attempts, damage })
 }
 
 /// The length of the text in `message_texts`; `None` for a text in the row itself.
-fn length_apart(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<usize>> {
+fn length_in_message_texts(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<usize>> {
     match row.get_ref(column)? {
         ValueRef::Null => Ok(None),
         _ => Ok(usize::try_from(unsigned(row, column)?).ok()),
@@ -62,8 +62,9 @@ fn length_apart(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<usize>>
 /// Reads the texts in `message_texts`.
 pub(crate) fn read_texts(db: &Db, messages: &mut [CoveredMessage]) -> Result<()> {
     // A stored text is never empty. With an empty text in the row, the text is in `message_texts` and its length is damaged.
-    let is_apart = |message: &&mut CoveredMessage| message.apart_bytes.is_some() || message.text.is_empty();
-    for message in messages.iter_mut().filter(is_apart) {
+    let is_external =
+        |message: &&mut CoveredMessage| message.external_bytes.is_some() || message.text.is_empty();
+    for message in messages.iter_mut().filter(is_external) {
         match db.one(sql::READ_TEXT, [message.id], |row| stored_text(row, 0))? {
             Some(text) => message.text = text,
             None => _ = message.damage.get_or_insert_with(|| "its text is missing".to_string()),
@@ -76,17 +77,17 @@ pub(crate) fn read_texts(db: &Db, messages: &mut [CoveredMessage]) -> Result<()>
 pub(crate) fn insert(db: &Db, row: &MessageRow, visible_at: u64) -> Result<()> {
     let begins = i64::from(row.begins) + i64::from(row.continues());
     let text = row.work_item.as_str();
-    let apart_bytes = Some(text.len()).filter(|length| *length > LARGEST_INLINE);
-    let inline = if apart_bytes.is_some() { "" } else { text };
+    let external_bytes = Some(text.len()).filter(|length| *length > LARGEST_INLINE);
+    let inline = if external_bytes.is_some() { "" } else { text };
     let columns = (
         &row.instance_id,
         inline,
         column(visible_at),
         begins,
-        apart_bytes.map(|length| column(length as u64)),
+        external_bytes.map(|length| column(length as u64)),
     );
     db.run(sql::ENQUEUE_MESSAGE, columns)?;
-    if apart_bytes.is_some() {
+    if external_bytes.is_some() {
         db.run(sql::INSERT_TEXT, (db.conn.last_insert_rowid(), text))?;
     }
     Ok(())
@@ -95,7 +96,7 @@ pub(crate) fn insert(db: &Db, row: &MessageRow, visible_at: u64) -> Result<()> {
 /// Deletes a message that became a dead letter.
 pub(crate) fn delete(db: &Db, id: i64) -> Result<()> {
     db.run(sql::DELETE_TEXT, [id])?;
-    db.run_exactly(1, "setting a message aside", sql::DELETE_MESSAGE, [id])
+    db.run_exactly(1, "deleting a dead letter's message", sql::DELETE_MESSAGE, [id])
 }
 
 /// The visible messages of an instance that a fetch takes, in order of availability.
@@ -105,12 +106,23 @@ pub(crate) struct Visible {
     pub(crate) is_partial: bool,
 }
 
-/// The visible messages of an instance, up to the bound of a fetch.
-pub(crate) fn visible(tx: &Transaction<'_>, instance: &str, bound: MessageBound) -> Result<Visible> {
+/// The visible messages of an instance, up to the bound of a fetch. `None` if they have `limit` bytes or more: the rest of them is
+/// not read.
+pub(crate) fn visible(
+    tx: &Transaction<'_>,
+    instance: &str,
+    bound: MessageBound,
+    limit: usize,
+) -> Result<Option<Visible>> {
     let now = column(tx.now);
     let mut taken = Taken::new(bound);
     let rows = (instance, now);
-    tx.db.find(sql::VISIBLE_MESSAGES, rows, |row| Ok((!taken.take(row)?).then_some(())))?;
+    tx.db.find(sql::VISIBLE_MESSAGES, rows, |row| {
+        Ok((!taken.take(row)? || taken.bytes >= limit).then_some(()))
+    })?;
+    if taken.bytes >= limit {
+        return Ok(None);
+    }
     let is_partial = taken.is_full;
     if is_partial {
         // A turn needs the start of its execution, wherever the start is in the order of messages.
@@ -120,8 +132,8 @@ pub(crate) fn visible(tx: &Transaction<'_>, instance: &str, bound: MessageBound)
             tx.db.find(sql::VISIBLE_STARTS, rows, |row| {
                 // A large text is not read here. If it is damaged, the message becomes a dead letter and the candidates are
                 // looked up again.
-                let is_apart = !matches!(readable(length_apart(row, 4))?, Ok(None));
-                let is_start = is_apart || begins_an_execution(&stored_text(row, 1)?);
+                let is_external = !matches!(readable(length_in_message_texts(row, 4))?, Ok(None));
+                let is_start = is_external || begins_an_execution(&stored_text(row, 1)?);
                 Ok((is_start && !first.take(row)?).then_some(()))
             })?;
         }
@@ -129,7 +141,7 @@ pub(crate) fn visible(tx: &Transaction<'_>, instance: &str, bound: MessageBound)
     }
     let mut messages = taken.messages;
     messages.sort_by_key(|message| (message.available_at, message.id));
-    Ok(Visible { messages, is_partial })
+    Ok(Some(Visible { messages, is_partial }))
 }
 
 /// Whether a message starts an execution. A text that does not decode does not.
@@ -155,7 +167,7 @@ impl Taken {
     /// Takes the message of a row if it fits; returns whether it does.
     fn take(&mut self, row: &Row<'_>) -> rusqlite::Result<bool> {
         // The size is known before the text is copied.
-        let size = match readable(length_apart(row, 4))? {
+        let size = match readable(length_in_message_texts(row, 4))? {
             Ok(Some(length)) => length,
             Ok(None) | Err(_) => row.get_ref(1)?.as_bytes().map_or(0, <[u8]>::len),
         };
@@ -194,32 +206,22 @@ pub(crate) fn decode(
     let mut damaged = Vec::new();
     for mut message in std::mem::take(covered) {
         let decoded = match message.damage.take() {
-            None => json::decode_work_item(&message.text).map_err(|error| error.to_string()),
+            None => rows::decode_message(instance, &message.text),
             Some(reason) => Err(reason),
         };
         match decoded {
-            Ok(item)
-                if item.target_instance() == instance
-                    && !matches!(item, WorkItem::ActivityExecute { .. }) =>
-            {
+            Ok(item) => {
                 messages.push(item);
                 covered.push(message);
             }
-            Ok(item) => damaged.push((message, misplaced(&item, instance))),
             Err(reason) => damaged.push((message, reason)),
         }
     }
     (messages, damaged)
 }
 
-/// The reason for the dead letter of an item in a row of another instance, or in the wrong queue.
-pub(crate) fn misplaced(item: &WorkItem, instance: &str) -> String {
-    let (kind, owner) = (item.kind_name(), item.target_instance());
-    format!("a {kind} for instance '{owner}' in a row of instance '{instance}'")
-}
-
 /// Stores a dead letter.
-pub(crate) fn bury(
+pub(crate) fn store_dead_letter(
     tx: &Transaction<'_>,
     queue: DeadLetterQueue,
     instance: &str,
@@ -230,7 +232,7 @@ pub(crate) fn bury(
     // The reason may quote the message, so it goes to the table and not to the log.
     tracing::warn!(
         target: "duroxide::providers::sqlite",
-        instance, queue = queue.as_str(), "a message was set aside, see dead_letters"
+        instance, queue = queue.as_str(), "a message became a dead letter, see dead_letters"
     );
     tx.db.counters.dead_letters.add(1);
     tx.db.run(sql::DEAD_LETTER, (queue.as_str(), instance, text, reason, attempts, column(tx.now)))?;

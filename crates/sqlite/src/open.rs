@@ -12,12 +12,14 @@ use std::time::Duration;
 
 const STATEMENT_CACHE: usize = 128;
 
-/// A connection that writes, on an up-to-date schema.
+/// The connection of the writer, on an up-to-date schema. It cannot write if the location is read-only.
 pub(crate) fn writer(location: &Location, options: &SqliteOptions, counters: &Arc<Counters>) -> Result<Db> {
     let path = path_of(location);
     open_writer(location, path, options, counters).map_err(|error| error.about(path))
 }
 
+/// Opens a store. Refuses a file of another program or a file that was cut off, before it writes. If the location is read-only,
+/// only checks the schema; otherwise sets the options of the connection and applies migrations.
 fn open_writer(
     location: &Location,
     path: &Path,

@@ -65,6 +65,14 @@ pub(crate) enum LargeTurns {
 }
 
 impl LargeTurns {
+    /// A fetch reads no more messages of an instance after this many bytes: it passes the turn over.
+    pub(crate) fn read_limit(self) -> usize {
+        match self {
+            Self::Held { .. } => LARGE_BYTES,
+            Self::Unlimited | Self::One => usize::MAX,
+        }
+    }
+
     /// Whether a turn with this many bytes may be handed out now.
     pub(crate) fn admit(&mut self, bytes: usize) -> bool {
         if bytes < LARGE_BYTES {
@@ -85,21 +93,7 @@ impl LargeTurns {
 }
 
 /// A fetch that waits for leases.
-pub(crate) struct Fetch<A: Ask> {
-    pub(crate) ask: A,
-    /// Whether the fetch waits if there is nothing to lease.
-    pub(crate) parks: bool,
-    /// Whether no poll has been made for the fetch yet.
-    pub(crate) is_new: bool,
-    pub(crate) caller: LeaseSender<A::Leases>,
-}
-
-impl<A: Ask> Fetch<A> {
-    /// Whether the caller has stopped waiting.
-    pub(crate) fn is_gone(&self) -> bool {
-        self.caller.is_closed()
-    }
-}
+pub(crate) type Fetch<A> = outlast_provider_kit::Fetch<A, LeaseSender<<A as Ask>::Leases>>;
 
 /// The fetches of one queue.
 ///
@@ -183,7 +177,7 @@ impl<A: Ask> Parked<A> {
                 fetch.is_new = !fetch.parks;
                 self.waiting.push_back(fetch);
             } else {
-                counters.fused_fetches.add(usize::from(!fetch.is_new));
+                counters.parked_fetches_served.add(usize::from(!fetch.is_new));
                 self.served.push(Served { fetch, leases });
             }
             if failed {

@@ -212,7 +212,7 @@ fn write_step(
         return;
     }
     if writer.saw_foreign_commit() {
-        counters.stood_back.add(1);
+        counters.yields_to_processes.add(1);
         pause(YIELD_TO_OTHERS);
     }
 }
@@ -230,7 +230,7 @@ fn small_step(
     let Some(first) = large.keep_if_large(first) else { return };
     let mut taken = 1;
     let begun = writer.now();
-    let is_turn_owed = begin_small(writer, large);
+    let may_next_fetch_take_large = begin_small(writer, large);
     // A busy writer never reaches the wait in `next`, so it checks the time here.
     let due = writer.wake_at().is_some_and(|at| at <= begun);
     let mut more = || {
@@ -245,18 +245,18 @@ fn small_step(
         arrived
     };
     writer.process_with(vec![first], due, handle, &mut more);
-    end_small(writer, large, is_turn_owed, begun);
+    end_small(writer, large, may_next_fetch_take_large, begun);
 }
 
 /// Prepares a transaction with small requests; returns whether it may hand out a large turn.
 fn begin_small(writer: &mut Writer, large: &mut LargeRequests) -> bool {
-    let is_turn_owed = large.is_turn_owed();
+    let may_next_fetch_take_large = large.may_next_fetch_take_large();
     large.small_begins();
-    writer.set_large_turns(match is_turn_owed {
+    writer.set_large_turns(match may_next_fetch_take_large {
         true => LargeTurns::One,
         false => LargeTurns::Held { was_passed_over: false },
     });
-    is_turn_owed
+    may_next_fetch_take_large
 }
 
 /// Records whether a transaction with small requests handed out a large turn, or passed over one.
@@ -284,7 +284,7 @@ fn large_step(writer: &mut Writer, large: &mut LargeRequests, handle: &Handle) {
         large.turn_was_passed_over(writer.has_fetch_that_does_not_park());
     }
     if hand_out_a_turn && writer.has_large_turn_to_give() {
-        large.no_fetch_came();
+        large.large_turn_not_taken();
     }
 }
 
@@ -308,8 +308,11 @@ fn next(
 ) -> Next {
     // Longer than a tick of the clock of a file system: two writes within one tick have the same time.
     const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+    // `next` returns with every request, so no request has come since this time.
+    let idle_from = writer.now();
     loop {
-        let until_large = large.due_in(writer.now());
+        let now = writer.now();
+        let until_large = large.due_in(now);
         let is_large_due = until_large.is_some_and(|until| until.is_zero());
         if is_large_due && !large.was_last() {
             return Next::Large;
@@ -320,7 +323,8 @@ fn next(
         if is_large_due {
             return Next::Large;
         }
-        let until_pause_ends = until_large.map(|until| until.min(large.idle_limit()));
+        let idle = Duration::from_millis(now.saturating_sub(idle_from));
+        let until_pause_ends = until_large.map(|until| until.min(large.idle_limit().saturating_sub(idle)));
         let until_wake = match writer.wake_at() {
             None => None,
             Some(wake_at) => {
@@ -356,9 +360,9 @@ fn next(
 /// Polls the parked fetches.
 fn poll_parked(writer: &mut Writer, large: &mut LargeRequests, handle: &Handle) {
     let begun = writer.now();
-    let is_turn_owed = begin_small(writer, large);
+    let may_next_fetch_take_large = begin_small(writer, large);
     writer.process(Vec::new(), true, handle);
-    end_small(writer, large, is_turn_owed, begun);
+    end_small(writer, large, may_next_fetch_take_large, begun);
 }
 
 /// Waits before the next attempt to lock the database; the pauses become longer. Returns whether to try again.

@@ -45,6 +45,7 @@ pub(crate) struct Writer {
 type WalStamp = Option<(u64, SystemTime)>;
 
 impl Writer {
+    /// Opens the connection on the calling thread and applies migrations. It starts no thread: `threads.rs` does.
     pub(crate) fn open(location: Location, options: SqliteOptions, counters: Arc<Counters>) -> Result<Self> {
         let db = open::writer(&location, &options, &counters)?;
         let wal_prealloc = WalPrealloc::of(&location, options.wal_limit_bytes);
@@ -304,7 +305,7 @@ impl Writer {
             if self.has_panicked(calls) {
                 return Ok(Ran::Panicked);
             }
-            self.counters.careful_batches.add(1);
+            self.counters.batches_by_savepoints.add(1);
             if !db.conn.is_autocommit() {
                 db.control("ROLLBACK")?;
             }

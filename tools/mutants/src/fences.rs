@@ -6,9 +6,11 @@ use super::statements;
 /// A file, and its functions that check a token, the end of a lease, or the number of rows that a fenced statement changed.
 const GUARDS: &[(&str, &[&str])] = &[
     ("crates/provider-kit/src/token.rs", &["Token::mint", "parse"]),
+    ("crates/provider-kit/src/turn_at_fetch.rs", &["TurnAtFetch<&'a str>::parse"]),
+    ("crates/provider-kit/src/leased.rs", &["<impl Drop for Guarded<L, O>>::drop"]),
     (
         "crates/sqlite/src/commit.rs",
-        &["Seen<'a>::of", "instance_of", "commit", "abandon", "renew", "refused"],
+        &["TurnFacts<'a>::of", "instance_of", "commit", "abandon", "renew", "refused"],
     ),
     ("crates/sqlite/src/activity.rs", &["lease", "ack", "renew", "abandon", "row_of"]),
     ("crates/sqlite/src/fetch.rs", &["claim"]),

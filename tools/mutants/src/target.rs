@@ -40,7 +40,7 @@ const SQLITE_FLAGS: &[&str] =
 /// Without tests that start processes, tests of files that are no stores, and tests that fail on a busy machine: such a
 /// failure would count as a caught mutant.
 const SQLITE_ROUNDS: &[&[&str]] = &[
-    &["store::tests::", "log::tests::", "answers::", "model::", "tokens::"],
+    &["writer::tests::", "wal_prealloc::tests::", "commit::tests::", "sql_tests::", "model::", "tokens::"],
     &["inline::"],
     &["waiting::", "bad_input::", "damage::", "mailbox::"],
 ];

@@ -11,7 +11,7 @@ const CALLS: &[&str] =
     &["sqlite --kills 32 --pace 500 --minutes 1", "postgres --kills 32 --pace 500 --minutes 1"];
 
 pub(super) fn run() -> Result<Outcome, String> {
-    let program = programs::program("outlast-chaos")?;
+    let program = programs::chaos()?;
     let mut tally = Tally::default();
     // A phase on SQLite traces its workers with strace, and reports a skip without it.
     if let Err(reason) = installed::find("strace", "`cargo xtask test --only chaos`") {

@@ -30,6 +30,8 @@ const WORKSPACE: [&str; 2] = ["--workspace", "--all-features"];
 /// The suite `build`: builds everything that the other suites run, before the two lanes start.
 pub(super) fn run() -> Result<Outcome, String> {
     let mut tally = Tally::default();
+    // The build of the tests replaces the file of this program, and tests run it.
+    chaos()?;
     for programs in [built_with_tests()?, examples()?] {
         println!("{} program(s)", programs.len());
         tally.check("cargo built no program", !programs.is_empty());
@@ -42,10 +44,22 @@ pub(super) fn tests() -> Result<Vec<Program>, String> {
     Ok(built_with_tests()?.into_iter().filter(|program| program.is_test).collect())
 }
 
-/// A program of the workspace, by its name. Cargo builds it together with the tests.
-pub(super) fn program(name: &str) -> Result<Program, String> {
-    let found = built_with_tests()?.into_iter().find(|program| !program.is_test && program.name == name);
-    found.ok_or_else(|| format!("the workspace has no program `{name}` with integration tests"))
+/// `outlast-chaos` with the features that applications have: a killed worker runs without the hooks of tests.
+pub(super) fn chaos() -> Result<Program, String> {
+    static BUILT: OnceLock<Result<Program, String>> = OnceLock::new();
+    BUILT.get_or_init(build_chaos).clone()
+}
+
+fn build_chaos() -> Result<Program, String> {
+    let built = build(&["build", "-p", "outlast-chaos"])?;
+    let found = built.into_iter().find(|program| program.name == "outlast-chaos");
+    let mut program = found.ok_or("the workspace has no program `outlast-chaos`")?;
+    let folder = process::target().join("chaos");
+    let copy = folder.join("outlast-chaos");
+    let copied = std::fs::create_dir_all(&folder).and_then(|()| std::fs::copy(&program.path, &copy));
+    copied.map_err(|error| format!("{}: {error}", copy.display()))?;
+    program.path = copy;
+    Ok(program)
 }
 
 fn built_with_tests() -> Result<Vec<Program>, String> {

@@ -8,31 +8,32 @@ use outlast_toolkit::{files, installed, process};
 
 use crate::suite::report::Line;
 
+const OUTPUT: &str = "output.log";
+const RESULTS: &str = "results.json";
+
 /// A process that runs suites. Its output goes to a file until it has ended.
 pub(super) struct SecondLane {
     child: Child,
-    log: PathBuf,
-    results: PathBuf,
+    /// Holds the program, its output and its results. Its name has the id of this process: another run does not share it.
+    folder: PathBuf,
 }
 
 impl SecondLane {
-    pub(super) fn start<'a>(suites: impl Iterator<Item = &'a str>) -> Result<Self, String> {
+    pub(super) fn start(suites: &[&str]) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("the path of xtask: {error}"))?;
         // The process runs a copy: its cargo commands may build xtask again.
-        let folder = process::target().join("second-lane");
+        let folder = process::target().join(format!("second-lane-{}", std::process::id()));
         let copy = folder.join(program.file_name().unwrap_or_default());
         let made = std::fs::create_dir_all(&folder).and_then(|()| std::fs::copy(&program, &copy));
         made.map_err(|error| format!("{}: {error}", copy.display()))?;
-        let names: Vec<&str> = suites.collect();
-        let results = folder.join("results.json");
-        let args = ["test", "--only", &names.join(","), "--results", &results.display().to_string()];
-        println!("\n=== at the same time, with low priority: {} ===", names.join(", "));
+        let results = folder.join(RESULTS).display().to_string();
+        let args = ["test", "--only", &suites.join(","), "--results", &results];
+        println!("\n=== at the same time, with low priority: {} ===", suites.join(", "));
         Self::spawn(&copy, &args, &folder)
     }
 
     fn spawn(program: &Path, args: &[&str], folder: &Path) -> Result<Self, String> {
-        let (log, results) = (folder.join("output.log"), folder.join("results.json"));
-        let _ = std::fs::remove_file(&results);
+        let log = folder.join(OUTPUT);
         let output = File::create(&log).and_then(|file| Ok((file.try_clone()?, file)));
         let (stdout, stderr) = output.map_err(|error| format!("{}: {error}", log.display()))?;
         let mut command = match installed::succeeds("nice", &["-n", "19", "true"]) {
@@ -45,16 +46,24 @@ impl SecondLane {
         command.args(args).stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         println!("its output until it ends: {}", log.display());
         let child = command.spawn().map_err(|error| format!("`{}`: {error}", process::display(&command)))?;
-        Ok(Self { child, log, results })
+        Ok(Self { child, folder: folder.to_path_buf() })
     }
 
-    /// Waits for the process, prints its output, and returns its results.
-    pub(super) fn finish(mut self) -> Result<Vec<Line>, String> {
+    /// Waits for the process, prints its output, and returns its results, which must be those of `suites`.
+    pub(super) fn finish(mut self, suites: &[&str]) -> Result<Vec<Line>, String> {
         let status = self.child.wait().map_err(|error| format!("the second lane: {error}"))?;
-        println!("\n=== output of the second lane ===\n{}", files::read(&self.log)?.trim());
-        let results =
-            files::read(&self.results).map_err(|_| format!("the second lane ended with {status}"))?;
-        serde_json::from_str(&results).map_err(|error| format!("{}: {error}", self.results.display()))
+        let log = std::fs::read(self.folder.join(OUTPUT)).unwrap_or_default();
+        println!("\n=== output of the second lane ===\n{}", String::from_utf8_lossy(&log).trim());
+        let results = files::read(&self.folder.join(RESULTS))
+            .map_err(|_| format!("the second lane ended with {status} and without results"))?;
+        let lines: Vec<Line> = serde_json::from_str(&results)
+            .map_err(|error| format!("the results of the second lane: {error}"))?;
+        let found: Vec<&str> = lines.iter().map(|line| line.suite.as_str()).collect();
+        let has_failed = lines.iter().any(|line| line.outcome.counts().1 > 0);
+        if found != suites || has_failed == status.success() {
+            return Err(format!("the second lane ended with {status} and results of {found:?}"));
+        }
+        Ok(lines)
     }
 }
 
@@ -63,6 +72,7 @@ impl Drop for SecondLane {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -73,7 +83,7 @@ mod tests {
     fn lane(script: &str) -> Result<Vec<Line>, String> {
         let folder = tempfile::tempdir().unwrap();
         let script = script.replace("FILE", &folder.path().join("results.json").display().to_string());
-        SecondLane::spawn(Path::new("sh"), &["-c", &script], folder.path())?.finish()
+        SecondLane::spawn(Path::new("sh"), &["-c", &script], folder.path())?.finish(&["docs"])
     }
 
     #[test]
@@ -82,6 +92,17 @@ mod tests {
         let lines = lane(&format!("echo '[{line}]' > FILE; exit 1")).unwrap();
         assert_eq!((lines[0].suite.as_str(), lines[0].outcome.counts()), ("docs", (1, 2, 4)));
         assert_eq!(lines[0].time.as_secs(), 5);
+    }
+
+    #[test]
+    fn results_that_contradict_the_exit_status_or_the_suites_are_errors() {
+        let line = r#"{"suite":"NAME","outcome":{"Ran":{"passed":1,"failed":0,"runs":0,"skipped":{},"lacking":[],"failures":[]}},"time":{"secs":5,"nanos":0}}"#;
+        let run = |name: &str, code: i32| {
+            lane(&format!("echo '[{}]' > FILE; exit {code}", line.replace("NAME", name)))
+        };
+        assert!(run("docs", 0).is_ok());
+        assert!(run("docs", 1).is_err());
+        assert!(run("sim", 0).is_err());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The rules, one file each, with the reason of the rule and tests that violate it.
 
 pub(super) mod ambient;
+pub(super) mod architecture;
 pub(super) mod counts;
 pub(super) mod dependencies;
 pub(super) mod edges;

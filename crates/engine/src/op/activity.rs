@@ -8,7 +8,7 @@ use crate::execution::{Execution, Stop};
 use crate::finish::Closing;
 use crate::future::{DurableFuture, Raw};
 use crate::ledger::{Ledger, Standing};
-use crate::mismatch::Mismatch;
+use crate::replay_error::Mismatch;
 use crate::receive::{Outcome, Receipt, system_failure};
 use crate::state::{Site, State};
 use outlast_model::{Action, Event, EventKind, ExecutionStatus, ScheduleKind, WorkItem};

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod canary;
+mod large_commits;
 mod messages;
 mod needs_postgres;
 mod observability;

@@ -1,10 +1,10 @@
 -- Gives leases of turns ({KIND_TURN}) and activities ({KIND_ACTIVITY}) back. A lease that is over can be given back until another
--- fetch takes its place. A delay of NULL leaves the messages of a turn visible as they were. With p_rests the messages that a partial
+-- fetch takes its place. A delay of NULL leaves the messages of a turn visible as they were. With p_holds_back the messages that a partial
 -- fetch of a turn left behind wait for the delay too: the lease becomes a rest, which has no holder. Returns the members that had a
 -- lease.
 CREATE FUNCTION {schema}.abandon_1(
     p_member integer[], p_kind integer[], p_instance text[], p_activity_row bigint[], p_secret bytea[], p_delay bigint[], p_ignore boolean[],
-    p_rests boolean[]
+    p_holds_back boolean[]
 ) RETURNS SETOF integer LANGUAGE plpgsql VOLATILE
 {index_lookups_only}
 AS $$
@@ -16,16 +16,16 @@ BEGIN
     IF {KIND_TURN} = ANY (p_kind) THEN
         WITH freed AS (
             DELETE FROM {schema}.instance_locks AS l
-            USING unnest(p_member, p_kind, p_instance, p_secret, p_rests) AS m (member, kind, instance_id, secret, rests)
-            WHERE m.kind = {KIND_TURN} AND NOT m.rests AND l.instance_id = ANY (ARRAY[m.instance_id]) AND l.lock_token = m.secret
+            USING unnest(p_member, p_kind, p_instance, p_secret, p_holds_back) AS m (member, kind, instance_id, secret, holds_back)
+            WHERE m.kind = {KIND_TURN} AND NOT m.holds_back AND l.instance_id = ANY (ARRAY[m.instance_id]) AND l.lock_token = m.secret
             RETURNING m.member
         )
         SELECT array_agg(f.member) INTO v_members FROM freed AS f;
-        IF true = ANY (p_rests) THEN
+        IF true = ANY (p_holds_back) THEN
             WITH rested AS (
                 UPDATE {schema}.instance_locks AS l SET lock_token = ''
-                FROM unnest(p_member, p_instance, p_secret, p_rests) AS m (member, instance_id, secret, rests)
-                WHERE m.rests AND l.instance_id = ANY (ARRAY[m.instance_id]) AND l.lock_token = m.secret
+                FROM unnest(p_member, p_instance, p_secret, p_holds_back) AS m (member, instance_id, secret, holds_back)
+                WHERE m.holds_back AND l.instance_id = ANY (ARRAY[m.instance_id]) AND l.lock_token = m.secret
                 RETURNING m.member
             )
             SELECT array_agg(r.member) INTO v_rested FROM rested AS r;

@@ -7,12 +7,15 @@
 --
 -- Of one instance it takes at most p_messages messages with at most p_bytes bytes of text, and at least one: the start of a
 -- successor, then other starts, then all others, each in their order. o_partial says that visible messages are left.
+-- Of an instance whose visible messages have {LARGE_BYTES} bytes or more, the texts are left out, and o_left_out_bytes has their size: to
+-- build and return arrays of megabytes would take several times as long as to read the rows, and keep other requests of the
+-- transaction waiting.
 CREATE FUNCTION {schema}.fetch_turns_1(
     p_secrets bytea[], p_lock_ms bigint, p_lowest text[], p_highest text[], p_asks_next boolean, p_messages bigint, p_bytes bigint)
 RETURNS TABLE (
     o_secret bytea, o_instance text, o_name text, o_version text, o_execution bigint, o_last_event bigint, o_created_at bigint,
     o_ended boolean, o_has_history boolean, o_start_due bigint, o_now bigint,
-    o_ids bigint[], o_items text[], o_available bigint[], o_attempts integer[], o_next bigint, o_partial boolean
+    o_ids bigint[], o_items text[], o_available bigint[], o_attempts integer[], o_next bigint, o_partial boolean, o_left_out_bytes bigint
 ) LANGUAGE plpgsql VOLATILE
 {index_lookups_only}
 AS $$
@@ -36,6 +39,8 @@ DECLARE
     v_crowded text[];
     v_chosen  bigint[];
     v_plain   text[];
+    -- Instances whose texts are left out.
+    v_large   text[];
 BEGIN
     FOR v_round IN 1..6 LOOP
         v_now := {schema}.now_ms();
@@ -121,14 +126,15 @@ BEGIN
             UPDATE {schema}.instance_locks AS l SET locked_until = v_now + p_lock_ms, locked_at = v_now
             WHERE l.instance_id = ANY (v_claimed);
         END IF;
-        SELECT array_agg(c.instance_id) INTO v_crowded
+        SELECT array_agg(c.instance_id) FILTER (WHERE s.messages > 1 AND (s.messages > p_messages OR s.bytes > p_bytes)),
+               array_agg(c.instance_id) FILTER (WHERE s.bytes >= {LARGE_BYTES})
+        INTO v_crowded, v_large
         FROM unnest(v_claimed) AS c (instance_id)
         CROSS JOIN LATERAL (
             SELECT count(*) AS messages, sum(octet_length(m.work_item)) AS bytes
             FROM (SELECT q.work_item FROM {schema}.orchestrator_queue AS q
                   WHERE q.instance_id = c.instance_id AND q.visible_at <= v_now LIMIT p_messages + 1) AS m
-        ) AS s
-        WHERE s.messages > 1 AND (s.messages > p_messages OR s.bytes > p_bytes);
+        ) AS s;
         v_plain := v_claimed;
         IF v_crowded IS NOT NULL THEN
             v_plain := ARRAY(SELECT c.instance_id FROM unnest(v_claimed) AS c (instance_id) WHERE c.instance_id <> ALL (v_crowded));
@@ -166,7 +172,9 @@ BEGIN
             SELECT p.* FROM plain AS p UNION ALL SELECT c.* FROM chosen AS c
         ), batch AS (
             -- In the order in which they come: to sort them for each list again takes longer than all the rest.
-            SELECT c.instance_id, c.lock_token, array_agg(c.id) AS ids, array_agg(c.work_item) AS items,
+            SELECT c.instance_id, c.lock_token, array_agg(c.id) AS ids,
+                   array_agg(CASE WHEN c.instance_id = ANY (v_large) THEN NULL ELSE c.work_item END) AS items,
+                   sum(CASE WHEN c.instance_id = ANY (v_large) THEN octet_length(c.work_item) END) AS left_out_bytes,
                    array_agg(c.available_at) AS available, array_agg(c.attempt_count) AS attempts
             FROM (SELECT c.* FROM covered AS c ORDER BY c.instance_id, c.lock_token, c.available_at, c.id) AS c
             GROUP BY c.instance_id, c.lock_token
@@ -178,7 +186,8 @@ BEGIN
                CASE WHEN i.instance_id IS NULL THEN (
                    SELECT min(q.visible_at) FROM {schema}.orchestrator_queue AS q
                    WHERE q.instance_id = b.instance_id AND q.begins AND q.visible_at > v_now AND {schema}.is_item_1(q.work_item)) END,
-               v_now, b.ids, b.items, b.available, b.attempts, NULL::bigint, coalesce(b.instance_id = ANY (v_crowded), false)
+               v_now, b.ids, b.items, b.available, b.attempts, NULL::bigint, coalesce(b.instance_id = ANY (v_crowded), false),
+               b.left_out_bytes
         FROM batch AS b
         LEFT JOIN {schema}.instances AS i ON i.instance_id = ANY (ARRAY[b.instance_id])
         LEFT JOIN {schema}.executions AS e

@@ -1,10 +1,10 @@
 -- Settles messages of a leased turn that the fetch cannot deliver. The action for a message is {FATE_DEAD_LETTER}: it becomes a dead
--- letter with the reason, in the order given; {FATE_DROPPED}: it is removed; or {FATE_PUT_OFF}: it is given back and not visible before
--- p_visible_at. Returns whether the lease was still there. With p_rests the messages that a partial fetch left behind wait until the
+-- letter with the reason, in the order given; {FATE_DROPPED}: it is removed; or {FATE_DELAYED}: it is given back and not visible before
+-- p_visible_at. Returns whether the lease was still there. With p_holds_back the messages that a partial fetch left behind wait until the
 -- same time.
 CREATE FUNCTION {schema}.settle_turn_1(
     p_instance text, p_secret bytea, p_ids bigint[], p_actions integer[], p_reasons text[], p_visible_at bigint, p_release boolean,
-    p_rests boolean
+    p_holds_back boolean
 ) RETURNS boolean LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off
@@ -19,7 +19,7 @@ BEGIN
     WITH gone AS (
         DELETE FROM {schema}.orchestrator_queue AS q
         USING unnest(p_ids, p_actions, p_reasons) WITH ORDINALITY AS m (id, action, reason, n)
-        WHERE m.action <> {FATE_PUT_OFF} AND q.id = ANY (ARRAY[m.id]) AND q.lock_token = p_secret
+        WHERE m.action <> {FATE_DELAYED} AND q.id = ANY (ARRAY[m.id]) AND q.lock_token = p_secret
         RETURNING q.instance_id, q.work_item, q.attempt_count, m.action, m.reason, m.n
     ), dead AS (
         INSERT INTO {schema}.dead_letters (queue, instance_id, work_item, reason, attempt_count, dead_at)
@@ -29,14 +29,14 @@ BEGIN
         UPDATE {schema}.orchestrator_queue AS q
         SET lock_token = NULL, attempt_count = q.attempt_count - 1, visible_at = p_visible_at
         FROM unnest(p_ids, p_actions) AS m (id, action)
-        WHERE m.action = {FATE_PUT_OFF} AND q.id = ANY (ARRAY[m.id]) AND q.lock_token = p_secret
+        WHERE m.action = {FATE_DELAYED} AND q.id = ANY (ARRAY[m.id]) AND q.lock_token = p_secret
         RETURNING 1
     )
     SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM back) INTO v_count;
     IF v_count <> cardinality(p_ids) THEN
         RAISE EXCEPTION 'settling messages changed % rows instead of %', v_count, cardinality(p_ids) USING ERRCODE = 'OL001';
     END IF;
-    IF p_release AND p_rests THEN
+    IF p_release AND p_holds_back THEN
         UPDATE {schema}.instance_locks AS l SET lock_token = '', locked_until = p_visible_at WHERE l.instance_id = p_instance;
     ELSIF p_release THEN
         DELETE FROM {schema}.instance_locks AS l WHERE l.instance_id = p_instance;

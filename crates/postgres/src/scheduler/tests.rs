@@ -3,9 +3,10 @@ use crate::ask::TurnAsk;
 use crate::leased::RawTurn;
 use crate::parked::{Fetch, GroupDone};
 use crate::reply::Reply;
-use crate::request::{Attempts, Lease, Message, Renew};
+use crate::request::{Attempts, Lease, Message, ReadTexts, Renew};
 use outlast_provider::OsEntropy;
 use outlast_provider_kit::MessageRow;
+use outlast_provider_kit::TurnAtFetch;
 use proptest::prelude::*;
 use tokio::sync::oneshot;
 
@@ -20,6 +21,15 @@ fn renewal() -> Request {
     let reply = Reply::new("renew", oneshot::channel().0);
     let (lease, attempts) = (Lease::Activity { secret: [0; 16], id: 1 }, Attempts::default());
     Request::Renew(Renew { lease, extend_ms: 1, reply, attempts })
+}
+
+/// A read of this many bytes.
+pub(super) fn read_of(bytes: usize) -> Request {
+    let at_fetch =
+        TurnAtFetch { current_execution: 1, messages: 1, is_partial: true, instance: "i".to_string() };
+    let (lease, attempts) = (Lease::Turn { secret: [0; 16], at_fetch }, Attempts::default());
+    let reply = Reply::new("read", oneshot::channel().0);
+    Request::ReadTexts(ReadTexts { lease, ids: vec![1], bytes, reply, attempts })
 }
 
 fn message_of(instance: String, begins: bool) -> Request {
@@ -106,6 +116,54 @@ fn submitted_request_wakes_the_lane_that_takes_it() {
     assert_eq!(wakes(LIMITS.lanes, renewal()), lane, "holders wait for a lane");
 }
 
+#[test]
+fn large_requests_travel_alone_and_leave_the_other_lane_to_small_ones() {
+    let now = Instant::now();
+    let mut scheduler = Scheduler::new(LIMITS);
+    for request in [read_of(LARGE_BYTES), renewal(), read_of(4 * LARGE_BYTES), read_of(LARGE_BYTES - 1)] {
+        scheduler.submit(request, now);
+    }
+    let mut sent = Vec::new();
+    for _ in 0..LIMITS.lanes {
+        let Next::Send(transaction) = scheduler.next(now, &OsEntropy) else { panic!("two lanes send") };
+        sent.push((transaction.is_large, transaction.batch.renewals.len(), transaction.batch.reads.len()));
+    }
+    assert_eq!(sent, [(true, 0, 1), (false, 1, 1)]);
+
+    scheduler.on_lane_free(2, false, now);
+    let Next::WaitUntil(None) = scheduler.next(now, &OsEntropy) else { panic!("a large one is on its way") };
+    scheduler.submit(renewal(), now);
+    let ended = now + Duration::from_millis(100);
+    scheduler.on_lane_free(1, true, ended);
+    let Next::Send(small) = scheduler.next(ended, &OsEntropy) else { panic!("the small one is sent") };
+    assert!(!small.is_large);
+    let rested = ended + Duration::from_millis(100);
+    assert!(matches!(scheduler.next(ended, &OsEntropy), Next::WaitUntil(Some(at)) if at == rested));
+    let Next::Send(large) = scheduler.next(rested, &OsEntropy) else { panic!("the rest is over") };
+    assert!(large.is_large);
+}
+
+#[test]
+fn neither_large_nor_small_requests_starve_on_one_lane_while_both_always_wait() {
+    let begun = Instant::now();
+    let mut now = begun;
+    let mut scheduler = Scheduler::new(Limits { lanes: 1, ..LIMITS });
+    let (mut large, mut small) = (0, 0);
+    // One lane, whose transactions take 20 ms each, and never without waiting requests.
+    while now < begun + Duration::from_secs(10) {
+        scheduler.submit(renewal(), now);
+        scheduler.large.push(read_of(LARGE_BYTES), now);
+        let Next::Send(transaction) = scheduler.next(now, &OsEntropy) else { panic!("requests wait") };
+        now += Duration::from_millis(20);
+        match transaction.is_large {
+            true => large += 1,
+            false => small += 1,
+        }
+        scheduler.on_lane_free(transaction.load, transaction.is_large, now);
+    }
+    assert!(large >= 70 && small >= 250, "{large} large and {small} small transactions");
+}
+
 /// What may happen to a scheduler. Numbers choose among what is there.
 #[derive(Debug, Clone, Copy)]
 enum Event {
@@ -114,6 +172,7 @@ enum Event {
     },
     Leave(usize),
     Renew,
+    Large,
     Message {
         begins: bool,
     },
@@ -139,6 +198,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         3 => any::<bool>().prop_map(|parks| Event::Fetch { parks }),
         1 => any::<usize>().prop_map(Event::Leave),
         1 => Just(Event::Renew),
+        1 => Just(Event::Large),
         3 => any::<bool>().prop_map(|begins| Event::Message { begins }),
         1 => Just(Event::Notified),
         6 => Just(Event::Lane),
@@ -205,6 +265,7 @@ impl World {
                 }
             }
             Event::Renew => self.submit(renewal()),
+            Event::Large => self.submit(read_of(LARGE_BYTES)),
             Event::Message { begins } => {
                 self.instances += 1;
                 self.submit(message_of(format!("i{}", self.instances), begins));
@@ -274,7 +335,8 @@ impl World {
         let polls = PerQueue { turns: !running.transaction.polls.turns.is_empty(), activities: false };
         self.scheduler.on_polls_ended(polls);
         if running.is_of_lane {
-            self.scheduler.on_lane_free(running.transaction.load);
+            let Transaction { load, is_large, .. } = running.transaction;
+            self.scheduler.on_lane_free(load, is_large, self.now);
         }
         Some(running)
     }
@@ -328,8 +390,8 @@ impl World {
         arrivals.into_iter().chain(fenced).for_each(|request| self.scheduler.submit(request, self.now));
     }
 
-    /// Lets the lanes run until none has anything to do. Time passes only while heavy transactions or the pause after a lost
-    /// server hold a lane back: a periodic poll does not help.
+    /// Lets the lanes run until none has anything to do. Time passes only while heavy transactions, the pause after a lost server
+    /// or the rest between large requests hold a lane back: a periodic poll does not help.
     fn settle(&mut self) {
         for _ in 0..10_000 {
             match self.lane() {
@@ -338,7 +400,7 @@ impl World {
                     self.execute(0, true);
                     self.finish(0);
                 }
-                Err(Some(at)) if at <= self.now + Duration::from_millis(200) => self.now = self.now.max(at),
+                Err(Some(at)) if at <= self.now + Duration::from_secs(10) => self.now = self.now.max(at),
                 Err(_) => return,
             }
         }

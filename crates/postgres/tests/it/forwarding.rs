@@ -37,14 +37,14 @@ impl Three {
             let taken = take();
             until(&raw().await, &both_wait).await;
             // No process polls without a notification.
-            quiet(|| self.there.stats().looks).await;
+            quiet(|| self.there.stats().polls).await;
             give(n).await;
             timeout(PATIENCE, taken).await.expect("the notification is forwarded").unwrap();
-            if self.elsewhere.stats().heard >= 3 {
+            if self.elsewhere.stats().notifications >= 3 {
                 return;
             }
         }
-        panic!("notified {} times in 100", self.elsewhere.stats().heard);
+        panic!("notified {} times in 100", self.elsewhere.stats().notifications);
     }
 }
 
@@ -140,14 +140,14 @@ async fn notification_without_an_eligible_process_is_dropped() {
     }
     until(&raw().await, &format!("SELECT count(*) FILTER (WHERE activities) = 4 FROM {schema}.listeners"))
         .await;
-    let looks = || all.iter().map(|(store, _)| store.stats().looks).sum::<u64>();
-    let heard = || all.iter().map(|(store, _)| store.stats().heard).sum::<u64>();
-    quiet(looks).await;
+    let polls = || all.iter().map(|(store, _)| store.stats().polls).sum::<u64>();
+    let notifications = || all.iter().map(|(store, _)| store.stats().notifications).sum::<u64>();
+    quiet(polls).await;
     for n in 0..GIVEN {
         here.enqueue_for_worker(with_tag(n, "gpu")).await.unwrap();
     }
-    quiet(looks).await;
-    assert!((1..=GIVEN).contains(&heard()), "notified {} times of {GIVEN}", heard());
+    quiet(polls).await;
+    assert!((1..=GIVEN).contains(&notifications()), "notified {} times of {GIVEN}", notifications());
     // The items delay no other activity.
     for n in 0..4 {
         here.enqueue_for_worker(activity("i", GIVEN + n)).await.unwrap();

@@ -26,21 +26,21 @@ async fn open(batches_only: bool) -> (Arc<PostgresProvider>, String) {
 /// Waits until one more poll is over, and those that the registration of a listener causes.
 async fn looked(store: &PostgresProvider, before: u64) {
     let looked = async {
-        while store.stats().looks == before {
+        while store.stats().polls == before {
             yield_now().await;
         }
     };
     tokio::time::timeout(PATIENCE, looked).await.expect("fetches look");
-    quiet(|| store.stats().looks).await;
+    quiet(|| store.stats().polls).await;
 }
 
 type Turn = (OrchestrationItem, String, u32);
 
 /// A parked fetch of a turn that a poll has found nothing for.
 async fn waiting_for_turn(store: &Arc<PostgresProvider>) -> JoinHandle<Turn> {
-    let (own, looks) = (Arc::clone(store), store.stats().looks);
+    let (own, polls) = (Arc::clone(store), store.stats().polls);
     let fetch = tokio::spawn(async move { turn(&*own).await });
-    looked(store, looks).await;
+    looked(store, polls).await;
     fetch
 }
 
@@ -51,7 +51,7 @@ async fn waiting_for_work(
     tags: TagFilter,
     owner: Option<&str>,
 ) -> JoinHandle<Vec<FetchedWork>> {
-    let (own, looks) = (Arc::clone(store), store.stats().looks);
+    let (own, polls) = (Arc::clone(store), store.stats().polls);
     let session = owner.map(|owner| SessionFetchConfig { owner_id: owner.to_string(), lock_timeout: LONG });
     let fetch = tokio::spawn(async move {
         let request = WorkRequest {
@@ -63,7 +63,7 @@ async fn waiting_for_work(
         };
         own.fetch_work_items(request).await.unwrap()
     });
-    looked(store, looks).await;
+    looked(store, polls).await;
     fetch
 }
 
@@ -85,7 +85,7 @@ async fn start_is_handed_off_to_a_parked_fetch() {
     for policy in [None, Some(StartPolicy::FailIfExists), Some(StartPolicy::UseExisting)] {
         let instance = format!("i-{policy:?}");
         let waiting = waiting_for_turn(&store).await;
-        let looks = store.stats().looks;
+        let polls = store.stats().polls;
         match policy {
             None => enqueue(&*store, &instance).await,
             Some(policy) => {
@@ -95,7 +95,7 @@ async fn start_is_handed_off_to_a_parked_fetch() {
         let (item, token, attempts) = waiting.await.unwrap();
         assert_eq!((item.instance.as_str(), item.messages.len(), attempts), (instance.as_str(), 1, 1));
         assert_eq!((item.orchestration_name.as_str(), item.execution_id), ("Orch", 1));
-        assert_eq!(store.stats().looks, looks, "nobody had to look");
+        assert_eq!(store.stats().polls, polls, "no poll was needed");
         // The lease is like one of a poll: no other fetch gets the turn, it can be renewed, and the delivery is counted.
         let other = store.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap();
         assert!(other.is_none(), "{other:?}");
@@ -109,7 +109,7 @@ async fn start_is_handed_off_to_a_parked_fetch() {
         );
         until(&raw().await, &left).await;
     }
-    assert_eq!(store.stats().handed_over, 3);
+    assert_eq!(store.stats().handed_off, 3);
 }
 
 #[tokio::test]
@@ -121,22 +121,22 @@ async fn handed_off_lease_expires() {
     looked(&store, 0).await;
     enqueue(&*store, "i").await;
     let (_, lost, _) = waiting.await.unwrap().unwrap().unwrap();
-    assert_eq!(store.stats().handed_over, 1);
+    assert_eq!(store.stats().handed_off, 1);
     let (_, token, attempts) = turn(&*store).await;
     assert_eq!(attempts, 2);
     assert!(ack(&*store, &lost, "i").await.is_err(), "it is over");
     ack(&*store, &token, "i").await.unwrap();
 
-    let (own, looks) = (Arc::clone(&store), store.stats().looks);
+    let (own, polls) = (Arc::clone(&store), store.stats().polls);
     let waiting = tokio::spawn(async move {
         own.fetch_work_item(SHORT, PATIENCE, None, &TagFilter::DefaultOnly).await.unwrap().unwrap()
     });
-    looked(&store, looks).await;
+    looked(&store, polls).await;
     enqueue(&*store, "j").await;
     let (_, turn_token, _) = turn(&*store).await;
     store.commit_turn(&turn_token, begin("j", vec![activity("j", 2)])).await.unwrap();
     let (_, lost, attempts) = waiting.await.unwrap();
-    assert_eq!((attempts, store.stats().handed_over), (1, 2));
+    assert_eq!((attempts, store.stats().handed_off), (1, 2));
     let (_, token, attempts) = work(&*store).await;
     assert_eq!(attempts, 2);
     assert!(store.ack_work_item(&lost, None).await.is_err(), "it is over");
@@ -158,7 +158,7 @@ async fn messages_before_a_start_are_delivered_with_it() {
     let (item, token, _) = waiting.await.unwrap();
     let begins = |item: &WorkItem| matches!(item, WorkItem::StartOrchestration { .. });
     assert!(item.messages.iter().any(begins), "{:?}", item.messages);
-    assert_eq!(store.stats().handed_over, 0);
+    assert_eq!(store.stats().handed_off, 0);
     let together = item.messages.len();
     ack(&*store, &token, "i").await.unwrap();
     if together == 1 {
@@ -173,7 +173,7 @@ async fn second_start_is_not_handed_off() {
     let waiting = waiting_for_turn(&store).await;
     join_all(["i", "i"].map(|instance| enqueue(&*store, instance))).await;
     let (item, token, _) = waiting.await.unwrap();
-    assert_eq!((item.messages.len(), store.stats().handed_over), (1, 1));
+    assert_eq!((item.messages.len(), store.stats().handed_off), (1, 1));
     ack(&*store, &token, "i").await.unwrap();
     let (item, token, _) = turn(&*store).await;
     assert_eq!((item.instance.as_str(), item.history.len()), ("i", 1));
@@ -183,7 +183,7 @@ async fn second_start_is_not_handed_off() {
     let waiting = waiting_for_turn(&store).await;
     enqueue(&*store, "i").await;
     let (item, token, _) = waiting.await.unwrap();
-    assert_eq!((item.history.len(), store.stats().handed_over), (1, 1));
+    assert_eq!((item.history.len(), store.stats().handed_off), (1, 1));
     store.commit_turn(&token, TurnCommit { history_delta: vec![], ..begin("i", vec![]) }).await.unwrap();
 
     // A refused start stores nothing, and the fetch stays parked.
@@ -218,12 +218,12 @@ async fn activities_are_handed_off_to_parked_fetches() {
             enqueue(&*store, instance).await;
             let (_, token, _) = turn(&*store).await;
             let waiting = waiting_for_work(&store, 5, TagFilter::DefaultOnly, None).await;
-            let looks = store.stats().looks;
+            let polls = store.stats().polls;
             let items: Vec<WorkItem> = scheduled.clone().map(|id| activity(instance, id)).collect();
             store.commit_turn(&token, begin(instance, items)).await.unwrap();
             let work = waiting.await.unwrap();
             assert_eq!(ids(&work), Vec::from_iter(scheduled));
-            assert_eq!(store.stats().looks, looks, "nobody had to look");
+            assert_eq!(store.stats().polls, polls, "no poll was needed");
             for work in work {
                 assert_eq!(work.attempt_count, 1);
                 assert_eq!(work.orchestration, Some(("Orch".to_string(), "1.0.0".to_string())));
@@ -232,7 +232,7 @@ async fn activities_are_handed_off_to_parked_fetches() {
             }
             until(&raw().await, &format!("SELECT NOT EXISTS (SELECT FROM {schema}.worker_queue)")).await;
         }
-        assert_eq!(store.stats().handed_over, 4);
+        assert_eq!(store.stats().handed_off, 4);
     }
 }
 
@@ -253,7 +253,7 @@ async fn handoff_respects_tags_sessions_and_counts() {
     store.commit_turn(&token, begin("i", items)).await.unwrap();
     assert_eq!(ids(&tagged.await.unwrap()), [4]);
     assert_eq!(ids(&untagged.await.unwrap()), [2], "one, as asked");
-    assert_eq!(store.stats().handed_over, 2);
+    assert_eq!(store.stats().handed_off, 2);
     // The other activities are fetchable.
     let owner = waiting_for_work(&store, 9, TagFilter::Any, Some("owner"));
     assert_eq!(ids(&owner.await.await.unwrap()), [3, 5, 6]);
@@ -273,7 +273,7 @@ async fn stored_items_are_fetched_before_handed_off_ones() {
     assert_eq!(ids(&waiting.await.unwrap()), [9]);
     store.commit_turn(&token, begin("i", vec![activity("i", 2)])).await.unwrap();
     let all = waiting_for_work(&store, 5, TagFilter::DefaultOnly, None).await.await.unwrap();
-    assert_eq!((ids(&all), store.stats().handed_over), (vec![10, 2], 0));
+    assert_eq!((ids(&all), store.stats().handed_off), (vec![10, 2], 0));
 }
 
 #[tokio::test]
@@ -314,7 +314,7 @@ async fn handoff_to_a_gone_fetch_is_given_back() {
     started.await.unwrap();
     let (item, _, attempts) = turn(&*store).await;
     assert_eq!((item.instance.as_str(), attempts), ("i", 1), "no delivery is counted");
-    assert_eq!(store.stats().handed_over, 1);
+    assert_eq!(store.stats().handed_off, 1);
 
     let (store, schema) = open(false).await;
     enqueue(&*store, "i").await;
@@ -334,7 +334,7 @@ async fn handoff_to_a_gone_fetch_is_given_back() {
         assert_eq!(attempts, 1, "no delivery is counted");
         store.ack_work_item(&token, None).await.unwrap();
     }
-    assert_eq!(store.stats().handed_over, 2);
+    assert_eq!(store.stats().handed_off, 2);
 }
 
 /// An activity that its own turn cancels reaches no fetch.
@@ -352,7 +352,7 @@ async fn activity_cancelled_in_its_turn_is_not_handed_off() {
         store.commit_turn(&token, commit).await.unwrap();
         store.enqueue_for_worker(activity("i", 3)).await.unwrap();
         assert_eq!(ids(&waiting.await.unwrap()), [3]);
-        assert_eq!(store.stats().handed_over, 0);
+        assert_eq!(store.stats().handed_off, 0);
     }
 }
 
@@ -373,7 +373,7 @@ async fn handed_off_lease_begins_when_it_is_stored() {
         .await;
         store.commit_turn(&token, begin("i", vec![activity("i", 2)])).await.unwrap();
         assert_eq!(ids(&waiting.await.unwrap()), [2]);
-        assert_eq!(store.stats().handed_over, 1);
+        assert_eq!(store.stats().handed_off, 1);
         let lease = format!("SELECT locked_until - visible_at FROM {schema}.worker_queue");
         let lease: i64 = raw().await.query_one(&lease, &[]).await.unwrap().get(0);
         assert!(lease >= LONG.as_millis() as i64 + WAITED_MS, "{lease} ms since the commit began");

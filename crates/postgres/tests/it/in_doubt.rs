@@ -30,7 +30,7 @@ async fn handed_off_turn_in_doubt_is_given_back() {
     let (store, schema) = open(&line).await;
     let own = Arc::clone(&store);
     let waiting = tokio::spawn(async move { turn(&*own).await });
-    quiet(|| store.stats().looks).await;
+    quiet(|| store.stats().polls).await;
     let stop = Stop::in_commit(&schema, "orchestrator_queue").await;
     let (started, ()) = tokio::join!(store.enqueue_for_orchestrator(start("i"), None), lose(&line, stop));
     assert!(started.unwrap_err().is_retryable(), "nobody knows");
@@ -71,7 +71,7 @@ async fn activities_in_doubt_are_given_back() {
             }
         }
     });
-    quiet(|| store.stats().looks).await;
+    quiet(|| store.stats().polls).await;
     let stop = Stop::in_commit(&schema, "worker_queue").await;
     let commit = store.commit_turn(&token, begin("i", vec![activity("i", 2)]));
     let (committed, ()) = tokio::join!(commit, lose(&line, stop));

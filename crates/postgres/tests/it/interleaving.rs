@@ -224,7 +224,7 @@ impl Waiting {
         let (_, token, _) = turn(&*store).await;
         let own = Arc::clone(&store);
         let next = tokio::spawn(async move { turn(&*own).await });
-        quiet(|| store.stats().looks).await;
+        quiet(|| store.stats().polls).await;
         Self { store, schema, token, next }
     }
 
@@ -249,7 +249,7 @@ async fn message_during_a_commit_is_fetched() {
     let stop = Stop::in_commit(&waiting.schema, "history").await;
     let late = async |store: &PostgresProvider| {
         store.enqueue_for_orchestrator(completed("i", 2), None).await.unwrap();
-        quiet(|| store.stats().looks).await;
+        quiet(|| store.stats().polls).await;
     };
     waiting.finds(stop, late).await;
 }

@@ -20,12 +20,12 @@ pub(crate) async fn open(config: &ProviderConfig) -> Arc<PostgresProvider> {
 }
 
 /// Waits until no poll has been made for a while; returns the number of polls.
-pub(crate) async fn quiet(looks: impl Fn() -> u64) -> u64 {
+pub(crate) async fn quiet(polls: impl Fn() -> u64) -> u64 {
     let client = raw().await;
     loop {
-        let before = looks();
+        let before = polls();
         until(&client, "SELECT pg_sleep(0.3) IS NOT NULL").await;
-        if looks() == before {
+        if polls() == before {
             return before;
         }
     }
@@ -78,7 +78,7 @@ async fn no_process_is_notified_while_none_is_registered() {
     for n in 0..20 {
         run(&*here, &format!("i{n}")).await;
     }
-    assert_eq!(there.stats().heard, 0);
+    assert_eq!(there.stats().notifications, 0);
     assert_eq!(there.stats().fetched, 0);
 }
 
@@ -97,10 +97,10 @@ async fn commit_notifies_one_of_many_idle_processes() {
     }
     let all = format!("SELECT count(*) FILTER (WHERE turns) = {WORKERS} FROM {schema}.listeners");
     until(&raw().await, &all).await;
-    let looks = || herd.iter().map(|(store, _)| store.stats().looks).sum::<u64>();
-    let heard = || herd.iter().map(|(store, _)| store.stats().heard).sum::<u64>();
+    let polls = || herd.iter().map(|(store, _)| store.stats().polls).sum::<u64>();
+    let notifications = || herd.iter().map(|(store, _)| store.stats().notifications).sum::<u64>();
     // The polls that follow a registration are over.
-    let before = quiet(looks).await;
+    let before = quiet(polls).await;
     // One by one, then many in one transaction, of which one process is notified.
     for n in 0..3 {
         enqueue(&*here, &format!("i{n}")).await;
@@ -114,8 +114,8 @@ async fn commit_notifies_one_of_many_idle_processes() {
     };
     tokio::time::timeout(PATIENCE, served).await.expect("all are served");
     // A process forwards a notification when it was served, and when it was served before the notification came.
-    assert!(heard() <= 40, "notified {} times of 8 messages", heard());
-    assert!(looks() - before <= 30, "{} looks for 8 messages by {WORKERS} workers", looks() - before);
+    assert!(notifications() <= 40, "notified {} times of 8 messages", notifications());
+    assert!(polls() - before <= 30, "{} polls for 8 messages by {WORKERS} workers", polls() - before);
     herd.iter().for_each(|(_, fetch)| fetch.abort());
 }
 
@@ -126,7 +126,7 @@ async fn without_a_listener_fetches_poll() {
     let [here, there] = [open(&config).await, open(&config).await];
     let own = Arc::clone(&there);
     let waiting = tokio::spawn(async move { turn(&*own).await.1 });
-    while there.stats().looks < 2 {
+    while there.stats().polls < 2 {
         yield_now().await;
     }
     enqueue(&*here, "i").await;

@@ -9,6 +9,7 @@ mod forwarding;
 mod hand_off;
 mod in_doubt;
 mod interleaving;
+mod large;
 mod line;
 mod listening;
 mod lookups;

@@ -240,7 +240,7 @@ async fn panic_in_other_tasks() {
     run(&*store, "k").await;
 
     enqueue(&*store, "l").await;
-    quiet(|| store.stats().looks).await;
+    quiet(|| store.stats().polls).await;
     bomb.arm(Step::GiveBack, "", 1);
     line.set(Whose::All, Flows::SWALLOW_DOWN);
     let fetched = loop {

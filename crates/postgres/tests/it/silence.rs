@@ -175,7 +175,7 @@ async fn swallowed_listener_is_replaced() {
         let own = Arc::clone(&there);
         let waiting = tokio::spawn(async move { turn(&*own).await.1 });
         let watch = there.watch_instance("i", Interest::Ended).unwrap();
-        quiet(|| there.stats().looks).await;
+        quiet(|| there.stats().polls).await;
         assert_eq!(line.set(Whose::Listener, flows), 1);
         let begun = Instant::now();
         enqueue(&*here, "i").await;
@@ -469,7 +469,7 @@ async fn activities_are_run_once(is_stored: bool) {
             }
         }
     });
-    quiet(|| store.stats().looks).await;
+    quiet(|| store.stats().polls).await;
     let stop = Stop::in_commit(&schema, "worker_queue").await;
     let commit = store.commit_turn(&token, begin("i", vec![activity("i", 2)]));
     let swallow = async {

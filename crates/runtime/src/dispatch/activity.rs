@@ -12,7 +12,7 @@ use super::lease::{Kind, Lease};
 use super::run_ahead;
 use super::slot::{Fetched, Queue, hand_off};
 use super::unregistered;
-use super::unregistered_backoff::UnregisteredBackoff;
+use super::unregistered_pause::UnregisteredPause;
 use crate::activity_context::{ActivityContext, ActivityIdentity};
 use crate::core::Core;
 use crate::handler::ActivityHandler;
@@ -39,7 +39,7 @@ impl Queue for ActivityQueue {
         &core.activities_waiting
     }
 
-    fn unregistered_backoff<'a>(&self, core: &'a Core) -> &'a UnregisteredBackoff {
+    fn unregistered_pause<'a>(&self, core: &'a Core) -> &'a UnregisteredPause {
         &core.activity_backoff
     }
 
@@ -141,10 +141,14 @@ impl Delivery {
         core.retries.remove(&self.instance, self.execution_id, self.id);
         match outcome {
             Outcome::Returned(result) => {
+                let bytes = match &result {
+                    Ok(text) => text.len(),
+                    Err(details) => details.text_bytes(),
+                };
                 let committed = async move {
                     self.commit(lease, result).await;
                 };
-                hand_off(core, ActivityQueue.name(), Box::pin(committed)).await;
+                hand_off(core, ActivityQueue.name(), bytes, Box::pin(committed)).await;
             }
             // The activity was cancelled or another process holds its lease, so the store is not called (C4).
             Outcome::Cancelled => lease.settle(),

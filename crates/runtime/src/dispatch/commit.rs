@@ -1,12 +1,12 @@
-//! Writing a turn down.
+//! Commits a turn.
 //!
 //! | the store answers | then |
 //! |---|---|
-//! | ok | the execution is warm, whoever waits is woken, the report is published; clients in this process that wait return after that |
-//! | a passing error | again, for the length of a lease |
-//! | a lasting error | the turn never happened: it is given back, and redelivery decides |
+//! | ok | the execution is warm, waiting slots are woken, the report is published; then waiting clients of this process return |
+//! | a retryable error | the commit is repeated, for the length of a lease |
+//! | a permanent error | the turn is given back, and its messages are delivered again |
 //!
-//! Storage trouble never fails an instance.
+//! An error of the store never fails an instance.
 
 use super::backoff::backoff;
 use super::lease::Lease;

@@ -17,7 +17,7 @@ mod slot;
 mod turn;
 mod undecodable;
 mod unregistered;
-pub(crate) mod unregistered_backoff;
+pub(crate) mod unregistered_pause;
 pub(crate) mod warm;
 
 pub(crate) use activity::ActivityQueue;

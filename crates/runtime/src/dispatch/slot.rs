@@ -3,7 +3,7 @@
 
 use super::backoff::backoff;
 use super::catch_panic::catch_panic;
-use super::unregistered_backoff::UnregisteredBackoff;
+use super::unregistered_pause::UnregisteredPause;
 use crate::core::Core;
 use crate::observability::Stopwatch;
 use outlast_provider::ProviderError;
@@ -22,7 +22,7 @@ pub(crate) trait Queue: Send + Sync + 'static {
     /// Notified when a commit of this process has put an item into the queue.
     fn waiting<'a>(&self, core: &'a Core) -> &'a Notify;
     /// The pauses for items whose handler is not registered on this node.
-    fn unregistered_backoff<'a>(&self, core: &'a Core) -> &'a UnregisteredBackoff;
+    fn unregistered_pause<'a>(&self, core: &'a Core) -> &'a UnregisteredPause;
     /// Leases the next item.
     fn fetch(
         &self,
@@ -101,7 +101,7 @@ async fn fetch_and_process<Q: Queue>(
     queue: &Q,
     slot: usize,
 ) -> Result<Duration, ProviderError> {
-    if let Some(pause) = queue.unregistered_backoff(core).remaining() {
+    if let Some(pause) = queue.unregistered_pause(core).remaining() {
         return Ok(pause);
     }
     // Registered before the fetch, so that a commit during the fetch ends the pause below.
@@ -111,7 +111,7 @@ async fn fetch_and_process<Q: Queue>(
         biased;
         () = core.stopping.cancelled() => return Ok(Duration::ZERO),
         fetched = queue.fetch(core, slot) => fetched?,
-        () = queue.unregistered_backoff(core).next_pause() => return Ok(Duration::ZERO),
+        () = queue.unregistered_pause(core).next_pause() => return Ok(Duration::ZERO),
     };
     match fetched {
         Fetched::Item(item) => queue.process(core, slot, item).await,
@@ -133,14 +133,15 @@ async fn fetch_and_process<Q: Queue>(
 /// Hands a commit off to a task of its own, so that the slot can fetch again. The concurrency options limit how many turns and
 /// activities run at a time, not how many commits are in progress: commits in progress share syncs of the store.
 ///
-/// The commit is boxed because its future has many kilobytes and spawning a task moves it several times.
+/// `bytes` is the size of the commit's payloads. The commit is boxed because its future has many kilobytes and spawning a task moves it several times.
 pub(super) async fn hand_off(
     core: &Arc<Core>,
     queue: &'static str,
+    bytes: usize,
     commit: Pin<Box<dyn Future<Output = ()> + Send>>,
 ) {
     // The semaphore is never closed, so this is never an error.
-    let permit = Arc::clone(&core.commits).acquire_owned().await;
+    let permit = core.commit_permits(bytes).acquire_owned().await;
     let core_of_task = Arc::clone(core);
     core.spawn_slot(async move {
         if let Err(panic) = catch_panic(commit).await {

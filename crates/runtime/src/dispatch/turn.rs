@@ -6,7 +6,7 @@ use super::lease::{Kind, Lease};
 use super::slot::{Fetched, Queue, hand_off};
 use super::undecodable;
 use super::unregistered;
-use super::unregistered_backoff::UnregisteredBackoff;
+use super::unregistered_pause::UnregisteredPause;
 use super::warm::Position;
 use crate::core::Core;
 use crate::handler::OrchestrationHandler;
@@ -37,7 +37,7 @@ impl Queue for TurnQueue {
         &core.turns_waiting
     }
 
-    fn unregistered_backoff<'a>(&self, core: &'a Core) -> &'a UnregisteredBackoff {
+    fn unregistered_pause<'a>(&self, core: &'a Core) -> &'a UnregisteredPause {
         &core.turn_backoff
     }
 
@@ -66,12 +66,13 @@ impl Queue for TurnQueue {
         let worker_id = format!("orch-{slot}-{}", core.runtime_id);
         let turn = Turn { core: Arc::clone(core), instance, worker_id, created_at_ms: fetched.created_at_ms };
         let decision = turn.decide(&lease, &mut fetched).await;
+        let bytes = decision.bytes();
         let finished = async move {
             turn.commit_or_give_back(lease, decision).await;
             let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             turn.core.metrics.record_orch_dispatcher_processing_duration(ms);
         };
-        hand_off(core, self.name(), Box::pin(finished)).await;
+        hand_off(core, self.name(), bytes, Box::pin(finished)).await;
     }
 }
 
@@ -79,6 +80,16 @@ impl Queue for TurnQueue {
 pub(super) enum TurnDecision {
     Commit { output: Box<TurnOutput>, keep: Keep },
     GiveBack { delay: Duration, ignore_attempt: bool },
+}
+
+impl TurnDecision {
+    /// The bytes of payloads that the store writes.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Commit { output, .. } => output.commit.history_delta.iter().map(Event::text_bytes).sum(),
+            Self::GiveBack { .. } => 0,
+        }
+    }
 }
 
 /// What the warm cache keeps of the instance after the commit.

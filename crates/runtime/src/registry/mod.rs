@@ -4,6 +4,7 @@ mod activities;
 mod builder;
 mod error;
 mod orchestrations;
+mod resolve;
 
 pub use builder::RegistryBuilder;
 pub use error::RegistrationError;
@@ -57,33 +58,6 @@ impl<H: ?Sized> Registry<H> {
         RegistryBuilder::starting_with((*reg.handlers).clone(), reg.policies().clone())
     }
 
-    /// The handler that the policy selects, with its version.
-    pub fn resolve_handler(&self, name: &str) -> Option<(Version, Arc<H>)> {
-        let found = self.select(name);
-        if found.is_none() {
-            self.log_miss(name, None);
-        }
-        found.map(|(version, handler)| (version.clone(), handler.clone()))
-    }
-
-    /// The version that the policy selects.
-    pub fn resolve_version(&self, name: &str) -> Option<Version> {
-        let found = self.select(name);
-        if found.is_none() {
-            self.log_miss(name, None);
-        }
-        found.map(|(version, _)| version.clone())
-    }
-
-    /// The handler of exactly this version, independent of the policy.
-    pub fn resolve_handler_exact(&self, name: &str, v: &Version) -> Option<Arc<H>> {
-        let found = self.handlers.get(name).and_then(|versions| versions.get(v));
-        if found.is_none() {
-            self.log_miss(name, Some(v));
-        }
-        found.cloned()
-    }
-
     /// Changes a policy in all clones and in running runtimes.
     pub fn set_version_policy(&self, name: &str, policy: VersionPolicy) {
         self.policies.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_string(), policy);
@@ -109,32 +83,9 @@ impl<H: ?Sized> Registry<H> {
         self.handlers.len()
     }
 
-    fn select(&self, name: &str) -> Option<(&Version, &Arc<H>)> {
-        let versions = self.handlers.get(name)?;
-        match self.policies().get(name) {
-            None | Some(VersionPolicy::Latest) => versions.last_key_value(),
-            Some(VersionPolicy::Exact(version)) => versions.get_key_value(version),
-        }
-    }
-
     /// Ignores poisoning: no panic under this lock can leave the map incomplete.
     fn policies(&self) -> RwLockReadGuard<'_, Policies> {
         self.policies.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn log_miss(&self, name: &str, version: Option<&Version>) {
-        // The arguments are costly; `debug!` evaluates them only if a subscriber enables the event.
-        tracing::debug!(
-            target: "duroxide::runtime::registry",
-            requested_name = name,
-            requested_version = version.map(tracing::field::display),
-            policy = ?self.policies().get(name),
-            available_versions = %Listed(self.list_versions(name)),
-            registered_names = %Listed(self.handlers.keys()),
-            contents = %Listed(self.contents()),
-            policies = ?*self.policies(),
-            "handler lookup missed"
-        );
     }
 
     /// Every registration as `name@version`.

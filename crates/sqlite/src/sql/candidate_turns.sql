@@ -13,7 +13,7 @@ SELECT q.instance_id, q.visible_at, q.id,
        1 + EXISTS (SELECT 1 FROM orchestrator_queue AS m WHERE m.instance_id = q.instance_id AND m.id <> q.id),
        i.instance_id IS NULL AND EXISTS (SELECT 1 FROM history AS h WHERE h.instance_id = q.instance_id),
        EXISTS (SELECT 1 FROM kv_delta AS d WHERE d.instance_id = q.instance_id),
-       i.created_at, e.status IN ('Completed', 'Failed'), q.apart_bytes
+       i.created_at, e.status IN ('Completed', 'Failed'), q.external_bytes
 FROM orchestrator_queue AS q
 LEFT JOIN instances AS i ON i.instance_id = q.instance_id
 LEFT JOIN executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id

@@ -10,7 +10,7 @@ SELECT l.instance_id, min(q.visible_at), q.id,
        1 + EXISTS (SELECT 1 FROM orchestrator_queue AS m WHERE m.instance_id = l.instance_id AND m.id <> q.id),
        i.instance_id IS NULL AND EXISTS (SELECT 1 FROM history AS h WHERE h.instance_id = l.instance_id),
        EXISTS (SELECT 1 FROM kv_delta AS d WHERE d.instance_id = l.instance_id),
-       i.created_at, e.status IN ('Completed', 'Failed'), q.apart_bytes
+       i.created_at, e.status IN ('Completed', 'Failed'), q.external_bytes
 FROM instance_locks AS l
 CROSS JOIN orchestrator_queue AS q ON q.instance_id = l.instance_id AND q.lock_token IS NOT NULL
 LEFT JOIN instances AS i ON i.instance_id = l.instance_id

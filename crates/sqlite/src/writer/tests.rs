@@ -11,6 +11,7 @@ use outlast_provider::{
     ClassifiedError, DispatcherCapabilityFilter, FetchedWork, MessageBound, ProviderError, SemverRange,
     TagFilter,
 };
+use outlast_provider_kit::LeasedTurn;
 use outlast_provider_kit::plan::{activity_row, message_row};
 use std::path::Path;
 use std::sync::{Mutex, mpsc};
@@ -28,7 +29,7 @@ struct FaultScript {
 }
 
 impl FaultScript {
-    fn strike(&self, statement: &'static str, fault: StatementFault) {
+    fn set_fault(&self, statement: &'static str, fault: StatementFault) {
         self.strikes.lock().unwrap().push((statement, fault));
     }
 
@@ -39,7 +40,7 @@ impl FaultScript {
 }
 
 impl StatementFaults for FaultScript {
-    fn strike(&self, sql: &str) -> Option<StatementFault> {
+    fn fault_of(&self, sql: &str) -> Option<StatementFault> {
         self.seen.lock().unwrap().push(sql.to_string());
         let mut panic_after = self.panic_after.lock().unwrap();
         let is_named = self.panic_at.lock().unwrap().take_if(|statement| *statement == sql).is_some();
@@ -199,8 +200,8 @@ fn fetch_activities(tags: TagFilter) -> (Command, Activities) {
     (Command::FetchActivities(fetch, None), answer)
 }
 
-fn turn_of(answer: &mut Turn) -> Option<RawTurn> {
-    answer.try_recv().unwrap().unwrap().and_then(Guarded::take)
+fn turn_of(answer: &mut Turn) -> Option<LeasedTurn> {
+    answer.try_recv().unwrap().unwrap().and_then(Guarded::take).map(|raw| raw.turn)
 }
 
 /// The activities that the fetches got, in their order.
@@ -234,7 +235,7 @@ fn rolled_back_lease_is_not_handed_out() {
         let token = turn.lock_token;
         test.call(move |tx| commit::renew(tx, &token, std::time::Duration::from_secs(1))).unwrap();
         assert_eq!(test.messages(), 1, "the failed call stored nothing");
-        assert_eq!(test.writer.counters.read().careful_batches, 1);
+        assert_eq!(test.writer.counters.read().batches_by_savepoints, 1);
     }
 }
 
@@ -244,7 +245,7 @@ fn failed_commit_is_reported_to_calls_and_served_fetches() {
         let mut test = TestWriter::new();
         let (parked, mut parked_turn) = fetch_turn(true, None);
         test.process(vec![parked]);
-        test.script.strike("COMMIT", fault);
+        test.script.set_fault("COMMIT", fault);
         let ((first, mut started), (fetch, mut new_turn)) = (start("i"), fetch_turn(false, None));
         test.process(vec![first, fetch]);
         let errors = [started.try_recv().unwrap().unwrap_err(), new_turn.try_recv().unwrap().err().unwrap()];
@@ -266,7 +267,7 @@ fn parked_fetch_stays_parked_when_a_transaction_fails() {
     let mut test = TestWriter::new();
     let (parked, mut turn) = fetch_turn(true, None);
     test.process(vec![parked]);
-    test.script.strike("BEGIN", StatementFault::Before);
+    test.script.set_fault("BEGIN", StatementFault::Before);
     let (first, mut failed) = start("i");
     test.process(vec![first]);
     assert!(failed.try_recv().unwrap().is_err());
@@ -279,7 +280,7 @@ fn parked_fetch_stays_parked_when_a_transaction_fails() {
 fn full_disk_does_not_close_the_connection() {
     let mut test = TestWriter::new();
     for statement in ["BEGIN", "COMMIT"] {
-        test.script.strike(statement, StatementFault::DiskFull);
+        test.script.set_fault(statement, StatementFault::DiskFull);
         let (command, mut answer) = start("i");
         test.process(vec![command]);
         assert!(answer.try_recv().unwrap().is_err(), "{statement}");
@@ -292,7 +293,7 @@ fn store_in_memory_keeps_its_connection_after_a_failed_commit() {
     let mut test = TestWriter::with(|_| Location::Memory);
     test.call(|_| Ok(())).unwrap();
     test.process(vec![start("i").0]);
-    test.script.strike("COMMIT", StatementFault::Before);
+    test.script.set_fault("COMMIT", StatementFault::Before);
     let (command, mut answer) = start("j");
     test.process(vec![command]);
     assert!(answer.try_recv().unwrap().is_err());
@@ -421,7 +422,7 @@ fn batch(test: &mut TestWriter) -> BatchResult {
         fetched: turn
             .try_recv()
             .unwrap()
-            .map(|given| given.and_then(Guarded::take).map(|turn| turn.instance))
+            .map(|given| given.and_then(Guarded::take).map(|raw| raw.turn.instance))
             .map_err(ProviderError::from),
     }
 }
@@ -515,7 +516,7 @@ fn panic_while_calls_are_applied_in_savepoints_is_contained() {
 fn panic_in_a_rollback_closes_the_connection() {
     let mut test = TestWriter::new();
     // After a full disk alone, a rollback makes the connection usable again.
-    test.script.strike("COMMIT", StatementFault::DiskFull);
+    test.script.set_fault("COMMIT", StatementFault::DiskFull);
     *test.script.panic_at.lock().unwrap() = Some("ROLLBACK");
     let (command, mut started) = start("i");
     test.process(vec![command]);

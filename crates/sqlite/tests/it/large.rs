@@ -160,8 +160,9 @@ async fn a_message_with_a_damaged_length_is_set_aside_with_its_text() {
         for _ in 0..4 {
             send(&store, "a", 10).await;
         }
-        let damage =
-            format!("UPDATE orchestrator_queue SET apart_bytes = {length} WHERE apart_bytes IS NOT NULL");
+        let damage = format!(
+            "UPDATE orchestrator_queue SET external_bytes = {length} WHERE external_bytes IS NOT NULL"
+        );
         crate::factory::raw(&path).execute(&damage, []).unwrap();
         assert!(store.fetch_orchestration_item(LONG, NO_WAIT, None).await.unwrap().is_none(), "{length}");
         let kept = "SELECT count(*) FROM dead_letters WHERE length(work_item) > 2000000";

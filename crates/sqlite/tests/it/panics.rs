@@ -26,7 +26,7 @@ impl Bomb {
 }
 
 impl StatementFaults for Bomb {
-    fn strike(&self, _sql: &str) -> Option<StatementFault> {
+    fn fault_of(&self, _sql: &str) -> Option<StatementFault> {
         if self.armed.load(SeqCst) && self.seen.fetch_add(1, SeqCst) % self.every == self.every - 1 {
             panic!("injected by a test");
         }

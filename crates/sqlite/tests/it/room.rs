@@ -38,7 +38,7 @@ impl Drop for Shut {
 }
 
 impl StatementFaults for Gate {
-    fn strike(&self, _sql: &str) -> Option<StatementFault> {
+    fn fault_of(&self, _sql: &str) -> Option<StatementFault> {
         drop(self.opened.wait_while(self.is_shut.lock().unwrap(), |is_shut| *is_shut).unwrap());
         None
     }

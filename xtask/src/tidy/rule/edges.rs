@@ -1,4 +1,4 @@
-//! A package depends only on the packages that the table in this file allows. ARCHITECTURE.md shows the same table.
+//! A package depends only on the packages that the table in this file allows. ARCHITECTURE.md draws the dependencies that exist.
 //!
 //! Tests may use every package, so dev-dependencies are not checked.
 

@@ -59,7 +59,7 @@ mod tests {
 
     fn findings(package: &str, dependency: &str, features: &[&str], dev: bool) -> Vec<String> {
         let features = features.iter().map(ToString::to_string).collect();
-        let dependencies = vec![Dependency { name: dependency.to_string(), features, dev }];
+        let dependencies = vec![Dependency { name: dependency.to_string(), features, dev, optional: false }];
         let package =
             Package { name: package.to_string(), dir: "p".to_string(), dependencies, ..Package::default() };
         let mut repo = Repo::of(&[]);

@@ -35,7 +35,7 @@ fn collect(folder: &Path, files: &mut Vec<File>) {
             collect(&path, files);
         } else if shown.ends_with(".rs") && !shown.ends_with("tests.rs") && !shown.ends_with("captured.rs") {
             let text = std::fs::read_to_string(&path).unwrap();
-            let text = text.split("#[cfg(test)]").next().unwrap().to_string();
+            let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_string();
             files.push(File { path: shown, text });
         }
     }

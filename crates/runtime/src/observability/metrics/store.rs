@@ -59,7 +59,8 @@ impl MetricsProvider {
 
 /// Gauges.
 impl MetricsProvider {
-    /// Sets the gauges of running instances and of waiting messages, due and delayed ones separately.
+    /// Sets the gauges of running instances and of waiting items in both queues: all items, and due and delayed items separately if
+    /// the store splits them. Keeps the values for [`Self::get_store_gauges`].
     pub fn update_store_gauges(&self, gauges: &StoreGauges) {
         self.set_active_orchestrations(i64::try_from(gauges.running_instances).unwrap_or(i64::MAX));
         self.update_queue_depths(gauges.orchestrator_queue, gauges.worker_queue);

@@ -90,7 +90,7 @@ async fn a_call_that_fails_does_not_harm_its_neighbours() {
         assert!(answer.err().is_none_or(|error| error.message.contains("event id 1 exists")));
     }
     let after = provider.stats();
-    assert_eq!(after.careful_batches - before.careful_batches, 1);
+    assert_eq!(after.batches_by_savepoints - before.batches_by_savepoints, 1);
     assert!(after.commits - before.commits <= 2, "they shared a transaction");
     assert_eq!(count(&path, "SELECT count(*) FROM orchestrator_queue WHERE lock_token IS NULL"), 63);
     assert_eq!(count(&path, "SELECT count(*) FROM worker_queue"), 1, "the first call's alone");
@@ -111,7 +111,7 @@ async fn fetches_are_served_beside_a_call_that_fails() {
     ];
     let answers = together(&provider, &path, calls).await;
     assert_eq!(answers.iter().filter(|answer| answer.is_err()).count(), 1, "{answers:?}");
-    assert_eq!(provider.stats().careful_batches, 1);
+    assert_eq!(provider.stats().batches_by_savepoints, 1);
     for waiting in waiting {
         Delays::default().soon("a start beside a failure", waiting).await;
     }

@@ -181,7 +181,7 @@ async fn a_waiting_fetch_is_served_in_the_transaction_that_makes_its_work_visibl
     }
     let after = p.stats();
     assert_eq!(after.commits - before.commits, 5 * 4, "enqueue, turn, activity, last turn");
-    assert_eq!(after.fused_fetches - before.fused_fetches, 5 * 3);
+    assert_eq!(after.parked_fetches_served - before.parked_fetches_served, 5 * 3);
     for n in 0..5 {
         hello(p, &format!("alone{n}")).await;
     }

@@ -126,11 +126,11 @@ async fn a_writer_stands_back_after_somebody_else_wrote_and_only_then() {
     for n in 0..3 {
         first.enqueue_for_orchestrator(message(n.to_string()), None).await.unwrap();
     }
-    assert_eq!(first.stats().stood_back, 0, "it is alone");
+    assert_eq!(first.stats().yields_to_processes, 0, "it is alone");
     let second = open(&path).await;
     second.enqueue_for_orchestrator(message(String::new()), None).await.unwrap();
     for n in 0..3 {
         first.enqueue_for_orchestrator(message(n.to_string()), None).await.unwrap();
     }
-    assert_eq!(first.stats().stood_back, 1);
+    assert_eq!(first.stats().yields_to_processes, 1);
 }

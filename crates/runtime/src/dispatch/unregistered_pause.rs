@@ -19,13 +19,13 @@ const MIN_SPACING: Duration = Duration::from_secs(1);
 
 /// The planned pauses of one queue.
 #[derive(Default)]
-pub(crate) struct UnregisteredBackoff {
+pub(crate) struct UnregisteredPause {
     /// The starts of planned pauses, and of pauses that started less than `MIN_SPACING` ago.
     starts: Mutex<BTreeSet<Instant>>,
     changed: Notify,
 }
 
-impl UnregisteredBackoff {
+impl UnregisteredPause {
     fn lock(&self) -> MutexGuard<'_, BTreeSet<Instant>> {
         self.starts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -77,7 +77,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_pause_starts_at_the_end_of_the_delay_and_pauses_are_spaced() {
-        let backoff = UnregisteredBackoff::default();
+        let backoff = UnregisteredPause::default();
         assert_eq!(backoff.remaining(), None);
         let since = Instant::now();
         backoff.plan_pause(Duration::from_secs(2));

@@ -1,5 +1,5 @@
 -- Makes leased activities dead letters, each with its reason.
-CREATE FUNCTION {schema}.bury_activities_1(p_ids bigint[], p_secrets bytea[], p_reasons text[]) RETURNS integer LANGUAGE plpgsql VOLATILE
+CREATE FUNCTION {schema}.dead_letter_activities_1(p_ids bigint[], p_secrets bytea[], p_reasons text[]) RETURNS integer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE

@@ -1,0 +1,58 @@
+//! Which version of a handler runs.
+
+use super::{Listed, Registry, VersionPolicy};
+use semver::Version;
+use std::sync::Arc;
+
+impl<H: ?Sized> Registry<H> {
+    /// The handler that the policy selects, with its version.
+    pub fn resolve_handler(&self, name: &str) -> Option<(Version, Arc<H>)> {
+        let found = self.select(name);
+        if found.is_none() {
+            self.log_miss(name, None);
+        }
+        found.map(|(version, handler)| (version.clone(), handler.clone()))
+    }
+
+    /// The version that the policy selects.
+    pub fn resolve_version(&self, name: &str) -> Option<Version> {
+        let found = self.select(name);
+        if found.is_none() {
+            self.log_miss(name, None);
+        }
+        found.map(|(version, _)| version.clone())
+    }
+
+    /// The handler of exactly this version, independent of the policy.
+    pub fn resolve_handler_exact(&self, name: &str, v: &Version) -> Option<Arc<H>> {
+        let found = self.handlers.get(name).and_then(|versions| versions.get(v));
+        if found.is_none() {
+            self.log_miss(name, Some(v));
+        }
+        found.cloned()
+    }
+
+    /// The version that the policy of the name selects; the highest one without a policy.
+    fn select(&self, name: &str) -> Option<(&Version, &Arc<H>)> {
+        let versions = self.handlers.get(name)?;
+        match self.policies().get(name) {
+            None | Some(VersionPolicy::Latest) => versions.last_key_value(),
+            Some(VersionPolicy::Exact(version)) => versions.get_key_value(version),
+        }
+    }
+
+    fn log_miss(&self, name: &str, version: Option<&Version>) {
+        // The arguments are costly; `debug!` evaluates them only if a subscriber enables the event.
+        tracing::debug!(
+            target: "duroxide::runtime::registry",
+            requested_name = name,
+            requested_version = version.map(tracing::field::display),
+            policy = ?self.policies().get(name),
+            available_versions = %Listed(self.list_versions(name)),
+            registered_names = %Listed(self.handlers.keys()),
+            contents = %Listed(self.contents()),
+            policies = ?*self.policies(),
+            "handler lookup missed"
+        );
+    }
+}
