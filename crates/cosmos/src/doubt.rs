@@ -94,6 +94,9 @@ pub(crate) enum Resolved {
 }
 
 /// A write that replaces the document of an instance under `If-Match`: a commit, a flip, a lock, a renewal.
+///
+/// A caller that repeats a write counts the attempts of all repetitions in [`Answer::sent`]: the first attempt may arrive before
+/// the second, which is then refused although the write is applied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InstanceWrite<'a> {
     /// The id of the write.
@@ -124,9 +127,27 @@ impl InstanceWrite<'_> {
             Some(_) => Resolved::Lost,
         }
     }
+
+    /// Resolves the doubt of a write after which the writer must still hold the lease: a lock, a renewal, a reservation. If the
+    /// write was applied, the writer goes on with the stored ETag, which is its own only while `holds_token`.
+    pub(crate) fn resolve_kept(&self, stored: Option<StoredInstance<'_>>, holds_token: bool) -> Resolved {
+        match self.resolve(stored, false) {
+            Resolved::Applied if !holds_token => Resolved::Lost,
+            resolved => resolved,
+        }
+    }
 }
 
-/// Resolves the creation of a document with a fixed key: a message, a start, a delivery, the first document of a staged batch.
+/// Resolves a staged batch by its first document. `is_guarded`: the instance still has the ETag that guards the batch; else the
+/// batch can no longer be applied, and its document, if there is one, belongs to an attempt that is given up.
+pub(crate) fn resolve_staged(write: Uid, stored: Option<Uid>, is_guarded: bool) -> Resolved {
+    match is_guarded {
+        true => resolve_create(write, stored),
+        false => Resolved::Lost,
+    }
+}
+
+/// Resolves the creation of a document with a fixed key: a message, a start, a delivery.
 /// `stored` is the write id of the document under that key. A consumed message left a tombstone, which keeps the write id.
 pub(crate) fn resolve_create(write: Uid, stored: Option<Uid>) -> Resolved {
     match stored {
@@ -241,6 +262,24 @@ mod tests {
         assert_eq!(write.resolve(stored("e0", &[OTHER]), false), Resolved::Repeat);
         assert_eq!(write.resolve(stored("e1", &[OTHER]), false), Resolved::Lost);
         assert_eq!(write.resolve(None, false), Resolved::Lost);
+    }
+
+    #[test]
+    fn an_applied_write_without_the_lease_is_lost() {
+        let write = InstanceWrite { write: OURS, etag: "e0" };
+        let stored = |etag, writes| Some(StoredInstance { etag, writes });
+        assert_eq!(write.resolve_kept(stored("e1", &[OURS]), true), Resolved::Applied);
+        assert_eq!(write.resolve_kept(stored("e1", &[OURS]), false), Resolved::Lost);
+        assert_eq!(write.resolve_kept(stored("e0", &[]), false), Resolved::Repeat);
+        assert_eq!(write.resolve_kept(stored("e1", &[]), true), Resolved::Lost);
+    }
+
+    #[test]
+    fn a_staged_batch_is_lost_once_its_guard_changed() {
+        for stored in [None, Some(OURS), Some(OTHER)] {
+            assert_eq!(resolve_staged(OURS, stored, false), Resolved::Lost);
+            assert_eq!(resolve_staged(OURS, stored, true), resolve_create(OURS, stored));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! batch whose first operation replaces the document of the instance under `If-Match`: that condition is the fence. A turn that
 //! does not fit into a batch is staged: its documents are created invisible, and one batch makes them visible.
 //!
-//! This crate holds the decisions of the store that need no connection:
+//! This crate holds the decisions of the store that need no connection, and the models of its protocols:
 //!
 //! | module | decides |
 //! |---|---|
@@ -22,6 +22,8 @@ mod clock;
 mod doubt;
 mod ids;
 mod layout;
+#[cfg(test)]
+mod model;
 mod slots;
 mod staging;
 mod visible;
