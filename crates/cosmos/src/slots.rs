@@ -109,6 +109,11 @@ impl Table {
         &self.slots
     }
 
+    #[cfg(test)]
+    pub(crate) fn slots_mut(&mut self) -> &mut [Slot] {
+        &mut self.slots
+    }
+
     /// The slots of a runtime, as ranges.
     pub(crate) fn ranges(&self, runtime: Uid) -> Vec<RangeInclusive<usize>> {
         self.runs(|slot| slot.owner == Some(runtime))

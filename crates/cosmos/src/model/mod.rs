@@ -3,12 +3,20 @@
 //! | model | of |
 //! |---|---|
 //! | [`commit`] | lock, staged and plain commit, renewal, takeover, requests that arrive late, doubt |
+//! | [`ahead`] | run-ahead commits beside arrivals |
+//! | [`outbox`] | messages between instances, delivered more than once |
+//! | [`slots`] | the slot table with runtimes that die, stall and join |
+//! | [`delete`] | deletion of several instances by a record |
 //!
 //! The models call the functions of this crate that ship, and add the service: documents, conditions and requests on their way.
 //! Each protocol without a bug keeps all its properties, and each known bug breaks the properties listed beside it.
 
+mod ahead;
 mod commit;
+mod delete;
+mod outbox;
 mod search;
+mod slots;
 
 use search::{check_bugs, check_sound};
 
@@ -36,4 +44,8 @@ mod checked {
     use super::*;
 
     checked!(commit, super::super::commit::Commits, 50_000);
+    checked!(ahead, super::super::ahead::RunAhead, 1_000);
+    checked!(outbox, super::super::outbox::Outbox, 1_000);
+    checked!(slots, super::super::slots::Slots, 1_000);
+    checked!(delete, super::super::delete::Deletes, 1_000);
 }
