@@ -5,6 +5,7 @@
 //! | [`commit`] | lock, staged and plain commit, renewal, takeover, requests that arrive late, doubt |
 //! | [`ahead`] | run-ahead commits beside arrivals |
 //! | [`outbox`] | messages between instances, delivered more than once |
+//! | [`hints`] | ready work is found although hints are lost and slots move |
 //! | [`slots`] | the slot table with runtimes that die, stall and join |
 //! | [`delete`] | deletion of several instances by a record |
 //!
@@ -14,6 +15,7 @@
 mod ahead;
 mod commit;
 mod delete;
+mod hints;
 mod outbox;
 mod search;
 mod slots;
@@ -46,6 +48,7 @@ mod checked {
     checked!(commit, super::super::commit::Commits, 50_000);
     checked!(ahead, super::super::ahead::RunAhead, 1_000);
     checked!(outbox, super::super::outbox::Outbox, 1_000);
+    checked!(hints, super::super::hints::Hints, 1_000);
     checked!(slots, super::super::slots::Slots, 1_000);
     checked!(delete, super::super::delete::Deletes, 1_000);
 }
