@@ -74,6 +74,11 @@ const ALLOWED: &[Allowed] = &[
         why: "fetches wait by tokio's clock; leases use the server's clock",
     },
     Allowed {
+        path: "crates/cosmos-rig/src/server.rs",
+        patterns: &["thread::Builder"],
+        why: "the owner of the thread that serves the emulator",
+    },
+    Allowed {
         path: "crates/bench/",
         patterns: &["Instant::now", "SystemTime::now", "tokio::spawn", "thread::Builder"],
         why: "benchmarks measure real time under real load",

@@ -36,6 +36,7 @@ const TABLE: &[(&str, May)] = &[
     ("server", Use(&["outlast"])),
     ("cli", Use(&["outlast", "server"])),
     ("testkit", Use(&["provider"])),
+    ("cosmos-rig", Use(&["model"])),
     ("sim", UseAll),
     ("fuzz", UseAll),
     ("chaos", UseAll),
