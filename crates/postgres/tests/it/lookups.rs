@@ -271,29 +271,31 @@ async fn a_page_of_few_matches_reads_no_more_than_its_budget() {
     let page = store.query_instances(&of_status("ContinuedAsNew", 10)).await.unwrap();
     assert!(page.instances.is_empty() && page.next.is_some());
     // 20,000 instances and one, for each of two statements.
-    nothing_was_read_beyond(41_000, store, &schema).await;
+    nothing_was_read_beyond(0, 41_000, store, &schema).await;
 }
 
 #[tokio::test]
 async fn page_of_many_running_instances_reads_no_more_than_its_budget() {
     let (store, schema) = known_to_be_empty(false).await;
     fill_with_instances(&schema, 25_000, 1, "Running").await;
+    // As autovacuum does: without statistics the planner reads the whole index for a count with a limit.
+    execute(&format!("ANALYZE {schema}.instances; ANALYZE {schema}.executions")).await;
     let page = store.query_instances(&of_status("Running", 10)).await.unwrap();
     let ids: Vec<String> = page.instances.into_iter().map(|info| info.instance_id).collect();
     assert_eq!(ids, (24_991..=25_000).rev().map(|n| format!("i-{n}")).collect::<Vec<_>>());
-    // The count stops at 20,001 rows: the page then goes newest first.
-    nothing_was_read_beyond(20_001, store, &schema).await;
+    // The count stops at 20,001 rows, of the table or of its index: the page then goes newest first.
+    nothing_was_read_beyond(20_001, 20_001, store, &schema).await;
 }
 
-/// Fails if more rows were read of a table or an index.
-async fn nothing_was_read_beyond(most: i64, store: PostgresProvider, schema: &str) {
+/// Fails if more rows were read by scans of a table, or of an index.
+async fn nothing_was_read_beyond(scanned: i64, indexed: i64, store: PostgresProvider, schema: &str) {
     drop(store);
     let client = raw().await;
     until(&client, "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'looks up'").await;
-    let read = "SELECT relname::text, seq_tup_read FROM pg_stat_user_tables WHERE schemaname = $1 AND seq_tup_read > 0
+    let read = "SELECT relname::text, seq_tup_read FROM pg_stat_user_tables WHERE schemaname = $1 AND seq_tup_read > $2
                 UNION ALL SELECT indexrelname::text, idx_tup_read FROM pg_stat_user_indexes
-                          WHERE schemaname = $1 AND idx_tup_read > $2";
-    let read = client.query(read, &[&schema, &most]).await.unwrap();
+                          WHERE schemaname = $1 AND idx_tup_read > $3";
+    let read = client.query(read, &[&schema, &scanned, &indexed]).await.unwrap();
     let read: Vec<(String, i64)> = read.iter().map(|row| (row.get(0), row.get(1))).collect();
     assert!(read.is_empty(), "read beyond the budget: {read:?}");
 }
