@@ -3,18 +3,13 @@
 use crate::PostgresError;
 use crate::db::{Db, ONLY, Param, Result, cell, column, text, text_option, unsigned};
 use crate::text::{owned, owned_option};
-use outlast_model::ExecutionStatus;
 use outlast_provider::{
     DeadLetter, DeadLetterQueue, ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, QueueBacklog,
     QueueDepths, StoreGauges, SystemMetrics,
 };
+use outlast_provider_kit::listing::{BUDGET, PageRows, WINDOW, WINDOWS, is_filtered, needs_attention};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-
-/// Instances that one statement looks at where a list may be long.
-const WINDOW: i64 = 1_000;
-/// Instances that are looked at for one page. Listing goes on where it ended.
-const BUDGET: i64 = 20_000;
 
 /// Ids of instances, newest first, read window by window.
 pub(crate) async fn ids(db: &Db, status: Option<&str>) -> Result<Vec<String>> {
@@ -28,7 +23,7 @@ pub(crate) async fn ids(db: &Db, status: Option<&str>) -> Result<Vec<String>> {
     let mut all = Vec::new();
     let mut before = i64::MAX;
     loop {
-        let end = window_end(db, before, WINDOW).await?;
+        let end = window_end(db, before, column(WINDOW)).await?;
         let after = end.unwrap_or(0);
         let window: [Param<'_>; 3] = [(&before, Type::INT8), (&after, Type::INT8), (&wanted, Type::TEXT)];
         for row in &db.all(&db.statements.list_instance_ids, &window).await? {
@@ -41,18 +36,13 @@ pub(crate) async fn ids(db: &Db, status: Option<&str>) -> Result<Vec<String>> {
     }
 }
 
-/// Whether the partial index `executions_attention` holds executions of this status.
-fn needs_attention(status: &str) -> bool {
-    matches!(ExecutionStatus::from_text(status), Some(ExecutionStatus::Running | ExecutionStatus::Failed))
-}
-
-/// Whether there are so few executions of this status, which the partial index holds, that all of them can be looked at for one
-/// page. Where there are many, the newest instances are looked at first.
+/// Whether the partial index holds at most [`BUDGET`] executions of this status, so that all of them can be read for one page.
+/// Otherwise the newest instances are read first.
 async fn are_few(db: &Db, status: &str) -> Result<bool> {
-    let (status, most) = (owned(status), BUDGET + 1);
+    let (status, most) = (owned(status), column(BUDGET + 1));
     let wanted: [Param<'_>; 2] = [(&status, Type::TEXT), (&most, Type::INT8)];
     match db.one(&db.statements.count_attention, &wanted).await? {
-        Some(row) => Ok(cell::<i64>(&row, ONLY)? <= BUDGET),
+        Some(row) => Ok(cell::<i64>(&row, ONLY)? <= column(BUDGET)),
         None => Ok(true),
     }
 }
@@ -66,59 +56,33 @@ async fn window_end(db: &Db, before: i64, instances: i64) -> Result<Option<i64>>
     }
 }
 
-/// One page of instances. A position is that of the last row seen, so that pages neither repeat nor skip. A page that matches few
-/// instances may be short: it ends where the budget does.
+/// One page of instances. A page may be short if few instances match: it ends after [`BUDGET`] instances.
 pub(crate) async fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage> {
-    let mut before = match &query.after {
-        None => i64::MAX,
-        Some(after) => position(after).ok_or_else(|| {
-            PostgresError::Refused(format!(
-                "page position '{after}' is not one of ours: start from the first page"
-            ))
-        })?,
-    };
-    let size = query.page_size();
+    let mut page = PageRows::of(query).map_err(PostgresError::Refused)?;
     let attention = match query.status.as_deref().filter(|status| needs_attention(status)) {
         Some(status) => are_few(db, status).await?,
         None => false,
     };
-    // One more than asked for tells whether there is a next page.
-    let mut rows = Vec::new();
-    let mut rest = None;
     if attention {
-        rows = matching(db, &db.statements.list_attention, query, before, 0, size + 1).await?;
+        page.add(matching(db, &db.statements.list_attention, query, page.before(), 0, page.wanted()).await?);
     } else if !is_filtered(query) {
-        rows = matching(db, &db.statements.list_instances, query, before, 0, size + 1).await?;
+        page.add(matching(db, &db.statements.list_instances, query, page.before(), 0, page.wanted()).await?);
     } else {
-        // Where many match, the first window fills the page.
-        for window in [WINDOW, BUDGET - WINDOW] {
-            let end = window_end(db, before, window).await?;
-            let (after, wanted) = (end.unwrap_or(0), size + 1 - rows.len());
-            rows.extend(matching(db, &db.statements.list_instances, query, before, after, wanted).await?);
-            rest = end.map(|end| end + 1);
-            match rest {
-                Some(rest) if rows.len() <= size => before = rest,
-                _ => break,
+        for window in WINDOWS {
+            let end = window_end(db, page.before(), column(window)).await?;
+            let (after, wanted) = (end.unwrap_or(0), page.wanted());
+            let rows =
+                matching(db, &db.statements.list_instances, query, page.before(), after, wanted).await?;
+            if !page.add_window(rows, end) {
+                break;
             }
         }
     }
-    if rows.len() > size {
-        rows.truncate(size);
-        rest = rows.last().map(|row| cell(row, "created_as")).transpose()?;
-    }
-    let next = rest.map(|position: i64| position.to_string());
-    Ok(InstancePage { instances: rows.iter().map(info_of).collect::<Result<_>>()?, next })
+    let (instances, next) = page.finish();
+    Ok(InstancePage { instances, next })
 }
 
-/// Whether a query may pass instances over.
-fn is_filtered(query: &InstanceQuery) -> bool {
-    let InstanceQuery { status, orchestration_name, id_prefix, parent_instance_id, .. } = query;
-    [status, orchestration_name, id_prefix, parent_instance_id].into_iter().any(Option::is_some)
-        || query.created_from.is_some()
-        || query.created_before.is_some()
-}
-
-/// The newest instances between two positions that match.
+/// The newest matching instances between two positions, with their positions.
 async fn matching(
     db: &Db,
     sql: &str,
@@ -126,7 +90,7 @@ async fn matching(
     before: i64,
     after: i64,
     limit: usize,
-) -> Result<Vec<Row>> {
+) -> Result<Vec<(i64, InstanceInfo)>> {
     let [status, name, prefix, parent] =
         [&query.status, &query.orchestration_name, &query.id_prefix, &query.parent_instance_id]
             .map(|text| owned_option(text.as_ref()));
@@ -143,12 +107,8 @@ async fn matching(
         (&limit, Type::INT8),
         (&after, Type::INT8),
     ];
-    db.all(sql, &wanted).await
-}
-
-/// A page position, in exactly the form in which we give one out.
-fn position(text: &str) -> Option<i64> {
-    text.parse().ok().filter(|position: &i64| *position > 0 && position.to_string() == text)
+    let rows = db.all(sql, &wanted).await?;
+    rows.iter().map(|row| Ok((cell(row, "created_as")?, info_of(row)?))).collect()
 }
 
 pub(crate) async fn info(db: &Db, instance: &str) -> Result<InstanceInfo> {

@@ -6,6 +6,7 @@
 pub mod context;
 pub mod fetch;
 pub mod leased;
+pub mod listing;
 pub mod migrations;
 pub mod orphans;
 pub mod pin;

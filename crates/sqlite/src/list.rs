@@ -8,12 +8,8 @@ use outlast_provider::{
     DeadLetter, DeadLetterQueue, ExecutionInfo, InstanceInfo, InstancePage, InstanceQuery, QueueBacklog,
     QueueDepths, StoreGauges, SystemMetrics,
 };
+use outlast_provider_kit::listing::{BUDGET, PageRows, WINDOW, WINDOWS, is_filtered, needs_attention};
 use rusqlite::Row;
-
-/// The number of instances that one statement reads of a long list.
-const WINDOW: u64 = 1_000;
-/// The number of instances that are read for one page. The next page continues after them.
-const BUDGET: u64 = 20_000;
 
 /// Ids of instances, newest first, read window by window.
 pub(crate) fn ids(db: &Db, status: Option<&str>) -> Result<Vec<String>> {
@@ -34,11 +30,6 @@ pub(crate) fn ids(db: &Db, status: Option<&str>) -> Result<Vec<String>> {
     }
 }
 
-/// Whether the partial index `executions_attention` holds executions of this status.
-fn needs_attention(status: &str) -> bool {
-    matches!(ExecutionStatus::from_text(status), Some(ExecutionStatus::Running | ExecutionStatus::Failed))
-}
-
 /// Whether the partial index holds at most [`BUDGET`] executions of this status, so that all of them can be read for one page.
 /// Otherwise the newest instances are read first.
 fn are_few(db: &Db, status: &str) -> Result<bool> {
@@ -51,56 +42,29 @@ fn window_end(db: &Db, before: i64, instances: u64) -> Result<Option<i64>> {
     db.one(sql::WINDOW_END, (before, column(instances)), |row| row.get(0))
 }
 
-/// One page of instances. The position of a page is that of the last row read, so that pages neither repeat nor skip instances. A
-/// page may be short if few instances match: it ends after [`BUDGET`] instances.
+/// One page of instances. A page may be short if few instances match: it ends after [`BUDGET`] instances.
 pub(crate) fn page(db: &Db, query: &InstanceQuery) -> Result<InstancePage> {
-    let mut before = match &query.after {
-        None => i64::MAX,
-        Some(after) => position(after).ok_or_else(|| {
-            SqliteError::Refused(format!(
-                "page position '{after}' is not one of ours: start from the first page"
-            ))
-        })?,
-    };
-    let size = query.page_size();
+    let mut page = PageRows::of(query).map_err(SqliteError::Refused)?;
     let attention = match query.status.as_deref().filter(|status| needs_attention(status)) {
         Some(status) => are_few(db, status)?,
         None => false,
     };
-    // One row more than requested shows whether there is a next page.
-    let mut rows = Vec::new();
-    let mut rest = None;
     if attention {
-        rows = matching(db, sql::LIST_ATTENTION, query, before, 0, size + 1)?;
+        page.add(matching(db, sql::LIST_ATTENTION, query, page.before(), 0, page.wanted())?);
     } else if !is_filtered(query) {
-        rows = matching(db, sql::LIST_INSTANCES, query, before, 0, size + 1)?;
+        page.add(matching(db, sql::LIST_INSTANCES, query, page.before(), 0, page.wanted())?);
     } else {
-        // If many instances match, the first window fills the page.
-        for window in [WINDOW, BUDGET - WINDOW] {
-            let end = window_end(db, before, window)?;
-            let wanted = size + 1 - rows.len();
-            rows.extend(matching(db, sql::LIST_INSTANCES, query, before, end.unwrap_or(0), wanted)?);
-            rest = end.map(|end| end + 1);
-            match rest {
-                Some(rest) if rows.len() <= size => before = rest,
-                _ => break,
+        for window in WINDOWS {
+            let end = window_end(db, page.before(), window)?;
+            let after = end.unwrap_or(0);
+            let rows = matching(db, sql::LIST_INSTANCES, query, page.before(), after, page.wanted())?;
+            if !page.add_window(rows, end) {
+                break;
             }
         }
     }
-    if rows.len() > size {
-        rows.truncate(size);
-        rest = rows.last().map(|(position, _)| *position);
-    }
-    let next = rest.map(|position| position.to_string());
-    Ok(InstancePage { instances: rows.into_iter().map(|(_, info)| info).collect(), next })
-}
-
-/// Whether a query may exclude instances.
-fn is_filtered(query: &InstanceQuery) -> bool {
-    let InstanceQuery { status, orchestration_name, id_prefix, parent_instance_id, .. } = query;
-    [status, orchestration_name, id_prefix, parent_instance_id].into_iter().any(Option::is_some)
-        || query.created_from.is_some()
-        || query.created_before.is_some()
+    let (instances, next) = page.finish();
+    Ok(InstancePage { instances, next })
 }
 
 /// The newest matching instances between two positions, with their positions.
@@ -124,11 +88,6 @@ fn matching(
         after,
     );
     db.all(sql, wanted, |row| Ok((row.get(0)?, info_of(row)?)))
-}
-
-/// Parses a page position, which must have exactly the form that a page returns.
-fn position(text: &str) -> Option<i64> {
-    text.parse().ok().filter(|position: &i64| *position > 0 && position.to_string() == text)
 }
 
 pub(crate) fn info(db: &Db, instance: &str) -> Result<InstanceInfo> {
