@@ -43,16 +43,20 @@ pub(crate) fn start(shared: &Arc<Shared>) {
 
 async fn run(shared: Arc<Shared>) {
     while let Some(transaction) = next(&shared, || shared.next()).await {
-        let (load, is_large) = (transaction.load, transaction.is_large);
+        let (load, large) = (transaction.load, transaction.large);
         process_contained(&shared, *transaction).await;
-        shared.update(|scheduler, now| scheduler.on_lane_free(load, is_large, now));
+        shared.update(|scheduler, now| scheduler.on_lane_free(load, large, now));
     }
 }
 
 /// The lane for arrivals: clients do not wait for the other lanes while these are in use.
 async fn run_arrivals(shared: Arc<Shared>) {
     while let Some(transaction) = next(&shared, || shared.next_of_arrivals()).await {
+        let large = transaction.large;
         process_contained(&shared, *transaction).await;
+        if let Some(large) = large {
+            shared.update(|scheduler, now| scheduler.on_arrivals_lane_free(large, now));
+        }
     }
     // It may be the last lane of a closed store, and leases of its hand-offs may have been given back.
     run(shared).await;

@@ -26,6 +26,7 @@ mod tests;
 pub(crate) use events::{
     ActivityGroupDone, ActivityHandOffDone, HandOffDone, LaneDone, TurnGroupDone, TurnHandOffDone,
 };
+pub(crate) use large::SentLarge;
 
 use crate::batch::Batch;
 use crate::eligibility::Eligibility;
@@ -36,7 +37,7 @@ use crate::parked::{Idleness, Parked, Poll};
 use crate::queue::PerQueue;
 use crate::request::Request;
 use crate::transaction::{ActivityPoll, Transaction, TurnPoll};
-use large::{LARGE_BYTES, LargeRequests};
+use large::{LARGE_BYTES, LargeLanes, LargeRequests};
 use outlast_provider::Entropy;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -112,11 +113,12 @@ struct Waiting {
     arrivals: VecDeque<Request>,
 }
 
-/// The requests that a lane may take.
+/// A lane, by the requests that it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Takes {
+enum Lane {
     All,
-    ArrivalsOnly,
+    /// Takes arrivals while the other lanes are in use, and large requests while no small ones come.
+    Arrivals,
 }
 
 impl Waiting {
@@ -133,9 +135,9 @@ impl Waiting {
 
     /// Chooses the requests of the next transaction: in the order in which they came, those of lease holders before arrivals, at
     /// most [`MOST_REQUESTS`]. The others wait for the next transaction.
-    fn choose(&mut self, takes: Takes) -> Batch {
+    fn choose(&mut self, lane: Lane) -> Batch {
         let mut batch = Batch::default();
-        if takes == Takes::All {
+        if lane == Lane::All {
             let holders = self.holders.len().min(MOST_REQUESTS);
             self.holders.drain(..holders).for_each(|request| batch.push(request));
         }
@@ -167,10 +169,11 @@ impl LanesInUse {
 
 impl Scheduler {
     pub(crate) fn new(limits: Limits) -> Self {
+        let large_lanes = LargeLanes::of(limits.lanes, limits.has_lane_for_arrivals);
         Self {
             limits,
             waiting: Waiting::default(),
-            large: LargeRequests::default(),
+            large: LargeRequests::new(large_lanes),
             was_large: false,
             lanes: LanesInUse::default(),
             parked: PerQueue { turns: Parked::default(), activities: Parked::default() },
@@ -192,13 +195,15 @@ impl Scheduler {
         if request.bytes() >= LARGE_BYTES {
             self.large.push(request, now);
             self.wake.lane = true;
+            self.wake.arrivals_lane |= self.large.concern_arrivals_lane();
             return;
         }
         self.large.on_small_request(now);
         let arrives = request.arrives();
         self.waiting.push(request);
         // Arrivals do not wait for lanes that are in use.
-        let goes_ahead = arrives && self.limits.has_lane_for_arrivals && !self.has_free_lane(now);
+        let has_lane = self.limits.has_lane_for_arrivals && !self.large.use_arrivals_lane();
+        let goes_ahead = arrives && has_lane && !self.has_free_lane(now);
         self.wake.lane |= !goes_ahead;
         self.wake.arrivals_lane |= goes_ahead;
     }
@@ -217,14 +222,14 @@ impl Scheduler {
     pub(crate) fn next(&mut self, now: Instant, entropy: &dyn Entropy) -> Next {
         // Small requests come between two large ones, also if there is a single lane.
         let is_small_next = self.was_large && self.load() > 0;
-        if !is_small_next && let Some(transaction) = self.next_large(now) {
+        if !is_small_next && let Some(transaction) = self.next_large(Lane::All, now) {
             return self.send(transaction, now);
         }
         let sends = self.is_closed || self.lanes.allow_another(self.load(), now);
         if sends && let Some(transaction) = self.next_transaction(now, entropy) {
             return self.send(transaction, now);
         }
-        if is_small_next && let Some(transaction) = self.next_large(now) {
+        if is_small_next && let Some(transaction) = self.next_large(Lane::All, now) {
             return self.send(transaction, now);
         }
         if self.is_closed {
@@ -235,54 +240,67 @@ impl Scheduler {
             true => self.next_poll_at(),
             false => self.lanes.last_sent_at.map(|sent| sent + PATIENCE),
         };
-        Next::WaitUntil([at, self.large.due_at()].into_iter().flatten().min())
+        Next::WaitUntil([at, self.large.due_at(Lane::All)].into_iter().flatten().min())
     }
 
     /// A lane sends this transaction. Another lane is woken for the rest.
     fn send(&mut self, transaction: Transaction, now: Instant) -> Next {
-        self.wake.lane |=
-            self.waiting.len() > 0 || self.parked.turns.is_poll_due() || self.parked.activities.is_poll_due();
-        self.was_large = transaction.is_large;
+        self.wake.lane |= self.waiting.len() > 0
+            || self.large.are_waiting()
+            || self.parked.turns.is_poll_due()
+            || self.parked.activities.is_poll_due();
+        self.wake.arrivals_lane |= self.large.concern_arrivals_lane();
+        self.was_large = transaction.large.is_some();
         self.lanes.count += 1;
         self.lanes.load += transaction.load;
         self.lanes.last_sent_at = Some(now);
         Next::Send(Box::new(transaction))
     }
 
-    /// What the lane for arrivals does next. It sends only while all other lanes are in use, and leaves the rest to them.
+    /// What the lane for arrivals does next. It sends arrivals only while all other lanes are in use, and leaves the rest to them.
     pub(crate) fn next_of_arrivals(&mut self, now: Instant, entropy: &dyn Entropy) -> Next {
         if self.is_closed {
             return Next::End;
         }
-        let transaction = match self.has_free_lane(now) {
+        let arrivals = match self.has_free_lane(now) {
             true => None,
             false => self.next_arrivals(entropy),
         };
-        transaction.map_or(Next::WaitUntil(None), |transaction| Next::Send(Box::new(transaction)))
+        match arrivals.or_else(|| self.next_large(Lane::Arrivals, now)) {
+            Some(transaction) => Next::Send(Box::new(transaction)),
+            None => Next::WaitUntil(self.large.due_at(Lane::Arrivals)),
+        }
     }
 
     /// A lane has finished the transaction with this load.
-    pub(crate) fn on_lane_free(&mut self, load: usize, is_large: bool, now: Instant) {
-        if is_large {
-            self.large.on_done(now);
+    pub(crate) fn on_lane_free(&mut self, load: usize, large: Option<SentLarge>, now: Instant) {
+        if let Some(large) = large {
+            self.large.on_done(large, now);
         }
         self.lanes.count -= 1;
         self.lanes.load -= load;
     }
 
+    /// The lane for arrivals has finished the transaction of a large request. The next one may be for another lane.
+    pub(crate) fn on_arrivals_lane_free(&mut self, large: SentLarge, now: Instant) {
+        self.large.on_done(large, now);
+        self.wake.lane |= self.large.are_waiting();
+    }
+
     /// A transaction of the large request that is due. Parked fetches are polled for when it is done.
-    fn next_large(&mut self, now: Instant) -> Option<Transaction> {
+    fn next_large(&mut self, lane: Lane, now: Instant) -> Option<Transaction> {
+        let (request, sent) = self.large.take(lane, now, self.is_closed)?;
         let mut batch = Batch::default();
-        batch.push(self.large.take(now, self.is_closed)?);
+        batch.push(request);
         let frees = batch.frees(PerQueue::default());
         let notifies = self.notifies(frees);
-        Some(Transaction { batch, frees, notifies, load: 1, is_large: true, ..Transaction::default() })
+        Some(Transaction { batch, frees, notifies, load: 1, large: Some(sent), ..Transaction::default() })
     }
 
     /// Puts the next transaction together: requests, hand-offs of what they bring, and the polls that are due.
     fn next_transaction(&mut self, now: Instant, entropy: &dyn Entropy) -> Option<Transaction> {
         let load = self.load();
-        let batch = self.waiting.choose(Takes::All);
+        let batch = self.waiting.choose(Lane::All);
         self.parked.turns.on_time(now);
         self.parked.activities.on_time(now);
         let hand_offs = PerQueue {
@@ -306,7 +324,7 @@ impl Scheduler {
             self.asked_next_due_at = Some(now);
         }
         let notifies = self.notifies(frees);
-        Some(Transaction { batch, polls, hand_offs, frees, notifies, asks_next_due, is_large: false, load })
+        Some(Transaction { batch, polls, hand_offs, frees, notifies, asks_next_due, large: None, load })
     }
 
     /// Starts the polls that are due. While the server is away, polls travel with requests, and beside them only new fetches are
@@ -340,7 +358,7 @@ impl Scheduler {
 
     /// A transaction of arrivals only. Parked fetches are polled for when it is done.
     fn next_arrivals(&mut self, entropy: &dyn Entropy) -> Option<Transaction> {
-        let batch = self.waiting.choose(Takes::ArrivalsOnly);
+        let batch = self.waiting.choose(Lane::Arrivals);
         if batch.len() == 0 {
             return None;
         }

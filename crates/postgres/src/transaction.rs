@@ -7,6 +7,7 @@ use crate::leased::{LeaseSender, RawActivity, RawTurn};
 use crate::notify::Wants;
 use crate::parked::Poll;
 use crate::queue::PerQueue;
+use crate::scheduler::SentLarge;
 
 pub(crate) type TurnPoll = Poll<TurnAsk, LeaseSender<RawTurn>>;
 pub(crate) type ActivityPoll = Poll<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
@@ -25,8 +26,8 @@ pub(crate) struct Transaction {
     pub(crate) notifies: Wants,
     /// Whether polls that find nothing ask for the time at which something becomes fetchable. That costs as much as the poll.
     pub(crate) asks_next_due: bool,
-    /// Whether the batch is a large request.
-    pub(crate) is_large: bool,
+    /// Given if the batch is a large request.
+    pub(crate) large: Option<SentLarge>,
     /// The number of calls and fetches that waited for a lane when this transaction was put together.
     pub(crate) load: usize,
 }

@@ -5,14 +5,16 @@
 //!
 //! | a large request waits, and | it is sent |
 //! |---|---|
-//! | another one is on its way | when the transaction of that one has ended |
-//! | no small request came between the ends of the last two | at once |
-//! | small requests came | when [`SMALL_SHARE`] times the duration of the last one has passed, or no small request has come for its duration |
-//! | it has waited for [`LONGEST_WAIT`] | at once |
+//! | no other one is on its way, and no small request came between the ends of the last two | at once |
+//! | no other one is on its way, and small requests came | when [`SMALL_SHARE`] times the duration of the last one has passed, or no small request has come for its duration |
+//! | no other one is on its way, and it has waited for [`LONGEST_WAIT`] | at once |
+//! | others are on their way, and a lane may take it ([`LargeLanes`]) | as soon as the pause is over and no small request has come for [`QUIET`], if all together have [`MOST_BYTES`] at most |
+//! | others are on their way otherwise | when one of them has ended |
 //!
 //! A large request has a transaction of its own, without polls. Two in one transaction would take longer than one after the other:
 //! the server writes lists of megabytes to temporary files.
 
+use super::Lane;
 use crate::functions;
 use crate::request::Request;
 use std::collections::VecDeque;
@@ -28,17 +30,55 @@ const SMALL_SHARE: u32 = 5;
 /// A large request that has waited this long is sent without a pause, so that its lease does not end first.
 const LONGEST_WAIT: Duration = Duration::from_secs(3);
 
+/// Large requests share the server with each other when no small request has come for this long.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// Large requests that are on their way together have no more bytes than this. The process holds several copies of each byte.
+const MOST_BYTES: usize = 8 << 20;
+
+/// The lanes that large requests may use. One lane of [`Lane::All`] is left to small requests, unless it is the only one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LargeLanes {
+    all: usize,
+    arrivals: usize,
+}
+
+impl LargeLanes {
+    pub(super) fn of(lanes: usize, has_lane_for_arrivals: bool) -> Self {
+        let leaves_one = lanes > 1;
+        Self {
+            all: if leaves_one { lanes - 1 } else { 1 },
+            arrivals: usize::from(has_lane_for_arrivals && leaves_one),
+        }
+    }
+
+    fn most(self, lane: Lane) -> usize {
+        match lane {
+            Lane::All => self.all,
+            Lane::Arrivals => self.arrivals,
+        }
+    }
+}
+
+/// A large request that is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SentLarge {
+    lane: Lane,
+    at: Instant,
+    bytes: usize,
+}
+
 /// Large requests that wait for a lane, and the pause between them.
-#[derive(Default)]
 pub(super) struct LargeRequests {
+    lanes: LargeLanes,
     /// The requests, each with the time since which it waits.
     waiting: VecDeque<(Request, Instant)>,
-    /// Large requests that are on their way. More than one only when the store closes.
-    running: usize,
-    /// When the last of them was sent.
-    began_at: Option<Instant>,
+    /// The requests that are on their way.
+    sent: Vec<SentLarge>,
+    /// When the last large request ended.
+    ended_at: Option<Instant>,
     pause: Option<Pause>,
-    /// When a small request came last, if one came since the last large one ended.
+    /// When a small request came last.
     small_at: Option<Instant>,
 }
 
@@ -51,6 +91,17 @@ struct Pause {
 }
 
 impl LargeRequests {
+    pub(super) fn new(lanes: LargeLanes) -> Self {
+        Self {
+            lanes,
+            waiting: VecDeque::new(),
+            sent: Vec::new(),
+            ended_at: None,
+            pause: None,
+            small_at: None,
+        }
+    }
+
     pub(super) fn push(&mut self, request: Request, now: Instant) {
         self.waiting.push_back((request, now));
     }
@@ -60,31 +111,68 @@ impl LargeRequests {
         self.small_at = Some(now);
     }
 
-    /// When the next large request is sent. `None`: none waits, or one is on its way.
-    pub(super) fn due_at(&self) -> Option<Instant> {
-        let (_, waits_since) = self.waiting.front().filter(|_| self.running == 0)?;
-        let Some(pause) = self.pause else { return Some(*waits_since) };
-        let last_small = self.small_at.map_or(pause.since, |at| at.max(pause.since));
-        let paused_until = (pause.since + pause.took * SMALL_SHARE).min(last_small + pause.took);
-        Some(paused_until.min(*waits_since + LONGEST_WAIT))
+    /// Whether large requests wait that the lane for arrivals may take.
+    pub(super) fn concern_arrivals_lane(&self) -> bool {
+        !self.waiting.is_empty() && self.lanes.arrivals > 0
     }
 
-    /// Takes the next request, if it is due or the store closes.
-    pub(super) fn take(&mut self, now: Instant, is_closed: bool) -> Option<Request> {
-        if !is_closed && self.due_at().is_none_or(|due| now < due) {
+    pub(super) fn are_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Whether the lane for arrivals has sent a large request.
+    pub(super) fn use_arrivals_lane(&self) -> bool {
+        self.sent_by(Lane::Arrivals) > 0
+    }
+
+    fn sent_by(&self, lane: Lane) -> usize {
+        self.sent.iter().filter(|sent| sent.lane == lane).count()
+    }
+
+    /// When this lane sends the next large request. `None`: none waits, or it is not for this lane now.
+    pub(super) fn due_at(&self, lane: Lane) -> Option<Instant> {
+        let (request, waits_since) = self.waiting.front()?;
+        let paused_until = self.paused_until();
+        if self.sent.is_empty() {
+            // Alone, it leaves the lane for arrivals to them.
+            let due = paused_until.map_or(*waits_since, |until| until.min(*waits_since + LONGEST_WAIT));
+            return (lane == Lane::All).then_some(due);
+        }
+        let bytes = request.bytes() + self.sent.iter().map(|sent| sent.bytes).sum::<usize>();
+        if self.sent_by(lane) >= self.lanes.most(lane) || bytes > MOST_BYTES {
+            return None;
+        }
+        let quiet_at = self.small_at.map(|at| at + QUIET);
+        [Some(*waits_since), paused_until, quiet_at].into_iter().flatten().max()
+    }
+
+    fn paused_until(&self) -> Option<Instant> {
+        let pause = self.pause?;
+        let last_small = self.small_at.map_or(pause.since, |at| at.max(pause.since));
+        Some((pause.since + pause.took * SMALL_SHARE).min(last_small + pause.took))
+    }
+
+    /// Takes the next request for this lane, if it is due or the store closes.
+    pub(super) fn take(&mut self, lane: Lane, now: Instant, is_closed: bool) -> Option<(Request, SentLarge)> {
+        if !is_closed && self.due_at(lane).is_none_or(|due| now < due) {
             return None;
         }
         let (request, _) = self.waiting.pop_front()?;
-        self.running += 1;
-        self.began_at = Some(now);
-        Some(request)
+        let sent = SentLarge { lane, at: now, bytes: request.bytes() };
+        self.sent.push(sent);
+        Some((request, sent))
     }
 
     /// The transaction of a large request has ended.
-    pub(super) fn on_done(&mut self, now: Instant) {
-        self.running -= 1;
-        let took = self.began_at.map_or(Duration::ZERO, |began| now.saturating_duration_since(began));
-        self.pause = self.small_at.take().map(|_| Pause { since: now, took });
+    pub(super) fn on_done(&mut self, done: SentLarge, now: Instant) {
+        if let Some(place) = self.sent.iter().position(|sent| *sent == done) {
+            self.sent.swap_remove(place);
+        }
+        let since = self.ended_at.map(|ended| ended.min(done.at));
+        let small_came = self.small_at.is_some_and(|small| since.is_none_or(|since| small >= since));
+        let took = now.saturating_duration_since(done.at);
+        self.pause = small_came.then_some(Pause { since: now, took });
+        self.ended_at = Some(now);
     }
 }
 
@@ -94,22 +182,92 @@ mod tests {
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
+    const MIB: usize = 1 << 20;
+
+    fn large_requests(lanes: usize, has_lane_for_arrivals: bool) -> LargeRequests {
+        LargeRequests::new(LargeLanes::of(lanes, has_lane_for_arrivals))
+    }
+
+    fn take(large: &mut LargeRequests, lane: Lane, at: Instant) -> Option<SentLarge> {
+        large.take(lane, at, false).map(|(_, sent)| sent)
+    }
 
     #[test]
-    fn large_requests_are_sent_one_at_a_time_in_their_order() {
+    fn large_requests_leave_one_lane_to_small_ones() {
+        use Lane::{All, Arrivals};
         let now = Instant::now();
-        let mut large = LargeRequests::default();
-        let take = |large: &mut LargeRequests, at, is_closed| {
-            large.take(at, is_closed).map(|request| request.bytes())
-        };
-        assert_eq!((take(&mut large, now, false), large.due_at()), (None, None));
-        let sizes = [LARGE_BYTES, 9 << 20, 2 << 20];
-        sizes.into_iter().for_each(|size| large.push(read_of(size), now));
-        assert_eq!(take(&mut large, now, false), Some(LARGE_BYTES));
-        assert_eq!(take(&mut large, now + LONGEST_WAIT, false), None, "one is on its way");
-        large.on_done(now);
-        assert_eq!(take(&mut large, now, false), Some(9 << 20));
-        assert_eq!(take(&mut large, now, true), Some(2 << 20), "a store that closes sends all");
+        let rows: [(usize, bool, &[Lane], &str); 7] = [
+            // Lanes, whether there is one for arrivals, the lanes that send a large request if they ask in turn, and why.
+            (1, false, &[All], "the only lane"),
+            (1, true, &[All], "the lane for arrivals is left to small arrivals"),
+            (2, false, &[All], "one lane is left"),
+            (2, true, &[All, Arrivals], "one lane is left, to arrivals too"),
+            (4, false, &[All, All, All], "one lane is left"),
+            (4, true, &[All, Arrivals, All, All], "one lane is left, to arrivals too"),
+            (9, true, &[All, Arrivals, All, All, All, All, All, All], "8 MiB are on their way"),
+        ];
+        for (lanes, has_lane_for_arrivals, expected, why) in rows {
+            let mut large = large_requests(lanes, has_lane_for_arrivals);
+            (0..20).for_each(|_| large.push(read_of(MIB), now));
+            let asked = std::iter::repeat_n([All, Arrivals], lanes).flatten();
+            let sent: Vec<Lane> = asked.filter(|lane| take(&mut large, *lane, now).is_some()).collect();
+            assert_eq!(sent, expected, "{lanes} lanes: {why}");
+        }
+    }
+
+    #[test]
+    fn large_requests_are_sent_beside_each_other_up_to_the_bound_of_bytes() {
+        let now = Instant::now();
+        let rows: [(&[usize], usize, &str); 4] = [
+            // Sizes in MiB, and how many are sent at once.
+            (&[2, 2, 2, 2, 2], 4, "up to the bound"),
+            (&[9, 1], 1, "the first is larger than the bound"),
+            (&[1, 8, 1], 1, "the second waits, and the third waits for its turn"),
+            (&[1, 7, 1], 2, "the bound"),
+        ];
+        for (sizes, expected, why) in rows {
+            let mut large = large_requests(9, true);
+            sizes.iter().for_each(|size| large.push(read_of(size * MIB), now));
+            let sent: Vec<SentLarge> = std::iter::from_fn(|| take(&mut large, Lane::All, now)).collect();
+            assert_eq!(sent.len(), expected, "{sizes:?}: {why}");
+            sent.into_iter().for_each(|sent| large.on_done(sent, now));
+            assert_eq!(large.due_at(Lane::All).is_some(), expected < sizes.len(), "{sizes:?}: {why}");
+        }
+        let mut large = large_requests(2, true);
+        [9, 2, 2].into_iter().for_each(|size| large.push(read_of(size * MIB), now));
+        let bytes = std::iter::from_fn(|| large.take(Lane::All, now, true)).map(|(_, sent)| sent.bytes / MIB);
+        assert_eq!(bytes.collect::<Vec<_>>(), [9, 2, 2], "a store that closes sends all, in their order");
+    }
+
+    #[test]
+    fn large_request_waits_for_another_one_unless_small_requests_stay_away() {
+        let now = Instant::now();
+        let at = |ms: u32| now + MS * ms;
+        let rows: [(&[u32], Option<u32>, u32, &str); 6] = [
+            // When small requests come, when the second of three large ones ends, when the next is due, and why. The first two are sent
+            // at 200, and the next comes then.
+            (&[], None, 200, "no small request came"),
+            (&[100], None, 200, "the last small one came 100 ms ago"),
+            (&[150], None, 250, "the last small one came 50 ms ago"),
+            (&[210], None, 310, "a small one came beside them"),
+            (&[210], Some(250), 310, "the pause ends before"),
+            (
+                &[210],
+                Some(500),
+                800,
+                "the pause of the one that ended ends when none has come for its duration",
+            ),
+        ];
+        for (small, ends, due, why) in rows {
+            let mut large = large_requests(3, true);
+            (0..3).for_each(|_| large.push(read_of(MIB), at(200)));
+            let sent = [Lane::All, Lane::All].map(|lane| take(&mut large, lane, at(200)).unwrap());
+            small.iter().for_each(|ms| large.on_small_request(at(*ms)));
+            if let Some(ms) = ends {
+                large.on_done(sent[1], at(ms));
+            }
+            assert_eq!(large.due_at(Lane::Arrivals), Some(at(due)), "{why}");
+        }
     }
 
     #[test]
@@ -126,32 +284,46 @@ mod tests {
             (&[0], 100, 200, "a small request came when it began"),
         ];
         for (small, comes, due, why) in rows {
-            let mut large = LargeRequests::default();
+            let mut large = large_requests(2, true);
             large.push(read_of(LARGE_BYTES), now);
-            assert!(large.take(now, false).is_some());
+            let sent = take(&mut large, Lane::All, now).unwrap();
             small.iter().filter(|ms| **ms < 100).for_each(|ms| large.on_small_request(at(*ms)));
-            large.on_done(at(100));
+            large.on_done(sent, at(100));
             small.iter().filter(|ms| **ms >= 100).for_each(|ms| large.on_small_request(at(*ms)));
             large.push(read_of(LARGE_BYTES), at(comes));
-            assert_eq!(large.due_at(), Some(at(due)), "{why}");
-            assert!(large.take(at(due) - MS, false).is_none(), "{why}");
-            assert!(large.take(at(due.max(comes)), false).is_some(), "{why}");
+            assert_eq!(large.due_at(Lane::All), Some(at(due)), "{why}");
+            assert!(take(&mut large, Lane::All, at(due) - MS).is_none(), "{why}");
+            assert!(take(&mut large, Lane::All, at(due.max(comes))).is_some(), "{why}");
         }
+    }
+
+    #[test]
+    fn pause_follows_each_large_request_that_small_ones_came_beside() {
+        let now = Instant::now();
+        let at = |ms: u32| now + MS * ms;
+        let mut large = large_requests(3, true);
+        (0..3).for_each(|_| large.push(read_of(MIB), now));
+        let sent = [Lane::All, Lane::All].map(|lane| take(&mut large, lane, now).unwrap());
+        large.on_small_request(at(50));
+        large.on_done(sent[0], at(100));
+        large.on_done(sent[1], at(300));
+        assert_eq!(large.due_at(Lane::All), Some(at(600)), "the second took 300 ms");
+        assert_eq!(large.due_at(Lane::Arrivals), None, "a lone large request leaves this lane to arrivals");
     }
 
     #[test]
     fn large_request_is_sent_without_a_pause_when_it_has_waited_for_long() {
         let now = Instant::now();
-        let mut large = LargeRequests::default();
+        let mut large = large_requests(2, true);
         large.push(read_of(LARGE_BYTES), now);
-        large.take(now, false);
+        let sent = take(&mut large, Lane::All, now).unwrap();
         large.push(read_of(LARGE_BYTES), now);
         let ended = now + LONGEST_WAIT / 2;
         large.on_small_request(ended);
-        large.on_done(ended);
+        large.on_done(sent, ended);
         for n in 0..100 {
             large.on_small_request(ended + LONGEST_WAIT / 100 * n);
         }
-        assert_eq!(large.due_at(), Some(now + LONGEST_WAIT));
+        assert_eq!(large.due_at(Lane::All), Some(now + LONGEST_WAIT));
     }
 }

@@ -84,18 +84,18 @@ fn arrivals_are_sent_ahead_of_requests_of_lease_holders() {
 #[test]
 fn transaction_takes_at_most_the_bound_of_requests_and_holders_first() {
     let rows = [
-        // Holders and arrivals that wait, what the lane takes, and the holders and arrivals in its transaction.
-        (MOST_REQUESTS - 1, 2, Takes::All, (MOST_REQUESTS - 1, 1)),
-        (MOST_REQUESTS + 1, 1, Takes::All, (MOST_REQUESTS, 0)),
-        (1, 1, Takes::All, (1, 1)),
-        (1, MOST_REQUESTS + 1, Takes::ArrivalsOnly, (0, MOST_REQUESTS)),
-        (0, 0, Takes::All, (0, 0)),
+        // Holders and arrivals that wait, the lane, and the holders and arrivals in its transaction.
+        (MOST_REQUESTS - 1, 2, Lane::All, (MOST_REQUESTS - 1, 1)),
+        (MOST_REQUESTS + 1, 1, Lane::All, (MOST_REQUESTS, 0)),
+        (1, 1, Lane::All, (1, 1)),
+        (1, MOST_REQUESTS + 1, Lane::Arrivals, (0, MOST_REQUESTS)),
+        (0, 0, Lane::All, (0, 0)),
     ];
-    for (holders, arrivals, takes, expected) in rows {
+    for (holders, arrivals, lane, expected) in rows {
         let mut waiting = scheduler_with(holders, arrivals).waiting;
-        let batch = waiting.choose(takes);
+        let batch = waiting.choose(lane);
         let chosen = (batch.renewals.len(), batch.messages.len());
-        assert_eq!(chosen, expected, "{holders} holders, {arrivals} arrivals, {takes:?}");
+        assert_eq!(chosen, expected, "{holders} holders, {arrivals} arrivals, {lane:?}");
         assert_eq!(waiting.len() + batch.len(), holders + arrivals, "no request is lost");
     }
 }
@@ -126,21 +126,62 @@ fn large_requests_travel_alone_and_leave_the_other_lane_to_small_ones() {
     let mut sent = Vec::new();
     for _ in 0..LIMITS.lanes {
         let Next::Send(transaction) = scheduler.next(now, &OsEntropy) else { panic!("two lanes send") };
-        sent.push((transaction.is_large, transaction.batch.renewals.len(), transaction.batch.reads.len()));
+        let Transaction { batch, large, .. } = *transaction;
+        sent.push((large, batch.renewals.len(), batch.reads.len()));
     }
-    assert_eq!(sent, [(true, 0, 1), (false, 1, 1)]);
+    let first = sent[0].0;
+    assert!(first.is_some());
+    assert_eq!(sent, [(first, 0, 1), (None, 1, 1)]);
 
-    scheduler.on_lane_free(2, false, now);
+    scheduler.on_lane_free(2, None, now);
     let Next::WaitUntil(None) = scheduler.next(now, &OsEntropy) else { panic!("a large one is on its way") };
     scheduler.submit(renewal(), now);
     let ended = now + Duration::from_millis(100);
-    scheduler.on_lane_free(1, true, ended);
+    scheduler.on_lane_free(1, first, ended);
     let Next::Send(small) = scheduler.next(ended, &OsEntropy) else { panic!("the small one is sent") };
-    assert!(!small.is_large);
-    let rested = ended + Duration::from_millis(100);
-    assert!(matches!(scheduler.next(ended, &OsEntropy), Next::WaitUntil(Some(at)) if at == rested));
-    let Next::Send(large) = scheduler.next(rested, &OsEntropy) else { panic!("the rest is over") };
-    assert!(large.is_large);
+    assert!(small.large.is_none());
+    let paused_until = ended + Duration::from_millis(100);
+    assert!(matches!(scheduler.next(ended, &OsEntropy), Next::WaitUntil(Some(at)) if at == paused_until));
+    let Next::Send(large) = scheduler.next(paused_until, &OsEntropy) else { panic!("the pause is over") };
+    assert!(large.large.is_some());
+}
+
+#[test]
+fn lane_for_arrivals_sends_a_second_large_request_only_while_no_small_ones_come() {
+    let now = Instant::now();
+    let later = now + Duration::from_secs(1);
+    let mut scheduler = Scheduler::new(LIMITS);
+    let large = |next: Next| match next {
+        Next::Send(transaction) => Ok(transaction.large.expect("no small request waits")),
+        Next::WaitUntil(at) => Err(at),
+        Next::End => panic!("the store is not closed"),
+    };
+    (0..5).for_each(|_| scheduler.submit(read_of(LARGE_BYTES), now));
+    let both = Wake { lane: true, arrivals_lane: true, listener: false };
+    assert_eq!(scheduler.take_wake(), both, "both are for large requests");
+    assert_eq!(large(scheduler.next_of_arrivals(now, &OsEntropy)), Err(None), "none is on its way");
+    let first = large(scheduler.next(now, &OsEntropy)).unwrap();
+    assert_eq!(scheduler.take_wake(), both, "others wait");
+    let second = large(scheduler.next_of_arrivals(now, &OsEntropy)).unwrap();
+    assert_eq!(large(scheduler.next(now, &OsEntropy)), Err(None), "this lane is left to small requests");
+
+    scheduler.lanes.count = LIMITS.lanes;
+    scheduler.submit(message(), now);
+    let lane = Wake { lane: true, ..Wake::default() };
+    assert_eq!(scheduler.take_wake(), lane, "the lane for arrivals is in use");
+    scheduler.lanes.count = 1;
+    let Next::Send(small) = scheduler.next(now, &OsEntropy) else { panic!("the small one is sent") };
+    scheduler.take_wake();
+    scheduler.on_arrivals_lane_free(second, now);
+    assert_eq!(scheduler.take_wake(), lane, "large requests wait");
+    let quiet = now + Duration::from_millis(100);
+    assert_eq!(large(scheduler.next_of_arrivals(now, &OsEntropy)), Err(Some(quiet)), "a small one came");
+    let third = large(scheduler.next_of_arrivals(quiet, &OsEntropy)).unwrap();
+    scheduler.on_lane_free(small.load, None, later);
+    scheduler.on_lane_free(1, Some(first), later);
+    scheduler.on_arrivals_lane_free(third, later);
+    assert_eq!(large(scheduler.next_of_arrivals(later, &OsEntropy)), Err(None), "none is on its way");
+    assert!(large(scheduler.next(later, &OsEntropy)).is_ok());
 }
 
 #[test]
@@ -155,11 +196,11 @@ fn neither_large_nor_small_requests_starve_on_one_lane_while_both_always_wait() 
         scheduler.large.push(read_of(LARGE_BYTES), now);
         let Next::Send(transaction) = scheduler.next(now, &OsEntropy) else { panic!("requests wait") };
         now += Duration::from_millis(20);
-        match transaction.is_large {
-            true => large += 1,
-            false => small += 1,
+        match transaction.large {
+            Some(_) => large += 1,
+            None => small += 1,
         }
-        scheduler.on_lane_free(transaction.load, transaction.is_large, now);
+        scheduler.on_lane_free(transaction.load, transaction.large, now);
     }
     assert!(large >= 70 && small >= 250, "{large} large and {small} small transactions");
 }
@@ -334,9 +375,11 @@ impl World {
         let running = self.running.remove(place);
         let polls = PerQueue { turns: !running.transaction.polls.turns.is_empty(), activities: false };
         self.scheduler.on_polls_ended(polls);
-        if running.is_of_lane {
-            let Transaction { load, is_large, .. } = running.transaction;
-            self.scheduler.on_lane_free(load, is_large, self.now);
+        let Transaction { load, large, .. } = running.transaction;
+        match (running.is_of_lane, large) {
+            (true, _) => self.scheduler.on_lane_free(load, large, self.now),
+            (false, Some(large)) => self.scheduler.on_arrivals_lane_free(large, self.now),
+            (false, None) => {}
         }
         Some(running)
     }
@@ -391,7 +434,7 @@ impl World {
     }
 
     /// Lets the lanes run until none has anything to do. Time passes only while heavy transactions, the pause after a lost server
-    /// or the rest between large requests hold a lane back: a periodic poll does not help.
+    /// or the pause between large requests hold a lane back: a periodic poll does not help.
     fn settle(&mut self) {
         for _ in 0..10_000 {
             match self.lane() {

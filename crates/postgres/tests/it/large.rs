@@ -87,27 +87,33 @@ async fn turn_whose_lease_ends_before_its_texts_are_read_is_fetched_again() {
 }
 
 #[tokio::test]
-async fn large_messages_that_the_server_is_busy_with_leave_a_lane_to_a_renewal() {
-    let config = fresh_config().deadline(LONG).lanes(2).listen(false);
-    let schema = config.schema_name.clone().unwrap();
-    let store = Arc::new(PostgresProvider::new_with_config(config).await.unwrap());
-    enqueue(&*store, "leased").await;
-    let (_, token, _) = turn(&*store).await;
-    enqueue(&*store, "busy").await;
-    let stop = Stop::after_insert(&schema, "orchestrator_queue").await;
-    let mut sent = JoinSet::new();
-    for _ in 0..6 {
-        let store = Arc::clone(&store);
-        sent.spawn(async move { send(&store, "busy", 2 * MIB).await });
+async fn large_messages_take_every_lane_but_one_and_a_renewal_gets_that() {
+    let rows = [
+        // Lanes, connections, and the large messages that are on their way at a time. A connection more than the lanes and one
+        // for reads is for arrivals.
+        (2, 3, 1),
+        (2, 10, 2),
+        (3, 4, 2),
+    ];
+    for (lanes, connections, expected) in rows {
+        let config = fresh_config().deadline(LONG).lanes(lanes).pool_size(connections).listen(false);
+        let schema = config.schema_name.clone().unwrap();
+        let store = Arc::new(PostgresProvider::new_with_config(config).await.unwrap());
+        enqueue(&*store, "leased").await;
+        let (_, token, _) = turn(&*store).await;
+        let stop = Stop::after_insert(&schema, "orchestrator_queue").await;
+        let mut sent = JoinSet::new();
+        for n in 0..6 {
+            let store = Arc::clone(&store);
+            sent.spawn(async move { send(&store, &format!("busy-{n}"), 2 * MIB).await });
+        }
+        stop.reached_by(expected).await;
+        for _ in 0..3 {
+            let renewed = timeout(PATIENCE, store.renew_orchestration_item_lock(&token, LONG)).await;
+            renewed.unwrap_or_else(|_| panic!("{lanes} lanes: a renewal finds no free lane")).unwrap();
+        }
+        stop.reached_by(expected).await;
+        stop.end().await;
+        timeout(PATIENCE, sent.join_all()).await.expect("every message is stored");
     }
-    stop.reached().await;
-    for _ in 0..3 {
-        let renewed = timeout(PATIENCE, store.renew_orchestration_item_lock(&token, LONG)).await;
-        renewed.expect("a lane is free for the renewal").unwrap();
-    }
-    stop.reached().await;
-    stop.end().await;
-    timeout(PATIENCE, sent.join_all()).await.expect("every message is stored");
-    let messages = turn(&*store).await.0.messages;
-    assert!(messages.len() > 1 && messages[1..].iter().all(|item| *item == message("busy", 2 * MIB)));
 }

@@ -78,8 +78,13 @@ impl Stop {
 
     /// Waits until a transaction is there.
     pub(crate) async fn reached(&self) {
+        self.reached_by(1).await;
+    }
+
+    /// Waits until exactly this many transactions are there.
+    pub(crate) async fn reached_by(&self, transactions: usize) {
         let waits = format!(
-            "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+            "SELECT count(*) = {transactions} FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
              AND objid = (hashtext('{}')::bigint & 4294967295)::oid",
             self.schema
         );
