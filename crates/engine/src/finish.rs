@@ -103,7 +103,7 @@ impl Closing<'_> {
         draft.commit.orchestrator_items.extend(self.message_to_parent());
         draft.commit.metadata.status = Some(self.close.status().to_string());
         draft.commit.metadata.output = Some(self.close.output());
-        draft.report.age_ms = draft.now_ms.saturating_sub(self.execution.ledger.started_at_ms);
+        draft.report.age_ms = draft.now_ms.saturating_sub(self.execution.summary.started_at_ms);
         draft.report.ended = Some(self.close.reported());
     }
 

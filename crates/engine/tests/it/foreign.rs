@@ -84,7 +84,7 @@ fn r9_a_wake_from_outside_fails_the_next_turn() {
     .unchecked();
     world.give([]);
     world.give([raise("s", "")]);
-    assert!(!world.has_ended(), "a durable wait is open, and nobody called");
+    assert!(!world.has_ended(), "a durable wait is open, and no waker was called");
     let wakers = std::mem::take(&mut *desk.lock().unwrap());
     std::thread::scope(|scope| {
         scope.spawn(move || wakers.into_iter().for_each(Waker::wake));

@@ -248,7 +248,7 @@ fn l2_destructors_that_decide_are_stopped_too() {
 
 #[test]
 fn l2_the_limit_is_for_what_one_message_causes() {
-    // Ten outcomes in one batch, each of which leads to three decisions.
+    // Ten outcomes in one batch. Each leads to three decisions.
     let code = |ctx: OrchestrationContext, _| async move {
         let branches = (0..10).map(|n| {
             let ctx = ctx.clone();

@@ -418,7 +418,7 @@ fn r4_code_that_returns_early() {
     "#);
 }
 
-/// Two activities, of which the changed code awaits one.
+/// Schedules two activities; the changed code awaits one of them.
 async fn one_is_enough(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     ctx.race([ctx.schedule_activity("A", ""), ctx.schedule_activity("B", "")]).await
 }
