@@ -44,7 +44,7 @@ impl Client {
         Self { store, store_id, limits: Arc::default(), codec: Codec::default() }
     }
 
-    /// The same client with other limits for what it sends: [`Limits::payload_bytes`], [`Limits::name_bytes`] and
+    /// The same client with other limits for its requests: [`Limits::payload_bytes`], [`Limits::name_bytes`] and
     /// [`Limits::mailbox_messages`]. Runtimes have limits of their own.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {

@@ -49,7 +49,7 @@ impl Committing<'_> {
             Keep::Nothing => None,
         };
         let announced = position.map(|position| core.warm.announce(instance, position, self.created_at_ms));
-        let summary = Summary::of(&commit);
+        let summary = CommitSummary::of(&commit);
         core.retries.announce(instance, &report);
         let counting = core.uncounted.enter(instance);
         let written = self.write(commit).await;
@@ -106,35 +106,35 @@ impl Committing<'_> {
     }
 }
 
-/// What is needed of a commit after it was handed to the store.
-pub(super) struct Summary {
+/// The parts of a commit that are needed after it was sent to the store.
+pub(super) struct CommitSummary {
     execution_id: u64,
     cancelled: Vec<u64>,
-    has_work: bool,
+    has_activities: bool,
     has_messages: bool,
     continued: bool,
     ended: bool,
 }
 
-impl Summary {
+impl CommitSummary {
     pub(super) fn of(commit: &TurnCommit) -> Self {
         let status = commit.metadata.execution_status();
         Self {
             execution_id: commit.execution_id,
             cancelled: commit.cancelled_activities.iter().map(|activity| activity.activity_id).collect(),
-            has_work: !commit.worker_items.is_empty(),
+            has_activities: !commit.worker_items.is_empty(),
             has_messages: !commit.orchestrator_items.is_empty(),
             continued: status == Some(ExecutionStatus::ContinuedAsNew),
             ended: status.is_some(),
         }
     }
 
-    /// Tells this process at once what the store would tell it sooner or later.
+    /// Wakes the parts of this process that would otherwise learn of the commit from the store later.
     pub(super) fn wake_local(&self, core: &Core, instance: &Arc<str>) {
         for activity_id in &self.cancelled {
             core.running.cancel(instance, self.execution_id, *activity_id);
         }
-        if self.has_work {
+        if self.has_activities {
             core.activities_waiting.notify_waiters();
         }
         if self.has_messages {
@@ -144,7 +144,7 @@ impl Summary {
 }
 
 impl Keep {
-    fn kept(self, summary: &Summary) -> Option<Kept> {
+    fn kept(self, summary: &CommitSummary) -> Option<Kept> {
         match self {
             Self::Execution(execution) => Some(kept(execution, summary)),
             Self::Ended(_) => Some(Kept::Ended),
@@ -153,11 +153,11 @@ impl Keep {
     }
 }
 
-/// What is remembered of an execution after a commit.
-pub(super) fn kept(execution: Box<Execution>, summary: &Summary) -> Kept {
+/// The part of an execution that the warm cache keeps after a commit.
+pub(super) fn kept(execution: Box<Execution>, summary: &CommitSummary) -> Kept {
     match summary {
-        Summary { continued: true, .. } => Kept::Continued(execution.keys()),
-        Summary { ended: true, .. } => Kept::Ended,
+        CommitSummary { continued: true, .. } => Kept::Continued(execution.keys()),
+        CommitSummary { ended: true, .. } => Kept::Ended,
         _ => Kept::Suspended(execution),
     }
 }

@@ -1,4 +1,4 @@
-//! What follows from a commit, and how refusals are counted.
+//! The effects of a commit inside the runtime, and how refusals are counted.
 
 use super::*;
 use crate::dispatch::fixture::{busy, core, start, started, store};
@@ -15,8 +15,8 @@ fn completed(parent: &str, parent_execution_id: u64) -> WorkItem {
 #[test]
 fn who_is_woken_is_who_got_something() {
     let told = |commit: &TurnCommit| {
-        let summary = Summary::of(commit);
-        (summary.has_work, summary.has_messages)
+        let summary = CommitSummary::of(commit);
+        (summary.has_activities, summary.has_messages)
     };
     let activity = WorkItem::ActivityExecute {
         instance: "i".to_string(),
@@ -38,7 +38,7 @@ fn an_execution_that_is_over_is_not_kept() {
     let kept_after = |status: Option<ExecutionStatus>| {
         let mut commit = TurnCommit::default();
         commit.metadata.status = status.map(|status| status.to_string());
-        kept(Box::new(busy()), &Summary::of(&commit))
+        kept(Box::new(busy()), &CommitSummary::of(&commit))
     };
     assert!(matches!(kept_after(None), Kept::Suspended(_)));
     assert!(matches!(kept_after(Some(ExecutionStatus::ContinuedAsNew)), Kept::Continued(_)));
