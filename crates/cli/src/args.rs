@@ -4,6 +4,7 @@ use crate::duration::duration;
 use crate::store::{StoreArgs, StoreUrl};
 use crate::stress::Preset;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use outlast::ExecutionStatus;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -202,14 +203,14 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    /// As the store spells it.
+    /// The text in the store.
     pub(crate) fn stored(self) -> &'static str {
         match self {
             Self::Unknown => "Unknown",
-            Self::Running => "Running",
-            Self::Completed => "Completed",
-            Self::Failed => "Failed",
-            Self::ContinuedAsNew => "ContinuedAsNew",
+            Self::Running => ExecutionStatus::Running.as_str(),
+            Self::Completed => ExecutionStatus::Completed.as_str(),
+            Self::Failed => ExecutionStatus::Failed.as_str(),
+            Self::ContinuedAsNew => ExecutionStatus::ContinuedAsNew.as_str(),
         }
     }
 }

@@ -19,7 +19,7 @@ usage: cargo xtask sim [--seeds A..B | --minutes N | --seed S | --score A..B | -
   --bug NAME             give the world a defect, which must then be found
   --json FILE            write the figures of the run to this file";
 
-/// What the command runs.
+/// The mode of the command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     One(u64),

@@ -1,4 +1,4 @@
-//! What a seed decides before its world begins: the faults and their rates, the options of the nodes, the roots.
+//! The plan that a seed draws before its world begins: the faults and their rates, the options of the nodes, the roots.
 
 use crate::fault::Fault;
 use crate::program::{self, action::root};

@@ -33,7 +33,7 @@ pub(crate) enum CutTime {
     OnRequest,
 }
 
-/// What SQLite uses a file for.
+/// The use that SQLite makes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileUse {
     Database,

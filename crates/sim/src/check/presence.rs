@@ -23,7 +23,7 @@ pub(super) fn check(accepted: &Accepted, snapshot: &Snapshot) -> Result<(), Stri
     Ok(())
 }
 
-/// The message queue, grouped by what its messages are about.
+/// The message queue, grouped by the subject of its messages.
 #[derive(Default)]
 struct Waiting<'a> {
     starts: BTreeSet<&'a str>,

@@ -80,7 +80,7 @@ impl Family {
     }
 }
 
-/// What the code does at the end of a turn.
+/// The state of the code at the end of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CodeEnd {
     GoesOn,
