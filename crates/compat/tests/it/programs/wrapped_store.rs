@@ -1,5 +1,5 @@
 //! A runtime on a store of the user's own: one that knows the contract's methods only, and a wrapper around one of ours
-//! that does. What Outlast added to the contract must not be needed.
+//! that does. A wrapper must work without the methods that Outlast added to the contract.
 
 use crate::first_provider::MyProvider;
 use crate::wrapper::Counting;
