@@ -354,7 +354,7 @@ async fn a_start_with_a_policy_and_an_outcome_read_go_through_the_wrapper() {
 
 /// A wrapper always delivers the history with the turn, so the runtime must not load more.
 #[tokio::test]
-async fn a_wrapper_is_never_asked_for_a_missing_history() {
+async fn load_turn_of_a_wrapper_is_a_permanent_error() {
     for store in wrapped() {
         let error = store.load_turn("order-1", 1).await.unwrap_err();
         assert!(!error.is_retryable() && error.message.contains("order-1"), "{error}");

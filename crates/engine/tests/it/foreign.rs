@@ -46,7 +46,7 @@ fn r9_a_timer_of_tokio_alone_fails_at_once_and_names_the_last_durable_call() {
 }
 
 #[test]
-fn r9_it_fails_in_any_combinator_too() {
+fn r9_a_foreign_wait_inside_a_combinator_fails_too() {
     for how in 0..5 {
         let desk = Desk::default();
         let mut world = World::new(move |ctx, _| {
