@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_has_all_plots_and_needs_nothing_from_elsewhere() {
+    fn a_report_has_all_plots_and_no_external_files() {
         let mut rows = vec![
             row("hello", "outlast FULL", "throughput", 6000.0),
             row("hello", "duroxide NORMAL", "throughput", 200.0),

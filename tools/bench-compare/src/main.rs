@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_measures_everything_in_every_round() {
+    fn a_sweep_measures_all_settings_in_every_round() {
         let mut course = course("sweep", "outlast");
         answered(&mut course, "--dispatchers 1", "throughput_at_1", 10.0);
         assert_eq!(course.settings(true).len(), 7);

@@ -230,7 +230,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn three_digits_count() {
+    fn figures_are_shown_with_three_digits() {
         for (value, text) in
             [(12_345.6, "12346"), (99.96, "100"), (9.999, "10.0"), (1.234, "1.23"), (0.0456, "0.046")]
         {

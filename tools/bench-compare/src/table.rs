@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_in_memory_has_a_line_of_its_own() {
+    fn a_store_in_memory_has_its_own_line() {
         let stored =
             |store: &str, row: Row| Row { store: store.to_string(), durability: "none".to_string(), ..row };
         let rows = [
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_has_a_table_of_its_own() {
+    fn a_server_has_its_own_table() {
         let mut rows = rows();
         for (label, metric, value) in [
             ("outlast FULL", "throughput", 2000.0),

@@ -85,7 +85,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_mutant_has_a_key_of_its_own() {
+    fn keys_of_mutants_are_unique() {
         let mutants = list().unwrap();
         assert!(mutants.len() > 100, "{}", mutants.len());
         let keys: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.key.as_str()).collect();
