@@ -28,7 +28,7 @@ const ACTIVITY: Duration = Duration::from_millis(50);
 const ACTIVITIES: usize = 3;
 const PACE: Duration = Duration::from_millis(20);
 
-/// Floods two instances: one reads all its messages, and fails; one continues as new, and completes. Says whether all went well.
+/// Floods two instances: one reads all its messages, and fails; one continues as new, and completes. Returns whether both ended as expected.
 pub(crate) async fn run(args: FloodArgs) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no folder: {error}"))?;
     let provider = open(args.store, folder.path()).await?;

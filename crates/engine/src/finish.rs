@@ -79,7 +79,7 @@ impl Execution {
     }
 
     /// Sends the decisions of a turn after which the code waits. A decision whose future the code dropped in the same turn
-    /// is not sent, unless its operation says so.
+    /// is not sent, unless [`Operation::is_sent_if_dropped`](crate::op::Operation::is_sent_if_dropped).
     fn send_decisions(&self, draft: &mut Draft) {
         for decision in std::mem::take(&mut draft.recorded) {
             let op = decision.op;

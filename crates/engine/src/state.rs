@@ -234,7 +234,7 @@ impl State {
         self.future_state(token).waker.clone()
     }
 
-    /// Waits on an inbox that are open as far as history knows, by event: neither read nor noted as dropped.
+    /// Waits on an inbox that are open in history, by event: neither read nor noted as dropped.
     pub(crate) fn open_waits(&self) -> Vec<(Op, u64)> {
         let is_open = |future: &&FutureState| match future.stage {
             Stage::Open => true,

@@ -29,7 +29,7 @@ pub struct InstrumentedProvider {
     is_recorded_inside: bool,
 }
 
-/// The span of an operation. Without a subscriber that wants it, nothing but a flag is looked at.
+/// The span of an operation. Without a subscriber for it, the call costs one check of a flag.
 macro_rules! span {
     ($self:ident, $operation:ident) => {
         span!($self, $operation, Subject::default())

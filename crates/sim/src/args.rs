@@ -135,7 +135,7 @@ fn with_recorded_seeds(seeds: std::ops::Range<u64>) -> Vec<u64> {
     all
 }
 
-/// Reads the seed at the start of each line; the rest of the line says which failure the seed found.
+/// Reads the seed at the start of each line; the remaining text names the failure that the seed found.
 fn recorded_seeds(text: &str) -> Vec<u64> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect()

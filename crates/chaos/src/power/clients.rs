@@ -92,7 +92,7 @@ impl Clients {
         self.finish(instance).await?;
         match rng.below(8) {
             0 => match self.sqlite.checkpoint().await {
-                // On a busy machine a checkpoint may time out; that loses nothing.
+                // On a busy machine a checkpoint may time out; no data is lost by that.
                 Ok(()) | Err(SqliteError::Busy { .. }) => Ok(()),
                 Err(error) => Err(ProviderError::permanent("checkpoint", error.to_string()).into()),
             },

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// 1,000 messages of 2 MiB for two instances, in a process of its own with at most 256 MiB: one instance reads all its messages and
+/// 1,000 messages of 2 MiB for two instances, in a separate process with at most 256 MiB: one instance reads all its messages and
 /// fails for its limit, and its other messages are drained; one continues as new and completes; 200 ordinary instances beside them
 /// complete. Other tests run at the same time, so only the command checks how long ordinary instances take; the tests `large` of
 /// the SQLite store show that small requests do not wait behind large ones.

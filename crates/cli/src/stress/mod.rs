@@ -1,4 +1,4 @@
-//! `outlast stress`: a runtime under load on a store of its own, with results that can be compared and saved.
+//! `outlast stress`: a runtime under load on a new store, with results that can be compared and saved.
 
 mod check;
 mod preset;

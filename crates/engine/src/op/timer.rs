@@ -55,7 +55,7 @@ impl Operation for Timer {
         summary.expect_outcome(Op::Timer, event.event_id);
     }
 
-    /// A timer whose future the code dropped starts no turn of its own and is not recorded.
+    /// A timer whose future the code dropped starts no turn and is not recorded.
     fn receive(&self, execution: &Execution, _draft: &mut Draft, message: WorkItem) -> Receipt {
         let WorkItem::TimerFired { execution_id, id, fire_at_ms, .. } = message else { return Receipt::Drop };
         if execution_id == execution.execution_id() && execution.is_dropped(execution.token(id)) {

@@ -45,7 +45,7 @@ impl Client {
     }
 
     /// The same client with other limits for its requests: [`Limits::payload_bytes`], [`Limits::name_bytes`] and
-    /// [`Limits::mailbox_messages`]. Runtimes have limits of their own.
+    /// [`Limits::mailbox_messages`]. Runtimes have separate limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits: Arc::new(limits), ..self }

@@ -39,7 +39,7 @@ impl Committing<'_> {
         let TurnOutput { mut commit, report } = output;
         let (core, instance) = (self.core, self.instance);
         if let Err(error) = find_parents(core, &mut commit.orchestrator_items).await {
-            return refuse(core, instance, self.lease, &error).await;
+            return give_back_refused(core, instance, self.lease, &error).await;
         }
         let position = match &keep {
             Keep::Execution(execution) => {
@@ -57,7 +57,7 @@ impl Committing<'_> {
         match written {
             Ok(committed_at_ms) => {
                 lease.settle();
-                forgive(core, instance);
+                reset_refusals(core, instance);
                 summary.wake_local(core, instance);
                 if let (Some(announced), Some(kept)) = (announced, keep.kept(&summary)) {
                     let evicted = announced.confirm(kept, committed_at_ms);
@@ -68,11 +68,11 @@ impl Committing<'_> {
             }
             Err(error) => {
                 drop(counting);
-                // The copy in memory has decided things that were not written: it goes with the announcement.
+                // The warm execution holds events that were not stored, so it is dropped together with the cache entry.
                 drop(announced);
                 drop(keep);
                 observe::traces(core, instance, &report);
-                refuse(core, instance, lease, &error).await;
+                give_back_refused(core, instance, lease, &error).await;
             }
         }
     }
@@ -83,7 +83,7 @@ impl Committing<'_> {
         loop {
             let written = self.core.store.commit_turn(self.lease.token(), commit.clone()).await;
             match written {
-                // Not for ever, although the lease is renewed meanwhile: other instances need the slot.
+                // The retries end although the lease is renewed meanwhile, because other instances need the slot.
                 Err(error)
                     if error.is_retryable()
                         && !self.lease.lost().is_cancelled()
@@ -162,7 +162,8 @@ pub(super) fn kept(execution: Box<Execution>, summary: &CommitSummary) -> Kept {
     }
 }
 
-/// Old starts do not say which execution of the parent waits: it is the current one.
+/// Sets the parent's execution in outcomes of children whose start did not name it, as starts of older versions: the outcome
+/// goes to the current execution of the parent.
 pub(super) async fn find_parents(core: &Core, items: &mut [WorkItem]) -> Result<(), ProviderError> {
     for item in items {
         let (WorkItem::SubOrchCompleted { parent_instance, parent_execution_id, .. }
@@ -178,12 +179,12 @@ pub(super) async fn find_parents(core: &Core, items: &mut [WorkItem]) -> Result<
     Ok(())
 }
 
-/// The store does not take the turn: the lease is lost, or something lasting is wrong. It is tried again, ever more
-/// slowly, and no delivery is counted: an instance is not poisoned by its store.
-async fn refuse(core: &Core, instance: &Arc<str>, lease: Lease, error: &ProviderError) {
+/// Gives back a turn whose commit failed. The delay of the next delivery grows with every refusal. The
+/// delivery is not counted, because errors of the store must not poison an instance.
+async fn give_back_refused(core: &Core, instance: &Arc<str>, lease: Lease, error: &ProviderError) {
     let failures = {
         let mut refused = core.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        // Entries of instances that another node has taken over stay behind; forgetting all now and then costs nothing.
+        // Entries of instances that another node has taken over are never removed, so the map is cleared at a size limit.
         if refused.len() >= MOST_REFUSED {
             refused.clear();
         }
@@ -197,7 +198,7 @@ async fn refuse(core: &Core, instance: &Arc<str>, lease: Lease, error: &Provider
     lease.give_back(core, Some(delay), true).await;
 }
 
-pub(super) fn forgive(core: &Core, instance: &Arc<str>) {
+pub(super) fn reset_refusals(core: &Core, instance: &Arc<str>) {
     let mut refused = core.refused.lock().unwrap_or_else(PoisonError::into_inner);
     if !refused.is_empty() {
         refused.remove(instance);

@@ -233,7 +233,7 @@ pub(crate) async fn renew_leases(core: Arc<Core>) {
     }
 }
 
-/// Renews one lease in a task of its own, so that a slow answer of the store does not delay other renewals.
+/// Renews one lease in a separate task, so that a slow answer of the store does not delay other renewals.
 fn renew(core: &Arc<Core>, id: u64) {
     let leases = &core.leases;
     let Some((kind, token)) = leases.begin_renewal(id, core) else { return };

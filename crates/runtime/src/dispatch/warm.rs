@@ -172,6 +172,7 @@ impl WarmCache {
 }
 
 impl State {
+    /// Adds an entry as the most recently used one. The instance must have no entry.
     fn insert(&mut self, instance: Arc<str>, entry: Entry) {
         self.uses += 1;
         let last_use = self.uses;

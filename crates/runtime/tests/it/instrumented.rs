@@ -468,7 +468,7 @@ fn error_types(lines: &[String]) -> (String, Option<String>) {
 }
 
 #[test]
-fn noted_class_of_an_error_decides_whatever_its_text_says() {
+fn noted_class_of_an_error_counts_over_its_text() {
     let rows = [
         (ErrorClass::Deadlock, "deadlock", Some("deadlock")),
         (ErrorClass::Serialization, "serialization", Some("serialization_error")),

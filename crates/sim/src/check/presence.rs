@@ -1,4 +1,4 @@
-//! I1, I3, I5: everything that the store accepted is in a history or in a queue, or its instance has ended.
+//! I1, I3, I5: every item that the store accepted is in a history or in a queue, or its instance has ended.
 
 use super::Snapshot;
 use crate::accepted::Accepted;
