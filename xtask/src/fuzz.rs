@@ -15,7 +15,7 @@ use tool::Tool;
 
 /// The names of the targets in fuzz/Cargo.toml.
 const TARGETS: [&str; 5] =
-    ["decode_event", "decode_work_item", "list_filter_cursor", "migration_ledger", "row_corruption"];
+    ["decode_event", "decode_work_item", "list_filter_cursor", "migration_table", "row_corruption"];
 
 #[derive(clap::Args)]
 #[command(after_help = "\

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_existing_folder_is_left_alone() {
+    fn an_existing_folder_is_not_changed() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("mine")).unwrap();
         let error = create("mine", folder.path(), &process::root()).unwrap_err();

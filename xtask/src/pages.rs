@@ -51,9 +51,9 @@ pub(crate) fn filled(page: &str, sources: Sources<'_>) -> Result<String, Mistake
     while let Some((line, number)) = lines.next() {
         out.push_str(line);
         out.push('\n');
-        let Some((kind, what)) = asked(line) else { continue };
+        let Some((kind, source)) = part_comment(line) else { continue };
         let mistake = |message: String| Mistake { line: number, message };
-        out.push_str(&part(kind, what, sources).map_err(mistake)?);
+        out.push_str(&part(kind, source, sources).map_err(mistake)?);
         if !lines.any(|(line, _)| line.trim() == END) {
             return Err(mistake(format!("`{}` is not followed by `{END}`", line.trim())));
         }
@@ -65,7 +65,7 @@ pub(crate) fn filled(page: &str, sources: Sources<'_>) -> Result<String, Mistake
 
 /// The parts of a page: their kinds and their sources.
 pub(crate) fn parts(page: &str) -> Vec<(&str, &str)> {
-    page.lines().filter_map(asked).collect()
+    page.lines().filter_map(part_comment).collect()
 }
 
 /// The page without its parts.
@@ -73,7 +73,7 @@ pub(crate) fn written(page: &str) -> String {
     let mut lines = page.lines();
     let mut out = String::new();
     while let Some(line) = lines.next() {
-        match asked(line) {
+        match part_comment(line) {
             Some(_) => drop(lines.find(|line| line.trim() == END)),
             None => out = out + line + "\n",
         }
@@ -84,16 +84,16 @@ pub(crate) fn written(page: &str) -> String {
 pub(crate) use code::marked;
 pub(crate) use contract::{described_types, trait_methods};
 
-fn asked(line: &str) -> Option<(&str, &str)> {
+fn part_comment(line: &str) -> Option<(&str, &str)> {
     let comment = line.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
     comment.split_once(": ").filter(|(kind, _)| matches!(*kind, "code" | "methods" | "fields"))
 }
 
-fn part(kind: &str, what: &str, sources: Sources<'_>) -> Result<String, String> {
+fn part(kind: &str, source: &str, sources: Sources<'_>) -> Result<String, String> {
     match kind {
-        "code" => code::show(what, sources),
-        "methods" => contract::show_methods(what, sources),
-        _ => contract::show_fields(what, sources),
+        "code" => code::show(source, sources),
+        "methods" => contract::show_methods(source, sources),
+        _ => contract::show_fields(source, sources),
     }
 }
 

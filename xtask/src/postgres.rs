@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_is_everything_after_two_hyphens() {
+    fn all_arguments_after_two_hyphens_are_the_command() {
         let args = Line::parse_from(["postgres", "--no-tls", "--", "cargo", "test", "--", "--no-tls"]).args;
         assert_eq!((args.no_tls, args.pgbouncer), (true, false));
         assert_eq!(args.command, ["cargo", "test", "--", "--no-tls"]);

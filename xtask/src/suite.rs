@@ -20,14 +20,14 @@ pub(crate) use tally::{Outcome, Tally};
 pub(crate) struct Suite {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    pub(crate) lane: Lane,
+    pub(crate) group: Group,
     /// An error is a failure of the suite.
     pub(crate) run: fn() -> Result<Outcome, String>,
 }
 
 /// When a suite runs in a run of all suites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lane {
+pub(crate) enum Group {
     /// Before all others: the suite finds simple mistakes, or builds the programs of the other suites.
     First,
     /// After the first suites, one suite at a time. These suites wait for timers, disks and servers most of their time.
@@ -37,68 +37,68 @@ pub(crate) enum Lane {
     /// Only when the suite is named.
     OnRequest,
 }
-use Lane::{Compute, First, OnRequest, Waiting};
+use Group::{Compute, First, OnRequest, Waiting};
 
 /// In the order of the summary.
 pub(crate) const SUITES: &[Suite] = &[
-    Suite { name: "fmt", lane: First, about: "formatting", run: check::fmt },
-    Suite { name: "tidy", lane: First, about: "the rules of this repository", run: check::tidy },
+    Suite { name: "fmt", group: First, about: "formatting", run: check::fmt },
+    Suite { name: "tidy", group: First, about: "the rules of this repository", run: check::tidy },
     Suite {
         name: "deny",
-        lane: First,
+        group: First,
         about: "licences, sources and duplicate versions of the dependencies",
         run: deny::run,
     },
-    Suite { name: "clippy", lane: First, about: "lints; warnings are errors", run: check::clippy },
-    Suite { name: "build", lane: First, about: "the programs of the following suites", run: programs::run },
-    Suite { name: "tests", lane: Waiting, about: "unit and integration tests", run: libtest::tests },
-    Suite { name: "sim", lane: Compute, about: "2,000 seeds of the simulator", run: sim::run },
+    Suite { name: "clippy", group: First, about: "lints; warnings are errors", run: check::clippy },
+    Suite { name: "build", group: First, about: "the programs of the following suites", run: programs::run },
+    Suite { name: "tests", group: Waiting, about: "unit and integration tests", run: libtest::tests },
+    Suite { name: "sim", group: Compute, about: "2,000 seeds of the simulator", run: sim::run },
     Suite {
         name: "canary",
-        lane: Waiting,
+        group: Waiting,
         about: "no payload, password or URL in any log, at TRACE",
         run: libtest::canary,
     },
-    Suite { name: "chaos", lane: Waiting, about: "at least 30 killed worker processes", run: chaos::run },
+    Suite { name: "chaos", group: Waiting, about: "at least 30 killed worker processes", run: chaos::run },
     Suite {
         name: "small-disks",
-        lane: Waiting,
+        group: Waiting,
         about: "a store on a full or read-only disk",
         run: libtest::root_tests,
     },
     Suite {
         name: "doc-tests",
-        lane: Compute,
+        group: Compute,
         about: "the examples in the API documentation",
         run: libtest::doc_tests,
     },
     Suite {
         name: "docs",
-        lane: Compute,
+        group: Compute,
         about: "the API documentation; warnings are errors",
         run: check::docs,
     },
     Suite {
         name: "examples",
-        lane: Waiting,
+        group: Waiting,
         about: "every example runs and exits with 0",
         run: examples::run,
     },
     Suite {
         name: "fsync-errors",
-        lane: Waiting,
+        group: Waiting,
         about: "a store on a disk whose syncs fail",
         run: fsync_errors::run,
     },
     Suite {
         name: "features",
-        lane: Compute,
+        group: Compute,
         about: "every feature alone, every library alone",
         run: features::run,
     },
     Suite {
         name: "portable",
-        lane: OnRequest,
+        group: OnRequest,
         about: "the tests that need neither Unix nor a service, for platforms other than Linux",
         run: libtest::portable,
     },

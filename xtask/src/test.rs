@@ -1,9 +1,9 @@
 //! `cargo xtask test`: runs the suites and prints one summary.
 //!
-//! A run of all suites has two lanes after the first suites. The waiting suites run in this process. The computing suites
-//! run at the same time in a second process with low priority, so that they use the processors while the tests wait.
+//! After the first suites, a run of all suites runs two groups at the same time: the waiting suites in this process, and
+//! the computing suites in a second process with low priority, which uses the processors while the tests wait.
 
-mod lane;
+mod second_process;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -12,9 +12,9 @@ use std::process::ExitCode;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use outlast_toolkit::{Stopwatch, files};
 
-use self::lane::SecondLane;
+use self::second_process::SecondProcess;
 use crate::suite::report::{Line, Report};
-use crate::suite::{Lane, Outcome, SUITES, Suite, Tally, run_quick};
+use crate::suite::{Group, Outcome, SUITES, Suite, Tally, run_quick};
 
 #[derive(clap::Args)]
 #[command(after_help = suite_list(&SUITES.iter().collect::<Vec<_>>()))]
@@ -39,7 +39,7 @@ fn suite_names() -> PossibleValuesParser {
 
 fn suite_list(suites: &[&Suite]) -> String {
     suites.iter().fold("Suites:\n".to_string(), |mut text, suite| {
-        let note = if suite.lane == Lane::OnRequest { " (only when it is named)" } else { "" };
+        let note = if suite.group == Group::OnRequest { " (only when it is named)" } else { "" };
         let _ = writeln!(text, "  {:<14} {}{note}", suite.name, suite.about);
         text
     })
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
     let lines = match (args.quick, args.only.is_empty()) {
         (true, _) => run_quick()?,
         (false, false) => suites.into_iter().map(run_suite).collect(),
-        (false, true) => run_lanes(&suites),
+        (false, true) => run_groups(&suites),
     };
     let report = Report { lines, wall: total.elapsed() };
     let code = if report.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
@@ -74,7 +74,7 @@ impl Args {
     /// The suites in the order of the table.
     fn suites(&self) -> Vec<&'static Suite> {
         let is_wanted = |suite: &&Suite| match self.only.is_empty() {
-            true => suite.lane != Lane::OnRequest,
+            true => suite.group != Group::OnRequest,
             false => self.only.iter().any(|name| name == suite.name),
         };
         SUITES.iter().filter(is_wanted).collect()
@@ -82,19 +82,19 @@ impl Args {
 }
 
 /// Runs all suites, and returns their results in the order of the table.
-fn run_lanes(suites: &[&'static Suite]) -> Vec<Line> {
-    let of = |lane: Lane| suites.iter().copied().filter(move |suite| suite.lane == lane);
-    let mut lines: Vec<Line> = of(Lane::First).map(run_suite).collect();
-    let names: Vec<&str> = of(Lane::Compute).map(|suite| suite.name).collect();
-    let second = SecondLane::start(&names);
-    lines.extend(of(Lane::Waiting).map(run_suite));
+fn run_groups(suites: &[&'static Suite]) -> Vec<Line> {
+    let of = |group: Group| suites.iter().copied().filter(move |suite| suite.group == group);
+    let mut lines: Vec<Line> = of(Group::First).map(run_suite).collect();
+    let names: Vec<&str> = of(Group::Compute).map(|suite| suite.name).collect();
+    let second = SecondProcess::start(&names);
+    lines.extend(of(Group::Waiting).map(run_suite));
     let computed = second.and_then(|second| second.finish(&names));
     lines.extend(computed.unwrap_or_else(|message| without_results(&names, &message)));
     lines.sort_by_key(|line| SUITES.iter().position(|suite| suite.name == line.suite));
     lines
 }
 
-/// The suites of a second lane that returned no results have failed.
+/// The suites of a second process that returned no results have failed.
 fn without_results(names: &[&str], message: &str) -> Vec<Line> {
     println!("{message}");
     let failure = message.lines().next().unwrap_or_default();
@@ -164,10 +164,11 @@ mod tests {
     }
 
     #[test]
-    fn every_suite_belongs_to_one_lane() {
-        let of = |lane: Lane| SUITES.iter().filter(move |suite| suite.lane == lane).map(|suite| suite.name);
-        assert_eq!(of(Lane::Compute).collect::<Vec<_>>(), ["sim", "doc-tests", "docs", "features"]);
-        assert_eq!(of(Lane::OnRequest).collect::<Vec<_>>(), ["portable"]);
+    fn every_suite_belongs_to_one_group() {
+        let of =
+            |group: Group| SUITES.iter().filter(move |suite| suite.group == group).map(|suite| suite.name);
+        assert_eq!(of(Group::Compute).collect::<Vec<_>>(), ["sim", "doc-tests", "docs", "features"]);
+        assert_eq!(of(Group::OnRequest).collect::<Vec<_>>(), ["portable"]);
     }
 
     #[test]

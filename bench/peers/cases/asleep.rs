@@ -1,4 +1,4 @@
-//! Many orchestrations that wait for a timer: what they cost while nothing happens, and whether others feel them.
+//! Many orchestrations that wait for a timer: their cost while they wait, and their effect on other instances.
 
 use super::hello::{Run, one_by_one};
 use super::world::World;

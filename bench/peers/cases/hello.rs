@@ -9,12 +9,12 @@ use tokio::task::JoinSet;
 
 const PER_SECOND: &str = "orchestrations/s";
 
-/// All are started as fast as a few clients can.
+/// A few clients start all instances as fast as they can.
 pub(super) async fn backlog(world: &World, args: &Args) -> Result<Outcome, String> {
     drain(world, args, "throughput").await
 }
 
-/// The same, with the dispatchers in the name of the figure: the places of a curve.
+/// The backlog again, with the number of dispatchers in the name of the figure: one point of a curve.
 pub(super) async fn sweep(world: &World, args: &Args) -> Result<Outcome, String> {
     drain(world, args, &format!("throughput_at_{}", world.dispatchers)).await
 }
@@ -30,7 +30,7 @@ async fn drain(world: &World, args: &Args, metric: &str) -> Result<Outcome, Stri
     Ok(outcome)
 }
 
-/// Each of the clients starts the next one when it has seen the end of its last one.
+/// Each client starts its next instance when it has read the end of its last one.
 pub(super) async fn closed(world: &World, args: &Args) -> Result<Outcome, String> {
     let (count, in_flight) = (args.number("--count", 400)?, args.number("--in-flight", 16)?);
     let time = Duration::from_secs(args.number("--seconds", 10)?);
@@ -73,7 +73,7 @@ pub(super) async fn idle(world: &World, args: &Args) -> Result<Outcome, String> 
     Ok(outcome)
 }
 
-/// How one orchestration went, as its client saw it.
+/// The output of one orchestration, and its duration as its client measured it.
 pub(super) struct Run {
     number: usize,
     output: Option<String>,
@@ -86,7 +86,7 @@ impl Run {
     }
 }
 
-/// One at a time, with pauses of at least so many ms and of uneven length, so that no polling falls into step with them.
+/// Runs one instance at a time, with pauses of at least `pause_ms` and of uneven length, so that no poll interval matches them.
 pub(super) async fn one_by_one(world: &World, numbers: std::ops::Range<usize>, pause_ms: u64) -> Vec<Run> {
     let mut runs = Vec::new();
     for number in numbers {

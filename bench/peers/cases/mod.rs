@@ -1,6 +1,6 @@
 //! The scenarios of `cargo xtask bench compare`, written once: this folder is compiled against `duroxide` by the peer's
-//! package and against Outlast, under the same name, by `outlast-bench`. Both sides run the very same program.
-//! What differs between them is the module `side` of each.
+//! package and against Outlast, under the same name, by `outlast-bench`. Both sides run the same program.
+//! The two differ in their module `side` only.
 //!
 //! A process runs one scenario on a fresh store and prints one line of JSON.
 
@@ -19,8 +19,8 @@ use world::World;
 
 /// The options of the scenarios; those of the store belong to the side.
 ///
-/// `--poll-ms` is `dispatcher_min_poll_interval`; `--limit-s` is when a scenario gives up; `--seconds` is how long one
-/// that is bounded by time takes.
+/// `--poll-ms` is `dispatcher_min_poll_interval`; `--limit-s` is the time after which a scenario gives up; `--seconds` is
+/// the duration of a scenario that is bounded by time.
 const OPTIONS: &[&str] = &[
     "--dir",
     "--dispatchers",

@@ -4,7 +4,7 @@ use super::world::{World, sum};
 use crate::measure::{Args, Outcome, Tally, ms, steps};
 use std::time::Duration;
 
-/// A long chain: what a step costs, and whether it costs more at the end than at the beginning.
+/// A long chain: the cost of a step, and whether steps cost more at the end than at the beginning.
 pub(super) async fn chain(world: &World, args: &Args) -> Result<Outcome, String> {
     let (mut outcome, time) = run(world, args, "Chain", "per step").await?;
     if outcome.completed == 0 {
@@ -16,7 +16,8 @@ pub(super) async fn chain(world: &World, args: &Args) -> Result<Outcome, String>
     Ok(outcome)
 }
 
-/// All activities at once. If that does not end in time, the figures are about those that ran; if it fails, there are none.
+/// All activities at once. If the instance does not end in time, the figures count the activities that ran; if it fails,
+/// there are no figures.
 pub(super) async fn fan_out(world: &World, args: &Args) -> Result<Outcome, String> {
     let (mut outcome, time) = run(world, args, "FanOut", "per activity").await?;
     if outcome.failed > 0 {

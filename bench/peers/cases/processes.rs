@@ -1,4 +1,4 @@
-//! The backlog of hellos, with more than one process that works on it.
+//! The backlog of hellos, run by several processes.
 
 use super::progress::is_over;
 use super::world::{World, greeting};
@@ -9,15 +9,15 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const NAME: &str = "processes";
-/// What the others are called with, and what they say when they are ready.
+/// The argument of the other processes, and the line that they print when they are ready.
 const OTHER: &str = "other-process";
 const READY: &str = "ready";
-/// Started last, and not yet at work when the first of them is asked for.
+/// The number of instances that are started last. They have hardly begun when this process reads the first of them.
 const TAIL: usize = 64;
 
-/// This process starts the instances and works too. It asks the store for their ends, because nobody here knows what the
-/// others have done. It begins with those that were started last, so that it asks little while there is work, and the
-/// time ends when it last had to wait.
+/// This process starts the instances and runs its share of them. It reads their ends from the store, because the other
+/// processes do not report to it. It begins with the instances that were started last, so that it reads little while
+/// instances run. The measured time ends when the process last had to wait.
 pub(super) async fn run(world: &World, args: &Args) -> Result<Outcome, String> {
     let (count, processes) = (args.number("--count", 400)?, args.number("--processes", 2)?);
     let others = (1..processes).map(|_| Other::start()).collect::<Result<Vec<_>, _>>()?;
@@ -28,7 +28,7 @@ pub(super) async fn run(world: &World, args: &Args) -> Result<Outcome, String> {
     let started = begun.elapsed();
     let early = count.saturating_sub(TAIL);
     let late = last_wait(world, early..count, begun).await;
-    // Nearly all have ended: what follows is questions.
+    // Nearly all instances have ended: the rest of the time is reads.
     tally.end((world.counts)(), &mut outcome, count, "per orchestration");
     let time = last_wait(world, 0..early, begun).await.max(late).max(started);
     world.census(&mut outcome, greeting).await;
@@ -37,7 +37,7 @@ pub(super) async fn run(world: &World, args: &Args) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// Asks until all of these are over, the last one first; returns when that took a pause for the last time.
+/// Reads until all of these instances have ended, the last one first; returns the time of the last pause.
 async fn last_wait(world: &World, numbers: Range<usize>, begun: Instant) -> Duration {
     let mut waited = Duration::ZERO;
     for number in numbers.rev() {
@@ -49,7 +49,7 @@ async fn last_wait(world: &World, numbers: Range<usize>, begun: Instant) -> Dura
     waited
 }
 
-/// Works until nobody holds the other end of its input any more.
+/// Runs instances until the first process closes its standard input.
 pub(super) async fn other(world: &World) -> Result<Outcome, String> {
     println!("{READY}");
     let waiting = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
@@ -80,7 +80,7 @@ impl Other {
 impl Drop for Other {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
-        // It has nothing to tell any more.
+        // The process ends when its input is closed. Its exit status is not needed.
         let _ = self.0.wait();
     }
 }

@@ -1,5 +1,5 @@
-//! What the programs tell the measurement, beside the store: asking a client for every result would be load that is
-//! not part of the case.
+//! Counters that the programs update for the measurement. A client that waits for every result would be load that is not
+//! part of the scenario.
 
 use super::world::instance;
 use duroxide::{Client, OrchestrationStatus};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-/// Nothing ended for so long: some may have failed before their end.
+/// The time without an end after which instances are taken to have failed.
 const STALLED: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub(super) struct Progress {
 #[derive(Default)]
 struct State {
     expected: usize,
-    /// In the order in which they ended, each once: a turn that could not be committed runs again.
+    /// The instances in the order in which they ended, each once: a turn that could not be committed runs again.
     order: Vec<usize>,
     known: HashSet<usize>,
     steps: Vec<Instant>,
@@ -32,7 +32,7 @@ impl Progress {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Said before the first instance of a backlog is started.
+    /// Called before the first instance of a backlog is started.
     pub(super) fn expect(&self, count: usize) {
         *self.state() = State { expected: count, ..State::default() };
     }
@@ -42,7 +42,7 @@ impl Progress {
         self.state().steps.push(Instant::now());
     }
 
-    /// An orchestration is about to return, or to sleep. What is not a number is the warm-up.
+    /// An orchestration is about to return, or to sleep. An instance whose input is not a number is the warm-up.
     pub(super) fn reached(&self, number: &str) {
         let Ok(number) = number.parse() else { return };
         let mut state = self.state();
@@ -67,9 +67,9 @@ impl Progress {
         self.state().steps.clone()
     }
 
-    /// Waits until all have ended and the last ones are seen as ended in the store; returns the time since `begun`.
+    /// Waits until all instances have ended and the store has the ends of the last ones; returns the time since `begun`.
     ///
-    /// Gives up after `limit`. An instance that failed without reaching its end costs no time but its own.
+    /// Gives up after `limit`. An instance that failed before its end delays the result by its own time only.
     pub(super) async fn drained(
         &self,
         client: &Client,
@@ -82,7 +82,7 @@ impl Progress {
             if self.ended() != seen {
                 (seen, moved) = (self.ended(), Instant::now());
             } else if moved.elapsed() > STALLED && self.others_failed(client).await {
-                // If nothing ended at all, nothing tells when the work stopped.
+                // If no instance ended, the time at which the work stopped is unknown.
                 return if seen == 0 { begun.elapsed() } else { moved - begun };
             }
             if begun.elapsed() > limit {
@@ -90,7 +90,7 @@ impl Progress {
             }
         }
         let last: Vec<usize> = self.state().order.iter().rev().take(tail).copied().collect();
-        // All at once: one after the other, the questions would take longer than what is left to do.
+        // All reads run at once: one after the other, they would take longer than the remaining instances.
         let mut questions = JoinSet::new();
         for number in last {
             let client = client.clone();

@@ -47,7 +47,7 @@ pub(super) fn sum(steps: usize) -> String {
 }
 
 impl World {
-    /// Opens a fresh store, starts the runtime and runs one orchestration, so that no case pays for the first of all.
+    /// Opens a fresh store, starts the runtime and runs one orchestration, so that no figure includes the first one.
     pub(super) async fn open(args: &Args) -> Result<Self, String> {
         let side::Store { provider, durability, counts } = side::open(args).await?;
         let dispatchers = args.number("--dispatchers", 2)?;
@@ -76,12 +76,12 @@ impl World {
         self.runtime.shutdown(Some(0)).await;
     }
 
-    /// Starts this many instances as fast as a few clients can, and waits until the last one is durably over.
+    /// Starts `count` instances as fast as a few clients can, and waits until the end of the last one is committed.
     pub(super) async fn backlog(&self, orchestration: &'static str, count: usize) -> Duration {
         self.progress.expect(count);
         let begun = Instant::now();
         self.start_all(orchestration, count).await;
-        // Turns that are not yet committed when the last orchestration says that it has ended.
+        // Some turns are not committed yet when the last orchestration reports its end.
         let tail = 2 * self.dispatchers;
         self.progress.drained(&self.client, begun, self.limit, tail).await
     }
@@ -101,7 +101,7 @@ impl World {
         asleep
     }
 
-    /// It has reached its timer, and the turn that did so is committed.
+    /// Whether the instance has created its timer in a committed turn.
     async fn is_asleep(&self, number: usize) -> bool {
         self.progress.knows(number)
             && matches!(
@@ -123,7 +123,7 @@ impl World {
         while starters.join_next().await.is_some() {}
     }
 
-    /// Looks at the output of every instance of a backlog.
+    /// Checks the output of every instance of a backlog.
     pub(super) async fn census(&self, outcome: &mut Outcome, right: impl Fn(usize) -> String) {
         for number in 0..outcome.expected {
             match self.client.get_orchestration_status(&instance(number)).await {
@@ -144,7 +144,7 @@ pub(super) async fn start(client: &Client, instance: &str, orchestration: &str, 
     }
 }
 
-/// Waits as any client does; returns the output, or nothing if the instance failed or did not end in time.
+/// Waits for an instance with the client; returns its output, or `None` if it failed or did not end in time.
 pub(super) async fn wait(client: &Client, instance: &str, limit: Duration) -> Option<String> {
     let begun = Instant::now();
     loop {

@@ -9,8 +9,8 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Reads what follows the program's name. Options that nobody `known` asks for are refused: a misspelt one would
-    /// measure something else.
+    /// Reads the arguments after the program's name. Options that are not `known` are refused: a run with a misspelt option
+    /// would measure another setting.
     pub(crate) fn parse(mut args: impl Iterator<Item = String>, known: &[&str]) -> Result<Self, String> {
         let scenario = args.next().ok_or("which scenario?")?;
         let mut options = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! What every program of `cargo xtask bench compare` has in common: the line of arguments, the line of JSON that it
-//! answers with, and a few figures.
+//! The common parts of all programs of `cargo xtask bench compare`: the arguments, the line of JSON that a program prints,
+//! and a few figures.
 //!
 //! This folder is compiled into `outlast-bench` and into the peers, which are outside of the workspace.
 
@@ -33,7 +33,7 @@ pub(crate) fn answer(outcome: Result<Outcome, String>) -> ExitCode {
     }
 }
 
-/// The same threads for all sides, whatever the machine.
+/// The number of threads is the same for all sides and on every machine.
 pub(crate) fn on_two_threads<T>(work: impl Future<Output = T>) -> T {
     let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     threads.expect("a tokio runtime").block_on(work)

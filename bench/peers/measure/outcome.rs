@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// What was measured, and whether the work was done: a figure is worth nothing if an instance is missing.
+/// The figures, and whether all instances ended: without all instances, the figures are not valid.
 pub(crate) struct Outcome {
     pub(crate) durability: &'static str,
     pub(crate) expected: usize,
@@ -28,7 +28,7 @@ impl Outcome {
         }
     }
 
-    /// Numbers that are none are left out.
+    /// Adds a figure; a value that is not finite is left out.
     pub(crate) fn figure(&mut self, metric: impl Into<String>, value: f64, unit: &str) {
         if value.is_finite() {
             self.figures.insert(metric.into(), json!({ "value": value, "unit": unit }));

@@ -1,4 +1,4 @@
-//! The PostgreSQL of `cargo xtask bench compare`, as a program sees it from the outside.
+//! The PostgreSQL server of `cargo xtask bench compare`: its address and the resources that it used.
 
 use super::tally::Counts;
 use super::usage;
@@ -10,8 +10,7 @@ pub(crate) fn url() -> Result<String, String> {
         .map_err(|_| "OUTLAST_BENCH_POSTGRES_URL is not set".to_string())
 }
 
-/// What all processes of the server have used, and how often this process sent something to it; nothing where there is no
-/// server.
+/// The processor time of all server processes, and the number of requests of this process; empty without a server.
 pub(super) fn counts() -> Counts {
     let process = std::env::var("OUTLAST_BENCH_POSTGRES_PID").ok().and_then(|text| text.parse().ok());
     let (Ok(url), Some(process)) = (url(), process) else { return Vec::new() };
@@ -25,9 +24,8 @@ fn port(url: &str) -> Option<&str> {
     url.rsplit_once('@')?.1.split('/').next()?.rsplit_once(':').map(|(_, port)| port)
 }
 
-/// Segments with data that went to this port of the loopback, by the kernel's accounting of the open connections. A segment
-/// there is whatever one call of the system sends, up to 64 kB, so this is how often a client, whichever it is, had
-/// something to ask.
+/// Segments with data that went to this port of the loopback, by the kernel's accounting of the open connections. On
+/// the loopback, one system call sends one segment of up to 64 kB, so this is the number of requests of any client.
 fn sent(port: &str) -> Option<u64> {
     let output = Command::new("ss").args(["-tinH", "dport", "=", &format!(":{port}")]).output().ok()?;
     output.status.success().then(|| segments(&String::from_utf8_lossy(&output.stdout)))

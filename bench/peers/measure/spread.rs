@@ -1,9 +1,9 @@
-//! Percentiles, and what steps cost along a chain.
+//! Percentiles, and the cost of steps along a chain.
 
 use super::Outcome;
 use std::time::{Duration, Instant};
 
-/// Steps whose median stands for the cost of the one in their middle.
+/// The number of steps whose median is the cost of the step in their middle.
 const WINDOW: usize = 40;
 const POINTS: usize = 10;
 
@@ -11,7 +11,7 @@ pub(crate) fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// The smallest value that this many per cent of all do not exceed.
+/// The percentile: the smallest value that `percent` per cent of all values do not exceed.
 pub(crate) fn percentile(values: &[f64], percent: usize) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -19,8 +19,8 @@ pub(crate) fn percentile(values: &[f64], percent: usize) -> f64 {
     sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
 }
 
-/// From when each step of a chain ran: what a step costs at ten places of the history, and the last ones against those
-/// around step 20.
+/// Figures from the times at which the steps of a chain ran: the cost of a step at ten places of the history, and the
+/// ratio of the last steps to those around step 20.
 pub(crate) fn steps(outcome: &mut Outcome, ran: &[Instant]) {
     let times: Vec<f64> = ran.windows(2).map(|pair| ms(pair[1] - pair[0])).collect();
     if times.len() < 2 * WINDOW {

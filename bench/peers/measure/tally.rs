@@ -1,4 +1,4 @@
-//! What a scenario took from its process and from the store, counted and not timed.
+//! The resources that a scenario took from its process and from the store.
 
 use super::{Outcome, server, usage};
 
@@ -9,12 +9,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Begins with what the store itself has counted so far.
+    /// Begins a tally, with the counters of the store at this time.
     pub(crate) fn begin(own: Counts) -> Self {
         Self { before: with_the_rest(own) }
     }
 
-    /// Each of the figures, divided by this many.
+    /// Records every figure, divided by `among`.
     pub(crate) fn end(self, own: Counts, outcome: &mut Outcome, among: usize, unit: &str) {
         for ((metric, before), (_, after)) in self.before.into_iter().zip(with_the_rest(own)) {
             outcome.figure(metric, after.saturating_sub(before) as f64 / among as f64, unit);

@@ -1,4 +1,4 @@
-//! What this process uses, and what others do, from the kernel's accounting.
+//! The processor time, memory and writes of this process and others, as the kernel reports them.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ pub(crate) fn used() -> Duration {
     used_by(|_| true)
 }
 
-/// Processor time used so far by the threads with a name that `wanted` likes.
+/// Processor time used so far by the threads whose name `wanted` accepts.
 pub(crate) fn used_by(wanted: impl Fn(&str) -> bool) -> Duration {
     let mut nanos = 0_u64;
     for task in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
@@ -41,7 +41,7 @@ pub(crate) fn used_by_children(parent: u32) -> Duration {
     used
 }
 
-/// The kernel tells the times of other processes in hundredths of a second, whatever its own clock.
+/// The kernel reports the times of other processes in hundredths of a second.
 const TICK: Duration = Duration::from_millis(10);
 
 struct Ticks {
@@ -51,7 +51,7 @@ struct Ticks {
 }
 
 impl Ticks {
-    /// Reads `/proc/PID/stat`. The name in parentheses may hold anything, so it is skipped from behind.
+    /// Reads `/proc/PID/stat`. The name in parentheses may hold any character, so the text is split at the last parenthesis.
     fn read(stat: &str) -> Option<Self> {
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let number = |at: usize| fields.get(at)?.parse::<u32>().ok();

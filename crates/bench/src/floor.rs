@@ -1,5 +1,5 @@
 //! The floor: stores the same rows with one connection and prepared statements, without searching a queue, checking a
-//! lease, building JSON or answering a caller. The rest is the cost of SQLite and the disk.
+//! lease, building JSON or answering a caller. The remaining time is the cost of SQLite and the disk.
 
 pub(crate) mod postgres;
 

@@ -1,6 +1,6 @@
 //! The hello cycle through the store.
 
-use outlast_provider::model::{Event, EventKind, WorkItem};
+use outlast_provider::model::{Event, EventKind, ExecutionStatus, WorkItem};
 use outlast_provider::{ExecutionMetadata, FetchedTurn, Provider, TagFilter, TurnRequest, WorkRequest};
 use outlast_sqlite::SqliteProvider;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub(crate) async fn commit(store: &SqliteProvider, turn: &FetchedTurn) -> bool {
         event(instance, 4, None, EventKind::OrchestrationCompleted { output: result.clone() }),
     ];
     let metadata = ExecutionMetadata {
-        status: Some("Completed".to_string()),
+        status: Some(ExecutionStatus::Completed.to_string()),
         output: Some(result),
         ..ExecutionMetadata::default()
     };

@@ -19,7 +19,7 @@ use tokio_postgres::NoTls;
 const SCHEMA: &str = "outlast";
 /// Clients that start orchestrations.
 const STARTERS: usize = 32;
-/// Longest time until autovacuum runs; it looks once a minute.
+/// Longest time until autovacuum runs; autovacuum checks once a minute.
 const VACUUM: Duration = Duration::from_secs(240);
 
 /// Bytes of each table and of its indexes.

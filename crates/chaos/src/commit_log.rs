@@ -49,7 +49,7 @@ impl CommitCounts {
     }
 }
 
-/// A commit, with what identifies it in the store.
+/// A commit, with the columns that identify it in the store.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Commit {
     /// Events of a turn, `first` to `last`.

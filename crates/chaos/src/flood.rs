@@ -1,4 +1,4 @@
-//! Instances with more messages than fit into memory: what their worker process needs, and what others beside them notice.
+//! Instances with more messages than fit into memory: the memory of their worker process, and the delay of other instances.
 
 use crate::args::FloodArgs;
 use crate::store::StoreKind;
@@ -28,7 +28,7 @@ const ACTIVITY: Duration = Duration::from_millis(50);
 const ACTIVITIES: usize = 3;
 const PACE: Duration = Duration::from_millis(20);
 
-/// Floods two instances: one reads all its messages, and fails; one continues as new, and completes. Says whether all went well.
+/// Floods two instances: one reads all its messages, and fails; one continues as new, and completes. Returns whether both ended as expected.
 pub(crate) async fn run(args: FloodArgs) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no folder: {error}"))?;
     let provider = open(args.store, folder.path()).await?;
@@ -219,7 +219,7 @@ async fn ended(client: &Client, instance: &str, patience: Duration) -> Result<Or
     status.map_err(|error| format!("'{instance}' did not end: {error}"))
 }
 
-/// What a status says, without output.
+/// The name of a status, without output.
 fn shown(status: &OrchestrationStatus) -> String {
     match status {
         OrchestrationStatus::Failed { details, .. } => format!("failed: {}", details.display_message()),
@@ -247,7 +247,7 @@ async fn drained(provider: &Arc<dyn Provider>, patience: Duration) -> Result<usi
     look().await
 }
 
-/// The most memory that this process has had, by what Linux says of it.
+/// The peak memory of this process, as Linux reports it.
 fn peak_memory() -> Result<u64, String> {
     let status = std::fs::read_to_string("/proc/self/status").map_err(|error| format!("/proc: {error}"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;

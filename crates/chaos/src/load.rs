@@ -19,7 +19,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// The running clients.
 pub(crate) struct Load {
     shared: Arc<Shared>,
-    slots: JoinSet<()>,
+    tasks: JoinSet<()>,
 }
 
 struct Shared {
@@ -49,7 +49,7 @@ impl Load {
     pub(crate) fn start(
         store: &Store,
         seed: u64,
-        slots: usize,
+        clients: usize,
         ballast: usize,
         sabotage: Option<Sabotage>,
     ) -> Self {
@@ -63,10 +63,10 @@ impl Load {
             repeated: AtomicU64::new(0),
             client_record: Mutex::default(),
         });
-        let mut load = Self { shared, slots: JoinSet::new() };
-        for _ in 0..slots {
+        let mut load = Self { shared, tasks: JoinSet::new() };
+        for _ in 0..clients {
             let shared = Arc::clone(&load.shared);
-            load.slots.spawn(async move { shared.run().await });
+            load.tasks.spawn(async move { shared.run().await });
         }
         load
     }
@@ -74,7 +74,7 @@ impl Load {
     /// Adds a client for one job whose start carries this many extra bytes.
     pub(crate) fn add_one(&mut self, ballast: usize) {
         let shared = Arc::clone(&self.shared);
-        self.slots.spawn(async move {
+        self.tasks.spawn(async move {
             let job = shared.next_with_ballast();
             shared.run_job(&job, ballast).await;
         });
@@ -106,8 +106,8 @@ impl Load {
     pub(crate) async fn finish(&mut self, patience: Duration) -> bool {
         self.shared.is_over.store(true, Ordering::SeqCst);
         let all_ended =
-            timeout(patience, async { while self.slots.join_next().await.is_some() {} }).await.is_ok();
-        self.slots.abort_all();
+            timeout(patience, async { while self.tasks.join_next().await.is_some() {} }).await.is_ok();
+        self.tasks.abort_all();
         all_ended
     }
 }

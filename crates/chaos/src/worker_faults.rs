@@ -31,7 +31,7 @@ pub(crate) struct WorkerFaults {
 
 impl WorkerFaults {
     pub(crate) fn new(seed: u64, pace_ms: u64) -> Self {
-        // The label is part of what a seed means: another label would draw other faults.
+        // Another label would draw other faults from the same seed.
         let rng = Rng::new(seed ^ digest(DIGEST_START, b"nemesis"));
         Self {
             rng,

@@ -4,6 +4,7 @@ use crate::duration::duration;
 use crate::store::{StoreArgs, StoreUrl};
 use crate::stress::Preset;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use outlast::ExecutionStatus;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(DemoArgs),
-    /// Look at the instances of a store, and cancel them
+    /// Show the instances of a store, and cancel them
     #[command(arg_required_else_help = true)]
     Instance(InstanceArgs),
     Stress(StressArgs),
@@ -86,8 +87,8 @@ pub(crate) struct Common {
 
 /// Put a store under load, and print its throughput.
 ///
-/// A run starts instances of one orchestration, a bounded number at a time, for some seconds, with a runtime of its own, and
-/// waits for all of them. It uses a store of its own: a file that it creates and removes, or a new schema of a PostgreSQL
+/// A run starts instances of one orchestration, a bounded number at a time, for some seconds, with its own runtime, and
+/// waits for all of them. It uses a new store: a file that it creates and removes, or a new schema of a PostgreSQL
 /// database that it drops at the end. A store that holds instances is rejected.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
@@ -106,7 +107,7 @@ pub(crate) struct StressArgs {
     /// The load to run
     #[arg(long, value_name = "PRESET", value_delimiter = ',', default_value = "default")]
     pub(crate) preset: Vec<Preset>,
-    /// Connections of the PostgreSQL store; a list runs everything with each
+    /// Connections of the PostgreSQL store; a list runs every preset with each
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "10", value_parser = clap::value_parser!(u32).range(2..=500))]
     pub(crate) pool_size: Vec<u32>,
     /// The time during which instances are started, instead of the preset's
@@ -202,14 +203,14 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    /// As the store spells it.
+    /// The text in the store.
     pub(crate) fn stored(self) -> &'static str {
         match self {
             Self::Unknown => "Unknown",
-            Self::Running => "Running",
-            Self::Completed => "Completed",
-            Self::Failed => "Failed",
-            Self::ContinuedAsNew => "ContinuedAsNew",
+            Self::Running => ExecutionStatus::Running.as_str(),
+            Self::Completed => ExecutionStatus::Completed.as_str(),
+            Self::Failed => ExecutionStatus::Failed.as_str(),
+            Self::ContinuedAsNew => ExecutionStatus::ContinuedAsNew.as_str(),
         }
     }
 }

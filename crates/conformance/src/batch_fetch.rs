@@ -1,4 +1,4 @@
-//! Several activities in one fetch: as if each had been fetched alone.
+//! Several activities in one fetch. The result is the same as with one fetch for each.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -25,7 +25,7 @@ fn activities(ids: impl IntoIterator<Item = u64>) -> Vec<WorkItem> {
     ids.into_iter().map(|id| activity("batch", id)).collect()
 }
 
-/// A batch holds the oldest activities, at most as many as asked, in order, each once and with a lease of its own.
+/// A batch holds the oldest activities, at most `max_items`, in order, each once and with a separate lease.
 pub async fn a_batch_is_in_order_and_bounded(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue_activities(provider, &activities([5, 3, 9, 1, 7])).await;
@@ -37,7 +37,7 @@ pub async fn a_batch_is_in_order_and_bounded(factory: &dyn ProviderFactory) {
         tokens.extend(batch.into_iter().map(|work| work.lock_token));
     }
     assert_eq!(tokens.len(), 5, "every activity has its own lease");
-    assert!(fetch_activity(provider, LONG).await.is_none(), "what a batch holds is not handed out again");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "activities of a batch are not delivered again");
 }
 
 /// A batch of none takes nothing.

@@ -160,7 +160,7 @@ pub async fn test_ack_work_item_none_deletes_without_enqueue<F: ProviderFactory>
     provider.ack_work_item(&token, Some(completed("quiet", 3))).await.expect("an ack succeeds");
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [completed("quiet", 3)]);
     outlive(factory.lock_timeout()).await;
-    assert_eq!(drain(provider).await, [], "both activities are gone for good");
+    assert_eq!(drain(provider).await, [], "both activities are deleted");
 }
 
 /// A turn removes exactly the activities that it cancels: instance, execution and id must match.

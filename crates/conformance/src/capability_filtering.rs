@@ -178,7 +178,7 @@ pub async fn test_fetch_filter_boundary_versions<F: ProviderFactory>(factory: &F
     }
 }
 
-/// The first commit's pin is what filters compare with.
+/// Filters compare with the pin of the first commit.
 pub async fn test_pinned_version_stored_via_ack_metadata<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     for (instance, numbers) in [("one", (1, 2, 3)), ("two", (4, 5, 6))] {

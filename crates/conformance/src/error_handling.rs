@@ -1,4 +1,4 @@
-//! Bad tokens, bad events, missing and damaged data are reported, and reported as what they are.
+//! Bad tokens, bad events, missing and damaged data are reported with the right class of error.
 
 use crate::ProviderFactory;
 use crate::support::*;
@@ -107,7 +107,7 @@ pub async fn test_corrupted_serialization_data<F: ProviderFactory>(factory: &F) 
             let depths = admin.get_queue_depths().await.unwrap();
             let set_aside = admin.list_dead_letters(10).await.unwrap().len();
             let kept = depths.orchestrator_queue + depths.worker_queue + set_aside;
-            assert_eq!(kept, 2, "a damaged item waits or is set aside, and never disappears");
+            assert_eq!(kept, 2, "a damaged item waits or is stored as a dead letter, and never disappears");
         }
     }
 }

@@ -227,7 +227,10 @@ async fn fetch_with_retries(provider: &dyn Provider) -> Fetched {
     for _ in 0..100 {
         match provider.fetch_orchestration_item(LONG, NO_WAIT, None).await {
             Ok(fetched) => return fetched,
-            Err(error) => assert!(error.is_retryable(), "a fetch that loses a race fails for good: {error}"),
+            Err(error) => assert!(
+                error.is_retryable(),
+                "a fetch that loses a race fails with a permanent error: {error}"
+            ),
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

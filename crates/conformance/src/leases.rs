@@ -81,7 +81,7 @@ pub async fn renewal_never_revives(factory: &dyn ProviderFactory) {
     assert_eq!(fetch_bound(provider, &session_owner("b", LONG)).await, Some(bound(2)));
 }
 
-/// A renewal by less than what is left changes nothing: the old end holds (7.2.2).
+/// A renewal by less than the remaining time changes nothing: the lease keeps its end (7.2.2).
 pub async fn renewal_never_shortens(factory: &dyn ProviderFactory) {
     let lease = factory.lock_timeout();
     for queue in BOTH {

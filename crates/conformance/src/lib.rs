@@ -5,9 +5,9 @@
 //! but `tokio`'s timer, and runs under paused time when the store's clock follows tokio's ([`TokioClock`]).
 //!
 //! A store need not have a management interface. Rules about management, deletion, pruning and listing fail without
-//! it; all others then check what can be seen otherwise.
+//! it; all other validations then check through the other methods.
 //!
-//! The validations are the feature `validations`, which is on by default; without it the crate is [`stress`] alone. The feature `runtime` adds what needs an engine: the category `race_replay`, and the runs in [`stress`]. The feature `model`
+//! The validations are the feature `validations`, which is on by default; without it the crate is [`stress`] alone. The feature `runtime` adds the parts that need an engine: the category `race_replay`, and the runs in [`stress`]. The feature `model`
 //! adds the comparison of a store with the specification by random sequences of calls.
 //!
 //! ```

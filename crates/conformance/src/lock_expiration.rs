@@ -61,7 +61,7 @@ pub async fn test_abandon_releases_lock_immediately<F: ProviderFactory>(factory:
     assert_eq!(must_fetch(provider, LONG).await.0.instance, "second");
 }
 
-/// A commit frees the instance at once for what has been queued meanwhile, under a new lease.
+/// After a commit, messages that were queued meanwhile are fetched at once, under a new lease.
 pub async fn test_lock_renewal_on_ack<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "freed").await;

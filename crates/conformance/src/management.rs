@@ -126,7 +126,7 @@ pub async fn test_get_instance_info<F: ProviderFactory>(factory: &F) {
     permanent(admin(provider).get_instance_info("unknown").await, "info about an unknown instance");
 }
 
-/// Status, output, times and event count of an execution need no instance row, ignore what instance the events name,
+/// Status, output, times and event count of an execution need no instance row, ignore the instance that the events name,
 /// and stay when a later turn says nothing about them.
 pub async fn test_get_execution_info<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;

@@ -192,7 +192,7 @@ pub async fn an_expired_lease_keeps_the_place_in_line(factory: &dyn ProviderFact
     assert_eq!(must_fetch(provider, LONG).await.0.instance, "second");
 }
 
-/// A delayed message is hidden for its delay, holds back nothing meanwhile, and comes before what arrives after it.
+/// A delayed message is hidden for its delay, delays no other message, and comes before messages that arrive after it.
 pub async fn a_delayed_message_comes_when_its_delay_is_over(factory: &dyn ProviderFactory) {
     let mut attempts = Attempts::default();
     while !comes_after_its_delay(factory, attempts.next()).await {}

@@ -18,7 +18,7 @@ fn history(instance: &str, execution_id: u64, ids: &[u64]) -> Vec<Event> {
     ids.iter().map(event).collect()
 }
 
-/// Delivers a message and commits these events to the execution, without name and version; returns what was fetched.
+/// Delivers a message and commits these events to the execution, without name and version; returns the fetched turn.
 async fn advance(
     provider: &dyn Provider,
     message: WorkItem,
@@ -81,7 +81,7 @@ pub async fn test_execution_id_sequencing<F: ProviderFactory>(factory: &F) {
         *execution_id = 7;
     }
 
-    // The message, the execution that the turn commits to, its events, and what the fetch must report.
+    // The message, the execution that the turn commits to, its events, and the result that the fetch must return.
     let turns = [
         (raised("counted", "poke", ""), 1, vec![], (1, &first)),
         (ahead, 1, vec![], (1, &first)),

@@ -116,7 +116,7 @@ pub async fn test_prune_safety<F: ProviderFactory>(factory: &F) {
     );
 }
 
-/// Bulk pruning processes the instances that its filter selects, children included, and adds up what it removed.
+/// Bulk pruning processes the instances that its filter selects, children included, and adds up the removed rows.
 pub async fn test_prune_bulk<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_executions(provider, "root", 3).await;

@@ -23,7 +23,7 @@ pub struct Validation {
     pub(crate) run: for<'a> fn(&'a dyn ProviderFactory) -> BoxFuture<'a, ()>,
 }
 
-/// What a validation needs of the factory beyond a clean store.
+/// The capability that a validation needs of the factory besides a clean store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
     Nothing,

@@ -1,4 +1,4 @@
-//! A parked fetch returns as soon as an item is available for it, by whatever call, and not before.
+//! A parked fetch returns as soon as any call makes an item available for it, and not before.
 
 use crate::ProviderFactory;
 use crate::queues::{BOTH, Queue};

@@ -31,7 +31,7 @@ impl Execution {
             draft.report.broke_limit = matches!(stop, Stop::Limit);
             return Conclusion::Ends(Close::Failed(self.failure(stop)));
         }
-        if let Some(reason) = self.ledger.cancel_reason.clone() {
+        if let Some(reason) = self.summary.cancel_reason.clone() {
             // These drops are not noted.
             draft.dropped = self.unnoted_drops();
             return Conclusion::Ends(Close::Cancelled(reason));
@@ -88,7 +88,7 @@ impl Execution {
             }
             draft.report.is_parked = !std::mem::replace(&mut self.warned_parked, true);
         }
-        let (events, bytes) = (self.ledger.events, self.ledger.bytes);
+        let (events, bytes) = (self.summary.events, self.summary.bytes);
         let limits = &state.limits;
         if events > limits.history_events || bytes > limits.history_bytes {
             draft.report.broke_limit = true;

@@ -2,7 +2,7 @@
 
 use crate::future::Raw;
 use crate::op::Op;
-use crate::state::{Site, Slot, Stage, State};
+use crate::state::{FutureState, Site, Stage, State};
 use outlast_model::Action;
 
 /// A decision that has no event yet.
@@ -17,16 +17,16 @@ pub(crate) struct Emitted {
 pub(crate) struct Runaway;
 
 impl State {
-    /// Makes a decision that has a future; returns the token of the future. `lane` is given by operations with an inbox.
+    /// Makes a decision that has a future; returns the token of the future. Operations with an inbox pass `inbox_name`.
     pub(crate) fn ask(
         &mut self,
         op: Op,
-        lane: Option<String>,
+        inbox_name: Option<String>,
         action: Action,
         call: &'static str,
         site: Site,
     ) -> u64 {
-        let token = self.open_slot(op, lane, Stage::Open, site);
+        let token = self.open_future(op, inbox_name, Stage::Open, site);
         self.emit(Some(token), action, call, site);
         token
     }
@@ -41,13 +41,13 @@ impl State {
         if self.is_new_decision() {
             self.count(site);
         }
-        self.open_slot(op, None, Stage::Ready(raw), site)
+        self.open_future(op, None, Stage::Ready(raw), site)
     }
 
-    fn open_slot(&mut self, op: Op, lane: Option<String>, stage: Stage, site: Site) -> u64 {
-        self.slots.push(Slot {
+    fn open_future(&mut self, op: Op, inbox_name: Option<String>, stage: Stage, site: Site) -> u64 {
+        self.futures.push(FutureState {
             op,
-            lane,
+            inbox_name,
             site,
             event_id: None,
             stage,
@@ -56,7 +56,7 @@ impl State {
             answered: false,
             attempt: 1,
         });
-        self.slots.len() as u64
+        self.futures.len() as u64
     }
 
     fn emit(&mut self, token: Option<u64>, action: Action, call: &'static str, site: Site) {

@@ -45,7 +45,7 @@ pub struct Report {
 pub struct ChildEnded {
     /// Name of the child's orchestration.
     pub name: String,
-    /// `completed`, `failed` or `cancelled` as the child's message says; `abandoned` if the parent ended before the child.
+    /// `completed`, `failed` or `cancelled` by the child's message; `abandoned` if the parent ended before the child.
     pub outcome: &'static str,
     /// From the turn that scheduled the child to the turn in which the call ended.
     pub took_ms: u64,

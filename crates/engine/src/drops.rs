@@ -28,24 +28,25 @@ impl Execution {
     /// The decisions whose future the code dropped and whose drop is not noted, in the order in which drops are noted.
     pub(crate) fn unnoted_drops(&self) -> Vec<(Op, u64)> {
         let state = self.context.lock();
-        let slots = state.dropped.iter().map(|token| state.slot(*token)).filter(|slot| !slot.drop_noted);
-        let mut dropped: Vec<_> = slots.filter_map(|slot| Some((slot.op, slot.event_id?))).collect();
+        let futures =
+            state.dropped.iter().map(|token| state.future_state(*token)).filter(|future| !future.drop_noted);
+        let mut dropped: Vec<_> = futures.filter_map(|future| Some((future.op, future.event_id?))).collect();
         dropped.sort_unstable();
         dropped
     }
 
     /// Whether the code dropped the future of a decision.
     pub(crate) fn is_dropped(&self, token: Option<u64>) -> bool {
-        token.is_some_and(|token| matches!(self.context.lock().slot(token).stage, Stage::Dropped))
+        token.is_some_and(|token| matches!(self.context.lock().future_state(token).stage, Stage::Dropped))
     }
 
     /// Applies the note of a dropped future. Under the legacy rules the drop takes effect here.
     pub(crate) fn apply_drop(&mut self, op: Op, source: u64, note: &EventKind) {
         let Some(token) = self.token(source) else { return };
         let mut state = self.context.lock();
-        let slot = state.slot_mut(token);
-        slot.drop_noted = true;
-        let is_dropped = matches!(slot.stage, Stage::Dropped);
+        let future = state.future_state_mut(token);
+        future.drop_noted = true;
+        let is_dropped = matches!(future.stage, Stage::Dropped);
         state.release(token);
         // Notes with other reasons were written because the execution ended.
         if !is_dropped && op.cancellation(DROPPED.to_string()).as_ref() == Some(note) {
@@ -61,9 +62,9 @@ impl Execution {
         let state = self.context.lock();
         let mut held: Vec<(u64, &'static str, Site)> = Vec::new();
         for (source, kind) in &self.undropped {
-            let slot = self.token(*source).map(|token| state.slot(token));
-            let slot = slot.filter(|slot| !matches!(slot.stage, Stage::Dropped));
-            held.extend(slot.map(|slot| (*source, *kind, slot.site)));
+            let future = self.token(*source).map(|token| state.future_state(token));
+            let future = future.filter(|future| !matches!(future.stage, Stage::Dropped));
+            held.extend(future.map(|future| (*source, *kind, future.site)));
         }
         if let Some((_, kind, site)) = held.first().copied() {
             let events: Vec<u64> =

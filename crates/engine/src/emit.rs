@@ -8,8 +8,8 @@ use outlast_model::{Action, Event, EventKind};
 impl Execution {
     /// Writes an event and counts it. The caller applies it.
     pub(crate) fn record(&mut self, draft: &mut Draft, source: Option<u64>, kind: EventKind) -> Event {
-        let event = draft.event(self.identity(), self.ledger.last_event_id + 1, source, kind);
-        self.ledger.note(&event);
+        let event = draft.event(self.identity(), self.summary.last_event_id + 1, source, kind);
+        self.summary.note(&event);
         draft.commit.history_delta.push(event.clone());
         event
     }
@@ -36,7 +36,7 @@ impl Execution {
         action: Action,
     ) -> Result<(), Stop> {
         let op = Op::of_action(&action);
-        let event_id = self.ledger.last_event_id + 1;
+        let event_id = self.summary.last_event_id + 1;
         let Some(kind) = op.event(&action, self.execution_id(), event_id) else { return Ok(()) };
         op.check(self, &kind)?;
         let is_dropped = self.is_dropped(token);
@@ -49,7 +49,7 @@ impl Execution {
                 self.apply(event, false)
             }
             None => {
-                let attempt = token.map_or(1, |token| self.context.lock().slot(token).attempt);
+                let attempt = token.map_or(1, |token| self.context.lock().future_state(token).attempt);
                 draft.recorded.push(Recorded { op, event_id, token, action, attempt });
                 Ok(())
             }

@@ -1,8 +1,8 @@
-//! One execution in memory: its suspended code and its ledger.
+//! One execution in memory: its suspended code and the summary of its history.
 
 use crate::context::{Identity, OrchestrationContext};
 use crate::decide::Runaway;
-use crate::ledger::Ledger;
+use crate::history_summary::HistorySummary;
 use crate::op::kv::KvValue;
 use crate::op::{Op, Role};
 use crate::opening::{Opening, Past};
@@ -54,7 +54,7 @@ pub struct Execution {
     pub(crate) context: OrchestrationContext,
     pub(crate) opening: Opening,
     pub(crate) stamp: String,
-    pub(crate) ledger: Ledger,
+    pub(crate) summary: HistorySummary,
     pub(crate) waker: RootWaker,
     code: Option<Code>,
     pub(crate) returned: Option<Result<String, String>>,
@@ -106,7 +106,7 @@ impl Execution {
             context: OrchestrationContext::new(identity, state),
             opening: setup.opening,
             stamp: setup.stamp,
-            ledger: Ledger::default(),
+            summary: HistorySummary::default(),
             waker: RootWaker::new(),
             code: None,
             returned: None,
@@ -139,18 +139,18 @@ impl Execution {
 
     /// The last event of the execution. An execution in memory is current if the store names the same event.
     pub fn last_event_id(&self) -> u64 {
-        self.ledger.last_event_id
+        self.summary.last_event_id
     }
 
     /// Whether the history has a terminal event.
     pub fn has_ended(&self) -> bool {
-        self.ledger.ended.is_some()
+        self.summary.ended.is_some()
     }
 
     /// Whether this activity is open and no other activity or child is. Timers and waits for events do not count: most of
     /// them end without an outcome.
     pub fn waits_only_for(&self, activity_id: u64) -> bool {
-        self.ledger.children.is_empty() && self.ledger.activities.is_only(activity_id)
+        self.summary.children.is_empty() && self.summary.activities.is_only(activity_id)
     }
 
     /// The name of the orchestration.
@@ -164,7 +164,7 @@ impl Execution {
         let state = self.context.lock();
         let keys: usize = state.kv.iter().map(|(key, entry)| key.len() + entry.value.len()).sum();
         let status = state.custom_status.as_ref().map_or(0, String::len);
-        4_096 + self.ledger.events * PER_EVENT + self.ledger.bytes + keys + status
+        4_096 + self.summary.events * PER_EVENT + self.summary.bytes + keys + status
     }
 
     /// A probe that another thread can read while the code runs.
@@ -180,7 +180,7 @@ impl Execution {
     /// The past of the instance, for [`admit`](crate::admit) of the next batch. After the first turn, the opening lacks the
     /// input and the carried messages.
     pub fn past(&self) -> Past {
-        Past { opening: Some(self.opening.clone()), ended: self.ledger.ended.clone() }
+        Past { opening: Some(self.opening.clone()), ended: self.summary.ended.clone() }
     }
 
     /// Frees the input and the carried messages, which only the first turn needs.

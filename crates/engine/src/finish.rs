@@ -79,7 +79,7 @@ impl Execution {
     }
 
     /// Sends the decisions of a turn after which the code waits. A decision whose future the code dropped in the same turn
-    /// is not sent, unless its operation says so.
+    /// is not sent, unless [`Operation::is_sent_if_dropped`](crate::op::Operation::is_sent_if_dropped).
     fn send_decisions(&self, draft: &mut Draft) {
         for decision in std::mem::take(&mut draft.recorded) {
             let op = decision.op;
@@ -103,7 +103,7 @@ impl Closing<'_> {
         draft.commit.orchestrator_items.extend(self.message_to_parent());
         draft.commit.metadata.status = Some(self.close.status().to_string());
         draft.commit.metadata.output = Some(self.close.output());
-        draft.report.age_ms = draft.now_ms.saturating_sub(self.execution.ledger.started_at_ms);
+        draft.report.age_ms = draft.now_ms.saturating_sub(self.execution.summary.started_at_ms);
         draft.report.ended = Some(self.close.reported());
     }
 

@@ -64,7 +64,7 @@ impl<T> DurableFuture<T> {
 
     /// Marks the operation as this attempt of a retry policy, for metrics. History does not hold the attempt.
     pub(crate) fn with_attempt(self, attempt: u32) -> Self {
-        self.context.lock().slot_mut(self.token).attempt = attempt;
+        self.context.lock().future_state_mut(self.token).attempt = attempt;
         self
     }
 }

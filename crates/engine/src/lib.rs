@@ -15,7 +15,7 @@ mod emit;
 mod execution;
 mod finish;
 mod future;
-mod ledger;
+mod history_summary;
 mod op;
 mod opening;
 mod poison;

@@ -30,7 +30,7 @@ pub fn poison(poison: Poison) -> TurnOutput {
     let mut execution = Execution::without_code(setup);
     let mut draft = Draft::new(execution.identity(), now_ms);
     for event in &history {
-        execution.ledger.note(event);
+        execution.summary.note(event);
     }
     if history.is_empty() {
         execution.start(&mut draft);

@@ -9,7 +9,7 @@
 
 use crate::draft::Draft;
 use crate::execution::Execution;
-use crate::ledger::Standing;
+use crate::history_summary::Standing;
 use crate::op::{Op, queue};
 use crate::replay_error::Mismatch;
 use outlast_model::{ErrorDetails, Event, EventKind, WorkItem};
@@ -46,7 +46,7 @@ impl Execution {
     /// that it takes over.
     pub(crate) fn receive(&mut self, draft: &mut Draft, messages: Vec<WorkItem>) -> Batch {
         let mut batch = Batch { events: Vec::new(), failure: None };
-        if self.ledger.events == 0 {
+        if self.summary.events == 0 {
             let start = self.start(draft);
             batch.events.push(start);
             for (name, data) in self.opening.carried.clone() {
@@ -74,7 +74,7 @@ impl Execution {
     /// Cancellation. Starts were taken out of the batch before the turn, and activities are in the other queue.
     fn receive_for_instance(&self, message: WorkItem) -> Receipt {
         match message {
-            WorkItem::CancelInstance { reason, .. } if self.ledger.cancel_reason.is_none() => {
+            WorkItem::CancelInstance { reason, .. } if self.summary.cancel_reason.is_none() => {
                 Receipt::record(EventKind::OrchestrationCancelRequested { reason })
             }
             _ => Receipt::Drop,
@@ -85,7 +85,7 @@ impl Execution {
 /// The outcome of a decision, read from its message.
 pub(crate) struct Outcome {
     pub(crate) op: Op,
-    /// What error messages call the outcome.
+    /// The name of the outcome in error messages.
     pub(crate) name: &'static str,
     /// The execution that made the decision.
     pub(crate) execution_id: u64,
@@ -102,7 +102,7 @@ impl Outcome {
         if self.execution_id != identity.execution_id {
             return Receipt::Drop;
         }
-        match execution.ledger.standing(self.source, self.op) {
+        match execution.summary.standing(self.source, self.op) {
             Standing::Open => {
                 Receipt::Record { source: Some(self.source), kind: self.kind, failure: self.failure }
             }

@@ -25,10 +25,10 @@ pub(crate) type Site = &'static Location<'static>;
 /// | open | dropped | ready | open, keeps the waker |
 /// | ready | dropped | - | taken |
 /// | taken, dropped | - | - | - |
-pub(crate) struct Slot {
+pub(crate) struct FutureState {
     pub(crate) op: Op,
-    /// The lane of the operation's inbox that the future waits on, if it waits on one.
-    pub(crate) lane: Option<String>,
+    /// The inbox that the future waits on, if it waits on one: the name of an event or queue.
+    pub(crate) inbox_name: Option<String>,
     /// The place of the call.
     pub(crate) site: Site,
     /// The scheduling event, once there is one.
@@ -76,7 +76,7 @@ pub(crate) struct State {
     pub(crate) now_ms: u64,
     /// Whether the code runs because of an event that was stored before this turn.
     pub(crate) replaying: bool,
-    pub(crate) slots: Vec<Slot>,
+    pub(crate) futures: Vec<FutureState>,
     pub(crate) emitted: VecDeque<Emitted>,
     /// The stored decisions that are not applied yet, in order, with their stored time. The n-th emitted action belongs to
     /// the n-th of these.
@@ -113,7 +113,7 @@ impl State {
             limits,
             now_ms: 0,
             replaying: false,
-            slots: Vec::new(),
+            futures: Vec::new(),
             emitted: VecDeque::new(),
             ahead: VecDeque::new(),
             new_decisions: 0,
@@ -146,18 +146,18 @@ impl State {
 
     pub(crate) fn poll(&mut self, token: u64, cx: &Context<'_>) -> Poll<Raw> {
         self.settle_lazily(token);
-        let slot = self.slot_mut(token);
-        if let Stage::Ready(_) = slot.stage
-            && let Stage::Ready(raw) = std::mem::replace(&mut slot.stage, Stage::Taken)
+        let future = self.future_state_mut(token);
+        if let Stage::Ready(_) = future.stage
+            && let Stage::Ready(raw) = std::mem::replace(&mut future.stage, Stage::Taken)
         {
-            let waited = slot.waker.take().is_some();
+            let waited = future.waker.take().is_some();
             self.waiting -= usize::from(waited);
             return Poll::Ready(raw);
         }
-        match &mut slot.waker {
+        match &mut future.waker {
             Some(waker) => waker.clone_from(cx.waker()),
             None => {
-                slot.waker = Some(cx.waker().clone());
+                future.waker = Some(cx.waker().clone());
                 self.waiting += 1;
             }
         }
@@ -166,22 +166,24 @@ impl State {
 
     /// Assigns a queue message, or under the legacy rules a positional event, when its future is polled.
     fn settle_lazily(&mut self, token: u64) {
-        let slot = &self.slots[index(token)];
-        let (Stage::Open, Some(event_id), Some(lane)) = (&slot.stage, slot.event_id, &slot.lane) else {
+        let future = &self.futures[index(token)];
+        let (Stage::Open, Some(event_id), Some(inbox_name)) =
+            (&future.stage, future.event_id, &future.inbox_name)
+        else {
             return;
         };
-        if let Some(data) = slot.op.take(&mut self.inboxes, lane, event_id) {
+        if let Some(data) = future.op.take(&mut self.inboxes, inbox_name, event_id) {
             self.received();
-            self.slot_mut(token).stage = Stage::Ready(Raw::Data(data));
+            self.future_state_mut(token).stage = Stage::Ready(Raw::Data(data));
         }
     }
 
     /// Returns the waker to wake after the lock is released.
     pub(crate) fn drop_future(&mut self, token: u64) -> Option<Waker> {
-        let slot = self.slot_mut(token);
-        let waited = slot.waker.take().is_some();
-        let was_open = matches!(slot.stage, Stage::Open);
-        slot.stage = Stage::Dropped;
+        let future = self.future_state_mut(token);
+        let waited = future.waker.take().is_some();
+        let was_open = matches!(future.stage, Stage::Open);
+        future.stage = Stage::Dropped;
         self.waiting -= usize::from(waited);
         self.dropped.push(token);
         let next = if was_open && !self.rules.legacy { self.release(token) } else { None };
@@ -190,60 +192,62 @@ impl State {
 
     /// Enters the wait of a future that has its event into the inbox of its operation.
     pub(crate) fn bind_wait(&mut self, token: u64) -> Held {
-        let slot = &self.slots[index(token)];
-        let (Some(lane), Some(event_id)) = (&slot.lane, slot.event_id) else { return Held::Nothing };
-        let is_dropped = matches!(slot.stage, Stage::Dropped);
-        slot.op.bind(&mut self.inboxes, Bound { lane, event_id, token, is_dropped })
+        let future = &self.futures[index(token)];
+        let (Some(inbox_name), Some(event_id)) = (&future.inbox_name, future.event_id) else {
+            return Held::Nothing;
+        };
+        let is_dropped = matches!(future.stage, Stage::Dropped);
+        future.op.bind(&mut self.inboxes, Bound { inbox_name, event_id, token, is_dropped })
     }
 
     /// Removes the wait of a future from its inbox; returns the token of the wait that can read data because of that.
     pub(crate) fn release(&mut self, token: u64) -> Option<u64> {
-        let slot = &self.slots[index(token)];
-        let (Some(lane), Some(event_id)) = (&slot.lane, slot.event_id) else { return None };
-        slot.op.release(&mut self.inboxes, lane, event_id)
+        let future = &self.futures[index(token)];
+        let (Some(inbox_name), Some(event_id)) = (&future.inbox_name, future.event_id) else { return None };
+        future.op.release(&mut self.inboxes, inbox_name, event_id)
     }
 
     // -- calls of `walk.rs` --------------------------------------------------------------------------------------
 
-    pub(crate) fn slot(&self, token: u64) -> &Slot {
-        &self.slots[index(token)]
+    pub(crate) fn future_state(&self, token: u64) -> &FutureState {
+        &self.futures[index(token)]
     }
 
-    pub(crate) fn slot_mut(&mut self, token: u64) -> &mut Slot {
-        &mut self.slots[index(token)]
+    pub(crate) fn future_state_mut(&mut self, token: u64) -> &mut FutureState {
+        &mut self.futures[index(token)]
     }
 
     /// Resolves a future with its outcome; returns the waker to wake.
     pub(crate) fn settle(&mut self, token: u64, raw: Raw) -> Option<Waker> {
-        let slot = self.slot_mut(token);
-        if !matches!(slot.stage, Stage::Open) {
+        let future = self.future_state_mut(token);
+        if !matches!(future.stage, Stage::Open) {
             return None;
         }
-        slot.stage = Stage::Ready(raw);
-        let waker = slot.waker.take();
+        future.stage = Stage::Ready(raw);
+        let waker = future.waker.take();
         self.waiting -= usize::from(waker.is_some());
         waker
     }
 
     /// The waker of an open future.
     pub(crate) fn waker_of(&self, token: u64) -> Option<Waker> {
-        self.slot(token).waker.clone()
+        self.future_state(token).waker.clone()
     }
 
-    /// Waits on an inbox that are open as far as history knows, by event: neither read nor noted as dropped.
+    /// Waits on an inbox that are open in history, by event: neither read nor noted as dropped.
     pub(crate) fn open_waits(&self) -> Vec<(Op, u64)> {
-        let is_open = |slot: &&Slot| match slot.stage {
+        let is_open = |future: &&FutureState| match future.stage {
             Stage::Open => true,
-            Stage::Dropped => !slot.drop_noted,
+            Stage::Dropped => !future.drop_noted,
             Stage::Ready(_) | Stage::Taken => false,
         };
-        let open = self.slots.iter().filter(|slot| slot.lane.is_some()).filter(is_open);
-        open.filter_map(|slot| Some((slot.op, slot.event_id?))).collect()
+        let open = self.futures.iter().filter(|future| future.inbox_name.is_some()).filter(is_open);
+        open.filter_map(|future| Some((future.op, future.event_id?))).collect()
     }
 
     /// Enters a wait that is woken at every poll. Under the legacy rules the place of a wait, and so its data, can change.
     pub(crate) fn wait_by_legacy_rules(&mut self, token: u64) {
-        if self.rules.legacy && self.slot(token).lane.is_some() {
+        if self.rules.legacy && self.future_state(token).inbox_name.is_some() {
             self.legacy_waits.push(token);
         }
     }
@@ -251,7 +255,7 @@ impl State {
     /// The wakers of all open waits under the legacy rules.
     pub(crate) fn legacy_wakers(&mut self) -> Vec<Waker> {
         let mut waits = std::mem::take(&mut self.legacy_waits);
-        waits.retain(|token| matches!(self.slot(*token).stage, Stage::Open));
+        waits.retain(|token| matches!(self.future_state(*token).stage, Stage::Open));
         let wakers = waits.iter().filter_map(|token| self.waker_of(*token)).collect();
         self.legacy_waits = waits;
         wakers

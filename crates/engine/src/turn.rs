@@ -87,13 +87,13 @@ impl Execution {
             let last = self.context.lock().last_call;
             return Err(Stop::Mismatch(Mismatch::not_durable(self.identity(), last)));
         }
-        let is_warm = self.ledger.events > 0;
+        let is_warm = self.summary.events > 0;
         if is_warm || history.is_empty() {
             return Ok(());
         }
         self.expect_history(&history);
         for event in &history {
-            self.ledger.note(event);
+            self.summary.note(event);
         }
         if self.has_ended() {
             return Ok(());
@@ -112,7 +112,7 @@ impl Execution {
     pub(crate) fn start(&mut self, draft: &mut Draft) -> Event {
         let mut event = draft.event(self.identity(), 1, None, self.opening.event());
         event.duroxide_version.clone_from(&self.stamp);
-        self.ledger.note(&event);
+        self.summary.note(&event);
         draft.commit.history_delta.push(event.clone());
         let metadata = &mut draft.commit.metadata;
         metadata.orchestration_name = Some(self.identity().name.clone());
@@ -140,7 +140,7 @@ impl Execution {
         let mut state = self.context.lock();
         draft.report.traces = std::mem::take(&mut state.traces);
         draft.report.warnings.append(&mut state.warnings);
-        draft.report.events = self.ledger.events;
+        draft.report.events = self.summary.events;
         draft.report.turns = self.turns;
     }
 }

@@ -45,9 +45,9 @@ impl Execution {
         let is_consumed = match (found, event.source_event_id) {
             // With decisions left, `bind` compares the next one.
             (Some((_, Role::Decision)), _) => !state.emitted.is_empty(),
-            (Some((op, Role::Arrival)), _) => {
-                !op.lane_of(&event.kind).is_some_and(|(op, lane)| self.had_open_wait(&state, op, &lane))
-            }
+            (Some((op, Role::Arrival)), _) => !op
+                .inbox_of(&event.kind)
+                .is_some_and(|(op, inbox_name)| self.had_open_wait(&state, op, &inbox_name)),
             (Some((_, Role::Outcome)), Some(source)) => {
                 self.token(source).is_none_or(|token| self.was_dropped_before_end(&state, token))
             }
@@ -60,12 +60,12 @@ impl Execution {
         Err(Stop::Mismatch(Mismatch::ended_early(self.identity(), self.applied, ended, state.last_call)))
     }
 
-    /// Whether the code had a wait on this lane without an outcome when it ended.
-    fn had_open_wait(&self, state: &State, op: Op, lane: &str) -> bool {
-        state.slots.iter().zip(1..).any(|(slot, token)| {
-            slot.op == op
-                && slot.lane.as_deref() == Some(lane)
-                && matches!(slot.stage, Stage::Open | Stage::Dropped)
+    /// Whether the code had a wait on this inbox without an outcome when it ended.
+    fn had_open_wait(&self, state: &State, op: Op, inbox_name: &str) -> bool {
+        state.futures.iter().zip(1..).any(|(future, token)| {
+            future.op == op
+                && future.inbox_name.as_deref() == Some(inbox_name)
+                && matches!(future.stage, Stage::Open | Stage::Dropped)
                 && !self.was_dropped_before_end(state, token)
         })
     }
@@ -91,7 +91,7 @@ impl Execution {
             }));
         };
         let Some(token) = emitted.token else { return Ok(()) };
-        state.slot_mut(token).event_id = Some(event.event_id);
+        state.future_state_mut(token).event_id = Some(event.event_id);
         self.tokens.push((event.event_id, token));
         let waker = match state.bind_wait(token) {
             Held::Data(data) => state.settle(token, Raw::Data(data)),
@@ -125,9 +125,10 @@ impl Execution {
     ) -> Result<(), Stop> {
         let token = self.token(source);
         let mut state = self.context.lock();
-        let open = token.filter(|token| !std::mem::replace(&mut state.slot_mut(*token).answered, true));
+        let open =
+            token.filter(|token| !std::mem::replace(&mut state.future_state_mut(*token).answered, true));
         let Some(token) = open else {
-            let site = token.map(|token| state.slot(token).site);
+            let site = token.map(|token| state.future_state(token).site);
             return Err(Stop::Mismatch(Mismatch::not_open(self.identity(), event_id, source, name, site)));
         };
         let waker = state.settle(token, raw);

@@ -14,7 +14,7 @@ mod scratch;
 pub use corruption::row_corruption;
 pub use decode::{decode_event, decode_work_item};
 pub use listing::list_filter_cursor;
-pub use migration_table::migration_ledger;
+pub use migration_table::migration_table;
 
 /// A target with its name, which is also the name of its corpus.
 pub type Target = (&'static str, fn(&[u8]));
@@ -24,6 +24,6 @@ pub const TARGETS: [Target; 5] = [
     ("decode_event", decode_event),
     ("decode_work_item", decode_work_item),
     ("list_filter_cursor", list_filter_cursor),
-    ("migration_ledger", migration_ledger),
+    ("migration_table", migration_table),
     ("row_corruption", row_corruption),
 ];

@@ -11,7 +11,7 @@ use rusqlite::types::Value;
 use std::sync::OnceLock;
 
 /// Changes the migration table of a store and opens the store; mostly checks only the rule, on tables of any length.
-pub fn migration_ledger(data: &[u8]) {
+pub fn migration_table(data: &[u8]) {
     let mut choices = Choices::new(data);
     if choices.below(4) == 0 {
         // Opening a store takes a thousand times as long as the rule alone.

@@ -61,7 +61,9 @@ impl State {
             }
             match json::decode_work_item(&activity.text) {
                 Ok(item) => return Ok(Some(self.lease_activity(ordinal, item, ask))),
-                Err(reason) => rules.bury_activity(self, ordinal, reason.to_string(), ask.now)?,
+                Err(reason) => {
+                    rules.move_activity_to_dead_letters(self, ordinal, reason.to_string(), ask.now)?
+                }
             }
         }
         Ok(None)
@@ -92,7 +94,7 @@ impl State {
     }
 
     /// Moves an activity to the dead letters.
-    pub(crate) fn bury_activity(&mut self, ordinal: u64, reason: String, now: u64) {
+    pub(crate) fn move_activity_to_dead_letters(&mut self, ordinal: u64, reason: String, now: u64) {
         if let Some(activity) = self.activities.remove(ordinal) {
             self.dead_letters.push(DeadLetter {
                 queue: DeadLetterQueue::Worker,

@@ -204,7 +204,7 @@ defects! {
     PruneDeletesKv = "core 7.1.21, duroxide-cdb 7.3.3",
     /// Pruning removes the current execution.
     PruneCurrentExecution = "",
-    /// Bulk pruning leaves running instances alone.
+    /// Bulk pruning skips running instances.
     BulkPruneSkipsRunning = "core 7.1.25, duroxide-pg 7.2.20",
     /// Pruning ignores the time limit.
     PruneIgnoresCutoff = "duroxide-cdb 7.4.6",

@@ -40,7 +40,7 @@ enum Attempt {
     Retry,
 }
 
-/// What the store knows about an instance that has messages.
+/// The state of an instance that has messages.
 enum Context {
     /// The instance can be handed out. An execution that starts now has no history.
     Known { name: String, version: String, execution_id: u64, history: Option<Result<Vec<Event>, String>> },
@@ -140,7 +140,7 @@ impl State {
                 Ok(item) => messages.push((ordinal, item)),
                 Err(reason) => {
                     self.messages.remove(ordinal);
-                    rules.bury_message(self, &message, reason.to_string(), ask.now);
+                    rules.move_message_to_dead_letters(self, &message, reason.to_string(), ask.now);
                 }
             }
         }

@@ -18,7 +18,7 @@ mod park;
 
 mod admin;
 
-// The rest of the operations.
+// All other operations.
 mod ahead;
 mod dump;
 mod kv;

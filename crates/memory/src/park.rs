@@ -26,7 +26,7 @@ impl MemoryProvider {
         let give_up_at = self.clock.now_ms().saturating_add(saturating_ms(patience));
         let rules = self.state().rules;
         loop {
-            // The fetch listens before it looks, so that no change between the two is lost.
+            // The fetch subscribes to changes before it reads the queue, so that no change between the two is lost.
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();

@@ -37,7 +37,7 @@ impl Watches {
         })
     }
 
-    /// Resolves the watches that a commit concerns; `ended` says whether it ended or deleted the instance.
+    /// Resolves the watches that a commit concerns; `ended` is true if the commit ended or deleted the instance.
     pub(crate) fn committed(&self, instance: &str, ended: bool) {
         let met: Vec<_> = {
             let mut table = locked(&self.0);

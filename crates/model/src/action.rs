@@ -53,7 +53,7 @@ pub enum Action {
 
 /// The operation of a durable future.
 #[derive(Debug, Clone)]
-#[allow(missing_docs, reason = "the variant says it")]
+#[allow(missing_docs, reason = "the name of the variant is its description")]
 pub enum ScheduleKind {
     /// An activity.
     Activity { name: String },

@@ -1,4 +1,4 @@
-//! The result of a turn: what a store writes in one transaction.
+//! The result of a turn, which a store writes in one transaction.
 
 use crate::{Event, ExecutionStatus, WorkItem};
 
@@ -14,13 +14,13 @@ pub struct TurnCommit {
     pub worker_items: Vec<WorkItem>,
     /// Messages to enqueue.
     pub orchestrator_items: Vec<WorkItem>,
-    /// What to record about the execution.
+    /// The columns of the execution's row.
     pub metadata: ExecutionMetadata,
     /// Activities to cancel.
     pub cancelled_activities: Vec<ScheduledActivityIdentifier>,
 }
 
-/// What a turn says about its execution, so that the store need not read events.
+/// The state of an execution after a turn, so that the store need not read events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExecutionMetadata {
     /// New status of the execution: `Running`, `Completed`, `Failed` or `ContinuedAsNew`.

@@ -18,7 +18,7 @@ impl fmt::Display for JsonError {
 
 impl std::error::Error for JsonError {}
 
-/// An event as it is stored.
+/// The stored JSON text of an event.
 pub fn encode_event(event: &Event) -> Result<String, JsonError> {
     encode("cannot encode event", event)
 }
@@ -28,7 +28,7 @@ pub fn decode_event(text: &str) -> Result<Event, JsonError> {
     decode("cannot decode event", text)
 }
 
-/// A work item as it is stored.
+/// The stored JSON text of a work item.
 pub fn encode_work_item(item: &WorkItem) -> Result<String, JsonError> {
     encode("cannot encode work item", item)
 }

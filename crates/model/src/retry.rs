@@ -45,7 +45,7 @@ impl BackoffStrategy {
             Self::Linear { base, max } => base.saturating_mul(attempt).min(*max),
             Self::Exponential { base, multiplier, max } => {
                 let growth = multiplier.powi(i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX));
-                // `as` saturates at the ends of u64 and maps NaN to 0, which is what a delay needs.
+                // `as` saturates at the ends of u64 and maps NaN to 0; both are right for a delay.
                 let nanos = (base.as_nanos() as f64 * growth) as u64;
                 Duration::from_nanos(nanos).min(*max)
             }

@@ -66,9 +66,9 @@
 
 pub use outlast_engine::{DurableFuture, Either2, Either3, OrchestrationContext};
 pub use outlast_model::{
-    Action, AppErrorKind, BackoffStrategy, ConfigErrorKind, ErrorDetails, Event, EventKind, INITIAL_EVENT_ID,
-    INITIAL_EXECUTION_ID, LogLevel, PoisonMessageType, RetryPolicy, SUB_ORCH_AUTO_PREFIX, ScheduleKind,
-    SystemStats, build_child_instance_id, is_auto_generated_sub_orch_id,
+    Action, AppErrorKind, BackoffStrategy, ConfigErrorKind, ErrorDetails, Event, EventKind, ExecutionStatus,
+    INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, LogLevel, PoisonMessageType, RetryPolicy, SUB_ORCH_AUTO_PREFIX,
+    ScheduleKind, SystemStats, build_child_instance_id, is_auto_generated_sub_orch_id,
 };
 pub use outlast_provider::{
     DeleteInstanceResult, DispatcherCapabilityFilter, ExecutionInfo, InstanceFilter, InstanceInfo,

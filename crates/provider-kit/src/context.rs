@@ -2,7 +2,7 @@
 
 use outlast_model::{Event, EventKind, WorkItem};
 
-/// What a fetch does with a batch.
+/// The action of a fetch for a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Context {
     /// The fetch returns a turn with this name, version and execution.

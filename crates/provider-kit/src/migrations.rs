@@ -26,7 +26,7 @@ impl Migration {
     }
 }
 
-/// A row of the store's migration table, the ledger.
+/// A row of the store's migration table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     /// Position.
@@ -40,12 +40,12 @@ pub struct Applied {
 pub enum MigrationRefusal {
     /// The store was written by a newer release.
     Newer {
-        /// The newest version in the ledger.
+        /// The newest version in the migration table.
         found: u32,
         /// The newest version of this release.
         known: u32,
     },
-    /// The ledger is not a prefix of the bundled list.
+    /// The migration table is not a prefix of the bundled list.
     Damaged {
         /// The first difference.
         what: String,
@@ -54,7 +54,7 @@ pub enum MigrationRefusal {
     Missing,
     /// Migrations are due, and the caller may not apply them.
     Older {
-        /// The newest version in the ledger.
+        /// The newest version in the migration table.
         found: u32,
         /// The newest version of this release.
         known: u32,
@@ -69,7 +69,7 @@ impl fmt::Display for MigrationRefusal {
                 "the store has schema version {found}, this release knows up to {known}: use a newer release"
             ),
             Self::Damaged { what } => {
-                write!(f, "the migration ledger is damaged ({what}): restore it from a backup")
+                write!(f, "the migration table is damaged ({what}): restore it from a backup")
             }
             Self::Missing => f.write_str(
                 "it holds no Outlast store: check the name, or start the program that makes the store first",
@@ -85,34 +85,31 @@ impl fmt::Display for MigrationRefusal {
 
 impl std::error::Error for MigrationRefusal {}
 
-/// The migrations that are not applied yet, in order. Returns an error unless the ledger is a prefix of the bundled list with the
-/// same checksums.
+/// The migrations that are not applied yet, in order. Returns an error unless the applied migrations are a prefix of the
+/// bundled list with the same checksums.
 pub fn pending<'a>(
     bundled: &'a [Migration],
-    ledger: &[Applied],
+    applied: &[Applied],
 ) -> Result<&'a [Migration], MigrationRefusal> {
     let known = bundled.last().map_or(0, |migration| migration.version);
-    let newest = ledger.iter().map(|applied| applied.version).max().unwrap_or(0);
+    let newest = applied.iter().map(|row| row.version).max().unwrap_or(0);
     if newest > known {
         return Err(MigrationRefusal::Newer { found: newest, known });
     }
-    for (index, applied) in ledger.iter().enumerate() {
+    for (index, row) in applied.iter().enumerate() {
         let damaged = |what: String| Err(MigrationRefusal::Damaged { what });
         match bundled.get(index) {
-            Some(expected) if expected.version != applied.version => {
-                return damaged(format!(
-                    "found version {} where {} belongs",
-                    applied.version, expected.version
-                ));
+            Some(expected) if expected.version != row.version => {
+                return damaged(format!("found version {} where {} belongs", row.version, expected.version));
             }
-            Some(expected) if expected.checksum() != applied.checksum => {
-                return damaged(format!("version {} was applied with another text", applied.version));
+            Some(expected) if expected.checksum() != row.checksum => {
+                return damaged(format!("version {} was applied with another text", row.version));
             }
             Some(_) => {}
-            None => return damaged(format!("version {} comes twice", applied.version)),
+            None => return damaged(format!("version {} comes twice", row.version)),
         }
     }
-    Ok(bundled.get(ledger.len()..).unwrap_or_default())
+    Ok(bundled.get(applied.len()..).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -125,16 +122,16 @@ mod tests {
         Migration { version: 3, name: "three", sql: "c" },
     ];
 
-    fn ledger(versions: &[u32]) -> Vec<Applied> {
+    fn applied(versions: &[u32]) -> Vec<Applied> {
         let text =
             |version: u32| BUNDLED.get(version as usize - 1).map_or("?".to_string(), Migration::checksum);
         versions.iter().map(|version| Applied { version: *version, checksum: text(*version) }).collect()
     }
 
     #[test]
-    fn a_ledger_that_is_a_prefix_is_continued_and_any_other_is_rejected() {
+    fn a_prefix_of_the_bundled_migrations_is_continued_and_any_other_table_is_rejected() {
         let next = |versions: &[u32]| {
-            pending(&BUNDLED, &ledger(versions))
+            pending(&BUNDLED, &applied(versions))
                 .map(|rest| rest.iter().map(|m| m.version).collect::<Vec<_>>())
         };
         assert_eq!(next(&[]), Ok(vec![1, 2, 3]));

@@ -55,7 +55,7 @@ impl Watches {
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    /// Resolves the watches of an instance whose interest a commit meets; `ended` says whether it ended or deleted the instance.
+    /// Resolves the watches of an instance whose interest a commit meets; `ended` is true if the commit ended or deleted the instance.
     pub fn committed(&self, instance: &str, ended: bool) {
         self.resolve(instance, ended, None);
     }

@@ -43,7 +43,7 @@ pub enum BoundedTurn {
 pub struct OversizedTurn {
     /// How many events it has.
     pub events: u64,
-    /// Its size as it is stored.
+    /// The size of its stored text.
     pub stored_bytes: u64,
     /// The first event, the terminal events and the last event of the history.
     pub outline: Vec<Event>,

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn noted_class_wins_over_words_until_it_is_forgotten() {
+    fn noted_class_counts_over_words_until_it_is_removed() {
         let error = ProviderError::retryable("read", "a timeout in a deadlock");
         ErrorClass::forget();
         assert_eq!(ErrorClass::of(&error), ErrorClass::Deadlock, "the first word of the contract");

@@ -34,7 +34,7 @@ impl ProviderError {
         self.retryable
     }
 
-    /// The error as it is recorded in a history.
+    /// The error in the form that histories record.
     pub fn to_infrastructure_error(&self) -> ErrorDetails {
         ErrorDetails::Infrastructure {
             operation: self.operation.clone(),
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn display_class_and_conversions() {
+    fn display_class_and_conversions_follow_the_contract() {
         let error = ProviderError::permanent("ack", "gone");
         assert_eq!((error.to_string().as_str(), error.is_retryable()), ("ack: gone", false));
         assert_eq!(ProviderError::from("x"), ProviderError::retryable("unknown", "x"));

@@ -6,7 +6,7 @@ mod methods;
 ///
 /// A wrapper (one that logs, counts, limits or injects faults) writes the methods that it changes, names them in
 /// `except(..)`, and leaves all others to the macro. Methods with a default body are forwarded too: without that, a
-/// wrapper would hide what the store inside does better than the default. A method that a later version adds to the trait
+/// wrapper would replace an override of the store inside by the default. A method that a later version adds to the trait
 /// is forwarded as well, or the wrapper does not compile.
 ///
 /// The macro stands inside the `impl` block. Its arguments are the trait, an expression for the store inside, written like

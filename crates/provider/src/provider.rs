@@ -103,7 +103,7 @@ pub trait Provider: Any + Send + Sync {
     /// Removes an activity and enqueues its completion, atomically. Refused without effect when the lease is gone.
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError>;
 
-    /// Extends an activity's lease, never shortens it. Refused when the lease is gone. The refusal tells a worker that its
+    /// Extends an activity's lease, never shortens it. Refused if the lease is lost. From the refusal a worker learns that its
     /// activity was cancelled.
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError>;
 

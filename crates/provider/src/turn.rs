@@ -40,7 +40,7 @@ pub struct FetchedTurn {
     /// When the instance was created, by the store's time, if it has a row. Distinguishes the instance from a deleted instance
     /// with the same id. `None`: not known.
     pub created_at_ms: Option<u64>,
-    /// The store's time at the fetch, where the store has a clock of its own.
+    /// The store's time at the fetch, if the store has its own clock.
     pub now_ms: Option<u64>,
 }
 

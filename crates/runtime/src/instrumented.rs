@@ -29,7 +29,7 @@ pub struct InstrumentedProvider {
     is_recorded_inside: bool,
 }
 
-/// The span of an operation. Without a subscriber that wants it, nothing but a flag is looked at.
+/// The span of an operation. Without a subscriber for it, the call costs one check of a flag.
 macro_rules! span {
     ($self:ident, $operation:ident) => {
         span!($self, $operation, Subject::default())
@@ -110,7 +110,7 @@ fn is_recorded(store: &dyn Provider) -> bool {
     store.downcast_ref::<InstrumentedProvider>().is_some_and(|wrapper| wrapper.metrics.is_some())
 }
 
-/// Fills the span with what became of the operation, and says so: subscribers that print show no spans by themselves.
+/// Records the result of the operation in the span and in an event, because subscribers that print show no spans.
 fn ended<T: Found>(
     operation: Operation,
     span: &Span,
@@ -134,7 +134,7 @@ fn ended<T: Found>(
             match class.is_infrastructure(error) && !error.retryable {
                 true => tracing::error!(
                     target: "duroxide::providers",
-                    operation, duration_ms, error_type, %error, "store operation failed for good"
+                    operation, duration_ms, error_type, %error, "store operation failed permanently"
                 ),
                 false => tracing::debug!(
                     target: "duroxide::providers",

@@ -19,7 +19,7 @@ usage: cargo xtask sim [--seeds A..B | --minutes N | --seed S | --score A..B | -
   --bug NAME             give the world a defect, which must then be found
   --json FILE            write the figures of the run to this file";
 
-/// What the command runs.
+/// The mode of the command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     One(u64),
@@ -135,7 +135,7 @@ fn with_recorded_seeds(seeds: std::ops::Range<u64>) -> Vec<u64> {
     all
 }
 
-/// Reads the seed at the start of each line; the rest of the line says which failure the seed found.
+/// Reads the seed at the start of each line; the remaining text names the failure that the seed found.
 fn recorded_seeds(text: &str) -> Vec<u64> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect()

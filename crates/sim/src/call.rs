@@ -144,6 +144,7 @@ impl CallInProgress<'_> {
 }
 
 impl Drop for CallInProgress<'_> {
+    /// Counts a call that its caller drops as a fault: cut before or after the store made it.
     fn drop(&mut self) {
         if self.shared.is_torn_down.load(Relaxed) {
             return;

@@ -63,7 +63,7 @@ impl Mirror {
         }
     }
 
-    /// The specification's token for a token of the store. A token that the specification does not know is passed on
+    /// The specification's token for a token of the store. A token that the specification lacks is passed on
     /// unchanged; the specification refuses it too.
     fn other_token(&self, token: &str) -> String {
         self.state().tokens.get(token).cloned().unwrap_or_else(|| token.to_string())

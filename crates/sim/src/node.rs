@@ -206,7 +206,7 @@ impl Process {
     }
 }
 
-/// Sleeps until that time, or for ever if there is none.
+/// Sleeps until that time; without a time, never returns.
 async fn sleep_until(shared: &Shared, at_ms: &mut Option<u64>) {
     match at_ms {
         Some(at) => tokio::time::sleep(Duration::from_millis(at.saturating_sub(shared.now_ms()))).await,

@@ -1,4 +1,4 @@
-//! What a seed decides before its world begins: the faults and their rates, the options of the nodes, the roots.
+//! The plan that a seed draws before its world begins: the faults and their rates, the options of the nodes, the roots.
 
 use crate::fault::Fault;
 use crate::program::{self, action::root};
@@ -75,7 +75,7 @@ impl Plan {
                 call_fault_rates.insert(*fault, rate * intensity);
             }
         }
-        // A world without a lost lease or a commit in doubt proves nothing, so at least one fault hides an answer.
+        // At least one fault hides an answer, so that every world has a lost lease or a commit in doubt.
         if !call_fault_rates.keys().any(|fault| fault.hides_answer()) {
             call_fault_rates.insert(Fault::LostAnswer, 30);
         }

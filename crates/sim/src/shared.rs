@@ -87,7 +87,7 @@ impl Shared {
             failed: Notify::new(),
             is_torn_down: AtomicBool::new(false),
             calls: AtomicU64::new(0),
-            // The label is part of what a seed means: another label would draw another world.
+            // Another label would draw another world from the same seed.
             rng: Mutex::new(Rng::stream(plan.seed, "dice")),
             trace: Mutex::new(Trace::new(settings.keep_lines)),
             tally: Mutex::default(),

@@ -145,7 +145,7 @@ impl World {
     /// The safety phase, the liveness phase, and the checks of the end.
     async fn phases(&mut self, clients: &mut Clients) -> Result<(), String> {
         let shared = Arc::clone(&self.shared);
-        // Safety: faults happen, and nothing is lost.
+        // Safety: faults happen, and no item is lost.
         while shared.now_ms() < shared.plan.safety_ms {
             let pause = shared.rng().between(200, 3_000);
             tokio::time::sleep(Duration::from_millis(pause)).await;

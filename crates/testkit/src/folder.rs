@@ -3,7 +3,7 @@
 use std::path::Path;
 use tempfile::TempDir;
 
-/// A new folder in `/dev/shm`, where a sync costs nothing, or else in the usual place. Dropping the value removes the folder.
+/// A new folder in `/dev/shm`, where a sync is free, or else in the usual place. Dropping the value removes the folder.
 ///
 /// # Errors
 ///

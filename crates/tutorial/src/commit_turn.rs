@@ -1,6 +1,7 @@
 //! Step 4: a commit writes the whole turn and releases the lease.
 
 use crate::state::{Execution, Instance, State, refuse};
+use outlast_provider::model::ExecutionStatus;
 use outlast_provider::{ExecutionMetadata, ProviderError, ScheduledActivityIdentifier};
 use outlast_provider_kit::{CommitPlan, invalid_token, is_final};
 
@@ -25,7 +26,7 @@ impl State {
             self.merge_values(&instance);
         }
         for activity in plan.activities {
-            self.push_work(activity, now);
+            self.push_activity(activity, now);
         }
         // Cancelled activities are removed after the turn's activities are stored: an activity in both lists never runs.
         self.cancel(&plan.cancelled);
@@ -84,7 +85,7 @@ impl State {
     ) {
         let executions = self.executions.entry(instance.to_string()).or_default();
         let row = executions.entry(execution_id).or_insert_with(|| Execution {
-            status: "Running".to_string(),
+            status: ExecutionStatus::Running.to_string(),
             output: None,
             started_at: now,
             completed_at: None,
@@ -102,11 +103,11 @@ impl State {
     // guide: end
 
     fn cancel(&mut self, cancelled: &[ScheduledActivityIdentifier]) {
-        self.work.retain(|_, work| {
-            !cancelled.iter().any(|activity| {
-                activity.instance == work.instance
-                    && activity.execution_id == work.execution_id
-                    && activity.activity_id == work.activity_id
+        self.activities.retain(|_, activity| {
+            !cancelled.iter().any(|cancelled| {
+                cancelled.instance == activity.instance
+                    && cancelled.execution_id == activity.execution_id
+                    && cancelled.activity_id == activity.activity_id
             })
         });
     }

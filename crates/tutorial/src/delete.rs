@@ -1,6 +1,7 @@
 //! Step 9: instances are deleted together with all their rows.
 
 use crate::state::{State, refuse};
+use outlast_provider::model::ExecutionStatus;
 use outlast_provider::{DeleteInstanceResult, InstanceFilter, ProviderError};
 use outlast_provider_kit::DEFAULT_BULK_LIMIT;
 
@@ -29,10 +30,10 @@ impl State {
             deleted.executions_deleted += self.executions.remove(id).map_or(0, |all| all.len() as u64);
             let history = self.history.remove(id).unwrap_or_default();
             deleted.events_deleted += history.values().map(|events| events.len() as u64).sum::<u64>();
-            let rows = self.messages.len() + self.work.len();
+            let rows = self.messages.len() + self.activities.len();
             self.messages.retain(|_, message| message.instance != *id);
-            self.work.retain(|_, work| work.instance != *id);
-            deleted.queue_messages_deleted += (rows - self.messages.len() - self.work.len()) as u64;
+            self.activities.retain(|_, activity| activity.instance != *id);
+            deleted.queue_messages_deleted += (rows - self.messages.len() - self.activities.len()) as u64;
             // Without its lease a running turn cannot commit and bring the instance back.
             self.leases.remove(id);
             self.kv_store.remove(id);
@@ -51,9 +52,10 @@ impl State {
         let mut total = DeleteInstanceResult::default();
         for root in self.matching(filter) {
             let is_root = self.instances.get(&root).is_some_and(|row| row.parent.is_none());
-            let status = self.current_execution(&root).map(|execution| execution.status.as_str());
+            let current = self.current_execution(&root);
+            let status = current.and_then(|execution| ExecutionStatus::from_text(&execution.status));
             let tree = self.tree(&root);
-            let has_ended = matches!(status, Some("Completed" | "Failed"));
+            let has_ended = status.is_some_and(ExecutionStatus::ends_instance);
             if left == 0 || !is_root || !has_ended || tree.iter().any(|id| self.is_running(id)) {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! Step 2: messages and activities are enqueued.
 
-use crate::state::{Message, State, Work};
+use crate::state::{Activity, Message, State};
 use outlast_provider::{ProviderError, WorkItem};
 use outlast_provider_kit::plan::{self, ActivityRow, MessageRow};
 use std::time::Duration;
@@ -36,12 +36,12 @@ impl State {
     // guide: end
 
     pub(crate) fn enqueue_for_worker(&mut self, item: &WorkItem, now: u64) -> Result<(), ProviderError> {
-        self.push_work(plan::activity_row("enqueue_for_worker", item)?, now);
+        self.push_activity(plan::activity_row("enqueue_for_worker", item)?, now);
         Ok(())
     }
 
-    pub(crate) fn push_work(&mut self, row: ActivityRow, now: u64) {
-        let work = Work {
+    pub(crate) fn push_activity(&mut self, row: ActivityRow, now: u64) {
+        let activity = Activity {
             instance: row.instance_id,
             execution_id: row.execution_id,
             activity_id: row.activity_id,
@@ -53,6 +53,6 @@ impl State {
             attempts: 0,
         };
         let ordinal = self.next_ordinal();
-        self.work.insert(ordinal, work);
+        self.activities.insert(ordinal, activity);
     }
 }

@@ -128,7 +128,7 @@ impl State {
         for (ordinal, message) in visible {
             match json::decode_work_item(&message.text) {
                 Ok(item) => batch.push((ordinal, item)),
-                Err(reason) => self.bury_message(ordinal, reason.to_string(), now),
+                Err(reason) => self.move_message_to_dead_letters(ordinal, reason.to_string(), now),
             }
         }
         batch
@@ -148,10 +148,10 @@ impl State {
     }
     // guide: end
 
-    pub(crate) fn bury_message(&mut self, ordinal: u64, reason: String, now: u64) {
+    pub(crate) fn move_message_to_dead_letters(&mut self, ordinal: u64, reason: String, now: u64) {
         if let Some(Message { instance, text, attempts, .. }) = self.messages.remove(&ordinal) {
             self.dead_letters.push(DeadRow {
-                is_work: false,
+                is_activity: false,
                 instance,
                 text,
                 reason,

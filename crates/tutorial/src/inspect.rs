@@ -1,6 +1,7 @@
 //! Step 9: lists and statistics for operators.
 
 use crate::state::{State, refuse};
+use outlast_provider::model::ExecutionStatus;
 use outlast_provider::{
     DeadLetter, DeadLetterQueue, ExecutionInfo, InstanceInfo, ProviderError, QueueDepths, SystemMetrics,
 };
@@ -55,14 +56,15 @@ impl State {
 
     pub(crate) fn metrics(&self) -> SystemMetrics {
         let current = || self.instances.keys().filter_map(|id| self.current_execution(id));
-        let with_status = |status: &str| current().filter(|row| row.status == status).count() as u64;
+        let with_status =
+            |status: ExecutionStatus| current().filter(|row| row.status == status.as_str()).count() as u64;
         let events = self.history.values().flat_map(|executions| executions.values());
         SystemMetrics {
             total_instances: self.instances.len() as u64,
             total_executions: self.executions.values().map(|all| all.len() as u64).sum(),
-            running_instances: with_status("Running"),
-            completed_instances: with_status("Completed"),
-            failed_instances: with_status("Failed"),
+            running_instances: with_status(ExecutionStatus::Running),
+            completed_instances: with_status(ExecutionStatus::Completed),
+            failed_instances: with_status(ExecutionStatus::Failed),
             total_events: events.map(|events| events.len() as u64).sum(),
         }
     }
@@ -73,8 +75,9 @@ impl State {
         let held: Vec<&str> = held.map(|lease| lease.token.as_str()).collect();
         let is_covered = |token: &Option<String>| token.as_deref().is_some_and(|token| held.contains(&token));
         let waits = self.messages.values().filter(|message| !is_covered(&message.token));
-        let work = self.work.values();
-        let free = work.filter(|work| work.lease.as_ref().is_none_or(|lease| !lease.is_held(now)));
+        let activities = self.activities.values();
+        let free =
+            activities.filter(|activity| activity.lease.as_ref().is_none_or(|lease| !lease.is_held(now)));
         QueueDepths { orchestrator_queue: waits.count(), worker_queue: free.count(), timer_queue: 0 }
     }
 
@@ -93,7 +96,7 @@ impl State {
     pub(crate) fn dead_letters(&self, limit: usize) -> Vec<DeadLetter> {
         let newest = self.dead_letters.iter().rev().take(limit);
         let letters = newest.map(|row| DeadLetter {
-            queue: if row.is_work { DeadLetterQueue::Worker } else { DeadLetterQueue::Orchestrator },
+            queue: if row.is_activity { DeadLetterQueue::Worker } else { DeadLetterQueue::Orchestrator },
             instance_id: Some(row.instance.clone()),
             work_item: row.text.clone(),
             reason: row.reason.clone(),

@@ -26,7 +26,7 @@ impl State {
             let Some(message) = self.messages.get(ordinal) else { continue };
             if orphans::has_expired(message.available_at, now, orphans::DEFAULT_LIFE_MS) {
                 let reason = orphans::reason(&message.instance, orphans::DEFAULT_LIFE_MS);
-                self.bury_message(*ordinal, reason, now);
+                self.move_message_to_dead_letters(*ordinal, reason, now);
             }
         }
     }

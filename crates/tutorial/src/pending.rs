@@ -21,19 +21,22 @@ impl State {
                 ..queued(&message.text)
             }
         });
-        let work = self.work.values().filter(|work| work.instance == instance).map(|work| QueuedItem {
-            visible_at: work.visible_at,
-            locked_until: work
-                .lease
-                .as_ref()
-                .filter(|lease| lease.is_held(now))
-                .map(|lease| lease.locked_until),
-            attempt_count: work.attempts,
-            tag: work.tag.clone(),
-            session_id: work.session.clone(),
-            ..queued(&work.text)
-        });
-        let (messages, activities): (Vec<_>, Vec<_>) = (messages.collect(), work.collect());
+        let activities =
+            self.activities.values().filter(|activity| activity.instance == instance).map(|activity| {
+                QueuedItem {
+                    visible_at: activity.visible_at,
+                    locked_until: activity
+                        .lease
+                        .as_ref()
+                        .filter(|lease| lease.is_held(now))
+                        .map(|lease| lease.locked_until),
+                    attempt_count: activity.attempts,
+                    tag: activity.tag.clone(),
+                    session_id: activity.session.clone(),
+                    ..queued(&activity.text)
+                }
+            });
+        let (messages, activities): (Vec<_>, Vec<_>) = (messages.collect(), activities.collect());
         PendingWork {
             now_ms: now,
             turn_locked_until: lease.map(|lease| lease.locked_until),

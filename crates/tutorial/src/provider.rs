@@ -126,17 +126,17 @@ impl Provider for FileStore {
             return Ok(None);
         }
         self.fetch("fetch_work_item", poll_timeout, |state, now| {
-            state.fetch_work(now, lock_timeout, session, tag_filter)
+            state.fetch_activity(now, lock_timeout, session, tag_filter)
         })
         .await
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {
-        self.change("ack_work_item", |state, now| state.ack_work(token, completion.as_ref(), now))
+        self.change("ack_work_item", |state, now| state.ack_activity(token, completion.as_ref(), now))
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
-        self.change("renew_work_item_lock", |state, now| state.renew_work(token, extend_for, now))
+        self.change("renew_work_item_lock", |state, now| state.renew_activity(token, extend_for, now))
     }
 
     async fn abandon_work_item(
@@ -145,7 +145,9 @@ impl Provider for FileStore {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        self.change("abandon_work_item", |state, now| state.abandon_work(token, delay, ignore_attempt, now))
+        self.change("abandon_work_item", |state, now| {
+            state.abandon_activity(token, delay, ignore_attempt, now)
+        })
     }
 
     async fn renew_session_lock(

@@ -22,7 +22,7 @@ impl State {
         executions.retain(|id, execution| {
             let before = options.completed_before;
             let is_early = before.is_none_or(|before| execution.completed_at.is_some_and(|at| at < before));
-            let stays = *id == current || execution.status == "Running" || kept.contains(id) || !is_early;
+            let stays = *id == current || execution.is_running() || kept.contains(id) || !is_early;
             if !stays {
                 let events = self.history.get_mut(instance).and_then(|history| history.remove(id));
                 result.executions_deleted += 1;

@@ -59,8 +59,9 @@ impl State {
 
     pub(crate) fn cleanup_sessions(&mut self, now: u64) -> usize {
         let before = self.sessions.len();
-        let has_work = |id: &str| self.work.values().any(|work| work.session.as_deref() == Some(id));
-        self.sessions.retain(|id, session| session.locked_until >= now || has_work(id));
+        let has_activity =
+            |id: &str| self.activities.values().any(|activity| activity.session.as_deref() == Some(id));
+        self.sessions.retain(|id, session| session.locked_until >= now || has_activity(id));
         before - self.sessions.len()
     }
 }

@@ -1,5 +1,6 @@
 //! The tables. Events and messages are kept as JSON text, exactly as they were encoded.
 
+use outlast_provider::model::ExecutionStatus;
 use outlast_provider::{Entropy, OsEntropy, ProviderError, saturating_ms};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ pub(crate) struct State {
     /// The lease on each leased instance, by instance id.
     pub(crate) leases: BTreeMap<String, Lease>,
     /// The worker queue, by ordinal.
-    pub(crate) work: BTreeMap<u64, Work>,
+    pub(crate) activities: BTreeMap<u64, Activity>,
     /// By session id.
     pub(crate) sessions: BTreeMap<String, Session>,
     /// Values after the last ended execution, by instance id and key.
@@ -49,7 +50,7 @@ pub(crate) struct Message {
 }
 
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Work {
+pub(crate) struct Activity {
     pub(crate) instance: String,
     pub(crate) execution_id: u64,
     pub(crate) activity_id: u64,
@@ -83,6 +84,12 @@ pub(crate) struct Execution {
     pub(crate) started_at: u64,
     pub(crate) completed_at: Option<u64>,
     pub(crate) pinned_version: Option<String>,
+}
+
+impl Execution {
+    pub(crate) fn is_running(&self) -> bool {
+        self.status == ExecutionStatus::Running.as_str()
+    }
 }
 
 // guide: lease
@@ -129,7 +136,7 @@ pub(crate) struct Value {
 
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DeadRow {
-    pub(crate) is_work: bool,
+    pub(crate) is_activity: bool,
     pub(crate) instance: String,
     pub(crate) text: String,
     pub(crate) reason: String,
@@ -158,7 +165,7 @@ impl State {
     }
 
     pub(crate) fn is_running(&self, instance: &str) -> bool {
-        self.current_execution(instance).is_some_and(|execution| execution.status == "Running")
+        self.current_execution(instance).is_some_and(Execution::is_running)
     }
 
     /// The stored texts of an execution's events, by ascending event id.

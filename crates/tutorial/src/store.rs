@@ -93,10 +93,11 @@ impl State {
     fn next_due(&self, now: u64) -> u64 {
         let messages = self.messages.values().map(|message| message.visible_at);
         let leases = self.leases.values().map(|lease| lease.locked_until);
-        let work = self.work.values().map(|work| work.visible_at);
-        let held = self.work.values().filter_map(|work| Some(work.lease.as_ref()?.locked_until));
+        let activities = self.activities.values().map(|activity| activity.visible_at);
+        let held =
+            self.activities.values().filter_map(|activity| Some(activity.lease.as_ref()?.locked_until));
         let sessions = self.sessions.values().map(|session| session.locked_until);
-        let all = messages.chain(leases).chain(work).chain(held).chain(sessions);
+        let all = messages.chain(leases).chain(activities).chain(held).chain(sessions);
         all.filter(|at| *at > now).min().unwrap_or(u64::MAX)
     }
 }

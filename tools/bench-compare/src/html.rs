@@ -90,7 +90,7 @@ fn class(row: &Row) -> &'static str {
 }
 
 fn bar(row: &Row) -> Bar {
-    Bar { label: row.who(), value: row.value, class: class(row) }
+    Bar { label: row.label(), value: row.value, class: class(row) }
 }
 
 fn sweep(rows: &[Row]) -> Vec<Bar> {
@@ -101,9 +101,9 @@ fn sweep(rows: &[Row]) -> Vec<Bar> {
 }
 
 fn span(rows: &[Row], p99: &Row) -> Option<Span> {
-    let same = |row: &&Row| row.scenario == p99.scenario && row.who() == p99.who() && row.metric == "p50";
+    let same = |row: &&Row| row.scenario == p99.scenario && row.label() == p99.label() && row.metric == "p50";
     let p50 = rows.iter().find(same)?;
-    Some(Span { label: p99.who(), p50: p50.value, p99: p99.value, class: class(p99) })
+    Some(Span { label: p99.label(), p50: p50.value, p99: p99.value, class: class(p99) })
 }
 
 /// One curve per system, from the rows `step_at_N`.
@@ -112,9 +112,9 @@ fn steps(rows: &[Row]) -> Vec<Curve> {
     for row in rows {
         let Some(at) = place(row, "step_at_") else { continue };
         let point = (f64::from(at), row.value);
-        match curves.iter_mut().find(|curve| curve.label == row.who()) {
+        match curves.iter_mut().find(|curve| curve.label == row.label()) {
             Some(curve) => curve.points.push(point),
-            None => curves.push(Curve { label: row.who(), points: vec![point], class: class(row) }),
+            None => curves.push(Curve { label: row.label(), points: vec![point], class: class(row) }),
         }
     }
     for curve in &mut curves {
@@ -132,7 +132,7 @@ fn place(row: &Row, prefix: &str) -> Option<u32> {
 fn settings(rows: &[Row]) -> Table {
     let mut lines: Vec<Vec<String>> = Vec::new();
     for row in rows.iter().filter(|row| row.scenario != "sweep") {
-        let line = vec![row.scenario.clone(), row.who(), row.setting.clone()];
+        let line = vec![row.scenario.clone(), row.label(), row.setting.clone()];
         if lines.last() != Some(&line) {
             lines.push(line);
         }
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_has_all_plots_and_needs_nothing_from_elsewhere() {
+    fn a_report_has_all_plots_and_no_external_files() {
         let mut rows = vec![
             row("hello", "outlast FULL", "throughput", 6000.0),
             row("hello", "duroxide NORMAL", "throughput", 200.0),

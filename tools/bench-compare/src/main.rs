@@ -121,16 +121,16 @@ impl Run {
             }
             for setting in course.settings(plan.quick) {
                 let line = course.scenario.line(course.entry, setting, plan.quick);
-                let who = format!("{}, {} ({line})", course.scenario.title(), course.entry.system);
+                let label = format!("{}, {} ({line})", course.scenario.title(), course.entry.system);
                 let server = self.server.as_ref().filter(|_| course.scenario.backend == Backend::Postgres);
                 match measure(&self.contestants, server, course.entry, &line) {
                     Ok(answer) => {
                         let sample = Sample { setting: line, answer };
-                        println!("  {who}: {}", course.scenario.tell(&sample));
+                        println!("  {label}: {}", course.scenario.tell(&sample));
                         course.samples.push(sample);
                     }
                     Err(error) => {
-                        println!("  {who}: FAILED: {error}");
+                        println!("  {label}: FAILED: {error}");
                         self.errors += 1;
                     }
                 }
@@ -218,7 +218,7 @@ impl Scenario {
     /// One sample in a few words.
     fn tell(&self, sample: &Sample) -> String {
         let figures = sample.answer["figures"].as_object();
-        // A floor has a throughput, whatever the scenario is judged by.
+        // A floor has a throughput, also if the scenario is judged by another metric.
         let told = |prefix: &str| figures.into_iter().flatten().find(|(name, _)| name.starts_with(prefix));
         let first = told(self.judged_by.name).or_else(|| told("throughput"));
         let shown = first.map_or("no figure".to_string(), |(_, figure)| {
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_measures_everything_in_every_round() {
+    fn a_sweep_measures_all_settings_in_every_round() {
         let mut course = course("sweep", "outlast");
         answered(&mut course, "--dispatchers 1", "throughput_at_1", 10.0);
         assert_eq!(course.settings(true).len(), 7);

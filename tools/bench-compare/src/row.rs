@@ -59,8 +59,8 @@ impl Row {
         })
     }
 
-    /// The system with its durability, as people read it.
-    pub(super) fn who(&self) -> String {
+    /// The system with its durability or store, for readers.
+    pub(super) fn label(&self) -> String {
         match self.store.as_str() {
             "sqlite" => format!("{} {}", self.system, self.durability),
             store => format!("{} {store}", self.system),
@@ -151,8 +151,8 @@ pub(super) mod tests {
     use super::*;
 
     /// A row whose worst round is half, and whose best round one and a half of its value.
-    pub(in super::super) fn row(scenario: &str, who: &str, metric: &str, value: f64) -> Row {
-        let (system, durability) = who.split_once(' ').unwrap();
+    pub(in super::super) fn row(scenario: &str, label: &str, metric: &str, value: f64) -> Row {
+        let (system, durability) = label.split_once(' ').unwrap();
         Row {
             scenario: scenario.to_string(),
             store: "sqlite".to_string(),
@@ -230,7 +230,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn three_digits_count() {
+    fn figures_are_shown_with_three_digits() {
         for (value, text) in
             [(12_345.6, "12346"), (99.96, "100"), (9.999, "10.0"), (1.234, "1.23"), (0.0456, "0.046")]
         {

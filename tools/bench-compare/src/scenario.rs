@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_floor_has_a_line_of_its_own() {
+    fn a_floor_has_its_own_line() {
         let line = "hello --count 400 --per-transaction 1 --synchronous full";
         assert_eq!(lines("long-chain", "floor-1", true), [line]);
         assert_eq!(lines("long-chain", "floor-1", false), [line]);

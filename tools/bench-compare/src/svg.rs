@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_linear_scale_starts_at_nothing() {
+    fn a_linear_scale_starts_at_zero() {
         let scale = Scale::linear(200.0, 100.0, 300.0);
         for (value, place) in [(0.0, 100.0), (50.0, 150.0), (200.0, 300.0), (900.0, 300.0), (-1.0, 100.0)] {
             assert_eq!(scale.at(value), place, "{value}");
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_of_two_curves_do_not_meet() {
+    fn labels_of_two_curves_do_not_overlap() {
         let curve = |label: &str| Curve {
             label: label.to_string(),
             points: vec![(1.0, 2.0), (2.0, 2.0)],

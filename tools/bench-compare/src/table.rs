@@ -25,12 +25,12 @@ const COUNTED: &[&str] = &["statements", "syncs", "rows_read", "bytes_written"];
 type Column = (&'static str, fn(&Row) -> bool);
 
 const EMBEDDED: &[Column] = &[
-    ("floor-1", |row| row.who() == "floor-1 FULL"),
-    ("floor-64", |row| row.who() == "floor-64 FULL"),
+    ("floor-1", |row| row.label() == "floor-1 FULL"),
+    ("floor-64", |row| row.label() == "floor-64 FULL"),
     ("duroxide, NORMAL", |row| row.system == "duroxide"),
-    ("durare, NORMAL", |row| row.who() == "durare NORMAL"),
-    ("durare, FULL", |row| row.who() == "durare FULL"),
-    ("outlast, NORMAL", |row| row.who() == "outlast NORMAL"),
+    ("durare, NORMAL", |row| row.label() == "durare NORMAL"),
+    ("durare, FULL", |row| row.label() == "durare FULL"),
+    ("outlast, NORMAL", |row| row.label() == "outlast NORMAL"),
     ("outlast, FULL", |row| row.system == "outlast" && row.durability != "NORMAL"),
 ];
 
@@ -89,7 +89,7 @@ pub(super) fn counted(rows: &[Row]) -> Table {
     let mut lines = Vec::new();
     for scenario in scenario::all() {
         let find = |metric: &str| {
-            let of = |row: &&Row| scenario.has(row) && row.metric == metric && row.who() == "outlast FULL";
+            let of = |row: &&Row| scenario.has(row) && row.metric == metric && row.label() == "outlast FULL";
             rows.iter().find(of)
         };
         let Some(first) = find("statements") else { continue };
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_in_memory_has_a_line_of_its_own() {
+    fn a_store_in_memory_has_its_own_line() {
         let stored =
             |store: &str, row: Row| Row { store: store.to_string(), durability: "none".to_string(), ..row };
         let rows = [
@@ -218,14 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_has_a_table_of_its_own() {
+    fn a_server_has_its_own_table() {
         let mut rows = rows();
-        for (who, metric, value) in [
+        for (label, metric, value) in [
             ("outlast FULL", "throughput", 2000.0),
             ("durare FULL", "throughput", 1000.0),
             ("durare FULL", "round_trips", 6.0),
         ] {
-            rows.push(Row { store: "postgres".to_string(), ..row("hello", who, metric, value) });
+            rows.push(Row { store: "postgres".to_string(), ..row("hello", label, metric, value) });
         }
         let tables = all_measured(&rows);
         let titles: Vec<&str> = tables.iter().map(|(title, _)| *title).collect();
@@ -239,12 +239,12 @@ mod tests {
 
     #[test]
     fn only_targets_of_the_stores_that_ran_are_judged() {
-        let about = |rows: &[Row]| of_these(rows).iter().map(|target| target.of.who).collect::<Vec<_>>();
+        let about = |rows: &[Row]| of_these(rows).iter().map(|target| target.of.label).collect::<Vec<_>>();
         let embedded = rows();
-        assert!(about(&embedded).iter().all(|who| !who.ends_with("postgres")));
+        assert!(about(&embedded).iter().all(|label| !label.ends_with("postgres")));
         let served = embedded.into_iter().map(|row| Row { store: "postgres".to_string(), ..row });
         let served: Vec<Row> = served.collect();
-        assert!(!about(&served).is_empty() && about(&served).iter().all(|who| who.ends_with("postgres")));
+        assert!(!about(&served).is_empty() && about(&served).iter().all(|label| label.ends_with("postgres")));
     }
 
     #[test]

@@ -5,12 +5,12 @@ mod postgres;
 use super::row::{Row, digits};
 use super::scenario::Backend;
 
-/// Which figure of which row.
+/// Identifies a figure of a row.
 #[derive(Clone, Copy)]
 pub(super) struct Figure {
     pub(super) scenario: &'static str,
-    /// The result of [`Row::who`].
-    pub(super) who: &'static str,
+    /// The result of [`Row::label`].
+    pub(super) label: &'static str,
     pub(super) metric: &'static str,
     pub(super) round: Round,
 }
@@ -44,12 +44,12 @@ const DUROXIDE: &str = "duroxide NORMAL";
 const DURARE: &str = "durare NORMAL";
 const DURARE_FULL: &str = "durare FULL";
 
-const fn figure(scenario: &'static str, who: &'static str, metric: &'static str, round: Round) -> Figure {
-    Figure { scenario, who, metric, round }
+const fn figure(scenario: &'static str, label: &'static str, metric: &'static str, round: Round) -> Figure {
+    Figure { scenario, label, metric, round }
 }
 
-const fn median(scenario: &'static str, who: &'static str, metric: &'static str) -> Figure {
-    figure(scenario, who, metric, Round::Median)
+const fn median(scenario: &'static str, label: &'static str, metric: &'static str) -> Figure {
+    figure(scenario, label, metric, Round::Median)
 }
 
 /// Our throughput over that of the peer's best round.
@@ -90,12 +90,12 @@ const fn at_most(scenario: &'static str, metric: &'static str, unit: &'static st
 
 const fn not_above(
     scenario: &'static str,
-    who: &'static str,
+    label: &'static str,
     metric: &'static str,
     unit: &'static str,
     value: f64,
 ) -> Target {
-    Target { scenario, of: median(scenario, who, metric), over: None, unit, bound: Bound::AtMost(value) }
+    Target { scenario, of: median(scenario, label, metric), over: None, unit, bound: Bound::AtMost(value) }
 }
 
 const fn share(scenario: &'static str, metric: &'static str, value: f64) -> Target {
@@ -171,8 +171,9 @@ const TARGETS: &[Target] = &[
 
 impl Figure {
     pub(super) fn row<'a>(&self, rows: &'a [Row]) -> Option<&'a Row> {
-        rows.iter()
-            .find(|row| row.scenario == self.scenario && row.metric == self.metric && row.who() == self.who)
+        rows.iter().find(|row| {
+            row.scenario == self.scenario && row.metric == self.metric && row.label() == self.label
+        })
     }
 
     pub(super) fn value(&self, rows: &[Row]) -> Option<f64> {
@@ -187,9 +188,10 @@ impl Figure {
         })
     }
 
-    /// The value and whose it is; and what it is about, if that is not what it is compared with.
+    /// The value with its system; and with scenario, metric and round, if these differ from the figure beside it.
     pub(super) fn show(&self, rows: &[Row], beside: &Figure) -> String {
-        let mut shown = format!("{} ({}", self.value(rows).map_or("no figure".to_string(), digits), self.who);
+        let mut shown =
+            format!("{} ({}", self.value(rows).map_or("no figure".to_string(), digits), self.label);
         if self.scenario != beside.scenario {
             shown = format!("{shown}, {}", self.scenario);
         }
@@ -205,9 +207,9 @@ impl Figure {
 }
 
 impl Target {
-    /// Whether a row is of the scenario that this is about, on the same kind of store.
+    /// Whether a row is of the target's scenario, on the same kind of store.
     pub(super) fn is_about(&self, row: &Row) -> bool {
-        let store = self.of.who.split_once(' ').map_or("", |(_, store)| store);
+        let store = self.of.label.split_once(' ').map_or("", |(_, store)| store);
         row.scenario == self.scenario && Backend::of(&row.store) == Backend::of(store)
     }
 
@@ -241,14 +243,14 @@ impl Target {
         }
     }
 
-    /// A floor that is too slow makes the run worthless.
+    /// Whether the target is for a floor. A floor that is too slow makes the run invalid.
     pub(super) fn is_about_a_floor(&self) -> bool {
-        self.of.who.starts_with("floor")
+        self.of.label.starts_with("floor")
     }
 }
 
-/// What the sweep says about a collapse, in per cent of its best median: from the best number of dispatchers on, the
-/// lowest median and the lowest single round.
+/// The collapse of the sweep, in per cent of its best median: the lowest median and the lowest single round from the best
+/// number of dispatchers on.
 pub(super) fn collapse(rows: &[Row]) -> Vec<Row> {
     let at = |row: &Row| row.metric.strip_prefix("throughput_at_").and_then(|at| at.parse::<u32>().ok());
     let mut sweep: Vec<(u32, &Row)> =
@@ -339,7 +341,7 @@ mod tests {
     #[test]
     fn every_target_is_about_an_entry_that_exists() {
         let exists = |figure: &Figure| {
-            let (system, store) = figure.who.split_once(' ').unwrap();
+            let (system, store) = figure.label.split_once(' ').unwrap();
             let named = |scenario: &&scenario::Scenario| {
                 scenario.name == figure.scenario && scenario.backend == Backend::of(store)
             };
@@ -347,7 +349,7 @@ mod tests {
             scenario.is_some_and(|scenario| scenario.entries.iter().any(|entry| entry.system == system))
         };
         for target in all() {
-            assert!(exists(&target.of), "{} {}", target.scenario, target.of.who);
+            assert!(exists(&target.of), "{} {}", target.scenario, target.of.label);
             assert!(target.over.as_ref().is_none_or(exists), "{}", target.scenario);
         }
     }

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn without_mutants_nothing_changes() {
+    fn source_without_mutants_stays_the_same() {
         assert_eq!(weave(SOURCE, &[]).text, SOURCE);
     }
 

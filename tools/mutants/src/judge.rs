@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::ledger::{CAUGHT, Ledger, MISSED, TIMEOUT};
 use super::listed::Mutant;
+use super::outcomes::{CAUGHT, MISSED, Outcomes, TIMEOUT};
 use super::target::Target;
 use super::tool;
 use outlast_toolkit::Stopwatch;
@@ -76,25 +76,25 @@ pub(super) fn judge<V: AsRef<OsStr> + Sync>(
     tests: &[Tests],
     variable: &str,
     mutants: &[(&Mutant, V)],
-    ledger: &mut Ledger,
+    outcomes: &mut Outcomes,
 ) -> Result<(), String> {
     let alone = Stopwatch::start();
-    let (outcome, who) = run(target, tests, Duration::from_secs(600), None)?;
+    let (outcome, test) = run(target, tests, Duration::from_secs(600), None)?;
     if outcome != MISSED {
-        return Err(format!("{}: the tests fail without a mutant: {who}", target.name));
+        return Err(format!("{}: the tests fail without a mutant: {test}", target.name));
     }
     let patience = (alone.elapsed() * PATIENCE).max(LEAST_PATIENCE);
     println!("{}: {} mutants, each for {} s at most", target.name, mutants.len(), patience.as_secs());
-    let (queue, ledger) = (Mutex::new(mutants.iter()), Mutex::new(ledger));
+    let (queue, outcomes) = (Mutex::new(mutants.iter()), Mutex::new(outcomes));
     let work = || -> Result<(), String> {
         loop {
             let next = queue.lock().map_err(|_| "a judge has failed")?.next();
             let Some((mutant, value)) = next else { return Ok(()) };
-            let (outcome, who) = run(target, tests, patience, Some((variable, value.as_ref())))?;
-            println!("{outcome:<9} {} {who}", mutant.name);
-            let mut ledger = ledger.lock().map_err(|_| "a judge has failed")?;
-            ledger.record(mutant.key.clone(), outcome);
-            ledger.save()?;
+            let (outcome, test) = run(target, tests, patience, Some((variable, value.as_ref())))?;
+            println!("{outcome:<9} {} {test}", mutant.name);
+            let mut outcomes = outcomes.lock().map_err(|_| "a judge has failed")?;
+            outcomes.record(mutant.key.clone(), outcome);
+            outcomes.save()?;
         }
     };
     std::thread::scope(|scope| {

@@ -5,8 +5,8 @@
 mod choice;
 mod fences;
 mod judge;
-mod ledger;
 mod listed;
+mod outcomes;
 mod report;
 mod statements;
 mod target;
@@ -19,8 +19,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
-use ledger::Ledger;
 use listed::Mutant;
+use outcomes::Outcomes;
 use outlast_toolkit::process;
 use report::Figures;
 use target::{TARGETS, Target};
@@ -74,23 +74,23 @@ fn run(args: &Args) -> Result<ExitCode, String> {
     let mut figures = Vec::new();
     for target in TARGETS {
         let home = home().join(target.name);
-        let mut ledger = Ledger::open(&home)?;
+        let mut outcomes = Outcomes::open(&home)?;
         let mutants = tool.list(target)?;
         if args.includes(target) {
-            let chosen = args.choose(&mutants, &ledger);
+            let chosen = args.choose(&mutants, &outcomes);
             if args.list {
-                report::print_all(&chosen, &ledger);
+                report::print_all(&chosen, &outcomes);
             } else if args.survivors {
-                report::print_survivors(&chosen, &ledger);
+                report::print_survivors(&chosen, &outcomes);
             } else if chosen.is_empty() {
                 println!("{}: every mutant has an outcome", target.name);
             } else if target.is_sql {
-                statements::run(target, &home, &chosen, &mut ledger)?;
+                statements::run(target, &home, &chosen, &mut outcomes)?;
             } else {
-                try_all(&tool, target, &home, &mutants, &chosen, &mut ledger)?;
+                try_all(&tool, target, &home, &mutants, &chosen, &mut outcomes)?;
             }
         }
-        figures.push((target.name, Figures::of(&mutants, &ledger)));
+        figures.push((target.name, Figures::of(&mutants, &outcomes)));
     }
     println!("{}", report::table(&figures));
     if let Some(file) = &args.json {
@@ -106,17 +106,17 @@ fn try_all(
     home: &Path,
     mutants: &[Mutant],
     chosen: &[&Mutant],
-    ledger: &mut Ledger,
+    outcomes: &mut Outcomes,
 ) -> Result<(), String> {
     let (chosen, built): (Vec<&Mutant>, Vec<&Mutant>) =
         chosen.iter().partition(|mutant| mutant.spot.is_some());
-    ledger.begin(&built)?;
+    outcomes.begin(&built)?;
     if !chosen.is_empty() {
-        woven::run(target, home, mutants, &chosen, ledger)?;
+        woven::run(target, home, mutants, &chosen, outcomes)?;
     }
     if !built.is_empty() {
         tool.run(target, home, &built)?;
-        ledger.absorb()?;
+        outcomes.absorb()?;
     }
     Ok(())
 }
@@ -133,12 +133,12 @@ impl Args {
 
     /// The mutants to run or to print. The mutants of a shard are spread over the whole list, so that a shard is a
     /// representative sample.
-    fn choose<'a>(&self, mutants: &'a [Mutant], ledger: &Ledger) -> Vec<&'a Mutant> {
+    fn choose<'a>(&self, mutants: &'a [Mutant], outcomes: &Outcomes) -> Vec<&'a Mutant> {
         let (shard, shards) = self.shard;
-        let wanted = |mutant: &Mutant| match ledger.outcome(mutant) {
+        let wanted = |mutant: &Mutant| match outcomes.outcome(mutant) {
             _ if self.list || self.survivors => true,
             None => !self.again,
-            Some(outcome) => self.again && outcome == ledger::MISSED,
+            Some(outcome) => self.again && outcome == outcomes::MISSED,
         };
         let of_shard = mutants.iter().skip(shard).step_by(shards);
         of_shard.filter(|mutant| (!self.fences || fences::guards(mutant)) && wanted(mutant)).collect()
@@ -170,11 +170,11 @@ mod tests {
     #[test]
     fn a_shard_skips_mutants_that_have_an_outcome() {
         let mutants: Vec<Mutant> = (0..6).map(|at| Mutant::sample("crates/a/src/b.rs", "f", at)).collect();
-        let mut ledger = Ledger::default();
-        ledger.record(mutants[1].key.clone(), "caught");
-        ledger.record(mutants[3].key.clone(), ledger::MISSED);
+        let mut outcomes = Outcomes::default();
+        outcomes.record(mutants[1].key.clone(), "caught");
+        outcomes.record(mutants[3].key.clone(), outcomes::MISSED);
         let chosen = |line: &str| -> Vec<usize> {
-            let chosen = parse(line).unwrap().choose(&mutants, &ledger);
+            let chosen = parse(line).unwrap().choose(&mutants, &outcomes);
             chosen.iter().map(|mutant| mutants.iter().position(|m| m.key == mutant.key).unwrap()).collect()
         };
         assert_eq!(chosen("--shard 0/2"), [0, 2, 4]);

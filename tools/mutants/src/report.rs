@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::fences;
-use super::ledger::{CAUGHT, Ledger, MISSED, TIMEOUT, UNVIABLE};
 use super::listed::Mutant;
+use super::outcomes::{CAUGHT, MISSED, Outcomes, TIMEOUT, UNVIABLE};
 
 #[derive(Default, Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Figures {
@@ -24,12 +24,12 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    pub(super) fn of(mutants: &[Mutant], ledger: &Ledger) -> Self {
+    pub(super) fn of(mutants: &[Mutant], outcomes: &Outcomes) -> Self {
         let mut figures = Self { listed: mutants.len() as u64, ..Self::default() };
         for mutant in mutants {
             let is_fence = fences::guards(mutant);
             figures.fences_listed += u64::from(is_fence);
-            let (count, noticed) = match ledger.outcome(mutant) {
+            let (count, noticed) = match outcomes.outcome(mutant) {
                 Some(CAUGHT) => (&mut figures.caught, true),
                 Some(TIMEOUT) => (&mut figures.timeouts, true),
                 Some(MISSED) => (&mut figures.missed, false),
@@ -121,15 +121,15 @@ pub(super) fn write(file: &Path, figures: &[(&str, Figures)]) -> Result<(), Stri
     std::fs::write(file, format!("{json:#}\n")).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-pub(super) fn print_all(mutants: &[&Mutant], ledger: &Ledger) {
+pub(super) fn print_all(mutants: &[&Mutant], outcomes: &Outcomes) {
     for mutant in mutants {
         let mark = if fences::guards(mutant) { "!" } else { " " };
-        println!("{:<9}{mark} {}", ledger.outcome(mutant).unwrap_or("-"), mutant.name);
+        println!("{:<9}{mark} {}", outcomes.outcome(mutant).unwrap_or("-"), mutant.name);
     }
 }
 
-pub(super) fn print_survivors(mutants: &[&Mutant], ledger: &Ledger) {
-    for mutant in mutants.iter().filter(|mutant| ledger.outcome(mutant) == Some(MISSED)) {
+pub(super) fn print_survivors(mutants: &[&Mutant], outcomes: &Outcomes) {
+    for mutant in mutants.iter().filter(|mutant| outcomes.outcome(mutant) == Some(MISSED)) {
         println!("{}", mutant.name);
     }
 }
@@ -150,16 +150,16 @@ mod tests {
             (token, "parse", Some(UNVIABLE)),
             (token, "parse", None),
         ];
-        let mut ledger = Ledger::default();
+        let mut outcomes = Outcomes::default();
         let mut mutants = Vec::new();
         for (at, (file, function, outcome)) in cases.into_iter().enumerate() {
             let mutant = Mutant::sample(file, function, at);
             if let Some(outcome) = outcome {
-                ledger.record(mutant.key.clone(), outcome);
+                outcomes.record(mutant.key.clone(), outcome);
             }
             mutants.push(mutant);
         }
-        let figures = Figures::of(&mutants, &ledger);
+        let figures = Figures::of(&mutants, &outcomes);
         let expected = json!({
             "listed": 7, "mutants": 6, "caught": 2, "timeouts": 1, "unviable": 2, "missed": 1, "caught_percent": 75.0,
             "token_and_lease_listed": 4, "token_and_lease_mutants": 2, "token_and_lease_caught": 1,

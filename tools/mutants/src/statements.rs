@@ -8,8 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use super::judge;
-use super::ledger::Ledger;
 use super::listed::{self, Mutant};
+use super::outcomes::Outcomes;
 use super::target::Target;
 use conditions::changes;
 use outlast_toolkit::process;
@@ -58,7 +58,7 @@ pub(super) fn run(
     target: &Target,
     home: &Path,
     mutants: &[&Mutant],
-    ledger: &mut Ledger,
+    outcomes: &mut Outcomes,
 ) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", home.display());
     let folder = home.join("statements");
@@ -76,7 +76,7 @@ pub(super) fn run(
         fs::write(&file, format!("{text}\0{mutated}")).map_err(failed)?;
         written.push((*mutant, file));
     }
-    judge::judge(target, &built.tests(home)?, "OUTLAST_STATEMENT_MUTANT", &written, ledger)
+    judge::judge(target, &built.tests(home)?, "OUTLAST_STATEMENT_MUTANT", &written, outcomes)
 }
 
 #[cfg(test)]
@@ -85,7 +85,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_mutant_has_a_key_of_its_own() {
+    fn keys_of_mutants_are_unique() {
         let mutants = list().unwrap();
         assert!(mutants.len() > 100, "{}", mutants.len());
         let keys: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.key.as_str()).collect();

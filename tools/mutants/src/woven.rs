@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::choice::{self, Spot};
 use super::fences;
 use super::judge::{self, Built};
-use super::ledger::{Ledger, UNVIABLE};
 use super::listed::Mutant;
+use super::outcomes::{Outcomes, UNVIABLE};
 use super::target::Target;
 use outlast_toolkit::process;
 
@@ -26,11 +26,11 @@ pub(super) fn run(
     home: &Path,
     mutants: &[Mutant],
     chosen: &[&Mutant],
-    ledger: &mut Ledger,
+    outcomes: &mut Outcomes,
 ) -> Result<(), String> {
     let copy = Copy { root: home.join("sources"), door: format!("{}/src/lib.rs", target.folder()) };
     let mut left: BTreeMap<usize, &Mutant> = (1..).zip(mutants).collect();
-    left.retain(|_, mutant| mutant.spot.is_some() && ledger.outcome(mutant) != Some(UNVIABLE));
+    left.retain(|_, mutant| mutant.spot.is_some() && outcomes.outcome(mutant) != Some(UNVIABLE));
     copy.follow(mutants)?;
     let mut files: BTreeMap<String, Lines> = BTreeMap::new();
     for _ in 0..MOST_BUILDS {
@@ -39,14 +39,14 @@ pub(super) fn run(
         }
         let built = judge::build(target, &copy.root)?;
         if built.is_ok {
-            ledger.save()?;
+            outcomes.save()?;
             let wanted: BTreeSet<&str> = chosen.iter().map(|mutant| mutant.key.as_str()).collect();
             let wanted = left.iter().filter(|(_, mutant)| wanted.contains(mutant.key.as_str()));
             let mut numbered: Vec<(&Mutant, String)> =
                 wanted.map(|(number, mutant)| (*mutant, number.to_string())).collect();
             // The checks of tokens and leases come first, because the run may be stopped.
             numbered.sort_by_key(|(mutant, _)| !fences::guards(mutant));
-            return judge::judge(target, &built.tests(home)?, choice::VARIABLE, &numbered, ledger);
+            return judge::judge(target, &built.tests(home)?, choice::VARIABLE, &numbered, outcomes);
         }
         let broken = unviable(&built, &files);
         println!("{}: {} of {} mutants do not compile", target.name, broken.len(), left.len());
@@ -55,7 +55,7 @@ pub(super) fn run(
         }
         for number in broken {
             if let Some(mutant) = left.remove(&number) {
-                ledger.record(mutant.key.clone(), UNVIABLE);
+                outcomes.record(mutant.key.clone(), UNVIABLE);
             }
         }
     }

@@ -69,7 +69,7 @@ mod tests {
         Attempt { name: "sim", title: "Worlds", about: "They end.", command: "cargo xtask sim" };
 
     #[test]
-    fn figures_become_rows() {
+    fn each_figure_is_a_row_of_the_page() {
         let figures = json!({
             "seeds": 1_234_567, "hours": 2.25, "failing_seeds": [], "faults_by_kind": { "lost_answer": 12 }
         });

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_is_read() {
+    fn counts_are_read_from_the_summary() {
         let line = "acknowledged=67 failed=13 reopened=13 missing=0";
         assert_eq!(number(line, "failed"), Some(13));
         assert_eq!(number("error: could not compile", "failed"), None);

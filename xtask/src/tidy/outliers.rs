@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_are_measured() {
+    fn lengths_of_functions_are_counted() {
         let code = "fn a(x: fn(u8)) -> [u8; 2] {\n  if x {\n    // }\n  }\n}\ntrait T {\n  fn b(\n  );\n}\n";
         let found = lengths(&Source::parse(code));
         assert_eq!(found, [("a".to_string(), 1, 5), ("b".to_string(), 7, 2)]);

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_whole() {
+    fn only_whole_words_are_found() {
         let found = |text: &str, words: &str| find_words(text, words).collect::<Vec<_>>();
         assert_eq!(found("a::now() now_ms know::now", "now"), [3, 22]);
         assert_eq!(found("rand::rngs rand::rng() grand::rng()", "rand::rng"), [11]);

@@ -1,6 +1,6 @@
 //! The scenarios of `cargo xtask bench compare` that durare has too: hello, chains, one long chain, hello when idle.
 //!
-//! Its workflows run in the process that starts them; there are no dispatchers to choose.
+//! Workflows of durare run in the process that starts them, so there is no number of dispatchers.
 #![forbid(unsafe_code)]
 
 #[path = "../../measure/mod.rs"]
@@ -64,7 +64,7 @@ async fn open(args: &Args) -> Result<(Arc<dyn StateProvider>, &'static str), Str
     }
 }
 
-/// At its own setting, or with the same options and `synchronous = FULL`.
+/// Opens the store with durare's own durability, or with the same options and `synchronous = FULL`.
 async fn sqlite(args: &Args) -> Result<(SqliteProvider, &'static str), String> {
     let path = Path::new(args.text("--dir", ".")).join("case.db");
     match args.text("--synchronous", "normal") {
@@ -125,7 +125,7 @@ impl World {
         Ok(outcome)
     }
 
-    /// One at a time, with pauses of uneven length, as the other side has them.
+    /// Runs one workflow at a time, with pauses of uneven length, like the scenario of the other side.
     async fn idle(&self, count: usize) -> Result<Outcome, String> {
         let mut outcome = Outcome::new(self.durability, count);
         let mut times = Vec::new();
@@ -143,7 +143,7 @@ impl World {
         Ok(outcome)
     }
 
-    /// Starts all as fast as a few clients can, and waits for every result.
+    /// Starts all workflows as fast as a few clients can, and waits for every result.
     async fn backlog(
         &self,
         workflow: &'static str,

@@ -1,10 +1,10 @@
-//! The programs, as the other side has them.
+//! The workflows: the same programs as on the other side.
 
 use durare::{DurableContext, Result};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// When the steps of chains ran.
+/// The times at which the steps of chains ran.
 static STEPS: Mutex<Vec<Instant>> = Mutex::new(Vec::new());
 
 pub(crate) fn steps_ran() -> Vec<Instant> {

@@ -1,4 +1,4 @@
-//! What only this side has: its store.
+//! The store of this side.
 
 use crate::measure::{self, Args};
 use duroxide::RuntimeOptions;
@@ -26,7 +26,7 @@ pub(crate) async fn open(args: &Args) -> Result<Store, String> {
     Ok(Store { provider, durability: "FULL", counts: Vec::new })
 }
 
-/// It keeps no executions in memory.
+/// This side keeps no executions in memory.
 pub(crate) fn cache(_: &mut RuntimeOptions, _: &Args) -> Result<Option<usize>, String> {
     Ok(None)
 }

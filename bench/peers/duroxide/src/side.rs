@@ -1,4 +1,4 @@
-//! What only this side has: its store.
+//! The store of this side.
 
 use crate::measure::{self, Args};
 use duroxide::RuntimeOptions;
@@ -21,7 +21,7 @@ pub(crate) async fn open(args: &Args) -> Result<Store, String> {
         "sqlite" => {
             let path = std::path::Path::new(args.text("--dir", ".")).join("case.db");
             let url = format!("sqlite:{}?mode=rwc", path.display());
-            // Its pragma is one that SQLite does not know, and reads as NORMAL.
+            // SQLite does not know the value of its pragma, and uses NORMAL.
             (SqliteProvider::new(&url, None).await, "NORMAL")
         }
         "sqlite::memory:" => (SqliteProvider::new_in_memory().await, "none"),
@@ -31,7 +31,7 @@ pub(crate) async fn open(args: &Args) -> Result<Store, String> {
     Ok(Store { provider, durability, counts: Vec::new })
 }
 
-/// It keeps no executions in memory.
+/// This side keeps no executions in memory.
 pub(crate) fn cache(_: &mut RuntimeOptions, _: &Args) -> Result<Option<usize>, String> {
     Ok(None)
 }

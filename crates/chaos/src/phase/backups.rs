@@ -1,4 +1,4 @@
-//! Backups of the store while it is used. Each must be intact and contain everything that was acknowledged before.
+//! Backups of the store while it is used. Each must be intact and contain all instances that were acknowledged before.
 
 use crate::load::ClientView;
 use crate::store::Store;

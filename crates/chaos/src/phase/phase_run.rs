@@ -8,6 +8,7 @@ use crate::report::Report;
 use crate::store::{POSTGRES_URL, Server, Store, StoreKind};
 use crate::verify::{VerifyInput, verify};
 use crate::worker_pool::{Setup, WorkerPool};
+use outlast_model::ExecutionStatus;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -134,7 +135,7 @@ impl PhaseRun {
 
     async fn has_running_instances(&self) -> Result<bool, String> {
         let Some(admin) = self.store.provider.as_management_capability() else { return Ok(false) };
-        let running = admin.list_instances_by_status("Running").await;
+        let running = admin.list_instances_by_status(ExecutionStatus::Running.as_str()).await;
         running.map(|ids| !ids.is_empty()).map_err(|error| error.to_string())
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What the caller knows about its call.
+/// The state of a call, as its caller knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallState {
     /// The call was made and has no answer.

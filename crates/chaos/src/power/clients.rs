@@ -48,8 +48,8 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// Finishes all known orders, and runs new ones one after the other in each of `lanes` tasks.
-    pub(crate) async fn run(self: Arc<Self>, lanes: usize) {
+    /// Finishes all known orders, and runs new ones one after the other in each of `new_order_tasks` tasks.
+    pub(crate) async fn run(self: Arc<Self>, new_order_tasks: usize) {
         let mut tasks = JoinSet::new();
         for instance in self.unfinished() {
             let clients = Arc::clone(&self);
@@ -58,7 +58,7 @@ impl Clients {
                 clients.check(&instance, done);
             });
         }
-        for _ in 0..lanes {
+        for _ in 0..new_order_tasks {
             let clients = Arc::clone(&self);
             tasks.spawn(async move { while clients.run_new_order().await {} });
         }
@@ -92,7 +92,7 @@ impl Clients {
         self.finish(instance).await?;
         match rng.below(8) {
             0 => match self.sqlite.checkpoint().await {
-                // On a busy machine a checkpoint may time out; that loses nothing.
+                // On a busy machine a checkpoint may time out; no data is lost by that.
                 Ok(()) | Err(SqliteError::Busy { .. }) => Ok(()),
                 Err(error) => Err(ProviderError::permanent("checkpoint", error.to_string()).into()),
             },

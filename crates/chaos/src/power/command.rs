@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_read() {
+    fn valid_arguments_are_parsed() {
         let args = parse("--cuts 7 --seed 9 --json out.json").unwrap();
         assert_eq!((args.cuts, args.seed, args.json), (7, 9, Some("out.json".into())));
     }

@@ -1,4 +1,4 @@
-//! A simulated disk with a page cache: it knows which changes are durable and which are only written.
+//! A simulated disk with a page cache. It keeps durable changes and unsynced changes apart.
 //!
 //! | call | effect before a cut | durable after a cut |
 //! |---|---|---|
@@ -33,7 +33,7 @@ pub(crate) enum CutTime {
     OnRequest,
 }
 
-/// What SQLite uses a file for.
+/// The use that SQLite makes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileUse {
     Database,

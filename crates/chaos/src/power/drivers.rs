@@ -2,7 +2,7 @@
 
 use super::clients::{NOTES, ORDER, PACK, output, packed};
 use outlast_engine::OrchestrationContext;
-use outlast_model::{Event, EventKind, WorkItem};
+use outlast_model::{Event, EventKind, ExecutionStatus, WorkItem};
 use outlast_provider::{Clock, ExecutionMetadata, OrchestrationItem, Provider, ProviderError, TagFilter};
 use outlast_runtime::registry::{ActivityRegistry, OrchestrationRegistry};
 use outlast_runtime::{ActivityContext, Runtime, RuntimeOptions};
@@ -45,7 +45,7 @@ async fn run_turn(store: &dyn Provider) -> Result<(), ProviderError> {
         _ => None,
     });
     let metadata = ExecutionMetadata {
-        status: ended.as_ref().map(|_| "Completed".to_string()),
+        status: ended.as_ref().map(|_| ExecutionStatus::Completed.to_string()),
         output: ended,
         orchestration_name: Some(ORDER.to_string()),
         orchestration_version: Some("1.0.0".to_string()),

@@ -2,7 +2,7 @@
 
 use super::call_log::{CallLog, CallState, InstanceCalls};
 use super::stored::Rows;
-use outlast_model::{Event, EventKind, WorkItem};
+use outlast_model::{Event, EventKind, ExecutionStatus, WorkItem};
 use std::collections::BTreeMap;
 
 /// Findings of one comparison.
@@ -149,12 +149,15 @@ impl InstanceCheck<'_> {
             }
             return;
         };
-        let status = if last.is_terminal() { "Completed" } else { "Running" };
+        let status = match last.is_terminal() {
+            true => ExecutionStatus::Completed,
+            false => ExecutionStatus::Running,
+        };
         let agrees = self.rows.execution.as_ref().is_some_and(|execution| {
             let is_numbered = last.event_id == self.rows.history.len() as u64;
             is_numbered
                 && execution.last_event_id == last.event_id
-                && execution.status == status
+                && execution.status == status.as_str()
                 && execution.has_instance
         });
         if !agrees {
@@ -224,7 +227,8 @@ mod tests {
     }
 
     fn rows(history: Vec<Event>) -> Rows {
-        let status = if history.len() == 4 { "Completed" } else { "Running" }.to_string();
+        let status = if history.len() == 4 { ExecutionStatus::Completed } else { ExecutionStatus::Running }
+            .to_string();
         let execution = Execution { last_event_id: history.len() as u64, status, has_instance: true };
         let execution = (!history.is_empty()).then_some(execution);
         Rows { history, execution, ..Rows::default() }

@@ -31,7 +31,7 @@ static ORDINARY: AtomicPtr<ffi::sqlite3_vfs> = AtomicPtr::new(ptr::null_mut());
 pub(super) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: SQLite initialises itself here; a registered VFS lives for ever, and so does what is leaked.
+        // SAFETY: SQLite initialises itself here; a registered VFS lives until the process ends, and so does the leaked memory.
         unsafe {
             let ordinary = ffi::sqlite3_vfs_find(ptr::null());
             assert!(!ordinary.is_null(), "SQLite has a default VFS");

@@ -4,7 +4,7 @@ use std::time::Duration;
 use tokio::io::{self, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::sleep;
 
-/// What happens to the bytes of one direction.
+/// The treatment of the bytes of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Flow {
     /// Bytes are forwarded.
@@ -44,7 +44,7 @@ impl Flow {
     }
 }
 
-/// What happens to both directions of a connection.
+/// The treatment of both directions of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Disturbance {
     /// From the client to the server.

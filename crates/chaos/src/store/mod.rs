@@ -1,4 +1,4 @@
-//! The store under test, and what a run needs beyond the provider trait.
+//! The store under test, and the operations that a run needs besides the provider trait.
 
 mod postgres;
 mod sqlite;

@@ -13,7 +13,7 @@ use outlast::providers::{InstanceQuery, ProviderAdmin, ProviderError};
 use outlast::{Client, Event, OrchestrationStatus};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The store and everything it is compared with.
+/// The store and the records that it is compared with.
 pub(crate) struct VerifyInput<'a> {
     pub(crate) store: &'a Store,
     pub(crate) ledger: &'a EffectLedger,

@@ -78,7 +78,7 @@ fn announce(point: Point) {
     println!("{}{}", super::AT, point.name());
 }
 
-/// Prints the point and waits for ever.
+/// Prints the point and waits until the process is killed.
 async fn announce_and_wait<T>(point: Point) -> T {
     announce(point);
     std::future::pending().await

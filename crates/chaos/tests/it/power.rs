@@ -30,7 +30,7 @@ fn full_keeps_every_acknowledged_call() {
     assert!(tally.instances > 100);
 }
 
-/// The documentation of `Synchronous::Normal` allows lost calls, and promises that the rest is consistent.
+/// The documentation of `Synchronous::Normal` allows lost calls, and promises that all stored data is consistent.
 #[test]
 fn normal_loses_the_newest_calls_and_breaks_nothing() {
     let summary = run_many(10_000, 64, Settings { synchronous: Synchronous::Normal, ..FULL });

@@ -6,7 +6,7 @@ pub(super) struct Dice(u64);
 
 impl Dice {
     pub(super) fn new(seed: u64, question: &str) -> Self {
-        // FNV-1a mixes the question in; it only has to tell questions apart.
+        // FNV-1a mixes the question in; it only has to give different values for different questions.
         let mixed = question.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
         });
@@ -27,7 +27,7 @@ impl Dice {
         self.next() % end.max(1)
     }
 
-    /// One of the things; there must be one.
+    /// One of the values; the list must not be empty.
     pub(super) fn pick<'a, T>(&mut self, things: &'a [T]) -> &'a T {
         &things[usize::try_from(self.below(things.len() as u64)).unwrap_or_default()]
     }
@@ -48,7 +48,7 @@ mod tests {
         assert_ne!(five(7, "order"), five(7, "gateway"));
     }
 
-    /// A published package cannot depend on `outlast-testkit`, so the demo has a generator of its own; it must be the same.
+    /// A published package cannot depend on `outlast-testkit`, so the demo has a copy of its generator. Both must draw the same numbers.
     #[test]
     fn dice_draw_the_numbers_of_the_testkit() {
         use outlast_testkit::rng::{DIGEST_START, Rng, digest};

@@ -37,7 +37,7 @@ impl Files {
         Ok(ledger)
     }
 
-    /// The database and what SQLite keeps beside it.
+    /// The database and its files beside it.
     fn remove_store(&self) -> Result<(), Failure> {
         for suffix in ["", "-wal", "-shm"] {
             let mut path = self.store.clone().into_os_string();

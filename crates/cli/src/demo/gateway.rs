@@ -72,7 +72,7 @@ fn take(
     })
 }
 
-/// Refunds a payment if it was charged: the caller may not know whether it was.
+/// Refunds a payment if it was charged: the answer to the caller may have been lost.
 async fn refund(shop: Arc<Shop>, ctx: ActivityContext, payment: Payment) -> Result<bool, String> {
     let key = format!("{}/refund", payment.id);
     let deed = move |books: &mut Open| match books.done(&payment.id) {

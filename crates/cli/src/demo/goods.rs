@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_batch_shows_everything() {
+    fn the_default_batch_has_every_kind_of_order() {
         let orders: Vec<Order> = BATCH.ids().map(|id| BATCH.order(&id)).collect();
         let expensive = orders.iter().filter(|order| order.needs_approval()).count();
         assert!((6..=24).contains(&expensive), "{expensive} of 60 need approval");

@@ -1,6 +1,6 @@
 //! The ledger's file: append-only, and synced before an activity returns.
 //!
-//! It is independent of the store, so that it can prove that the store lost nothing.
+//! It is independent of the store, so that it can prove that the store lost no effect.
 
 use super::entry::{Entry, Line};
 use crate::failure::Failure;

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::moment::moment;
 use crate::output::{plain, print};
 use crate::store::{self, Intent};
+use outlast::ExecutionStatus;
 use outlast::client::Client;
 use outlast::runtime::OrchestrationStatus;
 use serde::Serialize;
@@ -95,8 +96,10 @@ async fn look(client: &Client, instance: &str) -> Result<Option<Shown>, Failure>
             status: info.status,
         });
     }
-    let waiting = match info.status.as_str() {
-        "Running" => Some(waiting::look(client, instance, info.current_execution_id).await?),
+    let waiting = match ExecutionStatus::from_text(&info.status) {
+        Some(ExecutionStatus::Running) => {
+            Some(waiting::look(client, instance, info.current_execution_id).await?)
+        }
         _ => None,
     };
     Ok(Some(Shown {

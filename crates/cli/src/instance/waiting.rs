@@ -164,13 +164,13 @@ impl Turn {
             )),
             (Some(since), None) => {
                 let waited = now_ms.saturating_sub(since);
-                let who = match waited >= SUSPICIOUS_MS {
+                let hint = match waited >= SUSPICIOUS_MS {
                     true => format!(": is a process running that has {code}?"),
                     false => String::new(),
                 };
                 let messages = if self.messages == 1 { "message waits" } else { "messages wait" };
                 Some(format!(
-                    "is due: {} {messages} for it since {}{tried}{who}",
+                    "is due: {} {messages} for it since {}{tried}{hint}",
                     self.messages,
                     span(waited)
                 ))

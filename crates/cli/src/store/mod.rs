@@ -69,7 +69,7 @@ pub(crate) enum Intent {
     Write,
 }
 
-/// The kinds of stores that this command knows.
+/// The kinds of stores that this command supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Sqlite,
@@ -83,7 +83,7 @@ impl Kind {
         match text.split_once(':').map(|(scheme, rest)| (scheme, rest.starts_with("//"))) {
             Some(("sqlite", _)) => Ok(Self::Sqlite),
             Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres),
-            // Only the scheme: the rest may hold a password.
+            // Only the scheme, because other parts may hold a password.
             Some((other, true)) => Err(Failure::new(format!(
                 "cannot use the store: this command does not know '{other}' stores; write a path, sqlite:PATH, or \
                  postgres://USER@HOST/DATABASE"

@@ -49,7 +49,7 @@ fn is_open_to_others(_: &Path) -> bool {
 
 /// The parts of `postgres://USER@HOST:PORT/DATABASE?OPTIONS` that select a line of a password file.
 struct Login<'a> {
-    /// Up to `USER`, which follows it as it was written.
+    /// The URL up to `USER`, which follows unchanged.
     scheme: &'a str,
     user_as_written: &'a str,
     /// From `@` on.

@@ -1,4 +1,4 @@
-//! `outlast stress`: a runtime under load on a store of its own, with results that can be compared and saved.
+//! `outlast stress`: a runtime under load on a new store, with results that can be compared and saved.
 
 mod check;
 mod preset;
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: StressArgs) -> Result<(), Failure> {
             runs = all_presets(&opened, &args) => runs,
             _ = tokio::signal::ctrl_c() => Err(Failure::stopped()),
         };
-        // Also after a failure: the command removes what it created.
+        // Also after a failure, the command removes the store that it created.
         let closed = opened.close(args.keep).await;
         report.runs.extend(runs?);
         closed?;

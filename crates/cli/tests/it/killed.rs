@@ -1,4 +1,4 @@
-//! The demo loses nothing when it is killed.
+//! The demo loses no order when it is killed.
 
 use crate::support::{demo, ledger_lines, outlast, run, said, wait_until};
 use std::io::{BufRead, BufReader, Read};

@@ -1,4 +1,4 @@
-//! `outlast stress` on stores of its own.
+//! `outlast stress` on stores that it creates.
 
 use crate::program::Program;
 use crate::support::run;

@@ -133,7 +133,7 @@ async fn family() -> Counting {
 }
 
 #[tokio::test]
-async fn what_was_added_goes_through_the_required_methods() {
+async fn added_methods_call_the_required_methods() {
     let admin = family().await;
     let page = admin.query_instances(&InstanceQuery::default()).await.unwrap();
     assert_eq!((page.instances.len(), page.next), (2, None));
@@ -147,7 +147,7 @@ async fn what_was_added_goes_through_the_required_methods() {
 }
 
 #[tokio::test]
-async fn the_two_defaults_of_the_contract_go_through_the_required_methods() {
+async fn two_defaults_of_the_contract_call_the_required_methods() {
     let admin = family().await;
     let tree = admin.get_instance_tree("root").await.unwrap();
     assert_eq!(
@@ -170,7 +170,7 @@ struct Old;
 impl ManagementProvider for Old {}
 
 #[tokio::test]
-async fn the_older_interface_answers_by_itself() {
+async fn older_management_interface_answers_without_added_methods() {
     assert!(Old.list_instances().await.unwrap().is_empty());
     assert!(Old.list_instances_by_status("Running").await.unwrap().is_empty());
     assert_eq!(Old.list_executions("i").await.unwrap(), [1]);

@@ -17,7 +17,7 @@ macro_rules! implement {
 }
 
 #[test]
-fn every_type_implements_what_the_contract_says() {
+fn every_type_implements_the_traits_of_the_contract() {
     implement! { Debug, Clone, Serialize, DeserializeOwned, PartialEq, Eq =>
         Event, EventKind, WorkItem, ErrorDetails, AppErrorKind, ConfigErrorKind, PoisonMessageType,
     }

@@ -18,7 +18,7 @@ type Pairs = Vec<(String, String)>;
 fn is<T>(_: T) {}
 
 #[test]
-fn event_kinds() {
+fn event_kinds_match_with_all_fields() {
     use EventKind::*;
     fn take_apart(kind: EventKind) {
         match kind {
@@ -76,7 +76,7 @@ fn event_kinds() {
 }
 
 #[test]
-fn work_items() {
+fn work_items_match_with_all_fields() {
     use WorkItem::*;
     fn take_apart(item: WorkItem) {
         match item {
@@ -146,7 +146,7 @@ fn work_items() {
 }
 
 #[test]
-fn failures() {
+fn errors_match_with_all_fields() {
     fn take_apart(error: ErrorDetails) {
         match error {
             ErrorDetails::Infrastructure { operation, message, retryable } => {
@@ -188,7 +188,7 @@ fn failures() {
 }
 
 #[test]
-fn actions_and_what_futures_wait_for() {
+fn actions_and_schedule_kinds_match_with_all_fields() {
     fn take_apart(action: Action) {
         match action {
             Action::CallActivity { scheduling_event_id, name, input, session_id, tag } => {
@@ -230,7 +230,7 @@ fn actions_and_what_futures_wait_for() {
 }
 
 #[test]
-fn choices() {
+fn filters_levels_and_policies_match_by_variant() {
     match TagFilter::default() {
         TagFilter::Tags(tags) | TagFilter::DefaultAnd(tags) => is::<HashSet<String>>(tags),
         TagFilter::Any | TagFilter::None => {}

@@ -10,7 +10,7 @@ use std::time::Duration;
 type Static = &'static str;
 
 #[test]
-fn functions() {
+fn signatures_of_functions_match_the_contract() {
     let _: fn() -> Version = current_build_version;
     let _: fn(&str) -> bool = duroxide::is_auto_generated_sub_orch_id;
     let child: fn(&str, &str) -> String = duroxide::build_child_instance_id;
@@ -19,7 +19,7 @@ fn functions() {
 
 /// Constructors take anything that becomes a `String`.
 #[test]
-fn events() {
+fn signatures_of_events_match_the_contract() {
     let _: fn(u64, Static, u64, Option<u64>, EventKind) -> Event = Event::with_event_id;
     let _: fn(u64, String, u64, Option<u64>, EventKind) -> Event = Event::with_event_id;
     let _: fn(u64, &'static String, u64, Option<u64>, EventKind) -> Event = Event::with_event_id;
@@ -30,7 +30,7 @@ fn events() {
 }
 
 #[test]
-fn errors() {
+fn signatures_of_errors_match_the_contract() {
     let _: fn(&ErrorDetails) -> Static = ErrorDetails::category;
     let _: fn(&ErrorDetails) -> bool = ErrorDetails::is_retryable;
     let _: fn(&ErrorDetails) -> String = ErrorDetails::display_message;
@@ -45,7 +45,7 @@ fn errors() {
 }
 
 #[test]
-fn filters() {
+fn signatures_of_filters_match_the_contract() {
     let _: fn(Version, Version) -> SemverRange = SemverRange::new;
     let _: fn(&SemverRange, &Version) -> bool = SemverRange::contains;
     let _: fn() -> SemverRange = SemverRange::default_for_current_build;
@@ -61,7 +61,7 @@ fn filters() {
 }
 
 #[test]
-fn retries() {
+fn signatures_of_retries_match_the_contract() {
     let _: fn(u32) -> RetryPolicy = RetryPolicy::new;
     let _: [fn(RetryPolicy, Duration) -> RetryPolicy; 2] =
         [RetryPolicy::with_timeout, RetryPolicy::with_total_timeout];
@@ -72,7 +72,7 @@ fn retries() {
 
 /// A store is shared as a trait object, and can be downcast.
 #[test]
-fn stores_are_objects() {
+fn store_traits_are_object_safe_and_shareable() {
     use duroxide::providers::{ManagementProvider, Provider, ProviderAdmin};
     fn shareable<T: ?Sized + Send + Sync>() {}
     fn downcastable<T: ?Sized + std::any::Any>() {}

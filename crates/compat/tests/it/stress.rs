@@ -31,7 +31,7 @@ impl ProviderStressFactory for SqliteStressFactory {
 }
 
 #[tokio::test]
-async fn parallel_orchestrations() {
+async fn parallel_run_completes_all_instances() {
     let quick = StressTestConfig {
         max_concurrent: 5,
         duration_secs: 1,
@@ -51,7 +51,7 @@ async fn parallel_orchestrations() {
 }
 
 #[tokio::test]
-async fn large_payloads() {
+async fn large_payload_run_completes_all_instances() {
     let config = LargePayloadConfig {
         base: StressTestConfig { max_concurrent: 2, duration_secs: 1, ..Default::default() },
         small_payload_kb: 10,
@@ -66,7 +66,7 @@ async fn large_payloads() {
 
 /// A program with its own registries, whose orchestration has the name that stress runs start.
 #[tokio::test]
-async fn own_registries() {
+async fn stress_run_with_own_registries_completes() {
     let activities = ActivityRegistry::builder_from(&create_default_activities(1)).build();
     let orchestrations = OrchestrationRegistry::builder()
         .register("FanoutOrchestration", |ctx, input: String| async move {
@@ -109,7 +109,7 @@ impl ProviderFactory for SqliteFactory {
 }
 
 #[tokio::test]
-async fn continue_as_new_transition_delivery() {
+async fn continue_as_new_transition_is_delivered_with_both_stamps() {
     race_replay::test_continue_as_new_transition_delivery(&SqliteFactory, "0.1.30").await;
     race_replay::test_continue_as_new_transition_delivery(&SqliteFactory, "0.1.31").await;
 }

@@ -1,5 +1,5 @@
 //! A wrapper around a store that knows the contract's methods only, as retry, logging and fault-injecting wrappers
-//! do. What Outlast added to the trait since must not go past it.
+//! do. Methods that Outlast added to the trait since must not bypass the wrapper.
 
 use crate::first_provider::MyProvider;
 use async_trait::async_trait;
@@ -352,9 +352,9 @@ async fn a_start_with_a_policy_and_an_outcome_read_go_through_the_wrapper() {
     }
 }
 
-/// A wrapper always delivers the history with the turn, so nobody may ask it for more.
+/// A wrapper always delivers the history with the turn, so the runtime must not load more.
 #[tokio::test]
-async fn a_wrapper_is_never_asked_for_a_missing_history() {
+async fn load_turn_of_a_wrapper_is_a_permanent_error() {
     for store in wrapped() {
         let error = store.load_turn("order-1", 1).await.unwrap_err();
         assert!(!error.is_retryable() && error.message.contains("order-1"), "{error}");

@@ -24,7 +24,7 @@ pub async fn test_kv_delta_tombstone_overrides_store<F: ProviderFactory>(factory
     writer.assert_live(&[("a", None), ("b", Some("1"))]).await;
 }
 
-/// Clearing all hides both layers from clients, and only what is written afterwards outlives the execution.
+/// Clearing all hides both layers from clients, and only keys that are written afterwards outlive the execution.
 pub async fn test_kv_delta_clear_all_tombstones_store<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let mut writer = Writer::create(provider, "kv").await;
@@ -58,7 +58,7 @@ pub async fn test_kv_delta_merged_on_can<F: ProviderFactory>(factory: &F) {
     writer.assert_snapshot(&[("kept", "1"), ("changed", "2"), ("last", "2")]).await;
 }
 
-/// Overwrites, adds and clears over two turns, the second of which ends the execution.
+/// Overwrites, adds and clears over two turns. The second turn ends the execution.
 async fn check_merge(writer: &mut Writer<'_>, outcome: &str) {
     let before = [("kept", "1"), ("changed", "1"), ("dropped", "1"), ("dropped last", "1")];
     writer.continue_as_new(&before.map(|(key, value)| set(key, value))).await;

@@ -86,7 +86,7 @@ impl<'a> Writer<'a> {
         turn.commit(self.provider).await;
     }
 
-    /// Checks what clients read; see [`assert_live`].
+    /// Checks the values that clients read; see [`assert_live`].
     async fn assert_live(&self, expected: &[(&str, Option<&str>)]) {
         assert_live(self.provider, self.instance, expected).await;
     }
@@ -107,7 +107,7 @@ fn entries(pairs: &[(&str, &str)]) -> HashMap<String, KvEntry> {
     pairs.iter().map(|(key, value)| (key.to_string(), entry(*key, value))).collect()
 }
 
-/// Checks what clients read: each key by itself, `None` for a missing one, and all together.
+/// Checks the values that clients read: each key by itself, `None` for a missing one, and all together.
 async fn assert_live(provider: &dyn Provider, instance: &str, expected: &[(&str, Option<&str>)]) {
     for (key, value) in expected {
         let read = provider.get_kv_value(instance, key).await.expect("get_kv_value succeeds");

@@ -36,7 +36,7 @@ pub async fn test_kv_prune_preserves_all_keys<F: ProviderFactory>(factory: &F) {
     writer.assert_snapshot(&[("a", "1"), ("b", "2"), ("c", "3")]).await;
 }
 
-/// What the running execution wrote and cleared stays as it is, and is kept when it ends.
+/// Keys that the running execution wrote or cleared stay as they are, also when the execution ends.
 pub async fn test_kv_prune_current_execution_protected<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let mut writer = Writer::create(provider, "kv").await;

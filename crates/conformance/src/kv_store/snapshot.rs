@@ -40,7 +40,7 @@ pub async fn test_kv_snapshot_after_clear_single<F: ProviderFactory>(factory: &F
     writer.assert_snapshot(&[("b", "1")]).await;
 }
 
-/// After clearing all, the next execution's snapshot holds only what was written afterwards.
+/// After clearing all, the next execution's snapshot holds only keys that were written afterwards.
 pub async fn test_kv_snapshot_after_clear_all<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let mut writer = Writer::create(provider, "kv").await;
@@ -53,7 +53,7 @@ pub async fn test_kv_snapshot_after_clear_all<F: ProviderFactory>(factory: &F) {
     writer.assert_snapshot(&[]).await;
 }
 
-/// Each execution sees what all earlier ones left.
+/// Each execution reads the keys of all earlier executions.
 pub async fn test_kv_snapshot_cross_execution<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let mut writer = Writer::create(provider, "kv").await;

@@ -24,7 +24,7 @@ fn fetch_activity(owner: &'static str, lease: u64) -> Op {
     Op::FetchWork { lease, max: None, session: Some((owner, LEASE)), tags: Tags::Default }
 }
 
-/// The turns of two instances, of which the first has two messages and gets one more.
+/// The turns of two instances. The first instance has two messages and gets one more.
 fn two_turns() -> Vec<Op> {
     let starts =
         [enqueue(Message::Start("a")), enqueue(Message::External("a")), enqueue(Message::Start("b"))];

@@ -39,8 +39,8 @@ pub(super) async fn history(provider: &dyn Provider, instance: &str) -> Vec<Even
     provider.read(instance).await.expect("read succeeds")
 }
 
-/// The messages in the history, in order.
-pub(super) fn arrivals(history: &[Event]) -> Vec<String> {
+/// The messages that became events of the history, in order: outcomes, events, queue messages and cancellations.
+pub(super) fn recorded_messages(history: &[Event]) -> Vec<String> {
     let shown = |event: &Event| match &event.kind {
         EventKind::QueueEventDelivered { name, data } => Some(format!("queue {name}: {data}")),
         EventKind::ExternalEvent { name, data } => Some(format!("event {name}: {data}")),

@@ -1,7 +1,7 @@
 //! Dequeues that lose a race.
 
 use super::IMMEDIATE;
-use super::program::{arrivals, ending, history, only, perform};
+use super::program::{ending, history, only, perform, recorded_messages};
 use super::turns::{ONE, Turns};
 use crate::ProviderFactory;
 use crate::support::*;
@@ -49,7 +49,7 @@ pub async fn test_queue_race_cancellation_replay<F: ProviderFactory>(factory: &F
         perform(provider, "Stop").await;
         // The second race is lost in the batch of the messages, before them.
         let decided = turns.commit(&[q("a"), q("b")]).await;
-        assert_eq!(arrivals(&decided.history_delta), ["activity: ", "queue q: a", "queue q: b"]);
+        assert_eq!(recorded_messages(&decided.history_delta), ["activity: ", "queue q: a", "queue q: b"]);
         let dropped = |event: &&Event| matches!(event.kind, EventKind::QueueSubscriptionCancelled { .. });
         assert_eq!(decided.history_delta.iter().filter(dropped).count(), 1, "the second dequeue was dropped");
         for (message, next) in [("a", vec![]), ("b", vec![q("c")]), ("c", vec![])] {
@@ -98,7 +98,7 @@ pub async fn test_continue_as_new_queue_race_replay<F: ProviderFactory>(factory:
         assert_eq!(ending(&last), ("ContinuedAsNew", "- a"));
 
         let done = turns.commit(&[q("c")]).await;
-        assert_eq!(arrivals(&done.history_delta), ["queue other: x", "queue q: b", "queue q: c"]);
+        assert_eq!(recorded_messages(&done.history_delta), ["queue other: x", "queue q: b", "queue q: c"]);
         assert_eq!(ending(&done), ("Completed", "- a b c x"));
 
         let begins = history(provider, ONE).await.swap_remove(0).kind;

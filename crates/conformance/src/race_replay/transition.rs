@@ -1,7 +1,7 @@
 //! Messages that arrive while an instance is between two executions.
 
 use super::node::Node;
-use super::program::{arrivals, ending, history, only};
+use super::program::{ending, history, only, recorded_messages};
 use crate::ProviderFactory;
 use crate::support::*;
 use outlast_engine::OrchestrationContext;
@@ -128,7 +128,7 @@ async fn deliver(provider: &dyn Provider, node: &Node<'_>, shape: &Shape) {
         let held = within(4 * node.backoff(), || node.try_fetch()).await;
         let done = node.run(held).await.expect("the successor's start comes first");
         assert_eq!(done.execution_id, 2, "the inputs are the successor's");
-        recorded = arrivals(&history(provider, ONE).await);
+        recorded = recorded_messages(&history(provider, ONE).await);
         last = Some(done);
     }
     assert_eq!(recorded, expected, "each input once, in order");

@@ -1,7 +1,7 @@
 //! A successor whose orchestration the running nodes do not have.
 
 use super::node::Node;
-use super::program::{arrivals, ending, history};
+use super::program::{ending, history, recorded_messages};
 use crate::ProviderFactory;
 use crate::support::*;
 use outlast_engine::OrchestrationContext;
@@ -70,22 +70,25 @@ pub async fn test_continue_as_new_unregistered_backoff<F: ProviderFactory>(facto
             enqueue(provider, queue_message("one", "q", data)).await;
             let held = old.fetch("one").await;
             let expected = [queue_message("one", "q", data)];
-            assert_eq!(held.item.messages, expected, "the start is hidden, and so is what was put off");
+            assert_eq!(
+                held.item.messages, expected,
+                "the start and the messages that were put off are hidden"
+            );
             assert_eq!((held.attempt, held.item.execution_id), (1, 1));
             assert!(old.run(held).await.is_none(), "the start of the successor is still hidden");
         }
-        assert!(old.try_fetch().await.is_none(), "all of it rests");
-        operator(provider).sees_waiting(3, 0, "nothing is lost").await;
-        assert_eq!(history(provider, "one").await.len(), 2, "nothing is added to the predecessor");
+        assert!(old.try_fetch().await.is_none(), "all messages are delayed");
+        operator(provider).sees_waiting(3, 0, "no message is lost").await;
+        assert_eq!(history(provider, "one").await.len(), 2, "no event is added to the predecessor");
 
         let new = Node::new(factory, provider, &new_node());
         let held = within(3 * new.backoff(), || new.try_fetch()).await;
         assert_eq!(held.attempt, 2, "the start was delivered once before");
         let first = new.run(held).await.expect("the successor begins");
         assert_eq!(first.execution_id, 2);
-        while arrivals(&history(provider, "one").await).len() < 2 {
+        while recorded_messages(&history(provider, "one").await).len() < 2 {
             let held = within(3 * new.backoff(), || new.try_fetch()).await;
-            new.run(held).await.expect("the successor goes on");
+            new.run(held).await.expect("the successor continues");
         }
         enqueue(provider, queue_message("one", "q", "3")).await;
         assert_eq!(ending(&new.commit("one").await), ("Completed", "next 1 2 3"));

@@ -52,7 +52,7 @@ pub(crate) fn operator(provider: &dyn Provider) -> Operator<'_> {
 pub(crate) struct Operator<'a>(Option<&'a dyn ProviderAdmin>);
 
 impl Operator<'_> {
-    /// Exactly these instances, in whatever order.
+    /// Exactly these instances, in any order.
     pub(crate) async fn sees_instances(&self, expected: &[&str]) {
         let Some(admin) = self.0 else { return };
         let mut expected = expected.to_vec();

@@ -110,14 +110,14 @@ impl OrchestrationContext {
     }
 
     /// Waits for the first of any number: its index and its output. The others are dropped, which cancels them. Several
-    /// ready: the lowest index wins. Over no futures at all the instance fails, since nothing could ever resolve it.
+    /// ready, the lowest index counts. Over no futures the instance fails, because no event could resolve the call.
     #[track_caller]
     pub fn select_all<I>(&self, futures: I) -> impl Future<Output = (usize, <I::Item as Future>::Output)>
     where
         I: IntoIterator,
         I::Item: Future,
     {
-        // Not an `async fn`, which does not know its caller.
+        // Not an `async fn`, because `#[track_caller]` has no effect on one.
         let site = Location::caller();
         async move {
             let mut set = FutureSet::new(futures);

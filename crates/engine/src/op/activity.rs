@@ -7,7 +7,7 @@ use crate::draft::{Draft, Recorded, Retry};
 use crate::execution::{Execution, Stop};
 use crate::finish::Closing;
 use crate::future::{DurableFuture, Raw};
-use crate::ledger::{Ledger, Standing};
+use crate::history_summary::{HistorySummary, Standing};
 use crate::replay_error::Mismatch;
 use crate::receive::{Outcome, Receipt, system_failure};
 use crate::state::{Site, State};
@@ -209,13 +209,13 @@ impl Operation for Activity {
         Some(EventKind::ActivityCompleted { result })
     }
 
-    fn note_decision(&self, ledger: &mut Ledger, event: &Event) {
-        ledger.activities.0.insert(event.event_id);
-        ledger.expect_outcome(Op::Activity, event.event_id);
+    fn note_decision(&self, summary: &mut HistorySummary, event: &Event) {
+        summary.activities.0.insert(event.event_id);
+        summary.expect_outcome(Op::Activity, event.event_id);
     }
 
-    fn note_closed(&self, ledger: &mut Ledger, event_id: u64) {
-        ledger.activities.0.remove(&event_id);
+    fn note_closed(&self, summary: &mut HistorySummary, event_id: u64) {
+        summary.activities.0.remove(&event_id);
     }
 
     fn receive(&self, execution: &Execution, _draft: &mut Draft, message: WorkItem) -> Receipt {
@@ -238,7 +238,7 @@ impl Operation for Activity {
         let Some(source) = event.source_event_id else { return Ok(()) };
         let result = match event.kind {
             EventKind::ActivityCompleted { result } => {
-                if let Standing::AnotherKind(_) = execution.ledger.standing(source, Op::Activity) {
+                if let Standing::AnotherKind(_) = execution.summary.standing(source, Op::Activity) {
                     let mismatch = Mismatch::not_an_activity(execution.identity(), event_id, source);
                     return Err(Stop::Mismatch(mismatch));
                 }
@@ -260,7 +260,7 @@ impl Operation for Activity {
 
     fn on_drop(&self, execution: &Execution, draft: &mut Draft, event_id: u64) {
         // An activity of this turn is not sent, so there is no work item to cancel.
-        if !draft.is_new(event_id) && execution.ledger.activities.0.contains(&event_id) {
+        if !draft.is_new(event_id) && execution.summary.activities.0.contains(&event_id) {
             draft.cancel_activity(execution.identity(), event_id);
         }
     }
@@ -292,7 +292,7 @@ impl Operation for Activity {
             ExecutionStatus::Failed | ExecutionStatus::Running => "failed",
         };
         let reason = format!("orchestration_terminal_{status}");
-        for event_id in closing.execution.ledger.activities.0.clone() {
+        for event_id in closing.execution.summary.activities.0.clone() {
             if !draft.is_new(event_id) {
                 draft.cancel_activity(closing.execution.identity(), event_id);
             }

@@ -6,7 +6,7 @@ use crate::draft::{ChildEnded, Draft, Recorded};
 use crate::execution::{Execution, Stop};
 use crate::finish::{Close, Closing};
 use crate::future::{DurableFuture, Raw};
-use crate::ledger::Ledger;
+use crate::history_summary::HistorySummary;
 use crate::receive::{Outcome, Receipt, system_failure};
 use crate::state::Site;
 use outlast_model::{
@@ -125,7 +125,7 @@ fn refusal(instance: &str) -> Option<String> {
     check_instance_id(instance).err().map(|error| format!("sub-orchestration {error}"))
 }
 
-/// What happens to running children when their parent ends.
+/// The policy for running children when their parent ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ParentClosePolicy {
     /// Children whose future the code dropped are cancelled when the parent goes on or returns. All children are cancelled
@@ -238,21 +238,21 @@ impl Operation for Child {
         })
     }
 
-    fn note_decision(&self, ledger: &mut Ledger, event: &Event) {
+    fn note_decision(&self, summary: &mut HistorySummary, event: &Event) {
         let EventKind::SubOrchestrationScheduled { name, instance, .. } = &event.kind else { return };
         let instance = build_child_instance_id(&event.instance_id, instance);
         let child = Scheduled { instance, name: name.clone(), scheduled_at_ms: event.timestamp_ms };
-        ledger.children.open.insert(event.event_id);
-        ledger.children.unanswered.insert(event.event_id, child);
-        ledger.expect_outcome(Op::Child, event.event_id);
+        summary.children.open.insert(event.event_id);
+        summary.children.unanswered.insert(event.event_id, child);
+        summary.expect_outcome(Op::Child, event.event_id);
     }
 
-    fn note_closed(&self, ledger: &mut Ledger, event_id: u64) {
-        ledger.children.open.remove(&event_id);
+    fn note_closed(&self, summary: &mut HistorySummary, event_id: u64) {
+        summary.children.open.remove(&event_id);
     }
 
-    fn note_answered(&self, ledger: &mut Ledger, event_id: u64) {
-        ledger.children.unanswered.remove(&event_id);
+    fn note_answered(&self, summary: &mut HistorySummary, event_id: u64) {
+        summary.children.unanswered.remove(&event_id);
     }
 
     fn receive(&self, execution: &Execution, draft: &mut Draft, message: WorkItem) -> Receipt {
@@ -270,7 +270,7 @@ impl Operation for Child {
         let outcome = Outcome { op: Op::Child, name, execution_id, source, kind, failure };
         let receipt = outcome.receive(execution);
         if let Receipt::Record { kind, .. } = &receipt {
-            let ended = execution.ledger.children.ended(source, kind, draft.now_ms);
+            let ended = execution.summary.children.ended(source, kind, draft.now_ms);
             draft.report.children_ended.extend(ended);
         }
         receipt
@@ -296,7 +296,7 @@ impl Operation for Child {
     }
 
     fn after_drop(&self, execution: &Execution, draft: &mut Draft, event_id: u64) {
-        let instance = execution.ledger.children.instance(event_id).map(str::to_string);
+        let instance = execution.summary.children.instance(event_id).map(str::to_string);
         let cancel = instance.map(|instance| cancel(instance, DROPPED_CHILD));
         draft.commit.orchestrator_items.extend(cancel);
     }
@@ -313,7 +313,7 @@ impl Operation for Child {
 
     fn end(&self, closing: &mut Closing<'_>, draft: &mut Draft) {
         let execution = &*closing.execution;
-        let unanswered = &execution.ledger.children.unanswered;
+        let unanswered = &execution.summary.children.unanswered;
         let sent = unanswered.iter().filter(|(event_id, _)| !draft.is_new(**event_id));
         let abandoned: Vec<_> = sent.map(|(_, child)| child.ended("abandoned", draft.now_ms)).collect();
         draft.report.children_ended.extend(abandoned);
@@ -326,7 +326,7 @@ impl Operation for Child {
         }
         draft.recorded = decisions;
         for (event_id, reason) in cancelled {
-            let instance = execution.ledger.children.instance(event_id).map(str::to_string);
+            let instance = execution.summary.children.instance(event_id).map(str::to_string);
             draft.commit.orchestrator_items.extend(instance.map(|instance| cancel(instance, reason)));
         }
     }
@@ -335,7 +335,7 @@ impl Operation for Child {
 /// The children that the end of their parent cancels, by scheduling event, with the reason: children that the code dropped
 /// in this turn, all open children of a cancelled parent, and with the policy `Cancel` all children that earlier turns sent.
 fn children_to_cancel(closing: &Closing<'_>, draft: &Draft) -> Vec<(u64, &'static str)> {
-    let children = &closing.execution.ledger.children;
+    let children = &closing.execution.summary.children;
     let open = children.open.iter().copied();
     let dropped = draft.dropped.iter().filter(|(op, event_id)| {
         // A child that has its outcome needs no cancellation.
@@ -356,7 +356,7 @@ fn children_to_cancel(closing: &Closing<'_>, draft: &Draft) -> Vec<(u64, &'stati
 
 fn start(execution: &Execution, draft: &mut Draft, event_id: u64, action: Action) {
     let Action::StartSubOrchestration { name, version, input, .. } = action else { return };
-    let Some(instance) = execution.ledger.children.instance(event_id) else { return };
+    let Some(instance) = execution.summary.children.instance(event_id) else { return };
     draft.report.children_started.push(name.clone());
     let parent = execution.identity();
     draft.commit.orchestrator_items.push(WorkItem::StartOrchestration {

@@ -11,7 +11,7 @@ use crate::decide::Emitted;
 use crate::draft::{Draft, Recorded};
 use crate::execution::{Execution, Stop};
 use crate::finish::Closing;
-use crate::ledger::Ledger;
+use crate::history_summary::HistorySummary;
 use crate::receive::Receipt;
 use crate::state::{Inboxes, State};
 use outlast_model::{Action, Event, EventKind, WorkItem};
@@ -34,14 +34,14 @@ pub(crate) enum Role {
 
 /// A decision that has its event, and waits on an inbox.
 pub(crate) struct Bound<'a> {
-    pub(crate) lane: &'a str,
+    pub(crate) inbox_name: &'a str,
     pub(crate) event_id: u64,
     pub(crate) token: u64,
     /// The code has dropped the future already.
     pub(crate) is_dropped: bool,
 }
 
-/// What an inbox holds for a wait that has just been bound.
+/// The data in an inbox for a wait that has just been bound.
 pub(crate) enum Held {
     /// Data that the wait resolves to.
     Data(String),
@@ -50,7 +50,7 @@ pub(crate) enum Held {
     Nothing,
 }
 
-/// What the steps of a turn ask of an operation.
+/// The functions of an operation that the steps of a turn call.
 pub(crate) trait Operation {
     /// The name in error messages about outcomes.
     fn name(&self) -> &'static str;
@@ -81,7 +81,7 @@ pub(crate) trait Operation {
         "history schedule but no emitted action"
     }
 
-    /// Whether later code may leave the decision out. [`Operation::adopt`] then does what the decision did.
+    /// Whether later code may leave the decision out. [`Operation::adopt`] then applies the decision.
     fn is_optional(&self) -> bool {
         false
     }
@@ -109,16 +109,16 @@ pub(crate) trait Operation {
         None
     }
 
-    // -- the ledger ----------------------------------------------------------------------------------------------
+    // -- the history summary -------------------------------------------------------------------------------------
 
-    /// Enters a decision. An operation with outcomes calls [`Ledger::expect_outcome`].
-    fn note_decision(&self, _ledger: &mut Ledger, _event: &Event) {}
+    /// Enters a decision. An operation with outcomes calls [`HistorySummary::expect_outcome`].
+    fn note_decision(&self, _summary: &mut HistorySummary, _event: &Event) {}
 
     /// The decision has its outcome, or its future was dropped.
-    fn note_closed(&self, _ledger: &mut Ledger, _event_id: u64) {}
+    fn note_closed(&self, _summary: &mut HistorySummary, _event_id: u64) {}
 
     /// The decision has its outcome.
-    fn note_answered(&self, _ledger: &mut Ledger, _event_id: u64) {}
+    fn note_answered(&self, _summary: &mut HistorySummary, _event_id: u64) {}
 
     // -- waiting on an inbox -------------------------------------------------------------------------------------
 
@@ -128,23 +128,23 @@ pub(crate) trait Operation {
     }
 
     /// The data that a wait reads when its future is polled.
-    fn take(&self, _inboxes: &mut Inboxes, _lane: &str, _event_id: u64) -> Option<String> {
+    fn take(&self, _inboxes: &mut Inboxes, _inbox_name: &str, _event_id: u64) -> Option<String> {
         None
     }
 
     /// Removes a wait; returns the token of the wait that can read data because of that.
-    fn release(&self, _inboxes: &mut Inboxes, _lane: &str, _event_id: u64) -> Option<u64> {
+    fn release(&self, _inboxes: &mut Inboxes, _inbox_name: &str, _event_id: u64) -> Option<u64> {
         None
     }
 
-    /// The operation and the lane whose waits an arrival is for.
-    fn lane_of<'a>(&self, _arrival: &'a EventKind) -> Option<(Op, Cow<'a, str>)> {
+    /// The operation and the inbox whose waits an arrival is for.
+    fn inbox_of<'a>(&self, _arrival: &'a EventKind) -> Option<(Op, Cow<'a, str>)> {
         None
     }
 
     // -- messages, outcomes and arrivals -------------------------------------------------------------------------
 
-    /// Step 2: decides what becomes of a message.
+    /// Step 2: turns a message into events, or drops it.
     fn receive(&self, _execution: &Execution, _draft: &mut Draft, _message: WorkItem) -> Receipt {
         Receipt::Drop
     }

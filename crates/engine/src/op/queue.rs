@@ -9,7 +9,7 @@ use crate::context::OrchestrationContext;
 use crate::draft::Draft;
 use crate::execution::{Execution, Stop};
 use crate::future::{DurableFuture, Raw};
-use crate::ledger::Ledger;
+use crate::history_summary::HistorySummary;
 use crate::receive::Receipt;
 use crate::state::Inboxes;
 use crate::version::Rules;
@@ -50,7 +50,7 @@ impl OrchestrationContext {
     ///
     /// # Panics
     ///
-    /// The future panics, which fails the instance, if the message is not what was expected.
+    /// The future panics, which fails the instance, if the message does not decode as `T`.
     #[track_caller]
     pub fn dequeue_event_typed<T: DeserializeOwned>(
         &self,
@@ -104,23 +104,23 @@ impl Operation for Queue {
         }
     }
 
-    fn note_decision(&self, ledger: &mut Ledger, event: &Event) {
-        ledger.expect_outcome(Op::Queue, event.event_id);
+    fn note_decision(&self, summary: &mut HistorySummary, event: &Event) {
+        summary.expect_outcome(Op::Queue, event.event_id);
     }
 
     fn bind(&self, inboxes: &mut Inboxes, bound: Bound<'_>) -> Held {
         if inboxes.queues.bind(bound) { Held::Readable } else { Held::Nothing }
     }
 
-    fn take(&self, inboxes: &mut Inboxes, lane: &str, event_id: u64) -> Option<String> {
-        inboxes.queues.take(lane, event_id)
+    fn take(&self, inboxes: &mut Inboxes, inbox_name: &str, event_id: u64) -> Option<String> {
+        inboxes.queues.take(inbox_name, event_id)
     }
 
-    fn release(&self, inboxes: &mut Inboxes, lane: &str, event_id: u64) -> Option<u64> {
-        inboxes.queues.cancel(lane, event_id)
+    fn release(&self, inboxes: &mut Inboxes, inbox_name: &str, event_id: u64) -> Option<u64> {
+        inboxes.queues.cancel(inbox_name, event_id)
     }
 
-    fn lane_of<'a>(&self, arrival: &'a EventKind) -> Option<(Op, Cow<'a, str>)> {
+    fn inbox_of<'a>(&self, arrival: &'a EventKind) -> Option<(Op, Cow<'a, str>)> {
         let EventKind::QueueEventDelivered { name, .. } = arrival else { return None };
         Some((Op::Queue, Cow::Borrowed(name)))
     }
@@ -162,11 +162,11 @@ pub(super) fn message(instance: &str, name: String, data: String) -> WorkItem {
 /// All dequeues and messages of an execution, by queue.
 pub(crate) struct Queues {
     rules: Rules,
-    lanes: BTreeMap<String, Lane>,
+    inboxes: BTreeMap<String, Inbox>,
 }
 
 #[derive(Default)]
-struct Lane {
+struct Inbox {
     /// Messages that no dequeue has read, oldest first.
     unread: VecDeque<Message>,
     /// Dequeues that have read no message, in the order of their events.
@@ -192,73 +192,73 @@ struct Dequeue {
 
 impl Queues {
     pub(crate) fn new(rules: Rules) -> Self {
-        Self { rules, lanes: BTreeMap::new() }
+        Self { rules, inboxes: BTreeMap::new() }
     }
 
     /// A dequeue has its event; returns whether a poll of its future may read a message.
     fn bind(&mut self, bound: Bound<'_>) -> bool {
-        let Bound { lane, event_id, token, is_dropped } = bound;
-        let lane = self.lanes.entry(lane.to_string()).or_default();
+        let Bound { inbox_name, event_id, token, is_dropped } = bound;
+        let inbox = self.inboxes.entry(inbox_name.to_string()).or_default();
         let dequeue = Dequeue { event_id, token, cancelled: false };
         if self.rules.legacy {
-            lane.dequeues.push(dequeue);
+            inbox.dequeues.push(dequeue);
             return true;
         }
         if is_dropped {
             return false;
         }
-        lane.waiting.push_back(dequeue);
-        lane.waiting.len() <= lane.unread.len()
+        inbox.waiting.push_back(dequeue);
+        inbox.waiting.len() <= inbox.unread.len()
     }
 
     /// Adds a message; returns the token of the dequeue that can read it. Under the legacy rules every dequeue tries.
     fn arrive(&mut self, name: &str, event_id: u64, data: String) -> Option<u64> {
-        let lane = self.lanes.entry(name.to_string()).or_default();
+        let inbox = self.inboxes.entry(name.to_string()).or_default();
         let message = Message { event_id, data };
         if self.rules.legacy {
-            lane.messages.push(message);
+            inbox.messages.push(message);
             return None;
         }
-        lane.unread.push_back(message);
-        lane.waiting.get(lane.unread.len() - 1).map(|dequeue| dequeue.token)
+        inbox.unread.push_back(message);
+        inbox.waiting.get(inbox.unread.len() - 1).map(|dequeue| dequeue.token)
     }
 
     /// Removes a dequeue that the code dropped; returns the token of the dequeue that can read a message because of that.
     fn cancel(&mut self, name: &str, event_id: u64) -> Option<u64> {
-        let lane = self.lanes.get_mut(name)?;
+        let inbox = self.inboxes.get_mut(name)?;
         if self.rules.legacy {
-            for dequeue in lane.dequeues.iter_mut().filter(|dequeue| dequeue.event_id == event_id) {
+            for dequeue in inbox.dequeues.iter_mut().filter(|dequeue| dequeue.event_id == event_id) {
                 dequeue.cancelled = true;
             }
             return None;
         }
-        let place = lane.place(event_id)?;
-        lane.waiting.remove(place);
-        let last_served = lane.unread.len().checked_sub(1)?;
-        lane.waiting.get(last_served).filter(|_| place <= last_served).map(|dequeue| dequeue.token)
+        let place = inbox.place(event_id)?;
+        inbox.waiting.remove(place);
+        let last_served = inbox.unread.len().checked_sub(1)?;
+        inbox.waiting.get(last_served).filter(|_| place <= last_served).map(|dequeue| dequeue.token)
     }
 
     /// Reads the message at the place of a dequeue.
     fn take(&mut self, name: &str, event_id: u64) -> Option<String> {
-        let lane = self.lanes.get_mut(name)?;
+        let inbox = self.inboxes.get_mut(name)?;
         if self.rules.legacy {
-            let earlier = lane.dequeues.iter().take_while(|dequeue| dequeue.event_id != event_id);
+            let earlier = inbox.dequeues.iter().take_while(|dequeue| dequeue.event_id != event_id);
             let place = earlier.filter(|dequeue| !dequeue.cancelled).count();
-            return lane.messages.get(place).map(|message| message.data.clone());
+            return inbox.messages.get(place).map(|message| message.data.clone());
         }
-        let place = lane.place(event_id)?;
-        let message = lane.unread.remove(place)?;
-        lane.waiting.remove(place);
+        let place = inbox.place(event_id)?;
+        let message = inbox.unread.remove(place)?;
+        inbox.waiting.remove(place);
         Some(message.data)
     }
 
     /// The messages that no dequeue has read, with their queue, oldest first.
     pub(super) fn unread(&self) -> Vec<(String, String)> {
         let mut unread: Vec<(u64, &str, &str)> = Vec::new();
-        for (name, lane) in &self.lanes {
-            let active = lane.dequeues.iter().filter(|dequeue| !dequeue.cancelled).count();
-            let legacy = lane.messages.iter().skip(active);
-            let messages = lane.unread.iter().chain(legacy);
+        for (name, inbox) in &self.inboxes {
+            let active = inbox.dequeues.iter().filter(|dequeue| !dequeue.cancelled).count();
+            let legacy = inbox.messages.iter().skip(active);
+            let messages = inbox.unread.iter().chain(legacy);
             unread.extend(messages.map(|message| (message.event_id, name.as_str(), message.data.as_str())));
         }
         unread.sort_unstable();
@@ -266,7 +266,7 @@ impl Queues {
     }
 }
 
-impl Lane {
+impl Inbox {
     fn place(&self, event_id: u64) -> Option<usize> {
         self.waiting.binary_search_by_key(&event_id, |dequeue| dequeue.event_id).ok()
     }

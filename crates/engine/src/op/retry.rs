@@ -66,7 +66,7 @@ impl OrchestrationContext {
         async move { codec.decode(&attempts.await?) }
     }
 
-    /// Not an `async fn`, which does not know its caller.
+    /// Not an `async fn`, because `#[track_caller]` has no effect on one.
     #[track_caller]
     fn attempts(
         &self,

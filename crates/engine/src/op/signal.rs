@@ -11,7 +11,7 @@ use crate::context::OrchestrationContext;
 use crate::draft::Draft;
 use crate::execution::{Execution, Stop};
 use crate::future::{DurableFuture, Raw};
-use crate::ledger::Ledger;
+use crate::history_summary::HistorySummary;
 use crate::receive::Receipt;
 use crate::state::Inboxes;
 use crate::version::Rules;
@@ -52,7 +52,7 @@ impl OrchestrationContext {
     ///
     /// # Panics
     ///
-    /// The future panics, which fails the instance, if the data is not what was expected.
+    /// The future panics, which fails the instance, if the data does not decode as `T`.
     #[track_caller]
     pub fn schedule_wait_typed<T: DeserializeOwned + Send + 'static>(
         &self,
@@ -98,24 +98,24 @@ impl Operation for Signal {
         }
     }
 
-    fn note_decision(&self, ledger: &mut Ledger, event: &Event) {
-        ledger.expect_outcome(Op::Signal, event.event_id);
+    fn note_decision(&self, summary: &mut HistorySummary, event: &Event) {
+        summary.expect_outcome(Op::Signal, event.event_id);
     }
 
     fn bind(&self, inboxes: &mut Inboxes, bound: Bound<'_>) -> Held {
         inboxes.signals.bind(bound).map_or(Held::Nothing, Held::Data)
     }
 
-    fn take(&self, inboxes: &mut Inboxes, lane: &str, event_id: u64) -> Option<String> {
-        inboxes.signals.take(lane, event_id)
+    fn take(&self, inboxes: &mut Inboxes, inbox_name: &str, event_id: u64) -> Option<String> {
+        inboxes.signals.take(inbox_name, event_id)
     }
 
-    fn release(&self, inboxes: &mut Inboxes, lane: &str, event_id: u64) -> Option<u64> {
-        inboxes.signals.cancel(lane, event_id);
+    fn release(&self, inboxes: &mut Inboxes, inbox_name: &str, event_id: u64) -> Option<u64> {
+        inboxes.signals.cancel(inbox_name, event_id);
         None
     }
 
-    fn lane_of<'a>(&self, arrival: &'a EventKind) -> Option<(Op, Cow<'a, str>)> {
+    fn inbox_of<'a>(&self, arrival: &'a EventKind) -> Option<(Op, Cow<'a, str>)> {
         let EventKind::ExternalEvent { name, .. } = arrival else { return None };
         Some((Op::Signal, Cow::Borrowed(name)))
     }
@@ -141,17 +141,17 @@ impl Operation for Signal {
     }
 }
 
-/// Gives an event to the oldest open wait of its lane.
-pub(super) fn arrive(execution: &mut Execution, lane: &str, data: String) {
+/// Gives an event to the oldest open wait of its inbox.
+pub(super) fn arrive(execution: &mut Execution, inbox_name: &str, data: String) {
     let mut state = execution.context.lock();
-    let waker = match state.inboxes.signals.arrive(lane, data) {
+    let waker = match state.inboxes.signals.arrive(inbox_name, data) {
         Arrival::Answers { token, data } => state.settle(token, Raw::Data(data)),
         Arrival::Accepted => None,
         Arrival::Kept => return,
         Arrival::Unwanted => {
             if !execution.after_stored {
                 state.warnings.push(format!(
-                    "event '{lane}' was raised while no wait for it was open, and is not delivered"
+                    "event '{inbox_name}' was raised while no wait for it was open, and is not delivered"
                 ));
             }
             return;
@@ -164,11 +164,11 @@ pub(super) fn arrive(execution: &mut Execution, lane: &str, data: String) {
 /// All waits and events of an execution, by name.
 pub(crate) struct Signals {
     rules: Rules,
-    lanes: BTreeMap<String, Lane>,
+    inboxes: BTreeMap<String, Inbox>,
 }
 
 #[derive(Default)]
-struct Lane {
+struct Inbox {
     /// Open waits, oldest first.
     open: VecDeque<Wait>,
     /// Events that arrived before their wait, if the execution buffers.
@@ -199,45 +199,45 @@ enum Arrival {
 
 impl Signals {
     pub(crate) fn new(rules: Rules) -> Self {
-        Self { rules, lanes: BTreeMap::new() }
+        Self { rules, inboxes: BTreeMap::new() }
     }
 
     /// A wait has its event; returns the data of an early event, if there is one.
     fn bind(&mut self, bound: Bound<'_>) -> Option<String> {
-        let Bound { lane, event_id, token, is_dropped } = bound;
-        let lane = self.lanes.entry(lane.to_string()).or_default();
+        let Bound { inbox_name, event_id, token, is_dropped } = bound;
+        let inbox = self.inboxes.entry(inbox_name.to_string()).or_default();
         let wait = Wait { event_id, token, cancelled: false };
         if self.rules.legacy {
-            lane.all.push(wait);
+            inbox.all.push(wait);
             return None;
         }
         if is_dropped {
             return None;
         }
-        let early = lane.early.pop_front();
+        let early = inbox.early.pop_front();
         if early.is_none() {
-            lane.open.push_back(wait);
+            inbox.open.push_back(wait);
         }
         early
     }
 
     fn arrive(&mut self, name: &str, data: String) -> Arrival {
-        if self.rules.buffers_early_signals && !self.lanes.contains_key(name) {
-            self.lanes.insert(name.to_string(), Lane::default());
+        if self.rules.buffers_early_signals && !self.inboxes.contains_key(name) {
+            self.inboxes.insert(name.to_string(), Inbox::default());
         }
-        let Some(lane) = self.lanes.get_mut(name) else { return Arrival::Unwanted };
+        let Some(inbox) = self.inboxes.get_mut(name) else { return Arrival::Unwanted };
         if self.rules.legacy {
-            let active = lane.all.iter().filter(|wait| !wait.cancelled).count();
-            if active <= lane.accepted.len() {
+            let active = inbox.all.iter().filter(|wait| !wait.cancelled).count();
+            if active <= inbox.accepted.len() {
                 return Arrival::Unwanted;
             }
-            lane.accepted.push(data);
+            inbox.accepted.push(data);
             return Arrival::Accepted;
         }
-        match lane.open.pop_front() {
+        match inbox.open.pop_front() {
             Some(wait) => Arrival::Answers { token: wait.token, data },
             None if self.rules.buffers_early_signals => {
-                lane.early.push_back(data);
+                inbox.early.push_back(data);
                 Arrival::Kept
             }
             None => Arrival::Unwanted,
@@ -247,23 +247,23 @@ impl Signals {
     /// Whether a wait of this name was ever bound.
     #[cfg(feature = "replay-version-test")]
     pub(super) fn knows(&self, name: &str) -> bool {
-        self.lanes.contains_key(name)
+        self.inboxes.contains_key(name)
     }
 
     /// Removes a wait that its code dropped.
     fn cancel(&mut self, name: &str, event_id: u64) {
-        let Some(lane) = self.lanes.get_mut(name) else { return };
-        lane.open.retain(|wait| wait.event_id != event_id);
-        for wait in lane.all.iter_mut().filter(|wait| wait.event_id == event_id) {
+        let Some(inbox) = self.inboxes.get_mut(name) else { return };
+        inbox.open.retain(|wait| wait.event_id != event_id);
+        for wait in inbox.all.iter_mut().filter(|wait| wait.event_id == event_id) {
             wait.cancelled = true;
         }
     }
 
     /// Under the legacy rules: the data at the place of a wait.
     fn take(&mut self, name: &str, event_id: u64) -> Option<String> {
-        let lane = self.lanes.get(name).filter(|_| self.rules.legacy)?;
-        let place = lane.all.iter().position(|wait| wait.event_id == event_id)?;
-        let given_up = lane.all[..place].iter().filter(|wait| wait.cancelled).count();
-        lane.accepted.get(place - given_up).cloned()
+        let inbox = self.inboxes.get(name).filter(|_| self.rules.legacy)?;
+        let place = inbox.all.iter().position(|wait| wait.event_id == event_id)?;
+        let given_up = inbox.all[..place].iter().filter(|wait| wait.cancelled).count();
+        inbox.accepted.get(place - given_up).cloned()
     }
 }

@@ -5,7 +5,7 @@ use crate::context::{Identity, OrchestrationContext};
 use crate::draft::{Draft, Recorded};
 use crate::execution::{Execution, Stop};
 use crate::future::{DurableFuture, Raw};
-use crate::ledger::Ledger;
+use crate::history_summary::HistorySummary;
 use crate::receive::{Outcome, Receipt};
 use crate::state::Site;
 use outlast_model::{Action, Event, EventKind, ScheduleKind, WorkItem};
@@ -51,11 +51,11 @@ impl Operation for Timer {
         "a timer".to_string()
     }
 
-    fn note_decision(&self, ledger: &mut Ledger, event: &Event) {
-        ledger.expect_outcome(Op::Timer, event.event_id);
+    fn note_decision(&self, summary: &mut HistorySummary, event: &Event) {
+        summary.expect_outcome(Op::Timer, event.event_id);
     }
 
-    /// A timer whose future the code dropped starts no turn of its own and is not recorded.
+    /// A timer whose future the code dropped starts no turn and is not recorded.
     fn receive(&self, execution: &Execution, _draft: &mut Draft, message: WorkItem) -> Receipt {
         let WorkItem::TimerFired { execution_id, id, fire_at_ms, .. } = message else { return Receipt::Drop };
         if execution_id == execution.execution_id() && execution.is_dropped(execution.token(id)) {

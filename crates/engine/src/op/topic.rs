@@ -6,7 +6,7 @@ use crate::context::OrchestrationContext;
 use crate::draft::Draft;
 use crate::execution::{Execution, Stop};
 use crate::future::{DurableFuture, Raw};
-use crate::ledger::Ledger;
+use crate::history_summary::HistorySummary;
 use crate::receive::Receipt;
 use outlast_model::{Action, Event, EventKind, ScheduleKind, WorkItem};
 use std::borrow::Cow;
@@ -18,21 +18,21 @@ impl OrchestrationContext {
     pub fn schedule_wait2(&self, name: impl Into<String>, topic: impl Into<String>) -> DurableFuture<String> {
         let (name, topic) = (name.into(), topic.into());
         let kind = ScheduleKind::ExternalWait { event_name: name.clone() };
-        let lane = lane(&name, &topic);
+        let inbox_name = inbox_name(&name, &topic);
         let action = Action::WaitExternal2 { scheduling_event_id: 0, name, topic };
-        let token = self.lock().ask(Op::Signal, Some(lane), action, "schedule_wait2", Location::caller());
+        let token = self.lock().ask(Op::Signal, Some(inbox_name), action, "schedule_wait2", Location::caller());
         DurableFuture::new(self, token, kind, Raw::into_data)
     }
 }
 
-/// The lane of positional events that topic waits use: no name that a client can raise contains a line break and a NUL.
-fn lane(name: &str, topic: &str) -> String {
+/// The inbox of positional events that topic waits use. No name that a client can raise contains a line break and a NUL.
+fn inbox_name(name: &str, topic: &str) -> String {
     format!("{name}\n\0{topic}")
 }
 
 pub(crate) struct Topic;
 
-/// The future of a topic wait is a [`Signal`](super::signal::Signal) wait on a lane of its own.
+/// The future of a topic wait is a [`Signal`](super::signal::Signal) wait on an inbox per name and topic.
 impl Operation for Topic {
     fn name(&self) -> &'static str {
         "wait"
@@ -56,19 +56,19 @@ impl Operation for Topic {
         }
     }
 
-    fn note_decision(&self, ledger: &mut Ledger, event: &Event) {
-        ledger.expect_outcome(Op::Topic, event.event_id);
+    fn note_decision(&self, summary: &mut HistorySummary, event: &Event) {
+        summary.expect_outcome(Op::Topic, event.event_id);
     }
 
-    fn lane_of<'a>(&self, arrival: &'a EventKind) -> Option<(Op, Cow<'a, str>)> {
+    fn inbox_of<'a>(&self, arrival: &'a EventKind) -> Option<(Op, Cow<'a, str>)> {
         let EventKind::ExternalEvent2 { name, topic, .. } = arrival else { return None };
-        Some((Op::Signal, Cow::Owned(lane(name, topic))))
+        Some((Op::Signal, Cow::Owned(inbox_name(name, topic))))
     }
 
     /// An event whose topic no wait ever named is not recorded.
     fn receive(&self, execution: &Execution, _draft: &mut Draft, message: WorkItem) -> Receipt {
         let WorkItem::ExternalRaised2 { name, topic, data, .. } = message else { return Receipt::Drop };
-        if !execution.context.lock().inboxes.signals.knows(&lane(&name, &topic)) {
+        if !execution.context.lock().inboxes.signals.knows(&inbox_name(&name, &topic)) {
             return Receipt::Drop;
         }
         Receipt::record(EventKind::ExternalEvent2 { name, topic, data })
@@ -76,7 +76,7 @@ impl Operation for Topic {
 
     fn deliver(&self, execution: &mut Execution, event: Event) -> Result<(), Stop> {
         if let EventKind::ExternalEvent2 { name, topic, data } = event.kind {
-            arrive(execution, &lane(&name, &topic), data);
+            arrive(execution, &inbox_name(&name, &topic), data);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ async fn waits(ctx: OrchestrationContext, _: String) -> Result<String, String> {
 }
 
 #[test]
-fn cancel_with_the_start() {
+fn cancel_in_the_batch_of_the_start_fails_the_instance_and_sends_no_activity() {
     // The first segment runs, and nothing that it asks for is sent.
     let mut world = World::new(waits).with_parent();
     world.turn(
@@ -27,7 +27,7 @@ fn cancel_with_the_start() {
 }
 
 #[test]
-fn cancel_beats_the_outcome_that_would_finish_the_instance() {
+fn cancel_counts_over_the_outcome_that_would_finish_the_instance() {
     for batch in [[cancel("no"), done(2, "a")], [done(2, "a"), cancel("no")]] {
         let mut world = World::new(waits);
         world.give([]);
@@ -37,7 +37,7 @@ fn cancel_beats_the_outcome_that_would_finish_the_instance() {
 }
 
 #[test]
-fn cancel_beats_continue_as_new() {
+fn cancel_counts_over_continue_as_new() {
     let mut world = World::new(|ctx, _| async move {
         ctx.schedule_activity("A", "").await?;
         ctx.continue_as_new("next").await
@@ -55,7 +55,7 @@ fn cancel_beats_continue_as_new() {
 }
 
 #[test]
-fn the_first_reason_counts() {
+fn first_cancellation_reason_counts() {
     let mut world = World::new(waits);
     world.give([]);
     world.turn(
@@ -87,7 +87,7 @@ fn failure_in_the_turn_of_a_cancellation_counts() {
 }
 
 #[test]
-fn cancel_closes_everything_that_is_open() {
+fn cancel_closes_all_open_decisions() {
     let mut world = World::new(|ctx, _| async move {
         let _held = (
             ctx.schedule_activity("A", ""),
@@ -389,7 +389,7 @@ fn futures_that_have_their_outcome_are_noted_without_effect() {
 }
 
 #[test]
-fn select_losers_go_with_their_blocks() {
+fn select_cancels_the_operations_of_dropped_blocks() {
     let mut world = World::new(|ctx, _| async move {
         let slow = async {
             ctx.schedule_activity("A", "").await?;
@@ -497,7 +497,7 @@ fn cancelled(policy: ParentClosePolicy, input: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn c20_children_and_the_end_of_their_parent() {
+fn c20_parent_close_policy_decides_which_children_are_cancelled() {
     let dropped = |name: &str| (name.to_string(), "parent dropped sub-orchestration future".to_string());
     let of_cancelled = |name: &str| (name.to_string(), "parent canceled".to_string());
     let of_closed = |name: &str| (name.to_string(), "parent closed".to_string());

@@ -4,7 +4,7 @@ use crate::kit::*;
 use outlast_engine::OrchestrationContext;
 
 #[test]
-fn ids_are_generated_or_given() {
+fn child_ids_are_generated_or_taken_from_the_call() {
     let mut world = World::new(|ctx, input| async move {
         if input == "in" {
             return ctx.continue_as_new("two").await;
@@ -49,7 +49,7 @@ fn ids_are_generated_or_given() {
 }
 
 #[test]
-fn reserved_and_impossible_ids_are_refused_without_a_trace() {
+fn reserved_and_invalid_child_ids_are_refused_without_an_event() {
     let mut world = World::new(|ctx, _| async move {
         let mut refusals = Vec::new();
         for id in ["sub::mine", "", "a\nb", &"x".repeat(600)] {
@@ -68,7 +68,7 @@ fn reserved_and_impossible_ids_are_refused_without_a_trace() {
 }
 
 #[test]
-fn refusing_for_ever_comes_to_an_end() {
+fn endless_loop_over_a_refused_child_fails_the_instance() {
     let mut world = World::new(|ctx, _| async move {
         while ctx.schedule_sub_orchestration_with_id("C", "sub::mine", "").await.is_err() {}
         Ok(String::new())
@@ -78,7 +78,7 @@ fn refusing_for_ever_comes_to_an_end() {
 }
 
 #[test]
-fn detached_ids_are_checked() {
+fn invalid_detached_ids_are_refused() {
     for id in ["sub::x", "a::sub::2", "", "tab\there"] {
         let code = move |ctx: OrchestrationContext, _| async move {
             let refusal = ctx.try_schedule_orchestration("D", None, id, "").unwrap_err();
@@ -99,7 +99,7 @@ fn detached_ids_are_checked() {
 }
 
 #[test]
-fn detached_starts_in_all_forms() {
+fn every_form_of_a_detached_start_sends_a_start() {
     let mut world = World::new(|ctx, _| async move {
         ctx.schedule_orchestration("D", "a", "x");
         ctx.schedule_orchestration_typed("D", "b", &[1, 2]);

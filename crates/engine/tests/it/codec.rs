@@ -14,7 +14,7 @@ async fn typed(ctx: OrchestrationContext, _: String) -> Result<String, String> {
 
 #[test]
 fn strings_keep_their_quotes_under_json_only() {
-    // What "1" is written as, and what a result of `2` is read as.
+    // The stored form of "1", and the value that the stored result `2` decodes to.
     for (codec, written) in [(Codec::Contract, r#""1""#), (Codec::Json, r#""\"1\"""#)] {
         let mut world = World::new(typed).written_as(codec);
         world.turn(

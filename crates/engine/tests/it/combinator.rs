@@ -103,7 +103,7 @@ fn select_all_and_race_cancel_the_others() {
 }
 
 #[test]
-fn select_all_over_nothing_fails() {
+fn select_all_over_an_empty_list_fails() {
     let mut world =
         World::new(|ctx, _| async move { ctx.select_all(Vec::<DurableFuture<Outcome>>::new()).await.1 });
     world.turn([], r#"
@@ -114,7 +114,7 @@ fn select_all_over_nothing_fails() {
 }
 
 #[test]
-fn nested() {
+fn nested_combinators_replay_in_the_order_of_history() {
     let mut world = World::new(|ctx, _| async move {
         let group = |name: &'static str| {
             let ctx = ctx.clone();
@@ -204,7 +204,7 @@ fn answer_scrambled(mut world: World, count: u64) -> World {
 }
 
 #[test]
-fn join_all_of_the_futures_crate() {
+fn join_all_of_the_futures_crate_replays() {
     let code = |ctx: OrchestrationContext, input: String| async move {
         let count = input.parse().unwrap();
         let outcomes = futures::future::join_all(activities(&ctx, count)).await;
@@ -255,7 +255,7 @@ fn futures_unordered_yields_in_the_order_of_history() {
 }
 
 #[test]
-fn select_of_the_futures_crate() {
+fn select_of_the_futures_crate_replays() {
     let mut world = World::new(|ctx, _| async move {
         use futures::future::Either;
         let (a, b) = (ctx.schedule_activity("A", ""), ctx.schedule_activity("B", ""));
@@ -277,7 +277,7 @@ fn select_of_the_futures_crate() {
 }
 
 #[test]
-fn biased_select_of_tokio() {
+fn biased_select_of_tokio_replays() {
     let mut world = World::new(|ctx, _| async move {
         let mut events = Vec::new();
         let mut ticks = 0;

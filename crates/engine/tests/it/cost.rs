@@ -129,7 +129,7 @@ fn p1_a_warm_turn_costs_the_same_at_any_length_of_history() {
 }
 
 #[test]
-fn memory_is_what_the_history_holds() {
+fn memory_of_an_execution_grows_by_the_bytes_of_its_new_events() {
     let mut world = World::new(|ctx, _| async move {
         loop {
             ctx.schedule_activity("A", "x".repeat(1_000)).await?;

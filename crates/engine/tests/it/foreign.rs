@@ -46,7 +46,7 @@ fn r9_a_timer_of_tokio_alone_fails_at_once_and_names_the_last_durable_call() {
 }
 
 #[test]
-fn r9_it_fails_in_any_combinator_too() {
+fn r9_a_foreign_wait_inside_a_combinator_fails_too() {
     for how in 0..5 {
         let desk = Desk::default();
         let mut world = World::new(move |ctx, _| {
@@ -84,7 +84,7 @@ fn r9_a_wake_from_outside_fails_the_next_turn() {
     .unchecked();
     world.give([]);
     world.give([raise("s", "")]);
-    assert!(!world.has_ended(), "a durable wait is open, and nobody called");
+    assert!(!world.has_ended(), "a durable wait is open, and no waker was called");
     let wakers = std::mem::take(&mut *desk.lock().unwrap());
     std::thread::scope(|scope| {
         scope.spawn(move || wakers.into_iter().for_each(Waker::wake));

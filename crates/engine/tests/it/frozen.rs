@@ -1,6 +1,6 @@
 //! Histories that were recorded once and must replay for ever, one or more for each set of rules (ruling 13).
 //!
-//! A file holds the turns of an instance: what each was given, and what it wrote. Replayed from the stored prefix, each turn
+//! A file holds the turns of an instance: the input of each turn and its commit. Replayed from the stored prefix, each turn
 //! must write the same again. `OUTLAST_FREEZE=1` writes the files that are missing; a file that exists is never written.
 
 use crate::kit::*;
@@ -172,7 +172,7 @@ fn record(rules: &str, program: &str, about: &str) -> Frozen {
         let events = world.give_items(messages.clone()).commit.history_delta;
         turns.push(Turn { now_ms: world.now_ms, messages, events });
     }
-    // Outcomes for whatever is still open, until it ends.
+    // Outcomes for all open decisions, until the instance ends.
     for _ in 0..20 {
         let Some(message) = next_answer(&world) else { break };
         let messages = vec![message.address("i", 1)];

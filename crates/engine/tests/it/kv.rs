@@ -6,7 +6,7 @@ use outlast_model::EventKind;
 use std::time::SystemTime;
 
 #[test]
-fn writes_are_events_and_reads_are_free() {
+fn key_writes_become_events_and_reads_do_not() {
     let mut world = World::new(|ctx, _| async move {
         let before = ctx.get_kv_value("old");
         ctx.set_kv_value("a", "1");
@@ -139,7 +139,7 @@ fn removals_of_old_prunes_come_in_any_order() {
 }
 
 #[test]
-fn the_status_can_be_set_read_and_cleared() {
+fn custom_status_is_set_read_and_cleared() {
     let mut world = World::new(|ctx, _| async move {
         let inherited = ctx.get_custom_status();
         ctx.set_custom_status("one");
@@ -194,7 +194,7 @@ fn p13_ids_and_time_are_answered_in_the_turn() {
 }
 
 #[test]
-fn p13_calls_in_parallel_and_dropped_ones() {
+fn p13_parallel_and_dropped_system_calls_are_answered_in_the_turn() {
     let mut world = World::new(|ctx, _| async move {
         drop(ctx.new_guid());
         let (id, activity) = ctx.join2(ctx.new_guid(), ctx.schedule_activity("A", "")).await;

@@ -199,7 +199,7 @@ fn legacy_dropped_dequeue_keeps_its_place_until_the_turn_ends() {
 }
 
 #[test]
-fn r2_stays_as_it_was_for_old_executions() {
+fn r2_legacy_cancelled_older_dequeue_moves_later_dequeues() {
     // Cancelling an older dequeue moves the places of those behind it: message 2 is read twice, message 1 never.
     let mut world = World::new(|ctx, _| async move {
         let (older, newer) = (ctx.dequeue_event("q"), ctx.dequeue_event("q"));
@@ -251,7 +251,7 @@ fn legacy_carry_over_skips_one_message_per_dequeue() {
 }
 
 #[test]
-fn the_stamp_of_the_first_event_decides_for_the_whole_execution() {
+fn stamp_of_the_first_event_selects_the_rules_of_the_whole_execution() {
     for (stamp, reads) in [
         ("0.1.30", true),
         ("0.1.31-rc.1", true),

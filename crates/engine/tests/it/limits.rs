@@ -43,7 +43,7 @@ where
 }
 
 #[test]
-fn c6_values_that_are_too_large() {
+fn c6_status_keys_and_values_above_the_limit_fail_the_instance() {
     let none = |_: &mut Limits| {};
     let text = at_the_limit(262_144, none, |ctx, size| async move {
         ctx.set_custom_status("x".repeat(size));
@@ -81,7 +81,7 @@ fn c6_values_that_are_too_large() {
 }
 
 #[test]
-fn l1_payloads_that_are_too_large() {
+fn l1_payloads_above_the_limit_fail_the_instance() {
     let small = |limits: &mut Limits| limits.payload_bytes = 100;
     let text =
         at_the_limit(
@@ -114,7 +114,7 @@ fn l1_payloads_that_are_too_large() {
 }
 
 #[test]
-fn l1_an_error_that_is_too_large() {
+fn l1_error_above_the_limit_is_refused_and_panic_text_is_truncated() {
     let small = |limits: &mut Limits| limits.payload_bytes = 100;
     let mut world = World::new(|_, _| async move { Err("x".repeat(101)) }).limited(small);
     world.give([]);
@@ -131,7 +131,7 @@ fn l1_an_error_that_is_too_large() {
 }
 
 #[test]
-fn l1_names_that_are_too_long() {
+fn l1_names_above_the_limit_fail_the_instance() {
     for what in ["activity", "session", "orchestration", "detached", "event", "queue", "key", "cleared key"] {
         let code = move |ctx: OrchestrationContext, size: usize| async move {
             let name = "x".repeat(size);
@@ -247,8 +247,8 @@ fn l2_destructors_that_decide_are_stopped_too() {
 }
 
 #[test]
-fn l2_the_limit_is_for_what_one_message_causes() {
-    // Ten outcomes in one batch, each of which leads to three decisions.
+fn l2_decision_limit_counts_per_message() {
+    // Ten outcomes in one batch. Each leads to three decisions.
     let code = |ctx: OrchestrationContext, _| async move {
         let branches = (0..10).map(|n| {
             let ctx = ctx.clone();
@@ -266,7 +266,7 @@ fn l2_the_limit_is_for_what_one_message_causes() {
 }
 
 #[test]
-fn l2_histories_that_are_too_long() {
+fn l2_history_above_the_limit_fails_the_instance() {
     let code = |ctx: OrchestrationContext, _| async move {
         loop {
             ctx.schedule_activity("A", "x".repeat(50)).await?;

@@ -25,7 +25,7 @@ async fn a_then_b(ctx: OrchestrationContext, _: String) -> Answer {
 }
 
 #[test]
-fn another_activity() {
+fn another_activity_than_the_stored_one_fails_the_instance() {
     let mut world = replay(a_then_b, vec![started("in"), activity("Z", "x")]);
     world.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'Z', and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
@@ -36,7 +36,7 @@ fn another_activity() {
 }
 
 #[test]
-fn another_input_session_or_tag() {
+fn another_input_session_or_tag_than_the_stored_one_fails() {
     let mut world = replay(a_then_b, vec![started("in"), activity("A", "other")]);
     world.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is activity 'A', and the code now asks for activity 'A' with another payload at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
@@ -57,7 +57,7 @@ fn another_input_session_or_tag() {
 }
 
 #[test]
-fn another_kind_of_operation() {
+fn another_kind_of_operation_than_the_stored_one_fails() {
     let mut world = replay(a_then_b, vec![started("in"), timer(700)]);
     world.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: schedule mismatch: event 2 of instance 'i' execution 1 is a timer, and the code now asks for activity 'A' at mismatch.rs; run the code that wrote this history, or register the changed code as a new version
@@ -76,7 +76,7 @@ fn another_kind_of_operation() {
 }
 
 #[test]
-fn another_child_wait_queue_or_detached_start() {
+fn another_child_wait_queue_or_detached_start_than_the_stored_one_fails() {
     let cases = |ctx: OrchestrationContext, input: String| async move {
         match input.as_str() {
             "child" => ctx.schedule_sub_orchestration("C", "new").await,
@@ -111,7 +111,7 @@ fn another_child_wait_queue_or_detached_start() {
 }
 
 #[test]
-fn nothing_decided() {
+fn missing_decision_fails_the_instance() {
     let parked = |_, _| async move { std::future::pending().await };
     let mut world = replay(parked, vec![started("in"), activity("A", "x")]);
     world.turn([], r#"
@@ -140,7 +140,7 @@ fn nothing_decided() {
 }
 
 #[test]
-fn notes_that_differ() {
+fn missing_status_and_key_writes_before_another_decision_fail() {
     let code = |ctx: OrchestrationContext, _| async move { ctx.schedule_activity("A", "x").await };
     let mut world = replay(code, vec![started("in"), status("s")]);
     world.turn([], r#"
@@ -216,7 +216,7 @@ fn notes_that_the_code_no_longer_leaves_are_tolerated() {
 }
 
 #[test]
-fn changes_that_replay_tolerates() {
+fn changed_durations_ids_versions_and_texts_replay() {
     // Timer durations, child ids, child versions, status texts, decisions after the last stored one.
     let code = |ctx: OrchestrationContext, _| async move {
         let timer = ctx.schedule_timer(Duration::from_secs(9));
@@ -378,7 +378,7 @@ fn cancellation_note_with_another_reason_needs_no_drop() {
 }
 
 #[test]
-fn damaged_histories() {
+fn damaged_history_fails_the_instance_as_corrupted() {
     let mut world = replay(a_then_b, vec![activity("A", "x")]);
     world.turn([], r#"
         2 OrchestrationFailed configuration: nondeterministic: corrupted history: first event must be OrchestrationStarted (instance 'i' execution 1); the store is damaged or was changed by hand: restore history and queues from the same backup, or start the instance anew under another id
@@ -398,7 +398,7 @@ fn damaged_histories() {
 }
 
 #[test]
-fn r4_code_that_returns_early() {
+fn r4_code_that_returns_before_the_end_of_its_history_fails() {
     let mut world = replay(|_, _| async move { Ok(String::new()) }, vec![started("in"), activity("A", "x")]);
     world.turn([], r#"
         3 OrchestrationFailed configuration: nondeterministic: code ended before its history: replaying event 1 of instance 'i' execution 1, the code returned, where it went on before; it made no durable call yet; run the code that wrote this history, or register the changed code as a new version
@@ -418,7 +418,7 @@ fn r4_code_that_returns_early() {
     "#);
 }
 
-/// Two activities, of which the changed code awaits one.
+/// Schedules two activities; the changed code awaits one of them.
 async fn one_is_enough(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     ctx.race([ctx.schedule_activity("A", ""), ctx.schedule_activity("B", "")]).await
 }
@@ -535,7 +535,7 @@ fn notes_and_outcomes_of_futures_that_the_code_dropped_are_consumed() {
 }
 
 #[test]
-fn r4_outcomes_and_messages_that_the_code_had_asked_for_and_did_not_take() {
+fn r4_code_that_ends_before_it_reads_a_stored_outcome_or_message_fails() {
     let skips = |ctx: OrchestrationContext, _| async move {
         let _never_awaited = ctx.schedule_activity("A", "");
         Ok(String::new())
@@ -568,7 +568,7 @@ fn r4_outcomes_and_messages_that_the_code_had_asked_for_and_did_not_take() {
 }
 
 #[test]
-fn r4_code_that_continues_as_new_early() {
+fn r4_code_that_continues_as_new_before_the_end_of_its_history_fails() {
     let early = |ctx: OrchestrationContext, _| async move {
         ctx.schedule_activity("A", "x").await?;
         ctx.continue_as_new("next").await

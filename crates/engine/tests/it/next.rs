@@ -68,7 +68,7 @@ fn the_execution_ends_and_the_next_begins() {
 }
 
 #[test]
-fn continue_as_new_without_await_counts_and_the_first_call_wins() {
+fn continue_as_new_without_await_counts_and_the_first_call_decides() {
     let mut world = World::new(|ctx, _| async move {
         drop(ctx.continue_as_new_versioned("2.0.0", "first"));
         drop(ctx.continue_as_new_typed(&vec![1]));

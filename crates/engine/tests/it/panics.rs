@@ -1,11 +1,11 @@
-//! Panics cost the instance, and nothing else.
+//! A panic fails its instance and has no effect on other instances.
 
 use crate::kit::*;
 use outlast_engine::{Code, Execution, OrchestrationContext, Past, Setup, new_stamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Panics when it is dropped, unless something else panics already.
+/// Panics when it is dropped, unless the thread panics already.
 struct Grenade;
 
 impl Drop for Grenade {
@@ -17,7 +17,7 @@ impl Drop for Grenade {
 }
 
 #[test]
-fn in_the_code() {
+fn panic_in_the_code_fails_the_instance() {
     let mut world = World::new(|ctx, _| async move {
         let _held = ctx.schedule_activity("A", "");
         let _wait = ctx.schedule_wait("s");
@@ -41,7 +41,7 @@ fn in_the_code() {
 }
 
 #[test]
-fn with_other_payloads() {
+fn panic_payload_that_is_no_text_has_a_fixed_message() {
     for (payload, text) in [(0, "plain"), (1, "orchestration panicked"), (2, "orchestration panicked")] {
         let mut world = World::new(move |_, _| async move {
             match payload {
@@ -57,7 +57,7 @@ fn with_other_payloads() {
 }
 
 #[test]
-fn in_destructors_of_locals() {
+fn panic_in_a_destructor_of_a_local_fails_the_instance() {
     // When the code returns.
     let mut world = World::new(|_, _| async move {
         let _grenade = Grenade;
@@ -142,7 +142,7 @@ fn decisions_of_destructors_of_an_evicted_execution_are_ignored() {
 }
 
 #[test]
-fn in_a_destructor_while_the_code_panics() {
+fn panic_of_the_code_is_reported_when_destructors_run_after_it() {
     let mut world = World::new(|ctx, _| async move {
         let _future = ctx.schedule_activity("A", "");
         let _grenade = Grenade;
@@ -163,7 +163,7 @@ fn in_a_destructor_while_the_code_panics() {
 }
 
 #[test]
-fn in_the_call_itself() {
+fn panic_before_the_first_poll_is_returned() {
     let past = Past::of_history(&history("0.1.32", vec![started("in")]));
     let setup = Setup {
         instance: "i".to_string(),

@@ -168,7 +168,7 @@ fn r1_several_queue_waits_in_one_turn_have_one_winner() {
 }
 
 #[test]
-fn r1_live_binds_one_polls_and_binds_the_next() {
+fn r1_live_turn_polls_after_each_bound_dequeue() {
     let mut world = picks(false);
     world.give([enqueue("b", "b"), enqueue("a", "a")]);
     world.turn(
@@ -309,7 +309,7 @@ fn messages_over_the_carry_bytes_are_sent_again() {
 
 #[test]
 #[allow(deprecated, reason = "the old names stay")]
-fn old_names_do_the_same() {
+fn deprecated_names_dequeue() {
     let mut world = World::new(|ctx, _| async move {
         let text = ctx.schedule_wait_persistent("q").await;
         let number = ctx.schedule_wait_persistent_typed::<u32>("q").await;

@@ -145,7 +145,7 @@ fn retry_schedules_its_first_attempt_when_polled() {
 }
 
 #[test]
-fn sessions_and_types_come_along() {
+fn retry_keeps_session_and_types() {
     let mut world = World::new(|ctx, _| async move {
         let policy = || RetryPolicy::new(2).with_backoff(BackoffStrategy::None);
         let typed = ctx.schedule_activity_with_retry_typed::<_, u32>("A", &1, policy());

@@ -252,7 +252,7 @@ fn queue_and_event_of_one_name_are_separate() {
 }
 
 #[test]
-fn l5_typed_waits_say_what_was_sent_instead() {
+fn l5_typed_wait_error_names_the_event_and_the_decoder_error() {
     let mut world = World::new(|ctx, _| async move {
         let wait = ctx.try_schedule_wait_typed::<u32>("s").await;
         let message = ctx.try_dequeue_event_typed::<u32>("q").await;

@@ -332,7 +332,7 @@ fn replayed_timer_keeps_its_stored_time() {
 }
 
 #[test]
-fn the_commit_of_an_ending_is_in_order() {
+fn commit_of_an_ending_has_its_items_in_order() {
     // Starts, outcomes, decisions, dropped futures by kind, waits that are open, the end, activities cut off.
     let mut world = World::new(|ctx, _| async move {
         let dropped = (
@@ -552,7 +552,7 @@ fn with_tag_is_for_new_activities_only() {
 }
 
 #[test]
-fn typed_calls_decode_or_say_why_not() {
+fn typed_calls_decode_or_return_the_decoder_error() {
     let mut world = World::new(|ctx, _| async move {
         let good = ctx.schedule_activity_typed::<_, Vec<u8>>("A", &"text");
         let bad = ctx.schedule_activity_typed::<_, Vec<u8>>("A", &1);

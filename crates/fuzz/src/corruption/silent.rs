@@ -9,7 +9,7 @@
 use super::damage::Damage;
 use super::store_run::SECOND;
 use super::table::Cell;
-use outlast_model::{Event, WorkItem, json};
+use outlast_model::{Event, ExecutionStatus, WorkItem, json};
 use rusqlite::types::Value;
 
 /// Whether the damage affects the second instance of the store.
@@ -32,7 +32,7 @@ pub(super) fn is_silent(damage: &Damage) -> bool {
             (None, Some(_)) => is_counted(item(damage)),
             // Moved in time, or to another instance, which must not receive it.
             (Some(_), Some(_)) if !changed("work_item") => !changed("attempt_count"),
-            // An undecodable message is set aside, and later messages are delivered. An instance must not begin without
+            // An undecodable message is stored as a dead letter, and later messages are delivered. An instance must not begin without
             // its start.
             (Some(_), Some(_)) => {
                 !is_start(damage) || item(damage).is_some_and(|item| is_for_row(&item, damage))
@@ -60,7 +60,7 @@ fn is_output(cell: Option<&Cell>) -> bool {
 }
 
 fn is_status(cell: &Cell) -> bool {
-    matches!(cell.text(), Some("Running" | "Completed" | "Failed" | "ContinuedAsNew"))
+    cell.text().and_then(ExecutionStatus::from_text).is_some()
 }
 
 /// Whether the stored text is an event that belongs to its row.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-/// When the process stopped: before anything ran, during activities, between them, and after the end.
+/// The time at which the process stopped: before the first turn, during activities, between them, and after the end.
 pub(super) const MOMENTS_MS: [u64; 6] = [0, 500, 1_500, 2_500, 4_300, 60_000];
 
 /// Longest time in which an undamaged store finishes.

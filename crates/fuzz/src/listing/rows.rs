@@ -1,7 +1,7 @@
 //! The same instances in both stores, created by the calls of a runtime.
 
 use outlast_memory::MemoryProvider;
-use outlast_model::WorkItem;
+use outlast_model::{ExecutionStatus, WorkItem};
 use outlast_provider::{Clock, ExecutionMetadata, Provider};
 use outlast_sqlite::{SqliteOptions, SqliteProvider};
 use outlast_testkit::virtual_time;
@@ -76,9 +76,14 @@ async fn add(store: &dyn Provider, nth: usize) {
     let fetched = store.fetch_orchestration_item(lease, Duration::ZERO, None).await.expect("it is there");
     let (item, token, _) = fetched.expect("it is visible");
     assert_eq!(item.instance, instance);
-    let status = [None, Some("Completed"), Some("Failed"), Some("ContinuedAsNew")][nth % 4];
+    let status = [
+        None,
+        Some(ExecutionStatus::Completed),
+        Some(ExecutionStatus::Failed),
+        Some(ExecutionStatus::ContinuedAsNew),
+    ][nth % 4];
     let metadata = ExecutionMetadata {
-        status: status.map(str::to_string),
+        status: status.map(|status| status.to_string()),
         output: status.map(|_| format!("out {nth}")),
         orchestration_name: Some(NAMES[nth / 2 % 4].to_string()),
         orchestration_version: Some(format!("1.0.{}", nth % 2)),

@@ -34,8 +34,8 @@ fn list_filter_cursor() {
 }
 
 #[test]
-fn migration_ledger() {
-    assert!(replay("migration_ledger") > 0);
+fn migration_table() {
+    assert!(replay("migration_table") > 0);
 }
 
 #[test]

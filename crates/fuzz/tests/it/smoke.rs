@@ -63,8 +63,8 @@ fn list_filter_cursor() {
 }
 
 #[test]
-fn migration_ledger() {
-    smoke("migration_ledger", 2_000, vec(any::<u8>(), 0..64));
+fn migration_table() {
+    smoke("migration_table", 2_000, vec(any::<u8>(), 0..64));
 }
 
 #[test]

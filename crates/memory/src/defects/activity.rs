@@ -21,7 +21,7 @@ impl ActivityRules for Rules {
         self.defect == Some(Defect::TagFilterIgnored) || Contract.tag_matches(filter, tag)
     }
 
-    fn bury_activity(
+    fn move_activity_to_dead_letters(
         &self,
         state: &mut State,
         ordinal: u64,
@@ -30,7 +30,7 @@ impl ActivityRules for Rules {
     ) -> Result<(), ProviderError> {
         match self.defect {
             Some(Defect::UndecodableWorkBlocks) => refuse("fetch_work_item", reason),
-            _ => Contract.bury_activity(state, ordinal, reason, now),
+            _ => Contract.move_activity_to_dead_letters(state, ordinal, reason, now),
         }
     }
 

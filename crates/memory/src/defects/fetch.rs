@@ -91,9 +91,9 @@ impl FetchRules for Rules {
         }
     }
 
-    fn bury_message(&self, state: &mut State, message: &Message, reason: String, now: u64) {
+    fn move_message_to_dead_letters(&self, state: &mut State, message: &Message, reason: String, now: u64) {
         if self.defect != Some(Defect::UndecodableMessageDropped) {
-            Contract.bury_message(state, message, reason, now);
+            Contract.move_message_to_dead_letters(state, message, reason, now);
         }
     }
 

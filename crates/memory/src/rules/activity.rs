@@ -18,14 +18,14 @@ pub(crate) trait ActivityRules {
     }
 
     /// An activity that does not decode becomes a dead letter, so that it does not block the activities behind it.
-    fn bury_activity(
+    fn move_activity_to_dead_letters(
         &self,
         state: &mut State,
         ordinal: u64,
         reason: String,
         now: u64,
     ) -> Result<(), ProviderError> {
-        state.bury_activity(ordinal, reason, now);
+        state.move_activity_to_dead_letters(ordinal, reason, now);
         Ok(())
     }
 

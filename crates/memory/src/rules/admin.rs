@@ -28,7 +28,7 @@ pub(crate) trait AdminRules {
         text.len() as u64
     }
 
-    /// The first event says how many messages the execution was started with. If it does not decode, that is an error.
+    /// The number of messages that the execution was started with, from its first event. An undecodable event is an error.
     fn carried_messages(&self, instance: &str, first_event: Option<&str>) -> Result<u64, ProviderError> {
         match first_event.map(json::decode_event) {
             Some(Err(error)) => refuse("get_instance_stats", format!("'{instance}': {error}")),

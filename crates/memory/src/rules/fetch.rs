@@ -78,7 +78,7 @@ pub(crate) trait FetchRules {
     }
 
     /// A message that does not decode becomes a dead letter.
-    fn bury_message(&self, state: &mut State, message: &Message, reason: String, now: u64) {
+    fn move_message_to_dead_letters(&self, state: &mut State, message: &Message, reason: String, now: u64) {
         state.dead_letters.push(dead_message(message, reason, now));
     }
 

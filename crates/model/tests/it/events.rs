@@ -213,7 +213,7 @@ fn every_kind_has_its_text() {
 
 /// The one line that the contract itself shows.
 #[test]
-fn the_example_of_the_contract() {
+fn example_event_of_the_contract_has_its_text() {
     let kind =
         EventKind::ActivityScheduled { name: "A".into(), input: "x".into(), session_id: None, tag: None };
     let text = r#"{"event_id":2,"source_event_id":null,"instance_id":"i","execution_id":1,"timestamp_ms":5,"duroxide_version":"0.1.32","type":"ActivityScheduled","name":"A","input":"x"}"#;

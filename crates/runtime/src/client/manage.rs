@@ -53,7 +53,7 @@ impl Client {
         Ok(self.admin()?.query_instances(&query).await?)
     }
 
-    /// The newest dead letters, at most `limit`: messages and activities that the store set aside because they do not decode, or
+    /// The newest dead letters, at most `limit`: messages and activities that are no longer delivered because they do not decode, or
     /// whose instance never existed.
     ///
     /// Cancellation safety: it only reads.

@@ -44,8 +44,8 @@ impl Client {
         Self { store, store_id, limits: Arc::default(), codec: Codec::default() }
     }
 
-    /// The same client with other limits for what it sends: [`Limits::payload_bytes`], [`Limits::name_bytes`] and
-    /// [`Limits::mailbox_messages`]. Runtimes have limits of their own.
+    /// The same client with other limits for its requests: [`Limits::payload_bytes`], [`Limits::name_bytes`] and
+    /// [`Limits::mailbox_messages`]. Runtimes have separate limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits: Arc::new(limits), ..self }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
 
-/// What a start does if the instance exists already, has ended, or has a start in the queue.
+/// The policy of a start if the instance exists already, has ended, or has a start in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Conflict {
     /// Store nothing. The receipt says that the instance exists.
@@ -106,7 +106,7 @@ impl StartBuilder<'_> {
         self
     }
 
-    /// What to do if the instance exists; [`Conflict::Fail`] if not given.
+    /// Sets the policy for an existing instance. The default is [`Conflict::Fail`].
     pub fn if_exists(mut self, conflict: Conflict) -> Self {
         self.conflict = conflict;
         self

@@ -113,7 +113,8 @@ impl Client {
     }
 
     /// Calls `check` until it returns a value or the timeout is over; the last call is at the deadline. `check` gets the outcome
-    /// that the watch returned, if any, and otherwise reads the store.
+    /// that the watch returned, if any, and otherwise reads the store. Before a value is returned, the metrics of this process
+    /// count the turn that the value is from, or [`LONGEST_COUNT`] passes.
     pub(super) async fn wait_until<T, Check>(
         &self,
         instance: &str,

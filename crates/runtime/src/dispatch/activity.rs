@@ -248,7 +248,7 @@ impl Delivery {
             .with_settings(self.core.options.codec, Arc::clone(&self.core.limits))
     }
 
-    /// Runs the handler in a task of its own, so that a panic ends only that task and the runtime can abort it.
+    /// Runs the handler in a separate task, so that a panic ends only that task and the runtime can abort it.
     async fn call(
         &self,
         handler: Arc<dyn ActivityHandler>,

@@ -39,7 +39,7 @@ impl Committing<'_> {
         let TurnOutput { mut commit, report } = output;
         let (core, instance) = (self.core, self.instance);
         if let Err(error) = find_parents(core, &mut commit.orchestrator_items).await {
-            return refuse(core, instance, self.lease, &error).await;
+            return give_back_refused(core, instance, self.lease, &error).await;
         }
         let position = match &keep {
             Keep::Execution(execution) => {
@@ -49,7 +49,7 @@ impl Committing<'_> {
             Keep::Nothing => None,
         };
         let announced = position.map(|position| core.warm.announce(instance, position, self.created_at_ms));
-        let summary = Summary::of(&commit);
+        let summary = CommitSummary::of(&commit);
         core.retries.announce(instance, &report);
         let counting = core.uncounted.enter(instance);
         let written = self.write(commit).await;
@@ -57,7 +57,7 @@ impl Committing<'_> {
         match written {
             Ok(committed_at_ms) => {
                 lease.settle();
-                forgive(core, instance);
+                reset_refusals(core, instance);
                 summary.wake_local(core, instance);
                 if let (Some(announced), Some(kept)) = (announced, keep.kept(&summary)) {
                     let evicted = announced.confirm(kept, committed_at_ms);
@@ -68,11 +68,11 @@ impl Committing<'_> {
             }
             Err(error) => {
                 drop(counting);
-                // The copy in memory has decided things that were not written: it goes with the announcement.
+                // The warm execution holds events that were not stored, so it is dropped together with the cache entry.
                 drop(announced);
                 drop(keep);
                 observe::traces(core, instance, &report);
-                refuse(core, instance, lease, &error).await;
+                give_back_refused(core, instance, lease, &error).await;
             }
         }
     }
@@ -83,7 +83,7 @@ impl Committing<'_> {
         loop {
             let written = self.core.store.commit_turn(self.lease.token(), commit.clone()).await;
             match written {
-                // Not for ever, although the lease is renewed meanwhile: other instances need the slot.
+                // The retries end although the lease is renewed meanwhile, because other instances need the slot.
                 Err(error)
                     if error.is_retryable()
                         && !self.lease.lost().is_cancelled()
@@ -106,35 +106,35 @@ impl Committing<'_> {
     }
 }
 
-/// What is needed of a commit after it was handed to the store.
-pub(super) struct Summary {
+/// The parts of a commit that are needed after it was sent to the store.
+pub(super) struct CommitSummary {
     execution_id: u64,
     cancelled: Vec<u64>,
-    has_work: bool,
+    has_activities: bool,
     has_messages: bool,
     continued: bool,
     ended: bool,
 }
 
-impl Summary {
+impl CommitSummary {
     pub(super) fn of(commit: &TurnCommit) -> Self {
         let status = commit.metadata.execution_status();
         Self {
             execution_id: commit.execution_id,
             cancelled: commit.cancelled_activities.iter().map(|activity| activity.activity_id).collect(),
-            has_work: !commit.worker_items.is_empty(),
+            has_activities: !commit.worker_items.is_empty(),
             has_messages: !commit.orchestrator_items.is_empty(),
             continued: status == Some(ExecutionStatus::ContinuedAsNew),
             ended: status.is_some(),
         }
     }
 
-    /// Tells this process at once what the store would tell it sooner or later.
+    /// Wakes the parts of this process that would otherwise learn of the commit from the store later.
     pub(super) fn wake_local(&self, core: &Core, instance: &Arc<str>) {
         for activity_id in &self.cancelled {
             core.running.cancel(instance, self.execution_id, *activity_id);
         }
-        if self.has_work {
+        if self.has_activities {
             core.activities_waiting.notify_waiters();
         }
         if self.has_messages {
@@ -144,7 +144,7 @@ impl Summary {
 }
 
 impl Keep {
-    fn kept(self, summary: &Summary) -> Option<Kept> {
+    fn kept(self, summary: &CommitSummary) -> Option<Kept> {
         match self {
             Self::Execution(execution) => Some(kept(execution, summary)),
             Self::Ended(_) => Some(Kept::Ended),
@@ -153,16 +153,17 @@ impl Keep {
     }
 }
 
-/// What is remembered of an execution after a commit.
-pub(super) fn kept(execution: Box<Execution>, summary: &Summary) -> Kept {
+/// The part of an execution that the warm cache keeps after a commit.
+pub(super) fn kept(execution: Box<Execution>, summary: &CommitSummary) -> Kept {
     match summary {
-        Summary { continued: true, .. } => Kept::Continued(execution.keys()),
-        Summary { ended: true, .. } => Kept::Ended,
+        CommitSummary { continued: true, .. } => Kept::Continued(execution.keys()),
+        CommitSummary { ended: true, .. } => Kept::Ended,
         _ => Kept::Suspended(execution),
     }
 }
 
-/// Old starts do not say which execution of the parent waits: it is the current one.
+/// Sets the parent's execution in outcomes of children whose start did not name it, as starts of older versions: the outcome
+/// goes to the current execution of the parent.
 pub(super) async fn find_parents(core: &Core, items: &mut [WorkItem]) -> Result<(), ProviderError> {
     for item in items {
         let (WorkItem::SubOrchCompleted { parent_instance, parent_execution_id, .. }
@@ -178,12 +179,12 @@ pub(super) async fn find_parents(core: &Core, items: &mut [WorkItem]) -> Result<
     Ok(())
 }
 
-/// The store does not take the turn: the lease is lost, or something lasting is wrong. It is tried again, ever more
-/// slowly, and no delivery is counted: an instance is not poisoned by its store.
-async fn refuse(core: &Core, instance: &Arc<str>, lease: Lease, error: &ProviderError) {
+/// Gives back a turn whose commit failed. The delay of the next delivery grows with every refusal. The
+/// delivery is not counted, because errors of the store must not poison an instance.
+async fn give_back_refused(core: &Core, instance: &Arc<str>, lease: Lease, error: &ProviderError) {
     let failures = {
         let mut refused = core.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        // Entries of instances that another node has taken over stay behind; forgetting all now and then costs nothing.
+        // Entries of instances that another node has taken over are never removed, so the map is cleared at a size limit.
         if refused.len() >= MOST_REFUSED {
             refused.clear();
         }
@@ -197,7 +198,7 @@ async fn refuse(core: &Core, instance: &Arc<str>, lease: Lease, error: &Provider
     lease.give_back(core, Some(delay), true).await;
 }
 
-pub(super) fn forgive(core: &Core, instance: &Arc<str>) {
+pub(super) fn reset_refusals(core: &Core, instance: &Arc<str>) {
     let mut refused = core.refused.lock().unwrap_or_else(PoisonError::into_inner);
     if !refused.is_empty() {
         refused.remove(instance);

@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What a lease locks.
+/// The object of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Turn,
@@ -233,7 +233,7 @@ pub(crate) async fn renew_leases(core: Arc<Core>) {
     }
 }
 
-/// Renews one lease in a task of its own, so that a slow answer of the store does not delay other renewals.
+/// Renews one lease in a separate task, so that a slow answer of the store does not delay other renewals.
 fn renew(core: &Arc<Core>, id: u64) {
     let leases = &core.leases;
     let Some((kind, token)) = leases.begin_renewal(id, core) else { return };

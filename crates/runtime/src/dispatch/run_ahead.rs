@@ -5,7 +5,7 @@
 //! instance still ends with the event that the turn follows and no other message waits for it. Otherwise the store queues the
 //! outcome as usual, and the runtime discards the warm execution, because it holds uncommitted events.
 
-use super::commit::{Summary, find_parents, forgive, kept};
+use super::commit::{CommitSummary, find_parents, kept, reset_refusals};
 use super::lease::Lease;
 use super::warm::{Announced, Position};
 use crate::core::Core;
@@ -22,7 +22,7 @@ pub(super) struct RunAhead<'a> {
     instance: Arc<str>,
     execution: Box<Execution>,
     announced: Announced<'a>,
-    summary: Summary,
+    summary: CommitSummary,
     report: Report,
     worker_id: String,
     turn: TurnAhead,
@@ -81,7 +81,7 @@ pub(super) async fn run<'a>(
         core,
         instance: Arc::clone(instance),
         announced,
-        summary: Summary::of(&commit),
+        summary: CommitSummary::of(&commit),
         report,
         worker_id,
         _uncounted: core.uncounted.enter(instance),
@@ -98,7 +98,7 @@ impl RunAhead<'_> {
     /// The store committed the turn together with the outcome.
     pub(super) fn on_committed(self, at_ms: u64) {
         let core = self.core;
-        forgive(core, &self.instance);
+        reset_refusals(core, &self.instance);
         core.run_ahead_backoff.on_committed(&self.instance);
         self.summary.wake_local(core, &self.instance);
         let evicted = self.announced.confirm(kept(self.execution, &self.summary), Some(at_ms));

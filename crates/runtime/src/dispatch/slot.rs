@@ -130,7 +130,7 @@ async fn fetch_and_process<Q: Queue>(
     Ok(Duration::ZERO)
 }
 
-/// Hands a commit off to a task of its own, so that the slot can fetch again. The concurrency options limit how many turns and
+/// Hands a commit off to a separate task, so that the slot can fetch again. The concurrency options limit how many turns and
 /// activities run at a time, not how many commits are in progress: commits in progress share syncs of the store.
 ///
 /// `bytes` is the size of the commit's payloads. The commit is boxed because its future has many kilobytes and spawning a task moves it several times.

@@ -92,7 +92,7 @@ impl TurnDecision {
     }
 }
 
-/// What the warm cache keeps of the instance after the commit.
+/// The entry of the warm cache after the commit.
 pub(super) enum Keep {
     Execution(Box<Execution>),
     /// That the instance had ended before this turn.
@@ -326,7 +326,7 @@ impl Turn {
     ) -> Result<Box<Execution>, NoExecution> {
         let stamp = self.stamp(history, admitted.is_new);
         if self.ends_before_it_runs(admitted) {
-            let resolved = unregistered::resolve(&self.core, &admitted.opening);
+            let resolved = self.core.orchestrations.resolve_opening(&admitted.opening);
             let version = resolved.map(|(version, _)| version.to_string());
             let mut opening = admitted.opening.clone();
             opening.version = version.or(opening.version);
@@ -369,7 +369,7 @@ impl Turn {
     fn ends_before_it_runs(&self, admitted: &Admitted) -> bool {
         admitted.is_cancelled_at_start()
             && (admitted.opening.parent.is_some()
-                || unregistered::resolve(&self.core, &admitted.opening).is_none())
+                || self.core.orchestrations.resolve_opening(&admitted.opening).is_none())
     }
 
     fn find_handler(
@@ -377,7 +377,7 @@ impl Turn {
         opening: &Opening,
         attempt_count: u32,
     ) -> Option<(Version, Arc<dyn OrchestrationHandler>)> {
-        let handler = unregistered::resolve(&self.core, opening);
+        let handler = self.core.orchestrations.resolve_opening(opening);
         if handler.is_none() {
             tracing::warn!(
                 target: "duroxide::runtime",

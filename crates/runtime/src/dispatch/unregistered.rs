@@ -1,26 +1,14 @@
 //! Turns and activities whose handler is not registered on this node: the cause that logs and failures name.
 
 use crate::core::Core;
-use crate::handler::{ActivityHandler, OrchestrationHandler};
+use crate::handler::ActivityHandler;
 use crate::registry::{RESERVED_ACTIVITY_PREFIX, Registry};
 use outlast_engine::Opening;
 use semver::Version;
-use std::sync::Arc;
-
-/// The handler of an orchestration: of the version in the opening, or without one of the version that the policy selects.
-pub(super) fn resolve(core: &Core, opening: &Opening) -> Option<(Version, Arc<dyn OrchestrationHandler>)> {
-    let registry = &core.orchestrations;
-    match &opening.version {
-        Some(text) => Version::parse(text).ok().and_then(|version| {
-            registry.resolve_handler_exact(&opening.name, &version).map(|handler| (version, handler))
-        }),
-        None => registry.resolve_handler(&opening.name),
-    }
-}
 
 /// The reason why this node cannot run an orchestration; `None` if its handler is registered.
 pub(super) fn orchestration(core: &Core, opening: &Opening) -> Option<String> {
-    if resolve(core, opening).is_some() {
+    if core.orchestrations.resolve_opening(opening).is_some() {
         return None;
     }
     let version = opening.version.as_deref();
@@ -83,7 +71,7 @@ fn similar(name: &str, registered: Vec<String>) -> Option<String> {
         (distance(&wanted, &letters), other)
     });
     let (distance, other) = compared.min()?;
-    // A name of which half or more of the characters differ is another name, not a misspelling.
+    // If half of the characters or more differ, the name is another name, not a misspelling.
     (distance <= MAX_DISTANCE && distance * 2 < wanted.len()).then_some(other)
 }
 

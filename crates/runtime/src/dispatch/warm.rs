@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// What the cache keeps of an instance.
+/// The entry of an instance.
 pub(crate) enum Kept {
     /// The current execution, which waits for messages.
     Suspended(Box<Execution>),
@@ -172,6 +172,7 @@ impl WarmCache {
 }
 
 impl State {
+    /// Adds an entry as the most recently used one. The instance must have no entry.
     fn insert(&mut self, instance: Arc<str>, entry: Entry) {
         self.uses += 1;
         let last_use = self.uses;
@@ -327,7 +328,7 @@ mod tests {
         put(&warm, "b", HERE, None);
         put(&warm, "a", THERE, None);
         let in_flight = warm.announce(&"c".into(), HERE, None);
-        assert_eq!(put(&warm, "d", HERE, None), 2, "four entries, of which the commit in progress stays");
+        assert_eq!(put(&warm, "d", HERE, None), 2, "of four entries, the commit in progress stays");
         assert_eq!(answer(warm.take("b", HERE, None)), "unknown");
         assert_eq!(answer(warm.take("a", THERE, None)), "unknown");
         drop(in_flight);

@@ -76,7 +76,7 @@ pub struct RuntimeOptions {
     pub buffer_early_signals: bool,
     /// The codec for typed values. Clients of the store must use the same, see [`Client::with_codec`](crate::Client::with_codec).
     pub codec: Codec,
-    /// What happens to children that still run when their parent ends.
+    /// The policy for children that still run when their parent ends.
     pub parent_close: ParentClosePolicy,
     /// The clock of the runtime.
     pub clock: Arc<dyn Clock>,

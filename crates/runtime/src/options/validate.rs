@@ -55,6 +55,7 @@ impl RuntimeOptions {
         if problems.0.is_empty() { Ok(()) } else { Err(problems.0) }
     }
 
+    /// Checks the options about concurrency and polling.
     fn check_dispatch(&self, problems: &mut Problems) {
         problems.unless(
             !self.dispatcher_min_poll_interval.is_zero() || !self.dispatcher_long_poll_timeout.is_zero(),
@@ -85,6 +86,7 @@ impl RuntimeOptions {
         }
     }
 
+    /// Checks the options about gauges, unregistered handlers, attempts and replay versions.
     fn check_processing(&self, problems: &mut Problems) {
         problems.unless(
             !self.observability.gauge_poll_interval.is_zero(),

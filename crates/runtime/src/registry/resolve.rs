@@ -1,6 +1,8 @@
-//! Which version of a handler runs.
+//! Selects the version of a handler that runs.
 
-use super::{Listed, Registry, VersionPolicy};
+use super::{Listed, OrchestrationRegistry, Registry, VersionPolicy};
+use crate::handler::OrchestrationHandler;
+use outlast_engine::Opening;
 use semver::Version;
 use std::sync::Arc;
 
@@ -54,5 +56,20 @@ impl<H: ?Sized> Registry<H> {
             policies = ?*self.policies(),
             "handler lookup missed"
         );
+    }
+}
+
+impl OrchestrationRegistry {
+    /// The handler of an execution: the version in its opening, or without one the version that the policy selects.
+    pub(crate) fn resolve_opening(
+        &self,
+        opening: &Opening,
+    ) -> Option<(Version, Arc<dyn OrchestrationHandler>)> {
+        match &opening.version {
+            Some(text) => Version::parse(text).ok().and_then(|version| {
+                self.resolve_handler_exact(&opening.name, &version).map(|handler| (version, handler))
+            }),
+            None => self.resolve_handler(&opening.name),
+        }
     }
 }

@@ -366,7 +366,7 @@ async fn instrumented_provider_calls_the_same_method_with_the_same_arguments() {
     assert_eq!(called, expected, "this test calls every method");
 }
 
-/// Runs a future on a clock that stands still, and returns what it recorded.
+/// Runs a future on a clock that stands still, and returns the recorded metrics.
 fn recorded_async(run: impl Future<Output = ()>) -> Vec<String> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
@@ -468,7 +468,7 @@ fn error_types(lines: &[String]) -> (String, Option<String>) {
 }
 
 #[test]
-fn noted_class_of_an_error_decides_whatever_its_text_says() {
+fn noted_class_of_an_error_counts_over_its_text() {
     let rows = [
         (ErrorClass::Deadlock, "deadlock", Some("deadlock")),
         (ErrorClass::Serialization, "serialization", Some("serialization_error")),

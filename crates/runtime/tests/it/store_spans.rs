@@ -260,7 +260,7 @@ fn only_a_permanent_error_of_the_store_is_logged_as_an_error() {
         });
         assert_eq!(lines.len(), errors, "{class:?}: {lines:?}");
         if let [line] = lines.as_slice() {
-            let expected = "ERROR in no span: store operation failed for good duration_ms=f64 error=witness: broken error_type=damaged operation=read";
+            let expected = "ERROR in no span: store operation failed permanently duration_ms=f64 error=witness: broken error_type=damaged operation=read";
             assert_eq!(line, expected);
         }
     }

@@ -10,7 +10,7 @@
 //! | I5 | an accepted outcome of an activity is in the history or in the queue; an open activity or child is stored | `presence` |
 //! | I6 | by the store's clock, each instance and activity has at most one live lease, and no call succeeds under an ended lease | `leases.rs` |
 //! | I7 | after the faults stop, every instance ends | `ending` |
-//! | I8 | nothing follows the commit that ended an execution | `history` |
+//! | I8 | no event follows the commit that ended an execution | `history` |
 //! | I9 | a stored history replays without new decisions; a turn decides the same warm and from a cold start | `replay` |
 //! | I10 | after all instances have ended, the store holds no message, activity, lease or session except orphans, which are counted | `queues` |
 //! | I11 | the answers to all clients fit one order of events | `client_answers` |

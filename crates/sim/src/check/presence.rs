@@ -1,4 +1,4 @@
-//! I1, I3, I5: everything that the store accepted is in a history or in a queue, or its instance has ended.
+//! I1, I3, I5: every item that the store accepted is in a history or in a queue, or its instance has ended.
 
 use super::Snapshot;
 use crate::accepted::Accepted;
@@ -23,7 +23,7 @@ pub(super) fn check(accepted: &Accepted, snapshot: &Snapshot) -> Result<(), Stri
     Ok(())
 }
 
-/// The message queue, grouped by what its messages are about.
+/// The message queue, grouped by the subject of its messages.
 #[derive(Default)]
 struct Waiting<'a> {
     starts: BTreeSet<&'a str>,

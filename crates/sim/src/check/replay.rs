@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Replays every running execution. A replay must decide nothing new.
+/// Replays every running execution. A replay must make no new decision.
 pub(super) async fn check(shared: &Shared, snapshot: &Snapshot) -> Result<(), String> {
     for (instance, current) in &snapshot.instances {
         let history = snapshot.history(instance, *current);
@@ -81,7 +81,7 @@ pub(crate) async fn again(shared: &Shared, turn: &Turn, is_old_build: bool) -> O
         .flatten();
     let mut execution = match found {
         Some(execution) => execution,
-        // A child, and a root that the build does not know, end without their code.
+        // A child, and a root whose orchestration the build lacks, end without running their code.
         None if ends_at_start => {
             let resolved = resolve(shared, is_old_build, &opening).map(|(version, _)| version.to_string());
             let version = resolved.or_else(|| opening.version.clone());

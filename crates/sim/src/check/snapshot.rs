@@ -1,6 +1,6 @@
 //! The rows of a store at one time, parsed from its dump. Every store with a dump can be checked.
 
-use outlast_model::{Event, WorkItem, json};
+use outlast_model::{Event, ExecutionStatus, WorkItem, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -43,7 +43,9 @@ impl Snapshot {
     pub(crate) fn has_ended(&self, instance: &str) -> bool {
         let current = self.instances.get(instance);
         let status = current.and_then(|current| self.executions.get(&(instance.to_string(), *current)));
-        status.is_some_and(|status| matches!(status.as_str(), "Completed" | "Failed"))
+        status
+            .and_then(|status| ExecutionStatus::from_text(status))
+            .is_some_and(ExecutionStatus::ends_instance)
     }
 }
 

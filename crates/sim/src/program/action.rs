@@ -40,7 +40,7 @@ pub(crate) enum Action {
     Read(Read),
 }
 
-/// What a client reads while an instance runs. The value depends on the time of the call; the call must succeed.
+/// A read of a client while an instance runs. Its value depends on the time of the call; the call must succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Read {
     Status,

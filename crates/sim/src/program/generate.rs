@@ -69,7 +69,7 @@ impl Draw<'_> {
             Kind::ReadChild => Step::ReadChild(self.id(), self.flip()),
             Kind::Detached => self.detached(),
             Kind::Dequeue => self.dequeue(),
-            // A queue of its own: a message that is dequeued here must not be missing in another step.
+            // A separate queue: a message that is dequeued here must not be missing in another step.
             Kind::DequeueOrLeave => Step::DequeueOrLeave("maybe".to_string(), self.rng.between(100, 2_000)),
             Kind::Drain if self.drained => self.call(),
             Kind::Drain => {

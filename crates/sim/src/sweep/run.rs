@@ -42,7 +42,7 @@ pub(super) fn run_script(
         loses_wake_ups: false,
         skewed: false,
         old_builds: false,
-        // The world has no faults of its own: the probe injects the only fault.
+        // The plan of the world has no faults: the probe injects the only fault.
         safety_ms: 0,
         lease_ms: LEASE_MS,
         max_attempts: NEVER_POISON,
@@ -66,7 +66,7 @@ fn wrong_ending(script: &Script, endings: &BTreeMap<String, String>) -> Option<S
     (wanted != *endings).then(|| format!("the endings must be {wanted:?}, and are {endings:?}"))
 }
 
-/// The options of nodes in all scripts: few fetches while nothing happens, and nothing random.
+/// The options of nodes in all scripts: few fetches while the nodes are idle, and no random choices.
 pub(crate) fn fixed_options(options: RuntimeOptions) -> RuntimeOptions {
     RuntimeOptions {
         dispatcher_long_poll_timeout: Duration::from_secs(30),

@@ -67,8 +67,8 @@ impl ProviderFactory for Factory {
 
     async fn corrupt_work_items(&self, instance: &str) {
         self.damage(|state| {
-            let work = state.work.values_mut().filter(|work| work.instance == instance);
-            work.for_each(|work| work.text = DAMAGED.to_string());
+            let activities = state.activities.values_mut().filter(|activity| activity.instance == instance);
+            activities.for_each(|activity| activity.text = DAMAGED.to_string());
         });
     }
 

@@ -1,4 +1,4 @@
-//! What the file guarantees, which no validation can see.
+//! The guarantees of the file, which no validation checks.
 
 use crate::FileStore;
 use outlast_provider::{Provider, TagFilter, WorkItem};

@@ -33,7 +33,7 @@ mod tests {
     use outlast_toolkit::process;
 
     #[test]
-    fn nothing_is_listed_that_is_no_mutant() {
+    fn every_listed_name_is_a_mutant() {
         for (name, change, reason) in EQUIVALENT {
             let text = std::fs::read_to_string(process::root().join(format!("{FOLDER}/{name}.sql"))).unwrap();
             assert!(changes(&text).iter().any(|made| made.what == *change), "{name}: {change}");

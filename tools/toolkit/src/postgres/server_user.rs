@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_out_of_reach_is_passed_over() {
+    fn a_folder_that_cannot_be_created_is_skipped() {
         let name = format!("outlast-reach-{}", std::process::id());
         let user = ServerUser::choose().unwrap();
         let within = [PathBuf::from("/dev/null/x"), std::env::temp_dir(), PathBuf::from("/")];

@@ -1,7 +1,7 @@
 //! A count in a document agrees with the source.
 //!
 //! A document writes the count, then a comment that names it: `369<!-- count: validations --> validations`. A renderer
-//! hides the comment. [`truths`] lists the names.
+//! hides the comment. [`source_counts`] lists the names.
 
 use std::collections::BTreeMap;
 
@@ -23,13 +23,13 @@ const HISTORY: [&str; 2] = ["CHANGELOG.md", "docs/reliability.md"];
 const COUNTED: [&str; 4] = ["validations", "seeded defects", "tidy rules", "SQL functions"];
 
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
-    let truths = truths(repo);
+    let source_counts = source_counts(repo);
     let catalogue = repo.file(CATALOGUE).map(|file| catalogue(&file.text)).unwrap_or_default();
     let mut findings = missing_rules(repo);
     for file in repo.with_extension("md") {
         for (line, prose) in markdown::prose(&file.text) {
             let problems =
-                named(prose, &truths).chain(unnamed(file, prose)).chain(row(file, prose, &catalogue));
+                named(prose, &source_counts).chain(unnamed(file, prose)).chain(row(file, prose, &catalogue));
             findings.extend(problems.map(|message| file.finding(line, message)));
         }
     }
@@ -37,15 +37,18 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
 }
 
 /// Counts that are named and wrong, or named by a name that does not exist.
-fn named<'a>(line: &'a str, truths: &'a BTreeMap<&'static str, usize>) -> impl Iterator<Item = String> + 'a {
+fn named<'a>(
+    line: &'a str,
+    source_counts: &'a BTreeMap<&'static str, usize>,
+) -> impl Iterator<Item = String> + 'a {
     line.match_indices(OPEN).filter_map(|(at, _)| {
         let name = line[at + OPEN.len()..].split("-->").next().unwrap_or_default().trim();
-        let Some(truth) = truths.get(name) else {
-            let known: Vec<&str> = truths.keys().copied().collect();
+        let Some(count) = source_counts.get(name) else {
+            let known: Vec<&str> = source_counts.keys().copied().collect();
             return Some(format!("nothing is counted as `{name}`; known are {}", known.join(", ")));
         };
         let written = number_before(&line[..at]);
-        (written != Some(*truth)).then(|| format!("the count of {name} is {truth}"))
+        (written != Some(*count)).then(|| format!("the count of {name} is {count}"))
     })
 }
 
@@ -104,7 +107,7 @@ fn section<'a>(text: &'a str, heading: &'a str) -> impl Iterator<Item = (usize, 
 }
 
 /// The counts of the source, by name.
-fn truths(repo: &Repo) -> BTreeMap<&'static str, usize> {
+fn source_counts(repo: &Repo) -> BTreeMap<&'static str, usize> {
     let text = |path: &str| repo.file(path).map_or("", |file| &file.text);
     let catalogue = catalogue(text(CATALOGUE));
     let of = |published: bool| {
@@ -271,7 +274,7 @@ fn needs(category: &str, name: &str) -> Needs {
 
     #[test]
     fn the_source_is_counted() {
-        let truths = truths(&repo(""));
+        let source_counts = source_counts(&repo(""));
         for (name, count) in [
             ("validations", 8),
             ("published validations", 3),
@@ -286,7 +289,7 @@ fn needs(category: &str, name: &str) -> Needs {
             ("SQL functions", 1),
             ("tables", 1),
         ] {
-            assert_eq!(truths[name], count, "{name}");
+            assert_eq!(source_counts[name], count, "{name}");
         }
     }
 

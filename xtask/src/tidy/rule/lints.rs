@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_with_lints_of_its_own_is_refused() {
+    fn a_package_with_separate_lints_is_refused() {
         assert_eq!(findings("[package]\nname = \"a\""), 1);
         assert_eq!(findings("[lints.rust]\nunsafe_code = \"allow\"\n[features]\nworkspace = true"), 1);
     }

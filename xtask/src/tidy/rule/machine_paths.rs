@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_of_a_path_is_fine() {
+    fn a_folder_name_inside_of_a_path_is_accepted() {
         assert_eq!(lines("README.md", "https://a.org/home/x target/tmp/ $HOME/work/ ${X}/tmp/"), [0; 0]);
         assert_eq!(lines("crates/a/src/a.rs", "// /tmp/"), [0; 0]);
     }

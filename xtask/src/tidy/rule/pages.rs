@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_method_and_a_new_field_are_noticed() {
+    fn a_new_method_and_a_new_field_without_a_row_are_refused() {
         let more = CONTRACT.1.replace("    fn read", "    fn write(&self);\n    /// Reads.\n    fn read");
         let found = printed(check(&Repo::of(&[(CONTRACT.0, &more), (GUIDE, COMPLETE)])));
         assert_eq!(found.len(), 2, "{found:?}");
@@ -108,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn a_row_for_a_method_that_is_gone_is_noticed() {
+    fn a_row_for_a_removed_method_is_refused() {
         let page = COMPLETE
             .replace("<!-- end -->\n<!-- fields", "| `gone` | default | Goes. |\n<!-- end -->\n<!-- fields");
         assert_eq!(check(&Repo::of(&[CONTRACT, (GUIDE, &page)])).len(), 1);
     }
 
     #[test]
-    fn a_type_without_a_table_and_a_table_without_a_type_are_noticed() {
+    fn a_type_without_a_table_and_a_table_without_a_type_are_refused() {
         let page = COMPLETE.split("<!-- fields").next().unwrap();
         let found = printed(check(&Repo::of(&[CONTRACT, (GUIDE, page)])));
         assert_eq!(
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_that_no_page_quotes_is_noticed() {
+    fn a_mark_that_no_page_quotes_is_refused() {
         let source = ("crates/tutorial/src/a.rs", "// guide: a\nfn a() {}\n// guide: end\n");
         let found = printed(check(&Repo::of(&[source])));
         assert_eq!(found, ["crates/tutorial/src/a.rs:1: no page quotes `a`: remove the mark or quote it"]);

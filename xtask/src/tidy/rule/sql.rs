@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_are_refused() {
+    fn sql_statements_in_rust_files_are_refused() {
         let statements = [
             "SELECT id FROM instances",
             "  INSERT INTO queue(id) VALUES (?)",

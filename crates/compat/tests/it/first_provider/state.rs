@@ -18,7 +18,7 @@ pub(super) struct State {
     pub(super) worker_queue: Vec<Row>,
     pub(super) sessions: HashMap<String, Session>,
     pub(super) kv_store: HashMap<String, HashMap<String, KvEntry>>,
-    /// What the current execution wrote; `None` hides a stored key.
+    /// The keys that the current execution wrote; `None` hides a stored key.
     pub(super) kv_delta: HashMap<String, HashMap<String, Option<KvEntry>>>,
     tokens: u64,
 }
@@ -244,7 +244,7 @@ impl State {
         }
     }
 
-    /// Materializes what the events say of custom status and key-value store.
+    /// Applies the events that set the custom status and keys.
     pub(super) fn apply_events(&mut self, instance: &str, events: &[Event], ended: bool) {
         let mut new_status = None;
         let store = self.kv_store.entry(instance.to_string()).or_default();

@@ -66,7 +66,7 @@ async fn every_way_to_start_and_to_wait() {
 }
 
 #[tokio::test]
-async fn endings_and_errors() {
+async fn clients_read_every_ending_and_error() {
     let (_store, rt, client) = started(ActivityRegistry::builder().build(), orchestrations()).await;
     client.start_orchestration("fails", "Fails", "because").await.unwrap();
     let details = failure(&client, "fails").await;

@@ -89,7 +89,7 @@ fn the_two_ends_of_a_race_are_values() {
 
 /// More than a thousand children, and combinators of the `futures` crate that older programs avoid.
 #[tokio::test]
-async fn a_large_join() {
+async fn join_of_a_thousand_activities_completes() {
     let orchestrations = OrchestrationRegistry::builder()
         .register("Joins", |ctx: OrchestrationContext, _: String| async move {
             let results =

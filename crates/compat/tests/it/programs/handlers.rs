@@ -30,7 +30,7 @@ impl ActivityHandler for Upper {
 
 /// A handler can be passed as an object and called by registered closures.
 #[tokio::test]
-async fn handlers_on_types_of_the_user() {
+async fn types_of_the_user_are_handlers() {
     let greeter: OrchestrationHandlerRef = Arc::new(Greeter { greeting: "Hello".into() });
     let upper: Arc<dyn ActivityHandler> = Arc::new(Upper);
     let orchestrations = OrchestrationRegistry::builder()

@@ -25,7 +25,7 @@ fn orchestrations() -> OrchestrationRegistry {
 }
 
 #[tokio::test]
-async fn every_management_call() {
+async fn every_management_call_answers() {
     let (store, rt, client) = started(ActivityRegistry::builder().build(), orchestrations()).await;
     assert!(client.has_management_capability());
     client.start_orchestration("loop", "Loop", "1").await.unwrap();
@@ -77,7 +77,7 @@ async fn every_management_call() {
 
 /// A store without a management interface returns `ManagementNotAvailable`.
 #[tokio::test]
-async fn a_store_without_management() {
+async fn store_without_management_returns_management_not_available() {
     let client = duroxide::Client::new(std::sync::Arc::new(crate::first_provider::MyProvider::default()));
     assert!(!client.has_management_capability());
     let refused = client.list_all_instances().await.unwrap_err();

@@ -68,7 +68,7 @@ fn each_call_counts_once() {
 }
 
 #[test]
-fn gauges() {
+fn gauges_return_the_set_values() {
     let metrics = provider();
     metrics.update_queue_depths(3, 4);
     assert_eq!(metrics.get_queue_depths(), (3, 4));
@@ -80,7 +80,7 @@ fn gauges() {
 }
 
 #[tokio::test]
-async fn a_handle_and_its_end() {
+async fn handle_counts_until_its_shutdown() {
     let handle = ObservabilityHandle::init(&ObservabilityConfig::default()).unwrap();
     handle.metrics_provider().record_activity_success();
     assert_eq!(handle.metrics_snapshot().activity_success, 1);
@@ -105,7 +105,7 @@ async fn an_instrumented_store_is_a_store() {
 }
 
 #[tokio::test]
-async fn a_runtime_counts_what_it_does() {
+async fn runtime_counts_its_turns_and_activities() {
     let activities = ActivityRegistry::builder()
         .register("Ok", |_: ActivityContext, _: String| async move { Ok(String::new()) })
         .register("Err", |_: ActivityContext, _: String| async move { Err("no".to_string()) })

@@ -107,7 +107,7 @@ async fn a_session_that_idles_before_its_renewal_is_refused() {
 
 /// `Runtime::start` creates its own store.
 #[tokio::test]
-async fn a_runtime_without_a_store_has_one_of_its_own() {
+async fn runtime_starts_and_stops_without_a_store() {
     let (a, o) = (ActivityRegistry::builder().build(), OrchestrationRegistry::builder().build());
     let rt = runtime::Runtime::start(a, o).await;
     assert!(rt.get_orchestration_descriptor("nobody").await.is_none());

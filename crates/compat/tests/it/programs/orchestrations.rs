@@ -26,7 +26,7 @@ fn echo() -> ActivityRegistry {
 }
 
 #[tokio::test]
-async fn activities_in_every_form() {
+async fn every_form_of_an_activity_call_completes() {
     let orchestrations = OrchestrationRegistry::builder()
         .register("Forms", |ctx: OrchestrationContext, input: String| async move {
             let name = String::from("Echo");
@@ -53,7 +53,7 @@ async fn activities_in_every_form() {
 }
 
 #[tokio::test]
-async fn retries() {
+async fn retry_policies_repeat_failed_activities() {
     let orchestrations = OrchestrationRegistry::builder()
         .register("Retry", |ctx: OrchestrationContext, _input: String| async move {
             let policy = RetryPolicy::new(2)
@@ -80,7 +80,7 @@ async fn retries() {
 }
 
 #[tokio::test]
-async fn timers_events_and_queues() {
+async fn timers_events_and_queues_resolve() {
     let orchestrations = OrchestrationRegistry::builder()
         .register("Waits", |ctx: OrchestrationContext, _: String| async move {
             ctx.schedule_timer(Duration::from_millis(5)).await;
@@ -126,7 +126,7 @@ async fn subscribed(client: &duroxide::Client, instance: &str, event: &str) {
 }
 
 #[tokio::test]
-async fn state_identity_and_system_calls() {
+async fn state_identity_and_system_calls_return_values() {
     let orchestrations = OrchestrationRegistry::builder()
         .register("State", |ctx: OrchestrationContext, input: String| async move {
             ctx.set_custom_status(format!("at {input}"));
@@ -175,7 +175,7 @@ async fn state_identity_and_system_calls() {
 }
 
 #[tokio::test]
-async fn continue_as_new_in_every_form() {
+async fn every_form_of_continue_as_new_starts_the_successor() {
     let orchestrations = OrchestrationRegistry::builder()
         .register("Again", |ctx: OrchestrationContext, input: String| async move {
             match ctx.execution_id() {

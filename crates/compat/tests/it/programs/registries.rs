@@ -18,7 +18,7 @@ fn library() -> Registry<dyn ActivityHandler> {
 }
 
 #[test]
-fn activities() {
+fn activity_registry_lists_and_merges_handlers() {
     let more = ActivityRegistry::builder()
         .register_all(vec![("one", |_ctx: ActivityContext, _: String| async move { Ok("1".to_string()) })])
         .merge(library())
@@ -36,7 +36,7 @@ fn activities() {
 }
 
 #[test]
-fn orchestrations() {
+fn orchestration_registry_resolves_versions_by_policy() {
     let registry: OrchestrationRegistry = OrchestrationRegistry::builder()
         .register("flow", plain)
         .register_versioned("flow", "1.1.0", plain)
@@ -63,7 +63,7 @@ fn orchestrations() {
 }
 
 #[test]
-fn mistakes_are_collected() {
+fn duplicate_registrations_are_errors_of_build_result() {
     let twice = OrchestrationRegistry::builder().register("flow", plain).register("flow", plain);
     assert_eq!(twice.build_result().err().unwrap(), "duplicate orchestration registration: flow@1.0.0");
     let merged = ActivityRegistry::builder().merge(library()).merge_registry(library(), "activity from lib");

@@ -5,7 +5,7 @@ use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::{OrchestrationContext, OrchestrationRegistry};
 
 #[tokio::test]
-async fn children_in_every_form() {
+async fn every_form_of_a_child_call_completes() {
     let orchestrations = OrchestrationRegistry::builder()
         .register("Child", |_: OrchestrationContext, input: String| async move { Ok(format!("one {input}")) })
         .register_versioned("Child", "2.0.0", |_: OrchestrationContext, input: String| async move {

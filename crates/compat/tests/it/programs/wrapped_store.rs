@@ -1,5 +1,5 @@
 //! A runtime on a store of the user's own: one that knows the contract's methods only, and a wrapper around one of ours
-//! that does. What Outlast added to the contract must not be needed.
+//! that does. A wrapper must work without the methods that Outlast added to the contract.
 
 use crate::first_provider::MyProvider;
 use crate::wrapper::Counting;
@@ -61,12 +61,12 @@ async fn runs_on(store: Arc<dyn Provider>) {
 }
 
 #[tokio::test]
-async fn a_runtime_on_a_store_that_knows_the_contract_only() {
+async fn runtime_completes_on_a_store_with_required_methods_only() {
     runs_on(Arc::new(MyProvider::default())).await;
 }
 
 #[tokio::test]
-async fn a_runtime_on_a_wrapper() {
+async fn runtime_completes_on_a_wrapper() {
     let store = Arc::new(Counting::around(SqliteProvider::new_in_memory().await.unwrap()));
     runs_on(store.clone()).await;
     let calls = store.calls();
@@ -77,7 +77,7 @@ async fn a_runtime_on_a_wrapper() {
 
 /// A test that plays the worker itself: the metadata and the filter that such code builds.
 #[tokio::test]
-async fn the_contract_by_hand() {
+async fn calls_of_the_contract_work_without_a_runtime() {
     let store = SqliteProvider::new_in_memory().await.unwrap();
     let none =
         store.fetch_work_item(Duration::from_secs(1), Duration::ZERO, None, &TagFilter::DefaultOnly).await;

@@ -62,7 +62,7 @@ proptest! {
 
     /// Without races, how messages are ordered and split over turns changes neither outcome nor work.
     #[test]
-    fn splits_do_not_matter(
+    fn splitting_batches_changes_no_result(
         program in race_free_program(),
         stamp in stamps(),
         one in player::calm_schedule(),
@@ -77,7 +77,7 @@ proptest! {
 
     /// Outcomes that are delivered again, in the same batch or later, change nothing.
     #[test]
-    fn duplicates_do_not_matter(program in any_program(), stamp in stamps(), schedule in player::any_schedule()) {
+    fn duplicated_messages_change_no_result(program in any_program(), stamp in stamps(), schedule in player::any_schedule()) {
         let once = play(&program, &stamp, &schedule);
         let mut twice = Player::new(world(&program, &stamp));
         twice.repeat(&once.batches, |batch, earlier| {
@@ -90,7 +90,7 @@ proptest! {
 
     /// A changed history fails, and the message names the stored event and the decision of the code.
     #[test]
-    fn a_changed_past_is_noticed(
+    fn changed_history_fails_replay(
         program in any_program(),
         stamp in stamps(),
         schedule in player::any_schedule(),

@@ -39,7 +39,7 @@ fn jumping(
 
 /// The clock moves back by an hour, ten times: leases seem to last longer, and every activity runs exactly once.
 #[tokio::test]
-async fn a_clock_that_moves_back_delays_nothing_that_is_due() {
+async fn a_clock_that_moves_back_delays_no_due_item() {
     for kind in ALL {
         let clock = Arc::new(OffsetClock::default());
         let cluster = Cluster::on(TestStore::open(kind, clock.clone(), false).await, None);

@@ -43,7 +43,7 @@ async fn fails(ctx: OrchestrationContext, how: String) -> Result<String, String>
             let (_never, answer) = tokio::sync::oneshot::channel::<String>();
             return answer.await.map_err(|error| error.to_string());
         }
-        other => return Err(format!("nobody knows how to fail by {other}")),
+        other => return Err(format!("no failure is called {other}")),
     }
     Ok(String::new())
 }

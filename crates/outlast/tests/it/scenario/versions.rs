@@ -1,4 +1,4 @@
-//! An upgrade while instances run: two runtimes on one store, of which the old one does not have the new version.
+//! An upgrade while instances run: two runtimes on one store. The old runtime does not have the new version.
 
 use crate::support::{Cluster, Node, activities, on_every_store, orchestrations};
 use outlast::{OrchestrationContext, OrchestrationStatus};

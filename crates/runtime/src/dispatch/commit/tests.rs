@@ -1,4 +1,4 @@
-//! What follows from a commit, and how refusals are counted.
+//! The effects of a commit inside the runtime, and how refusals are counted.
 
 use super::*;
 use crate::dispatch::fixture::{busy, core, start, started, store};
@@ -13,10 +13,10 @@ fn completed(parent: &str, parent_execution_id: u64) -> WorkItem {
 }
 
 #[test]
-fn who_is_woken_is_who_got_something() {
-    let told = |commit: &TurnCommit| {
-        let summary = Summary::of(commit);
-        (summary.has_work, summary.has_messages)
+fn only_queues_with_new_items_are_woken() {
+    let woken = |commit: &TurnCommit| {
+        let summary = CommitSummary::of(commit);
+        (summary.has_activities, summary.has_messages)
     };
     let activity = WorkItem::ActivityExecute {
         instance: "i".to_string(),
@@ -29,16 +29,16 @@ fn who_is_woken_is_who_got_something() {
     };
     let work = TurnCommit { worker_items: vec![activity], ..TurnCommit::default() };
     let message = TurnCommit { orchestrator_items: vec![start("child")], ..TurnCommit::default() };
-    assert_eq!(told(&work), (true, false));
-    assert_eq!(told(&message), (false, true));
+    assert_eq!(woken(&work), (true, false));
+    assert_eq!(woken(&message), (false, true));
 }
 
 #[test]
-fn an_execution_that_is_over_is_not_kept() {
+fn an_ended_execution_is_not_kept() {
     let kept_after = |status: Option<ExecutionStatus>| {
         let mut commit = TurnCommit::default();
         commit.metadata.status = status.map(|status| status.to_string());
-        kept(Box::new(busy()), &Summary::of(&commit))
+        kept(Box::new(busy()), &CommitSummary::of(&commit))
     };
     assert!(matches!(kept_after(None), Kept::Suspended(_)));
     assert!(matches!(kept_after(Some(ExecutionStatus::ContinuedAsNew)), Kept::Continued(_)));
@@ -60,7 +60,7 @@ async fn a_parent_is_looked_up_if_its_execution_is_not_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refusals_are_counted_until_a_commit_is_taken() {
+async fn refusals_are_counted_until_a_commit_succeeds() {
     let core = core();
     let refusals = || core.refused.lock().unwrap().clone();
     let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
@@ -68,9 +68,9 @@ async fn refusals_are_counted_until_a_commit_is_taken() {
     for instance in [&one, &other, &one] {
         let lease =
             core.leases.hold(&core, crate::dispatch::lease::Kind::Turn, "t".into(), Arc::clone(instance));
-        refuse(&core, instance, lease, &error).await;
+        give_back_refused(&core, instance, lease, &error).await;
     }
     assert_eq!(refusals(), [(Arc::clone(&one), 2), (Arc::clone(&other), 1)].into());
-    forgive(&core, &one);
+    reset_refusals(&core, &one);
     assert_eq!(refusals(), [(other, 1)].into());
 }

@@ -160,7 +160,7 @@ async fn poison_names_the_orchestration_that_is_not_registered() {
     assert!(line.contains(cause) && !line.contains("first"), "{line}");
 }
 
-/// The message is the batch as JSON, as the contract says; only the log line names a cause.
+/// The message is the batch as JSON, as the contract requires; only the log line names a cause.
 #[tokio::test(start_paused = true)]
 async fn poison_of_a_registered_orchestration_holds_the_batch() {
     let mut core = core();

@@ -37,7 +37,7 @@ async fn each_method_sends_its_message() {
 
 #[cfg(feature = "replay-version-test")]
 #[tokio::test]
-async fn an_event_with_a_topic() {
+async fn an_event_with_a_topic_is_sent_with_its_topic() {
     let (store, client) = memory();
     client.start_orchestration("i", "Order", "").await.unwrap();
     client.raise_event2("i", "paid", "cash", "12").await.unwrap();

@@ -1,4 +1,4 @@
-//! Waits of a client: what ends them, when, and after how many reads. On paused time, so that times are exact.
+//! Waits of a client: the commit that ends them, the time, and the number of reads. Time is paused, so that times are exact.
 
 use super::stores::{Noting, Plain, Silent};
 use super::*;

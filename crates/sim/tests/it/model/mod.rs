@@ -8,7 +8,7 @@
 //!
 //! Each protocol without a bug must keep all its properties, and each known bug must break the properties listed beside
 //! it. `OUTLAST_MODEL_DEPTH=deep` visits more than a million states of each model; `OUTLAST_MODEL_JSON=FILE` writes the
-//! figures. [`rules`] lists what the models require of a store.
+//! figures. [`rules`] lists the rules that the models require of a store.
 
 // A test fails by panicking, and prints its findings with `--nocapture`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]

@@ -188,7 +188,7 @@ const NOT_OF_STORES: &[(&str, &str)] = &[
         "parent_of_a_start_between_executions_gets_a_failure_when_the_instance_is_poisoned",
     ),
     ("child::OwnStartCollides", "child_id_that_exists_fails_the_call_of_the_parent"),
-    ("child::ChildForgotten", "cancel_closes_everything_that_is_open"),
+    ("child::ChildForgotten", "cancel_closes_all_open_decisions"),
     ("child::DroppedInBetween", "cancellation_between_two_executions_cancels_the_successor"),
 ];
 

@@ -79,7 +79,7 @@ pub(super) struct ModelReport {
     pub(super) states: usize,
     /// Properties that the protocol without a bug breaks, with the shortest path.
     pub(super) broken: Vec<(&'static str, String)>,
-    /// Situations that should occur and do not. A model in which nothing happens breaks no property either.
+    /// Situations that should occur and do not. A model without transitions breaks no property either.
     pub(super) never_happened: Vec<&'static str>,
     pub(super) bugs: usize,
     pub(super) bugs_found: usize,

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | goes on | it may start a child, drop the child it waits for, or both in one turn |
 //! | returns | a child that it still waits for is cancelled; one that it started in this turn is started and cancelled |
-//! | fails: an error, a limit, poison | children run on, unless the policy says otherwise |
+//! | fails: an error, a limit, poison | children run on, unless the policy cancels them |
 //! | continues as new | the same; the new execution drops outcomes for the old one |
 //! | is cancelled | children are cancelled; one that it started in this turn is started and cancelled; detached starts are sent |
 //!
@@ -44,7 +44,7 @@ pub(super) enum Bug {
     PoisonSwallowsStarts,
     /// A running child treats a second copy of its own start as a start of a taken id.
     OwnStartCollides,
-    /// A successor does not know its parent.
+    /// A successor is stored without its parent.
     LinkLost,
     /// A cancelled parent does not cancel its child.
     ChildForgotten,
@@ -80,7 +80,7 @@ impl Family {
     }
 }
 
-/// What the code does at the end of a turn.
+/// The state of the code at the end of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CodeEnd {
     GoesOn,

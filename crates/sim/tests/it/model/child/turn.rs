@@ -4,7 +4,7 @@ use super::bag::{Bag, Link, Message};
 use super::state::{Call, Life, State};
 use super::{Bug, CodeEnd, DETACHED, FALSE_ANSWER, Family, LAST_EXECUTION, OLD_ANSWER, PARENT, UNASKED};
 
-/// What the parent's code does in a turn.
+/// The action of the parent's code in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::model) struct Turn {
     pub(super) code_end: CodeEnd,
@@ -16,7 +16,7 @@ pub(in crate::model) struct Turn {
     pub(super) detaches: bool,
 }
 
-/// What a batch of messages does to its instance.
+/// The effect of a batch of messages on its instance.
 enum Admission {
     Runs {
         execution: u8,
@@ -157,7 +157,7 @@ impl Family {
             !turn.drops || (ends.is_none() && (turn.starts_child.is_some() || waits_for.is_some())),
             // While the parent goes on, a detached start is like any other message.
             !turn.detaches || (ends.is_some() && !state.detached),
-            // A cancelled turn ends in one way, whatever the code did.
+            // A cancelled turn ends in one way, independent of the code.
             ends != Some(Ends::Cancelled) || turn.code_end == CodeEnd::GoesOn,
             ends != Some(Ends::Continued) || execution < LAST_EXECUTION,
         ];

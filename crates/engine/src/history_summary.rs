@@ -1,5 +1,5 @@
-//! The ledger of an execution: its decisions, and whether each has an outcome. The ledger is updated with every event, so
-//! that no turn reads the whole history.
+//! The summary of an execution's history: its size, its decisions, and whether each has an outcome. The summary is updated
+//! with every event, so that no turn reads the whole history.
 
 use crate::op::activity::OpenActivities;
 use crate::op::child::Children;
@@ -16,7 +16,7 @@ struct Schedule {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct HistorySummary {
     pub(crate) last_event_id: u64,
     pub(crate) events: usize,
     /// Bytes of text, roughly the size of the history.
@@ -39,7 +39,7 @@ pub(crate) enum Standing {
     Unknown,
 }
 
-impl Ledger {
+impl HistorySummary {
     pub(crate) fn note(&mut self, event: &Event) {
         self.last_event_id = self.last_event_id.max(event.event_id);
         self.events += 1;

@@ -19,26 +19,25 @@ pub(super) const UNVIABLE: &str = "unviable";
 pub(super) const MISSED: &str = "missed";
 
 #[derive(Default)]
-pub(super) struct Ledger {
+pub(super) struct Outcomes {
     home: PathBuf,
-    /// By key.
-    outcomes: BTreeMap<String, String>,
+    by_key: BTreeMap<String, String>,
 }
 
-impl Ledger {
+impl Outcomes {
     /// Reads the kept outcomes, and the outcomes that a stopped run left in the file of cargo-mutants.
     pub(super) fn open(home: &Path) -> Result<Self, String> {
-        let mut ledger = Self { home: home.to_path_buf(), outcomes: read(&home.join("outcomes.json"))? };
-        ledger.absorb()?;
-        Ok(ledger)
+        let mut outcomes = Self { home: home.to_path_buf(), by_key: read(&home.join("outcomes.json"))? };
+        outcomes.absorb()?;
+        Ok(outcomes)
     }
 
     pub(super) fn outcome(&self, mutant: &Mutant) -> Option<&str> {
-        self.outcomes.get(&mutant.key).map(String::as_str)
+        self.by_key.get(&mutant.key).map(String::as_str)
     }
 
     pub(super) fn record(&mut self, key: String, outcome: &str) {
-        self.outcomes.insert(key, outcome.to_string());
+        self.by_key.insert(key, outcome.to_string());
     }
 
     /// Writes the keys of the mutants that cargo-mutants runs next, because the sources may have changed when the outcomes
@@ -65,7 +64,7 @@ impl Ledger {
     }
 
     pub(super) fn save(&self) -> Result<(), String> {
-        write(&self.home.join("outcomes.json"), &self.outcomes)
+        write(&self.home.join("outcomes.json"), &self.by_key)
     }
 }
 
@@ -91,7 +90,7 @@ fn read(file: &Path) -> Result<BTreeMap<String, String>, String> {
     }
 }
 
-/// The old text or the new one, never half of it: a run may be stopped at any moment.
+/// Replaces a file atomically, because a run may be stopped at any moment.
 fn write(file: &Path, map: &BTreeMap<String, String>) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", file.display());
     let text = serde_json::to_string_pretty(map).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -106,12 +105,12 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_stopped_run_is_not_forgotten() {
-        let home = std::env::temp_dir().join(format!("outlast-xtask-ledger-{}", std::process::id()));
+    fn outcomes_of_a_stopped_run_are_kept() {
+        let home = std::env::temp_dir().join(format!("outlast-mutant-outcomes-{}", std::process::id()));
         let _ = fs::remove_dir_all(&home);
         let mutants: Vec<Mutant> = (1..6).map(|at| Mutant::sample("a.rs", "f", at)).collect();
-        let ledger = Ledger::open(&home).unwrap();
-        ledger.begin(&mutants.iter().collect::<Vec<_>>()).unwrap();
+        let outcomes = Outcomes::open(&home).unwrap();
+        outcomes.begin(&mutants.iter().collect::<Vec<_>>()).unwrap();
         let told = |at: usize, summary: &str| json!({"scenario": {"Mutant": {"name": mutants[at].name}}, "summary": summary});
         let written = json!({"outcomes": [
             {"scenario": "Baseline", "summary": "Success"},
@@ -120,20 +119,20 @@ mod tests {
         fs::create_dir_all(home.join("mutants.out")).unwrap();
         fs::write(home.join("mutants.out/outcomes.json"), written.to_string()).unwrap();
 
-        let seen = |ledger: &Ledger| -> Vec<Option<String>> {
-            mutants.iter().map(|mutant| ledger.outcome(mutant).map(str::to_string)).collect()
+        let seen = |outcomes: &Outcomes| -> Vec<Option<String>> {
+            mutants.iter().map(|mutant| outcomes.outcome(mutant).map(str::to_string)).collect()
         };
         let expected = [Some(CAUGHT), Some(MISSED), Some(TIMEOUT), Some(UNVIABLE), None];
-        let ledger = Ledger::open(&home).unwrap();
-        assert_eq!(seen(&ledger), expected.map(|outcome| outcome.map(str::to_string)));
+        let outcomes = Outcomes::open(&home).unwrap();
+        assert_eq!(seen(&outcomes), expected.map(|outcome| outcome.map(str::to_string)));
         // The next run starts with an empty file and keeps the known outcomes.
-        ledger.begin(&[&mutants[4]]).unwrap();
-        assert_eq!(seen(&Ledger::open(&home).unwrap()), seen(&ledger));
+        outcomes.begin(&[&mutants[4]]).unwrap();
+        assert_eq!(seen(&Outcomes::open(&home).unwrap()), seen(&outcomes));
         // An older file of cargo-mutants does not replace a newer outcome.
-        let mut ledger = ledger;
-        ledger.record(mutants[1].key.clone(), CAUGHT);
-        ledger.save().unwrap();
-        assert_eq!(Ledger::open(&home).unwrap().outcome(&mutants[1]), Some(CAUGHT));
+        let mut outcomes = outcomes;
+        outcomes.record(mutants[1].key.clone(), CAUGHT);
+        outcomes.save().unwrap();
+        assert_eq!(Outcomes::open(&home).unwrap().outcome(&mutants[1]), Some(CAUGHT));
         fs::remove_dir_all(&home).unwrap();
     }
 }
