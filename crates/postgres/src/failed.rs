@@ -11,8 +11,8 @@ use crate::PostgresError;
 use crate::ask::{FETCH_ACTIVITIES, FETCH_TURN};
 use crate::batch::{Batch, instance_of};
 use crate::db::Result;
-use crate::in_doubt::{LeasesInDoubt, give_back};
-use crate::lanes::transact;
+use crate::in_doubt::LeasesInDoubt;
+use crate::lanes::{start_giving_back, transact};
 use crate::leased::{ActivityFetch, TurnFetch};
 use crate::queue::PerQueue;
 use crate::reply::{Replied, reply_to_callers};
@@ -81,7 +81,7 @@ pub(crate) async fn fail(shared: &Arc<Shared>, transaction: Transaction, failed:
         Failed::Unknown(cause, leases) => {
             resend_or_fail_unknown(shared, batch, &cause);
             server_away(shared, &cause);
-            find_leases(shared, leases);
+            start_giving_back(shared, leases);
         }
     }
     shared.wake_lane();
@@ -113,7 +113,7 @@ async fn fail_panicked(
     let (cause, is_unknown) = match failed {
         Failed::Undone(cause) => (cause, false),
         Failed::Unknown(cause, leases) => {
-            find_leases(shared, leases);
+            start_giving_back(shared, leases);
             (cause, true)
         }
     };
@@ -147,13 +147,6 @@ async fn fail_panicked(
         false => fail_fetches(fetches, &cause),
     }
     shared.wake_lane();
-}
-
-/// Looks for leases that a lost transaction may have taken, and gives them back.
-fn find_leases(shared: &Arc<Shared>, leases: LeasesInDoubt) {
-    if !leases.secrets.is_empty() {
-        tokio::spawn(give_back(Arc::clone(shared), leases));
-    }
 }
 
 /// How often a transaction is tried that conflicts with another one.

@@ -15,7 +15,7 @@ use crate::connect::{Closer, Connection};
 use crate::contain::contained;
 use crate::db::{self, Param};
 use crate::failed::{Failed, fail};
-use crate::in_doubt::LeasesInDoubt;
+use crate::in_doubt::{LeasesInDoubt, give_back};
 use crate::notify::named_in_notification;
 use crate::queue::PerQueue;
 use crate::scheduler::{Next, Scheduler};
@@ -46,6 +46,13 @@ pub(crate) fn start(shared: &Arc<Shared>) {
         tokio::spawn(run_arrivals(Arc::clone(shared)));
     }
     tokio::spawn(crate::outcomes::run(Arc::clone(shared)));
+}
+
+/// Starts a task that looks for leases that a transaction may have taken without their fetches, and gives them back.
+pub(crate) fn start_giving_back(shared: &Arc<Shared>, leases: LeasesInDoubt) {
+    if !leases.secrets.is_empty() {
+        tokio::spawn(give_back(Arc::clone(shared), leases));
+    }
 }
 
 async fn run(shared: Arc<Shared>) {

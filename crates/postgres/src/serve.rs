@@ -6,7 +6,8 @@ use crate::batch::Batch;
 use crate::db::{Result, cell, text, text_option, unsigned};
 use crate::functions::{self, fetch_activities, fetch_turns};
 use crate::hand_off::HandOff;
-use crate::in_doubt::{LeasesInDoubt, give_back};
+use crate::in_doubt::LeasesInDoubt;
+use crate::lanes::start_giving_back;
 use crate::leased::{Deliveries, LeaseSender, Leases, RawActivity, RawMessage, RawTurn};
 use crate::parked::{Fetch, GroupDone};
 use crate::queue::PerQueue;
@@ -85,8 +86,8 @@ impl Undelivered<'_> {
 
 impl Drop for Undelivered<'_> {
     fn drop(&mut self) {
-        if !self.leases.secrets.is_empty() && std::thread::panicking() {
-            tokio::spawn(give_back(Arc::clone(self.shared), std::mem::take(&mut self.leases)));
+        if std::thread::panicking() {
+            start_giving_back(self.shared, std::mem::take(&mut self.leases));
         }
     }
 }
