@@ -2,6 +2,10 @@
 
 use outlast_provider::{DispatcherCapabilityFilter, MessageBound, SessionFetchConfig, TagFilter};
 
+/// The operations that errors of fetches name.
+pub(crate) const FETCH_TURN: &str = "fetch_orchestration_item";
+pub(crate) const FETCH_ACTIVITIES: &str = "fetch_work_item";
+
 /// A fetch of one turn.
 #[derive(Debug, Clone)]
 pub(crate) struct TurnAsk {

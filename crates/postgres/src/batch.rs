@@ -1,10 +1,7 @@
 //! The requests of one transaction, by kind.
 
-use crate::queue::PerQueue;
 use crate::request::{Abandon, Activity, Commit, Lease, Message, ReadTexts, Renew, Request, Start};
-use outlast_provider::ScheduledActivityIdentifier;
-use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow};
-use std::collections::HashSet;
+use outlast_provider_kit::CommitPlan;
 
 /// The requests of one transaction.
 #[derive(Default)]
@@ -116,79 +113,11 @@ impl Batch {
         }
     }
 
-    /// Orders the requests as every process does, so that transactions lock rows in one order.
-    pub(crate) fn sort(&mut self) {
-        let key = |lease: &Lease| match lease {
-            Lease::Activity { id, .. } => (*id, String::new()),
-            Lease::Turn { at_fetch, .. } => (i64::MAX, at_fetch.instance.clone()),
-        };
-        self.commits.sort_by_cached_key(|commit| key(&commit.lease));
-        self.renewals.sort_by_cached_key(|renew| key(&renew.lease));
-        self.abandons.sort_by_cached_key(|abandon| key(&abandon.lease));
-    }
-
-    /// The queues in which the batch makes something fetchable, besides `handed_off` starts and scheduled activities. Messages
-    /// that came while a turn was leased are reported by the server instead.
-    pub(crate) fn frees(&self, handed_off: PerQueue<usize>) -> PerQueue<bool> {
-        PerQueue {
-            turns: self.frees_turns(handed_off.turns),
-            activities: self.frees_activities(handed_off.activities),
-        }
-    }
-
-    fn frees_turns(&self, handed_off: usize) -> bool {
-        let queues = |commit: &Commit| match &commit.plan {
-            Some(plan) => plan.messages.iter().any(|row| row.not_before == 0),
-            None => commit.completion.is_some(),
-        };
-        let messages = self.messages.iter().filter(|message| message.delay_ms == 0).count();
-        let starts = self.starts.iter().filter(|start| start.delay_ms == 0).count();
-        messages + starts > handed_off
-            || self.commits.iter().any(queues)
-            || self.abandons.iter().any(|abandon| matches!(abandon.lease, Lease::Turn { .. }))
-    }
-
-    fn frees_activities(&self, handed_off: usize) -> bool {
-        !self.activities.is_empty()
-            || self.scheduled().nth(handed_off).is_some()
-            || self.abandons.iter().any(|abandon| matches!(abandon.lease, Lease::Activity { .. }))
-    }
-
     /// Whether the batch ends leases of turns.
     pub(crate) fn ends_turns(&self) -> bool {
         let is_turn = |lease: &Lease| matches!(lease, Lease::Turn { .. });
         self.commits.iter().any(|commit| is_turn(&commit.lease))
             || self.abandons.iter().any(|abandon| is_turn(&abandon.lease))
-    }
-
-    /// For each message and then each start: its row, if it begins an instance at once. Each instance begins once.
-    pub(crate) fn beginnings(&self) -> Vec<Option<&MessageRow>> {
-        let mut known = HashSet::new();
-        let messages = self.messages.iter().map(|message| {
-            let begins = message.begins && message.delay_ms == 0 && message.most.is_none();
-            begins.then_some(&message.row)
-        });
-        let starts = self.starts.iter().map(|start| {
-            // A start with messages may find its instance there, and deliver only the messages.
-            (start.delay_ms == 0 && start.messages.is_empty()).then_some(&start.start)
-        });
-        messages.chain(starts).map(|row| row.filter(|row| known.insert(&row.instance_id))).collect()
-    }
-
-    /// Whether a turn of the batch cancels this activity.
-    pub(crate) fn cancels(&self, row: &ActivityRow) -> bool {
-        let is_it = |cancelled: &ScheduledActivityIdentifier| {
-            cancelled.instance == row.instance_id
-                && cancelled.execution_id == row.execution_id
-                && cancelled.activity_id == row.activity_id
-        };
-        let plans = self.commits.iter().filter_map(|commit| commit.plan.as_ref());
-        plans.flat_map(|plan| &plan.cancelled).any(is_it)
-    }
-
-    /// The activities that turns schedule, in the order in which they are stored.
-    pub(crate) fn scheduled(&self) -> impl Iterator<Item = &ActivityRow> {
-        self.commits.iter().filter_map(|commit| commit.plan.as_ref()).flat_map(|plan| &plan.activities)
     }
 
     /// Instances that end if the server accepts every commit.

@@ -1,6 +1,7 @@
 //! Which turns and activities fetches may have, in the form in which the server's functions compare it.
 
 use crate::ask::{ActivityAsk, Ask, TurnAsk};
+use crate::queue::PerQueue;
 use crate::text::owned;
 use outlast_provider::{DispatcherCapabilityFilter, TagFilter};
 use outlast_provider_kit::pin::sort_key;
@@ -83,6 +84,15 @@ impl Eligibility {
         self
     }
 
+    /// The queues of which this has more than `before`.
+    pub(crate) fn extends(&self, before: &Self) -> PerQueue<bool> {
+        let both = before.clone().or(self.clone());
+        PerQueue {
+            turns: both.ranges != before.ranges,
+            activities: both.tags != before.tags || both.owners != before.owners,
+        }
+    }
+
     pub(crate) fn columns(&self) -> Columns {
         let (lowest, highest) = unzipped(self.ranges.clone());
         Columns {
@@ -156,5 +166,28 @@ mod tests {
         assert_eq!((columns.lowest, columns.tags, columns.owners.len()), (None, None, 2));
         assert_eq!(some.clone().or(all.clone()), all);
         assert_eq!(all.clone().or(some), all, "a subset adds nothing");
+    }
+
+    #[test]
+    fn eligibility_extends_only_the_queues_of_which_it_has_more() {
+        let of = |versions: u64, tags: &[&str], owner| {
+            let mut all = Eligibility::default();
+            let range = SemverRange::new(Version::new(1, 0, 0), Version::new(versions, 0, 0));
+            all.add_turns(&turns(Some(range)));
+            all.add_activities(&activities(TagFilter::tags(tags.iter().copied()), owner));
+            all
+        };
+        let before = of(2, &["cpu", "gpu"], Some("one"));
+        let rows = [
+            (of(2, &["cpu", "gpu"], Some("one")), (false, false), "the same"),
+            (of(2, &["gpu"], None), (false, false), "less"),
+            (of(3, &["gpu"], None), (true, false), "other versions"),
+            (of(2, &["tpu"], None), (false, true), "another tag"),
+            (of(2, &["gpu"], Some("two")), (false, true), "another owner of sessions"),
+            (of(3, &["tpu"], None), (true, true), "both"),
+        ];
+        for (next, (turns, activities), why) in rows {
+            assert_eq!(next.extends(&before), PerQueue { turns, activities }, "{why}");
+        }
     }
 }

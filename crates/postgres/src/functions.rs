@@ -74,10 +74,87 @@ codes!(
 
 /// A migration with shared text and codes put in.
 pub(crate) fn expanded(sql: &str) -> String {
-    SHARED
-        .iter()
-        .chain(CODES)
-        .fold(sql.to_string(), |text, (name, value)| text.replace(name, value.trim_end()))
+    let text = sql
+        .replace("{turn_writes_of_batch}", &Form::Batch.of(TURN_WRITES))
+        .replace("{turn_writes_alone}", &Form::Alone.of(TURN_WRITES));
+    SHARED.iter().chain(CODES).fold(text, |text, (name, value)| text.replace(name, value.trim_end()))
+}
+
+/// The writes of a turn. They are written once, and `commit_1` and `commit_alone_1` each have a form of them:
+///
+/// | text | in `commit_1`, for a batch of members | in `commit_alone_1` |
+/// |---|---|---|
+/// | `{batch}..{end}` | `..` | |
+/// | `{alone}..{end}` | | `..` |
+/// | `{from m}` | the members, with the columns that the statement names | |
+/// | `{m.name}` | the column of a member | the only element of `p_name` |
+/// | `{= m.name}` | a comparison that cannot become a join | a comparison |
+/// | `{writes m}` | whether the turn of the member is written | `true` |
+const TURN_WRITES: &str = include_str!("../migrations/functions/turn_writes.sql");
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Batch,
+    Alone,
+}
+
+impl Form {
+    fn of(self, text: &str) -> String {
+        let text = self.sections(text.trim_end());
+        text.split_inclusive(';').map(|statement| self.statement(statement)).collect()
+    }
+
+    /// The text with the sections of this form, and without those of the other.
+    fn sections(self, text: &str) -> String {
+        let (kept, dropped) = match self {
+            Self::Batch => ("{batch}", "{alone}"),
+            Self::Alone => ("{alone}", "{batch}"),
+        };
+        let mut parts = text.split(dropped);
+        let first = parts.next().unwrap_or_default();
+        let rest = parts.filter_map(|part| part.split_once("{end}")).map(|(_, rest)| rest);
+        std::iter::once(first).chain(rest).collect::<String>().replace(kept, "").replace("{end}", "")
+    }
+
+    /// One statement for the members that it names, or for a lone one.
+    fn statement(self, statement: &str) -> String {
+        let mut columns: Vec<&str> = Vec::new();
+        for part in statement.split("m.").skip(1) {
+            if let Some((column, _)) = part.split_once('}').filter(|(column, _)| is_column(column))
+                && !columns.contains(&column)
+            {
+                columns.push(column);
+            }
+        }
+        let named =
+            |prefix: &str| columns.iter().map(|column| format!(", {prefix}{column}")).collect::<String>();
+        let members = format!("FROM unnest(p_member{}) AS m (member{})", named("p_"), named(""));
+        let mut text = match self {
+            Self::Batch => statement.replace("{from m}", &members),
+            Self::Alone => statement.replace("{from m}", ""),
+        };
+        for column in &columns {
+            let (value, equals) = match self {
+                Self::Batch => (format!("m.{column}"), format!("= ANY (ARRAY[m.{column}])")),
+                Self::Alone => (format!("p_{column}[1]"), format!("= p_{column}[1]")),
+            };
+            text = text
+                .replace(&format!("{{m.{column}}}"), &value)
+                .replace(&format!("{{= m.{column}}}"), &equals);
+        }
+        for list in ["m", "h", "k", "c", "q"] {
+            let writes = match self {
+                Self::Batch => format!("v_turn[{list}.member]"),
+                Self::Alone => "true".to_string(),
+            };
+            text = text.replace(&format!("{{writes {list}}}"), &writes);
+        }
+        text
+    }
+}
+
+fn is_column(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_')
 }
 
 macro_rules! columns {
@@ -223,6 +300,16 @@ mod tests {
     }
 
     #[test]
+    fn writes_of_a_turn_have_a_form_for_a_batch_and_one_for_a_lone_commit() {
+        let text = "UPDATE t SET a = {m.a}, b = {m.b} {from m} WHERE {writes m} AND t.a {= m.a}; {batch}B;{end}{alone}A{end} {writes h};";
+        let batch = "UPDATE t SET a = m.a, b = m.b FROM unnest(p_member, p_a, p_b) AS m (member, a, b) \
+                     WHERE v_turn[m.member] AND t.a = ANY (ARRAY[m.a]); B; v_turn[h.member];";
+        assert_eq!(Form::Batch.of(text), batch);
+        let alone = "UPDATE t SET a = p_a[1], b = p_b[1]  WHERE true AND t.a = p_a[1]; A true;";
+        assert_eq!(Form::Alone.of(text), alone);
+    }
+
+    #[test]
     fn cleanup_drops_every_function() {
         let drops = include_str!("sql/drop_objects.sql");
         let names = SQL.split("CREATE FUNCTION {schema}.").skip(1).filter_map(|text| text.split_once('('));
@@ -241,8 +328,9 @@ mod tests {
     fn every_name_in_braces_is_replaced() {
         let text = SchemaName::checked("s").unwrap().put_into(&expanded(SQL));
         let left = text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name);
-        let is_name =
-            |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let is_name = |name: &&str| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_ .=".contains(c))
+        };
         assert_eq!(left.filter(is_name).collect::<Vec<_>>(), [""; 0]);
         assert_eq!(text.matches("CREATE FUNCTION").count(), 21);
     }

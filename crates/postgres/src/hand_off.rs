@@ -1,16 +1,20 @@
-//! Hand-offs: items that a batch brings are leased to idle fetches of this process in the transaction that stores them.
+//! The items that a batch brings: which are handed off to idle fetches of this process, and which queues have the rest.
 //!
-//! Without a hand-off the next poll would find the item and write its lease in a second transaction.
+//! An item that is handed off is stored as leased. Without a hand-off the next poll would find it and write its lease in a second
+//! transaction.
 
 use crate::ask::{ActivityAsk, Ask};
 use crate::batch::Batch;
 use crate::db::span;
 use crate::leased::{ParkedActivities, ParkedTurns};
 use crate::parked::{Caller, Fetch, Parked};
+use crate::queue::PerQueue;
+use crate::request::{Commit, Lease};
 use crate::transaction::{ActivityHandOffs, TurnHandOffs};
-use outlast_provider::Entropy;
-use outlast_provider_kit::ActivityRow;
+use outlast_provider::{Entropy, ScheduledActivityIdentifier};
 use outlast_provider_kit::token::Secret;
+use outlast_provider_kit::{ActivityRow, MessageRow};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// The hand-offs of one queue in one transaction.
@@ -99,13 +103,72 @@ pub(crate) fn hand_off_activities(
     hand_off(parked, batch.scheduled(), may_have, entropy)
 }
 
+/// The items of a batch.
+impl Batch {
+    /// The queues in which the batch makes something fetchable, besides `handed_off` starts and scheduled activities. Messages
+    /// that came while a turn was leased are reported by the server instead.
+    pub(crate) fn frees(&self, handed_off: PerQueue<usize>) -> PerQueue<bool> {
+        PerQueue {
+            turns: self.frees_turns(handed_off.turns),
+            activities: self.frees_activities(handed_off.activities),
+        }
+    }
+
+    fn frees_turns(&self, handed_off: usize) -> bool {
+        let queues = |commit: &Commit| match &commit.plan {
+            Some(plan) => plan.messages.iter().any(|row| row.not_before == 0),
+            None => commit.completion.is_some(),
+        };
+        let messages = self.messages.iter().filter(|message| message.delay_ms == 0).count();
+        let starts = self.starts.iter().filter(|start| start.delay_ms == 0).count();
+        messages + starts > handed_off
+            || self.commits.iter().any(queues)
+            || self.abandons.iter().any(|abandon| matches!(abandon.lease, Lease::Turn { .. }))
+    }
+
+    fn frees_activities(&self, handed_off: usize) -> bool {
+        !self.activities.is_empty()
+            || self.scheduled().nth(handed_off).is_some()
+            || self.abandons.iter().any(|abandon| matches!(abandon.lease, Lease::Activity { .. }))
+    }
+
+    /// For each message and then each start: its row, if it begins an instance at once. Each instance begins once.
+    pub(crate) fn beginnings(&self) -> Vec<Option<&MessageRow>> {
+        let mut known = HashSet::new();
+        let messages = self.messages.iter().map(|message| {
+            let begins = message.begins && message.delay_ms == 0 && message.most.is_none();
+            begins.then_some(&message.row)
+        });
+        let starts = self.starts.iter().map(|start| {
+            // A start with messages may find its instance there, and deliver only the messages.
+            (start.delay_ms == 0 && start.messages.is_empty()).then_some(&start.start)
+        });
+        messages.chain(starts).map(|row| row.filter(|row| known.insert(&row.instance_id))).collect()
+    }
+
+    /// Whether a turn of the batch cancels this activity.
+    pub(crate) fn cancels(&self, row: &ActivityRow) -> bool {
+        let is_it = |cancelled: &ScheduledActivityIdentifier| {
+            cancelled.instance == row.instance_id
+                && cancelled.execution_id == row.execution_id
+                && cancelled.activity_id == row.activity_id
+        };
+        let plans = self.commits.iter().filter_map(|commit| commit.plan.as_ref());
+        plans.flat_map(|plan| &plan.cancelled).any(is_it)
+    }
+
+    /// The activities that turns schedule, in the order in which they are stored.
+    pub(crate) fn scheduled(&self) -> impl Iterator<Item = &ActivityRow> {
+        self.commits.iter().filter_map(|commit| commit.plan.as_ref()).flat_map(|plan| &plan.activities)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::parked::{Reason, When};
-    use crate::queue::PerQueue;
     use crate::reply::Reply;
-    use crate::request::{Attempts, Commit, Lease, Message, Request};
+    use crate::request::{Attempts, Message, Request};
     use outlast_model::WorkItem;
     use outlast_provider::{OsEntropy, TagFilter};
     use outlast_provider_kit::{CommitPlan, MessageRow};

@@ -1,15 +1,13 @@
 //! Reading and appending events.
 
-use crate::db::{Db, ONLY, Param, Result, cell, column, id_column, text, text_option, unsigned};
+use crate::db::{Db, ONLY, Param, Result, cell, column, id_column, unsigned};
 use crate::deadline::within;
 use crate::text::owned;
 use crate::{PostgresError, kv};
 use outlast_model::{Event, SystemStats, json};
-use outlast_provider::{BoundedTurn, HistoryBound, InstanceOutcome, LoadedTurn, OversizedTurn};
+use outlast_provider::{BoundedTurn, HistoryBound, LoadedTurn, OversizedTurn};
 use outlast_provider_kit::plan::{HistoryRow, duplicate_event};
 use outlast_provider_kit::rows;
-use std::collections::HashMap;
-use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 /// The highest execution id, 1 if there is none.
@@ -184,30 +182,6 @@ pub(crate) async fn append(db: &Db, instance: &str, execution_id: u64, events: &
         }
         Err(error) => Err(error),
     }
-}
-
-/// Outcomes of instances. Instances of which nothing is stored are missing.
-pub(crate) async fn outcomes(db: &Db, instances: &[&str]) -> Result<HashMap<String, InstanceOutcome>> {
-    let instances: Vec<String> = instances.iter().map(|instance| owned(instance)).collect();
-    outcomes_of(&db.all_prepared(&db.statements.outcomes, &[(&instances, Type::TEXT_ARRAY)]).await?)
-}
-
-/// The rows of `outcomes_1`.
-pub(crate) fn outcomes_of(rows: &[Row]) -> Result<HashMap<String, InstanceOutcome>> {
-    use crate::functions::outcomes::*;
-    let outcome = |row: &Row| {
-        let terminal: Option<&str> = cell(row, TERMINAL_EVENT)?;
-        let outcome = InstanceOutcome {
-            execution_id: unsigned(row, EXECUTION)?,
-            status: text(row, STATUS)?,
-            output: text_option(row, OUTPUT)?,
-            failure: terminal.and_then(rows::failure),
-            custom_status: text_option(row, CUSTOM_STATUS)?,
-            custom_status_version: unsigned(row, CUSTOM_STATUS_VERSION)?,
-        };
-        Ok((text(row, INSTANCE)?, outcome))
-    };
-    rows.iter().map(outcome).collect()
 }
 
 pub(crate) async fn stats(db: &Db, instance: &str) -> Result<Option<SystemStats>> {

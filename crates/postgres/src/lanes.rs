@@ -1,34 +1,41 @@
-//! Lanes: tasks that each take the next transaction from the scheduler, send it, and hand out its results.
+//! Lanes: tasks that each take the next transaction from the scheduler, and send it in one round trip.
 //!
 //! While one lane waits for the server, requests gather for the next: that is how concurrent calls share a transaction. A lone
-//! call is held back for some milliseconds at most, and only while a large transaction is on its way.
+//! call is held back for some milliseconds at most, and only while a heavy transaction is on its way. `serve.rs` hands out the
+//! results of a transaction; `failed.rs` says what follows if it failed.
 
 use crate::PostgresError;
-use crate::batch::{Batch, instance_of};
+use crate::ask::ActivityAsk;
+use crate::batch::Batch;
+use crate::columns::{
+    AbandonColumns, ActivityAskColumns, ActivityColumns, CommitColumns, MessageColumns, RenewColumns,
+    StartColumns, TurnColumns,
+};
+use crate::connect::{Closer, Connection};
 use crate::contain::contained;
-use crate::db::Result;
+use crate::db::{self, Param};
+use crate::failed::{Failed, fail};
 use crate::in_doubt::{LeasesInDoubt, give_back};
-use crate::leased::{ActivityFetch, Deliveries, LeaseSender, Leases, TurnFetch};
-use crate::parked::Fetch;
+use crate::notify::named_in_notification;
 use crate::queue::PerQueue;
-use crate::reply::{Replied, reply_to_callers};
-use crate::resend::{give_up, resend_or_fail_unknown};
-use crate::scheduler::LaneDone;
-use crate::serve::{handed_off_activities, handed_off_turns, polled_activities, polled_turns};
+use crate::scheduler::{Next, Scheduler};
+use crate::serve::finish;
 use crate::shared::Shared;
+use crate::sql::Statements;
 use crate::steps::Step;
-use crate::transact::{Done, Failed, transact};
-use crate::transaction::Transaction;
-use outlast_provider_kit::CommitPlan;
-use outlast_provider_kit::plan::duplicate_event;
-use std::future::Future;
+use crate::text::owned;
+use crate::transaction::{Answers, Done, Slot, Transaction, slots};
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
+use std::future::pending;
+use std::iter::once;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 use tokio_postgres::error::SqlState;
-
-/// The operations that errors of fetches name.
-const FETCH_TURN: &str = "fetch_orchestration_item";
-const FETCH_ACTIVITIES: &str = "fetch_work_item";
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Row, Statement};
 
 /// Starts the lanes of a store. They end with it.
 pub(crate) fn start(shared: &Arc<Shared>) {
@@ -41,8 +48,19 @@ pub(crate) fn start(shared: &Arc<Shared>) {
     tokio::spawn(crate::outcomes::run(Arc::clone(shared)));
 }
 
+/// Starts a task that looks for leases that a transaction may have taken without their fetches, and gives them back.
+pub(crate) fn start_giving_back(shared: &Arc<Shared>, leases: LeasesInDoubt) {
+    if !leases.secrets.is_empty() {
+        tokio::spawn(give_back(Arc::clone(shared), leases));
+    }
+}
+
 async fn run(shared: Arc<Shared>) {
-    while let Some(transaction) = next(&shared, || shared.next()).await {
+    let next = |scheduler: &mut Scheduler, now| {
+        shared.fault(Step::Take, Vec::new);
+        scheduler.next(now, &*shared.config.entropy)
+    };
+    while let Some(transaction) = next_transaction(&shared, &shared.wake_lane, next).await {
         let (load, large) = (transaction.load, transaction.large);
         process_contained(&shared, *transaction).await;
         shared.update(|scheduler, now| scheduler.on_lane_free(load, large, now));
@@ -51,7 +69,8 @@ async fn run(shared: Arc<Shared>) {
 
 /// The lane for arrivals: clients do not wait for the other lanes while these are in use.
 async fn run_arrivals(shared: Arc<Shared>) {
-    while let Some(transaction) = next(&shared, || shared.next_of_arrivals()).await {
+    let next = |scheduler: &mut Scheduler, now| scheduler.next_of_arrivals(now, &*shared.config.entropy);
+    while let Some(transaction) = next_transaction(&shared, &shared.wake_arrivals_lane, next).await {
         let large = transaction.large;
         process_contained(&shared, *transaction).await;
         if let Some(large) = large {
@@ -59,19 +78,32 @@ async fn run_arrivals(shared: Arc<Shared>) {
         }
     }
     // It may be the last lane of a closed store, and leases of its hand-offs may have been given back.
-    run(shared).await;
+    run(Arc::clone(&shared)).await;
 }
 
-/// The next transaction. A panic while it is put together drops the requests that were taken for it, whose callers get an error.
-async fn next<N: Future<Output = Option<Box<Transaction>>>>(
+/// Waits for the next transaction of a lane; `None`: the store is closed, and no request waits for this lane. A panic while the
+/// transaction is put together drops the requests that were taken for it, whose callers get an error.
+async fn next_transaction(
     shared: &Shared,
-    next: impl Fn() -> N,
+    wake: &Notify,
+    next: impl Fn(&mut Scheduler, Instant) -> Next,
 ) -> Option<Box<Transaction>> {
     loop {
-        match contained(next()).await {
-            Ok(transaction) => return transaction,
+        match contained(async { shared.update(&next) }).await {
+            Ok(Next::Send(transaction)) => return Some(transaction),
+            Ok(Next::End) => return None,
+            Ok(Next::WaitUntil(at)) => {
+                let due = async {
+                    match at {
+                        Some(at) => sleep_until(at).await,
+                        None => pending().await,
+                    }
+                };
+                futures::future::select(std::pin::pin!(wake.notified()), std::pin::pin!(due)).await;
+            }
             Err(panic) => shared.panicked("taking requests", &panic),
         }
+        // Tasks that were woken with this one submit their requests first, so that they share a transaction.
         tokio::task::yield_now().await;
     }
 }
@@ -85,278 +117,297 @@ async fn process_contained(shared: &Arc<Shared>, transaction: Transaction) {
 }
 
 async fn process(shared: &Arc<Shared>, transaction: Transaction) {
-    let outcome = transact(shared, &transaction).await;
+    let sent = transact(shared, &transaction).await;
     let polls = PerQueue {
         turns: !transaction.polls.turns.is_empty(),
         activities: !transaction.polls.activities.is_empty(),
     };
     shared.update(|scheduler, _| scheduler.on_polls_ended(polls));
-    match outcome {
-        Ok((done, leases)) => finish(shared, transaction, &done, Undelivered { shared, leases }),
+    match sent {
+        Ok((done, leases)) => finish(shared, transaction, &done, leases),
         // Boxed: it is seldom needed, and would make the task of every lane larger.
         Err(failed) => Box::pin(fail(shared, transaction, failed)).await,
     }
 }
 
-/// Hands out the results of a committed transaction: replies to callers, leases to fetches.
-fn finish(shared: &Arc<Shared>, transaction: Transaction, done: &Done, leases: Undelivered<'_>) {
-    let Transaction { batch, polls, hand_offs, frees, asks_next_due, .. } = transaction;
-    shared.db.counters.calls.add(batch.len());
-    shared.fault(Step::Answer, || batch.all_subjects());
-    let ends_turns = batch.ends_turns();
-    let (mut turns, mut activities) = (Deliveries::default(), Deliveries::default());
-    let hand_offs = PerQueue {
-        turns: handed_off_turns(shared, hand_offs.turns, &batch, done.handed_off_turns(), &mut turns),
-        activities: handed_off_activities(
-            shared,
-            hand_offs.activities,
-            &batch,
-            done.handed_off_activities(),
-            &mut activities,
-        ),
-    };
-    let Replied { has_more_messages, visible_in_ms } = reply_to_callers(shared, batch, done);
-    shared.fault(Step::Serve, Vec::new);
-    let changes = PerQueue { turns: polls.turns.changes, activities: polls.activities.changes };
-    let polls = PerQueue {
-        turns: polled_turns(shared, polls.turns, &done.turns, &mut turns),
-        activities: polled_activities(shared, polls.activities, &done.activities, &mut activities),
-    };
-    // From here on the deliveries guard each lease until its caller has it.
-    leases.are_delivered();
-    let done = LaneDone {
-        polls,
-        hand_offs,
-        changes,
-        frees,
-        visible_in_ms,
-        has_more_messages,
-        ends_turns,
-        asked_next_due: asks_next_due,
-    };
-    let unserved = shared.update(|scheduler, now| scheduler.on_lane_done(done, now));
-    turns.send();
-    activities.send();
-    unserved.turns.into_iter().for_each(reply_nothing);
-    unserved.activities.into_iter().for_each(reply_nothing);
-}
-
-/// Tells the caller of a fetch that there is nothing to lease.
-fn reply_nothing<A, L: Leases>(fetch: Fetch<A, LeaseSender<L>>) {
-    drop(fetch.caller.send(Ok(None)));
-}
-
-/// Leases that a transaction has taken. If a panic keeps them from their fetches, they are given back.
-struct Undelivered<'a> {
-    shared: &'a Arc<Shared>,
-    leases: LeasesInDoubt,
-}
-
-impl Undelivered<'_> {
-    fn are_delivered(mut self) {
-        self.leases.secrets.clear();
-    }
-}
-
-impl Drop for Undelivered<'_> {
-    fn drop(&mut self) {
-        if !self.leases.secrets.is_empty() && std::thread::panicking() {
-            tokio::spawn(give_back(Arc::clone(self.shared), std::mem::take(&mut self.leases)));
-        }
-    }
-}
-
-/// A transaction that failed. If it was undone, each request is sent alone, so that a wrong one harms no other.
-async fn fail(shared: &Arc<Shared>, transaction: Transaction, failed: Failed) {
-    let counters = &shared.db.counters;
-    match &failed {
-        Failed::Undone(PostgresError::Conflict { .. }) => counters.conflicts.add(1),
-        Failed::Unknown(..) => counters.lost.add(1),
-        Failed::Undone(PostgresError::Disconnected { .. } | PostgresError::Silent { .. }) => {
-            counters.lost.add(1)
-        }
-        Failed::Undone(_) => {}
-    }
-    let cause = failed.cause();
-    tracing::debug!(target: "duroxide::providers::postgres", error = %cause, "a transaction failed");
-    let Transaction { batch, polls, hand_offs, .. } = transaction;
-    let had_polls = !polls.turns.is_empty() || !polls.activities.is_empty();
-    let (is_lost, is_panic) = (cause.is_away(), matches!(cause, PostgresError::Panicked { .. }));
-    let fetches = PerQueue {
-        turns: hand_offs.turns.fetches.into_iter().chain(polls.turns.into_fetches()).collect(),
-        activities: hand_offs.activities.fetches.into_iter().chain(polls.activities.into_fetches()).collect(),
-    };
-    if is_panic {
-        return Box::pin(fail_panicked(shared, batch, fetches, failed)).await;
-    }
-    shared.update(|scheduler, _| scheduler.on_polls_lost(fetches));
-    match failed {
-        Failed::Undone(cause) if !is_lost && (batch.len() > 1 || (batch.len() == 1 && had_polls)) => {
-            drop(cause);
-            counters.alone.add(batch.len());
-            counters.retried(&batch);
-            for alone in batch.split() {
-                Box::pin(alone_until_done(shared, alone)).await;
+/// Sends a transaction at once: whatever it does, it takes one round trip. Returns the leases that it has taken too.
+///
+/// A connection whose server does not answer before the deadline is closed, and so is one whose transaction panicked.
+pub(crate) async fn transact(
+    shared: &Shared,
+    transaction: &Transaction,
+) -> Result<(Done, LeasesInDoubt), Failed> {
+    let mut attempt = Attempt::default();
+    let cause = match contained(attempt.run(shared, transaction).boxed()).await {
+        Ok(Ok(done)) => return Ok((done, attempt.leases(transaction))),
+        Ok(Err(cause)) => cause,
+        Err(details) => {
+            shared.panicked("a transaction", &details);
+            if let Some(closer) = &attempt.closer {
+                closer.close();
             }
-        }
-        Failed::Undone(cause) if !is_lost && batch.len() == 1 => alone_after(shared, batch, cause).await,
-        Failed::Undone(cause) => {
-            give_up(shared, batch, &cause);
-            server_away(shared, &cause);
-        }
-        Failed::Unknown(cause, leases) => {
-            resend_or_fail_unknown(shared, batch, &cause);
-            server_away(shared, &cause);
-            find_leases(shared, leases);
-        }
-    }
-    shared.wake_lane();
-}
-
-/// Pauses the polls for parked fetches, and tells the callers of new fetches why.
-fn server_away(shared: &Shared, cause: &PostgresError) {
-    let new = shared.update(|scheduler, now| scheduler.on_server_away(now));
-    fail_fetches(new, cause);
-}
-
-fn fail_fetches(fetches: PerQueue<Vec<TurnFetch>, Vec<ActivityFetch>>, cause: &PostgresError) {
-    for fetch in fetches.turns {
-        drop(fetch.caller.send(Err(cause.classified(FETCH_TURN))));
-    }
-    for fetch in fetches.activities {
-        drop(fetch.caller.send(Err(cause.classified(FETCH_ACTIVITIES))));
-    }
-}
-
-/// A transaction that panicked. The caller of the request that panics again when it is sent alone gets the error; if none does,
-/// the callers of the fetches get it. An arrival that may be stored is not sent again.
-async fn fail_panicked(
-    shared: &Arc<Shared>,
-    batch: Batch,
-    fetches: PerQueue<Vec<TurnFetch>, Vec<ActivityFetch>>,
-    failed: Failed,
-) {
-    let (cause, is_unknown) = match failed {
-        Failed::Undone(cause) => (cause, false),
-        Failed::Unknown(cause, leases) => {
-            find_leases(shared, leases);
-            (cause, true)
+            PostgresError::Panicked { instance: transaction.batch.subjects(), details }
         }
     };
-    let is_alone = batch.len() == 1 && fetches.turns.is_empty() && fetches.activities.is_empty();
-    let mut is_told = false;
-    match is_alone {
-        true => {
-            is_told = true;
-            give_up(shared, batch, &cause);
-        }
-        false => {
-            shared.db.counters.alone.add(batch.len());
-            for mut alone in batch.split() {
-                match is_unknown && alone.arrives() {
-                    true => {
-                        let details = format!("another call of its transaction failed: {cause}");
-                        resend_or_fail_unknown(shared, alone, &PostgresError::Disconnected { details });
-                    }
-                    false => {
-                        if is_unknown {
-                            alone.mark_unknown();
-                        }
-                        is_told |= Box::pin(alone_until_done(shared, alone)).await;
-                    }
+    if let (PostgresError::ReadOnly { .. }, Some(closer)) = (&cause, &attempt.closer) {
+        // The primary may be elsewhere by now: the next connection looks for it.
+        closer.close();
+        shared.db.close_idle();
+    }
+    Err(match attempt.in_doubt {
+        true => Failed::Unknown(cause, attempt.leases(transaction)),
+        false => Failed::Undone(cause),
+    })
+}
+
+/// The part of an attempt that is needed however the attempt ends.
+#[derive(Default)]
+struct Attempt {
+    secrets: PollSecrets,
+    closer: Option<Closer>,
+    /// Whether the transaction was sent, so that the server may have committed it.
+    in_doubt: bool,
+}
+
+/// The secrets of the leases that polls ask for, for each group of fetches.
+type PollSecrets = PerQueue<Vec<Vec<Vec<u8>>>>;
+
+impl Attempt {
+    /// All leases that the transaction asks for.
+    fn leases(self, transaction: &Transaction) -> LeasesInDoubt {
+        let PerQueue { turns, activities } = &transaction.hand_offs;
+        let handed_off = turns.hand_offs.iter().chain(&activities.hand_offs);
+        let handed_off = handed_off.map(|hand_off| hand_off.secret.to_vec());
+        let longest = transaction.lease_durations_ms().max().unwrap_or(0);
+        let polled = self.secrets.turns.into_iter().chain(self.secrets.activities).flatten();
+        LeasesInDoubt { secrets: polled.chain(handed_off).collect(), lasts: Duration::from_millis(longest) }
+    }
+
+    async fn run(&mut self, shared: &Shared, transaction: &Transaction) -> Result<Done, PostgresError> {
+        let (db, batch) = (&shared.db, &transaction.batch);
+        let Self { secrets, closer, in_doubt } = self;
+        *secrets = poll_secrets(shared, transaction);
+        shared.fault(Step::Encode, || batch.all_subjects());
+        let parameters = Parameters::of(shared, transaction, secrets)?;
+        let client = db.lane().await?;
+        *closer = Some(client.closer());
+        let mut calls = parameters.calls(&db.statements);
+        let answers =
+            match tokio::time::timeout(db.deadline, exchange(shared, batch, &client, &mut calls, in_doubt))
+                .await
+            {
+                Ok(answers) => answers?,
+                Err(_) => {
+                    db.counters.silent.add(1);
+                    client.closer().close_and_cancel();
+                    db.close_idle();
+                    return Err(PostgresError::Silent { limit: db.deadline });
                 }
+            };
+        shared.fault(Step::Receive, || batch.all_subjects());
+        let done = read(answers, &calls, in_doubt)?;
+        db.counters.transactions.add(1);
+        *in_doubt = false;
+        Ok(done)
+    }
+}
+
+fn poll_secrets(shared: &Shared, transaction: &Transaction) -> PollSecrets {
+    let secrets = |count: usize| -> Vec<Vec<u8>> {
+        (0..count).map(|_| shared.config.entropy.next_u128().to_be_bytes().to_vec()).collect()
+    };
+    let PerQueue { turns, activities } = &transaction.polls;
+    PerQueue {
+        turns: turns.groups.iter().map(|group| secrets(group.len())).collect(),
+        activities: activities.groups.iter().map(|group| secrets(slots(group).count())).collect(),
+    }
+}
+
+/// The parameters of all calls of a transaction.
+struct Parameters<'a> {
+    batch: &'a Batch,
+    /// Whether the batch has one commit, which the function for a lone commit takes.
+    is_alone: bool,
+    commits: CommitColumns,
+    messages: MessageColumns,
+    activities: ActivityColumns,
+    starts: StartColumns,
+    renewals: RenewColumns,
+    abandons: AbandonColumns,
+    read_secrets: Vec<&'a [u8]>,
+    turn_polls: Vec<TurnColumns<'a>>,
+    activity_polls: Vec<ActivityAskColumns<'a>>,
+    /// Ended instances whose outcomes the watches of this process get with the notice, so that they need not read them.
+    watched: Vec<String>,
+    /// The channel and the sender of the notification.
+    channel: String,
+    sender: &'a String,
+    notified_queues: &'a PerQueue<bool>,
+    /// Ended instances that other processes are notified of.
+    notified_ends: Vec<String>,
+}
+
+impl<'a> Parameters<'a> {
+    fn of(
+        shared: &'a Shared,
+        transaction: &'a Transaction,
+        secrets: &'a PollSecrets,
+    ) -> Result<Self, PostgresError> {
+        let Transaction { batch, polls, hand_offs, notifies, asks_next_due, .. } = transaction;
+        let turn_polls = polls.turns.groups.iter().zip(&secrets.turns);
+        let activity_polls = polls.activities.groups.iter().zip(&secrets.activities);
+        let leases_one = hand_offs.activities.hand_offs.is_empty() || batch.scheduled().count() == 1;
+        let ended = batch.ends();
+        Ok(Self {
+            batch,
+            is_alone: batch.commits.len() == 1 && leases_one && !shared.config.batches_only,
+            commits: CommitColumns::of(&batch.commits, &hand_offs.activities)?,
+            messages: MessageColumns::of(&batch.messages, &hand_offs.turns),
+            activities: ActivityColumns::of(&batch.activities)?,
+            starts: StartColumns::of(&batch.starts, batch.messages.len(), &hand_offs.turns),
+            renewals: RenewColumns::of(&batch.renewals),
+            abandons: AbandonColumns::of(&batch.abandons),
+            read_secrets: batch.reads.iter().map(|read| read.lease.secret().as_slice()).collect(),
+            turn_polls: turn_polls
+                .map(|(group, secrets)| TurnColumns::of(&group[0].ask, secrets, *asks_next_due))
+                .collect(),
+            activity_polls: activity_polls
+                .map(|(group, secrets)| {
+                    let slots: Vec<&ActivityAsk> = slots(group).map(|fetch| &group[fetch].ask).collect();
+                    ActivityAskColumns::of(&group[0].ask, &slots, secrets, *asks_next_due)
+                })
+                .collect(),
+            watched: match shared.watches.is_watched() {
+                true => ended.iter().map(|instance| owned(instance)).collect(),
+                false => Vec::new(),
+            },
+            channel: shared.db.schema.channel(),
+            sender: &shared.id,
+            notified_queues: &notifies.queues,
+            notified_ends: if notifies.watches { named_in_notification(ended) } else { Vec::new() },
+        })
+    }
+
+    /// One call for each kind of request, and one for each group of fetches.
+    fn calls<'b>(&'b self, sql: &'b Statements) -> Vec<Call<'b>> {
+        let mut calls: Vec<Call<'b>> = Vec::new();
+        let mut call = |slot, sql, params| calls.push(Call { slot, sql, params, statement: None });
+        let batch = self.batch;
+        if !batch.commits.is_empty() {
+            let commit = if self.is_alone { &sql.commit_alone } else { &sql.commit };
+            call(Slot::Commits, commit, self.commits.params());
+        }
+        if !self.watched.is_empty() {
+            call(Slot::Outcomes, &sql.outcomes, vec![(&self.watched as _, Type::TEXT_ARRAY)]);
+        }
+        if !batch.messages.is_empty() {
+            call(Slot::Messages, &sql.enqueue_messages, self.messages.params());
+        }
+        if !batch.activities.is_empty() {
+            call(Slot::Nothing, &sql.enqueue_activities, self.activities.params());
+        }
+        if !batch.starts.is_empty() {
+            call(Slot::Starts, &sql.start, self.starts.params());
+        }
+        if !batch.renewals.is_empty() {
+            call(Slot::Renewals, &sql.renew, self.renewals.params());
+        }
+        if !batch.abandons.is_empty() {
+            call(Slot::Abandons, &sql.abandon, self.abandons.params());
+        }
+        for (read, secret) in batch.reads.iter().zip(&self.read_secrets) {
+            let params = vec![(&read.ids as _, Type::INT8_ARRAY), (secret as _, Type::BYTEA)];
+            call(Slot::Texts, &sql.read_texts, params);
+        }
+        for columns in &self.turn_polls {
+            call(Slot::Turns, &sql.fetch_turns, columns.params());
+        }
+        for columns in &self.activity_polls {
+            call(Slot::Activities, &sql.fetch_activities, columns.params());
+        }
+        if self.notified_queues.is_any() || !self.notified_ends.is_empty() {
+            let params: Vec<Param<'_>> = vec![
+                (&self.channel as _, Type::TEXT),
+                (self.sender as _, Type::TEXT),
+                (&self.notified_queues.turns as _, Type::BOOL),
+                (&self.notified_queues.activities as _, Type::BOOL),
+                (&self.notified_ends as _, Type::TEXT_ARRAY),
+            ];
+            call(Slot::Nothing, &sql.notify, params);
+        }
+        calls
+    }
+}
+
+/// A call of one server function.
+struct Call<'a> {
+    slot: Slot,
+    sql: &'a str,
+    params: Vec<Param<'a>>,
+    /// The prepared statement, if the connection prepares statements.
+    statement: Option<Statement>,
+}
+
+const COMMIT: &str = "COMMIT";
+
+/// Sends `BEGIN`, the calls and `COMMIT`, and then waits for their answers.
+async fn exchange(
+    shared: &Shared,
+    batch: &Batch,
+    client: &Connection,
+    calls: &mut [Call<'_>],
+    in_doubt: &mut bool,
+) -> Result<Answers, PostgresError> {
+    let db = &shared.db;
+    let begin = &db.begin_statements(client).await?.lane;
+    if db.prepares {
+        // Before the transaction: a call that waits for its statement would be overtaken by the commit.
+        // Reads are seldom, and planned for their ids: a plan from when the table was empty would read all of it.
+        for call in calls.iter_mut().filter(|call| !matches!(call.slot, Slot::Texts)) {
+            call.statement = Some(client.prepared(call.sql, &call.params).await?);
+        }
+    }
+    db.counters.round_trips.add(1);
+    shared.fault(Step::Send, || batch.all_subjects());
+    *in_doubt = true;
+    let client: &Client = client;
+    let sent = calls.iter().map(|call| ask(client, call).boxed());
+    // A call is sent when its future is polled first, and the futures are polled in this order.
+    let all = once(control(client, begin)).chain(sent).chain(once(control(client, COMMIT)));
+    Ok(join_all(all).await)
+}
+
+/// A call that is sent when it is polled first.
+type Asked<'a> = BoxFuture<'a, Result<Vec<Row>, tokio_postgres::Error>>;
+
+async fn ask(client: &Client, call: &Call<'_>) -> Result<Vec<Row>, tokio_postgres::Error> {
+    match &call.statement {
+        Some(statement) => db::ask(client, statement, &call.params).await,
+        None => client.query_typed(call.sql, &call.params).await,
+    }
+}
+
+fn control<'a>(client: &'a Client, sql: &'a str) -> Asked<'a> {
+    async move { client.batch_execute(sql).await.map(|()| Vec::new()) }.boxed()
+}
+
+/// Reads the answers to `BEGIN`, the calls and `COMMIT`. If one of them is an error of the server, nothing is stored.
+fn read(answers: Answers, calls: &[Call<'_>], in_doubt: &mut bool) -> Result<Done, PostgresError> {
+    let mut done = Done::default();
+    let slots = calls.iter().map(|call| call.slot);
+    for (slot, rows) in once(Slot::Begin).chain(slots).chain(once(Slot::Nothing)).zip(answers) {
+        let rows = rows.map_err(|error| {
+            let Some(code) = error.as_db_error().map(|reported| reported.code().clone()) else {
+                return error.into();
+            };
+            *in_doubt = false;
+            match (slot, code == SqlState::FEATURE_NOT_SUPPORTED) {
+                // A standby refuses to begin a transaction that writes.
+                (Slot::Begin, true) => PostgresError::ReadOnly { details: error.to_string() },
+                _ => error.into(),
             }
-        }
+        })?;
+        done.add(slot, rows);
     }
-    match is_told {
-        true => shared.update(|scheduler, _| scheduler.on_polls_lost(fetches)),
-        false => fail_fetches(fetches, &cause),
-    }
-    shared.wake_lane();
-}
-
-/// Looks for leases that a lost transaction may have taken, and gives them back.
-fn find_leases(shared: &Arc<Shared>, leases: LeasesInDoubt) {
-    if !leases.secrets.is_empty() {
-        tokio::spawn(give_back(Arc::clone(shared), leases));
-    }
-}
-
-/// How often a transaction is tried that conflicts with another one.
-const TRIES: u32 = 5;
-
-/// Sends a batch of one request. Returns whether it panicked.
-async fn alone_until_done(shared: &Arc<Shared>, batch: Batch) -> bool {
-    let transaction = Transaction::of_batch(batch);
-    match transact(shared, &transaction).await {
-        Ok((done, _)) => {
-            finish_alone(shared, transaction, &done);
-            false
-        }
-        Err(Failed::Undone(cause) | Failed::Unknown(cause, _))
-            if matches!(cause, PostgresError::Panicked { .. }) =>
-        {
-            give_up(shared, transaction.batch, &cause);
-            true
-        }
-        Err(Failed::Undone(cause)) => {
-            alone_after(shared, transaction.batch, cause).await;
-            false
-        }
-        Err(Failed::Unknown(cause, _)) => {
-            resend_or_fail_unknown(shared, transaction.batch, &cause);
-            false
-        }
-    }
-}
-
-/// A batch of one request that has failed once.
-async fn alone_after(shared: &Arc<Shared>, mut batch: Batch, mut cause: PostgresError) {
-    for tries in 1..TRIES {
-        if !matches!(cause, PostgresError::Conflict { .. }) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(u64::from(tries) * 5)).await;
-        shared.db.counters.retried(&batch);
-        let transaction = Transaction::of_batch(batch);
-        match transact(shared, &transaction).await {
-            Ok((done, _)) => return finish_alone(shared, transaction, &done),
-            Err(Failed::Undone(again)) => (batch, cause) = (transaction.batch, again),
-            Err(Failed::Unknown(again, _)) => {
-                return resend_or_fail_unknown(shared, transaction.batch, &again);
-            }
-        }
-    }
-    let cause = explained(shared, &batch, cause).await;
-    give_up(shared, batch, &cause);
-}
-
-/// Replies to the caller of a request that was sent alone. No poll of this process has seen its commit.
-fn finish_alone(shared: &Arc<Shared>, transaction: Transaction, done: &Done) {
-    let activities = transaction.frees.activities;
-    let Replied { visible_in_ms, .. } = reply_to_callers(shared, transaction.batch, done);
-    shared.update(|scheduler, now| {
-        if let Some(ms) = visible_in_ms {
-            scheduler.on_due_in(ms, now);
-        }
-        scheduler.on_remote_change(PerQueue { turns: true, activities });
-    });
-}
-
-/// The error of a turn that stores an event twice names the event.
-async fn explained(shared: &Shared, batch: &Batch, cause: PostgresError) -> PostgresError {
-    let is_duplicate =
-        matches!(&cause, PostgresError::Other { code, .. } if code == SqlState::UNIQUE_VIOLATION.code());
-    let plan = batch.commits.first().and_then(|commit| Some((instance_of(commit), commit.plan.as_ref()?)));
-    let (true, Some((instance, plan))) = (is_duplicate, plan) else { return cause };
-    match existing_event(shared, instance, plan).await {
-        Ok(Some(event)) => PostgresError::Refused(duplicate_event(event)),
-        Ok(None) => cause,
-        Err(error) => error,
-    }
-}
-
-async fn existing_event(shared: &Shared, instance: &str, plan: &CommitPlan) -> Result<Option<u64>> {
-    let ids: Vec<u64> = plan.history.iter().map(|row| row.event_id).collect();
-    crate::history::existing(&shared.db, instance, plan.execution_id, &ids).await
+    Ok(done)
 }

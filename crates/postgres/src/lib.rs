@@ -18,6 +18,7 @@ mod deadline;
 mod delete;
 mod eligibility;
 mod error;
+mod failed;
 mod fetch;
 mod functions;
 mod hand_off;
@@ -51,7 +52,6 @@ mod sql;
 mod steps;
 mod text;
 mod tls;
-mod transact;
 mod transaction;
 mod url;
 

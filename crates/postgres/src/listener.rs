@@ -110,9 +110,8 @@ async fn listen(shared: &Arc<Shared>) -> Result<(), PostgresError> {
             register(shared, &client, &next).await?;
             let added = next.wants.queues.without(registered.wants.queues);
             // Notifications were not forwarded to this process of items that it was not registered for.
-            let polled = if next.extends(&registered) { next.wants.queues } else { added };
+            shared.on_remote_change(next.extends(&registered));
             registered = next;
-            shared.on_remote_change(polled);
             if added.is_any() {
                 // A process that has not received the registration yet does not notify this process of its commits.
                 tokio::spawn(poll_after_registration_delay(Arc::downgrade(shared), added));

@@ -194,9 +194,10 @@ impl Registration {
         (wants, changes_in.max(Duration::from_millis(1)))
     }
 
-    /// Whether the process may have more than it was registered for before.
-    pub(crate) fn extends(&self, before: &Self) -> bool {
-        self.eligibility.clone().or(before.eligibility.clone()) != before.eligibility
+    /// The queues of which the process wants or may have more than it was registered for before.
+    pub(crate) fn extends(&self, before: &Self) -> PerQueue<bool> {
+        let added = self.wants.queues.without(before.wants.queues);
+        added.or(self.wants.queues.and(self.eligibility.extends(&before.eligibility)))
     }
 
     /// The registration to make, if another one than the present one is needed. `parked`: what the parked fetches may have.

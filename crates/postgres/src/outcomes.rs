@@ -1,13 +1,18 @@
 //! Reads outcomes of many instances at once: clients that wait for an instance mostly ask at the same time.
 
 use crate::contain::contained;
-use crate::history;
+use crate::db::{Db, Result, cell, text, text_option, unsigned};
 use crate::reply::Reply;
 use crate::shared::Shared;
 use crate::steps::Step;
+use crate::text::owned;
 use outlast_provider::InstanceOutcome;
+use outlast_provider_kit::rows;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, Semaphore};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
 
 /// Most instances in one read.
 const MOST: usize = 256;
@@ -80,8 +85,32 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 async fn answer(shared: &Shared, questions: Vec<Question>) {
     let instances: Vec<&str> = questions.iter().map(|(instance, _)| instance.as_str()).collect();
     shared.fault(Step::Outcomes, || instances.iter().map(ToString::to_string).collect());
-    let read = history::outcomes(&shared.db, &instances).await;
+    let read = of_instances(&shared.db, &instances).await;
     for (instance, reply) in questions {
         reply.send(read.as_ref().map(|found| found.get(&instance).cloned()));
     }
+}
+
+/// Outcomes of instances. Instances of which nothing is stored are missing.
+async fn of_instances(db: &Db, instances: &[&str]) -> Result<HashMap<String, InstanceOutcome>> {
+    let instances: Vec<String> = instances.iter().map(|instance| owned(instance)).collect();
+    read(&db.all_prepared(&db.statements.outcomes, &[(&instances, Type::TEXT_ARRAY)]).await?)
+}
+
+/// The rows of `outcomes_1`.
+pub(crate) fn read(rows: &[Row]) -> Result<HashMap<String, InstanceOutcome>> {
+    use crate::functions::outcomes::*;
+    let outcome = |row: &Row| {
+        let terminal: Option<&str> = cell(row, TERMINAL_EVENT)?;
+        let outcome = InstanceOutcome {
+            execution_id: unsigned(row, EXECUTION)?,
+            status: text(row, STATUS)?,
+            output: text_option(row, OUTPUT)?,
+            failure: terminal.and_then(rows::failure),
+            custom_status: text_option(row, CUSTOM_STATUS)?,
+            custom_status_version: unsigned(row, CUSTOM_STATUS_VERSION)?,
+        };
+        Ok((text(row, INSTANCE)?, outcome))
+    };
+    rows.iter().map(outcome).collect()
 }

@@ -1,12 +1,16 @@
 //! Implements the provider trait.
 
+use crate::activity::Gathered;
+use crate::ask::{ActivityAsk, TurnAsk};
 use crate::counters::{Counters, PostgresStats};
 use crate::db::{Db, Param, cell, column, unsigned};
 use crate::reply::Reply;
 use crate::request::{Abandon, Activity, Answer, Attempts, Commit, Lease, Message, Renew, Request, Start};
 use crate::shared::Shared;
 use crate::text::owned;
-use crate::{MigrationPolicy, PostgresError, ProviderConfig, history, kv, lanes, listener, schema, session};
+use crate::{
+    MigrationPolicy, PostgresError, ProviderConfig, fetch, history, kv, lanes, listener, schema, session,
+};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
@@ -15,13 +19,12 @@ use outlast_provider::{
     ProviderAdmin, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
     TurnAhead, TurnCommit, TurnRequest, WorkRequest, saturating_ms,
 };
-use outlast_provider_kit::CommitPlan;
-use outlast_provider_kit::plan::{activity_row, checked_id, completion_row, history_rows, message_row};
+use outlast_provider_kit::plan::{activity_row, checked_id, history_rows, message_row};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::time::Instant;
 use tokio_postgres::types::Type;
 
 /// A store in a schema of a PostgreSQL database, which any number of processes share.
@@ -102,39 +105,6 @@ impl PostgresProvider {
         [arrivals, holders, self.shared.outcomes.free()]
     }
 
-    /// Submits a request to the lanes, and waits for its result.
-    pub(crate) async fn ask<T>(
-        &self,
-        operation: &'static str,
-        request: impl FnOnce(Reply<T>) -> Request,
-    ) -> Answer<T> {
-        let (sender, answer) = oneshot::channel();
-        let mut request = request(Reply::new(operation, sender));
-        let instance = request.subject();
-        self.shared.room.enter(&mut request).await;
-        self.shared.submit(request);
-        Ok(answer.await.unwrap_or_else(|_| Err(self.shared.dropped(&instance).classified(operation)))?)
-    }
-
-    async fn commit(
-        &self,
-        operation: &'static str,
-        lease: Lease,
-        completion: Option<WorkItem>,
-        turn: Option<(TurnCommit, Option<(u64, u64)>)>,
-    ) -> Answer<Completion> {
-        let completion = completion.map(|item| completion_row(operation, &item)).transpose()?;
-        let (plan, ahead) = match turn {
-            Some((turn, ahead)) => (Some(CommitPlan::of(turn)?), ahead),
-            None => (None, None),
-        };
-        self.ask(operation, |reply| {
-            let attempts = Attempts::default();
-            Request::Commit(Box::new(Commit { lease, completion, plan, ahead, reply, attempts }))
-        })
-        .await
-    }
-
     async fn enqueue(
         &self,
         operation: &'static str,
@@ -143,15 +113,16 @@ impl PostgresProvider {
         most: Option<usize>,
     ) -> Answer<bool> {
         let row = message_row(operation, item)?;
-        let delay_ms = delay.map_or(0, saturating_ms);
-        let begins = row.begins;
-        self.ask(operation, |reply| Request::Message(Message { row, begins, delay_ms, most, reply })).await
+        let (delay_ms, begins) = (delay.map_or(0, saturating_ms), row.begins);
+        let (reply, is_stored) = Reply::channel(operation);
+        let message = Message { row, begins, delay_ms, most, reply };
+        self.shared.ask(Request::Message(message), is_stored).await
     }
 
     async fn renew(&self, operation: &'static str, lease: Lease, extend_for: Duration) -> Answer<()> {
-        let extend_ms = saturating_ms(extend_for);
-        let attempts = Attempts::default();
-        self.ask(operation, |reply| Request::Renew(Renew { lease, extend_ms, reply, attempts })).await
+        let (reply, renewed) = Reply::channel(operation);
+        let (extend_ms, attempts) = (saturating_ms(extend_for), Attempts::default());
+        self.shared.ask(Request::Renew(Renew { lease, extend_ms, reply, attempts }), renewed).await
     }
 
     async fn abandon(
@@ -161,11 +132,10 @@ impl PostgresProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Answer<()> {
+        let (reply, abandoned) = Reply::channel(operation);
         let (delay_ms, attempts) = (delay.map(saturating_ms), Attempts::default());
-        self.ask(operation, |reply| {
-            Request::Abandon(Abandon { lease, delay_ms, ignore_attempt, reply, attempts })
-        })
-        .await
+        let abandon = Abandon { lease, delay_ms, ignore_attempt, reply, attempts };
+        self.shared.ask(Request::Abandon(abandon), abandoned).await
     }
 }
 
@@ -186,7 +156,7 @@ impl Provider for PostgresProvider {
         filter: Option<&DispatcherCapabilityFilter>,
     ) -> Answer<Option<(OrchestrationItem, String, u32)>> {
         let request = TurnRequest { lock_timeout, poll_timeout, filter, with_history: true };
-        let fetched = self.fetch_within(&request).await?;
+        let fetched = self.fetch_turn(request).await?;
         Ok(fetched.map(|turn| (turn.item, turn.lock_token, turn.attempt_count)))
     }
 
@@ -212,9 +182,9 @@ impl Provider for PostgresProvider {
     }
 
     async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Answer<Option<u64>> {
-        const ACK: &str = "ack_orchestration_item";
-        let lease = Lease::of_turn(ACK, lock_token)?;
-        match self.commit(ACK, lease, None, Some((commit, None))).await? {
+        let (reply, committed) = Reply::channel("ack_orchestration_item");
+        let commit = Commit::of_turn(reply, lock_token, commit)?;
+        match self.shared.ask(Request::Commit(Box::new(commit)), committed).await? {
             Completion::WithTurn { at_ms } => Ok(Some(at_ms)),
             Completion::Queued => Ok(None),
         }
@@ -259,7 +229,8 @@ impl Provider for PostgresProvider {
     async fn enqueue_for_worker(&self, item: WorkItem) -> Answer<()> {
         const ENQUEUE: &str = "enqueue_for_worker";
         let row = activity_row(ENQUEUE, &item)?;
-        self.ask(ENQUEUE, |reply| Request::Activity(Activity { row, reply })).await
+        let (reply, stored) = Reply::channel(ENQUEUE);
+        self.shared.ask(Request::Activity(Activity { row, reply }), stored).await
     }
 
     async fn fetch_work_item(
@@ -270,7 +241,7 @@ impl Provider for PostgresProvider {
         tag_filter: &TagFilter,
     ) -> Answer<Option<(WorkItem, String, u32)>> {
         let request = WorkRequest { max_items: 1, lock_timeout, poll_timeout, session, tag_filter };
-        let fetched = self.fetch_activities(&request).await?;
+        let fetched = self.fetch_work_items(request).await?;
         Ok(fetched
             .into_iter()
             .next()
@@ -278,10 +249,9 @@ impl Provider for PostgresProvider {
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Answer<()> {
-        const ACK: &str = "ack_work_item";
-        let completion = completion.map(|item| completion_row(ACK, &item).map(|_| item)).transpose()?;
-        let lease = Lease::of_activity(ACK, token)?;
-        self.commit(ACK, lease, completion, None).await.map(drop)
+        let (reply, committed) = Reply::channel("ack_work_item");
+        let commit = Commit::of_activity(reply, token, completion.as_ref(), None)?;
+        self.shared.ask(Request::Commit(Box::new(commit)), committed).await.map(drop)
     }
 
     async fn complete_with_turn(
@@ -290,11 +260,9 @@ impl Provider for PostgresProvider {
         completion: WorkItem,
         turn: TurnAhead,
     ) -> Answer<Completion> {
-        const ACK: &str = "ack_work_item";
-        completion_row(ACK, &completion)?;
-        let lease = Lease::of_activity(ACK, token)?;
-        let ahead = Some((turn.after_event_id, turn.ran_at_ms));
-        self.commit(ACK, lease, Some(completion), Some((turn.commit, ahead))).await
+        let (reply, committed) = Reply::channel("ack_work_item");
+        let commit = Commit::of_activity(reply, token, Some(&completion), Some(turn))?;
+        self.shared.ask(Request::Commit(Box::new(commit)), committed).await
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
@@ -379,7 +347,25 @@ impl Provider for PostgresProvider {
     }
 
     async fn fetch_turn(&self, request: TurnRequest<'_>) -> Answer<Option<FetchedTurn>> {
-        self.fetch_within(&request).await
+        let accepts_no_version =
+            request.filter.is_some_and(|filter| filter.supported_duroxide_versions.is_empty());
+        if accepts_no_version {
+            tokio::time::sleep(request.poll_timeout).await;
+            return Ok(None);
+        }
+        let begun = Instant::now();
+        loop {
+            let patience = request.poll_timeout.saturating_sub(begun.elapsed());
+            let ask = TurnAsk {
+                lock_ms: saturating_ms(request.lock_timeout),
+                filter: request.filter.cloned(),
+                bound: self.shared.config.message_bound,
+            };
+            let Some(leased) = self.shared.fetch_turn(ask, patience).await? else { return Ok(None) };
+            if let Some(turn) = fetch::hand_out(&self.shared, leased, request.with_history).await? {
+                return Ok(Some(turn));
+            }
+        }
     }
 
     async fn load_turn(&self, instance: &str, execution_id: u64) -> Answer<LoadedTurn> {
@@ -398,14 +384,35 @@ impl Provider for PostgresProvider {
     }
 
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Answer<Vec<FetchedWork>> {
-        self.fetch_activities(&request).await
+        if *request.tag_filter == TagFilter::None || request.max_items == 0 {
+            return Ok(Vec::new());
+        }
+        let begun = Instant::now();
+        let mut gathered = Gathered::new(request.max_items);
+        loop {
+            // The fetch waits for the first activity, not for all.
+            let patience = match gathered.is_empty() {
+                true => request.poll_timeout.saturating_sub(begun.elapsed()),
+                false => Duration::ZERO,
+            };
+            let ask = ActivityAsk {
+                max_items: gathered.missing(),
+                lock_ms: saturating_ms(request.lock_timeout),
+                session: request.session.cloned(),
+                tags: request.tag_filter.clone(),
+            };
+            let leased = self.shared.fetch_activities(ask, patience).await;
+            if !gathered.add(&self.shared.db, leased).await? {
+                return Ok(gathered.take());
+            }
+        }
     }
 
     async fn read_outcome(&self, instance: &str) -> Answer<Option<InstanceOutcome>> {
-        const READ: &str = "read_outcome";
-        let (sender, answer) = oneshot::channel();
-        self.shared.outcomes.ask(instance, Reply::new(READ, sender)).await;
-        Ok(answer.await.unwrap_or_else(|_| Err(self.shared.dropped(instance).classified(READ)))?)
+        let (reply, outcome) = Reply::channel("read_outcome");
+        self.shared.outcomes.ask(instance, reply).await;
+        let outcome = outcome.receive().await;
+        Ok(outcome.unwrap_or_else(|operation| Err(self.shared.dropped(instance).classified(operation)))?)
     }
 
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Answer<bool> {
@@ -419,7 +426,9 @@ impl Provider for PostgresProvider {
         let messages = request.messages.iter().map(|item| message_row(START, item)).collect::<Answer<_>>()?;
         let delay_ms = request.delay.map_or(0, saturating_ms);
         let policy = request.policy;
-        self.ask(START, |reply| Request::Start(Start { start, messages, delay_ms, policy, reply })).await
+        let (reply, outcome) = Reply::channel(START);
+        let start = Start { start, messages, delay_ms, policy, reply };
+        self.shared.ask(Request::Start(start), outcome).await
     }
 
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {

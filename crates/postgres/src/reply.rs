@@ -5,8 +5,8 @@ use crate::db::{cell, text_option, unsigned};
 use crate::request::Commit;
 use crate::resend::reply_if_already_stored;
 use crate::shared::Shared;
-use crate::transact::Done;
-use crate::{PostgresError, functions, history};
+use crate::transaction::Done;
+use crate::{PostgresError, functions, outcomes};
 use outlast_provider::{ClassifiedError, Completion, InstanceOutcome, StartOutcome};
 use outlast_provider_kit::{CommitPlan, invalid_token};
 use std::collections::HashMap;
@@ -23,7 +23,26 @@ pub(crate) struct Reply<T> {
     pub(crate) room: Option<OwnedSemaphorePermit>,
 }
 
+/// The result that the caller of a request waits for.
+pub(crate) struct Awaited<T> {
+    operation: &'static str,
+    receiver: oneshot::Receiver<Result<T, ClassifiedError>>,
+}
+
+impl<T> Awaited<T> {
+    /// Waits for the result. If the reply was dropped without one, the error has the operation.
+    pub(crate) async fn receive(self) -> Result<Result<T, ClassifiedError>, &'static str> {
+        self.receiver.await.map_err(|_| self.operation)
+    }
+}
+
 impl<T> Reply<T> {
+    /// The reply to a caller, and the result that the caller waits for.
+    pub(crate) fn channel(operation: &'static str) -> (Self, Awaited<T>) {
+        let (sender, receiver) = oneshot::channel();
+        (Self::new(operation, sender), Awaited { operation, receiver })
+    }
+
     pub(crate) fn new(operation: &'static str, sender: oneshot::Sender<Result<T, ClassifiedError>>) -> Self {
         Self { operation, sender, room: None }
     }
@@ -58,7 +77,7 @@ pub(crate) fn reply_to_callers(shared: &Arc<Shared>, batch: Batch, done: &Done) 
         Some((cell::<i32>(row, functions::commit::ANSWER).ok()?, unsigned(row, functions::commit::AT).ok()?))
     });
     // If they cannot be read, the watchers of these instances read them again.
-    let outcomes = history::outcomes_of(&done.outcomes).unwrap_or_default();
+    let outcomes = outcomes::read(&done.outcomes).unwrap_or_default();
     for (commit, answer) in batch.commits.into_iter().zip(answers) {
         match answer {
             Some((functions::COMMIT_DONE, at_ms)) => {

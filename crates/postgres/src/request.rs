@@ -2,7 +2,11 @@
 
 use crate::PostgresError;
 use crate::reply::Reply;
-use outlast_provider::{Completion, ErrorClass, ProviderError, StartOutcome, StartPolicy};
+use outlast_model::WorkItem;
+use outlast_provider::{
+    Completion, ErrorClass, ProviderError, StartOutcome, StartPolicy, TurnAhead, TurnCommit,
+};
+use outlast_provider_kit::plan::completion_row;
 use outlast_provider_kit::token::{self, Secret};
 use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow, TurnAtFetch, invalid_token};
 use std::collections::HashMap;
@@ -84,6 +88,29 @@ pub(crate) struct Commit {
     pub(crate) ahead: Option<(u64, u64)>,
     pub(crate) reply: Reply<Completion>,
     pub(crate) attempts: Attempts,
+}
+
+impl Commit {
+    /// A turn under its lease; refused for a text that is no token of ours.
+    pub(crate) fn of_turn(reply: Reply<Completion>, token: &str, turn: TurnCommit) -> Answer<Self> {
+        let lease = Lease::of_turn(reply.operation, token)?;
+        let plan = Some(CommitPlan::of(turn)?);
+        Ok(Self { lease, completion: None, plan, ahead: None, reply, attempts: Attempts::default() })
+    }
+
+    /// An activity with or without its outcome, and with the turn that was run ahead for that outcome.
+    pub(crate) fn of_activity(
+        reply: Reply<Completion>,
+        token: &str,
+        completion: Option<&WorkItem>,
+        turn: Option<TurnAhead>,
+    ) -> Answer<Self> {
+        let completion = completion.map(|item| completion_row(reply.operation, item)).transpose()?;
+        let lease = Lease::of_activity(reply.operation, token)?;
+        let ahead = turn.as_ref().map(|turn| (turn.after_event_id, turn.ran_at_ms));
+        let plan = turn.map(|turn| CommitPlan::of(turn.commit)).transpose()?;
+        Ok(Self { lease, completion, plan, ahead, reply, attempts: Attempts::default() })
+    }
 }
 
 /// A message to be enqueued. The reply is false if `most` messages wait already.

@@ -15,11 +15,12 @@
 //! | otherwise | the time at which to ask again: until then more requests come to share its transaction |
 //!
 //! [`Scheduler`] is a value. Its methods are its transitions: they take the time as a parameter, and leave in [`Wake`] which
-//! tasks have something to do. `shared.rs` holds the lock and wakes the tasks; `scheduler/events.rs` has the transitions that
-//! follow from commits, notifications and failures.
+//! tasks have something to do. `shared.rs` holds the lock and wakes the tasks. `scheduler/submit.rs` has the transitions by which
+//! requests and fetches come in; `scheduler/events.rs` those that follow from commits, notifications and failures.
 
 mod events;
 mod large;
+mod submit;
 #[cfg(test)]
 mod tests;
 
@@ -31,13 +32,13 @@ pub(crate) use large::SentLarge;
 use crate::batch::Batch;
 use crate::eligibility::Eligibility;
 use crate::hand_off::{hand_off_activities, hand_off_turns};
-use crate::leased::{ActivityFetch, ParkedActivities, ParkedTurns, TurnFetch};
+use crate::leased::{ParkedActivities, ParkedTurns};
 use crate::notify::{Forward, Wants};
 use crate::parked::{Idleness, Parked, Poll};
 use crate::queue::PerQueue;
-use crate::request::Request;
+use crate::request::{Lease, Request};
 use crate::transaction::{ActivityPoll, Transaction, TurnPoll};
-use large::{LARGE_BYTES, LargeLanes, LargeRequests};
+use large::{LargeLanes, LargeRequests};
 use outlast_provider::Entropy;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -143,9 +144,20 @@ impl Waiting {
         }
         let arrivals = self.arrivals.len().min(MOST_REQUESTS - batch.len());
         self.arrivals.drain(..arrivals).for_each(|request| batch.push(request));
-        batch.sort();
+        sort(&mut batch);
         batch
     }
+}
+
+/// Orders the requests as every process does, so that transactions lock rows in one order.
+fn sort(batch: &mut Batch) {
+    let key = |lease: &Lease| match lease {
+        Lease::Activity { id, .. } => (*id, String::new()),
+        Lease::Turn { at_fetch, .. } => (i64::MAX, at_fetch.instance.clone()),
+    };
+    batch.commits.sort_by_cached_key(|commit| key(&commit.lease));
+    batch.renewals.sort_by_cached_key(|renew| key(&renew.lease));
+    batch.abandons.sort_by_cached_key(|abandon| key(&abandon.lease));
 }
 
 /// Lanes that have sent a transaction, not counting the lane for arrivals.
@@ -189,33 +201,6 @@ impl Scheduler {
     /// The tasks to wake since the last call.
     pub(crate) fn take_wake(&mut self) -> Wake {
         std::mem::take(&mut self.wake)
-    }
-
-    pub(crate) fn submit(&mut self, request: Request, now: Instant) {
-        if request.bytes() >= LARGE_BYTES {
-            self.large.push(request, now);
-            self.wake.lane = true;
-            self.wake.arrivals_lane |= self.large.concern_arrivals_lane();
-            return;
-        }
-        self.large.on_small_request(now);
-        let arrives = request.arrives();
-        self.waiting.push(request);
-        // Arrivals do not wait for lanes that are in use.
-        let has_lane = self.limits.has_lane_for_arrivals && !self.large.use_arrivals_lane();
-        let goes_ahead = arrives && has_lane && !self.has_free_lane(now);
-        self.wake.lane |= !goes_ahead;
-        self.wake.arrivals_lane |= goes_ahead;
-    }
-
-    pub(crate) fn fetch_turn(&mut self, fetch: TurnFetch) {
-        self.parked.turns.on_fetch(fetch);
-        self.wake.lane = true;
-    }
-
-    pub(crate) fn fetch_activities(&mut self, fetch: ActivityFetch) {
-        self.parked.activities.on_fetch(fetch);
-        self.wake.lane = true;
     }
 
     /// What a lane does next.

@@ -1,24 +1,99 @@
-//! Leases in the answers of the server, matched with the fetches that they are for.
+//! Hands out the results of a committed transaction: replies to callers, and leases to the fetches that they are for.
 
 use crate::PostgresError;
 use crate::ask::Ask;
 use crate::batch::Batch;
 use crate::db::{Result, cell, text, text_option, unsigned};
-use crate::functions::{fetch_activities, fetch_turns};
+use crate::functions::{self, fetch_activities, fetch_turns};
 use crate::hand_off::HandOff;
+use crate::in_doubt::LeasesInDoubt;
+use crate::lanes::start_giving_back;
 use crate::leased::{Deliveries, LeaseSender, Leases, RawActivity, RawMessage, RawTurn};
 use crate::parked::{Fetch, GroupDone};
-use crate::scheduler::{ActivityGroupDone, ActivityHandOffDone, HandOffDone, TurnGroupDone, TurnHandOffDone};
+use crate::queue::PerQueue;
+use crate::reply::{Replied, reply_to_callers};
+use crate::scheduler::{
+    ActivityGroupDone, ActivityHandOffDone, HandOffDone, LaneDone, TurnGroupDone, TurnHandOffDone,
+};
 use crate::shared::Shared;
-use crate::transact::slots;
-use crate::transaction::{ActivityHandOffs, ActivityPoll, TurnHandOffs, TurnPoll};
+use crate::steps::Step;
+use crate::transaction::{ActivityHandOffs, ActivityPoll, Done, Transaction, TurnHandOffs, TurnPoll, slots};
 use outlast_provider_kit::{ActivityRow, MessageRow, ResolvedTurn};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio_postgres::Row;
 
+/// Hands out the results of a committed transaction: replies to callers, leases to fetches.
+pub(crate) fn finish(shared: &Arc<Shared>, transaction: Transaction, done: &Done, leases: LeasesInDoubt) {
+    let leases = Undelivered { shared, leases };
+    let Transaction { batch, polls, hand_offs, frees, asks_next_due, .. } = transaction;
+    shared.db.counters.calls.add(batch.len());
+    shared.fault(Step::Answer, || batch.all_subjects());
+    let ends_turns = batch.ends_turns();
+    let (mut turns, mut activities) = (Deliveries::default(), Deliveries::default());
+    let hand_offs = PerQueue {
+        turns: handed_off_turns(shared, hand_offs.turns, &batch, handed_off_turn_rows(done), &mut turns),
+        activities: handed_off_activities(
+            shared,
+            hand_offs.activities,
+            &batch,
+            handed_off_activity_rows(done),
+            &mut activities,
+        ),
+    };
+    let Replied { has_more_messages, visible_in_ms } = reply_to_callers(shared, batch, done);
+    shared.fault(Step::Serve, Vec::new);
+    let changes = PerQueue { turns: polls.turns.changes, activities: polls.activities.changes };
+    let polls = PerQueue {
+        turns: polled_turns(shared, polls.turns, &done.turns, &mut turns),
+        activities: polled_activities(shared, polls.activities, &done.activities, &mut activities),
+    };
+    // From here on the deliveries guard each lease until its caller has it.
+    leases.are_delivered();
+    let done = LaneDone {
+        polls,
+        hand_offs,
+        changes,
+        frees,
+        visible_in_ms,
+        has_more_messages,
+        ends_turns,
+        asked_next_due: asks_next_due,
+    };
+    let unserved = shared.update(|scheduler, now| scheduler.on_lane_done(done, now));
+    turns.send();
+    activities.send();
+    unserved.turns.into_iter().for_each(reply_nothing);
+    unserved.activities.into_iter().for_each(reply_nothing);
+}
+
+/// Tells the caller of a fetch that there is nothing to lease.
+fn reply_nothing<A, L: Leases>(fetch: Fetch<A, LeaseSender<L>>) {
+    drop(fetch.caller.send(Ok(None)));
+}
+
+/// Leases that a transaction has taken. If a panic keeps them from their fetches, they are given back.
+struct Undelivered<'a> {
+    shared: &'a Arc<Shared>,
+    leases: LeasesInDoubt,
+}
+
+impl Undelivered<'_> {
+    fn are_delivered(mut self) {
+        self.leases.secrets.clear();
+    }
+}
+
+impl Drop for Undelivered<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            start_giving_back(self.shared, std::mem::take(&mut self.leases));
+        }
+    }
+}
+
 /// Matches the turns that a poll leased with its fetches, in the order in which the fetches came.
-pub(crate) fn polled_turns(
+fn polled_turns(
     shared: &Arc<Shared>,
     poll: TurnPoll,
     answers: &[Vec<Row>],
@@ -47,7 +122,7 @@ pub(crate) fn polled_turns(
 }
 
 /// Matches the activities that a poll leased with its fetches, by the slot of each activity.
-pub(crate) fn polled_activities(
+fn polled_activities(
     shared: &Arc<Shared>,
     poll: ActivityPoll,
     answers: &[Vec<Row>],
@@ -111,7 +186,7 @@ fn deliver<A, L: Leases>(
 }
 
 /// Matches turns that were stored with a lease with the fetches of their hand-offs.
-pub(crate) fn handed_off_turns(
+fn handed_off_turns(
     shared: &Arc<Shared>,
     hand_offs: TurnHandOffs,
     batch: &Batch,
@@ -132,7 +207,7 @@ pub(crate) fn handed_off_turns(
 }
 
 /// Matches activities that were stored with a lease with the fetches of their hand-offs.
-pub(crate) fn handed_off_activities(
+fn handed_off_activities(
     shared: &Arc<Shared>,
     hand_offs: ActivityHandOffs,
     batch: &Batch,
@@ -171,23 +246,43 @@ fn hand_offs_done<A: Ask, L: Leases>(
     fetches.into_iter().zip(leased).map(done).collect()
 }
 
+/// The rows of commits that tell of activities that were handed off.
+fn handed_off_activity_rows(done: &Done) -> HandOffRows<'_> {
+    use functions::commit::{ACTIVITY_ID, AT, NAME, SECRET, VERSION};
+    let orchestration = Some((NAME, VERSION));
+    let columns = HandOffColumns { now: AT, id: ACTIVITY_ID, secret: SECRET, orchestration };
+    HandOffRows { rows: &done.commits, columns }
+}
+
+/// The rows of messages and starts that tell of turns that were handed off.
+fn handed_off_turn_rows(done: &Done) -> [HandOffRows<'_>; 2] {
+    use functions::{enqueue_messages, start};
+    let columns = |now, id, secret| HandOffColumns { now, id, secret, orchestration: None };
+    let of_message = columns(enqueue_messages::AT, enqueue_messages::MESSAGE_ID, enqueue_messages::SECRET);
+    let of_start = columns(start::AT, start::MESSAGE_ID, start::SECRET);
+    [
+        HandOffRows { rows: &done.messages, columns: of_message },
+        HandOffRows { rows: &done.starts, columns: of_start },
+    ]
+}
+
 /// Rows of an answer that tell of hand-offs, and their columns.
 #[derive(Clone, Copy)]
-pub(crate) struct HandOffRows<'a> {
-    pub(crate) rows: &'a [Row],
-    pub(crate) columns: HandOffColumns,
+struct HandOffRows<'a> {
+    rows: &'a [Row],
+    columns: HandOffColumns,
 }
 
 /// The columns of a row that tells of a hand-off.
 #[derive(Clone, Copy)]
-pub(crate) struct HandOffColumns {
+struct HandOffColumns {
     /// The time of the store.
-    pub(crate) now: usize,
+    now: usize,
     /// The id of the message or activity.
-    pub(crate) id: usize,
-    pub(crate) secret: usize,
+    id: usize,
+    secret: usize,
     /// Name and version of the orchestration that scheduled an activity.
-    pub(crate) orchestration: Option<(usize, usize)>,
+    orchestration: Option<(usize, usize)>,
 }
 
 impl<'a> HandOffRows<'a> {

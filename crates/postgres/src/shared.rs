@@ -1,20 +1,15 @@
 //! What the tasks of a store share: the connections, the configuration, and the scheduler behind a lock.
 
 use crate::db::Db;
-use crate::leased::{ActivityFetch, TurnFetch};
 use crate::outcomes::Outcomes;
 use crate::queue::PerQueue;
-use crate::request::Request;
 use crate::room::Room;
-use crate::scheduler::{Limits, Next, Scheduler};
-use crate::steps::Step;
-use crate::transaction::Transaction;
+use crate::scheduler::{Limits, Scheduler};
 use crate::{PostgresError, ProviderConfig};
 use outlast_provider_kit::Watches;
-use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 pub(crate) struct Shared {
     pub(crate) db: Db,
@@ -23,8 +18,8 @@ pub(crate) struct Shared {
     /// Identifies this store object among all that share the database.
     pub(crate) id: String,
     scheduler: Mutex<Scheduler>,
-    wake_lane: Notify,
-    wake_arrivals_lane: Notify,
+    pub(crate) wake_lane: Notify,
+    pub(crate) wake_arrivals_lane: Notify,
     wake_listener: Notify,
     /// Reads that share round trips.
     pub(crate) outcomes: Outcomes,
@@ -95,18 +90,6 @@ impl Shared {
         }
     }
 
-    pub(crate) fn submit(&self, request: Request) {
-        self.update(|scheduler, now| scheduler.submit(request, now));
-    }
-
-    pub(crate) fn fetch_turn(&self, fetch: TurnFetch) {
-        self.update(|scheduler, _| scheduler.fetch_turn(fetch));
-    }
-
-    pub(crate) fn fetch_activities(&self, fetch: ActivityFetch) {
-        self.update(|scheduler, _| scheduler.fetch_activities(fetch));
-    }
-
     /// Something may have become fetchable in these queues that no poll of this process has seen.
     pub(crate) fn on_remote_change(&self, queues: PerQueue<bool>) {
         self.update(|scheduler, _| scheduler.on_remote_change(queues));
@@ -138,45 +121,5 @@ impl Shared {
 
     pub(crate) fn wake_listener(&self) {
         self.wake_listener.notify_one();
-    }
-
-    /// Waits for the next transaction of a lane; `None`: the store is closed, and no request waits.
-    pub(crate) async fn next(&self) -> Option<Box<Transaction>> {
-        self.next_by(&self.wake_lane, |scheduler, now| {
-            self.fault(Step::Take, Vec::new);
-            scheduler.next(now, &*self.config.entropy)
-        })
-        .await
-    }
-
-    /// Waits for arrivals that find all lanes in use; `None`: the store is closed, and the other lanes do the rest.
-    pub(crate) async fn next_of_arrivals(&self) -> Option<Box<Transaction>> {
-        self.next_by(&self.wake_arrivals_lane, |scheduler, now| {
-            scheduler.next_of_arrivals(now, &*self.config.entropy)
-        })
-        .await
-    }
-
-    async fn next_by(
-        &self,
-        wake: &Notify,
-        next: impl Fn(&mut Scheduler, Instant) -> Next,
-    ) -> Option<Box<Transaction>> {
-        loop {
-            let wake_at = match self.update(&next) {
-                Next::Send(transaction) => return Some(transaction),
-                Next::End => return None,
-                Next::WaitUntil(at) => at,
-            };
-            let due = async {
-                match wake_at {
-                    Some(at) => sleep_until(at).await,
-                    None => pending().await,
-                }
-            };
-            futures::future::select(std::pin::pin!(wake.notified()), std::pin::pin!(due)).await;
-            // Tasks that were woken with this one submit their requests first, so that they share a transaction.
-            tokio::task::yield_now().await;
-        }
     }
 }

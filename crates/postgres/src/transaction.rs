@@ -1,13 +1,14 @@
-//! One transaction of a lane, before it is sent.
+//! One transaction of a lane: its requests and fetches before it is sent, and the answers of the server.
 
 use crate::ask::{ActivityAsk, Ask, TurnAsk};
 use crate::batch::Batch;
 use crate::hand_off::HandOffs;
-use crate::leased::{LeaseSender, RawActivity, RawTurn};
+use crate::leased::{ActivityFetch, LeaseSender, RawActivity, RawTurn};
 use crate::notify::Wants;
 use crate::parked::Poll;
 use crate::queue::PerQueue;
 use crate::scheduler::SentLarge;
+use tokio_postgres::Row;
 
 pub(crate) type TurnPoll = Poll<TurnAsk, LeaseSender<RawTurn>>;
 pub(crate) type ActivityPoll = Poll<ActivityAsk, LeaseSender<Vec<RawActivity>>>;
@@ -46,5 +47,63 @@ impl Transaction {
         let activities =
             self.polls.activities.groups.iter().flatten().chain(&self.hand_offs.activities.fetches);
         turns.map(|fetch| fetch.ask.lock_ms()).chain(activities.map(|fetch| fetch.ask.lock_ms()))
+    }
+}
+
+/// For each lease that a group wants, the index of its fetch.
+pub(crate) fn slots(group: &[ActivityFetch]) -> impl Iterator<Item = usize> + '_ {
+    group.iter().enumerate().flat_map(|(place, fetch)| std::iter::repeat_n(place, fetch.ask.wants()))
+}
+
+/// The rows of each statement of a transaction, or its error.
+pub(crate) type Answers = Vec<Result<Vec<Row>, tokio_postgres::Error>>;
+
+/// The answers of the server's functions.
+#[derive(Default)]
+pub(crate) struct Done {
+    pub(crate) commits: Vec<Row>,
+    /// Outcomes of instances that ended.
+    pub(crate) outcomes: Vec<Row>,
+    pub(crate) messages: Vec<Row>,
+    pub(crate) starts: Vec<Row>,
+    pub(crate) renewals: Vec<Row>,
+    pub(crate) abandons: Vec<Row>,
+    /// The rows of each read.
+    pub(crate) texts: Vec<Vec<Row>>,
+    /// The rows of each group of fetches.
+    pub(crate) turns: Vec<Vec<Row>>,
+    pub(crate) activities: Vec<Vec<Row>>,
+}
+
+/// The place in [`Done`] for the rows of a statement.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Slot {
+    Begin,
+    Nothing,
+    Commits,
+    Outcomes,
+    Messages,
+    Starts,
+    Renewals,
+    Abandons,
+    Texts,
+    Turns,
+    Activities,
+}
+
+impl Done {
+    pub(crate) fn add(&mut self, slot: Slot, rows: Vec<Row>) {
+        match slot {
+            Slot::Begin | Slot::Nothing => {}
+            Slot::Commits => self.commits = rows,
+            Slot::Outcomes => self.outcomes = rows,
+            Slot::Messages => self.messages = rows,
+            Slot::Starts => self.starts = rows,
+            Slot::Renewals => self.renewals = rows,
+            Slot::Abandons => self.abandons = rows,
+            Slot::Texts => self.texts.push(rows),
+            Slot::Turns => self.turns.push(rows),
+            Slot::Activities => self.activities.push(rows),
+        }
     }
 }

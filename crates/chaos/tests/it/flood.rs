@@ -28,6 +28,6 @@ mod needs_postgres {
     #[tokio::test]
     async fn a_flood_of_large_messages_needs_little_memory() {
         let _lock = SERVER_LOCK.lock().await;
-        super::flood("postgres", 200, 256);
+        super::flood("postgres", 100, 256);
     }
 }

@@ -7,7 +7,7 @@
 //! | step | is |
 //! |---|---|
 //! | `Fetch`, `Leave` | a caller fetches; the caller of a parked fetch goes away |
-//! | `Send`, `Execute`, `Finish` | a transaction leaves its process; the server commits it; its process reads the answer |
+//! | `Send`, `Execute`, `End`, `Finish` | a transaction leaves its process; the server commits it; its process has the answer; its process hands out the results |
 //! | `Fail` | a transaction is undone by the server |
 //! | `Notified`, `Forward` | a notification arrives; the listener forwards one |
 //! | `Register`, `Hear`, `AllHeard`, `Unregister` | registrations, and when the other processes know of them |
@@ -77,6 +77,8 @@ struct Sent {
     hand_off: Option<ModelFetch>,
     notifies: bool,
     answer: Option<Answer>,
+    /// Whether the process has the answer to the polls.
+    has_ended: bool,
 }
 
 impl Sent {
@@ -128,6 +130,7 @@ enum Step {
     Send { process: usize, commits: bool },
     Execute { process: usize, sent: usize, is_handed_off: bool, notified: Option<usize> },
     Fail { process: usize, sent: usize },
+    End { process: usize, sent: usize },
     Finish { process: usize, sent: usize },
     Notified { process: usize, hops: Hops },
     Forward { process: usize, to: Option<usize> },
@@ -215,7 +218,10 @@ impl Model for Processes {
             }
             for (sent, transaction) in own.sent.iter().enumerate() {
                 if transaction.answer.is_some() {
-                    steps.push(Step::Finish { process, sent });
+                    steps.push(match transaction.has_ended {
+                        false => Step::End { process, sent },
+                        true => Step::Finish { process, sent },
+                    });
                     continue;
                 }
                 if state.mishaps > 0 {
@@ -277,6 +283,12 @@ impl Model for Processes {
             Step::Fail { process, sent } => {
                 state.mishaps -= 1;
                 self.fail(&mut state.processes[process], sent);
+            }
+            // As `Scheduler::on_polls_ended`.
+            Step::End { process, sent } => {
+                let own = &mut state.processes[process];
+                own.sent[sent].has_ended = true;
+                own.parked.on_poll_ended();
             }
             Step::Finish { process, sent } => self.finish(&mut state.processes[process], sent),
             Step::Notified { process, hops } => {
@@ -414,6 +426,7 @@ impl Processes {
             return;
         }
         process.sent.push(Sent {
+            has_ended: poll.is_empty(),
             changes: poll.changes,
             groups: poll.groups,
             brings,
@@ -428,9 +441,6 @@ impl Processes {
         let mut sent = process.sent.remove(sent);
         let frees = sent.frees();
         let Some(answer) = sent.answer.take() else { return };
-        if !sent.groups.is_empty() {
-            process.parked.on_poll_ended();
-        }
         if frees && !self.has(Bug::LocalCommitIgnored) {
             process.parked.schedule_poll(Reason::LocalCommit, When::Now);
         }

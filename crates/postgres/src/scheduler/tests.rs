@@ -1,6 +1,7 @@
+use super::large::LARGE_BYTES;
 use super::*;
 use crate::ask::TurnAsk;
-use crate::leased::RawTurn;
+use crate::leased::{RawTurn, TurnFetch};
 use crate::parked::{Fetch, GroupDone};
 use crate::reply::Reply;
 use crate::request::{Attempts, Lease, Message, ReadTexts, Renew};
