@@ -1,6 +1,5 @@
 //! The requests to the writer.
 
-use crate::SqliteError;
 use crate::activity::ActivityAsk;
 use crate::contain::{self, contain};
 use crate::db::{Db, Result};
@@ -8,7 +7,10 @@ use crate::fetch::TurnAsk;
 use crate::leased::LeaseKind;
 use crate::park::Fetch;
 use crate::transaction::Transaction;
+use crate::{SqliteError, commit};
 use outlast_provider::ClassifiedError;
+use outlast_provider_kit::MessageRow;
+use std::borrow::Borrow;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// One request to the writer.
@@ -61,33 +63,86 @@ pub(crate) trait Call: Send {
     fn answer(self: Box<Self>, fault: Option<&SqliteError>);
 }
 
-/// A call that the writer has not answered yet.
-pub(crate) struct PendingCall<T, F, N> {
+/// The operation of a call and its instance, for errors, and the bytes that it sends to the writer.
+pub(crate) struct CallInfo {
     pub(crate) operation: &'static str,
-    /// The instance of the call, for the error after a panic.
-    pub(crate) instance: Option<Box<str>>,
+    instance: Option<Box<str>>,
     pub(crate) bytes: usize,
-    pub(crate) body: F,
-    /// Runs on the writer after the commit, also if the caller was dropped.
-    pub(crate) on_commit: N,
-    pub(crate) outcome: Option<Result<T>>,
-    pub(crate) reply: oneshot::Sender<std::result::Result<T, ClassifiedError>>,
-    /// The permit under which the call was sent, released with the answer.
-    pub(crate) permit: Option<OwnedSemaphorePermit>,
 }
 
-impl<T, F, N> Call for PendingCall<T, F, N>
+impl CallInfo {
+    pub(crate) fn of(operation: &'static str) -> Self {
+        Self { operation, instance: None, bytes: 0 }
+    }
+
+    pub(crate) fn instance(self, instance: &str) -> Self {
+        Self { instance: Some(instance.into()), ..self }
+    }
+
+    pub(crate) fn bytes(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// A call that stores a message.
+    pub(crate) fn message(operation: &'static str, row: &MessageRow) -> Self {
+        Self::of(operation).instance(&row.instance_id).bytes(row.work_item.len())
+    }
+
+    /// A call of the holder of a turn's lease.
+    pub(crate) fn turn(operation: &'static str, token: &str) -> Self {
+        match commit::instance_of(token) {
+            Some(instance) => Self::of(operation).instance(instance),
+            None => Self::of(operation),
+        }
+    }
+}
+
+/// Applies a call inside a transaction.
+pub(crate) type Apply<B, T> = fn(&mut Transaction<'_>, &B) -> Result<T>;
+
+/// A call that the writer has not answered yet.
+pub(crate) struct PendingCall<A, B: ?Sized, T, N> {
+    info: CallInfo,
+    args: A,
+    /// May run twice, because it only borrows the arguments.
+    apply: Apply<B, T>,
+    /// Runs on the writer after the commit, also if the caller was dropped.
+    on_commit: N,
+    outcome: Option<Result<T>>,
+    reply: CallReply<T>,
+    /// The permit under which the call was sent, released with the answer.
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+type CallReply<T> = oneshot::Sender<std::result::Result<T, ClassifiedError>>;
+
+impl<A, B: ?Sized, T, N: FnOnce(&B, &T)> PendingCall<A, B, T, N> {
+    /// A call, and the receiver of its answer.
+    pub(crate) fn new(
+        info: CallInfo,
+        args: A,
+        apply: Apply<B, T>,
+        on_commit: N,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> (Self, oneshot::Receiver<std::result::Result<T, ClassifiedError>>) {
+        let (reply, answer) = oneshot::channel();
+        (Self { info, args, apply, on_commit, outcome: None, reply, permit }, answer)
+    }
+}
+
+impl<A, B, T, N> Call for PendingCall<A, B, T, N>
 where
+    A: Borrow<B> + Send,
+    B: ?Sized,
     T: Send,
-    F: FnMut(&mut Transaction<'_>) -> Result<T> + Send,
-    N: FnOnce(&T) + Send,
+    N: FnOnce(&B, &T) + Send,
 {
     fn apply(&mut self, tx: &mut Transaction<'_>) -> Applied {
-        let Some(outcome) = contain(|| (self.body)(tx)) else {
-            let instance = self.instance.as_deref();
-            contain::report(self.operation, instance);
-            let instance = instance.map(str::to_string);
-            self.outcome = Some(Err(SqliteError::Panicked { operation: self.operation, instance }));
+        let Some(outcome) = contain(|| (self.apply)(tx, self.args.borrow())) else {
+            let CallInfo { operation, instance, .. } = &self.info;
+            contain::report(operation, instance.as_deref());
+            let instance = instance.as_deref().map(str::to_string);
+            self.outcome = Some(Err(SqliteError::Panicked { operation, instance }));
             return Applied::Panicked;
         };
         let applied = match &outcome {
@@ -100,7 +155,7 @@ where
     }
 
     fn bytes(&self) -> usize {
-        self.bytes
+        self.info.bytes
     }
 
     fn has_panicked(&self) -> bool {
@@ -108,7 +163,9 @@ where
     }
 
     fn answer(self: Box<Self>, fault: Option<&SqliteError>) {
-        let Self { operation, instance, on_commit, outcome, reply, permit, .. } = *self;
+        let Self {
+            info: CallInfo { operation, instance, .. }, args, on_commit, outcome, reply, permit, ..
+        } = *self;
         let answer = match (outcome, fault) {
             // The rows for which the call was refused may not have been committed either.
             (Some(Err(SqliteError::Refused(_))), Some(fault)) => Err(fault.classified(operation)),
@@ -116,7 +173,7 @@ where
             (_, Some(fault)) => Err(fault.classified(operation)),
             (Some(Ok(value)), None) => {
                 // A panic in `on_commit` does not undo the commit.
-                if contain(|| on_commit(&value)).is_none() {
+                if contain(|| on_commit(args.borrow(), &value)).is_none() {
                     contain::report(operation, instance.as_deref());
                 }
                 Ok(value)
@@ -136,13 +193,11 @@ mod tests {
 
     /// The answer to a call with this outcome, after a commit or after a fault of its transaction.
     fn answer(outcome: Result<()>, fault: Option<&SqliteError>) -> std::result::Result<(), ProviderError> {
-        let (reply, mut answer) = oneshot::channel();
-        let body = |_: &mut Transaction<'_>| Ok(());
         let mut ran = false;
-        let on_commit = |(): &()| ran = true;
-        let (outcome, instance, permit) = (Some(outcome), None, None);
-        let call =
-            PendingCall { operation: "test", instance, bytes: 0, body, on_commit, outcome, reply, permit };
+        let on_commit = |(): &(), (): &()| ran = true;
+        let (mut call, mut answer) =
+            PendingCall::new(CallInfo::of("test"), (), |_, ()| Ok(()), on_commit, None);
+        call.outcome = Some(outcome);
         Box::new(call).answer(fault);
         let answer = answer.try_recv().unwrap();
         assert_eq!(ran, answer.is_ok(), "on_commit runs after a commit only");

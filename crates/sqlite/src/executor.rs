@@ -1,6 +1,6 @@
 //! Executes calls, reads and fetches: on the writer and its threads, or on the calling task.
 
-use crate::command::{Command, Health, PendingCall};
+use crate::command::{Apply, CallInfo, Command, Health, PendingCall};
 use crate::contain::{self, contain};
 use crate::counters::Counters;
 use crate::db::{Db, Result};
@@ -12,10 +12,10 @@ use crate::threads::{Threads, permits_for};
 use crate::transaction::Transaction;
 use crate::url::Location;
 use crate::writer::Writer;
-use crate::{SqliteError, SqliteOptions, SqliteProvider, commit};
+use crate::{SqliteError, SqliteOptions, SqliteProvider};
 use outlast_provider::{ProviderError, saturating_ms};
-use outlast_provider_kit::MessageRow;
 use outlast_provider_kit::fetch::answer_within;
+use std::borrow::Borrow;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -25,6 +25,9 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// The result of a provider call.
 pub(crate) type Answer<T> = std::result::Result<T, ProviderError>;
+
+/// Reads on a connection.
+type Read<B, T> = fn(&Db, &B) -> Result<T>;
 
 /// Where the store's operations run.
 pub(crate) enum Executor {
@@ -92,45 +95,57 @@ impl SqliteProvider {
         }
     }
 
-    /// Runs a call in the writer's next transaction; returns after the commit.
-    pub(crate) async fn write<T: Send + 'static>(
-        &self,
-        info: CallInfo,
-        body: impl FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
-    ) -> Answer<T> {
-        self.write_then(info, body, |_| {}).await
+    /// Applies a call in the writer's next transaction; returns after the commit.
+    pub(crate) async fn write<A, B, T>(&self, info: CallInfo, args: A, apply: Apply<B, T>) -> Answer<T>
+    where
+        A: Borrow<B> + Send + 'static,
+        B: ?Sized + 'static,
+        T: Send + 'static,
+    {
+        self.write_then(info, args, apply, |_, _| {}).await
     }
 
-    /// Runs a call in the writer's next transaction; returns after the commit. `on_commit` runs after the commit even if this
+    /// Applies a call in the writer's next transaction; returns after the commit. `on_commit` runs after the commit even if this
     /// future was dropped.
-    pub(crate) async fn write_then<T: Send + 'static>(
+    pub(crate) async fn write_then<A, B, T>(
         &self,
         info: CallInfo,
-        body: impl FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
-        on_commit: impl FnOnce(&T) + Send + 'static,
-    ) -> Answer<T> {
-        let CallInfo { operation, instance, bytes } = info;
-        let permit = self.executor.permit(bytes).await;
-        let (reply, answer) = oneshot::channel();
-        let call = PendingCall { operation, instance, bytes, body, on_commit, outcome: None, reply, permit };
+        args: A,
+        apply: Apply<B, T>,
+        on_commit: impl FnOnce(&B, &T) + Send + 'static,
+    ) -> Answer<T>
+    where
+        A: Borrow<B> + Send + 'static,
+        B: ?Sized + 'static,
+        T: Send + 'static,
+    {
+        let operation = info.operation;
+        let permit = self.executor.permit(info.bytes).await;
+        let (call, answer) = PendingCall::new(info, args, apply, on_commit, permit);
         self.executor.submit(Command::Call(Box::new(call)));
         Ok(answer.await.unwrap_or_else(|_| Err(SqliteError::Closed.classified(operation)))?)
     }
 
     /// Runs a read on a reader's connection, or on the writer's if the store has no readers.
-    pub(crate) async fn read_with<T: Send + 'static>(
+    pub(crate) async fn read_with<A, B, T>(
         &self,
         operation: &'static str,
-        mut body: impl FnMut(&Db) -> Result<T> + Send + 'static,
-    ) -> Answer<T> {
+        args: A,
+        read: Read<B, T>,
+    ) -> Answer<T>
+    where
+        A: Borrow<B> + Send + 'static,
+        B: ?Sized + 'static,
+        T: Send + 'static,
+    {
         match &self.executor {
             Executor::Threaded(Threads { reads: Some(reads), read_permits, .. }) => {
                 // The store never closes the semaphore.
                 let permit = Arc::clone(read_permits).acquire_owned().await.ok();
                 let (reply, answer) = oneshot::channel();
                 let job = move |db: Result<&Db>| {
-                    let (read, health) = run_contained(operation, || body(db?));
-                    drop((reply.send(read), permit));
+                    let (done, health) = run_contained(operation, || read(db?, args.borrow()));
+                    drop((reply.send(done), permit));
                     health
                 };
                 if reads.send(Box::new(job)).is_err() {
@@ -139,9 +154,14 @@ impl SqliteProvider {
                 let read = answer.await.unwrap_or(Err(SqliteError::Closed));
                 read.map_err(|error| error.during(operation))
             }
-            Executor::Threaded(_) => self.write(CallInfo::of(operation), move |tx| body(tx.db)).await,
+            Executor::Threaded(_) => {
+                let apply =
+                    |tx: &mut Transaction<'_>, (args, read): &(A, Read<B, T>)| read(tx.db, args.borrow());
+                self.write(CallInfo::of(operation), (args, read), apply).await
+            }
             Executor::Inline(inline) => {
-                inline.writer().read(operation, body).map_err(|error| error.during(operation))
+                let done = inline.writer().read(operation, |db| read(db, args.borrow()));
+                done.map_err(|error| error.during(operation))
             }
         }
     }
@@ -222,40 +242,6 @@ impl SqliteProvider {
                 Err(_) if self.options.clock.now_ms() >= give_up_at => return Ok(None),
                 Ok(None) | Err(_) => {}
             }
-        }
-    }
-}
-
-/// The operation of a call and its instance, for errors, and the bytes that it sends to the writer.
-pub(crate) struct CallInfo {
-    operation: &'static str,
-    instance: Option<Box<str>>,
-    bytes: usize,
-}
-
-impl CallInfo {
-    pub(crate) fn of(operation: &'static str) -> Self {
-        Self { operation, instance: None, bytes: 0 }
-    }
-
-    pub(crate) fn instance(self, instance: &str) -> Self {
-        Self { instance: Some(instance.into()), ..self }
-    }
-
-    pub(crate) fn bytes(self, bytes: usize) -> Self {
-        Self { bytes, ..self }
-    }
-
-    /// A call that stores a message.
-    pub(crate) fn message(operation: &'static str, row: &MessageRow) -> Self {
-        Self::of(operation).instance(&row.instance_id).bytes(row.work_item.len())
-    }
-
-    /// A call of the holder of a turn's lease.
-    pub(crate) fn turn(operation: &'static str, token: &str) -> Self {
-        match commit::instance_of(token) {
-            Some(instance) => Self::of(operation).instance(instance),
-            None => Self::of(operation),
         }
     }
 }

@@ -155,21 +155,11 @@ impl LargeRequests {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::PendingCall;
-    use crate::transaction::Transaction;
+    use crate::command::{CallInfo, PendingCall};
 
     fn call(bytes: usize) -> Command {
-        let (reply, _) = tokio::sync::oneshot::channel();
-        Command::Call(Box::new(PendingCall {
-            operation: "test",
-            instance: None,
-            bytes,
-            body: |_: &mut Transaction<'_>| Ok(()),
-            on_commit: |(): &()| {},
-            outcome: None,
-            reply,
-            permit: None,
-        }))
+        let info = CallInfo::of("test").bytes(bytes);
+        Command::Call(Box::new(PendingCall::new(info, (), |_, ()| Ok(()), |_, ()| {}, None).0))
     }
 
     fn bytes(commands: &[Command]) -> Vec<usize> {

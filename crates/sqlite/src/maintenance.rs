@@ -1,7 +1,7 @@
 //! Maintenance: checkpoint, backup, integrity check, dump for people.
 
+use crate::command::CallInfo;
 use crate::db::{Db, Result, unsigned};
-use crate::executor::CallInfo;
 use crate::threads::wait_for_lock;
 use crate::url::Location;
 use crate::{SqliteError, SqliteProvider, open, sql};
@@ -53,7 +53,7 @@ impl SqliteProvider {
 
     /// Row counts and the first rows of both queues, for a person to read. Payloads are not shown.
     pub async fn debug_dump(&self) -> String {
-        match self.read_with("debug_dump", dump).await {
+        match self.read_with("debug_dump", (), dump).await {
             Ok(text) => text,
             Err(error) => format!("the store could not be read: {error}"),
         }
@@ -63,7 +63,7 @@ impl SqliteProvider {
     pub(crate) async fn return_space(&self) -> std::result::Result<(), ProviderError> {
         let mut free = u64::MAX;
         loop {
-            let left = self.write(CallInfo::of("return_space"), |tx| tx.db.shrink()).await?;
+            let left = self.write(CallInfo::of("return_space"), (), |tx, ()| tx.db.shrink()).await?;
             if left == 0 || left >= free {
                 break;
             }
@@ -122,7 +122,7 @@ fn copy(db: &Db, path: &Path) -> Result<()> {
 }
 
 /// Row counts and the first rows of both queues.
-fn dump(db: &Db) -> Result<String> {
+fn dump(db: &Db, (): &()) -> Result<String> {
     let mut text = String::new();
     for (table, count) in
         db.all(sql::ROW_COUNTS, [], |row| Ok((row.get::<_, String>(0)?, unsigned(row, 1)?)))?

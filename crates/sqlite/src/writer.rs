@@ -1,13 +1,13 @@
 //! The writer: applies the waiting calls in one transaction, serves fetches inside it, commits, and answers.
 
 use crate::activity::ActivityAsk;
-use crate::command::{Applied, Call, Command, Health, Job};
+use crate::command::{Applied, Call, CallInfo, Command, Health, Job, PendingCall};
 use crate::contain::{self, contain};
 use crate::counters::Counters;
 use crate::db::{Db, Result, stored_time};
 use crate::fetch::TurnAsk;
 use crate::handle::Handle;
-use crate::leased::LeaseKind;
+use crate::leased::{Abandon, LeaseKind};
 use crate::park::{FetchState, LargeTurns, Parked};
 use crate::queue::PerQueue;
 use crate::transaction::{Transaction, Wakeups};
@@ -503,20 +503,12 @@ const BACKOFF_MS: u64 = 200;
 
 /// A call that gives a lease back.
 fn release(kind: LeaseKind, token: String) -> Box<dyn Call> {
-    let (reply, _) = tokio::sync::oneshot::channel();
-    Box::new(crate::command::PendingCall {
-        operation: "release",
-        instance: None,
-        bytes: 0,
-        body: move |tx: &mut Transaction<'_>| match kind {
-            LeaseKind::Turn => commit::abandon(tx, &token, None, true),
-            LeaseKind::Activity => activity::abandon(tx, &token, None, true),
-        },
-        on_commit: |(): &()| {},
-        outcome: None,
-        reply,
-        permit: None,
-    })
+    let abandon = match kind {
+        LeaseKind::Turn => commit::abandon,
+        LeaseKind::Activity => activity::abandon,
+    };
+    let abandoned = Abandon { token, delay: None, ignore_attempt: true };
+    Box::new(PendingCall::new(CallInfo::of("release"), abandoned, abandon, |_, ()| {}, None).0)
 }
 
 #[cfg(test)]
