@@ -35,6 +35,7 @@ mod start;
 
 // The way of a request to the writer, and of leases back to the caller.
 mod command;
+mod connection;
 mod handle;
 mod large_requests;
 mod leased;

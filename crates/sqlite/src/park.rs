@@ -1,15 +1,15 @@
 //! Parked fetches: which fetches wait, and which leases a transaction gives them. The same code serves both queues.
 
-use crate::SqliteError;
 use crate::command::Command;
 use crate::contain::{self, contain};
 use crate::counters::Counters;
-use crate::db::Result;
+use crate::db::{Db, Result, column, stored_time};
 use crate::handle::Handle;
 use crate::large_requests::LARGE_BYTES;
 use crate::leased::{Guarded, LeaseSender, Leases};
 use crate::queue::PerQueue;
 use crate::transaction::Transaction;
+use crate::{SqliteError, sql};
 use std::collections::VecDeque;
 use std::mem;
 
@@ -241,4 +241,21 @@ fn send<A: Ask>(served: Served<A>, handle: &Handle) -> Vec<Command> {
             tokens.map(|token| Command::Release(A::Leases::KIND, token)).collect()
         }
     }
+}
+
+/// When the next item becomes available by itself, according to the tables. Items that became available after `polled_at` count,
+/// because the poll may have missed them.
+pub(crate) fn next_available(db: &Db, polled_at: u64) -> Result<u64> {
+    let mut next = i64::MAX;
+    for statement in [
+        sql::NEXT_MESSAGE,
+        sql::NEXT_LEASE_END,
+        sql::NEXT_ACTIVITY_LEASE_END,
+        sql::NEXT_DELAYED_ACTIVITY,
+        sql::NEXT_SESSION_END,
+    ] {
+        let at = db.one(statement, [column(polled_at)], |row| stored_time(row, 0))?.flatten();
+        next = next.min(at.unwrap_or(i64::MAX));
+    }
+    Ok(u64::try_from(next).unwrap_or(0))
 }

@@ -277,7 +277,7 @@ fn large_step(writer: &mut Writer, large: &mut LargeRequests, handle: &Handle) {
     writer.set_large_turns(LargeTurns::One);
     writer.process(calls, hand_out_a_turn, handle);
     if beside_small {
-        writer.checkpoint();
+        writer.connection.checkpoint();
     }
     large.done(begun, writer.now());
     if writer.passed_over_large_turn() {

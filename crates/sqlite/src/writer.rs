@@ -1,67 +1,47 @@
 //! The writer: applies the waiting calls in one transaction, serves fetches inside it, commits, and answers.
 
 use crate::activity::ActivityAsk;
-use crate::command::{Applied, Call, CallInfo, Command, Health, Job, PendingCall};
+use crate::command::{Applied, Call, CallInfo, Command, PendingCall};
+use crate::connection::WriterConnection;
 use crate::contain::{self, contain};
 use crate::counters::Counters;
-use crate::db::{Db, Result, stored_time};
+use crate::db::{Db, Result};
 use crate::fetch::TurnAsk;
 use crate::handle::Handle;
 use crate::leased::{Abandon, LeaseKind};
-use crate::park::{FetchState, LargeTurns, Parked};
+use crate::park::{self, FetchState, LargeTurns, Parked};
 use crate::queue::PerQueue;
 use crate::transaction::{Transaction, Wakeups};
 use crate::url::Location;
-use crate::wal_prealloc::WalPrealloc;
-use crate::{SqliteError, SqliteOptions, activity, commit, open, sql};
-use std::mem;
+use crate::{SqliteError, SqliteOptions, activity, commit};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 /// Owner of the connection that writes.
 pub(crate) struct Writer {
-    location: Location,
+    pub(crate) connection: WriterConnection,
     options: SqliteOptions,
     counters: Arc<Counters>,
-    /// `None` after a failed write, until the connection is opened again.
-    db: Option<Db>,
-    /// `None` for a store in memory.
-    wal_prealloc: Option<WalPrealloc>,
     parked: PerQueue<Parked<TurnAsk>, Parked<ActivityAsk>>,
-    /// Jobs that wait for the end of the transaction.
-    jobs: Vec<Job>,
     fetch_state: FetchState,
     /// The parked fetches are polled at this time. As far as this process knows, no item becomes available before it.
     wake_at: u64,
     /// The time of the transaction.
     now: u64,
-    data_version: i64,
-    /// The length and time of the write-ahead log at the last two checks, the newest first.
-    wal_seen: (WalStamp, WalStamp),
     /// Whether another process committed before the last transaction.
     saw_foreign_commit: bool,
 }
 
-type WalStamp = Option<(u64, SystemTime)>;
-
 impl Writer {
     /// Opens the connection on the calling thread and applies migrations. It starts no thread: `threads.rs` does.
     pub(crate) fn open(location: Location, options: SqliteOptions, counters: Arc<Counters>) -> Result<Self> {
-        let db = open::writer(&location, &options, &counters)?;
-        let wal_prealloc = WalPrealloc::of(&location, options.wal_limit_bytes);
         Ok(Self {
-            location,
-            wal_prealloc,
+            connection: WriterConnection::open(location, options.clone(), Arc::clone(&counters))?,
             options,
             counters,
-            db: Some(db),
             parked: PerQueue::default(),
-            jobs: Vec::new(),
             fetch_state: FetchState::default(),
             wake_at: 0,
             now: 0,
-            data_version: 0,
-            wal_seen: (None, None),
             saw_foreign_commit: false,
         })
     }
@@ -80,41 +60,11 @@ impl Writer {
 
     /// Whether another process committed since the last check.
     pub(crate) fn has_foreign_commit(&mut self) -> bool {
-        if !self.wal_changed() {
-            return false;
+        let seen = self.connection.has_foreign_commit();
+        if seen {
+            self.invalidate();
         }
-        let Some(db) = self.db.take() else { return false };
-        let seen = self.has_foreign_commit_in(&db);
-        self.db = Some(db);
         seen
-    }
-
-    /// Whether the write-ahead log changed since the last checks. This is much cheaper than a statement, which takes locks. The
-    /// log is unchanged only after two checks with the same result, because two writes within one tick of the file system's
-    /// clock have the same time.
-    fn wal_changed(&mut self) -> bool {
-        let Location::File { path, .. } = &self.location else { return false };
-        let metadata = std::fs::metadata(open::wal_path(path));
-        let stamp = metadata.and_then(|wal| Ok((wal.len(), wal.modified()?))).ok();
-        let before = self.wal_seen;
-        self.wal_seen = (stamp, before.0);
-        stamp.is_none() || before != (stamp, stamp)
-    }
-
-    fn has_foreign_commit_in(&mut self, db: &Db) -> bool {
-        match db.data_version() {
-            Ok(version) if version == self.data_version => return false,
-            Ok(version) => {
-                let known = mem::replace(&mut self.data_version, version);
-                if known == 0 {
-                    return false;
-                }
-            }
-            // The next statement reports the error.
-            Err(_) => {}
-        }
-        self.invalidate();
-        true
     }
 
     /// Discards the times that this process derived from the tables, because the tables may have changed.
@@ -141,17 +91,6 @@ impl Writer {
     /// Whether a fetch that does not park waits for a large turn.
     pub(crate) fn has_fetch_that_does_not_park(&self) -> bool {
         self.parked.turns.has_fetch_that_does_not_park()
-    }
-
-    /// Moves the write-ahead log into the database, so that no small commit has to. An error is not reported: the next commit
-    /// meets it too.
-    pub(crate) fn checkpoint(&mut self) {
-        if self.wal_prealloc.is_none() {
-            return;
-        }
-        let Some(db) = self.db.take() else { return };
-        let moved = contain(|| db.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
-        self.return_connection(db, !matches!(moved, Some(Ok(()))), false);
     }
 
     /// Whether the last transaction noticed a commit of another process.
@@ -193,10 +132,10 @@ impl Writer {
         let mut calls = self.accept(commands);
         let mut poll = poll;
         loop {
-            if let Err(fault) = self.reopen() {
-                return self.fail(calls, &fault);
-            }
-            let Some(db) = self.db.take() else { return self.fail(calls, &SqliteError::Closed) };
+            let db = match self.take_connection() {
+                Ok(db) => db,
+                Err(fault) => return self.fail(calls, &fault),
+            };
             let outcome = contain(|| self.transact(&db, &mut calls, poll, more)).unwrap_or_else(|| {
                 contain::report("transaction", None);
                 self.counters.panics.add(1);
@@ -204,7 +143,7 @@ impl Writer {
             });
             let has_panicked = matches!(outcome, Ok(Ran::Panicked));
             let is_broken = has_panicked || outcome.as_ref().is_err_and(SqliteError::breaks_connection);
-            self.return_connection(db, is_broken, outcome.is_err() || has_panicked);
+            self.connection.return_connection(db, is_broken, outcome.is_err() || has_panicked);
             match outcome {
                 Ok(Ran::Committed { by_savepoints }) => {
                     calls.into_iter().for_each(|call| call.answer(None));
@@ -226,30 +165,6 @@ impl Writer {
         }
     }
 
-    /// Keeps the connection, or closes it. Before it is kept, the transaction is rolled back if `undo`, and the waiting jobs run.
-    ///
-    /// The connection is closed after a failed write, because its cache may differ from the file, and after a panic, because a
-    /// statement may not have ended. A store in memory keeps its connection, because closing it would lose all committed rows.
-    /// That is safe: the code that reads rows and runs statements does not unwind through SQLite, so for SQLite a panic is like
-    /// a failed statement, and a rollback undoes the transaction.
-    fn return_connection(&mut self, db: Db, is_broken: bool, undo: bool) {
-        let is_closed = is_broken && self.location != Location::Memory;
-        // A panic in a hook during the rollback counts as a failed rollback.
-        let rolled_back = |db: &Db| matches!(contain(|| db.control("ROLLBACK")), Some(Ok(())));
-        if is_closed || (undo && !db.conn.is_autocommit() && !rolled_back(&db)) {
-            return;
-        }
-        let mut jobs = mem::take(&mut self.jobs).into_iter();
-        let is_good = |job: Job| job(&db) == Health::Good;
-        if jobs.by_ref().all(is_good) || self.location == Location::Memory {
-            jobs.for_each(|job| _ = job(&db));
-            self.db = Some(db);
-        } else {
-            // The remaining jobs run on the next connection.
-            self.jobs.extend(jobs);
-        }
-    }
-
     /// Returns the calls to apply, parks the fetches and keeps the jobs.
     fn accept(&mut self, commands: Vec<Command>) -> Vec<Box<dyn Call>> {
         let mut calls = Vec::with_capacity(commands.len());
@@ -259,27 +174,19 @@ impl Writer {
                 Command::FetchTurn(fetch, _permit) => self.parked.turns.push(fetch),
                 Command::FetchActivities(fetch, _permit) => self.parked.activities.push(fetch),
                 Command::Release(kind, token) => calls.push(release(kind, token)),
-                Command::BetweenTransactions(job) => self.jobs.push(job),
+                Command::BetweenTransactions(job) => self.connection.push_job(job),
                 Command::Stop => {}
             }
         }
         calls
     }
 
-    /// Opens the connection again if it was closed.
-    fn reopen(&mut self) -> Result<()> {
-        if self.db.is_none() && self.location == Location::Memory {
-            return Err(SqliteError::Damaged {
-                details: "the connection of the store in memory was closed, so its rows are lost".to_string(),
-            });
-        }
-        if self.db.is_none() {
-            let opened = open::writer(&self.location.again(), &self.options, &self.counters);
-            self.db = Some(opened.map_err(SqliteError::while_reopening)?);
-            self.counters.reopened.add(1);
+    /// The connection, opened again if it was closed.
+    fn take_connection(&mut self) -> Result<Db> {
+        if self.connection.reopen()? {
             self.invalidate();
         }
-        Ok(())
+        self.connection.take()
     }
 
     /// Runs one transaction. After an error and after a panic it may still be open.
@@ -292,7 +199,10 @@ impl Writer {
     ) -> Result<Ran> {
         db.control("BEGIN IMMEDIATE")?;
         let before = db.conn.total_changes();
-        self.saw_foreign_commit = self.location != Location::Memory && self.has_foreign_commit_in(db);
+        self.saw_foreign_commit = self.connection.has_foreign_commit_in(db);
+        if self.saw_foreign_commit {
+            self.invalidate();
+        }
         self.now = self.now();
         let polled_at = self.now;
         let mut wakeups = Wakeups::of(if poll { PerQueue::BOTH } else { PerQueue::NONE });
@@ -317,14 +227,7 @@ impl Writer {
             }
         }
         let changed = db.conn.total_changes() != before;
-        let mut wal_prealloc = self.wal_prealloc.as_mut().filter(|_| changed);
-        if let Some(wal_prealloc) = &mut wal_prealloc {
-            wal_prealloc.before_commit();
-        }
-        db.control("COMMIT")?;
-        if let Some(wal_prealloc) = &mut wal_prealloc {
-            wal_prealloc.after_commit();
-        }
+        self.connection.commit(db, changed)?;
         if changed {
             self.counters.commits.add(1);
         }
@@ -333,7 +236,7 @@ impl Writer {
         if poll {
             // An error of this read does not undo the commit.
             let after_backoff = self.now().saturating_add(BACKOFF_MS);
-            self.wake_at = self.next_wake(db, polled_at).unwrap_or(after_backoff).min(wakeups.at);
+            self.wake_at = park::next_available(db, polled_at).unwrap_or(after_backoff).min(wakeups.at);
         }
         Ok(Ran::Committed { by_savepoints })
     }
@@ -423,24 +326,6 @@ impl Writer {
         Ok(())
     }
 
-    /// When the next item becomes available, according to the tables. Items that became available after `polled_at` count,
-    /// because the poll may have missed them.
-    fn next_wake(&self, db: &Db, polled_at: u64) -> Result<u64> {
-        let now = crate::db::column(polled_at);
-        let mut next = i64::MAX;
-        for statement in [
-            sql::NEXT_MESSAGE,
-            sql::NEXT_LEASE_END,
-            sql::NEXT_ACTIVITY_LEASE_END,
-            sql::NEXT_DELAYED_ACTIVITY,
-            sql::NEXT_SESSION_END,
-        ] {
-            let at = db.one(statement, [now], |row| stored_time(row, 0))?.flatten();
-            next = next.min(at.unwrap_or(i64::MAX));
-        }
-        Ok(u64::try_from(next).unwrap_or(0))
-    }
-
     /// Answers the served fetches, and gives back the leases of dropped callers.
     fn deliver(&mut self, handle: &Handle) {
         let mut releases = self.parked.turns.deliver(handle);
@@ -456,8 +341,7 @@ impl Writer {
         self.invalidate();
         self.wake_at = self.now().saturating_add(BACKOFF_MS);
         calls.into_iter().for_each(|call| call.answer(Some(fault)));
-        // The caller of a dropped job gets the error `Closed`.
-        self.jobs.clear();
+        self.connection.drop_jobs();
         self.parked.turns.fail(fault);
         self.parked.activities.fail(fault);
         false
@@ -469,10 +353,9 @@ impl Writer {
         operation: &'static str,
         body: impl FnOnce(&Db) -> Result<T>,
     ) -> Result<T> {
-        self.reopen()?;
-        let Some(db) = self.db.take() else { return Err(SqliteError::Closed) };
+        let db = self.take_connection()?;
         let read = contain(|| body(&db));
-        self.return_connection(db, read.is_none(), false);
+        self.connection.return_connection(db, read.is_none(), false);
         read.unwrap_or_else(|| {
             self.counters.panics.add(1);
             contain::report(operation, None);

@@ -1,11 +1,12 @@
 //! Tests of batches that the test composes, with faults of statements.
 
 use super::*;
+use crate::command::{Health, Job};
 use crate::leased::{Guarded, RawTurn, Renew};
 use crate::message::{self, Enqueue};
 use crate::park::{Ask, Fetch};
 use crate::url::Access;
-use crate::{StatementFault, StatementFaults};
+use crate::{StatementFault, StatementFaults, sql};
 use outlast_model::WorkItem;
 use outlast_provider::{
     ClassifiedError, DispatcherCapabilityFilter, FetchedWork, MessageBound, ProviderError, SemverRange,
@@ -14,6 +15,7 @@ use outlast_provider::{
 use outlast_provider_kit::LeasedTurn;
 use outlast_provider_kit::plan::{activity_row, message_row};
 use std::cell::Cell;
+use std::mem;
 use std::path::Path;
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
@@ -387,12 +389,12 @@ fn foreign_commit_changes_the_write_ahead_log() {
     let mut test = TestWriter::new();
     test.process(vec![start("i").0]);
     // The log counts as unchanged after two checks with the same result.
-    while test.writer.wal_changed() {}
-    assert!(!test.writer.wal_changed());
+    while test.writer.connection.wal_changed() {}
+    assert!(!test.writer.connection.wal_changed());
     let path = test.folder.path().join("store.db");
     let mut other = Writer::open(file(&path), SqliteOptions::default(), Arc::default()).unwrap();
     other.process(vec![start("j").0], false, &test.handle);
-    assert!(test.writer.wal_changed());
+    assert!(test.writer.connection.wal_changed());
 }
 
 /// The results of a batch of two starts, a call between them and a fetch.
