@@ -1,7 +1,7 @@
 //! The writer's connection: opened again after a failure, and checked for commits of other processes.
 
-use crate::command::{Health, Job};
-use crate::contain::contain;
+use crate::command::Job;
+use crate::contain::{Health, contain};
 use crate::counters::Counters;
 use crate::db::{Db, Result};
 use crate::url::Location;

@@ -1,6 +1,6 @@
 //! Leases on their way from the writer to the caller of a fetch, and back.
 
-use crate::handle::Handle;
+use crate::command::Handle;
 use outlast_provider::{ClassifiedError, FetchedTurn, FetchedWork, KvEntry};
 use outlast_provider_kit::leased::TakesBack;
 use outlast_provider_kit::{LeasedTurn, rows};

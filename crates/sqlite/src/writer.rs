@@ -1,26 +1,29 @@
 //! The writer: applies the waiting calls in one transaction, serves fetches inside it, commits, and answers.
 
 use crate::activity::ActivityAsk;
-use crate::command::{Applied, Call, CallInfo, Command, PendingCall};
+use crate::command::{CallInfo, Command, Handle};
 use crate::connection::WriterConnection;
-use crate::contain::{self, contain};
+use crate::contain::{self, Health, contain, run_contained};
 use crate::counters::Counters;
 use crate::db::{Db, Result};
 use crate::fetch::TurnAsk;
-use crate::handle::Handle;
+use crate::large_requests::LargeTurns;
 use crate::leased::{Abandon, LeaseKind};
-use crate::park::{self, FetchState, LargeTurns, Parked};
+use crate::park::{self, FetchState, Parked};
 use crate::queue::PerQueue;
 use crate::transaction::{Transaction, Wakeups};
 use crate::url::Location;
 use crate::{SqliteError, SqliteOptions, activity, commit};
+use outlast_provider::ClassifiedError;
+use std::borrow::Borrow;
 use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// Owner of the connection that writes.
 pub(crate) struct Writer {
     pub(crate) connection: WriterConnection,
-    options: SqliteOptions,
-    counters: Arc<Counters>,
+    pub(crate) options: SqliteOptions,
+    pub(crate) counters: Arc<Counters>,
     parked: PerQueue<Parked<TurnAsk>, Parked<ActivityAsk>>,
     fetch_state: FetchState,
     /// The parked fetches are polled at this time. As far as this process knows, no item becomes available before it.
@@ -28,7 +31,7 @@ pub(crate) struct Writer {
     /// The time of the transaction.
     now: u64,
     /// Whether another process committed before the last transaction.
-    saw_foreign_commit: bool,
+    pub(crate) saw_foreign_commit: bool,
 }
 
 impl Writer {
@@ -73,29 +76,14 @@ impl Writer {
         self.wake_at = 0;
     }
 
-    /// Sets which large turns the next transaction hands out.
-    pub(crate) fn set_large_turns(&mut self, large_turns: LargeTurns) {
-        self.fetch_state.large_turns = large_turns;
-    }
-
-    /// Whether a fetch passed over a large turn in the last transaction.
-    pub(crate) fn passed_over_large_turn(&self) -> bool {
-        matches!(self.fetch_state.large_turns, LargeTurns::Held { was_passed_over: true })
-    }
-
-    /// Whether the last transaction could have handed out a large turn, and no fetch took one.
-    pub(crate) fn has_large_turn_to_give(&self) -> bool {
-        matches!(self.fetch_state.large_turns, LargeTurns::One)
+    /// Which large turns the next transaction hands out, or what became of them in the last one.
+    pub(crate) fn large_turns(&mut self) -> &mut LargeTurns {
+        &mut self.fetch_state.large_turns
     }
 
     /// Whether a fetch that does not park waits for a large turn.
     pub(crate) fn has_fetch_that_does_not_park(&self) -> bool {
         self.parked.turns.has_fetch_that_does_not_park()
-    }
-
-    /// Whether the last transaction noticed a commit of another process.
-    pub(crate) fn saw_foreign_commit(&self) -> bool {
-        self.saw_foreign_commit
     }
 
     /// Applies commands in one transaction and answers them. With `poll`, the parked fetches are polled even if no command made
@@ -335,11 +323,9 @@ impl Writer {
         }
     }
 
-    /// Answers calls and fetches with the error of their transaction. The parked fetches back off, so that they do not poll a
-    /// disk that is full or gone all the time.
+    /// Answers calls and fetches with the error of their transaction.
     fn fail(&mut self, calls: Vec<Box<dyn Call>>, fault: &SqliteError) -> bool {
-        self.invalidate();
-        self.wake_at = self.now().saturating_add(BACKOFF_MS);
+        self.back_off();
         calls.into_iter().for_each(|call| call.answer(Some(fault)));
         self.connection.drop_jobs();
         self.parked.turns.fail(fault);
@@ -354,18 +340,20 @@ impl Writer {
         body: impl FnOnce(&Db) -> Result<T>,
     ) -> Result<T> {
         let db = self.take_connection()?;
-        let read = contain(|| body(&db));
-        self.connection.return_connection(db, read.is_none(), false);
-        read.unwrap_or_else(|| {
-            self.counters.panics.add(1);
-            contain::report(operation, None);
-            Err(SqliteError::Panicked { operation, instance: None })
-        })
+        let (read, health) = run_contained(operation, || body(&db));
+        self.connection.return_connection(db, health == Health::Panicked, false);
+        self.counters.panics.add(usize::from(health == Health::Panicked));
+        read
     }
 
-    /// Delays the next poll of the parked fetches after a panic outside of a transaction.
-    pub(crate) fn back_off(&mut self) {
+    /// A panic outside of a transaction was contained.
+    pub(crate) fn on_panic(&mut self) {
         self.counters.panics.add(1);
+        self.back_off();
+    }
+
+    /// Delays the next poll of the parked fetches, so that they do not poll a disk that is full or gone all the time.
+    fn back_off(&mut self) {
         self.invalidate();
         self.wake_at = self.now().saturating_add(BACKOFF_MS);
     }
@@ -392,6 +380,118 @@ fn release(kind: LeaseKind, token: String) -> Box<dyn Call> {
     };
     let abandoned = Abandon { token, delay: None, ignore_attempt: true };
     Box::new(PendingCall::new(CallInfo::of("release"), abandoned, abandon, |_, ()| {}, None).0)
+}
+
+/// The result of applying a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Applied {
+    Done,
+    /// The call is invalid, or its lease is lost.
+    Refused,
+    /// The database reported an error.
+    Failed,
+    /// The call panicked.
+    Panicked,
+}
+
+/// A call: applied inside a transaction, again if that transaction is rolled back, and answered after the commit.
+pub(crate) trait Call: Send {
+    fn apply(&mut self, tx: &mut Transaction<'_>) -> Applied;
+    /// The number of bytes that the call stores or deletes.
+    fn bytes(&self) -> usize;
+    /// Whether the call panicked when it was applied. The writer does not apply such a call again.
+    fn has_panicked(&self) -> bool;
+    /// Sends the result to the caller. With a `fault` the transaction did not commit, and the fault replaces the result.
+    fn answer(self: Box<Self>, fault: Option<&SqliteError>);
+}
+
+/// Applies a call inside a transaction.
+pub(crate) type Apply<B, T> = fn(&mut Transaction<'_>, &B) -> Result<T>;
+
+/// A call that the writer has not answered yet.
+pub(crate) struct PendingCall<A, B: ?Sized, T, N> {
+    info: CallInfo,
+    args: A,
+    /// May run twice, because it only borrows the arguments.
+    apply: Apply<B, T>,
+    /// Runs on the writer after the commit, also if the caller was dropped.
+    on_commit: N,
+    outcome: Option<Result<T>>,
+    reply: oneshot::Sender<CallAnswer<T>>,
+    /// The permit under which the call was sent, released with the answer.
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+type CallAnswer<T> = std::result::Result<T, ClassifiedError>;
+
+impl<A, B: ?Sized, T, N: FnOnce(&B, &T)> PendingCall<A, B, T, N> {
+    /// A call, and the receiver of its answer.
+    pub(crate) fn new(
+        info: CallInfo,
+        args: A,
+        apply: Apply<B, T>,
+        on_commit: N,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> (Self, oneshot::Receiver<CallAnswer<T>>) {
+        let (reply, answer) = oneshot::channel();
+        (Self { info, args, apply, on_commit, outcome: None, reply, permit }, answer)
+    }
+}
+
+impl<A, B, T, N> Call for PendingCall<A, B, T, N>
+where
+    A: Borrow<B> + Send,
+    B: ?Sized,
+    T: Send,
+    N: FnOnce(&B, &T) + Send,
+{
+    fn apply(&mut self, tx: &mut Transaction<'_>) -> Applied {
+        let Some(outcome) = contain(|| (self.apply)(tx, self.args.borrow())) else {
+            let CallInfo { operation, instance, .. } = &self.info;
+            contain::report(operation, instance.as_deref());
+            let instance = instance.as_deref().map(str::to_string);
+            self.outcome = Some(Err(SqliteError::Panicked { operation, instance }));
+            return Applied::Panicked;
+        };
+        let applied = match &outcome {
+            Ok(_) => Applied::Done,
+            Err(SqliteError::Refused(_)) => Applied::Refused,
+            Err(_) => Applied::Failed,
+        };
+        self.outcome = Some(outcome);
+        applied
+    }
+
+    fn bytes(&self) -> usize {
+        self.info.bytes
+    }
+
+    fn has_panicked(&self) -> bool {
+        matches!(self.outcome, Some(Err(SqliteError::Panicked { .. })))
+    }
+
+    fn answer(self: Box<Self>, fault: Option<&SqliteError>) {
+        let Self {
+            info: CallInfo { operation, instance, .. }, args, on_commit, outcome, reply, permit, ..
+        } = *self;
+        let answer = match (outcome, fault) {
+            // The rows for which the call was refused may not have been committed either.
+            (Some(Err(SqliteError::Refused(_))), Some(fault)) => Err(fault.classified(operation)),
+            (Some(Err(own)), _) => Err(own.classified(operation)),
+            (_, Some(fault)) => Err(fault.classified(operation)),
+            (Some(Ok(value)), None) => {
+                // A panic in `on_commit` does not undo the commit.
+                if contain(|| on_commit(args.borrow(), &value)).is_none() {
+                    contain::report(operation, instance.as_deref());
+                }
+                Ok(value)
+            }
+            (None, None) => Err(SqliteError::Closed.classified(operation)),
+        };
+        drop(permit);
+        // A dropped caller gets no answer.
+        let _ = reply.send(answer);
+    }
 }
 
 #[cfg(test)]

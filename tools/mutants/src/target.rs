@@ -86,6 +86,7 @@ pub(super) const TARGETS: &[Target] = &[
             "crates/sqlite/src/park.rs",
             "crates/sqlite/src/start.rs",
             "crates/sqlite/src/connection.rs",
+            "crates/sqlite/src/large_requests.rs",
             "crates/sqlite/src/writer.rs",
         ],
         tested_by: &["outlast-sqlite"],

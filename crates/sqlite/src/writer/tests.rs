@@ -1,7 +1,7 @@
 //! Tests of batches that the test composes, with faults of statements.
 
 use super::*;
-use crate::command::{Health, Job};
+use crate::command::Job;
 use crate::leased::{Guarded, RawTurn, Renew};
 use crate::message::{self, Enqueue};
 use crate::park::{Ask, Fetch};
@@ -19,7 +19,6 @@ use std::mem;
 use std::path::Path;
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
-use tokio::sync::oneshot;
 
 /// Fails chosen statements, and records all statements.
 #[derive(Default)]
@@ -547,4 +546,25 @@ fn panicking_job_closes_the_connection_and_other_jobs_still_run() {
         assert!(ran.try_recv().is_ok());
         assert_eq!(test.reopened(), u64::from(!memory));
     }
+}
+
+/// The answer to a call with this outcome, after a commit or after a fault of its transaction.
+fn answer_to(outcome: Result<()>, fault: Option<&SqliteError>) -> std::result::Result<(), ProviderError> {
+    let mut ran = false;
+    let on_commit = |(): &(), (): &()| ran = true;
+    let (mut call, mut answer) = PendingCall::new(CallInfo::of("test"), (), |_, ()| Ok(()), on_commit, None);
+    call.outcome = Some(outcome);
+    Box::new(call).answer(fault);
+    let answer = answer.try_recv().unwrap();
+    assert_eq!(ran, answer.is_ok(), "on_commit runs after a commit only");
+    answer.map_err(ProviderError::from)
+}
+
+#[test]
+fn refusal_is_reported_only_if_its_transaction_committed() {
+    let refused = || Err(SqliteError::Refused("the lease is gone".to_string()));
+    assert!(!answer_to(refused(), None).unwrap_err().is_retryable());
+    assert!(answer_to(refused(), Some(&SqliteError::DiskFull)).unwrap_err().is_retryable());
+    assert!(answer_to(Ok(()), Some(&SqliteError::DiskFull)).unwrap_err().is_retryable());
+    assert_eq!(answer_to(Ok(()), None), Ok(()));
 }
