@@ -1,20 +1,21 @@
 //! Fetches, completions, abandons and renewals of activities.
 
-use crate::commit::{enqueue_message, refused};
+use crate::commit::{TurnFacts, refused, store_plan};
 use crate::db::{Result, attempts, column, id_column, key_column, readable, stored_text, stored_time};
-use crate::message::store_dead_letter;
+use crate::leased::{Abandon, Renew};
+use crate::message::{self, store_dead_letter};
 use crate::park::{Ask, FetchState, MAX_LOOKUP};
 use crate::session;
 use crate::sql;
 use crate::transaction::Transaction;
 use outlast_provider::{
-    DeadLetterQueue, FetchedWork, SessionFetchConfig, TagFilter, WorkRequest, saturating_ms,
+    Completion, DeadLetterQueue, FetchedWork, SessionFetchConfig, TagFilter, TurnAhead, WorkRequest,
+    saturating_ms,
 };
 use outlast_provider_kit::token::{self, Secret};
-use outlast_provider_kit::{ActivityRow, MessageRow, Token, rows};
+use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow, Token, TurnAtFetch, rows};
 use rusqlite::Row;
 use std::collections::{HashSet, VecDeque};
-use std::time::Duration;
 
 /// The conditions of a fetch of activities.
 #[derive(Debug, Clone)]
@@ -258,21 +259,72 @@ fn lease(tx: &mut Transaction<'_>, ask: &ActivityAsk, row: FreeActivity) -> Resu
     }))
 }
 
-/// Completes an activity: deletes it under its lease, then stores the completion.
-pub(crate) fn ack(tx: &mut Transaction<'_>, token: &str, completion: Option<&MessageRow>) -> Result<()> {
+/// An activity to complete, with the token of its lease and the message for its instance.
+pub(crate) struct Complete {
+    pub(crate) token: String,
+    pub(crate) completion: Option<MessageRow>,
+}
+
+/// Completes the activity of a call.
+pub(crate) fn complete(tx: &mut Transaction<'_>, activity: &Complete) -> Result<()> {
+    ack(tx, &activity.token, activity.completion.as_ref())
+}
+
+/// An activity to complete, with the run-ahead turn of its instance.
+pub(crate) struct CompleteWithTurn {
+    pub(crate) token: String,
+    pub(crate) completion: MessageRow,
+    pub(crate) ahead: TurnAhead,
+    /// The commit of the run-ahead turn.
+    pub(crate) plan: CommitPlan,
+}
+
+/// Completes an activity and commits the run-ahead turn, if the instance is at the position that the turn assumes; otherwise
+/// stores the completion as a message.
+pub(crate) fn complete_with_turn(
+    tx: &mut Transaction<'_>,
+    activity: &CompleteWithTurn,
+) -> Result<Completion> {
+    let CompleteWithTurn { token, completion, ahead, plan } = activity;
+    let instance = completion.instance_id.as_str();
+    let position = (
+        instance,
+        id_column("execution id", plan.execution_id)?,
+        id_column("event id", ahead.after_event_id)?,
+        column(tx.now),
+    );
+    let kv_changed = match ahead.is_of_now(tx.now) {
+        true => tx.db.one(sql::CAN_RUN_AHEAD, position, |row| row.get(0))?,
+        false => None,
+    };
+    let Some(kv_changed) = kv_changed else {
+        ack(tx, token, Some(completion))?;
+        return Ok(Completion::Queued);
+    };
+    ack(tx, token, None)?;
+    let (current_execution, messages, is_partial) = (plan.execution_id, 0, false);
+    let at_fetch = TurnAtFetch { current_execution, messages, is_partial, instance };
+    let facts = TurnFacts { kv_changed, external_bytes: 0, at_fetch };
+    store_plan(tx, facts, plan)?;
+    Ok(Completion::WithTurn { at_ms: tx.now })
+}
+
+/// Deletes an activity under its lease, then stores the completion.
+fn ack(tx: &mut Transaction<'_>, token: &str, completion: Option<&MessageRow>) -> Result<()> {
     let Some((id, has_session, secret)) = row_of(token) else { return refused(token) };
     let session_id = if has_session { session_of(tx, id)? } else { None };
     if tx.db.run(sql::DELETE_LEASED_ACTIVITY, (id, secret, column(tx.now)))? != 1 {
         return refused(token);
     }
     if let Some(row) = completion {
-        enqueue_message(tx, row, None)?;
+        message::store(tx, row, None)?;
     }
     session::stamp(tx, session_id.as_deref())
 }
 
 /// Extends the lease of an activity.
-pub(crate) fn renew(tx: &mut Transaction<'_>, token: &str, extend_for: Duration) -> Result<()> {
+pub(crate) fn renew(tx: &mut Transaction<'_>, renewed: &Renew) -> Result<()> {
+    let &Renew { ref token, extend_for } = renewed;
     let Some((id, has_session, secret)) = row_of(token) else { return refused(token) };
     let until = column(tx.now.saturating_add(saturating_ms(extend_for)));
     if tx.db.run(sql::RENEW_ACTIVITY, (id, secret, until, column(tx.now)))? != 1 {
@@ -287,12 +339,8 @@ fn session_of(tx: &Transaction<'_>, id: i64) -> Result<Option<String>> {
 }
 
 /// Gives an activity back. The token of an expired lease is accepted until another fetch leases the activity.
-pub(crate) fn abandon(
-    tx: &mut Transaction<'_>,
-    token: &str,
-    delay: Option<Duration>,
-    ignore_attempt: bool,
-) -> Result<()> {
+pub(crate) fn abandon(tx: &mut Transaction<'_>, abandoned: &Abandon) -> Result<()> {
+    let &Abandon { ref token, delay, ignore_attempt } = abandoned;
     let Some((id, _, secret)) = row_of(token) else { return refused(token) };
     let delay_ms = delay.map_or(0, saturating_ms);
     let (visible_at, delayed) = (tx.now.saturating_add(delay_ms), delay_ms != 0);

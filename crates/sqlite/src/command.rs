@@ -1,15 +1,17 @@
-//! The requests to the writer.
+//! The requests to the writer, and the handle that sends them.
 
-use crate::SqliteError;
 use crate::activity::ActivityAsk;
-use crate::contain::{self, contain};
-use crate::db::{Db, Result};
+use crate::commit;
+use crate::contain::Health;
+use crate::db::Db;
 use crate::fetch::TurnAsk;
 use crate::leased::LeaseKind;
 use crate::park::Fetch;
-use crate::transaction::Transaction;
-use outlast_provider::ClassifiedError;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use crate::writer::{Call, Writer};
+use outlast_provider_kit::MessageRow;
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 /// One request to the writer.
 pub(crate) enum Command {
@@ -30,131 +32,81 @@ pub(crate) enum Command {
 /// A job for the writer's connection.
 pub(crate) type Job = Box<dyn FnOnce(&Db) -> Health + Send>;
 
-/// Whether a connection can be used after a job ran on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Health {
-    Good,
-    /// The job panicked, so the connection must be replaced.
-    Panicked,
-}
-
-/// The result of applying a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Applied {
-    Done,
-    /// The call is invalid, or its lease is lost.
-    Refused,
-    /// The database reported an error.
-    Failed,
-    /// The call panicked.
-    Panicked,
-}
-
-/// A call: applied inside a transaction, again if that transaction is rolled back, and answered after the commit.
-pub(crate) trait Call: Send {
-    fn apply(&mut self, tx: &mut Transaction<'_>) -> Applied;
-    /// The number of bytes that the call stores or deletes.
-    fn bytes(&self) -> usize;
-    /// Whether the call panicked when it was applied. The writer does not apply such a call again.
-    fn has_panicked(&self) -> bool;
-    /// Sends the result to the caller. With a `fault` the transaction did not commit, and the fault replaces the result.
-    fn answer(self: Box<Self>, fault: Option<&SqliteError>);
-}
-
-/// A call that the writer has not answered yet.
-pub(crate) struct PendingCall<T, F, N> {
+/// The operation of a call and its instance, for errors, and the bytes that it sends to the writer.
+pub(crate) struct CallInfo {
     pub(crate) operation: &'static str,
-    /// The instance of the call, for the error after a panic.
     pub(crate) instance: Option<Box<str>>,
     pub(crate) bytes: usize,
-    pub(crate) body: F,
-    /// Runs on the writer after the commit, also if the caller was dropped.
-    pub(crate) on_commit: N,
-    pub(crate) outcome: Option<Result<T>>,
-    pub(crate) reply: oneshot::Sender<std::result::Result<T, ClassifiedError>>,
-    /// The permit under which the call was sent, released with the answer.
-    pub(crate) permit: Option<OwnedSemaphorePermit>,
 }
 
-impl<T, F, N> Call for PendingCall<T, F, N>
-where
-    T: Send,
-    F: FnMut(&mut Transaction<'_>) -> Result<T> + Send,
-    N: FnOnce(&T) + Send,
-{
-    fn apply(&mut self, tx: &mut Transaction<'_>) -> Applied {
-        let Some(outcome) = contain(|| (self.body)(tx)) else {
-            let instance = self.instance.as_deref();
-            contain::report(self.operation, instance);
-            let instance = instance.map(str::to_string);
-            self.outcome = Some(Err(SqliteError::Panicked { operation: self.operation, instance }));
-            return Applied::Panicked;
-        };
-        let applied = match &outcome {
-            Ok(_) => Applied::Done,
-            Err(SqliteError::Refused(_)) => Applied::Refused,
-            Err(_) => Applied::Failed,
-        };
-        self.outcome = Some(outcome);
-        applied
+impl CallInfo {
+    pub(crate) fn of(operation: &'static str) -> Self {
+        Self { operation, instance: None, bytes: 0 }
     }
 
-    fn bytes(&self) -> usize {
-        self.bytes
+    pub(crate) fn instance(self, instance: &str) -> Self {
+        Self { instance: Some(instance.into()), ..self }
     }
 
-    fn has_panicked(&self) -> bool {
-        matches!(self.outcome, Some(Err(SqliteError::Panicked { .. })))
+    pub(crate) fn bytes(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
     }
 
-    fn answer(self: Box<Self>, fault: Option<&SqliteError>) {
-        let Self { operation, instance, on_commit, outcome, reply, permit, .. } = *self;
-        let answer = match (outcome, fault) {
-            // The rows for which the call was refused may not have been committed either.
-            (Some(Err(SqliteError::Refused(_))), Some(fault)) => Err(fault.classified(operation)),
-            (Some(Err(own)), _) => Err(own.classified(operation)),
-            (_, Some(fault)) => Err(fault.classified(operation)),
-            (Some(Ok(value)), None) => {
-                // A panic in `on_commit` does not undo the commit.
-                if contain(|| on_commit(&value)).is_none() {
-                    contain::report(operation, instance.as_deref());
+    /// A call that stores a message.
+    pub(crate) fn message(operation: &'static str, row: &MessageRow) -> Self {
+        Self::of(operation).instance(&row.instance_id).bytes(row.work_item.len())
+    }
+
+    /// A call of the holder of a turn's lease.
+    pub(crate) fn turn(operation: &'static str, token: &str) -> Self {
+        match commit::instance_of(token) {
+            Some(instance) => Self::of(operation).instance(instance),
+            None => Self::of(operation),
+        }
+    }
+}
+
+/// A writer without a thread.
+pub(crate) struct Inline {
+    writer: Mutex<Writer>,
+    /// Wakes the tasks of parked fetches, because the next poll may be due earlier.
+    pub(crate) changed: Notify,
+}
+
+impl Inline {
+    pub(crate) fn new(writer: Writer) -> Self {
+        Self { writer: Mutex::new(writer), changed: Notify::new() }
+    }
+
+    /// The writer contains its panics, so none poisons the lock. A poisoned lock would still be usable.
+    pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sends commands to the writer's thread, or runs the writer on the calling task.
+#[derive(Clone)]
+pub(crate) enum Handle {
+    Threaded(Sender<Command>),
+    Inline(Weak<Inline>),
+}
+
+impl Handle {
+    /// Without a writer the command is dropped, and its caller gets the error `Closed`.
+    pub(crate) fn submit(&self, command: Command) {
+        match self {
+            Self::Threaded(sender) => drop(sender.send(command)),
+            Self::Inline(inline) => {
+                if let Some(inline) = inline.upgrade() {
+                    inline.writer().process(vec![command], false, self);
+                    inline.changed.notify_waiters();
                 }
-                Ok(value)
             }
-            (None, None) => Err(SqliteError::Closed.classified(operation)),
-        };
-        drop(permit);
-        // A dropped caller gets no answer.
-        let _ = reply.send(answer);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use outlast_provider::ProviderError;
-
-    /// The answer to a call with this outcome, after a commit or after a fault of its transaction.
-    fn answer(outcome: Result<()>, fault: Option<&SqliteError>) -> std::result::Result<(), ProviderError> {
-        let (reply, mut answer) = oneshot::channel();
-        let body = |_: &mut Transaction<'_>| Ok(());
-        let mut ran = false;
-        let on_commit = |(): &()| ran = true;
-        let (outcome, instance, permit) = (Some(outcome), None, None);
-        let call =
-            PendingCall { operation: "test", instance, bytes: 0, body, on_commit, outcome, reply, permit };
-        Box::new(call).answer(fault);
-        let answer = answer.try_recv().unwrap();
-        assert_eq!(ran, answer.is_ok(), "on_commit runs after a commit only");
-        answer.map_err(ProviderError::from)
+        }
     }
 
-    #[test]
-    fn refusal_is_reported_only_if_its_transaction_committed() {
-        let refused = || Err(SqliteError::Refused("the lease is gone".to_string()));
-        assert!(!answer(refused(), None).unwrap_err().is_retryable());
-        assert!(answer(refused(), Some(&SqliteError::DiskFull)).unwrap_err().is_retryable());
-        assert!(answer(Ok(()), Some(&SqliteError::DiskFull)).unwrap_err().is_retryable());
-        assert_eq!(answer(Ok(()), None), Ok(()));
+    /// Gives a lease back.
+    pub(crate) fn release(&self, kind: LeaseKind, token: String) {
+        self.submit(Command::Release(kind, token));
     }
 }

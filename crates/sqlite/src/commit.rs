@@ -1,15 +1,14 @@
-//! Commits, abandons and renewals of turns; enqueueing of messages.
+//! Commits, abandons and renewals of turns.
 
 use crate::db::{Result, column, id_column, key_column};
+use crate::leased::{Abandon, Renew};
 use crate::transaction::Transaction;
 use crate::{SqliteError, activity, history, kv, message, sql};
-use outlast_provider::{Completion, TurnAhead, saturating_ms};
+use outlast_provider::saturating_ms;
 use outlast_provider_kit::pin::PinColumns;
-use outlast_provider_kit::plan::visible_at;
 use outlast_provider_kit::token::{self, Secret};
-use outlast_provider_kit::{CommitPlan, MessageRow, TurnAtFetch, invalid_token, is_final};
+use outlast_provider_kit::{CommitPlan, TurnAtFetch, invalid_token, is_final};
 use std::fmt;
-use std::time::Duration;
 
 /// Facts that the fetch read from the rows of the instance, carried in the token. No other caller changes these rows under the
 /// lease, so the commit does not read them again.
@@ -56,8 +55,15 @@ pub(crate) fn bytes_to_delete(token: &str) -> usize {
     TurnFacts::of(token).map_or(0, |(facts, _)| facts.external_bytes)
 }
 
-/// Commits a turn: releases its lease, deletes its messages, then stores the plan.
-pub(crate) fn commit(tx: &mut Transaction<'_>, token: &str, plan: &CommitPlan) -> Result<()> {
+/// A turn to commit, with the token of its lease.
+pub(crate) struct CommitTurn {
+    pub(crate) token: String,
+    pub(crate) plan: CommitPlan,
+}
+
+/// Commits a turn: releases its lease, deletes its messages, then stores the plan. Returns the time of the commit.
+pub(crate) fn commit(tx: &mut Transaction<'_>, turn: &CommitTurn) -> Result<Option<u64>> {
+    let CommitTurn { token, plan } = turn;
     let now = column(tx.now);
     let Some((facts, secret)) = TurnFacts::of(token) else { return refused(token) };
     let instance = facts.at_fetch.instance;
@@ -74,14 +80,14 @@ pub(crate) fn commit(tx: &mut Transaction<'_>, token: &str, plan: &CommitPlan) -
         sql::DELETE_COVERED_MESSAGES,
         consumed,
     )?;
-    apply(tx, facts, plan)?;
+    store_plan(tx, facts, plan)?;
     // Messages that arrived after the fetch can be fetched now.
     tx.wakeups.poll.turns = true;
-    Ok(())
+    Ok(Some(tx.now))
 }
 
 /// Stores the plan of a turn whose lease was valid.
-fn apply(tx: &mut Transaction<'_>, facts: TurnFacts<'_>, plan: &CommitPlan) -> Result<()> {
+pub(crate) fn store_plan(tx: &mut Transaction<'_>, facts: TurnFacts<'_>, plan: &CommitPlan) -> Result<()> {
     let instance = facts.at_fetch.instance;
     record_instance(tx, facts.at_fetch, plan)?;
     record_execution(tx, facts.at_fetch, plan)?;
@@ -102,41 +108,9 @@ fn apply(tx: &mut Transaction<'_>, facts: TurnFacts<'_>, plan: &CommitPlan) -> R
         tx.db.run(sql::CANCEL_ACTIVITY, cancelled)?;
     }
     for row in &plan.messages {
-        enqueue_message(tx, row, None)?;
+        message::store(tx, row, None)?;
     }
     Ok(())
-}
-
-/// Completes an activity and commits the run-ahead turn, if the instance is at the position that the turn assumes; otherwise
-/// stores the completion as a message.
-pub(crate) fn complete_with_turn(
-    tx: &mut Transaction<'_>,
-    token: &str,
-    completion: &MessageRow,
-    ahead: &TurnAhead,
-    plan: &CommitPlan,
-) -> Result<Completion> {
-    let instance = completion.instance_id.as_str();
-    let position = (
-        instance,
-        id_column("execution id", plan.execution_id)?,
-        id_column("event id", ahead.after_event_id)?,
-        column(tx.now),
-    );
-    let kv_changed = match ahead.is_of_now(tx.now) {
-        true => tx.db.one(sql::CAN_RUN_AHEAD, position, |row| row.get(0))?,
-        false => None,
-    };
-    let Some(kv_changed) = kv_changed else {
-        activity::ack(tx, token, Some(completion))?;
-        return Ok(Completion::Queued);
-    };
-    activity::ack(tx, token, None)?;
-    let (current_execution, messages, is_partial) = (plan.execution_id, 0, false);
-    let at_fetch = TurnAtFetch { current_execution, messages, is_partial, instance };
-    let facts = TurnFacts { kv_changed, external_bytes: 0, at_fetch };
-    apply(tx, facts, plan)?;
-    Ok(Completion::WithTurn { at_ms: tx.now })
 }
 
 /// Creates or updates the row of the instance.
@@ -193,36 +167,9 @@ fn record_execution(tx: &Transaction<'_>, turn: TurnAtFetch<&str>, plan: &Commit
     tx.db.run_exactly(1, "recording an execution", sql::UPSERT_EXECUTION, row)
 }
 
-/// Stores a message.
-pub(crate) fn enqueue_message(
-    tx: &mut Transaction<'_>,
-    row: &MessageRow,
-    delay: Option<Duration>,
-) -> Result<()> {
-    let visible_at = visible_at(row, tx.now, delay);
-    tx.wakeups.on_message(visible_at, tx.now);
-    message::insert(tx.db, row, visible_at)
-}
-
-/// Stores a message if fewer than `most` messages wait for its instance; returns whether it did.
-pub(crate) fn enqueue_within(tx: &mut Transaction<'_>, row: &MessageRow, most: usize) -> Result<bool> {
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let waiting: i64 =
-        tx.db.one(sql::COUNT_WAITING, (&row.instance_id, most), |row| row.get(0))?.unwrap_or(0);
-    if waiting >= most {
-        return Ok(false);
-    }
-    enqueue_message(tx, row, None)?;
-    Ok(true)
-}
-
 /// Gives a turn back. The token of an expired lease is accepted until another fetch leases the instance.
-pub(crate) fn abandon(
-    tx: &mut Transaction<'_>,
-    token: &str,
-    delay: Option<Duration>,
-    ignore_attempt: bool,
-) -> Result<()> {
+pub(crate) fn abandon(tx: &mut Transaction<'_>, abandoned: &Abandon) -> Result<()> {
+    let &Abandon { ref token, delay, ignore_attempt } = abandoned;
     let Some((facts, secret)) = TurnFacts::of(token) else { return refused(token) };
     let TurnAtFetch { instance, is_partial, .. } = facts.at_fetch;
     let visible_at = delay.map(|delay| tx.now.saturating_add(saturating_ms(delay)));
@@ -244,7 +191,8 @@ pub(crate) fn abandon(
 }
 
 /// Extends the lease of a turn.
-pub(crate) fn renew(tx: &mut Transaction<'_>, token: &str, extend_for: Duration) -> Result<()> {
+pub(crate) fn renew(tx: &mut Transaction<'_>, renewed: &Renew) -> Result<()> {
+    let &Renew { ref token, extend_for } = renewed;
     let Some((facts, secret)) = TurnFacts::of(token) else { return refused(token) };
     let instance = facts.at_fetch.instance;
     let until = column(tx.now.saturating_add(saturating_ms(extend_for)));

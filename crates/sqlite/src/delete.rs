@@ -53,13 +53,16 @@ pub(crate) fn tree(tx: &mut Transaction<'_>, root: &str, force: bool) -> Result<
     }
 }
 
+/// A finished root to delete with its descendants, if it completed before this time.
+pub(crate) struct FinishedTree {
+    pub(crate) root: String,
+    pub(crate) completed_before: Option<u64>,
+}
+
 /// Deletes a finished root that still matches, with its descendants. `None` if the root does not match or a descendant runs.
-pub(crate) fn finished_tree(
-    tx: &mut Transaction<'_>,
-    root: &str,
-    completed_before: Option<u64>,
-) -> Result<Option<Deleted>> {
-    if candidate(tx.db, root, completed_before, true)?.is_none() {
+pub(crate) fn finished_tree(tx: &mut Transaction<'_>, finished: &FinishedTree) -> Result<Option<Deleted>> {
+    let FinishedTree { root, completed_before } = finished;
+    if candidate(tx.db, root, *completed_before, true)?.is_none() {
         return Ok(None);
     }
     let ids = list::tree(tx.db, root)?;
@@ -122,14 +125,39 @@ pub(crate) fn prune(tx: &mut Transaction<'_>, instance: &str, options: &PruneOpt
     Ok(result)
 }
 
+/// [`prune`] for the instances of a page. An instance that was deleted after it was listed is left out.
+pub(crate) fn prune_page(
+    tx: &mut Transaction<'_>,
+    (page, options): &(Vec<(i64, String)>, PruneOptions),
+) -> Result<PruneResult> {
+    let mut sum = PruneResult::default();
+    for (_, instance) in page {
+        if list::parent(tx.db, instance)?.is_some() {
+            add_pruned(&mut sum, &prune(tx, instance, options)?);
+        }
+    }
+    Ok(sum)
+}
+
+pub(crate) fn add_pruned(total: &mut PruneResult, more: &PruneResult) {
+    total.instances_processed += more.instances_processed;
+    total.executions_deleted += more.executions_deleted;
+    total.events_deleted += more.events_deleted;
+}
+
+/// A page of the candidates of a bulk operation.
+pub(crate) struct BulkPage {
+    /// The position of the last candidate before the page.
+    pub(crate) after: i64,
+    pub(crate) filter: InstanceFilter,
+    /// Whether only finished roots are candidates.
+    pub(crate) finished_roots: bool,
+    pub(crate) limit: usize,
+}
+
 /// The next instances, in order of creation, that a bulk filter selects after a position.
-pub(crate) fn candidates_after(
-    db: &Db,
-    after: i64,
-    filter: &InstanceFilter,
-    finished_roots: bool,
-    limit: usize,
-) -> Result<Vec<(i64, String)>> {
+pub(crate) fn candidates_after(db: &Db, page: &BulkPage) -> Result<Vec<(i64, String)>> {
+    let &BulkPage { after, ref filter, finished_roots, limit } = page;
     let before = filter.completed_before.map(column);
     if let Some(ids) = &filter.instance_ids {
         let mut found = Vec::new();

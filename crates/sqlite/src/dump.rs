@@ -9,7 +9,7 @@ impl SqliteProvider {
     /// Every row, one line each, sorted, as `MemoryProvider::dump` prints them; and a line for each contradiction between rows.
     pub async fn dump(&self) -> std::result::Result<Vec<String>, ProviderError> {
         // The writer opens a closed connection again.
-        self.write(crate::executor::CallInfo::of("dump"), |tx| {
+        self.write(crate::command::CallInfo::of("dump"), (), |tx, ()| {
             let mut lines = rows(tx.db)?;
             lines.extend(contradictions(tx.db, tx.now)?);
             lines.sort();

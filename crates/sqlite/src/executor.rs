@@ -1,24 +1,23 @@
-//! Executes calls, reads and fetches: on the writer and its threads, or on the calling task.
+//! Sends calls and fetches to the writer, and runs the writer: on its thread, or on the calling task.
 
-use crate::command::{Command, Health, PendingCall};
+use crate::command::{CallInfo, Command, Handle, Inline};
 use crate::contain::{self, contain};
 use crate::counters::Counters;
-use crate::db::{Db, Result};
-use crate::handle::{Handle, Inline};
-use crate::large_requests::LARGE_BYTES;
+use crate::db::Result;
+use crate::large_requests::{EndedTransaction, LARGE_BYTES, LargeRequests, LargeTurns};
 use crate::leased::{Guarded, LeaseAnswer, Leases};
 use crate::park::{Ask, Fetch};
-use crate::threads::{Threads, permits_for};
-use crate::transaction::Transaction;
+use crate::threads::{Threads, pause, permits_for};
 use crate::url::Location;
-use crate::writer::Writer;
-use crate::{SqliteError, SqliteOptions, SqliteProvider, commit};
+use crate::writer::{Apply, PendingCall, Writer};
+use crate::{SqliteError, SqliteOptions, SqliteProvider};
 use outlast_provider::{ProviderError, saturating_ms};
-use outlast_provider_kit::MessageRow;
 use outlast_provider_kit::fetch::answer_within;
+use std::borrow::Borrow;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -60,7 +59,7 @@ impl Executor {
         }
     }
 
-    fn submit(&self, command: Command) {
+    pub(crate) fn submit(&self, command: Command) {
         match self {
             // Without a writer the command is dropped, and its caller gets the error `Closed`.
             Self::Threaded(threads) => drop(threads.commands.send(command)),
@@ -92,84 +91,35 @@ impl SqliteProvider {
         }
     }
 
-    /// Runs a call in the writer's next transaction; returns after the commit.
-    pub(crate) async fn write<T: Send + 'static>(
-        &self,
-        info: CallInfo,
-        body: impl FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
-    ) -> Answer<T> {
-        self.write_then(info, body, |_| {}).await
+    /// Applies a call in the writer's next transaction; returns after the commit.
+    pub(crate) async fn write<A, B, T>(&self, info: CallInfo, args: A, apply: Apply<B, T>) -> Answer<T>
+    where
+        A: Borrow<B> + Send + 'static,
+        B: ?Sized + 'static,
+        T: Send + 'static,
+    {
+        self.write_then(info, args, apply, |_, _| {}).await
     }
 
-    /// Runs a call in the writer's next transaction; returns after the commit. `on_commit` runs after the commit even if this
+    /// Applies a call in the writer's next transaction; returns after the commit. `on_commit` runs after the commit even if this
     /// future was dropped.
-    pub(crate) async fn write_then<T: Send + 'static>(
+    pub(crate) async fn write_then<A, B, T>(
         &self,
         info: CallInfo,
-        body: impl FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
-        on_commit: impl FnOnce(&T) + Send + 'static,
-    ) -> Answer<T> {
-        let CallInfo { operation, instance, bytes } = info;
-        let permit = self.executor.permit(bytes).await;
-        let (reply, answer) = oneshot::channel();
-        let call = PendingCall { operation, instance, bytes, body, on_commit, outcome: None, reply, permit };
+        args: A,
+        apply: Apply<B, T>,
+        on_commit: impl FnOnce(&B, &T) + Send + 'static,
+    ) -> Answer<T>
+    where
+        A: Borrow<B> + Send + 'static,
+        B: ?Sized + 'static,
+        T: Send + 'static,
+    {
+        let operation = info.operation;
+        let permit = self.executor.permit(info.bytes).await;
+        let (call, answer) = PendingCall::new(info, args, apply, on_commit, permit);
         self.executor.submit(Command::Call(Box::new(call)));
         Ok(answer.await.unwrap_or_else(|_| Err(SqliteError::Closed.classified(operation)))?)
-    }
-
-    /// Runs a read on a reader's connection, or on the writer's if the store has no readers.
-    pub(crate) async fn read_with<T: Send + 'static>(
-        &self,
-        operation: &'static str,
-        mut body: impl FnMut(&Db) -> Result<T> + Send + 'static,
-    ) -> Answer<T> {
-        match &self.executor {
-            Executor::Threaded(Threads { reads: Some(reads), read_permits, .. }) => {
-                // The store never closes the semaphore.
-                let permit = Arc::clone(read_permits).acquire_owned().await.ok();
-                let (reply, answer) = oneshot::channel();
-                let job = move |db: Result<&Db>| {
-                    let (read, health) = run_contained(operation, || body(db?));
-                    drop((reply.send(read), permit));
-                    health
-                };
-                if reads.send(Box::new(job)).is_err() {
-                    return Err(SqliteError::Closed.during(operation));
-                }
-                let read = answer.await.unwrap_or(Err(SqliteError::Closed));
-                read.map_err(|error| error.during(operation))
-            }
-            Executor::Threaded(_) => self.write(CallInfo::of(operation), move |tx| body(tx.db)).await,
-            Executor::Inline(inline) => {
-                inline.writer().read(operation, body).map_err(|error| error.during(operation))
-            }
-        }
-    }
-
-    /// Runs a job on a thread of its own. The job opens its own connection.
-    pub(crate) async fn run_on_own_thread<T: Send + 'static>(
-        &self,
-        job: impl FnOnce() -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let Executor::Threaded(threads) = &self.executor else { return run_contained("maintenance", job).0 };
-        let (reply, answer) = oneshot::channel();
-        threads.run_on_own_thread(move || drop(reply.send(run_contained("maintenance", job).0)))?;
-        answer.await.unwrap_or(Err(SqliteError::Closed))
-    }
-
-    /// Runs a job on the writer's connection, between two transactions.
-    pub(crate) async fn run_between_transactions<T: Send + 'static>(
-        &self,
-        job: impl FnOnce(&Db) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let (reply, answer) = oneshot::channel();
-        let job = move |db: &Db| {
-            let (done, health) = run_contained("maintenance", || job(db));
-            drop(reply.send(done));
-            health
-        };
-        self.executor.submit(Command::BetweenTransactions(Box::new(job)));
-        answer.await.unwrap_or(Err(SqliteError::Closed))
     }
 
     /// Sends a fetch to the writer and waits for its leases. If this future is dropped, the leases are given back.
@@ -226,47 +176,173 @@ impl SqliteProvider {
     }
 }
 
-/// The operation of a call and its instance, for errors, and the bytes that it sends to the writer.
-pub(crate) struct CallInfo {
-    operation: &'static str,
-    instance: Option<Box<str>>,
-    bytes: usize,
+/// The number of calls that share one transaction at most, so that no caller waits for an endless batch.
+const MAX_BATCH: usize = 512;
+
+/// How long the writer does not take the database lock after it saw a commit of another process.
+const YIELD_TO_OTHERS: Duration = Duration::from_micros(400);
+
+/// The loop of the writer's thread: takes commands and runs transactions until the store is closed. The loop never delays a call
+/// to fill a batch, and it polls the parked fetches when an item becomes available by itself.
+pub(crate) struct WriterLoop {
+    writer: Writer,
+    commands: Receiver<Command>,
+    handle: Handle,
+    large: LargeRequests,
+    /// Whether the last transaction has run. A panic must not lose the command to stop: the owner of the store waits for the end
+    /// of this thread.
+    is_stopped: bool,
 }
 
-impl CallInfo {
-    pub(crate) fn of(operation: &'static str) -> Self {
-        Self { operation, instance: None, bytes: 0 }
+impl WriterLoop {
+    pub(crate) fn new(writer: Writer, commands: Receiver<Command>, handle: Handle) -> Self {
+        Self { writer, commands, handle, large: LargeRequests::new(), is_stopped: false }
     }
 
-    pub(crate) fn instance(self, instance: &str) -> Self {
-        Self { instance: Some(instance.into()), ..self }
+    pub(crate) fn run(mut self) {
+        while !self.is_stopped {
+            // The writer contains a panic inside a transaction; this contains all other panics.
+            if contain(|| self.step()).is_none() {
+                contain::report("writer", None);
+                self.writer.on_panic();
+            }
+        }
     }
 
-    pub(crate) fn bytes(self, bytes: usize) -> Self {
-        Self { bytes, ..self }
+    /// Runs one transaction. After the command to stop, the waiting large calls are applied too.
+    fn step(&mut self) {
+        match self.next() {
+            Next::Small(first) => self.small_step(first),
+            Next::Large => self.large_step(),
+            Next::Closed => self.is_stopped = true,
+        }
+        if self.is_stopped {
+            let left = self.large.take_all();
+            if !left.is_empty() {
+                self.writer.process(left, false, &self.handle);
+            }
+        } else if self.writer.saw_foreign_commit {
+            self.writer.counters.yields_to_processes.add(1);
+            pause(YIELD_TO_OTHERS);
+        }
     }
 
-    /// A call that stores a message.
-    pub(crate) fn message(operation: &'static str, row: &MessageRow) -> Self {
-        Self::of(operation).instance(&row.instance_id).bytes(row.work_item.len())
+    /// Runs a transaction with small requests.
+    fn small_step(&mut self, first: Command) {
+        self.is_stopped |= matches!(first, Command::Stop);
+        let Some(first) = self.large.keep_if_large(first) else { return };
+        let mut taken = 1;
+        let begun = self.writer.now();
+        *self.writer.large_turns() = self.large.small_begins();
+        // A busy writer never reaches the wait in `next`, so it checks the time here.
+        let is_due = self.writer.wake_at().is_some_and(|at| at <= begun);
+        let mut more = || {
+            let mut arrived = Vec::new();
+            while taken < MAX_BATCH
+                && let Ok(command) = self.commands.try_recv()
+            {
+                self.is_stopped |= matches!(command, Command::Stop);
+                taken += 1;
+                arrived.extend(self.large.keep_if_large(command));
+            }
+            arrived
+        };
+        self.writer.process_with(vec![first], is_due, &self.handle, &mut more);
+        self.large.small_ended(ended(&mut self.writer, begun));
     }
 
-    /// A call of the holder of a turn's lease.
-    pub(crate) fn turn(operation: &'static str, token: &str) -> Self {
-        match commit::instance_of(token) {
-            Some(instance) => Self::of(operation).instance(instance),
-            None => Self::of(operation),
+    /// Polls the parked fetches.
+    fn poll_parked(&mut self) {
+        let begun = self.writer.now();
+        *self.writer.large_turns() = self.large.small_begins();
+        self.writer.process(Vec::new(), true, &self.handle);
+        self.large.small_ended(ended(&mut self.writer, begun));
+    }
+
+    /// Runs a transaction with large requests.
+    fn large_step(&mut self) {
+        let begun = self.writer.now();
+        let beside_small = self.large.saw_small();
+        let (calls, is_turn_due) = self.large.take();
+        *self.writer.large_turns() = LargeTurns::One;
+        self.writer.process(calls, is_turn_due, &self.handle);
+        if beside_small {
+            self.writer.connection.checkpoint();
+        }
+        self.large.large_ended(ended(&mut self.writer, begun), is_turn_due);
+    }
+
+    /// Waits for the next step. Polls of the parked fetches that are due meanwhile are made here.
+    fn next(&mut self) -> Next {
+        // Longer than a tick of the clock of a file system: two writes within one tick have the same time.
+        const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+        let poll_interval = self.writer.options.foreign_poll_interval.max(SHORTEST_PAUSE);
+        // `next` returns with every request, so no request has come since this time.
+        let idle_from = self.writer.now();
+        loop {
+            let now = self.writer.now();
+            let until_large = self.large.due_in(now);
+            let is_large_due = until_large.is_some_and(|until| until.is_zero());
+            if is_large_due && !self.large.was_last() {
+                return Next::Large;
+            }
+            if let Ok(command) = self.commands.try_recv() {
+                return Next::Small(command);
+            }
+            if is_large_due {
+                return Next::Large;
+            }
+            let idle = Duration::from_millis(now.saturating_sub(idle_from));
+            let until_pause_ends =
+                until_large.map(|until| until.min(self.large.idle_limit().saturating_sub(idle)));
+            let until_wake = match self.writer.wake_at() {
+                None => None,
+                Some(wake_at) => {
+                    let now = self.writer.now();
+                    if now >= wake_at {
+                        self.poll_parked();
+                        continue;
+                    }
+                    Some(Duration::from_millis(wake_at - now).min(poll_interval))
+                }
+            };
+            let received = match until_wake.into_iter().chain(until_pause_ends).min() {
+                None => self.commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(patience) => self.commands.recv_timeout(patience),
+            };
+            match received {
+                Ok(command) => return Next::Small(command),
+                Err(RecvTimeoutError::Disconnected) => return Next::Closed,
+                Err(RecvTimeoutError::Timeout) => {
+                    let has_pause_ended =
+                        until_pause_ends.is_some_and(|pause| until_wake.is_none_or(|wake| pause <= wake));
+                    if has_pause_ended {
+                        self.large.end_pause();
+                    } else if self.writer.has_foreign_commit() {
+                        self.poll_parked();
+                    }
+                }
+            }
         }
     }
 }
 
-/// Runs a job and says whether its connection is still usable; a panic becomes an error.
-fn run_contained<T>(operation: &'static str, job: impl FnOnce() -> Result<T>) -> (Result<T>, Health) {
-    match contain(job) {
-        Some(done) => (done, Health::Good),
-        None => {
-            contain::report(operation, None);
-            (Err(SqliteError::Panicked { operation, instance: None }), Health::Panicked)
-        }
+/// The transaction that ended last.
+fn ended(writer: &mut Writer, begun_at: u64) -> EndedTransaction {
+    EndedTransaction {
+        begun_at,
+        ended_at: writer.now(),
+        large_turns: *writer.large_turns(),
+        is_fetch_urgent: writer.has_fetch_that_does_not_park(),
     }
+}
+
+/// The next step of the writer.
+enum Next {
+    /// A transaction whose first command is this one.
+    Small(Command),
+    /// A transaction with large requests.
+    Large,
+    /// The end: all senders of commands were dropped.
+    Closed,
 }

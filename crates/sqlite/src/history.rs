@@ -11,6 +11,18 @@ use rusqlite::types::ValueRef;
 use rusqlite::{ErrorCode, Row};
 use std::collections::HashMap;
 
+/// An execution of an instance.
+pub(crate) struct ExecutionKey {
+    pub(crate) instance: String,
+    pub(crate) execution_id: u64,
+}
+
+impl ExecutionKey {
+    pub(crate) fn of(instance: &str, execution_id: u64) -> Self {
+        Self { instance: instance.to_string(), execution_id }
+    }
+}
+
 /// The highest execution id; 1 if there is none.
 pub(crate) fn newest_execution(db: &Db, instance: &str) -> Result<u64> {
     let newest = db.one(sql::NEWEST_EXECUTION, [instance], highest)?.flatten();
@@ -40,18 +52,24 @@ pub(crate) fn texts(db: &Db, instance: &str, execution_id: u64) -> Result<Vec<St
     Ok(texts)
 }
 
-/// The events of an execution, or of the newest one. An event that does not decode is an error.
-pub(crate) fn read(db: &Db, instance: &str, execution_id: Option<u64>) -> Result<Vec<Event>> {
-    let execution_id = match execution_id {
-        Some(id) => id,
-        None => newest_execution(db, instance)?,
-    };
+/// The events of an execution. An event that does not decode is an error.
+pub(crate) fn read(db: &Db, key: &ExecutionKey) -> Result<Vec<Event>> {
+    decoded(db, &key.instance, key.execution_id)
+}
+
+/// [`read`] for the newest execution of an instance.
+pub(crate) fn read_newest(db: &Db, instance: &str) -> Result<Vec<Event>> {
+    decoded(db, instance, newest_execution(db, instance)?)
+}
+
+fn decoded(db: &Db, instance: &str, execution_id: u64) -> Result<Vec<Event>> {
     let texts = texts(db, instance, execution_id)?;
     rows::decode_history(instance, execution_id, texts.iter().map(String::as_str))
         .map_err(|details| SqliteError::Damaged { details })
 }
 
-pub(crate) fn load_turn(db: &Db, instance: &str, execution_id: u64) -> Result<LoadedTurn> {
+pub(crate) fn load_turn(db: &Db, key: &ExecutionKey) -> Result<LoadedTurn> {
+    let &ExecutionKey { ref instance, execution_id } = key;
     let texts = texts(db, instance, execution_id)?;
     let (kv_snapshot, damage) = match kv::snapshot(db, instance)? {
         Ok(snapshot) => (snapshot, None),
@@ -69,13 +87,9 @@ const LARGEST_OUTLINE: u64 = 64 << 20;
 
 /// [`load_turn`] for a history within a bound. The bound is checked on the stored sizes before any payload is read, and again
 /// while reading, because escaped JSON is longer than its text.
-pub(crate) fn load_turn_within(
-    db: &Db,
-    instance: &str,
-    execution_id: u64,
-    bound: HistoryBound,
-) -> Result<BoundedTurn> {
-    let key = (instance, id_column("execution id", execution_id)?);
+pub(crate) fn load_turn_within(db: &Db, (key, bound): &(ExecutionKey, HistoryBound)) -> Result<BoundedTurn> {
+    let &ExecutionKey { ref instance, execution_id } = key;
+    let key = (instance.as_str(), id_column("execution id", execution_id)?);
     let size = db.one(sql::HISTORY_SIZE, key, |row| Ok((unsigned(row, 0)?, unsigned(row, 1)?)))?;
     let (events, stored_bytes) = size.unwrap_or_default();
     let kv_snapshot = match kv::snapshot(db, instance)? {
@@ -91,7 +105,7 @@ pub(crate) fn load_turn_within(
         BoundedTurn::Whole(LoadedTurn { history: Vec::new(), kv_snapshot, history_error: Some(reason) })
     };
     let read = match bound.may_hold_stored(events, stored_bytes) {
-        true => read_within(db, key, bound)?,
+        true => read_within(db, key, *bound)?,
         false => Ok(None),
     };
     match read {
@@ -179,13 +193,15 @@ fn insert_together(
     }
 }
 
+/// Events to append outside of a turn.
+pub(crate) struct Append {
+    pub(crate) key: ExecutionKey,
+    pub(crate) events: Vec<HistoryRow>,
+}
+
 /// Appends events outside of a turn.
-pub(crate) fn append(
-    tx: &mut Transaction<'_>,
-    instance: &str,
-    execution_id: u64,
-    events: &[HistoryRow],
-) -> Result<()> {
+pub(crate) fn append(tx: &mut Transaction<'_>, Append { key, events }: &Append) -> Result<()> {
+    let &ExecutionKey { ref instance, execution_id } = key;
     insert(tx.db, instance, execution_id, events)?;
     if let Some(last) = events.iter().map(|event| event.event_id).max() {
         let raised = (instance, id_column("execution id", execution_id)?, id_column("event id", last)?);
@@ -206,6 +222,15 @@ pub(crate) fn outcome(db: &Db, instance: &str) -> Result<Option<InstanceOutcome>
             custom_status_version: unsigned(row, 5)?,
         })
     })
+}
+
+/// The custom status of an instance and its version, if the version is above the given one.
+pub(crate) fn custom_status(
+    db: &Db,
+    (instance, last_seen_version): &(String, u64),
+) -> Result<Option<(Option<String>, u64)>> {
+    let newer_than = (instance, column(*last_seen_version));
+    db.one(sql::CUSTOM_STATUS, newer_than, |row| Ok((row.get(0)?, unsigned(row, 1)?)))
 }
 
 pub(crate) fn stats(db: &Db, instance: &str) -> Result<Option<SystemStats>> {

@@ -51,7 +51,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<(String, KvEntry)> {
     Ok((row.get(0)?, KvEntry { value: row.get(1)?, last_updated_at_ms: unsigned(row, 2)? }))
 }
 
-pub(crate) fn value(db: &Db, instance: &str, key: &str) -> Result<Option<String>> {
+pub(crate) fn value(db: &Db, (instance, key): &(String, String)) -> Result<Option<String>> {
     Ok(db.one(sql::KV_VALUE, (instance, key), |row| row.get(0))?.flatten())
 }
 

@@ -70,25 +70,36 @@ impl LargeRequests {
         Some(command)
     }
 
-    /// A fetch passed over a large turn. `is_urgent`: a fetch that does not park waits for the turn.
-    pub(crate) fn turn_was_passed_over(&mut self, is_urgent: bool) {
-        self.turn_waits = true;
-        self.is_urgent |= is_urgent;
-    }
-
-    /// A large turn could have been handed out, but no fetch was waiting.
-    pub(crate) fn large_turn_not_taken(&mut self) {
-        self.next_fetch_may_take_large = true;
-    }
-
-    /// Whether a transaction with small requests may hand out a large turn.
-    pub(crate) fn may_next_fetch_take_large(&self) -> bool {
-        self.next_fetch_may_take_large
-    }
-
-    /// A transaction with small requests begins.
-    pub(crate) fn small_begins(&mut self) {
+    /// A transaction with small requests begins. Returns which large turns it hands out.
+    pub(crate) fn small_begins(&mut self) -> LargeTurns {
         self.was_last = false;
+        match self.next_fetch_may_take_large {
+            true => LargeTurns::One,
+            false => LargeTurns::Held { was_passed_over: false },
+        }
+    }
+
+    /// A transaction with small requests ended. If it handed out a large turn, large requests pause.
+    pub(crate) fn small_ended(&mut self, ended: EndedTransaction) {
+        if self.next_fetch_may_take_large && !ended.large_turns.is_left() {
+            self.pause(ended);
+        }
+        self.note_passed_over(ended);
+    }
+
+    /// A transaction with large requests ended. `is_turn_due`: a fetch had passed over a large turn before it.
+    pub(crate) fn large_ended(&mut self, ended: EndedTransaction, is_turn_due: bool) {
+        self.pause(ended);
+        self.note_passed_over(ended);
+        // No fetch was waiting for the large turn, so the next fetch may have it.
+        self.next_fetch_may_take_large |= is_turn_due && ended.large_turns.is_left();
+    }
+
+    fn note_passed_over(&mut self, ended: EndedTransaction) {
+        if ended.large_turns.was_passed_over() {
+            self.turn_waits = true;
+            self.is_urgent |= ended.is_fetch_urgent;
+        }
     }
 
     /// Whether the last transaction had large requests: then waiting small requests are applied first.
@@ -142,34 +153,100 @@ impl LargeRequests {
         self.calls.drain(..).collect()
     }
 
-    /// A transaction with large requests began at `begun` and ended.
-    pub(crate) fn done(&mut self, begun: u64, now: u64) {
-        let took = now.saturating_sub(begun).min(LONGEST_MS);
+    /// Begins the pause after a transaction with large requests, or after one that handed out a large turn.
+    fn pause(&mut self, EndedTransaction { begun_at, ended_at, .. }: EndedTransaction) {
+        let took = ended_at.saturating_sub(begun_at).min(LONGEST_MS);
         self.pause_ms = if std::mem::take(&mut self.saw_small) { took * SMALL_SHARE } else { 0 };
-        self.ended_at = now;
+        self.ended_at = ended_at;
         self.next_fetch_may_take_large = false;
         self.was_last = true;
+    }
+}
+
+/// A transaction that ended, as far as it concerns large requests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EndedTransaction {
+    pub(crate) begun_at: u64,
+    pub(crate) ended_at: u64,
+    pub(crate) large_turns: LargeTurns,
+    /// Whether a fetch that does not park waits for a large turn.
+    pub(crate) is_fetch_urgent: bool,
+}
+
+/// Whether fetches are given turns with large messages.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum LargeTurns {
+    /// In every transaction: a writer without a thread.
+    #[default]
+    Unlimited,
+    /// One in the next transaction.
+    One,
+    /// None in the next transaction.
+    Held {
+        /// Whether a fetch passed over a large turn.
+        was_passed_over: bool,
+    },
+}
+
+impl LargeTurns {
+    /// Whether a fetch passed over a large turn.
+    fn was_passed_over(self) -> bool {
+        matches!(self, Self::Held { was_passed_over: true })
+    }
+
+    /// Whether a large turn could have been handed out, and no fetch took one.
+    fn is_left(self) -> bool {
+        matches!(self, Self::One)
+    }
+
+    /// A fetch reads no more messages of an instance after this many bytes: it passes the turn over.
+    pub(crate) fn read_limit(self) -> usize {
+        match self {
+            Self::Held { .. } => LARGE_BYTES,
+            Self::Unlimited | Self::One => usize::MAX,
+        }
+    }
+
+    /// Whether a turn with this many bytes may be handed out now.
+    pub(crate) fn admit(&mut self, bytes: usize) -> bool {
+        if bytes < LARGE_BYTES {
+            return true;
+        }
+        match self {
+            Self::Unlimited => true,
+            Self::One => {
+                *self = Self::Held { was_passed_over: false };
+                true
+            }
+            Self::Held { was_passed_over } => {
+                *was_passed_over = true;
+                false
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::PendingCall;
-    use crate::transaction::Transaction;
+    use crate::command::CallInfo;
+    use crate::writer::PendingCall;
 
+    /// A call that stores this many bytes.
     fn call(bytes: usize) -> Command {
-        let (reply, _) = tokio::sync::oneshot::channel();
-        Command::Call(Box::new(PendingCall {
-            operation: "test",
-            instance: None,
-            bytes,
-            body: |_: &mut Transaction<'_>| Ok(()),
-            on_commit: |(): &()| {},
-            outcome: None,
-            reply,
-            permit: None,
-        }))
+        let info = CallInfo::of("test").bytes(bytes);
+        Command::Call(Box::new(PendingCall::new(info, (), |_, ()| Ok(()), |_, ()| {}, None).0))
+    }
+
+    /// A transaction that handed out no large turn.
+    fn ended(begun_at: u64, ended_at: u64) -> EndedTransaction {
+        let large_turns = LargeTurns::Held { was_passed_over: false };
+        EndedTransaction { begun_at, ended_at, large_turns, is_fetch_urgent: false }
+    }
+
+    fn passed_over(is_fetch_urgent: bool) -> EndedTransaction {
+        let large_turns = LargeTurns::Held { was_passed_over: true };
+        EndedTransaction { large_turns, is_fetch_urgent, ..ended(0, 0) }
     }
 
     fn bytes(commands: &[Command]) -> Vec<usize> {
@@ -192,7 +269,7 @@ mod tests {
         assert_eq!(bytes(&large.take().0), [LARGE_BYTES, 9 << 20]);
         assert_eq!(bytes(&large.take().0), [2 << 20, 2 << 20]);
         assert_eq!(bytes(&large.take_all()), [2 << 20]);
-        large.done(0, 0);
+        large.pause(ended(0, 0));
         for size in [2 << 20, 2 << 20, 40 << 20, 2 << 20] {
             large.keep_if_large(call(size));
         }
@@ -205,22 +282,22 @@ mod tests {
     fn pause_after_large_transaction_is_five_times_its_duration_if_small_calls_came() {
         let mut large = LargeRequests::new();
         large.keep_if_large(call(1));
-        large.done(1_000, 1_100);
-        large.turn_was_passed_over(false);
+        large.pause(ended(1_000, 1_100));
+        large.note_passed_over(passed_over(false));
         let due_in = |large: &LargeRequests, now| large.due_in(now).map(|wait| wait.as_millis());
         for (now, wait) in [(1_100, 500), (1_599, 1), (1_600, 0), (9_000, 0), (1_099, 0)] {
             assert_eq!(due_in(&large, now), Some(wait), "at {now}");
         }
         assert_eq!(large.idle_limit(), Duration::from_millis(100));
-        large.turn_was_passed_over(true);
+        large.note_passed_over(passed_over(true));
         assert_eq!(due_in(&large, 1_100), Some(0), "the pause ends for a fetch that does not park");
         assert!(matches!(large.take(), (calls, true) if calls.is_empty()));
         assert_eq!(due_in(&large, 1_100), None);
-        large.turn_was_passed_over(false);
+        large.note_passed_over(passed_over(false));
         assert_eq!(due_in(&large, 1_100), Some(500));
         large.end_pause();
         assert_eq!(due_in(&large, 1_100), Some(0));
-        large.done(1_000, 1_100);
+        large.pause(ended(1_000, 1_100));
         large.keep_if_large(call(LARGE_BYTES));
         assert_eq!(due_in(&large, 1_100), Some(0), "no small call came since");
     }

@@ -1,10 +1,11 @@
-//! Leased turns and activities on their way from the writer to the caller of a fetch.
+//! Leases on their way from the writer to the caller of a fetch, and back.
 
-use crate::handle::Handle;
+use crate::command::Handle;
 use outlast_provider::{ClassifiedError, FetchedTurn, FetchedWork, KvEntry};
 use outlast_provider_kit::leased::TakesBack;
 use outlast_provider_kit::{LeasedTurn, rows};
 use std::collections::HashMap;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// The answer to a fetch: leases, `None` if there are none, or an error.
@@ -18,6 +19,21 @@ pub(crate) type LeaseSender<L> = oneshot::Sender<LeaseAnswer<L>>;
 pub(crate) enum LeaseKind {
     Turn,
     Activity,
+}
+
+/// A lease to give back.
+pub(crate) struct Abandon {
+    pub(crate) token: String,
+    /// How long no fetch takes the item.
+    pub(crate) delay: Option<Duration>,
+    /// Whether the delivery is not counted.
+    pub(crate) ignore_attempt: bool,
+}
+
+/// A lease to extend.
+pub(crate) struct Renew {
+    pub(crate) token: String,
+    pub(crate) extend_for: Duration,
 }
 
 /// A leased turn as the writer hands it out; its caller decodes the history, so that the writer need not.

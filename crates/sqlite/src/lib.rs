@@ -33,12 +33,13 @@ mod provider;
 mod session;
 mod start;
 
-// The way of a request to the writer, and of leases back to the caller.
+// The way of a request to the writer or to a reader, and of leases back to the caller.
 mod command;
-mod handle;
+mod connection;
 mod large_requests;
 mod leased;
 mod queue;
+mod readers;
 mod threads;
 mod transaction;
 mod writer;

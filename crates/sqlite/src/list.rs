@@ -2,6 +2,7 @@
 
 use crate::SqliteError;
 use crate::db::{Db, Result, attempts, column, unsigned};
+use crate::history::ExecutionKey;
 use crate::sql;
 use outlast_model::ExecutionStatus;
 use outlast_provider::{
@@ -113,7 +114,8 @@ pub(crate) fn executions(db: &Db, instance: &str) -> Result<Vec<u64>> {
     db.all(sql::LIST_EXECUTIONS, [instance], |row| unsigned(row, 0))
 }
 
-pub(crate) fn execution(db: &Db, instance: &str, execution_id: u64) -> Result<ExecutionInfo> {
+pub(crate) fn execution(db: &Db, key: &ExecutionKey) -> Result<ExecutionInfo> {
+    let &ExecutionKey { ref instance, execution_id } = key;
     let info = db.one(sql::EXECUTION_INFO, (instance, column(execution_id)), |row| {
         Ok(ExecutionInfo {
             execution_id,

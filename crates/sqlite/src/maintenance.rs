@@ -1,7 +1,9 @@
 //! Maintenance: checkpoint, backup, integrity check, dump for people.
 
+use crate::command::{CallInfo, Command};
+use crate::contain::run_contained;
 use crate::db::{Db, Result, unsigned};
-use crate::executor::CallInfo;
+use crate::executor::Executor;
 use crate::threads::wait_for_lock;
 use crate::url::Location;
 use crate::{SqliteError, SqliteProvider, open, sql};
@@ -9,6 +11,7 @@ use outlast_provider::ProviderError;
 use rusqlite::backup::StepResult;
 use std::fmt::Write;
 use std::path::Path;
+use tokio::sync::oneshot;
 
 impl SqliteProvider {
     /// Moves everything from the write-ahead log into the database file and empties the log. Does nothing for a store
@@ -53,7 +56,7 @@ impl SqliteProvider {
 
     /// Row counts and the first rows of both queues, for a person to read. Payloads are not shown.
     pub async fn debug_dump(&self) -> String {
-        match self.read_with("debug_dump", dump).await {
+        match self.read_with("debug_dump", (), dump).await {
             Ok(text) => text,
             Err(error) => format!("the store could not be read: {error}"),
         }
@@ -63,7 +66,7 @@ impl SqliteProvider {
     pub(crate) async fn return_space(&self) -> std::result::Result<(), ProviderError> {
         let mut free = u64::MAX;
         loop {
-            let left = self.write(CallInfo::of("return_space"), |tx| tx.db.shrink()).await?;
+            let left = self.write(CallInfo::of("return_space"), (), |tx, ()| tx.db.shrink()).await?;
             if left == 0 || left >= free {
                 break;
             }
@@ -88,6 +91,32 @@ impl SqliteProvider {
         let location = self.location.again();
         let (options, counters) = (self.options.clone(), self.counters().clone());
         self.run_on_own_thread(move || body(&open::writer(&location, &options, &counters)?)).await
+    }
+
+    /// Runs a job on a thread of its own. The job opens its own connection.
+    async fn run_on_own_thread<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let Executor::Threaded(threads) = &self.executor else { return run_contained("maintenance", job).0 };
+        let (reply, answer) = oneshot::channel();
+        threads.run_on_own_thread(move || drop(reply.send(run_contained("maintenance", job).0)))?;
+        answer.await.unwrap_or(Err(SqliteError::Closed))
+    }
+
+    /// Runs a job on the writer's connection, between two transactions.
+    async fn run_between_transactions<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&Db) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        let job = move |db: &Db| {
+            let (done, health) = run_contained("maintenance", || job(db));
+            drop(reply.send(done));
+            health
+        };
+        self.executor.submit(Command::BetweenTransactions(Box::new(job)));
+        answer.await.unwrap_or(Err(SqliteError::Closed))
     }
 }
 
@@ -122,7 +151,7 @@ fn copy(db: &Db, path: &Path) -> Result<()> {
 }
 
 /// Row counts and the first rows of both queues.
-fn dump(db: &Db) -> Result<String> {
+fn dump(db: &Db, (): &()) -> Result<String> {
     let mut text = String::new();
     for (table, count) in
         db.all(sql::ROW_COUNTS, [], |row| Ok((row.get::<_, String>(0)?, unsigned(row, 1)?)))?

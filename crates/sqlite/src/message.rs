@@ -5,9 +5,11 @@ use crate::sql;
 use crate::transaction::Transaction;
 use outlast_model::{WorkItem, json};
 use outlast_provider::{DeadLetterQueue, MessageBound};
+use outlast_provider_kit::plan::visible_at;
 use outlast_provider_kit::{MessageRow, rows};
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
+use std::time::Duration;
 
 /// A text above this length is stored in `message_texts`, because SQLite rewrites a whole row when one of its columns changes.
 const LARGEST_INLINE: usize = 16 << 10;
@@ -73,8 +75,45 @@ pub(crate) fn read_texts(db: &Db, messages: &mut [CoveredMessage]) -> Result<()>
     Ok(())
 }
 
-/// Stores a message.
-pub(crate) fn insert(db: &Db, row: &MessageRow, visible_at: u64) -> Result<()> {
+/// A message to store.
+pub(crate) struct Enqueue {
+    pub(crate) row: MessageRow,
+    /// How long no fetch takes the message.
+    pub(crate) delay: Option<Duration>,
+}
+
+/// Stores the message of a call.
+pub(crate) fn enqueue(tx: &mut Transaction<'_>, message: &Enqueue) -> Result<()> {
+    store(tx, &message.row, message.delay)
+}
+
+/// A message to store if fewer than `most_waiting` messages wait for its instance.
+pub(crate) struct EnqueueWithin {
+    pub(crate) row: MessageRow,
+    pub(crate) most_waiting: usize,
+}
+
+/// Stores the message of a call if its bound allows; returns whether it did.
+pub(crate) fn enqueue_within(tx: &mut Transaction<'_>, message: &EnqueueWithin) -> Result<bool> {
+    let EnqueueWithin { row, most_waiting } = message;
+    let most = i64::try_from(*most_waiting).unwrap_or(i64::MAX);
+    let waiting: i64 =
+        tx.db.one(sql::COUNT_WAITING, (&row.instance_id, most), |row| row.get(0))?.unwrap_or(0);
+    if waiting >= most {
+        return Ok(false);
+    }
+    store(tx, row, None)?;
+    Ok(true)
+}
+
+/// Stores a message. The parked fetches are polled when it becomes visible.
+pub(crate) fn store(tx: &mut Transaction<'_>, row: &MessageRow, delay: Option<Duration>) -> Result<()> {
+    let visible_at = visible_at(row, tx.now, delay);
+    tx.wakeups.on_message(visible_at, tx.now);
+    insert(tx.db, row, visible_at)
+}
+
+fn insert(db: &Db, row: &MessageRow, visible_at: u64) -> Result<()> {
     let begins = i64::from(row.begins) + i64::from(row.continues());
     let text = row.work_item.as_str();
     let external_bytes = Some(text.len()).filter(|length| *length > LARGEST_INLINE);

@@ -1,15 +1,14 @@
 //! Parked fetches: which fetches wait, and which leases a transaction gives them. The same code serves both queues.
 
-use crate::SqliteError;
-use crate::command::Command;
+use crate::command::{Command, Handle};
 use crate::contain::{self, contain};
 use crate::counters::Counters;
-use crate::db::Result;
-use crate::handle::Handle;
-use crate::large_requests::LARGE_BYTES;
+use crate::db::{Db, Result, column, stored_time};
+use crate::large_requests::LargeTurns;
 use crate::leased::{Guarded, LeaseSender, Leases};
 use crate::queue::PerQueue;
 use crate::transaction::Transaction;
+use crate::{SqliteError, sql};
 use std::collections::VecDeque;
 use std::mem;
 
@@ -47,49 +46,6 @@ pub(crate) struct FetchState {
     /// too early only costs a statement.
     pub(crate) next_lease_end: PerQueue<u64>,
     pub(crate) large_turns: LargeTurns,
-}
-
-/// Whether fetches are given turns with large messages.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) enum LargeTurns {
-    /// In every transaction: a writer without a thread.
-    #[default]
-    Unlimited,
-    /// One in the next transaction.
-    One,
-    /// None in the next transaction.
-    Held {
-        /// Whether a fetch passed over a large turn.
-        was_passed_over: bool,
-    },
-}
-
-impl LargeTurns {
-    /// A fetch reads no more messages of an instance after this many bytes: it passes the turn over.
-    pub(crate) fn read_limit(self) -> usize {
-        match self {
-            Self::Held { .. } => LARGE_BYTES,
-            Self::Unlimited | Self::One => usize::MAX,
-        }
-    }
-
-    /// Whether a turn with this many bytes may be handed out now.
-    pub(crate) fn admit(&mut self, bytes: usize) -> bool {
-        if bytes < LARGE_BYTES {
-            return true;
-        }
-        match self {
-            Self::Unlimited => true,
-            Self::One => {
-                *self = Self::Held { was_passed_over: false };
-                true
-            }
-            Self::Held { was_passed_over } => {
-                *was_passed_over = true;
-                false
-            }
-        }
-    }
 }
 
 /// A fetch that waits for leases.
@@ -241,4 +197,21 @@ fn send<A: Ask>(served: Served<A>, handle: &Handle) -> Vec<Command> {
             tokens.map(|token| Command::Release(A::Leases::KIND, token)).collect()
         }
     }
+}
+
+/// When the next item becomes available by itself, according to the tables. Items that became available after `polled_at` count,
+/// because the poll may have missed them.
+pub(crate) fn next_available(db: &Db, polled_at: u64) -> Result<u64> {
+    let mut next = i64::MAX;
+    for statement in [
+        sql::NEXT_MESSAGE,
+        sql::NEXT_LEASE_END,
+        sql::NEXT_ACTIVITY_LEASE_END,
+        sql::NEXT_DELAYED_ACTIVITY,
+        sql::NEXT_SESSION_END,
+    ] {
+        let at = db.one(statement, [column(polled_at)], |row| stored_time(row, 0))?.flatten();
+        next = next.min(at.unwrap_or(i64::MAX));
+    }
+    Ok(u64::try_from(next).unwrap_or(0))
 }

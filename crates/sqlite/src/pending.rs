@@ -6,7 +6,15 @@ use outlast_model::{HEAD_CHARS, decode_head};
 use outlast_provider::{PendingWork, QueuedItem};
 use rusqlite::Row;
 
-pub(crate) fn of_instance(db: &Db, instance: &str, limit: usize, now: u64) -> Result<PendingWork> {
+/// A page of the messages and of the activities of an instance.
+pub(crate) struct PendingPage {
+    pub(crate) instance: String,
+    pub(crate) limit: usize,
+    pub(crate) now: u64,
+}
+
+pub(crate) fn of_instance(db: &Db, page: &PendingPage) -> Result<PendingWork> {
+    let &PendingPage { ref instance, limit, now } = page;
     let summary = db.one(sql::PENDING_SUMMARY, (instance, column(now)), |row| {
         Ok((until(row, 0)?, unsigned(row, 1)?, unsigned(row, 2)?))
     })?;

@@ -1,16 +1,18 @@
 //! The store behind the provider trait.
 
-use crate::activity::ActivityAsk;
-use crate::command::Command;
+use crate::activity::{ActivityAsk, Complete, CompleteWithTurn};
+use crate::command::{CallInfo, Command};
+use crate::commit::CommitTurn;
 use crate::counters::{Counters, SqliteStats};
-use crate::db::Db;
-use crate::executor::{Answer, CallInfo, Executor};
+use crate::executor::{Answer, Executor};
 use crate::fetch::TurnAsk;
-use crate::leased::RawTurn;
+use crate::history::{Append, ExecutionKey};
+use crate::leased::{Abandon, RawTurn, Renew};
+use crate::message::{Enqueue, EnqueueWithin};
+use crate::session::RenewSessions;
 use crate::start::StartPlan;
-use crate::transaction::Transaction;
 use crate::url::{self, Location};
-use crate::{SqliteError, SqliteOptions, activity, commit, history, kv, session, sql, start};
+use crate::{SqliteError, SqliteOptions, activity, commit, history, kv, message, session, start};
 use async_trait::async_trait;
 use outlast_model::{Event, SystemStats, WorkItem};
 use outlast_provider::{
@@ -116,21 +118,18 @@ impl Provider for SqliteProvider {
     }
 
     async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Answer<Option<u64>> {
-        let plan = CommitPlan::of(commit)?;
-        let ended = plan.ends_instance();
-        let bytes = plan.bytes().saturating_add(commit::bytes_to_delete(lock_token));
+        let turn = CommitTurn { plan: CommitPlan::of(commit)?, token: lock_token.to_string() };
+        let bytes = turn.plan.bytes().saturating_add(commit::bytes_to_delete(lock_token));
         let info = CallInfo::turn("ack_orchestration_item", lock_token).bytes(bytes);
-        let token: Arc<str> = lock_token.into();
-        let (watches, locked) = (self.watches(), Arc::clone(&token));
-        let resolve_watches = move |_: &Option<u64>| {
+        let watches = self.watches();
+        let resolve_watches = move |turn: &CommitTurn, _: &Option<u64>| {
             if watches.is_watched()
-                && let Some(instance) = commit::instance_of(&locked)
+                && let Some(instance) = commit::instance_of(&turn.token)
             {
-                watches.committed(instance, ended);
+                watches.committed(instance, turn.plan.ends_instance());
             }
         };
-        let commit = move |tx: &mut Transaction<'_>| commit::commit(tx, &token, &plan).map(|()| Some(tx.now));
-        self.write_then(info, commit, resolve_watches).await
+        self.write_then(info, turn, commit::commit, resolve_watches).await
     }
 
     async fn abandon_orchestration_item(
@@ -139,20 +138,18 @@ impl Provider for SqliteProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Answer<()> {
-        let token = lock_token.to_string();
         let info = CallInfo::turn("abandon_orchestration_item", lock_token);
-        self.write(info, move |tx| commit::abandon(tx, &token, delay, ignore_attempt)).await
+        let abandoned = Abandon { token: lock_token.to_string(), delay, ignore_attempt };
+        self.write(info, abandoned, commit::abandon).await
     }
 
     async fn read(&self, instance: &str) -> Answer<Vec<Event>> {
-        let instance = instance.to_string();
-        self.read_with("read", move |db| history::read(db, &instance, None)).await
+        self.read_with("read", instance.to_string(), history::read_newest).await
     }
 
     async fn read_with_execution(&self, instance: &str, execution_id: u64) -> Answer<Vec<Event>> {
-        let instance = instance.to_string();
-        self.read_with("read_with_execution", move |db| history::read(db, &instance, Some(execution_id)))
-            .await
+        let key = ExecutionKey::of(instance, execution_id);
+        self.read_with("read_with_execution", key, history::read).await
     }
 
     async fn append_with_execution(
@@ -166,16 +163,18 @@ impl Provider for SqliteProvider {
         let events = history_rows(APPEND, &new_events)?;
         let bytes = events.iter().map(|event| event.event_data.len()).sum();
         let info = CallInfo::of(APPEND).instance(instance).bytes(bytes);
-        let instance: Arc<str> = instance.into();
-        let (watches, appended) = (self.watches(), Arc::clone(&instance));
-        let append = move |tx: &mut Transaction<'_>| history::append(tx, &instance, execution_id, &events);
-        self.write_then(info, append, move |()| watches.committed(&appended, false)).await
+        let appended = Append { key: ExecutionKey::of(instance, execution_id), events };
+        let watches = self.watches();
+        let resolve_watches = move |appended: &Append, (): &()| {
+            watches.committed(&appended.key.instance, false);
+        };
+        self.write_then(info, appended, history::append, resolve_watches).await
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Answer<()> {
         let row = activity_row("enqueue_for_worker", &item)?;
         let info = CallInfo::of("enqueue_for_worker").instance(&row.instance_id).bytes(row.work_item.len());
-        self.write(info, move |tx| activity::enqueue(tx, &row)).await
+        self.write(info, row, activity::enqueue).await
     }
 
     async fn fetch_work_item(
@@ -195,8 +194,8 @@ impl Provider for SqliteProvider {
         const ACK: &str = "ack_work_item";
         let row = completion.as_ref().map(|item| completion_row(ACK, item)).transpose()?;
         let info = row.as_ref().map_or(CallInfo::of(ACK), |row| CallInfo::message(ACK, row));
-        let token = token.to_string();
-        self.write(info, move |tx| activity::ack(tx, &token, row.as_ref())).await
+        let completed = Complete { token: token.to_string(), completion: row };
+        self.write(info, completed, activity::complete).await
     }
 
     async fn complete_with_turn(
@@ -208,24 +207,20 @@ impl Provider for SqliteProvider {
         const ACK: &str = "ack_work_item";
         let row = completion_row(ACK, &completion)?;
         let plan = CommitPlan::of(std::mem::take(&mut turn.commit))?;
-        let ended = plan.ends_instance();
-        let (watches, instance) = (self.watches(), row.instance_id.clone());
-        let resolve_watches = move |completed: &Completion| {
+        let info = CallInfo::message(ACK, &row).bytes(row.work_item.len() + plan.bytes());
+        let watches = self.watches();
+        let resolve_watches = move |activity: &CompleteWithTurn, completed: &Completion| {
             if matches!(completed, Completion::WithTurn { .. }) {
-                watches.committed(&instance, ended);
+                watches.committed(&activity.completion.instance_id, activity.plan.ends_instance());
             }
         };
-        let info = CallInfo::message(ACK, &row).bytes(row.work_item.len() + plan.bytes());
-        let token = token.to_string();
-        let complete =
-            move |tx: &mut Transaction<'_>| commit::complete_with_turn(tx, &token, &row, &turn, &plan);
-        self.write_then(info, complete, resolve_watches).await
+        let completed = CompleteWithTurn { token: token.to_string(), completion: row, ahead: turn, plan };
+        self.write_then(info, completed, activity::complete_with_turn, resolve_watches).await
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
-        let token = token.to_string();
-        self.write(CallInfo::of("renew_work_item_lock"), move |tx| activity::renew(tx, &token, extend_for))
-            .await
+        let renewed = Renew { token: token.to_string(), extend_for };
+        self.write(CallInfo::of("renew_work_item_lock"), renewed, activity::renew).await
     }
 
     async fn renew_session_lock(
@@ -241,12 +236,12 @@ impl Provider for SqliteProvider {
         let mut owners: Vec<String> = owner_ids.iter().map(ToString::to_string).collect();
         owners.sort_unstable();
         owners.dedup();
-        let info = CallInfo::of("renew_session_lock");
-        self.write(info, move |tx| session::renew(tx, &owners, extend_for, idle_timeout)).await
+        let renewed = RenewSessions { owners, extend_for, idle_timeout };
+        self.write(CallInfo::of("renew_session_lock"), renewed, session::renew).await
     }
 
     async fn cleanup_orphaned_sessions(&self, _idle_timeout: Duration) -> Answer<usize> {
-        self.write(CallInfo::of("cleanup_orphaned_sessions"), session::cleanup).await
+        self.write(CallInfo::of("cleanup_orphaned_sessions"), (), session::cleanup).await
     }
 
     async fn abandon_work_item(
@@ -255,21 +250,20 @@ impl Provider for SqliteProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Answer<()> {
-        let token = token.to_string();
-        let info = CallInfo::of("abandon_work_item");
-        self.write(info, move |tx| activity::abandon(tx, &token, delay, ignore_attempt)).await
+        let abandoned = Abandon { token: token.to_string(), delay, ignore_attempt };
+        self.write(CallInfo::of("abandon_work_item"), abandoned, activity::abandon).await
     }
 
     async fn renew_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {
-        let token = token.to_string();
-        let info = CallInfo::turn("renew_orchestration_item_lock", &token);
-        self.write(info, move |tx| commit::renew(tx, &token, extend_for)).await
+        let info = CallInfo::turn("renew_orchestration_item_lock", token);
+        let renewed = Renew { token: token.to_string(), extend_for };
+        self.write(info, renewed, commit::renew).await
     }
 
     async fn enqueue_for_orchestrator(&self, item: WorkItem, delay: Option<Duration>) -> Answer<()> {
         let row = message_row("enqueue_for_orchestrator", &item)?;
         let info = CallInfo::message("enqueue_for_orchestrator", &row);
-        self.write(info, move |tx| commit::enqueue_message(tx, &row, delay)).await
+        self.write(info, Enqueue { row, delay }, message::enqueue).await
     }
 
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
@@ -281,29 +275,20 @@ impl Provider for SqliteProvider {
         instance: &str,
         last_seen_version: u64,
     ) -> Answer<Option<(Option<String>, u64)>> {
-        let instance = instance.to_string();
-        self.read_with("get_custom_status", move |db| {
-            let seen = crate::db::column(last_seen_version);
-            db.one(sql::CUSTOM_STATUS, (&instance, seen), |row| {
-                Ok((row.get(0)?, crate::db::unsigned(row, 1)?))
-            })
-        })
-        .await
+        let newer_than = (instance.to_string(), last_seen_version);
+        self.read_with("get_custom_status", newer_than, history::custom_status).await
     }
 
     async fn get_kv_value(&self, instance: &str, key: &str) -> Answer<Option<String>> {
-        let (instance, key) = (instance.to_string(), key.to_string());
-        self.read_with("get_kv_value", move |db| kv::value(db, &instance, &key)).await
+        self.read_with("get_kv_value", (instance.to_string(), key.to_string()), kv::value).await
     }
 
     async fn get_kv_all_values(&self, instance: &str) -> Answer<HashMap<String, String>> {
-        let instance = instance.to_string();
-        self.read_with("get_kv_all_values", move |db| kv::view(db, &instance)).await
+        self.read_with("get_kv_all_values", instance.to_string(), kv::view).await
     }
 
     async fn get_instance_stats(&self, instance: &str) -> Answer<Option<SystemStats>> {
-        let instance = instance.to_string();
-        self.read_with("get_instance_stats", move |db| history::stats(db, &instance)).await
+        self.read_with("get_instance_stats", instance.to_string(), history::stats).await
     }
 
     async fn fetch_turn(&self, request: TurnRequest<'_>) -> Answer<Option<FetchedTurn>> {
@@ -313,8 +298,8 @@ impl Provider for SqliteProvider {
     }
 
     async fn load_turn(&self, instance: &str, execution_id: u64) -> Answer<LoadedTurn> {
-        let instance = instance.to_string();
-        self.read_with("load_turn", move |db| history::load_turn(db, &instance, execution_id)).await
+        let key = ExecutionKey::of(instance, execution_id);
+        self.read_with("load_turn", key, history::load_turn).await
     }
 
     async fn load_turn_within(
@@ -323,9 +308,8 @@ impl Provider for SqliteProvider {
         execution_id: u64,
         bound: HistoryBound,
     ) -> Answer<BoundedTurn> {
-        let instance = instance.to_string();
-        let load = move |db: &Db| history::load_turn_within(db, &instance, execution_id, bound);
-        self.read_with("load_turn", load).await
+        let key = ExecutionKey::of(instance, execution_id);
+        self.read_with("load_turn", (key, bound), history::load_turn_within).await
     }
 
     async fn fetch_work_items(&self, request: WorkRequest<'_>) -> Answer<Vec<FetchedWork>> {
@@ -338,14 +322,13 @@ impl Provider for SqliteProvider {
     }
 
     async fn read_outcome(&self, instance: &str) -> Answer<Option<InstanceOutcome>> {
-        let instance = instance.to_string();
-        self.read_with("read_outcome", move |db| history::outcome(db, &instance)).await
+        self.read_with("read_outcome", instance.to_string(), history::outcome).await
     }
 
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Answer<bool> {
         let row = message_row("enqueue_within", &item)?;
         let info = CallInfo::message("enqueue_within", &row);
-        self.write(info, move |tx| commit::enqueue_within(tx, &row, most_waiting)).await
+        self.write(info, EnqueueWithin { row, most_waiting }, message::enqueue_within).await
     }
 
     async fn start_orchestration(&self, request: StartRequest) -> Answer<StartOutcome> {
@@ -359,7 +342,7 @@ impl Provider for SqliteProvider {
         };
         let bytes = plan.messages.iter().chain([&plan.start]).map(|row| row.work_item.len()).sum();
         let info = CallInfo::message(START, &plan.start).bytes(bytes);
-        self.write(info, move |tx| start::start(tx, &plan)).await
+        self.write(info, plan, start::start).await
     }
 
     fn watch_instance(&self, instance: &str, interest: Interest) -> Option<InstanceWatch> {

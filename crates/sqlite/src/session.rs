@@ -23,16 +23,20 @@ pub(crate) fn stamp(tx: &Transaction<'_>, session_id: Option<&str>) -> Result<()
     Ok(())
 }
 
-/// Extends the sessions of these owners that were active within `idle`; returns how many.
-pub(crate) fn renew(
-    tx: &mut Transaction<'_>,
-    owners: &[String],
-    extend_for: Duration,
-    idle: Duration,
-) -> Result<usize> {
+/// The sessions of these owners, to extend.
+pub(crate) struct RenewSessions {
+    pub(crate) owners: Vec<String>,
+    pub(crate) extend_for: Duration,
+    /// Sessions without activities for this long are not extended.
+    pub(crate) idle_timeout: Duration,
+}
+
+/// Extends the sessions that were active within the idle timeout; returns how many.
+pub(crate) fn renew(tx: &mut Transaction<'_>, renewed: &RenewSessions) -> Result<usize> {
+    let &RenewSessions { ref owners, extend_for, idle_timeout } = renewed;
     let until = column(tx.now.saturating_add(saturating_ms(extend_for)));
     // A window that begins before the epoch covers every time.
-    let active_since = tx.now.checked_sub(saturating_ms(idle)).map_or(-1, column);
+    let active_since = tx.now.checked_sub(saturating_ms(idle_timeout)).map_or(-1, column);
     let mut renewed = 0;
     for owner in owners {
         renewed += tx.db.run(sql::RENEW_SESSIONS, (owner, until, column(tx.now), active_since))?;
@@ -41,6 +45,6 @@ pub(crate) fn renew(
 }
 
 /// Deletes sessions with an expired lease and without activities; returns how many.
-pub(crate) fn cleanup(tx: &mut Transaction<'_>) -> Result<usize> {
+pub(crate) fn cleanup(tx: &mut Transaction<'_>, (): &()) -> Result<usize> {
     tx.db.run(sql::CLEANUP_SESSIONS, [column(tx.now)])
 }

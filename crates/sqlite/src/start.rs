@@ -1,8 +1,7 @@
 //! Starts of instances with a policy.
 
-use crate::commit::enqueue_message;
 use crate::db::{Result, stored_text, stored_time};
-use crate::message::begins_an_execution;
+use crate::message::{self, begins_an_execution};
 use crate::transaction::Transaction;
 use crate::{history, sql};
 use outlast_provider::{StartOutcome, StartPolicy};
@@ -27,7 +26,7 @@ pub(crate) fn start(tx: &mut Transaction<'_>, plan: &StartPlan) -> Result<StartO
             StartOutcome::AlreadyExists { status }
         }
         false => {
-            enqueue_message(tx, &plan.start, plan.delay)?;
+            message::store(tx, &plan.start, plan.delay)?;
             StartOutcome::Started
         }
     };
@@ -35,7 +34,7 @@ pub(crate) fn start(tx: &mut Transaction<'_>, plan: &StartPlan) -> Result<StartO
         // The delay is that of the start, so messages to an existing instance are not delayed.
         let delay = plan.delay.filter(|_| !taken);
         for message in &plan.messages {
-            enqueue_message(tx, message, delay)?;
+            message::store(tx, message, delay)?;
         }
     }
     Ok(outcome)

@@ -1,67 +1,50 @@
 //! The writer: applies the waiting calls in one transaction, serves fetches inside it, commits, and answers.
 
 use crate::activity::ActivityAsk;
-use crate::command::{Applied, Call, Command, Health, Job};
-use crate::contain::{self, contain};
+use crate::command::{CallInfo, Command, Handle};
+use crate::connection::WriterConnection;
+use crate::contain::{self, Health, contain, run_contained};
 use crate::counters::Counters;
-use crate::db::{Db, Result, stored_time};
+use crate::db::{Db, Result};
 use crate::fetch::TurnAsk;
-use crate::handle::Handle;
-use crate::leased::LeaseKind;
-use crate::park::{FetchState, LargeTurns, Parked};
+use crate::large_requests::LargeTurns;
+use crate::leased::{Abandon, LeaseKind};
+use crate::park::{self, FetchState, Parked};
 use crate::queue::PerQueue;
 use crate::transaction::{Transaction, Wakeups};
 use crate::url::Location;
-use crate::wal_prealloc::WalPrealloc;
-use crate::{SqliteError, SqliteOptions, activity, commit, open, sql};
-use std::mem;
+use crate::{SqliteError, SqliteOptions, activity, commit};
+use outlast_provider::ClassifiedError;
+use std::borrow::Borrow;
 use std::sync::Arc;
-use std::time::SystemTime;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// Owner of the connection that writes.
 pub(crate) struct Writer {
-    location: Location,
-    options: SqliteOptions,
-    counters: Arc<Counters>,
-    /// `None` after a failed write, until the connection is opened again.
-    db: Option<Db>,
-    /// `None` for a store in memory.
-    wal_prealloc: Option<WalPrealloc>,
+    pub(crate) connection: WriterConnection,
+    pub(crate) options: SqliteOptions,
+    pub(crate) counters: Arc<Counters>,
     parked: PerQueue<Parked<TurnAsk>, Parked<ActivityAsk>>,
-    /// Jobs that wait for the end of the transaction.
-    jobs: Vec<Job>,
     fetch_state: FetchState,
     /// The parked fetches are polled at this time. As far as this process knows, no item becomes available before it.
     wake_at: u64,
     /// The time of the transaction.
     now: u64,
-    data_version: i64,
-    /// The length and time of the write-ahead log at the last two checks, the newest first.
-    wal_seen: (WalStamp, WalStamp),
     /// Whether another process committed before the last transaction.
-    saw_foreign_commit: bool,
+    pub(crate) saw_foreign_commit: bool,
 }
-
-type WalStamp = Option<(u64, SystemTime)>;
 
 impl Writer {
     /// Opens the connection on the calling thread and applies migrations. It starts no thread: `threads.rs` does.
     pub(crate) fn open(location: Location, options: SqliteOptions, counters: Arc<Counters>) -> Result<Self> {
-        let db = open::writer(&location, &options, &counters)?;
-        let wal_prealloc = WalPrealloc::of(&location, options.wal_limit_bytes);
         Ok(Self {
-            location,
-            wal_prealloc,
+            connection: WriterConnection::open(location, options.clone(), Arc::clone(&counters))?,
             options,
             counters,
-            db: Some(db),
             parked: PerQueue::default(),
-            jobs: Vec::new(),
             fetch_state: FetchState::default(),
             wake_at: 0,
             now: 0,
-            data_version: 0,
-            wal_seen: (None, None),
             saw_foreign_commit: false,
         })
     }
@@ -80,41 +63,11 @@ impl Writer {
 
     /// Whether another process committed since the last check.
     pub(crate) fn has_foreign_commit(&mut self) -> bool {
-        if !self.wal_changed() {
-            return false;
+        let seen = self.connection.has_foreign_commit();
+        if seen {
+            self.invalidate();
         }
-        let Some(db) = self.db.take() else { return false };
-        let seen = self.has_foreign_commit_in(&db);
-        self.db = Some(db);
         seen
-    }
-
-    /// Whether the write-ahead log changed since the last checks. This is much cheaper than a statement, which takes locks. The
-    /// log is unchanged only after two checks with the same result, because two writes within one tick of the file system's
-    /// clock have the same time.
-    fn wal_changed(&mut self) -> bool {
-        let Location::File { path, .. } = &self.location else { return false };
-        let metadata = std::fs::metadata(open::wal_path(path));
-        let stamp = metadata.and_then(|wal| Ok((wal.len(), wal.modified()?))).ok();
-        let before = self.wal_seen;
-        self.wal_seen = (stamp, before.0);
-        stamp.is_none() || before != (stamp, stamp)
-    }
-
-    fn has_foreign_commit_in(&mut self, db: &Db) -> bool {
-        match db.data_version() {
-            Ok(version) if version == self.data_version => return false,
-            Ok(version) => {
-                let known = mem::replace(&mut self.data_version, version);
-                if known == 0 {
-                    return false;
-                }
-            }
-            // The next statement reports the error.
-            Err(_) => {}
-        }
-        self.invalidate();
-        true
     }
 
     /// Discards the times that this process derived from the tables, because the tables may have changed.
@@ -123,40 +76,14 @@ impl Writer {
         self.wake_at = 0;
     }
 
-    /// Sets which large turns the next transaction hands out.
-    pub(crate) fn set_large_turns(&mut self, large_turns: LargeTurns) {
-        self.fetch_state.large_turns = large_turns;
-    }
-
-    /// Whether a fetch passed over a large turn in the last transaction.
-    pub(crate) fn passed_over_large_turn(&self) -> bool {
-        matches!(self.fetch_state.large_turns, LargeTurns::Held { was_passed_over: true })
-    }
-
-    /// Whether the last transaction could have handed out a large turn, and no fetch took one.
-    pub(crate) fn has_large_turn_to_give(&self) -> bool {
-        matches!(self.fetch_state.large_turns, LargeTurns::One)
+    /// Which large turns the next transaction hands out, or what became of them in the last one.
+    pub(crate) fn large_turns(&mut self) -> &mut LargeTurns {
+        &mut self.fetch_state.large_turns
     }
 
     /// Whether a fetch that does not park waits for a large turn.
     pub(crate) fn has_fetch_that_does_not_park(&self) -> bool {
         self.parked.turns.has_fetch_that_does_not_park()
-    }
-
-    /// Moves the write-ahead log into the database, so that no small commit has to. An error is not reported: the next commit
-    /// meets it too.
-    pub(crate) fn checkpoint(&mut self) {
-        if self.wal_prealloc.is_none() {
-            return;
-        }
-        let Some(db) = self.db.take() else { return };
-        let moved = contain(|| db.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
-        self.return_connection(db, !matches!(moved, Some(Ok(()))), false);
-    }
-
-    /// Whether the last transaction noticed a commit of another process.
-    pub(crate) fn saw_foreign_commit(&self) -> bool {
-        self.saw_foreign_commit
     }
 
     /// Applies commands in one transaction and answers them. With `poll`, the parked fetches are polled even if no command made
@@ -193,10 +120,10 @@ impl Writer {
         let mut calls = self.accept(commands);
         let mut poll = poll;
         loop {
-            if let Err(fault) = self.reopen() {
-                return self.fail(calls, &fault);
-            }
-            let Some(db) = self.db.take() else { return self.fail(calls, &SqliteError::Closed) };
+            let db = match self.take_connection() {
+                Ok(db) => db,
+                Err(fault) => return self.fail(calls, &fault),
+            };
             let outcome = contain(|| self.transact(&db, &mut calls, poll, more)).unwrap_or_else(|| {
                 contain::report("transaction", None);
                 self.counters.panics.add(1);
@@ -204,7 +131,7 @@ impl Writer {
             });
             let has_panicked = matches!(outcome, Ok(Ran::Panicked));
             let is_broken = has_panicked || outcome.as_ref().is_err_and(SqliteError::breaks_connection);
-            self.return_connection(db, is_broken, outcome.is_err() || has_panicked);
+            self.connection.return_connection(db, is_broken, outcome.is_err() || has_panicked);
             match outcome {
                 Ok(Ran::Committed { by_savepoints }) => {
                     calls.into_iter().for_each(|call| call.answer(None));
@@ -226,30 +153,6 @@ impl Writer {
         }
     }
 
-    /// Keeps the connection, or closes it. Before it is kept, the transaction is rolled back if `undo`, and the waiting jobs run.
-    ///
-    /// The connection is closed after a failed write, because its cache may differ from the file, and after a panic, because a
-    /// statement may not have ended. A store in memory keeps its connection, because closing it would lose all committed rows.
-    /// That is safe: the code that reads rows and runs statements does not unwind through SQLite, so for SQLite a panic is like
-    /// a failed statement, and a rollback undoes the transaction.
-    fn return_connection(&mut self, db: Db, is_broken: bool, undo: bool) {
-        let is_closed = is_broken && self.location != Location::Memory;
-        // A panic in a hook during the rollback counts as a failed rollback.
-        let rolled_back = |db: &Db| matches!(contain(|| db.control("ROLLBACK")), Some(Ok(())));
-        if is_closed || (undo && !db.conn.is_autocommit() && !rolled_back(&db)) {
-            return;
-        }
-        let mut jobs = mem::take(&mut self.jobs).into_iter();
-        let is_good = |job: Job| job(&db) == Health::Good;
-        if jobs.by_ref().all(is_good) || self.location == Location::Memory {
-            jobs.for_each(|job| _ = job(&db));
-            self.db = Some(db);
-        } else {
-            // The remaining jobs run on the next connection.
-            self.jobs.extend(jobs);
-        }
-    }
-
     /// Returns the calls to apply, parks the fetches and keeps the jobs.
     fn accept(&mut self, commands: Vec<Command>) -> Vec<Box<dyn Call>> {
         let mut calls = Vec::with_capacity(commands.len());
@@ -259,27 +162,19 @@ impl Writer {
                 Command::FetchTurn(fetch, _permit) => self.parked.turns.push(fetch),
                 Command::FetchActivities(fetch, _permit) => self.parked.activities.push(fetch),
                 Command::Release(kind, token) => calls.push(release(kind, token)),
-                Command::BetweenTransactions(job) => self.jobs.push(job),
+                Command::BetweenTransactions(job) => self.connection.push_job(job),
                 Command::Stop => {}
             }
         }
         calls
     }
 
-    /// Opens the connection again if it was closed.
-    fn reopen(&mut self) -> Result<()> {
-        if self.db.is_none() && self.location == Location::Memory {
-            return Err(SqliteError::Damaged {
-                details: "the connection of the store in memory was closed, so its rows are lost".to_string(),
-            });
-        }
-        if self.db.is_none() {
-            let opened = open::writer(&self.location.again(), &self.options, &self.counters);
-            self.db = Some(opened.map_err(SqliteError::while_reopening)?);
-            self.counters.reopened.add(1);
+    /// The connection, opened again if it was closed.
+    fn take_connection(&mut self) -> Result<Db> {
+        if self.connection.reopen()? {
             self.invalidate();
         }
-        Ok(())
+        self.connection.take()
     }
 
     /// Runs one transaction. After an error and after a panic it may still be open.
@@ -292,7 +187,10 @@ impl Writer {
     ) -> Result<Ran> {
         db.control("BEGIN IMMEDIATE")?;
         let before = db.conn.total_changes();
-        self.saw_foreign_commit = self.location != Location::Memory && self.has_foreign_commit_in(db);
+        self.saw_foreign_commit = self.connection.has_foreign_commit_in(db);
+        if self.saw_foreign_commit {
+            self.invalidate();
+        }
         self.now = self.now();
         let polled_at = self.now;
         let mut wakeups = Wakeups::of(if poll { PerQueue::BOTH } else { PerQueue::NONE });
@@ -317,14 +215,7 @@ impl Writer {
             }
         }
         let changed = db.conn.total_changes() != before;
-        let mut wal_prealloc = self.wal_prealloc.as_mut().filter(|_| changed);
-        if let Some(wal_prealloc) = &mut wal_prealloc {
-            wal_prealloc.before_commit();
-        }
-        db.control("COMMIT")?;
-        if let Some(wal_prealloc) = &mut wal_prealloc {
-            wal_prealloc.after_commit();
-        }
+        self.connection.commit(db, changed)?;
         if changed {
             self.counters.commits.add(1);
         }
@@ -333,7 +224,7 @@ impl Writer {
         if poll {
             // An error of this read does not undo the commit.
             let after_backoff = self.now().saturating_add(BACKOFF_MS);
-            self.wake_at = self.next_wake(db, polled_at).unwrap_or(after_backoff).min(wakeups.at);
+            self.wake_at = park::next_available(db, polled_at).unwrap_or(after_backoff).min(wakeups.at);
         }
         Ok(Ran::Committed { by_savepoints })
     }
@@ -423,24 +314,6 @@ impl Writer {
         Ok(())
     }
 
-    /// When the next item becomes available, according to the tables. Items that became available after `polled_at` count,
-    /// because the poll may have missed them.
-    fn next_wake(&self, db: &Db, polled_at: u64) -> Result<u64> {
-        let now = crate::db::column(polled_at);
-        let mut next = i64::MAX;
-        for statement in [
-            sql::NEXT_MESSAGE,
-            sql::NEXT_LEASE_END,
-            sql::NEXT_ACTIVITY_LEASE_END,
-            sql::NEXT_DELAYED_ACTIVITY,
-            sql::NEXT_SESSION_END,
-        ] {
-            let at = db.one(statement, [now], |row| stored_time(row, 0))?.flatten();
-            next = next.min(at.unwrap_or(i64::MAX));
-        }
-        Ok(u64::try_from(next).unwrap_or(0))
-    }
-
     /// Answers the served fetches, and gives back the leases of dropped callers.
     fn deliver(&mut self, handle: &Handle) {
         let mut releases = self.parked.turns.deliver(handle);
@@ -450,14 +323,11 @@ impl Writer {
         }
     }
 
-    /// Answers calls and fetches with the error of their transaction. The parked fetches back off, so that they do not poll a
-    /// disk that is full or gone all the time.
+    /// Answers calls and fetches with the error of their transaction.
     fn fail(&mut self, calls: Vec<Box<dyn Call>>, fault: &SqliteError) -> bool {
-        self.invalidate();
-        self.wake_at = self.now().saturating_add(BACKOFF_MS);
+        self.back_off();
         calls.into_iter().for_each(|call| call.answer(Some(fault)));
-        // The caller of a dropped job gets the error `Closed`.
-        self.jobs.clear();
+        self.connection.drop_jobs();
         self.parked.turns.fail(fault);
         self.parked.activities.fail(fault);
         false
@@ -469,20 +339,21 @@ impl Writer {
         operation: &'static str,
         body: impl FnOnce(&Db) -> Result<T>,
     ) -> Result<T> {
-        self.reopen()?;
-        let Some(db) = self.db.take() else { return Err(SqliteError::Closed) };
-        let read = contain(|| body(&db));
-        self.return_connection(db, read.is_none(), false);
-        read.unwrap_or_else(|| {
-            self.counters.panics.add(1);
-            contain::report(operation, None);
-            Err(SqliteError::Panicked { operation, instance: None })
-        })
+        let db = self.take_connection()?;
+        let (read, health) = run_contained(operation, || body(&db));
+        self.connection.return_connection(db, health == Health::Panicked, false);
+        self.counters.panics.add(usize::from(health == Health::Panicked));
+        read
     }
 
-    /// Delays the next poll of the parked fetches after a panic outside of a transaction.
-    pub(crate) fn back_off(&mut self) {
+    /// A panic outside of a transaction was contained.
+    pub(crate) fn on_panic(&mut self) {
         self.counters.panics.add(1);
+        self.back_off();
+    }
+
+    /// Delays the next poll of the parked fetches, so that they do not poll a disk that is full or gone all the time.
+    fn back_off(&mut self) {
         self.invalidate();
         self.wake_at = self.now().saturating_add(BACKOFF_MS);
     }
@@ -503,20 +374,124 @@ const BACKOFF_MS: u64 = 200;
 
 /// A call that gives a lease back.
 fn release(kind: LeaseKind, token: String) -> Box<dyn Call> {
-    let (reply, _) = tokio::sync::oneshot::channel();
-    Box::new(crate::command::PendingCall {
-        operation: "release",
-        instance: None,
-        bytes: 0,
-        body: move |tx: &mut Transaction<'_>| match kind {
-            LeaseKind::Turn => commit::abandon(tx, &token, None, true),
-            LeaseKind::Activity => activity::abandon(tx, &token, None, true),
-        },
-        on_commit: |(): &()| {},
-        outcome: None,
-        reply,
-        permit: None,
-    })
+    let abandon = match kind {
+        LeaseKind::Turn => commit::abandon,
+        LeaseKind::Activity => activity::abandon,
+    };
+    let abandoned = Abandon { token, delay: None, ignore_attempt: true };
+    Box::new(PendingCall::new(CallInfo::of("release"), abandoned, abandon, |_, ()| {}, None).0)
+}
+
+/// The result of applying a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Applied {
+    Done,
+    /// The call is invalid, or its lease is lost.
+    Refused,
+    /// The database reported an error.
+    Failed,
+    /// The call panicked.
+    Panicked,
+}
+
+/// A call: applied inside a transaction, again if that transaction is rolled back, and answered after the commit.
+pub(crate) trait Call: Send {
+    fn apply(&mut self, tx: &mut Transaction<'_>) -> Applied;
+    /// The number of bytes that the call stores or deletes.
+    fn bytes(&self) -> usize;
+    /// Whether the call panicked when it was applied. The writer does not apply such a call again.
+    fn has_panicked(&self) -> bool;
+    /// Sends the result to the caller. With a `fault` the transaction did not commit, and the fault replaces the result.
+    fn answer(self: Box<Self>, fault: Option<&SqliteError>);
+}
+
+/// Applies a call inside a transaction.
+pub(crate) type Apply<B, T> = fn(&mut Transaction<'_>, &B) -> Result<T>;
+
+/// A call that the writer has not answered yet.
+pub(crate) struct PendingCall<A, B: ?Sized, T, N> {
+    info: CallInfo,
+    args: A,
+    /// May run twice, because it only borrows the arguments.
+    apply: Apply<B, T>,
+    /// Runs on the writer after the commit, also if the caller was dropped.
+    on_commit: N,
+    outcome: Option<Result<T>>,
+    reply: oneshot::Sender<CallAnswer<T>>,
+    /// The permit under which the call was sent, released with the answer.
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+type CallAnswer<T> = std::result::Result<T, ClassifiedError>;
+
+impl<A, B: ?Sized, T, N: FnOnce(&B, &T)> PendingCall<A, B, T, N> {
+    /// A call, and the receiver of its answer.
+    pub(crate) fn new(
+        info: CallInfo,
+        args: A,
+        apply: Apply<B, T>,
+        on_commit: N,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> (Self, oneshot::Receiver<CallAnswer<T>>) {
+        let (reply, answer) = oneshot::channel();
+        (Self { info, args, apply, on_commit, outcome: None, reply, permit }, answer)
+    }
+}
+
+impl<A, B, T, N> Call for PendingCall<A, B, T, N>
+where
+    A: Borrow<B> + Send,
+    B: ?Sized,
+    T: Send,
+    N: FnOnce(&B, &T) + Send,
+{
+    fn apply(&mut self, tx: &mut Transaction<'_>) -> Applied {
+        let Some(outcome) = contain(|| (self.apply)(tx, self.args.borrow())) else {
+            let CallInfo { operation, instance, .. } = &self.info;
+            contain::report(operation, instance.as_deref());
+            let instance = instance.as_deref().map(str::to_string);
+            self.outcome = Some(Err(SqliteError::Panicked { operation, instance }));
+            return Applied::Panicked;
+        };
+        let applied = match &outcome {
+            Ok(_) => Applied::Done,
+            Err(SqliteError::Refused(_)) => Applied::Refused,
+            Err(_) => Applied::Failed,
+        };
+        self.outcome = Some(outcome);
+        applied
+    }
+
+    fn bytes(&self) -> usize {
+        self.info.bytes
+    }
+
+    fn has_panicked(&self) -> bool {
+        matches!(self.outcome, Some(Err(SqliteError::Panicked { .. })))
+    }
+
+    fn answer(self: Box<Self>, fault: Option<&SqliteError>) {
+        let Self {
+            info: CallInfo { operation, instance, .. }, args, on_commit, outcome, reply, permit, ..
+        } = *self;
+        let answer = match (outcome, fault) {
+            // The rows for which the call was refused may not have been committed either.
+            (Some(Err(SqliteError::Refused(_))), Some(fault)) => Err(fault.classified(operation)),
+            (Some(Err(own)), _) => Err(own.classified(operation)),
+            (_, Some(fault)) => Err(fault.classified(operation)),
+            (Some(Ok(value)), None) => {
+                // A panic in `on_commit` does not undo the commit.
+                if contain(|| on_commit(args.borrow(), &value)).is_none() {
+                    contain::report(operation, instance.as_deref());
+                }
+                Ok(value)
+            }
+            (None, None) => Err(SqliteError::Closed.classified(operation)),
+        };
+        drop(permit);
+        // A dropped caller gets no answer.
+        let _ = reply.send(answer);
+    }
 }
 
 #[cfg(test)]

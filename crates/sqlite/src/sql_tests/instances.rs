@@ -1,7 +1,7 @@
 //! Statements about instances and their executions.
 
 use super::{rows_of, store_with};
-use crate::delete::candidates_after;
+use crate::delete::{BulkPage, candidates_after};
 use crate::sql;
 use outlast_provider::InstanceFilter;
 
@@ -21,7 +21,8 @@ fn bulk_candidates_are_the_instances_that_match_the_filter() {
         let ids = Some(all.map(String::from).to_vec());
         let [named, unnamed] = [ids, None].map(|instance_ids| {
             let filter = InstanceFilter { instance_ids, completed_before, limit: None };
-            let found = candidates_after(&db, after, &filter, finished_roots, limit).unwrap();
+            let page = BulkPage { after, filter, finished_roots, limit };
+            let found = candidates_after(&db, &page).unwrap();
             found.into_iter().map(|(_, id)| id).collect::<Vec<_>>()
         });
         assert_eq!(named, unnamed, "the filter with ids and the filter without ids");

@@ -1,11 +1,12 @@
 //! Tests of batches that the test composes, with faults of statements.
 
 use super::*;
-use crate::command::PendingCall;
-use crate::leased::{Guarded, RawTurn};
+use crate::command::Job;
+use crate::leased::{Guarded, RawTurn, Renew};
+use crate::message::{self, Enqueue};
 use crate::park::{Ask, Fetch};
 use crate::url::Access;
-use crate::{StatementFault, StatementFaults};
+use crate::{StatementFault, StatementFaults, sql};
 use outlast_model::WorkItem;
 use outlast_provider::{
     ClassifiedError, DispatcherCapabilityFilter, FetchedWork, MessageBound, ProviderError, SemverRange,
@@ -13,9 +14,11 @@ use outlast_provider::{
 };
 use outlast_provider_kit::LeasedTurn;
 use outlast_provider_kit::plan::{activity_row, message_row};
+use std::cell::Cell;
+use std::mem;
 use std::path::Path;
 use std::sync::{Mutex, mpsc};
-use tokio::sync::oneshot;
+use std::time::Duration;
 
 /// Fails chosen statements, and records all statements.
 #[derive(Default)]
@@ -99,7 +102,7 @@ impl TestWriter {
     /// Processes one call.
     fn call<T: Send + 'static>(
         &mut self,
-        body: impl FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
+        body: impl Fn(&mut Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> std::result::Result<T, ProviderError> {
         let (command, mut answer) = call(body);
         self.process(vec![command]);
@@ -119,27 +122,17 @@ impl TestWriter {
     }
 }
 
-fn call<T: Send + 'static>(
-    body: impl FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
+fn call<T: Send + 'static, F: Fn(&mut Transaction<'_>) -> Result<T> + Send + 'static>(
+    body: F,
 ) -> (Command, Answer<T>) {
-    let (reply, answer) = oneshot::channel();
-    let (instance, permit) = (Some("i".into()), None);
-    let call = PendingCall {
-        operation: "test",
-        instance,
-        bytes: 0,
-        body,
-        on_commit: |_: &T| {},
-        outcome: None,
-        reply,
-        permit,
-    };
+    let info = CallInfo::of("test").instance("i");
+    let (call, answer) = PendingCall::new(info, body, |tx, body: &F| body(tx), |_, _| {}, None);
     (Command::Call(Box::new(call)), answer)
 }
 
 fn start(instance: &str) -> (Command, Answer<()>) {
     let row = message_row("test", &start_item(instance)).unwrap();
-    call(move |tx| commit::enqueue_message(tx, &row, None))
+    call(move |tx| message::store(tx, &row, None))
 }
 
 fn start_item(instance: &str) -> WorkItem {
@@ -173,7 +166,7 @@ fn activity(id: u64, tag: Option<&str>) -> Command {
 fn half_applied() -> (Command, Answer<()>) {
     let row = message_row("test", &start_item("half")).unwrap();
     call(move |tx| {
-        commit::enqueue_message(tx, &row, None)?;
+        message::store(tx, &row, None)?;
         Err(SqliteError::Other("half-way".to_string()))
     })
 }
@@ -232,8 +225,8 @@ fn rolled_back_lease_is_not_handed_out() {
         assert!(failed.try_recv().unwrap().is_err());
         let turn = turn_of(&mut turn).expect("a turn");
         assert_eq!((turn.instance.as_str(), turn.attempt_count), ("i", 1));
-        let token = turn.lock_token;
-        test.call(move |tx| commit::renew(tx, &token, std::time::Duration::from_secs(1))).unwrap();
+        let renewed = Renew { token: turn.lock_token, extend_for: Duration::from_secs(1) };
+        test.call(move |tx| commit::renew(tx, &renewed)).unwrap();
         assert_eq!(test.messages(), 1, "the failed call stored nothing");
         assert_eq!(test.writer.counters.read().batches_by_savepoints, 1);
     }
@@ -395,12 +388,12 @@ fn foreign_commit_changes_the_write_ahead_log() {
     let mut test = TestWriter::new();
     test.process(vec![start("i").0]);
     // The log counts as unchanged after two checks with the same result.
-    while test.writer.wal_changed() {}
-    assert!(!test.writer.wal_changed());
+    while test.writer.connection.wal_changed() {}
+    assert!(!test.writer.connection.wal_changed());
     let path = test.folder.path().join("store.db");
     let mut other = Writer::open(file(&path), SqliteOptions::default(), Arc::default()).unwrap();
     other.process(vec![start("j").0], false, &test.handle);
-    assert!(test.writer.wal_changed());
+    assert!(test.writer.connection.wal_changed());
 }
 
 /// The results of a batch of two starts, a call between them and a fetch.
@@ -413,7 +406,7 @@ struct BatchResult {
 fn batch(test: &mut TestWriter) -> BatchResult {
     let ((a, first), (b, second)) = (start("a"), start("b"));
     let row = message_row("test", &start_item("middle")).unwrap();
-    let (middle, mut answer) = call(move |tx| commit::enqueue_message(tx, &row, None));
+    let (middle, mut answer) = call(move |tx| message::store(tx, &row, None));
     let (fetch, mut turn) = fetch_turn(false, None);
     test.process(vec![a, middle, b, fetch]);
     BatchResult {
@@ -498,10 +491,9 @@ fn error_after_a_panic_names_the_operation_and_the_instance() {
 fn panic_while_calls_are_applied_in_savepoints_is_contained() {
     let mut test = TestWriter::new();
     // The call panics when it is applied for the second time, in a savepoint.
-    let mut applied = 0;
+    let was_applied = Cell::new(false);
     let (second, mut panicked) = call(move |_| {
-        applied += 1;
-        assert!(applied < 2, "injected by a test");
+        assert!(!was_applied.replace(true), "injected by a test");
         Ok(())
     });
     let ((first, mut started), (failing, mut failed)) = (start("i"), half_applied());
@@ -528,18 +520,11 @@ fn panic_in_a_rollback_closes_the_connection() {
 #[test]
 fn panic_in_on_commit_does_not_undo_the_commit() {
     let mut test = TestWriter::new();
-    let (reply, mut answer) = oneshot::channel();
     let row = message_row("test", &start_item("i")).unwrap();
-    let call = PendingCall {
-        operation: "test",
-        instance: None,
-        bytes: 0,
-        body: move |tx: &mut Transaction<'_>| commit::enqueue_message(tx, &row, None),
-        on_commit: |(): &()| panic!("injected by a test"),
-        outcome: None,
-        reply,
-        permit: None,
-    };
+    let on_commit = |_: &Enqueue, (): &()| panic!("injected by a test");
+    let message = Enqueue { row, delay: None };
+    let (call, mut answer) =
+        PendingCall::new(CallInfo::of("test"), message, message::enqueue, on_commit, None);
     test.process(vec![Command::Call(Box::new(call))]);
     assert_eq!(answer.try_recv().unwrap(), Ok(()));
     assert_eq!(test.messages(), 1);
@@ -561,4 +546,25 @@ fn panicking_job_closes_the_connection_and_other_jobs_still_run() {
         assert!(ran.try_recv().is_ok());
         assert_eq!(test.reopened(), u64::from(!memory));
     }
+}
+
+/// The answer to a call with this outcome, after a commit or after a fault of its transaction.
+fn answer_to(outcome: Result<()>, fault: Option<&SqliteError>) -> std::result::Result<(), ProviderError> {
+    let mut ran = false;
+    let on_commit = |(): &(), (): &()| ran = true;
+    let (mut call, mut answer) = PendingCall::new(CallInfo::of("test"), (), |_, ()| Ok(()), on_commit, None);
+    call.outcome = Some(outcome);
+    Box::new(call).answer(fault);
+    let answer = answer.try_recv().unwrap();
+    assert_eq!(ran, answer.is_ok(), "on_commit runs after a commit only");
+    answer.map_err(ProviderError::from)
+}
+
+#[test]
+fn refusal_is_reported_only_if_its_transaction_committed() {
+    let refused = || Err(SqliteError::Refused("the lease is gone".to_string()));
+    assert!(!answer_to(refused(), None).unwrap_err().is_retryable());
+    assert!(answer_to(refused(), Some(&SqliteError::DiskFull)).unwrap_err().is_retryable());
+    assert!(answer_to(Ok(()), Some(&SqliteError::DiskFull)).unwrap_err().is_retryable());
+    assert_eq!(answer_to(Ok(()), None), Ok(()));
 }
