@@ -21,7 +21,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// Writes a crate in which every method answers "not implemented", and whose tests are the validation suite.
-/// docs/provider-tutorial.md says in which order to write the methods.
+/// docs/provider-tutorial.md has the order in which to write the methods.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The name of the crate: lower-case words with hyphens, for example `my-store`
@@ -82,9 +82,9 @@ mod tests {
         "dead_letters::",
         "pending::",
         "waiting::",
-        "dropped_fetch::a_crowd_of_dropped_waits_takes_nothing",
-        "dropped_fetch::work_that_arrives_for_a_dropped_fetch_is_not_lost",
-        "leases::a_lease_starts_when_the_work_is_claimed",
+        "dropped_fetch::many_dropped_waits_take_no_item",
+        "dropped_fetch::an_item_for_a_dropped_fetch_is_not_lost",
+        "leases::a_lease_starts_when_the_item_is_claimed",
         "leases::a_session_lease_starts_when_the_session_is_claimed",
         "long_polling::test_long_poll_waits_for_timeout",
         "long_polling::test_long_poll_work_item_waits_for_timeout",

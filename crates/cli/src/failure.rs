@@ -27,8 +27,8 @@ impl Failure {
         Self { message: Some(message.into()), code: USAGE }
     }
 
-    /// The command failed and has printed why.
-    pub(crate) fn told() -> Self {
+    /// The command failed and has printed the reason.
+    pub(crate) fn reported() -> Self {
         Self { message: None, code: 1 }
     }
 

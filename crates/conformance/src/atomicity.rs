@@ -72,7 +72,7 @@ pub async fn test_multi_operation_atomic_ack<F: ProviderFactory>(factory: &F) {
     assert!(fetch_activity(provider, LONG).await.is_none());
     let (item, _, _) = must_fetch(provider, LONG).await;
     assert_eq!((item.instance.as_str(), item.orchestration_name.as_str()), ("busy", "TestOrch"));
-    assert_eq!(item.messages, messages, "the start is gone, the rest keeps its order");
+    assert_eq!(item.messages, messages, "the start is deleted, and the other messages keep their order");
     assert_eq!(item.history, events);
 }
 
@@ -101,7 +101,7 @@ pub async fn test_lock_released_only_on_successful_ack<F: ProviderFactory>(facto
 pub async fn test_concurrent_ack_prevention<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let token = first_turn(provider, "raced").await;
-    // Different event ids, so that only the lease can tell them apart.
+    // Different event ids, so that only the lease can distinguish them.
     let events = [1, 2].map(|id| event("raced", id, started_kind()));
     let commits = events.iter().map(|event| {
         let id = event.event_id;

@@ -41,7 +41,7 @@ pub async fn a_batch_is_in_order_and_bounded(factory: &dyn ProviderFactory) {
 }
 
 /// A batch of none takes nothing.
-pub async fn a_batch_of_none_takes_nothing(factory: &dyn ProviderFactory) {
+pub async fn a_batch_of_zero_takes_no_activity(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue_activities(provider, &activities([1])).await;
     assert_eq!(fetch_batch(provider, up_to(0)).await, []);
@@ -141,13 +141,13 @@ pub async fn parallel_batches_do_not_overlap(factory: &dyn ProviderFactory) {
     let all: Vec<WorkItem> = batches.iter().flat_map(|batch| items(batch)).collect();
     for expected in activities(1..=40) {
         let times = all.iter().filter(|item| **item == expected).count();
-        assert_eq!(times, 1, "{expected:?} is handed out once");
+        assert_eq!(times, 1, "{expected:?} is delivered once");
     }
     assert_eq!(all.len(), 40);
 }
 
 /// A batch with at least one activity does not wait for more.
-pub async fn a_batch_waits_for_the_first_only(factory: &dyn ProviderFactory) {
+pub async fn a_batch_waits_for_its_first_activity_only(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue_activities(provider, &activities([1, 2])).await;
     let begun = Instant::now();

@@ -18,7 +18,7 @@ fn schedules<'a>(turn: Turn<'a>, instance: &str, id: u64) -> Turn<'a> {
     turn.event(event(instance, id, kind)).activity(activity(instance, id))
 }
 
-/// Ends the execution with this status, in a turn of its own.
+/// Ends the execution with this status, in a separate turn.
 async fn end(provider: &dyn Provider, instance: &str, state: &str) {
     set_status(provider, instance, 1, state, "out").await;
     operator(provider).sees_current(instance, 1, state, Some("out")).await;
@@ -75,7 +75,7 @@ async fn drain(provider: &dyn Provider) -> Vec<WorkItem> {
     drained.into_iter().map(|(item, _)| item).collect()
 }
 
-/// An activity of a running orchestration is handed out.
+/// An activity of a running orchestration is delivered.
 pub async fn test_fetch_returns_running_state_for_active_orchestration<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_with_activities(provider, "busy", [2]).await;
@@ -83,7 +83,7 @@ pub async fn test_fetch_returns_running_state_for_active_orchestration<F: Provid
     assert_completable(provider, "busy").await;
 }
 
-/// An activity of a completed orchestration is handed out all the same.
+/// An activity of a completed orchestration is delivered too.
 pub async fn test_fetch_returns_terminal_state_when_orchestration_completed<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_with_activities(provider, "done", [2]).await;
@@ -91,7 +91,7 @@ pub async fn test_fetch_returns_terminal_state_when_orchestration_completed<F: P
     assert_completable(provider, "done").await;
 }
 
-/// An activity of a failed orchestration is handed out all the same.
+/// An activity of a failed orchestration is delivered too.
 pub async fn test_fetch_returns_terminal_state_when_orchestration_failed<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_with_activities(provider, "broken", [2]).await;
@@ -99,7 +99,7 @@ pub async fn test_fetch_returns_terminal_state_when_orchestration_failed<F: Prov
     assert_completable(provider, "broken").await;
 }
 
-/// An activity of an execution that was continued as new is handed out all the same.
+/// An activity of an execution that was continued as new is delivered too.
 pub async fn test_fetch_returns_terminal_state_when_orchestration_continued_as_new<F: ProviderFactory>(
     factory: &F,
 ) {
@@ -110,7 +110,7 @@ pub async fn test_fetch_returns_terminal_state_when_orchestration_continued_as_n
     assert_completable(provider, "moved-on").await;
 }
 
-/// An activity whose instance does not exist (any more) is handed out and can be completed.
+/// An activity whose instance does not exist (any more) is delivered and can be completed.
 pub async fn test_fetch_returns_missing_state_when_instance_deleted<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_leftover_activity(provider, "deleted").await;
@@ -204,7 +204,7 @@ pub async fn test_renew_fails_when_entry_deleted<F: ProviderFactory>(factory: &F
     provider.renew_work_item_lock(&kept, LONG).await.expect("the other activity is not cancelled");
 }
 
-/// Cancelling an activity that does not exist does not affect the rest of the turn.
+/// Cancelling an activity that does not exist does not affect the other items of the turn.
 pub async fn test_cancelling_nonexistent_activities_is_idempotent<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_with_activities(provider, "calm", [2]).await;

@@ -187,7 +187,7 @@ pub async fn test_pinned_version_stored_via_ack_metadata<F: ProviderFactory>(fac
     }
 }
 
-/// Later commits that name no pin leave it alone.
+/// Later commits without a pin do not change it.
 pub async fn test_pinned_version_immutable_across_ack_cycles<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     create_with(provider, "kept", named_and(Some((1, 2, 3)))).await;
@@ -251,7 +251,7 @@ pub async fn test_concurrent_filtered_fetch_no_double_lock<F: ProviderFactory>(f
     instances.sort_unstable();
     assert_eq!(instances, ["racer-0", "racer-2", "racer-4", "racer-6", "racer-8"]);
     let tokens: BTreeSet<&str> = fetched.iter().map(|(_, token, _)| token.as_str()).collect();
-    assert_eq!(tokens.len(), 5, "each lease has a token of its own");
+    assert_eq!(tokens.len(), 5, "each lease has its own token");
     poke(provider, "racer-0").await;
     assert_eq!(served(provider, &[V1]).await, None, "the lease covers what arrives later");
 }
@@ -287,7 +287,7 @@ async fn fetch_damaged(provider: &dyn Provider, instance: &str, lease: Duration)
 fn assert_damaged(item: &OrchestrationItem, instance: &str) {
     assert_eq!(item.instance, instance);
     assert!(item.history_error.as_ref().is_some_and(|text| !text.is_empty()), "the damage is reported");
-    assert!(item.history.is_empty(), "no part of a damaged history is handed out");
+    assert!(item.history.is_empty(), "no part of a damaged history is delivered");
     assert_eq!(item.messages, [raised(instance, "poke", "")]);
 }
 

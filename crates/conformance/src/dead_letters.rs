@@ -11,12 +11,12 @@ async fn only_letter(provider: &dyn Provider, queue: DeadLetterQueue, instance: 
     let [letter] = &letters[..] else { panic!("one message was damaged: {letters:?}") };
     assert_eq!((letter.queue, letter.instance_id.as_deref()), (queue, Some(instance)));
     assert!(!letter.reason.is_empty(), "a reason is given");
-    assert!(json::decode_work_item(&letter.work_item).is_err(), "the text is kept as it was");
+    assert!(json::decode_work_item(&letter.work_item).is_err(), "the text is kept unchanged");
     letter.clone()
 }
 
-/// An undecodable message becomes a dead letter with text and reason, and the rest of its batch is delivered in order (C12).
-pub async fn a_damaged_message_is_set_aside_and_the_rest_is_delivered(factory: &dyn ProviderFactory) {
+/// An undecodable message becomes a dead letter with text and reason, and the other messages of its batch are delivered in order (C12).
+pub async fn a_damaged_message_is_a_dead_letter_and_others_are_delivered(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "damaged").await;
     let before = factory.now_ms();
@@ -46,7 +46,7 @@ pub async fn a_damaged_message_is_set_aside_and_the_rest_is_delivered(factory: &
 }
 
 /// The dead letter of a message that was delivered before it was damaged has its delivery count.
-pub async fn a_dead_letter_remembers_its_deliveries(factory: &dyn ProviderFactory) {
+pub async fn a_dead_letter_has_its_delivery_count(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "damaged").await;
     let token = next_turn(provider, "damaged").await;
@@ -58,7 +58,7 @@ pub async fn a_dead_letter_remembers_its_deliveries(factory: &dyn ProviderFactor
 }
 
 /// A batch of only undecodable messages does not delay instances behind it and takes no lease.
-pub async fn a_batch_of_damaged_messages_blocks_nobody(factory: &dyn ProviderFactory) {
+pub async fn a_batch_of_damaged_messages_blocks_no_other_instance(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     for instance in ["new", "known"] {
         if instance == "known" {
@@ -83,7 +83,7 @@ pub async fn a_batch_of_damaged_messages_blocks_nobody(factory: &dyn ProviderFac
 }
 
 /// An undecodable activity becomes a dead letter, and the fetch returns the next one.
-pub async fn a_damaged_activity_is_set_aside_and_the_next_one_is_handed_out(factory: &dyn ProviderFactory) {
+pub async fn a_damaged_activity_is_a_dead_letter_and_the_next_is_delivered(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue_activity(provider, activity("damaged", 1)).await;
     enqueue_activity(provider, activity("healthy", 2)).await;
@@ -98,7 +98,7 @@ pub async fn a_damaged_activity_is_set_aside_and_the_next_one_is_handed_out(fact
 }
 
 /// A batch fetch skips undecodable activities at any place, and still fills its batch.
-pub async fn a_batch_fetch_passes_over_damaged_activities(factory: &dyn ProviderFactory) {
+pub async fn a_batch_fetch_skips_damaged_activities(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     for id in 1..=6 {
         enqueue_activity(provider, activity(if id % 2 == 1 { "damaged" } else { "healthy" }, id)).await;
@@ -124,7 +124,7 @@ pub async fn a_batch_fetch_passes_over_damaged_activities(factory: &dyn Provider
 
 /// Queue messages for an instance whose history is damaged are delivered with the error and never dropped as orphans,
 /// whether the instance has a row or not (7.2.8, 7.4.2).
-pub async fn a_damaged_history_is_no_reason_to_drop_queue_messages(factory: &dyn ProviderFactory) {
+pub async fn queue_messages_of_a_damaged_history_are_kept(factory: &dyn ProviderFactory) {
     for metadata in [named(), Default::default()] {
         let provider = &*factory.create_provider().await;
         create_with(provider, "damaged", metadata).await;

@@ -132,7 +132,10 @@ pub async fn test_delete_cleans_queues_and_locks<F: ProviderFactory>(factory: &F
     operator(provider).sees_name("reused", "Reborn", "2.0.0").await;
 
     assert_eq!(must_fetch_activity(provider, LONG).await.0, activity("reused-not", 2));
-    assert!(fetch_activity(provider, LONG).await.is_none(), "the deleted instance's activities are gone");
+    assert!(
+        fetch_activity(provider, LONG).await.is_none(),
+        "the activities of the deleted instance are deleted"
+    );
 }
 
 /// A child cannot be deleted on its own, even with `force`; deleting its root deletes every level.

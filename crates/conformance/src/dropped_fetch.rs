@@ -46,11 +46,11 @@ async fn assert_untouched(queue: Queue, provider: &dyn Provider, nth: u64) {
     let held = queue.take_within(provider, HANDED_BACK).await;
     assert_eq!((held.nth, held.attempt), (nth, 1), "{queue:?}: a dropped fetch is no delivery");
     queue.finish(provider, &held.token).await.expect("the lease is live");
-    queue.finds_nothing(provider, "it was handed out once").await;
+    queue.finds_nothing(provider, "it was delivered once").await;
 }
 
 /// A parked fetch that was dropped does not take an item that arrives later.
-pub async fn a_dropped_wait_takes_nothing_later(factory: &dyn ProviderFactory) {
+pub async fn a_dropped_wait_takes_no_later_item(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
         for polls in 1..=4 {
@@ -63,7 +63,7 @@ pub async fn a_dropped_wait_takes_nothing_later(factory: &dyn ProviderFactory) {
 }
 
 /// An item that arrives for a parked fetch that is dropped before it returns is available to the next fetch.
-pub async fn work_that_arrives_for_a_dropped_fetch_is_not_lost(factory: &dyn ProviderFactory) {
+pub async fn an_item_for_a_dropped_fetch_is_not_lost(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         for (pause, polls_again) in [(NO_WAIT, 0), (MOMENT, 0), (3 * MOMENT, 0), (NO_WAIT, 1), (MOMENT, 2)] {
             let provider = &*factory.create_provider().await;
@@ -82,7 +82,7 @@ pub async fn work_that_arrives_for_a_dropped_fetch_is_not_lost(factory: &dyn Pro
 }
 
 /// A fetch of a ready item, dropped at any point before it returns, takes nothing.
-pub async fn a_fetch_dropped_on_the_way_takes_nothing(factory: &dyn ProviderFactory) {
+pub async fn a_fetch_dropped_before_its_return_takes_no_item(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         for (polls, apart) in
             [(1, NO_WAIT), (2, NO_WAIT), (2, MOMENT / 10), (3, MOMENT / 10), (4, MOMENT / 4)]
@@ -96,7 +96,7 @@ pub async fn a_fetch_dropped_on_the_way_takes_nothing(factory: &dyn ProviderFact
 }
 
 /// After many dropped fetches, before and after the item arrived, a fetch gets it as its first delivery.
-pub async fn many_dropped_fetches_leave_no_trace(factory: &dyn ProviderFactory) {
+pub async fn many_dropped_fetches_leave_no_lease(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
         queue.put(provider, 1).await;
@@ -108,7 +108,7 @@ pub async fn many_dropped_fetches_leave_no_trace(factory: &dyn ProviderFactory) 
 }
 
 /// Fifty parked fetches that are dropped as one item arrives leave it to the next fetch.
-pub async fn a_crowd_of_dropped_waits_takes_nothing(factory: &dyn ProviderFactory) {
+pub async fn many_dropped_waits_take_no_item(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
         let mut crowd: Vec<_> =

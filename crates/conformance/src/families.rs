@@ -25,7 +25,7 @@ fn waited_for(mut item: WorkItem, link: Link) -> WorkItem {
 
 /// The parent link is in the start of an instance and of every successor, and is kept when the start is enqueued, sent by a turn,
 /// given back, or delivered again. Without it the parent would not get the outcome.
-pub async fn a_start_keeps_who_waits_for_it(factory: &dyn ProviderFactory) {
+pub async fn a_start_keeps_its_waiting_parent(factory: &dyn ProviderFactory) {
     for link in LINKS {
         let provider = &*factory.create_provider().await;
         create_instance(provider, "sender").await;
@@ -59,7 +59,7 @@ pub async fn a_start_keeps_who_waits_for_it(factory: &dyn ProviderFactory) {
 
 /// An instance that has ended is fetched when a message arrives for it: only a turn can send the parent the failure that the id of
 /// its child exists.
-pub async fn an_ended_instance_can_still_answer(factory: &dyn ProviderFactory) {
+pub async fn an_ended_instance_is_still_fetched(factory: &dyn ProviderFactory) {
     for state in ["Completed", "Failed"] {
         let provider = &*factory.create_provider().await;
         create_instance(provider, "asker").await;
@@ -87,7 +87,7 @@ pub async fn an_ended_instance_can_still_answer(factory: &dyn ProviderFactory) {
             "{state}"
         );
         Turn::new(&token).commit(provider).await;
-        assert!(fetch(provider, LONG).await.is_none(), "{state}: everything is delivered");
+        assert!(fetch(provider, LONG).await.is_none(), "{state}: every message is delivered");
         operator(provider).sees_current("taken", 1, state, Some("out")).await;
     }
 }

@@ -10,7 +10,7 @@ use outlast_provider::{Provider, WorkItem};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The events of a turn that changes everything that a turn can change.
+/// The events of a turn that changes every kind of state.
 fn traces(instance: &str, first_id: u64) -> [Event; 3] {
     [
         event(instance, first_id, scheduled_kind("Activity")),
@@ -49,14 +49,18 @@ async fn assert_committed(provider: &dyn Provider, instance: &str, before: &[Eve
     assert_eq!(value, Some(format!("value-{first_id}")));
     operator(provider).sees_current(instance, 1, "Completed", Some(&format!("by {first_id}"))).await;
     let (work, _, _) = must_fetch_activity(provider, LONG).await;
-    assert_eq!(work, activity(instance, first_id), "its activity, and the cancelled one is gone");
+    assert_eq!(
+        work,
+        activity(instance, first_id),
+        "its activity is queued, and the cancelled one is deleted"
+    );
     assert!(fetch_activity(provider, LONG).await.is_none());
     assert_eq!(must_fetch(provider, LONG).await.0.messages, [start_item("other")], "its message, once");
     assert!(fetch(provider, LONG).await.is_none(), "every message was consumed");
 }
 
 /// After a takeover the commit of the old holder changes nothing, and the commit of the new holder consumes every message once.
-pub async fn a_commit_after_takeover_leaves_no_trace(factory: &dyn ProviderFactory) {
+pub async fn a_commit_after_takeover_writes_nothing(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let before = create_furnished(provider, "fenced").await;
     let messages = [raised("fenced", "a", ""), raised("fenced", "b", "")];
@@ -75,7 +79,7 @@ pub async fn a_commit_after_takeover_leaves_no_trace(factory: &dyn ProviderFacto
 }
 
 /// A commit under an expired lease is rejected, even if no other fetch has leased the instance.
-pub async fn a_commit_after_expiry_leaves_no_trace(factory: &dyn ProviderFactory) {
+pub async fn a_commit_after_expiry_writes_nothing(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let before = create_furnished(provider, "fenced").await;
     enqueue(provider, raised("fenced", "a", "")).await;
@@ -104,7 +108,7 @@ pub async fn one_lease_commits_once(factory: &dyn ProviderFactory) {
 }
 
 /// The lease decides the instance of a commit, not the instance id in the events.
-pub async fn a_commit_touches_only_the_instance_of_its_lease(factory: &dyn ProviderFactory) {
+pub async fn a_commit_changes_only_the_instance_of_its_lease(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_furnished(provider, "mine").await;
     provider.ack_work_item(&must_fetch_activity(provider, LONG).await.1, None).await.unwrap();
@@ -177,7 +181,7 @@ pub async fn a_refused_completion_changes_nothing(factory: &dyn ProviderFactory)
 }
 
 /// A read during the commit of a large turn sees all of it or nothing.
-pub async fn half_a_turn_is_never_visible(factory: &dyn ProviderFactory) {
+pub async fn a_partial_commit_is_never_visible(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "whole").await;
     for round in 1..=2 {
@@ -206,7 +210,7 @@ pub async fn half_a_turn_is_never_visible(factory: &dyn ProviderFactory) {
 }
 
 /// A token that was used for a commit is invalid, also for the next lease of the instance.
-pub async fn a_used_token_is_dead(factory: &dyn ProviderFactory) {
+pub async fn a_used_token_is_refused(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         for given_back in [false, true] {
             let provider = &*factory.create_provider().await;
@@ -262,7 +266,7 @@ pub async fn a_lost_token_cannot_disturb_the_new_holder(factory: &dyn ProviderFa
 }
 
 /// A completion after takeover or expiry delivers nothing and does not change the lease of the activity.
-pub async fn a_late_completion_leaves_no_trace(factory: &dyn ProviderFactory) {
+pub async fn a_late_completion_writes_nothing(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_furnished(provider, "fenced").await;
     let (_, lost, _) = must_fetch_activity(provider, factory.lock_timeout()).await;
@@ -299,7 +303,7 @@ pub async fn one_lease_completes_once(factory: &dyn ProviderFactory) {
 }
 
 /// A token of one queue is invalid in the other.
-pub async fn a_token_is_good_for_its_own_queue_only(factory: &dyn ProviderFactory) {
+pub async fn a_token_is_valid_for_its_own_queue_only(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     for queue in BOTH {
         queue.put(provider, 1).await;

@@ -60,7 +60,7 @@ pub async fn test_lock_token_uniqueness<F: ProviderFactory>(factory: &F) {
         let mut leases = Vec::new();
         for _ in &instances {
             let (item, token, _) = must_fetch(provider, LONG).await;
-            assert!(tokens.insert(token.clone()), "token {token} was handed out twice");
+            assert!(tokens.insert(token.clone()), "token {token} was issued twice");
             leases.push((item, token));
         }
         for (item, token) in leases.iter().rev() {
@@ -132,7 +132,7 @@ pub async fn test_completions_arriving_during_lock_blocked<F: ProviderFactory>(f
     let (item, token, attempt) = must_fetch(provider, LONG).await;
     assert_eq!((item.messages.as_slice(), attempt), (late.as_slice(), 1));
     Turn::new(&token).commit(provider).await;
-    assert!(fetch(provider, LONG).await.is_none(), "everything was delivered once");
+    assert!(fetch(provider, LONG).await.is_none(), "every message was delivered once");
 }
 
 /// A lease on one instance does not delay other instances, and instances are fetched in the order of arrival.

@@ -20,7 +20,7 @@ async fn fetch_bound(provider: &dyn Provider, owner: &SessionFetchConfig) -> Opt
 }
 
 /// A lease counts from the claim, not from the call: after a long wait it is still whole (7.2.9).
-pub async fn a_lease_starts_when_the_work_is_claimed(factory: &dyn ProviderFactory) {
+pub async fn a_lease_starts_when_the_item_is_claimed(factory: &dyn ProviderFactory) {
     let lease = factory.lock_timeout();
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
@@ -58,7 +58,7 @@ pub async fn a_session_lease_starts_when_the_session_is_claimed(factory: &dyn Pr
 }
 
 /// A renewal does not revive an expired lease, so the next fetch gets the item (7.2.2).
-pub async fn renewal_never_revives(factory: &dyn ProviderFactory) {
+pub async fn a_renewal_never_revives_a_lease(factory: &dyn ProviderFactory) {
     let lease = factory.lock_timeout();
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
@@ -82,7 +82,7 @@ pub async fn renewal_never_revives(factory: &dyn ProviderFactory) {
 }
 
 /// A renewal by less than the remaining time changes nothing: the lease keeps its end (7.2.2).
-pub async fn renewal_never_shortens(factory: &dyn ProviderFactory) {
+pub async fn a_renewal_never_shortens_a_lease(factory: &dyn ProviderFactory) {
     let lease = factory.lock_timeout();
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
@@ -112,7 +112,7 @@ pub async fn renewal_never_shortens(factory: &dyn ProviderFactory) {
 }
 
 /// Extensions count to the millisecond, those below a second included (7.4.5).
-pub async fn renewal_counts_milliseconds(factory: &dyn ProviderFactory) {
+pub async fn a_renewal_counts_milliseconds(factory: &dyn ProviderFactory) {
     let ms = Duration::from_millis;
     for (lease, extend_for) in [(ms(500), ms(750)), (ms(1_000), ms(1_750))] {
         let provider = &*factory.create_provider().await;
@@ -144,7 +144,7 @@ pub async fn renewal_counts_milliseconds(factory: &dyn ProviderFactory) {
 }
 
 /// A renewed lease covers its messages too: nothing is delivered again when its first end passes.
-pub async fn a_renewed_lease_covers_what_was_fetched(factory: &dyn ProviderFactory) {
+pub async fn a_renewed_lease_covers_the_fetched_messages(factory: &dyn ProviderFactory) {
     let lease = factory.lock_timeout();
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
@@ -164,7 +164,7 @@ pub async fn a_renewed_lease_covers_what_was_fetched(factory: &dyn ProviderFacto
 }
 
 /// A lease that takes over covers all messages of the lost lease: after its commit none of them is delivered again.
-pub async fn a_takeover_covers_what_was_fetched_before(factory: &dyn ProviderFactory) {
+pub async fn a_takeover_covers_the_messages_of_the_old_lease(factory: &dyn ProviderFactory) {
     let lease = factory.lock_timeout();
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
@@ -182,7 +182,7 @@ pub async fn a_takeover_covers_what_was_fetched_before(factory: &dyn ProviderFac
 }
 
 /// The longest duration is accepted everywhere, and means an infinite time.
-pub async fn the_longest_duration_is_no_problem(factory: &dyn ProviderFactory) {
+pub async fn the_longest_duration_is_accepted(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
         for nth in [1, 2] {
@@ -207,7 +207,7 @@ pub async fn the_longest_duration_is_no_problem(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     provider.enqueue_for_orchestrator(start_item("never"), Some(FOREVER)).await.unwrap();
     enqueue(provider, timer("never", 1, u64::MAX)).await;
-    assert!(fetch(provider, LONG).await.is_none(), "both are hidden for ever");
+    assert!(fetch(provider, LONG).await.is_none(), "both are hidden permanently");
     operator(provider).sees_waiting(2, 0, "both are kept").await;
 
     enqueue_activity(provider, bound(1)).await;
@@ -215,12 +215,16 @@ pub async fn the_longest_duration_is_no_problem(factory: &dyn ProviderFactory) {
     assert_eq!(fetch_bound(provider, &session_owner("a", FOREVER)).await, Some(bound(1)));
     assert_eq!(provider.renew_session_lock(&["a"], FOREVER, FOREVER).await.unwrap(), 1);
     assert_eq!(provider.cleanup_orphaned_sessions(FOREVER).await.unwrap(), 0);
-    assert_eq!(fetch_bound(provider, &session_owner("b", LONG)).await, None, "the session is a's for ever");
+    assert_eq!(
+        fetch_bound(provider, &session_owner("b", LONG)).await,
+        None,
+        "the session is a's permanently"
+    );
     assert_eq!(fetch_bound(provider, &session_owner("a", LONG)).await, Some(bound(2)));
 }
 
 /// Giving a turn back touches the messages that were fetched; later and hidden ones keep visibility and count (7.1.6).
-pub async fn an_abandon_touches_only_what_was_fetched(factory: &dyn ProviderFactory) {
+pub async fn an_abandon_changes_only_the_fetched_messages(factory: &dyn ProviderFactory) {
     let delay = factory.lock_timeout();
     for (hides, ignore_attempt) in [(false, false), (false, true), (true, false), (true, true)] {
         let provider = &*factory.create_provider().await;

@@ -39,7 +39,7 @@ async fn create_apart(provider: &dyn Provider, instances: impl IntoIterator<Item
 }
 
 /// Pages of any size list every instance once, newest first, each with the data of its info.
-pub async fn pages_cover_everything_once(factory: &dyn ProviderFactory) {
+pub async fn pages_list_every_instance_once(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_apart(provider, (1..=7).map(|n| format!("instance-{}", 7 * n % 10))).await;
     let newest_first = admin(provider).list_instances().await.unwrap();
@@ -49,7 +49,7 @@ pub async fn pages_cover_everything_once(factory: &dyn ProviderFactory) {
         assert_eq!(walk(provider, &query).await, newest_first, "pages of {limit:?}");
     }
     let all = page(provider, &InstanceQuery::default()).await;
-    assert_eq!(all.next, None, "everything fits on one page");
+    assert_eq!(all.next, None, "all instances fit on one page");
     for shown in all.instances {
         let info = admin(provider).get_instance_info(&shown.instance_id).await.unwrap();
         assert_eq!(format!("{shown:?}"), format!("{info:?}"));
@@ -57,7 +57,7 @@ pub async fn pages_cover_everything_once(factory: &dyn ProviderFactory) {
 }
 
 /// Instances of one millisecond are all shown, once.
-pub async fn instances_of_the_same_moment_are_all_shown(factory: &dyn ProviderFactory) {
+pub async fn instances_of_the_same_millisecond_are_all_listed(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     for n in 0..12 {
         create_instance(provider, &format!("instance-{}", 5 * n % 12)).await;
@@ -188,7 +188,7 @@ pub async fn the_page_size_has_bounds(factory: &dyn ProviderFactory) {
 }
 
 /// A listing of nothing is one empty page.
-pub async fn nothing_is_one_empty_page(factory: &dyn ProviderFactory) {
+pub async fn an_empty_store_has_one_empty_page(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let empty = async |query: InstanceQuery| {
         let page = page(provider, &query).await;
@@ -204,7 +204,7 @@ pub async fn nothing_is_one_empty_page(factory: &dyn ProviderFactory) {
 }
 
 /// A reader of all pages gets each instance that existed at the start once, while others are created and deleted.
-pub async fn changes_between_pages_hide_and_repeat_nothing(factory: &dyn ProviderFactory) {
+pub async fn changes_between_pages_hide_and_repeat_no_instance(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_apart(provider, (1..=8).map(|n| format!("old-{n}"))).await;
     let mut query = InstanceQuery { limit: Some(2), ..InstanceQuery::default() };

@@ -164,7 +164,7 @@ pub async fn test_worker_lock_renewal_after_ack<F: ProviderFactory>(factory: &F)
     provider.renew_work_item_lock(&token, LONG).await.expect("a live lease can be renewed");
     provider.ack_work_item(&token, None).await.expect("a live lease can be finished");
     refuses_work_token(provider, &token).await;
-    assert!(fetch_activity(provider, LONG).await.is_none(), "the activity is gone");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "the activity is deleted");
 }
 
 /// An abandoned activity can be fetched at once, under a new token and in its old place in the queue.

@@ -127,7 +127,7 @@ pub async fn test_get_instance_info<F: ProviderFactory>(factory: &F) {
 }
 
 /// Status, output, times and event count of an execution need no instance row, ignore the instance that the events name,
-/// and stay when a later turn says nothing about them.
+/// and stay when a later turn does not set them.
 pub async fn test_get_execution_info<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let cases = [

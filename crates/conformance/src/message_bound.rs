@@ -93,7 +93,7 @@ pub async fn a_fetch_takes_no_more_bytes_than_its_bound(factory: &dyn ProviderFa
 }
 
 /// The start of an execution is in its first turn, also after many earlier messages: without it no turn is possible.
-pub async fn a_start_is_in_the_first_turn_whatever_came_before(factory: &dyn ProviderFactory) {
+pub async fn a_start_is_in_the_first_turn_before_older_messages(factory: &dyn ProviderFactory) {
     let (provider, bound) = store(factory).await;
     let early: Vec<_> = (0..6).map(|n| raised(INSTANCE, "early", &n.to_string())).collect();
     enqueue_all(&*provider, &early).await;
@@ -110,7 +110,7 @@ pub async fn a_start_is_in_the_first_turn_whatever_came_before(factory: &dyn Pro
 }
 
 /// The start of a successor overtakes the messages that its predecessor left, and other starts.
-pub async fn a_successor_starts_whatever_is_left_for_it(factory: &dyn ProviderFactory) {
+pub async fn a_successor_starts_before_messages_beyond_the_bound(factory: &dyn ProviderFactory) {
     let (provider, bound) = store(factory).await;
     create_instance(&*provider, INSTANCE).await;
     let mut messages = small(0..9);
@@ -135,14 +135,17 @@ pub async fn a_successor_starts_whatever_is_left_for_it(factory: &dyn ProviderFa
 }
 
 /// A turn that is given back with a delay is delivered again with the same messages, before any message that the bound left out.
-pub async fn a_delay_holds_what_was_left_behind(factory: &dyn ProviderFactory) {
+pub async fn a_delay_holds_messages_beyond_the_bound(factory: &dyn ProviderFactory) {
     let (provider, bound) = store(factory).await;
     create_instance(&*provider, INSTANCE).await;
     let messages = small(0..10);
     enqueue_all(&*provider, &messages).await;
     let (first, token, _) = must_fetch(&*provider, LONG).await;
     provider.abandon_orchestration_item(&token, Some(DELAY), false).await.expect("it is given back");
-    assert!(fetch(&*provider, LONG).await.is_none(), "what was left behind overtakes what comes back");
+    assert!(
+        fetch(&*provider, LONG).await.is_none(),
+        "messages outside of the batch do not overtake the given-back messages"
+    );
     sleep(DELAY + DELAY / 4).await;
     let (again, token, attempt) = must_fetch(&*provider, LONG).await;
     assert_eq!((&again.messages, attempt), (&first.messages, 2));
@@ -154,7 +157,7 @@ pub async fn a_delay_holds_what_was_left_behind(factory: &dyn ProviderFactory) {
 
 /// A turn whose lease expires is delivered again, and only its messages have been delivered twice. Messages that the lost lease
 /// covered and the next one does not are delivered later, even if no other message is left.
-pub async fn a_takeover_leaves_nothing_of_a_part_behind(factory: &dyn ProviderFactory) {
+pub async fn a_takeover_frees_messages_beyond_the_bound(factory: &dyn ProviderFactory) {
     for count in [10, BOUND.messages] {
         taken_over(factory, count).await;
     }
@@ -216,7 +219,7 @@ pub async fn orphans_beyond_the_bound_are_kept_for_their_instance(factory: &dyn 
 }
 
 /// An outcome is queued behind messages that the bound left out, and a run-ahead turn is rejected.
-pub async fn an_outcome_does_not_overtake_what_was_left_behind(factory: &dyn ProviderFactory) {
+pub async fn an_outcome_does_not_overtake_messages_beyond_the_bound(factory: &dyn ProviderFactory) {
     let (provider, bound) = store(factory).await;
     create_instance(&*provider, INSTANCE).await;
     let token = next_turn(&*provider, INSTANCE).await;

@@ -29,15 +29,15 @@ async fn send(provider: &dyn Provider, messages: &[WorkItem], by_commit: bool) {
 
 /// Timers are hidden until they are due, and are then delivered between the messages that arrived before and after, in any order
 /// of creation.
-pub async fn timers_come_in_the_order_of_their_fire_times(factory: &dyn ProviderFactory) {
+pub async fn timers_are_delivered_in_the_order_of_their_fire_times(factory: &dyn ProviderFactory) {
     for by_commit in [false, true] {
         let mut attempts = Attempts::default();
         while !timers_in_order(factory, by_commit, attempts.next()).await {}
     }
 }
 
-/// Steps of growing length. Some calls of a validation must be over before the store's clock has gone on by a step. An attempt
-/// whose calls took longer, on a busy machine, says nothing about the store, and the next attempt takes longer steps.
+/// Steps of growing length. Some calls of a validation must end before the store's clock has advanced by a step. An attempt
+/// whose calls took longer, on a busy machine, is not a result, and the next attempt takes longer steps.
 #[derive(Default)]
 struct Attempts(u32);
 
@@ -64,7 +64,7 @@ async fn wait_until(factory: &dyn ProviderFactory, time_ms: u64) {
     sleep(left + ROUNDING).await;
 }
 
-/// Says whether the calls were fast enough for the step.
+/// Returns whether the calls were fast enough for the step.
 async fn timers_in_order(factory: &dyn ProviderFactory, by_commit: bool, step: Duration) -> bool {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "ordered").await;
@@ -95,7 +95,7 @@ async fn timers_in_order(factory: &dyn ProviderFactory, by_commit: bool, step: D
 }
 
 /// A fire time in the past counts as now: such a timer overtakes nothing that was enqueued before it.
-pub async fn a_timer_in_the_past_overtakes_nothing(factory: &dyn ProviderFactory) {
+pub async fn a_timer_in_the_past_overtakes_no_message(factory: &dyn ProviderFactory) {
     for by_commit in [false, true] {
         let provider = &*factory.create_provider().await;
         create_instance(provider, "ordered").await;
@@ -132,12 +132,12 @@ pub async fn a_delayed_abandon_keeps_the_order_of_the_batch(factory: &dyn Provid
 }
 
 /// While one instance is delayed, others are delivered; afterwards the instance has its old place.
-pub async fn a_delayed_abandon_lets_others_go_first(factory: &dyn ProviderFactory) {
+pub async fn a_delayed_abandon_lets_other_instances_go_first(factory: &dyn ProviderFactory) {
     let mut attempts = Attempts::default();
     while !others_go_first(factory, attempts.next()).await {}
 }
 
-/// Says whether the calls were fast enough for the step.
+/// Returns whether the calls were fast enough for the step.
 async fn others_go_first(factory: &dyn ProviderFactory, step: Duration) -> bool {
     let provider = &*factory.create_provider().await;
     enqueue(provider, start_item("first")).await;
@@ -160,7 +160,7 @@ async fn others_go_first(factory: &dyn ProviderFactory, step: Duration) -> bool 
 }
 
 /// An instance that is given back without delay keeps its place before those that came after it (7.2.24).
-pub async fn an_abandon_without_delay_keeps_the_place_in_line(factory: &dyn ProviderFactory) {
+pub async fn an_abandon_without_delay_keeps_the_place_in_the_queue(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     for instance in ["first", "second", "third"] {
         enqueue(provider, start_item(instance)).await;
@@ -179,7 +179,7 @@ pub async fn an_abandon_without_delay_keeps_the_place_in_line(factory: &dyn Prov
 
 /// An instance whose holder let the lease lapse keeps its place before those that came after it: the oldest visible
 /// message goes first.
-pub async fn an_expired_lease_keeps_the_place_in_line(factory: &dyn ProviderFactory) {
+pub async fn an_expired_lease_keeps_the_place_in_the_queue(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();
     enqueue(provider, start_item("first")).await;
@@ -193,12 +193,12 @@ pub async fn an_expired_lease_keeps_the_place_in_line(factory: &dyn ProviderFact
 }
 
 /// A delayed message is hidden for its delay, delays no other message, and comes before messages that arrive after it.
-pub async fn a_delayed_message_comes_when_its_delay_is_over(factory: &dyn ProviderFactory) {
+pub async fn a_delayed_message_is_delivered_after_its_delay(factory: &dyn ProviderFactory) {
     let mut attempts = Attempts::default();
     while !comes_after_its_delay(factory, attempts.next()).await {}
 }
 
-/// Says whether the calls were fast enough for the step.
+/// Returns whether the calls were fast enough for the step.
 async fn comes_after_its_delay(factory: &dyn ProviderFactory, step: Duration) -> bool {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "ordered").await;

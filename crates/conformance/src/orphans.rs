@@ -87,7 +87,7 @@ pub async fn orphans_are_delivered_once_their_instance_starts(factory: &dyn Prov
 }
 
 /// The first delivery of an orphan is number 1, after any number of delays.
-pub async fn looking_at_an_orphan_is_not_a_delivery(factory: &dyn ProviderFactory) {
+pub async fn a_put_off_orphan_has_no_counted_delivery(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue(provider, cancel("late")).await;
     for _ in 0..12 {
@@ -161,7 +161,7 @@ pub async fn messages_wait_for_a_delayed_start(factory: &dyn ProviderFactory) {
     enqueue_all(provider, &mixed).await;
     assert!(fetch(provider, LONG).await.is_none(), "the instance has not started");
     expect_with_start(provider, "given-back", mixed).await;
-    operator(provider).sees_waiting(0, 0, "everything was delivered once").await;
+    operator(provider).sees_waiting(0, 0, "every message was delivered once").await;
 }
 
 async fn expect_with_start(provider: &dyn Provider, instance: &str, messages: Vec<WorkItem>) {
@@ -194,7 +194,7 @@ pub async fn orphans_of_two_instances_do_not_starve_a_third(factory: &dyn Provid
 }
 
 /// An orphan takes no lease: its instance can be started and fetched at once.
-pub async fn an_orphan_leaves_no_lease_behind(factory: &dyn ProviderFactory) {
+pub async fn an_orphan_leaves_no_lease(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue(provider, raised("late", "event", "")).await;
     assert!(fetch(provider, LONG).await.is_none(), "the instance does not exist yet");

@@ -39,9 +39,9 @@ async fn end(
         .commit(provider)
         .await;
     if let Some(watch) = watch.filter(|_| state != "ContinuedAsNew") {
-        let told = tokio::time::timeout(LONG, watch).await.expect("the watch resolves");
-        if told.is_some() {
-            assert_eq!(told, read(provider, instance).await, "{instance} has ended otherwise");
+        let outcome = tokio::time::timeout(LONG, watch).await.expect("the watch resolves");
+        if outcome.is_some() {
+            assert_eq!(outcome, read(provider, instance).await, "{instance} has another outcome");
         }
     }
 }
@@ -58,7 +58,7 @@ pub async fn an_unknown_instance_has_no_outcome(factory: &dyn ProviderFactory) {
 }
 
 /// A running instance is running, with or without a row, until its end is committed.
-pub async fn a_running_instance_runs(factory: &dyn ProviderFactory) {
+pub async fn a_running_instance_has_the_status_running(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     for (instance, metadata) in [("named", named()), ("rowless", ExecutionMetadata::default())] {
         create_with(provider, instance, metadata).await;
@@ -126,9 +126,9 @@ pub async fn the_newest_execution_counts(factory: &dyn ProviderFactory) {
 /// The custom status and its version belong to the outcome, cleared ones and those of earlier executions included.
 pub async fn the_custom_status_belongs_to_the_outcome(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
-    create_instance(provider, "told").await;
+    create_instance(provider, "outcome").await;
     let expect = async |execution_id, state: &str, custom_status: Option<&str>, custom_status_version| {
-        let found = read(provider, "told").await.expect("the instance is known");
+        let found = read(provider, "outcome").await.expect("the instance is known");
         assert_eq!((found.execution_id, found.status.as_str()), (execution_id, state));
         assert_eq!(
             (found.custom_status.as_deref(), found.custom_status_version),
@@ -136,20 +136,20 @@ pub async fn the_custom_status_belongs_to_the_outcome(factory: &dyn ProviderFact
         );
     };
     for (version, custom_status) in (1..).zip([Some("one"), None, Some("three")]) {
-        let token = next_turn(provider, "told").await;
-        let updated = event("told", 1 + version, custom_status_kind(custom_status));
+        let token = next_turn(provider, "outcome").await;
+        let updated = event("outcome", 1 + version, custom_status_kind(custom_status));
         Turn::new(&token).event(updated).commit(provider).await;
         expect(1, "Running", custom_status, version).await;
     }
-    end(provider, "told", 1, continued_kind("next"), "ContinuedAsNew", "next").await;
-    begin_execution(provider, "told", 2).await;
+    end(provider, "outcome", 1, continued_kind("next"), "ContinuedAsNew", "next").await;
+    begin_execution(provider, "outcome", 2).await;
     expect(2, "Running", Some("three"), 3).await;
-    end(provider, "told", 2, completed_kind("done"), "Completed", "done").await;
+    end(provider, "outcome", 2, completed_kind("done"), "Completed", "done").await;
     expect(2, "Completed", Some("three"), 3).await;
 }
 
 /// A damaged history makes the outcome an error or leaves it right, and never makes it wrong.
-pub async fn a_damaged_history_makes_no_wrong_outcome(factory: &dyn ProviderFactory) {
+pub async fn a_damaged_history_makes_the_outcome_an_error_or_leaves_it_right(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "running").await;
     create_instance(provider, "completed").await;

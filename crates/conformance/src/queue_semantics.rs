@@ -27,7 +27,7 @@ pub async fn test_worker_peek_lock_semantics<F: ProviderFactory>(factory: &F) {
     let (item, token, _) = must_fetch_activity(provider, lease).await;
     assert_eq!(item, activity("peeked", 1), "a fetched activity is still stored");
     provider.ack_work_item(&token, None).await.expect("a live lease can be finished");
-    assert!(fetch_activity(provider, LONG).await.is_none(), "a finished activity is gone");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "a finished activity is deleted");
     outlive(lease).await;
     assert!(
         fetch_activity(provider, LONG).await.is_none(),
@@ -49,7 +49,7 @@ pub async fn test_worker_ack_atomicity<F: ProviderFactory>(factory: &F) {
     assert!(fetch_activity(provider, LONG).await.is_none(), "a refused completion keeps the lease");
 
     provider.ack_work_item(&token, Some(completed("worked", 2))).await.expect("the lease is live");
-    assert!(fetch_activity(provider, LONG).await.is_none(), "the activity is gone");
+    assert!(fetch_activity(provider, LONG).await.is_none(), "the activity is deleted");
     let (item, _, attempt) = must_fetch(provider, LONG).await;
     assert_eq!((item.instance.as_str(), item.messages), ("worked", vec![completed("worked", 2)]));
     assert_eq!((item.history.len(), attempt), (1, 1));
@@ -69,7 +69,7 @@ pub async fn test_timer_delayed_visibility<F: ProviderFactory>(factory: &F) {
     assert_eq!((item.instance.as_str(), item.messages, attempt), ("delayed", vec![timer], 1));
 }
 
-/// An activity whose worker lost its token comes back after the lease, under a new token.
+/// An activity whose worker lost its token is delivered again after the lease, under a new token.
 pub async fn test_lost_lock_token_handling<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let lease = factory.lock_timeout();

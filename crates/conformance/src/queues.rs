@@ -21,7 +21,7 @@ pub(crate) struct Held {
 }
 
 impl Queue {
-    /// Enqueues the `nth` item: the start of an instance of its own, or an activity.
+    /// Enqueues the `nth` item: the start of another instance, or an activity.
     pub(crate) async fn put(self, provider: &dyn Provider, nth: u64) {
         match self {
             Queue::Turns => enqueue(provider, start_item(&format!("item-{nth}"))).await,

@@ -87,9 +87,9 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 pub enum ValidationOutcome {
     /// The store keeps the rule.
     Passed,
-    /// The store breaks the rule; the text says how.
+    /// The store breaks the rule; the text describes the failure.
     Failed(String),
-    /// The rule is not about this kind of store; the text says why.
+    /// The rule does not apply to this kind of store; the text is the reason.
     NotApplicable(&'static str),
 }
 

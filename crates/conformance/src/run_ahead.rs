@@ -88,7 +88,7 @@ async fn assert_queued(provider: &dyn Provider, events: &[u64], before: &[WorkIt
 }
 
 /// Outcome and turn are stored together, each once; or only the outcome is queued.
-pub async fn an_outcome_is_stored_with_its_turn_or_alone(factory: &dyn ProviderFactory) {
+pub async fn an_outcome_is_stored_with_its_turn_or_queued(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let leased = lease_activity(provider, LONG).await;
     match complete(provider, &leased).await.expect("a live lease completes") {
@@ -108,7 +108,7 @@ pub async fn an_outcome_is_stored_with_its_turn_or_alone(factory: &dyn ProviderF
 }
 
 /// After a committed run-ahead turn the instance continues as after any other turn.
-pub async fn an_instance_goes_on_after_a_turn_that_was_run_ahead(factory: &dyn ProviderFactory) {
+pub async fn an_instance_continues_after_a_run_ahead_turn(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let leased = lease_activity(provider, LONG).await;
     let mut turn = turn_ahead(leased.now_ms);
@@ -124,7 +124,7 @@ pub async fn an_instance_goes_on_after_a_turn_that_was_run_ahead(factory: &dyn P
 }
 
 /// A run-ahead turn that ends its instance resolves watches and sets the outcome.
-pub async fn a_turn_that_was_run_ahead_can_be_the_last(factory: &dyn ProviderFactory) {
+pub async fn a_run_ahead_turn_can_end_the_instance(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let leased = lease_activity(provider, LONG).await;
     let mut turn = turn_ahead(leased.now_ms);
@@ -145,14 +145,14 @@ pub async fn a_turn_that_was_run_ahead_can_be_the_last(factory: &dyn ProviderFac
             operator(provider).sees_current(ID, 1, "Completed", Some("done")).await;
             if let Some(admin) = provider.as_management_capability() {
                 let ended_at = admin.get_execution_info(ID, 1).await.unwrap().completed_at;
-                assert_eq!(ended_at, Some(at_ms), "the answer says when");
+                assert_eq!(ended_at, Some(at_ms), "the answer has the time of the end");
             }
         }
     }
 }
 
 /// Without the lease of the activity there is neither outcome nor turn.
-pub async fn a_lost_activity_brings_no_turn(factory: &dyn ProviderFactory) {
+pub async fn a_lost_activity_stores_no_turn(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let leased = lease_activity(provider, factory.lock_timeout()).await;
     outlive(factory.lock_timeout()).await;
@@ -170,7 +170,7 @@ pub async fn a_lost_activity_brings_no_turn(factory: &dyn ProviderFactory) {
 }
 
 /// A run-ahead turn is rejected if another turn was committed first.
-pub async fn an_instance_that_has_gone_on_gets_the_outcome_only(factory: &dyn ProviderFactory) {
+pub async fn an_instance_at_a_later_position_gets_the_outcome_only(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let leased = lease_activity(provider, LONG).await;
     let between = next_turn(provider, ID).await;
@@ -231,7 +231,7 @@ pub async fn an_outcome_does_not_overtake_older_messages(factory: &dyn ProviderF
 }
 
 /// A store that supports run-ahead commits the turn if only delayed messages, or messages of other instances, wait.
-pub async fn messages_of_others_and_of_later_do_not_matter(factory: &dyn ProviderFactory) {
+pub async fn other_and_delayed_messages_do_not_prevent_a_run_ahead_turn(factory: &dyn ProviderFactory) {
     let alone = &*factory.create_provider().await;
     let leased = lease_activity(alone, LONG).await;
     let alone = complete(alone, &leased).await.expect("a live lease completes");
@@ -260,7 +260,7 @@ pub async fn a_turn_of_another_time_is_not_stored(factory: &dyn ProviderFactory)
 }
 
 /// A run-ahead turn with invalid content is rejected together with its outcome.
-pub async fn a_malformed_turn_takes_its_outcome_with_it(factory: &dyn ProviderFactory) {
+pub async fn a_malformed_turn_refuses_its_outcome_too(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let leased = lease_activity(provider, LONG).await;
     let untouched = snapshot(provider, &[ID, "other"]).await;

@@ -87,7 +87,7 @@ pub async fn use_existing_delivers_the_messages(factory: &dyn ProviderFactory) {
 }
 
 /// The answers are correct while the first start waits: the number of queued starts equals the number of `Started` answers.
-pub async fn every_answer_is_true(factory: &dyn ProviderFactory) {
+pub async fn started_answers_equal_queued_starts(factory: &dyn ProviderFactory) {
     for policy in POLICIES {
         let provider = &*factory.create_provider().await;
         assert_eq!(start(provider, request("twice", policy)).await, StartOutcome::Started);
@@ -112,7 +112,7 @@ pub async fn every_answer_is_true(factory: &dyn ProviderFactory) {
 }
 
 /// Many concurrent starts create one instance with one first turn, and the number of queued starts equals the number of `Started`
-pub async fn starts_at_once_make_one_instance(factory: &dyn ProviderFactory) {
+pub async fn concurrent_starts_create_one_instance(factory: &dyn ProviderFactory) {
     for policy in POLICIES {
         let provider = &*factory.create_provider().await;
         let outcomes = join_all((0..10).map(|_| start(provider, request("raced", policy)))).await;

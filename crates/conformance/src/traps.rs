@@ -36,7 +36,7 @@ pub async fn an_instance_keeps_its_name_and_version(factory: &dyn ProviderFactor
 }
 
 /// Section 1.4: only name and version together create an instance, its parent is set once, and an empty commit creates an execution.
-pub async fn only_name_and_version_make_an_instance(factory: &dyn ProviderFactory) {
+pub async fn only_name_and_version_create_an_instance(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let halves = [
         ("nothing", ExecutionMetadata::default()),
@@ -84,7 +84,7 @@ pub async fn tokens_cannot_be_guessed(factory: &dyn ProviderFactory) {
 }
 
 /// 7.1.22, 7.3.4: tag and session of an activity survive, and bind, on every way into the queue and back into it.
-pub async fn tag_and_session_survive_every_way(factory: &dyn ProviderFactory) {
+pub async fn every_enqueue_keeps_tag_and_session(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "worker").await;
     let work = |id| activity_with("worker", id, Some("session"), Some("gpu"));
@@ -103,7 +103,7 @@ pub async fn tag_and_session_survive_every_way(factory: &dyn ProviderFactory) {
                 assert_eq!(fetched, None, "neither without the session nor without the tag");
             }
             let fetched = fetch_activity_as(provider, LONG, Some(&a), &gpu).await;
-            let (item, token, attempt) = fetched.expect("with both it is handed out");
+            let (item, token, attempt) = fetched.expect("with both it is delivered");
             assert_eq!((item, attempt), (work(id), round));
             held.push(token);
             assert_eq!(fetch_activity_as(provider, LONG, Some(&b), &gpu).await, None, "the session is a's");
@@ -296,7 +296,7 @@ pub async fn a_running_descendant_keeps_its_root(factory: &dyn ProviderFactory) 
             .delete_instance_bulk(filter)
             .await
             .expect("bulk deletion skips what it may not delete");
-        assert_eq!(instances(provider).await, family, "the other root is gone, the family is not");
+        assert_eq!(instances(provider).await, family, "the other root is deleted, and the family is not");
     }
     assert_eq!(provider.read("grandchild").await.unwrap().len(), 1);
 
@@ -306,7 +306,7 @@ pub async fn a_running_descendant_keeps_its_root(factory: &dyn ProviderFactory) 
 }
 
 /// Section 6.1: a child whose parent has no row yet, or never gets one, is committed like any other.
-pub async fn a_child_may_come_before_its_parent(factory: &dyn ProviderFactory) {
+pub async fn a_child_may_be_committed_before_its_parent(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance_with_parent(provider, "child", "parent").await;
     operator(provider).sees_only_child("parent", "child").await;
@@ -323,7 +323,7 @@ pub async fn a_child_may_come_before_its_parent(factory: &dyn ProviderFactory) {
 }
 
 /// Section 6.1: an item that is given back counts as waiting, with a delay or without.
-pub async fn what_is_given_back_waits_again(factory: &dyn ProviderFactory) {
+pub async fn a_given_back_item_counts_as_waiting(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let depths = async || {
         let depths = admin(provider).get_queue_depths().await.unwrap();
@@ -343,7 +343,7 @@ pub async fn what_is_given_back_waits_again(factory: &dyn ProviderFactory) {
 }
 
 /// Section 2.9: an append stores the given event ids and creates neither an instance nor a message.
-pub async fn appending_makes_no_instance(factory: &dyn ProviderFactory) {
+pub async fn an_append_creates_no_instance(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let events = [3, 70, 500].map(|id| event("tool", id, scheduled_kind("Activity")));
     let [first, second, third] = events.clone();

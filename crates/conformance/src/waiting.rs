@@ -247,7 +247,7 @@ pub async fn the_end_of_a_session_ends_the_wait(factory: &dyn ProviderFactory) {
 }
 
 /// A fetch with a poll timeout of zero never waits, not even for an item that is almost due.
-pub async fn without_patience_nothing_is_waited_for(factory: &dyn ProviderFactory) {
+pub async fn a_fetch_without_timeout_returns_at_once(factory: &dyn ProviderFactory) {
     for queue in BOTH {
         let provider = &*factory.create_provider().await;
         queue.put(provider, 1).await;
@@ -300,7 +300,7 @@ pub async fn two_items_end_two_waits(factory: &dyn ProviderFactory) {
 }
 
 /// An item that only one of two parked fetches may get wakes that fetch.
-pub async fn the_right_wait_ends(factory: &dyn ProviderFactory) {
+pub async fn only_a_wait_that_can_use_the_item_ends(factory: &dyn ProviderFactory) {
     let poll_timeout = poll_timeout(factory);
     let provider = &*factory.create_provider().await;
     let gpu = activity_with("tagged", 1, None, Some("gpu"));
@@ -373,7 +373,7 @@ pub async fn the_end_of_a_later_session_ends_the_wait(factory: &dyn ProviderFact
 }
 
 /// A message that came before its instance ends a later wait, once the instance exists.
-pub async fn an_orphan_that_found_its_instance_ends_the_wait(factory: &dyn ProviderFactory) {
+pub async fn an_orphan_whose_instance_starts_ends_the_wait(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let early = happens(async {
         enqueue(provider, cancel("late")).await;

@@ -122,7 +122,7 @@ pub async fn a_warm_fetch_counts_and_filters_like_any_other(factory: &dyn Provid
 
 /// The last event id is the highest that is stored for the execution: none for a new instance, sparse ids as they
 /// are, and each execution for itself.
-pub async fn the_last_event_id_is_where_the_execution_stands(factory: &dyn ProviderFactory) {
+pub async fn the_last_event_id_is_the_position_of_the_execution(factory: &dyn ProviderFactory) {
     for metadata in [named(), ExecutionMetadata::default()] {
         let provider = &*factory.create_provider().await;
         enqueue(provider, start_item("counted")).await;
@@ -158,7 +158,7 @@ pub async fn the_last_event_id_is_where_the_execution_stands(factory: &dyn Provi
 }
 
 /// A turn of a new instance loads as nothing: no events and no values.
-pub async fn a_new_instance_loads_as_nothing(factory: &dyn ProviderFactory) {
+pub async fn a_new_instance_loads_an_empty_history(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     enqueue(provider, start_item("new")).await;
     let turn = fetch_turn(provider, false).await;

@@ -18,7 +18,7 @@ pub(crate) struct Runaway;
 
 impl State {
     /// Makes a decision that has a future; returns the token of the future. Operations with an inbox pass `inbox_name`.
-    pub(crate) fn ask(
+    pub(crate) fn decide_with_future(
         &mut self,
         op: Op,
         inbox_name: Option<String>,

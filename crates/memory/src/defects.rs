@@ -52,7 +52,7 @@ macro_rules! defects {
 }
 
 defects! {
-    /// A run-ahead turn is committed although the lease of its activity is gone.
+    /// A run-ahead turn is committed although the lease of its activity is lost.
     AheadSkipsFence = "",
     /// A run-ahead turn is committed although the instance has changed.
     AheadIgnoresPosition = "",
@@ -160,13 +160,13 @@ defects! {
     UnpinnedExcluded = "",
     /// The pinned version is stored once and never changed.
     PinIsWriteOnce = "",
-    /// Activities are handed out newest first.
+    /// Activities are delivered newest first.
     WorkLifo = "",
     /// Deliveries of activities are not counted.
     WorkAttemptsNotCounted = "",
     /// An activity is completed after its lease ended.
     WorkAckIgnoresExpiry = "duroxide-pg 7.2.17",
-    /// Completing an activity that is gone succeeds.
+    /// Completing a deleted activity succeeds.
     WorkAckUnknownTokenOk = "core 7.1.33",
     /// Completing an activity loses the completion.
     WorkAckLosesCompletion = "",
@@ -256,7 +256,7 @@ defects! {
     StartPolicyIgnored = "runtime.md A7",
     /// A warm fetch reports a stale event id.
     StaleLastEventId = "",
-    /// A batch fetch hands out one activity twice.
+    /// A batch fetch delivers one activity twice.
     BatchHandsOutTwice = "",
     /// The outcome is read from the first execution.
     OutcomeOfFirstExecution = "",

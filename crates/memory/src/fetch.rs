@@ -31,7 +31,7 @@ struct Batch {
     is_partial: bool,
 }
 
-/// The result of an attempt to hand out an instance.
+/// The result of an attempt to deliver an instance.
 enum Attempt {
     Turn(Box<FetchedTurn>),
     /// The messages of the instance were removed or delayed.
@@ -42,7 +42,7 @@ enum Attempt {
 
 /// The state of an instance that has messages.
 enum Context {
-    /// The instance can be handed out. An execution that starts now has no history.
+    /// The instance can be delivered. An execution that starts now has no history.
     Known { name: String, version: String, execution_id: u64, history: Option<Result<Vec<Event>, String>> },
     /// The instance does not exist, and all messages are queue messages.
     QueueOrphan,
@@ -51,7 +51,7 @@ enum Context {
 }
 
 impl State {
-    /// Leases the longest waiting instance that can be handed out.
+    /// Leases the longest waiting instance that can be delivered.
     pub(crate) fn fetch_turn(&mut self, ask: &TurnAsk<'_>) -> Result<Option<FetchedTurn>, ProviderError> {
         if ask.filter.is_some_and(|filter| filter.supported_duroxide_versions.is_empty()) {
             return Ok(None);

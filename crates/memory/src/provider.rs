@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// A store that keeps everything in memory and nothing beyond the process.
+/// A store in memory. Its data is lost when the process ends.
 ///
 /// A fetch without work waits for `poll_timeout` and returns as soon as work becomes visible.
 pub struct MemoryProvider {

@@ -1,4 +1,4 @@
-//! Orchestrations that call orchestrations: each has a history of its own, and the failure of a child is an error in its parent.
+//! Orchestrations that call orchestrations: each has its own history, and the failure of a child is an error in its parent.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::providers::memory::MemoryProvider;

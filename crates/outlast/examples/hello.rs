@@ -1,4 +1,4 @@
-//! One activity, called by one orchestration, with everything that a program needs.
+//! One activity, called by one orchestration, with all parts that a program needs.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
 use outlast::providers::memory::MemoryProvider;

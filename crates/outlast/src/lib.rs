@@ -46,7 +46,7 @@
 //! | [`runtime::limits`] | the limits of one instance |
 //! | [`runtime::observability`] | logs and metrics |
 //! | `runtime::test_hooks` | delays for tests (feature `test-hooks`) |
-//! | the rest of the root | events, errors and retry policies |
+//! | other items of the root | events, errors and retry policies |
 //! | [`lens`] | what an instance waits for, from its history and its queues |
 //! | [`providers`] | the storage contract and its types, for stores and tools |
 //! | [`providers::memory`] | the contract in plain Rust, for tests |

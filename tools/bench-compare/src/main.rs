@@ -126,7 +126,7 @@ impl Run {
                 match measure(&self.contestants, server, course.entry, &line) {
                     Ok(answer) => {
                         let sample = Sample { setting: line, answer };
-                        println!("  {label}: {}", course.scenario.tell(&sample));
+                        println!("  {label}: {}", course.scenario.describe(&sample));
                         course.samples.push(sample);
                     }
                     Err(error) => {
@@ -143,7 +143,7 @@ impl Run {
         let of = |course: &Course| {
             let (scenario, entry) = (course.scenario, course.entry);
             let mut rows = row::rows(scenario.name, entry.store, entry.system, &course.counted(plan.quick));
-            // Over all places of a curve, nothing but the curve means anything.
+            // For a curve, only the figures of its points are shown.
             if let Tries::Every(_) = entry.tries {
                 rows.retain(|row| row.metric.starts_with(scenario.judged_by.name));
             }
@@ -216,11 +216,12 @@ impl Course {
 
 impl Scenario {
     /// One sample in a few words.
-    fn tell(&self, sample: &Sample) -> String {
+    fn describe(&self, sample: &Sample) -> String {
         let figures = sample.answer["figures"].as_object();
         // A floor has a throughput, also if the scenario is judged by another metric.
-        let told = |prefix: &str| figures.into_iter().flatten().find(|(name, _)| name.starts_with(prefix));
-        let first = told(self.judged_by.name).or_else(|| told("throughput"));
+        let figure_of =
+            |prefix: &str| figures.into_iter().flatten().find(|(name, _)| name.starts_with(prefix));
+        let first = figure_of(self.judged_by.name).or_else(|| figure_of("throughput"));
         let shown = first.map_or("no figure".to_string(), |(_, figure)| {
             let value = figure["value"].as_f64().map_or(String::new(), digits);
             format!("{value} {}", figure["unit"].as_str().unwrap_or_default())
@@ -256,7 +257,7 @@ fn publish(plan: &Plan, rows: &[Row]) -> Result<(), String> {
 /// The run passes if all targets are met, on a floor that is sound, with every piece of our work done.
 fn verdict(rows: &[Row], errors: usize) -> ExitCode {
     let missed: Vec<_> = table::of_these(rows).into_iter().filter(|target| !target.is_met(rows)).collect();
-    if missed.iter().any(|target| target.is_about_a_floor()) {
+    if missed.iter().any(|target| target.is_for_a_floor()) {
         println!("floor broken: a floor is below its pin, so these figures mean nothing");
     }
     let undone = rows.iter().filter(|row| row.system == "outlast" && !row.ok).count();
@@ -328,7 +329,7 @@ mod tests {
         let course = course("hello", "outlast");
         let answer = json!({"ok": false, "expected": 9, "completed": 5, "failed": 1, "wrong": 1,
                             "figures": {"throughput": {"value": 10.0, "unit": "x/s"}}});
-        let told = course.scenario.tell(&Sample { setting: String::new(), answer });
-        assert_eq!(told, "10.0 x/s; of 9: 1 failed, 1 wrong, 2 not done in time");
+        let described = course.scenario.describe(&Sample { setting: String::new(), answer });
+        assert_eq!(described, "10.0 x/s; of 9: 1 failed, 1 wrong, 2 not done in time");
     }
 }

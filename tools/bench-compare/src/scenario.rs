@@ -89,7 +89,7 @@ const STEP: Metric = Metric { name: "step", more_is_better: false };
 const NONE: &[&str] = &[""];
 const AS_IT_IS: Tries = Tries::Best(NONE, NONE);
 
-/// Dispatchers of Outlast: for much work, and for one thing at a time.
+/// The dispatchers of Outlast: for many instances, and for one instance at a time.
 const WIDE: Tries = Tries::Best(
     &["--dispatchers 8", "--dispatchers 16", "--dispatchers 32", "--dispatchers 64"],
     &["--dispatchers 32", "--dispatchers 64"],

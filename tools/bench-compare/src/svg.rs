@@ -223,7 +223,7 @@ mod tests {
             assert!((scale.at(value) - place).abs() < 1e-9, "{value}");
         }
         assert_eq!(scale.ticks().len(), 4);
-        // A single power of ten, and nothing at all, still are scales.
+        // A single power of ten, and an empty range, still give a scale.
         assert_eq!(Scale::logarithmic(&[10.0], 0.0, 1.0).ticks(), [10.0, 100.0]);
         assert_eq!(Scale::logarithmic(&[], 0.0, 1.0).ticks(), [1.0, 10.0]);
     }

@@ -123,7 +123,7 @@ pub(super) fn judged(rows: &[Row]) -> Table {
 
 /// The targets of the scenarios that have rows.
 pub(super) fn of_these(rows: &[Row]) -> Vec<&'static Target> {
-    target::all().filter(|target| rows.iter().any(|row| target.is_about(row))).collect()
+    target::all().filter(|target| rows.iter().any(|row| target.applies_to(row))).collect()
 }
 
 /// The lines of the table: each scenario with its figures, and with the places of its curve in their order.

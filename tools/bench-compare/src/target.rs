@@ -208,7 +208,7 @@ impl Figure {
 
 impl Target {
     /// Whether a row is of the target's scenario, on the same kind of store.
-    pub(super) fn is_about(&self, row: &Row) -> bool {
+    pub(super) fn applies_to(&self, row: &Row) -> bool {
         let store = self.of.label.split_once(' ').map_or("", |(_, store)| store);
         row.scenario == self.scenario && Backend::of(&row.store) == Backend::of(store)
     }
@@ -221,7 +221,7 @@ impl Target {
         }
     }
 
-    /// The same by the medians of both sides, where that is something else.
+    /// The ratio of the medians of both sides, if the judged ratio is not one of medians.
     pub(super) fn found_by_medians(&self, rows: &[Row]) -> Option<f64> {
         let over = self.over.filter(|over| (self.of.round, over.round) != (Round::Median, Round::Median))?;
         let by_median = |figure: Figure| Figure { round: Round::Median, ..figure }.value(rows);
@@ -244,7 +244,7 @@ impl Target {
     }
 
     /// Whether the target is for a floor. A floor that is too slow makes the run invalid.
-    pub(super) fn is_about_a_floor(&self) -> bool {
+    pub(super) fn is_for_a_floor(&self) -> bool {
         self.of.label.starts_with("floor")
     }
 }

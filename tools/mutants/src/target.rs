@@ -160,7 +160,7 @@ pub(super) const TARGETS: &[Target] = &[
             "crates/runtime/src/dispatch/turn.rs",
             "crates/runtime/src/dispatch/activity.rs",
         ],
-        // Seen from the outside, by programs: in the crate that has stores, and in the simulator, where everything fails.
+        // Tested by programs that use the crate: tests of the stores, and the simulator with its faults.
         tested_by: &["outlast-runtime", "outlast", "outlast-sim"],
         built: &["--lib", "--test", "it", "--all-features"],
         flags: &["--test-threads=4", "--skip=processes::", "--skip=performance::"],

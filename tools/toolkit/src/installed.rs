@@ -11,7 +11,7 @@ pub fn find(program: &str, then: &str) -> Result<(), String> {
     find_or_install(program, program, then, || succeeds(program, &["--version"]).then_some(()))
 }
 
-/// Calls `look`; if it finds nothing, root installs `package` and `look` is called again.
+/// Calls `look`; if it returns `None`, root installs `package` and `look` is called again.
 pub fn find_or_install<T>(
     name: &str,
     package: &str,

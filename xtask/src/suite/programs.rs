@@ -27,7 +27,7 @@ pub(super) struct Program {
 
 const WORKSPACE: [&str; 2] = ["--workspace", "--all-features"];
 
-/// The suite `build`: builds everything that the other suites run, before the two groups of suites start.
+/// The suite `build`: builds all programs that the other suites run, before the two groups of suites start.
 pub(super) fn run() -> Result<Outcome, String> {
     let mut tally = Tally::default();
     // The build of the tests replaces the file of this program, and tests run it.

@@ -89,7 +89,7 @@ impl File {
         Finding { path: self.path.clone(), line, message: message.into() }
     }
 
-    /// The modules that `#[cfg(test)] mod name;` puts into files of their own, as paths without `.rs`.
+    /// The modules that `#[cfg(test)] mod name;` puts into separate files, as paths without `.rs`.
     fn outlined_tests(&self) -> Vec<String> {
         let stem = self.path.trim_end_matches(".rs");
         let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));

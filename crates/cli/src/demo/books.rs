@@ -17,7 +17,7 @@ impl Books {
     pub(super) fn open(mut ledger: LedgerFile) -> Result<(Self, Vec<Line>), Failure> {
         let lines = ledger.read()?;
         let mut open = Open { ledger, done: HashMap::new(), taken: BTreeMap::new(), calls: HashMap::new() };
-        lines.iter().for_each(|line| open.remember(line));
+        lines.iter().for_each(|line| open.apply(line));
         if lines.is_empty() {
             open.note(mark())?;
         }
@@ -96,11 +96,11 @@ impl Open {
     fn write(&mut self, key: Option<String>, entry: Entry) -> io::Result<()> {
         let line = Line { at_ms: SystemClock.now_ms(), key, entry };
         self.ledger.append(&line)?;
-        self.remember(&line);
+        self.apply(&line);
         Ok(())
     }
 
-    fn remember(&mut self, line: &Line) {
+    fn apply(&mut self, line: &Line) {
         match &line.entry {
             Entry::Batch(_) => self.taken.clear(), // A new batch finds full shelves.
             Entry::Reserved { items, .. } => {

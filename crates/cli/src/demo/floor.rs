@@ -69,7 +69,7 @@ impl Floor<'_> {
                     screen.ended(&news, &self.board.borrow())?;
                 }
             }
-            approver.look(self).await?;
+            approver.send_due_answers(self).await?;
             screen.show(&self.board.borrow())?;
         }
         Ok(())
@@ -85,7 +85,7 @@ struct Approver {
 }
 
 impl Approver {
-    async fn look(&mut self, floor: &Floor<'_>) -> Result<(), Failure> {
+    async fn send_due_answers(&mut self, floor: &Floor<'_>) -> Result<(), Failure> {
         let answers = self.answers(&floor.board.borrow());
         for (id, answer) in answers {
             floor.client.raise_event(id, APPROVAL, answer).await?;

@@ -46,7 +46,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
     let (books, lines) = Books::open(files.open(args.fresh)?)?;
     let past = Past::of(&lines);
     files.refuse_missing_store(past.as_ref())?;
-    screen.say(&files.text())?;
+    screen.print(&files.text())?;
 
     let store = SqliteProvider::new(&files.store_url()?, None).await;
     let store = Arc::new(store.map_err(|error| Failure::new(error.to_string()))?);
@@ -72,14 +72,14 @@ pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
     };
     let mut board = floor.board.into_inner();
     if let Some(signal) = stopped {
-        screen.say(&format!("\n{signal}: finishing what has begun ..."))?;
+        screen.print(&format!("\n{signal}: finishing what has begun ..."))?;
     }
     runtime.shutdown(Some(GRACE_MS)).await;
     match stopped {
         None => prove(&books, &board, &files, &mut screen).await,
         Some(_) => {
             board.refresh(&client).await?;
-            screen.say(&format!(
+            screen.print(&format!(
                 "Stopped with {} of {} orders ended and {} open. Nothing is lost: start it again to go on.\n  {}",
                 board.ended.len(),
                 board.batch.orders,
@@ -102,7 +102,7 @@ async fn board(
     let number = match past {
         Some(past) if !past.proven => return resume(past, client, screen).await,
         Some(past) => {
-            screen.say(&format!(
+            screen.print(&format!(
                 "The last run is finished: batch {} of {} orders, proven. This is a new batch; --fresh starts over.",
                 past.batch.number, past.batch.orders
             ))?;
@@ -112,7 +112,7 @@ async fn board(
     };
     let batch = Batch { number, orders: args.orders, seed: args.seed, pace: args.pace };
     books.note(Entry::Batch(batch)).await?;
-    screen.say(&format!(
+    screen.print(&format!(
         "Batch {number}: {} orders. Stop it at any time (Ctrl-C, or kill -9 {}) and start it again.\n",
         batch.orders,
         std::process::id()
@@ -126,7 +126,7 @@ async fn resume(past: Past, client: &Client, screen: &mut Screen) -> Result<Boar
     board.refresh(client).await?;
     let (ended, open) = (board.ended.len(), board.open.len());
     let to_come = (board.batch.orders as usize).saturating_sub(ended + open);
-    screen.say(&match (open, to_come) {
+    screen.print(&match (open, to_come) {
         (0, 0) => {
             format!("Found that all {ended} orders of the last run have ended; what is missing is the proof.")
         }
@@ -140,12 +140,12 @@ async fn resume(past: Past, client: &Client, screen: &mut Screen) -> Result<Boar
 
 async fn prove(books: &Books, board: &Board, files: &Files, screen: &mut Screen) -> Result<(), Failure> {
     let proof = Proof::of(&books.read_back()?, board);
-    screen.say(&format!("\n{}\n", proof.text()))?;
+    screen.print(&format!("\n{}\n", proof.text()))?;
     if !proof.holds() {
-        return Err(Failure::told());
+        return Err(Failure::reported());
     }
     books.note(Entry::Proven { batch: board.batch.number }).await?;
-    screen.say(&files.closing(&format!("{}001", board.batch.prefix())))?;
+    screen.print(&files.closing(&format!("{}001", board.batch.prefix())))?;
     Ok(())
 }
 

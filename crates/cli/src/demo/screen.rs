@@ -46,7 +46,7 @@ impl Screen {
     }
 
     /// Prints lines above the table.
-    pub(super) fn say(&mut self, text: &str) -> io::Result<()> {
+    pub(super) fn print(&mut self, text: &str) -> io::Result<()> {
         let erased = self.erase();
         self.write(&format!("{erased}{text}\n"))
     }

@@ -19,7 +19,7 @@ const MOST_DESCENDANTS: usize = 200;
 pub(super) async fn run(args: ShowArgs) -> Result<(), Failure> {
     let place = args.common.store.place()?;
     let client = store::open(&place, Intent::Read).await?;
-    let Some(shown) = look(&client, &args.instance).await? else {
+    let Some(shown) = read(&client, &args.instance).await? else {
         return Err(match waiting::waiting_start(&client, &args.instance).await? {
             Some(start) => Failure::new(start),
             None => unknown(&args.instance, &place),
@@ -66,7 +66,7 @@ struct Descendant {
     status: String,
 }
 
-async fn look(client: &Client, instance: &str) -> Result<Option<Shown>, Failure> {
+async fn read(client: &Client, instance: &str) -> Result<Option<Shown>, Failure> {
     let (output, failure, custom_status, custom_status_version) =
         match client.get_orchestration_status(instance).await? {
             OrchestrationStatus::NotFound => return Ok(None),
@@ -98,7 +98,7 @@ async fn look(client: &Client, instance: &str) -> Result<Option<Shown>, Failure>
     }
     let waiting = match ExecutionStatus::from_text(&info.status) {
         Some(ExecutionStatus::Running) => {
-            Some(waiting::look(client, instance, info.current_execution_id).await?)
+            Some(waiting::read(client, instance, info.current_execution_id).await?)
         }
         _ => None,
     };

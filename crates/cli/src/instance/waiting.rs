@@ -12,7 +12,7 @@ use serde::Serialize;
 /// The most messages and activities that are read; an instance may have thousands.
 const MOST_QUEUED: usize = 200;
 /// The number of reads if the store changes in between.
-const LOOKS: usize = 3;
+const MAX_READS: usize = 3;
 /// After a turn has been due for this time, the output asks whether a runtime has the orchestration.
 const SUSPICIOUS_MS: u64 = 5_000;
 
@@ -75,14 +75,14 @@ struct Message {
 
 /// Reads the history and the queues of a running instance. A turn between the two reads can make an operation look lost; then both
 /// are read again.
-pub(super) async fn look(client: &Client, instance: &str, execution: u64) -> Result<Waiting, Failure> {
-    let mut looks = 0;
+pub(super) async fn read(client: &Client, instance: &str, execution: u64) -> Result<Waiting, Failure> {
+    let mut reads = 0;
     loop {
-        looks += 1;
+        reads += 1;
         let history = client.read_execution_history(instance, execution).await?;
         let pending = client.pending_work(instance, MOST_QUEUED).await?;
         let found = waits(&history, pending.as_ref());
-        if looks == LOOKS || !found.iter().any(|wait| wait.progress == Progress::Lost) {
+        if reads == MAX_READS || !found.iter().any(|wait| wait.progress == Progress::Lost) {
             return described(client, found, pending).await;
         }
     }

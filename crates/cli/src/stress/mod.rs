@@ -60,7 +60,7 @@ pub(crate) async fn run(args: StressArgs) -> Result<(), Failure> {
     print(args.output, &report, Report::text)?;
     match report.is_fine() {
         true => Ok(()),
-        false => Err(Failure::told()),
+        false => Err(Failure::reported()),
     }
 }
 

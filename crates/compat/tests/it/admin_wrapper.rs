@@ -1,5 +1,5 @@
 //! The management interface as outside code implements it: the sixteen required methods, and no more. The older
-//! interface needs none at all.
+//! interface needs none.
 
 use async_trait::async_trait;
 use duroxide::Event;

@@ -24,7 +24,7 @@ async fn stores() -> Vec<Arc<dyn Provider>> {
     ]
 }
 
-/// Schedules children with every method, drops them, and then ends as its input says.
+/// Schedules children with every method, drops them, and then ends in the way that its input names.
 async fn drops(ctx: OrchestrationContext, input: String) -> Result<String, String> {
     let id = ctx.instance_id();
     drop(ctx.schedule_sub_orchestration("Child", ""));

@@ -17,7 +17,7 @@ fn signatures_of_functions_match_the_contract() {
     assert_eq!((child("p", "sub::2"), child("p", "c")), ("p::sub::2".to_string(), "c".to_string()));
 }
 
-/// Constructors take anything that becomes a `String`.
+/// Constructors take every type that converts into a `String`.
 #[test]
 fn signatures_of_events_match_the_contract() {
     let _: fn(u64, Static, u64, Option<u64>, EventKind) -> Event = Event::with_event_id;

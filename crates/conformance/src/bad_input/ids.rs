@@ -56,7 +56,7 @@ fn assert_refused(result: Result<(), ProviderError>, what: &str) {
     assert!(message.len() < 1_000, "{what}: a message of {} bytes", message.len());
 }
 
-/// An id that is empty, too long or holds a control character is a permanent error of every call, whose message says what is wrong.
+/// An id that is empty, too long or holds a control character is a permanent error of every call, whose message names the mistake.
 pub async fn bad_instance_ids_are_refused(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "host").await;

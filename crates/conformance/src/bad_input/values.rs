@@ -10,7 +10,7 @@ use outlast_provider::{
 use std::time::Duration;
 
 /// Each queue rejects items of the other queue with a permanent error.
-pub async fn each_queue_refuses_what_belongs_into_the_other(factory: &dyn ProviderFactory) {
+pub async fn each_queue_refuses_items_of_the_other(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "host").await;
     let untouched = snapshot(provider, &["host", "new"]).await;
@@ -62,8 +62,8 @@ pub async fn bad_event_ids_are_refused(factory: &dyn ProviderFactory) {
     assert_eq!(event_ids(&stored), [1, 2, 9, 10, 100], "ascending by number, not by text");
 }
 
-/// Texts of any content and a hundred kilobytes come back exactly, wherever they are stored.
-pub async fn texts_come_back_exactly(factory: &dyn ProviderFactory) {
+/// Texts of any content and a hundred kilobytes are read back exactly from every place of a store.
+pub async fn texts_are_read_back_exactly(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     let long = "0123456789 Ω\"\\".repeat(8_000);
     let texts = [
@@ -123,7 +123,7 @@ pub async fn texts_come_back_exactly(factory: &dyn ProviderFactory) {
 }
 
 /// The largest numbers are stored without overflow and read back unchanged.
-pub async fn the_largest_numbers_are_no_problem(factory: &dyn ProviderFactory) {
+pub async fn the_largest_numbers_are_read_back_unchanged(factory: &dyn ProviderFactory) {
     let provider = &*factory.create_provider().await;
     create_instance(provider, "large").await;
     let token = next_turn(provider, "large").await;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::ProviderFactory;
 
-/// The values of a deleted, finished instance are gone, for clients and for a new instance of the same id.
+/// The values of a deleted, finished instance are deleted, for clients and for a new instance of the same id.
 pub async fn test_kv_delete_instance_cascades<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let mut neighbour = Writer::create(provider, "neighbour").await;

@@ -100,7 +100,7 @@ pub async fn test_kv_empty_value<F: ProviderFactory>(factory: &F) {
     writer.assert_snapshot(&[("a", ""), ("empty", "")]).await;
 }
 
-/// Values up to the contract's limit come back whole.
+/// Values up to the contract's limit are read back completely.
 pub async fn test_kv_large_value<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let mut writer = Writer::create(provider, "kv").await;

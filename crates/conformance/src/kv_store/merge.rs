@@ -13,7 +13,7 @@ pub async fn test_kv_delta_client_reads_merged<F: ProviderFactory>(factory: &F) 
     writer.assert_live(&[("a", Some("1")), ("b", Some("2")), ("c", Some("2"))]).await;
 }
 
-/// A key that the running execution cleared is gone for clients, while replay still gets it.
+/// Clients do not read a key that the running execution cleared; replay still gets it.
 pub async fn test_kv_delta_tombstone_overrides_store<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
     let mut writer = Writer::create(provider, "kv").await;

@@ -53,7 +53,7 @@ impl<'a> Writer<'a> {
         Self { provider, instance, execution_id: 1, last_event_id: 1 }
     }
 
-    /// A turn that makes these changes and goes on.
+    /// A turn that makes these changes and does not end the execution.
     async fn turn(&mut self, changes: &[EventKind]) {
         self.commit(changes, ExecutionMetadata::default()).await;
     }

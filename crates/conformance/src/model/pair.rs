@@ -44,7 +44,7 @@ impl<'a> Pair<'a> {
         self.subject.set_time(now).await;
     }
 
-    /// Runs a sequence and the closing reads. The error says where the stores differ.
+    /// Runs a sequence and the closing reads. The error names the difference.
     pub(super) async fn run(&mut self, ops: &[Op]) -> Result<(), String> {
         for (step, op) in ops.iter().chain(&sweep()).enumerate() {
             let compared = self.step(step + 1, op).await;

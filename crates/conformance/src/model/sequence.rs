@@ -13,7 +13,7 @@ use std::str::FromStr;
 pub struct Sequence(pub(super) Vec<Op>);
 
 impl Sequence {
-    /// Makes the calls on the specification and on an empty store, then every read. The error says where they differ.
+    /// Makes the calls on the specification and on an empty store, then every read. The error names the difference.
     pub async fn run(&self, store: &mut dyn Subject) -> Result<(), String> {
         Pair::new(store).await.run(&self.0).await
     }

@@ -22,7 +22,7 @@ pub trait Subject {
     /// Closes the store and opens it again.
     async fn reopen(&mut self);
 
-    /// Everything that is stored, in the lines of `MemoryProvider::dump`, in any order; and a line of its own for each
+    /// All stored rows, in the lines of `MemoryProvider::dump`, in any order; and another line for each
     /// contradiction between rows.
     async fn dump(&self) -> Vec<String>;
 

@@ -91,7 +91,7 @@ impl<'a> Node<'a> {
     /// Fetches a turn, which must be of this instance.
     pub(super) async fn fetch(&self, instance: &str) -> Held {
         let held = self.try_fetch().await.unwrap_or_else(|| panic!("a turn of '{instance}' is ready"));
-        assert_eq!(held.item.instance, instance, "the instance that something waits for");
+        assert_eq!(held.item.instance, instance, "the instance that the test waits for");
         held
     }
 

@@ -94,7 +94,11 @@ pub async fn test_continue_as_new_transition_delivery<F: ProviderFactory>(factor
         assert!(node.run(held).await.is_none(), "the successor has not started");
         if !shape.then.is_empty() {
             let held = node.fetch(ONE).await;
-            assert_eq!((&held.item.messages, held.attempt), (&shape.then, 1), "what was given back rests");
+            assert_eq!(
+                (&held.item.messages, held.attempt),
+                (&shape.then, 1),
+                "the given-back messages are delayed"
+            );
             assert!(node.run(held).await.is_none(), "the successor has still not started");
         }
         deliver(provider, &node, &shape).await;

@@ -98,7 +98,7 @@ pub async fn test_continue_as_new_unregistered_backoff<F: ProviderFactory>(facto
     }
 }
 
-/// A successor that is delivered too often fails as execution 2, with a history of its own. Its predecessor does not change, and
+/// A successor that is delivered too often fails as execution 2, with a separate history. Its predecessor does not change, and
 /// the parent of both gets the failure.
 pub async fn test_continue_as_new_poisoned_successor_is_own_execution<F: ProviderFactory>(factory: &F) {
     let provider = &*factory.create_provider().await;
@@ -139,6 +139,6 @@ pub async fn test_continue_as_new_poisoned_successor_is_own_execution<F: Provide
     let is_news = |event: &Event| {
         matches!(&event.kind, EventKind::SubOrchestrationFailed { details: ErrorDetails::Poison { .. } })
     };
-    assert!(told.iter().any(is_news), "the parent's history says why: {told:?}");
+    assert!(told.iter().any(is_news), "the parent's history has the failure: {told:?}");
     operator(provider).sees_waiting(0, 0, "every message was used").await;
 }

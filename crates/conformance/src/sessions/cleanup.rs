@@ -24,7 +24,7 @@ pub async fn test_cleanup_removes_expired_no_items(factory: &dyn ProviderFactory
     Worker::new(provider, "bob").takes(&bound(2, "other")).await;
 
     assert_eq!(sweep(provider).await, 1, "the expired session, not the other one with its activity");
-    assert_eq!(sweep(provider).await, 0, "it is gone");
+    assert_eq!(sweep(provider).await, 0, "the session is deleted");
     assert_eq!(renew(provider, &["alice", "bob"], LONG).await, 1, "the other one is not");
 }
 

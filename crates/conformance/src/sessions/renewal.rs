@@ -33,7 +33,7 @@ pub async fn test_renew_session_lock_skips_idle(factory: &dyn ProviderFactory) {
     assert_eq!(renewed_within(LONG).await, 1, "used within the wide window");
     assert_eq!(renewed_within(window).await, 0, "but not within the narrow one");
     alice.takes(&bound(2, "t")).await;
-    assert_eq!(renewed_within(window).await, 1, "a fetch is a use of its own session");
+    assert_eq!(renewed_within(window).await, 1, "a fetch uses the session of its activity");
     alice.takes(&bound(3, "s")).await;
     assert_eq!(renewed_within(window).await, 2, "also when the session exists already");
     assert_eq!(renewed_within(NO_WAIT).await, 0, "nothing was used within no time");

@@ -14,7 +14,7 @@ pub(crate) const NO_WAIT: Duration = Duration::ZERO;
 pub(crate) const LONG: Duration = Duration::from_secs(600);
 /// The interval at which a condition is checked.
 const TICK: Duration = Duration::from_millis(10);
-/// More items than any queue here holds: a store that returns the same item for ever must fail, not hang.
+/// More items than any queue here holds: a store that returns the same item endlessly must fail, not hang.
 const MANY: usize = 1_000;
 
 pub(crate) async fn enqueue(provider: &dyn Provider, item: WorkItem) {

@@ -75,7 +75,7 @@ impl OrchestrationContext {
         state.check_name("session id", session_id.as_deref().unwrap_or_default());
         state.check_payload("input of activity", &name, &input);
         let action = Action::CallActivity { scheduling_event_id: 0, name, input, session_id, tag: None };
-        let token = state.ask(Op::Activity, None, action, "schedule_activity", site);
+        let token = state.decide_with_future(Op::Activity, None, action, "schedule_activity", site);
         drop(state);
         DurableFuture::new(self, token, kind, Raw::into_result)
     }

@@ -106,7 +106,7 @@ impl OrchestrationContext {
                 let instance = instance.unwrap_or_else(|| GENERATED.to_string());
                 let action =
                     Action::StartSubOrchestration { scheduling_event_id: 0, name, version, instance, input };
-                state.ask(Op::Child, None, action, "schedule_sub_orchestration", site)
+                state.decide_with_future(Op::Child, None, action, "schedule_sub_orchestration", site)
             }
         };
         drop(state);

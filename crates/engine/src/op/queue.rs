@@ -28,7 +28,7 @@ impl OrchestrationContext {
         let mut state = self.lock();
         state.check_name("queue name", &name);
         let action = Action::DequeueEvent { scheduling_event_id: 0, name: name.clone() };
-        let token = state.ask(Op::Queue, Some(name), action, "dequeue_event", Location::caller());
+        let token = state.decide_with_future(Op::Queue, Some(name), action, "dequeue_event", Location::caller());
         drop(state);
         DurableFuture::new(self, token, kind, Raw::into_data)
     }

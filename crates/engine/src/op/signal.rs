@@ -31,7 +31,7 @@ impl OrchestrationContext {
         let mut state = self.lock();
         state.check_name("event name", &name);
         let action = Action::WaitExternal { scheduling_event_id: 0, name: name.clone() };
-        let token = state.ask(Op::Signal, Some(name), action, "schedule_wait", Location::caller());
+        let token = state.decide_with_future(Op::Signal, Some(name), action, "schedule_wait", Location::caller());
         drop(state);
         DurableFuture::new(self, token, kind, Raw::into_data)
     }
@@ -246,7 +246,7 @@ impl Signals {
 
     /// Whether a wait of this name was ever bound.
     #[cfg(feature = "replay-version-test")]
-    pub(super) fn knows(&self, name: &str) -> bool {
+    pub(super) fn has_inbox(&self, name: &str) -> bool {
         self.inboxes.contains_key(name)
     }
 

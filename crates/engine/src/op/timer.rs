@@ -24,7 +24,7 @@ impl OrchestrationContext {
         let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
         let fire_at_ms = state.now_ms.saturating_add(delay_ms);
         let action = Action::CreateTimer { scheduling_event_id: 0, fire_at_ms };
-        let token = state.ask(Op::Timer, None, action, "schedule_timer", site);
+        let token = state.decide_with_future(Op::Timer, None, action, "schedule_timer", site);
         drop(state);
         DurableFuture::new(self, token, ScheduleKind::Timer, |_| ())
     }

@@ -20,7 +20,7 @@ impl OrchestrationContext {
         let kind = ScheduleKind::ExternalWait { event_name: name.clone() };
         let inbox_name = inbox_name(&name, &topic);
         let action = Action::WaitExternal2 { scheduling_event_id: 0, name, topic };
-        let token = self.lock().ask(Op::Signal, Some(inbox_name), action, "schedule_wait2", Location::caller());
+        let token = self.lock().decide_with_future(Op::Signal, Some(inbox_name), action, "schedule_wait2", Location::caller());
         DurableFuture::new(self, token, kind, Raw::into_data)
     }
 }
@@ -68,7 +68,7 @@ impl Operation for Topic {
     /// An event whose topic no wait ever named is not recorded.
     fn receive(&self, execution: &Execution, _draft: &mut Draft, message: WorkItem) -> Receipt {
         let WorkItem::ExternalRaised2 { name, topic, data, .. } = message else { return Receipt::Drop };
-        if !execution.context.lock().inboxes.signals.knows(&inbox_name(&name, &topic)) {
+        if !execution.context.lock().inboxes.signals.has_inbox(&inbox_name(&name, &topic)) {
             return Receipt::Drop;
         }
         Receipt::record(EventKind::ExternalEvent2 { name, topic, data })

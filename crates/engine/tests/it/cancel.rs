@@ -164,7 +164,7 @@ fn c2_children_of_this_turn_are_started_before_they_are_cancelled() {
         = Failed
     "#,
     );
-    // The parent goes on.
+    // The parent continues.
     let mut world = World::new(|ctx, _| async move {
         let child = ctx.schedule_sub_orchestration("C", "");
         drop(child);

@@ -1,4 +1,4 @@
-//! Typed calls write and read as the execution says.
+//! Typed calls encode and decode with the codec of the execution.
 
 use crate::kit::*;
 use outlast_engine::OrchestrationContext;

@@ -1,4 +1,4 @@
-//! Waiting for several things at once, with ours and with others' combinators (spec runtime 1.13, ruling 24).
+//! Waits for several futures at once, with the combinators of the context and of other crates (spec runtime 1.13, ruling 24).
 
 use crate::kit::*;
 use futures::stream::{FuturesUnordered, StreamExt};

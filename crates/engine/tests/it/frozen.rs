@@ -1,4 +1,4 @@
-//! Histories that were recorded once and must replay for ever, one or more for each set of rules (ruling 13).
+//! Histories that were recorded once and must replay in every later release, one or more for each set of rules (ruling 13).
 //!
 //! A file holds the turns of an instance: the input of each turn and its commit. Replayed from the stored prefix, each turn
 //! must write the same again. `OUTLAST_FREEZE=1` writes the files that are missing; a file that exists is never written.
@@ -32,7 +32,7 @@ fn path(name: &str) -> PathBuf {
 
 type Answer = Result<String, String>;
 
-/// Everything that an orchestration can ask for, once.
+/// Makes every durable call once.
 async fn everything(ctx: OrchestrationContext, input: String) -> Answer {
     ctx.set_custom_status("begins");
     ctx.set_kv_value("key", &input);

@@ -91,7 +91,7 @@ fn moved_event_is_read_by_a_wait_in_a_future_set() {
 
 #[test]
 fn only_legacy_waits_are_polled_without_a_wake_up() {
-    // How often a wait and an activity are polled because of something else.
+    // The number of polls of a wait and of an activity that another event causes.
     let polls = |stamp: &str| {
         let polls: Arc<[AtomicUsize; 2]> = Arc::default();
         let counters = Arc::clone(&polls);

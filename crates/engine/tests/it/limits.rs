@@ -27,7 +27,7 @@ where
             assert!(passed, "{}", output_text(&output));
             continue;
         }
-        // C6: the parent is told, one ending, the value is not kept, and nothing else goes out.
+        // C6: the parent gets the failure, there is one ending, the value is not kept, and no other item is sent.
         let text = output_text(&output);
         assert_eq!(text.matches("OrchestrationFailed").count(), 1, "{text}");
         assert_eq!(text.matches("> tell boss/2#7 application:").count(), 1, "{text}");

@@ -501,7 +501,7 @@ fn decisions_before_a_return_at_the_end_of_the_history_are_matched_or_made() {
         = Completed
     "#,
     );
-    // The code returned, and asks for something else than the history holds.
+    // The code returned, and makes another decision than the stored one.
     let mut world = replay(decides, vec![started("in"), activity("A", "x")]);
     world.give([]);
     assert!(world.error().contains("schedule mismatch: event 2"), "{}", world.error());
@@ -561,7 +561,7 @@ fn r4_code_that_ends_before_it_reads_a_stored_outcome_or_message_fails() {
             world.error()
         );
     }
-    // Notes too: the history says that the code got that far.
+    // A stored status write is an event that the code must reach too.
     let mut world = replay(|_, _| async move { Ok(String::new()) }, vec![started("in"), status("packed")]);
     world.give([]);
     assert!(world.error().contains("code ended before its history"), "{}", world.error());

@@ -205,7 +205,7 @@ fn report_lists_retried_activities_with_their_attempt() {
         let retries = output.report.retries.into_iter();
         retries.map(|retry| (retry.activity_id, retry.name, retry.attempt)).collect::<Vec<_>>()
     };
-    // Every turn is also replayed, which says the same.
+    // Every turn is also replayed, with the same result.
     assert_eq!(reported(world.give([])), []);
     assert_eq!(reported(world.give([fails(2, "first")])), [(4, "A".to_string(), 2)]);
     assert_eq!(reported(world.give([fails(4, "second")])), [(6, "A".to_string(), 3)]);

@@ -34,7 +34,7 @@ pub(crate) trait ActivityRules {
         attempts + 1
     }
 
-    /// A batch hands out each activity once.
+    /// A batch delivers each activity once.
     fn activity_batch(&self, leased: Vec<FetchedWork>) -> Vec<FetchedWork> {
         leased
     }

@@ -7,7 +7,7 @@ use outlast_provider::model::{Event, EventKind, json};
 use outlast_provider::{InstanceFilter, ProviderError, PruneOptions};
 
 pub(crate) trait AdminRules {
-    /// A page starts after the instance that the previous page ended with. `None` if that instance is gone.
+    /// A page starts after the instance that the previous page ended with. `None` if that instance was deleted.
     fn page(&self, ids: Vec<String>, after: Option<&str>) -> Option<Vec<String>> {
         match after {
             None => Some(ids),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 pub(crate) trait CommitRules {
-    /// A commit is checked before it changes anything.
+    /// A commit is checked before it changes any row.
     fn check_turn(
         &self,
         state: &mut State,

@@ -12,7 +12,7 @@ pub(crate) trait FetchRules {
         state.messages.due_instances(ask.now)
     }
 
-    /// An instance is handed out unless it is leased or the filter excludes it. The store changes nothing for an instance
+    /// An instance is delivered unless it is leased or the filter excludes it. The store changes nothing for an instance
     /// that it passes over.
     fn is_available(&self, state: &mut State, instance: &str, ask: &TurnAsk<'_>) -> bool {
         state.live_lease(instance, ask.now).is_none() && state.rules.is_admitted(state, instance, ask.filter)

@@ -212,7 +212,7 @@ async fn error_messages_match_messages_txt() {
         std::fs::write(path, &messages.0).unwrap();
     }
     let expected = std::fs::read_to_string(path).unwrap();
-    assert!(messages.0 == expected, "messages.txt says otherwise:\n{}", differences(&expected, &messages.0));
+    assert!(messages.0 == expected, "messages.txt differs:\n{}", differences(&expected, &messages.0));
 }
 
 fn differences(expected: &str, messages: &str) -> String {

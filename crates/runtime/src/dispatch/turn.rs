@@ -83,7 +83,7 @@ pub(super) enum TurnDecision {
 }
 
 impl TurnDecision {
-    /// The bytes of payloads that the store writes.
+    /// The bytes of text of the events that the commit adds to the history; 0 without a commit.
     fn bytes(&self) -> usize {
         match self {
             Self::Commit { output, .. } => output.commit.history_delta.iter().map(Event::text_bytes).sum(),

@@ -1,4 +1,4 @@
-//! The installation of a log subscriber, tested in a process of its own because it is process-wide.
+//! The installation of a log subscriber, tested in a separate process because it is process-wide.
 
 use outlast_runtime::observability::{LogFormat, ObservabilityConfig, ObservabilityHandle, init_logging};
 use std::process::Command;

@@ -95,6 +95,7 @@ impl Draw<'_> {
         }
     }
 
+    /// Draws a call of one activity, in one of its forms.
     fn call(&mut self) -> Step {
         let task = self.task();
         let form = match self.rng.below(10) {

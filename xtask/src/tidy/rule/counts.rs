@@ -216,7 +216,7 @@ fn defects(text: &str) -> Vec<&str> {
     list.lines().filter_map(|line| line.trim().split_once(" = \"")?.1.strip_suffix("\",")).collect()
 }
 
-/// Whether a line of a migration begins a statement that creates this kind of thing, or replaces it.
+/// Whether a line of a migration begins a statement that creates or replaces an object of this kind.
 fn is_created(line: &str, kind: &str) -> bool {
     let mut words = line.split_whitespace().filter(|word| !matches!(*word, "OR" | "REPLACE"));
     words.next() == Some("CREATE") && words.next() == Some(kind)

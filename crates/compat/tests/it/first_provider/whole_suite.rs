@@ -30,11 +30,11 @@ const FAILS: [(&str, &[&str], &str); 19] = [
     ),
     ("capability_filtering", CORRUPTED_HISTORIES, NO_HOOK),
     ("warm_fetch", &["a_damaged_history_is_reported_when_it_is_loaded"], NO_HOOK),
-    ("outcome", &["a_damaged_history_makes_no_wrong_outcome"], NO_HOOK),
+    ("outcome", &["a_damaged_history_makes_the_outcome_an_error_or_leaves_it_right"], NO_HOOK),
     // Rules that duroxide does not have: messages wait for a start that is delayed, a timer takes its place in line when it fires, ids have limits, an activity
-    // is the only thing that a turn can send to workers, and a token is random.
+    // is the only item that a turn can send to workers, and a token is random.
     ("orphans", &["messages_wait_for_a_delayed_start"], "with the start"),
-    ("message_order", &["timers_come_in_the_order_of_their_fire_times"], "by commit"),
+    ("message_order", &["timers_are_delivered_in_the_order_of_their_fire_times"], "by commit"),
     (
         "bad_input",
         &[
@@ -74,7 +74,7 @@ const TIMES_TREES_AND_DEPTHS: &[&str] = &[
     "an_execution_that_runs_again_has_not_ended",
     "pruning_by_time_finds_continued_executions",
     "a_running_descendant_keeps_its_root",
-    "what_is_given_back_waits_again",
+    "a_given_back_item_counts_as_waiting",
 ];
 
 const CORRUPTED_HISTORIES: &[&str] = &[

@@ -16,7 +16,7 @@ pub(crate) fn history(stamp: &str, events: Vec<Stored>) -> Vec<Event> {
     numbered.map(event).collect()
 }
 
-/// An event that has no function of its own here.
+/// An event for which this file has no other function.
 pub(crate) fn plain(kind: EventKind) -> Stored {
     Stored(None, kind)
 }

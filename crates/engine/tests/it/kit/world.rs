@@ -1,7 +1,7 @@
 //! Plays store and workers for one instance.
 //!
 //! Every turn is run twice: by the execution that is in memory, and by a fresh one that is given the stored history. Both
-//! must commit the same, event for event (ruling 15), and either may be the one that goes on.
+//! must commit the same, event for event (ruling 15), and either may be continued.
 
 use super::message::Message;
 use super::print::{event_line, output_text};

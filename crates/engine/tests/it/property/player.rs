@@ -1,4 +1,4 @@
-//! Plays the rest of the world by a schedule.
+//! Simulates clients, workers and clocks by a schedule.
 
 use crate::kit::*;
 use outlast_engine::KvValue;
@@ -183,7 +183,7 @@ impl Player {
 
     // -- results ---------------------------------------------------------------------------------------------------
 
-    /// Everything that was ever recorded.
+    /// All recorded events.
     pub(crate) fn all_events(&self) -> Vec<Event> {
         self.past.iter().flatten().chain(&self.world.history).cloned().collect()
     }
@@ -203,7 +203,7 @@ impl Player {
         work
     }
 
-    /// A history as it was after some turn, if it had not ended then.
+    /// The history after one of the turns, if it had not ended then.
     pub(crate) fn longest_unended(&self, place: Index) -> Option<Vec<Event>> {
         let (execution_id, end) = *place.get(&self.ends);
         let history = self.past.iter().chain([&self.world.history]);

@@ -1,4 +1,4 @@
-//! An endless loop with short histories: each round is an execution of its own.
+//! An endless loop with short histories: each round is a separate execution.
 
 use crate::support::{Cluster, Node, activities, on_every_store, orchestrations};
 use outlast::{ActivityContext, OrchestrationContext};

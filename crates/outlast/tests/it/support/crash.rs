@@ -25,7 +25,7 @@ impl Crash {
     }
 }
 
-/// Counts the commits of runtimes and stops one of them for ever, which announces the crash.
+/// Counts the commits of runtimes and lets one of them hang, which announces the crash.
 pub(crate) struct CrashHook {
     crash: Option<Crash>,
     begun: AtomicUsize,

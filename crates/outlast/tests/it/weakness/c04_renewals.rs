@@ -39,7 +39,7 @@ async fn c04_retryable_errors_of_renewals_are_retried() {
 }
 
 /// If renewals fail or are not answered for longer than the lease, the activity is cancelled and runs again. It is never acknowledged
-/// without an outcome, which would leave the instance waiting for ever.
+/// without an outcome, with which the instance would never end.
 #[tokio::test(start_paused = true)]
 async fn c04_an_activity_with_an_expired_lease_runs_again() {
     for fault in [|| Fault::Transient, || Fault::Permanent, || Fault::Hang] {

@@ -31,7 +31,7 @@ async fn c17_a_panic_in_any_store_call_ends_no_slot() {
     }
 }
 
-/// Tasks of their own renew leases and sessions and read gauges: a panic must not end them either.
+/// Separate tasks renew leases and sessions and read gauges: a panic must not end them either.
 #[tokio::test(start_paused = true)]
 async fn c17_a_panic_in_a_renewal_loses_no_activity() {
     let cluster = Cluster::paused(Kind::Memory).await;

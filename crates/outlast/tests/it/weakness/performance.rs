@@ -22,7 +22,7 @@ async fn counter(ctx: OrchestrationContext, _: String) -> Result<String, String>
     }
 }
 
-/// The client has a store object of its own, so that the counters of the runtime's store object show only the runtime's reads.
+/// The client has a separate store object, so that the counters of the runtime's store object show only the runtime's reads.
 #[tokio::test]
 async fn p1_a_warm_turn_reads_no_history_and_no_keys_at_any_length() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The arguments that a client rejects before it stores anything.
+//! The arguments that a client rejects without a call to the store.
 
 use super::*;
 use outlast_model::limits::Limits;

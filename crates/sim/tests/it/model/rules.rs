@@ -31,13 +31,13 @@ const RULES: &[Rule] = &[
         rule: "a commit checks its token in the step that writes",
         bugs: "lease::CheckThenWrite",
         defects: &[Defect::AckAfterTakeover],
-        checked_by: &["fencing::a_commit_after_takeover_leaves_no_trace"],
+        checked_by: &["fencing::a_commit_after_takeover_writes_nothing"],
     },
     Rule {
         rule: "a lease that ended commits nothing, even if no worker took over",
         bugs: "lease::ExpiryIgnored",
         defects: &[Defect::AckIgnoresExpiry],
-        checked_by: &["fencing::a_commit_after_expiry_leaves_no_trace"],
+        checked_by: &["fencing::a_commit_after_expiry_writes_nothing"],
     },
     Rule {
         rule: "a refused commit changes nothing",
@@ -58,7 +58,7 @@ const RULES: &[Rule] = &[
         rule: "a commit invalidates its token, so that it cannot be repeated after a lost answer",
         bugs: "lease::TokenOutlivesCommit",
         defects: &[Defect::AckKeepsLease],
-        checked_by: &["fencing::one_lease_commits_once", "fencing::a_used_token_is_dead"],
+        checked_by: &["fencing::one_lease_commits_once", "fencing::a_used_token_is_refused"],
     },
     Rule {
         rule: "no two leases have the same token",
@@ -70,13 +70,13 @@ const RULES: &[Rule] = &[
         rule: "a renewal never revives",
         bugs: "lease::RenewalRevives, work::RenewalRevives, work::SessionRevives",
         defects: &[Defect::RenewRevives, Defect::WorkRenewRevives, Defect::SessionRenewRevives],
-        checked_by: &["leases::renewal_never_revives"],
+        checked_by: &["leases::a_renewal_never_revives_a_lease"],
     },
     Rule {
         rule: "a lease counts from the claim, not from the call",
         bugs: "lease::LeaseStartsAtCall",
         defects: &[Defect::LeaseStartsAtCall],
-        checked_by: &["leases::a_lease_starts_when_the_work_is_claimed"],
+        checked_by: &["leases::a_lease_starts_when_the_item_is_claimed"],
     },
     Rule {
         rule: "a fetch never returns a leased item",
@@ -91,7 +91,7 @@ const RULES: &[Rule] = &[
         rule: "a takeover covers the messages that the lost lease covered",
         bugs: "lease::OldCoverKept",
         defects: &[Defect::TakeoverKeepsOldCover],
-        checked_by: &["leases::a_takeover_covers_what_was_fetched_before"],
+        checked_by: &["leases::a_takeover_covers_the_messages_of_the_old_lease"],
     },
     Rule {
         rule: "only its holder abandons a lease",
@@ -119,7 +119,7 @@ const RULES: &[Rule] = &[
         bugs: "work::ExpiryIgnored",
         defects: &[Defect::WorkAckIgnoresExpiry],
         checked_by: &[
-            "fencing::a_late_completion_leaves_no_trace",
+            "fencing::a_late_completion_writes_nothing",
             "lock_expiration::test_worker_ack_fails_after_lock_expiry",
         ],
     },
@@ -163,13 +163,13 @@ const RULES: &[Rule] = &[
         rule: "a start keeps the parent that waits for its instance",
         bugs: "child::LinkLost",
         defects: &[Defect::SuccessorLosesParent],
-        checked_by: &["families::a_start_keeps_who_waits_for_it"],
+        checked_by: &["families::a_start_keeps_its_waiting_parent"],
     },
     Rule {
         rule: "a fetch still returns an ended instance, so that a second start of its id is answered",
         bugs: "child::CollisionNotTold",
         defects: &[Defect::EndedTakesNothing],
-        checked_by: &["families::an_ended_instance_can_still_answer"],
+        checked_by: &["families::an_ended_instance_is_still_fetched"],
     },
 ];
 
