@@ -189,8 +189,8 @@ pub(crate) struct WriterLoop {
     commands: Receiver<Command>,
     handle: Handle,
     large: LargeRequests,
-    /// Whether the last transaction has run. A panic must not lose the command to stop: the owner of the store waits for the end
-    /// of this thread.
+    /// Whether the command to stop came, so that the current step is the last one. A panic must not lose the command: the owner
+    /// of the store waits for the end of this thread.
     is_stopped: bool,
 }
 
@@ -345,4 +345,49 @@ enum Next {
     Large,
     /// The end: all senders of commands were dropped.
     Closed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::activity::ActivityAsk;
+    use crate::large_requests::tests::{call, ended};
+    use outlast_provider::{Clock, TagFilter};
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::mpsc;
+
+    /// A clock on which every reading takes 50 ms.
+    struct SteppingClock(AtomicU64);
+
+    impl Clock for SteppingClock {
+        fn now_ms(&self) -> u64 {
+            self.0.fetch_add(50, Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn pause_of_large_requests_ends_on_an_idle_store_although_a_fetch_is_parked() {
+        let clock = Arc::new(SteppingClock(AtomicU64::new(10_000)));
+        let options = SqliteOptions {
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            foreign_poll_interval: Duration::ZERO,
+            ..SqliteOptions::default()
+        };
+        let writer = Writer::open(Location::Memory, options, Arc::default()).unwrap();
+        let (sender, commands) = mpsc::channel();
+        let mut writer_loop = WriterLoop::new(writer, commands, Handle::Threaded(sender));
+        let ask = ActivityAsk { max_items: 1, lock_ms: 1_000, session: None, tags: TagFilter::DefaultOnly };
+        let (fetch, _answer) = Fetch::<ActivityAsk>::new(ask, Duration::from_secs(600));
+        writer_loop.small_step(Command::FetchActivities(fetch, None));
+        // A large transaction took one second beside small calls: large requests pause for five seconds, or until no request
+        // came for one second.
+        writer_loop.large.keep_if_large(call(1));
+        let ended_at = clock.now_ms();
+        writer_loop.large.large_ended(ended(ended_at - 1_000, ended_at), false);
+        writer_loop.large.keep_if_large(call(LARGE_BYTES));
+        assert!(matches!(writer_loop.next(), Next::Large));
+        let paused = clock.now_ms() - ended_at;
+        assert!((1_000..2_000).contains(&paused), "{paused} ms");
+        assert!(writer_loop.writer.wake_at().is_some(), "the fetch is still parked");
+    }
 }

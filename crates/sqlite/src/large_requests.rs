@@ -227,19 +227,19 @@ impl LargeTurns {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::command::CallInfo;
     use crate::writer::PendingCall;
 
     /// A call that stores this many bytes.
-    fn call(bytes: usize) -> Command {
+    pub(crate) fn call(bytes: usize) -> Command {
         let info = CallInfo::of("test").bytes(bytes);
         Command::Call(Box::new(PendingCall::new(info, (), |_, ()| Ok(()), |_, ()| {}, None).0))
     }
 
     /// A transaction that handed out no large turn.
-    fn ended(begun_at: u64, ended_at: u64) -> EndedTransaction {
+    pub(crate) fn ended(begun_at: u64, ended_at: u64) -> EndedTransaction {
         let large_turns = LargeTurns::Held { was_passed_over: false };
         EndedTransaction { begun_at, ended_at, large_turns, is_fetch_urgent: false }
     }

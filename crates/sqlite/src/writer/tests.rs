@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::command::Job;
+use crate::db::column;
 use crate::leased::{Guarded, RawTurn, Renew};
 use crate::message::{self, Enqueue};
 use crate::park::{Ask, Fetch};
@@ -14,6 +15,7 @@ use outlast_provider::{
 };
 use outlast_provider_kit::LeasedTurn;
 use outlast_provider_kit::plan::{activity_row, message_row};
+use rusqlite::StatementStatus;
 use std::cell::Cell;
 use std::mem;
 use std::path::Path;
@@ -567,4 +569,33 @@ fn refusal_is_reported_only_if_its_transaction_committed() {
     assert!(answer_to(refused(), Some(&SqliteError::DiskFull)).unwrap_err().is_retryable());
     assert!(answer_to(Ok(()), Some(&SqliteError::DiskFull)).unwrap_err().is_retryable());
     assert_eq!(answer_to(Ok(()), None), Ok(()));
+}
+
+#[test]
+fn fetch_stops_reading_the_messages_of_a_turn_that_it_passes_over() {
+    let steps_of_a_fetch = |messages: usize| {
+        let mut test = TestWriter::with(|_| Location::Memory);
+        test.call(move |tx| {
+            for _ in 0..messages {
+                let row = ("large", "", column(tx.now), 0, Some(100 << 10));
+                tx.db.run(sql::ENQUEUE_MESSAGE, row)?;
+            }
+            Ok(())
+        })
+        .unwrap();
+        *test.writer.large_turns() = LargeTurns::Held { was_passed_over: false };
+        let (fetch, mut turn) = fetch_turn(true, None);
+        test.process(vec![fetch]);
+        assert!(turn.try_recv().is_err(), "the fetch got no turn");
+        assert!(matches!(test.writer.large_turns(), LargeTurns::Held { was_passed_over: true }));
+        // The statement of the fetch is in the cache, with the number of its steps.
+        test.call(|tx| {
+            Ok(tx.db.conn.prepare_cached(sql::VISIBLE_MESSAGES)?.get_status(StatementStatus::VmStep))
+        })
+        .unwrap()
+    };
+    // Eleven messages of 100 KiB make a large turn.
+    let few = steps_of_a_fetch(12);
+    assert!(few > 11, "{few} steps");
+    assert_eq!(few, steps_of_a_fetch(60), "the fetch read messages behind the first MiB");
 }
