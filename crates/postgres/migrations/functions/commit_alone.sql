@@ -14,6 +14,10 @@ DECLARE
     v_instance  text := p_instance[1];
     v_secret    bytea := p_secret[1];
     v_execution bigint := p_execution[1];
+    v_status    text := p_status[1];
+    v_name      text := p_name[1];
+    v_version   text := p_version[1];
+    v_ended     boolean := p_ended[1];
     v_turn      boolean := false;
     v_session   text;
     v_stands    record;

@@ -1,5 +1,5 @@
 -- The writes of a turn, for the members of commit_1 whose turn is written, and for the one of commit_alone_1.
-IF cardinality(array_remove(p_name, NULL)) > 0 THEN
+IF {batch}cardinality(array_remove(p_name, NULL)) > 0{end}{alone}v_name IS NOT NULL{end} THEN
     INSERT INTO {schema}.instances AS i
         (instance_id, orchestration_name, orchestration_version, current_execution_id, parent_instance_id, created_at, updated_at)
     SELECT {m.instance}, {m.name}, {m.version}, {m.execution}, {m.parent}, v_now, v_now
@@ -49,7 +49,7 @@ IF {batch}cardinality(v_members) < v_wanted{end}{alone}NOT FOUND{end} THEN
 END IF;
 IF cardinality(h_member) > 0 THEN
     INSERT INTO {schema}.history (instance_id, execution_id, event_id, event_type, event_data)
-    SELECT p_instance[h.member], p_execution[h.member], h.event_id, h.event_type, h.event_data
+    SELECT {of h.instance}, {of h.execution}, h.event_id, h.event_type, h.event_data
     FROM unnest(h_member, h_event, h_type, h_data) AS h (member, event_id, event_type, event_data)
     WHERE {writes h};
 END IF;
@@ -68,13 +68,14 @@ IF true = ANY (p_clears) THEN
 END IF;
 IF cardinality(k_member) > 0 THEN
     INSERT INTO {schema}.kv_delta (instance_id, key, value, last_updated_at_ms)
-    SELECT p_instance[k.member], k.key, k.value, coalesce(k.at, v_now)
+    SELECT {of k.instance}, k.key, k.value, coalesce(k.at, v_now)
     FROM unnest(k_member, k_key, k_value, k_at) AS k (member, key, value, at)
     WHERE {writes k}
     ON CONFLICT (instance_id, key) DO UPDATE
     SET value = excluded.value, last_updated_at_ms = excluded.last_updated_at_ms;
 END IF;
-IF true = ANY (p_ended) THEN
+IF {batch}true = ANY (p_ended){end}
+    {alone}v_ended AND EXISTS (SELECT 1 FROM {schema}.kv_delta AS d WHERE d.instance_id = v_instance){end} THEN
     SELECT array_agg({m.instance}) INTO v_names {from m}
     WHERE {writes m} AND {m.ended}
         AND EXISTS (SELECT 1 FROM {schema}.kv_delta AS d WHERE d.instance_id = {m.instance} OFFSET 0);
