@@ -253,17 +253,16 @@ impl<A: Ask, C: Caller> Parked<A, C> {
             return effects;
         };
         self.mark_tried_like(&first.ask);
-        let mut is_parked = false;
         for mut fetch in unserved.into_iter().rev() {
             if fetch.parks {
-                is_parked = true;
                 fetch.is_new = false;
                 self.fetches.push_front(fetch);
             } else {
                 effects.empty.push(fetch);
             }
         }
-        if missed_change && is_parked {
+        if missed_change {
+            // Also for fetches that came meanwhile and count as tried by this poll.
             self.schedule_poll(Reason::MissedChange, When::Now);
         }
         match due_ms.map(due_in).filter(|due| *due < periodic) {

@@ -452,6 +452,26 @@ impl World {
     }
 }
 
+/// A poll for a fetch that does not park speaks for one that came meanwhile, and misses a commit.
+#[test]
+fn fetch_that_counts_as_tried_by_a_poll_that_missed_a_commit_is_polled_for() {
+    let fetch = |parks| Event::Fetch { parks };
+    let message = Event::Message { begins: false };
+    let mut world = World::new();
+    for event in [
+        message,
+        Event::Lane,
+        fetch(false),
+        Event::Lane,
+        Event::Execute { nth: 1, accepts: false },
+        fetch(true),
+    ] {
+        world.on(event);
+    }
+    world.settle();
+    assert_eq!((world.fetchable, world.scheduler.parked.turns.asks().count()), (0, 0));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
 
