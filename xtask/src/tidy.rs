@@ -43,6 +43,11 @@ const RULES: &[Rule] = &[
         about: "ARCHITECTURE.md is short, and pictures draw the dependencies of the crates",
         check: rule::architecture::check,
     },
+    Rule {
+        name: "one-call",
+        about: "the page about the way of one call names functions that exist",
+        check: rule::one_call::check,
+    },
     Rule { name: "links", about: "links in Markdown have targets", check: rule::links::check },
     Rule { name: "counts", about: "counts in documents agree with the source", check: rule::counts::check },
     Rule { name: "root", about: "the root folder contains listed files only", check: rule::root::check },

@@ -10,6 +10,7 @@ pub(super) mod leftovers;
 pub(super) mod links;
 pub(super) mod lints;
 pub(super) mod machine_paths;
+pub(super) mod one_call;
 pub(super) mod pages;
 pub(super) mod root;
 pub(super) mod scoreboard;
