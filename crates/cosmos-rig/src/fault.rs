@@ -109,7 +109,7 @@ impl Fault {
         self
     }
 
-    /// Strikes so many requests in a row (1 is the default).
+    /// Strikes `count` requests in a row (1 is the default).
     pub fn times(mut self, count: u64) -> Self {
         self.count = count;
         self

@@ -94,7 +94,7 @@ async fn a_rig_can_leave_keys_unchecked() {
     assert_eq!(rest.send("GET", "/", &[], None).await.unwrap().status, 200);
 }
 
-/// A credential that asks the rig's token endpoint, once until it is told to ask again.
+/// A credential that requests a token of the rig's endpoint, and keeps the token until a test tells it to request another one.
 #[derive(Debug)]
 struct ClientSecret {
     endpoint: String,

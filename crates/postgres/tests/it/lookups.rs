@@ -15,7 +15,7 @@ use std::time::Duration;
 const OTHERS: i64 = 3_000;
 const WAVE: usize = 8;
 
-/// So many instances, all at once: started, with an activity each, of whose outcomes every second one comes with its turn.
+/// Starts [`WAVE`] instances at once and runs one activity of each. Every second outcome is committed with its turn.
 async fn wave(store: &PostgresProvider, name: &str) {
     let starts = (0..WAVE).map(|n| {
         let start = start(&format!("{name}-{n}"));
@@ -125,7 +125,7 @@ async fn batch_reads_no_rows_of_other_instances() {
     for batches_only in [true, false] {
         let (store, schema) = known_to_be_empty(batches_only).await;
         wave(&store, "first").await;
-        // One that nobody fetches is what the backlog is made of.
+        // `fill` copies this start, which no fetch takes, into a backlog.
         store.enqueue_for_orchestrator(start("pattern"), None).await.unwrap();
         fill(&schema).await;
         wave(&store, "second").await;

@@ -277,6 +277,6 @@ async fn rows_that_somebody_damaged() {
     provider.abandon_work_item(&bench.work, None, true).await.unwrap();
     hello(provider, "next").await;
     assert_eq!(provider.read("next").await.unwrap().len(), 4, "nobody else is held up");
-    let set_aside = provider.as_management_capability().unwrap().list_dead_letters(9).await.unwrap();
-    assert_eq!(set_aside.len(), 2, "{set_aside:?}");
+    let dead_letters = provider.as_management_capability().unwrap().list_dead_letters(9).await.unwrap();
+    assert_eq!(dead_letters.len(), 2, "{dead_letters:?}");
 }

@@ -106,7 +106,7 @@ async fn text_that_is_not_utf_8_does_not_decode() {
 }
 
 #[tokio::test]
-async fn a_message_that_cannot_be_read_is_set_aside() {
+async fn a_message_that_cannot_be_read_becomes_a_dead_letter() {
     for cell in [
         "UPDATE orchestrator_queue SET available_at = 0.5 WHERE instance_id = 'a'",
         "UPDATE orchestrator_queue SET instance_id = x'61' WHERE instance_id = 'a'",
@@ -121,7 +121,7 @@ async fn a_message_that_cannot_be_read_is_set_aside() {
 }
 
 #[tokio::test]
-async fn an_activity_that_cannot_be_read_is_set_aside() {
+async fn an_activity_that_cannot_be_read_becomes_a_dead_letter() {
     for cell in [
         "UPDATE worker_queue SET instance_id = x'61' WHERE instance_id = 'a'",
         "UPDATE worker_queue SET session_id = CAST(x'FF' AS TEXT) WHERE instance_id = 'a'",
@@ -159,7 +159,7 @@ async fn counts_and_times_that_are_no_numbers_hold_nobody_up() {
 }
 
 #[tokio::test]
-async fn an_item_of_somebody_else_is_set_aside() {
+async fn an_item_of_another_instance_becomes_a_dead_letter() {
     let start = json::encode_work_item(&start("b")).unwrap();
     let (_folder, path) = fresh();
     let cell = format!("UPDATE orchestrator_queue SET work_item = '{start}' WHERE instance_id = 'a'");

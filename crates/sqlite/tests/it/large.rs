@@ -67,7 +67,7 @@ async fn a_deleted_instance_and_messages_without_an_instance_leave_no_text_behin
 }
 
 #[tokio::test]
-async fn a_message_whose_text_is_missing_is_set_aside() {
+async fn a_message_whose_text_is_missing_becomes_a_dead_letter() {
     let (_folder, path) = fresh();
     let store = open(&path).await;
     create(&store, "a").await;
@@ -151,7 +151,7 @@ async fn a_large_turn_is_handed_out_although_small_turns_are_ready_for_every_fet
 }
 
 #[tokio::test]
-async fn a_message_with_a_damaged_length_is_set_aside_with_its_text() {
+async fn a_message_with_a_damaged_length_becomes_a_dead_letter_with_its_text() {
     for length in ["'many'", "x'00'"] {
         let (_folder, path) = fresh();
         let message_bound = MessageBound { messages: 2, ..MessageBound::default() };

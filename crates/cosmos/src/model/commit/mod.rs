@@ -325,7 +325,7 @@ impl State {
         waiting.chain(self.strays.iter().map(|request| request.write)).chain(tokens).collect()
     }
 
-    /// The service executes a request. Whoever knows an earlier version of a replaced instance is out of date.
+    /// The service executes a request. Workers that have read an earlier version of a replaced instance are out of date.
     fn run(&mut self, request: &Request) -> u16 {
         let status = self.service.execute(request, &mut self.forbidden);
         if status == 200 && request.replaces.is_some() {
