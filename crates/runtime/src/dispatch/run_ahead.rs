@@ -50,7 +50,7 @@ pub(super) async fn run<'a>(
     }
     let waits_only_for_activity =
         |execution: &Execution| execution.execution_id() == *execution_id && execution.waits_only_for(*id);
-    let (mut execution, created_at_ms) = core.warm.take_if(instance, waits_only_for_activity).await?;
+    let (mut execution, announced) = core.warm.take_if(instance, waits_only_for_activity).await?;
     let after_event_id = execution.last_event_id();
     let entropy = &core.options.entropy;
     let input = TurnInput {
@@ -75,7 +75,8 @@ pub(super) async fn run<'a>(
     let TurnOutput { mut commit, report } = span.in_scope(|| outlast_engine::run(&mut execution, input));
     find_parents(core, &mut commit.orchestrator_items).await.ok()?;
     let position = Position { execution_id: commit.execution_id, last_event_id: execution.last_event_id() };
-    let announced = core.warm.announce(instance, position, created_at_ms);
+    // Set before the commit, because the store may return the next turn of the instance before it answers the commit.
+    announced.position.get_or_init(|| position);
     core.retries.announce(instance, &report);
     Some(RunAhead {
         core,

@@ -7,7 +7,7 @@
 use outlast_engine::{Execution, KvValue};
 use std::collections::{BTreeMap, HashMap};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -35,7 +35,8 @@ enum Content {
 }
 
 struct Entry {
-    position: Position,
+    /// Empty while a turn that was run ahead has not ended: the position that its commit leads to is not known yet.
+    position: Arc<OnceLock<Position>>,
     created_at_ms: Option<u64>,
     content: Content,
     /// The key of this entry in `State::by_last_use`.
@@ -84,7 +85,7 @@ impl WarmCache {
         let Some(entry) = state.entries.get(instance) else { return Lookup::Unknown };
         let in_flight = matches!(entry.content, Content::Committing(_));
         let is_another = !in_flight && entry.created_at_ms != created_at_ms;
-        if entry.position != position || is_another {
+        if entry.position.get() != Some(&position) || is_another {
             // The entry of a commit in progress is removed or replaced by its `Announced`.
             let outdated = match entry.content {
                 Content::Ready(_) => state.remove(instance),
@@ -103,13 +104,14 @@ impl WarmCache {
         }
     }
 
-    /// Takes a suspended execution that meets the condition, at any position, and the creation time of its instance. If a commit of
-    /// the instance is in progress, waits for its answer: it may be the commit that scheduled the caller's activity.
+    /// Takes a suspended execution that meets the condition, at any position, and replaces it by a commit in progress. The caller
+    /// runs the turn, sets the position that the commit leads to, and commits. If another commit of the instance is in progress,
+    /// waits for its answer: it may be the commit that scheduled the caller's activity.
     pub(crate) async fn take_if(
         &self,
-        instance: &str,
+        instance: &Arc<str>,
         condition: impl Fn(&Execution) -> bool,
-    ) -> Option<(Box<Execution>, Option<u64>)> {
+    ) -> Option<(Box<Execution>, Announced<'_>)> {
         // The commit that scheduled the activity is answered within this time; no other commit needs to be waited for.
         const LONGEST_WAIT: Duration = Duration::from_millis(50);
         let in_flight = self.in_flight(instance);
@@ -125,12 +127,13 @@ impl WarmCache {
             Content::Ready(Kept::Suspended(execution)) if condition(execution) => {}
             _ => return None,
         }
-        match state.remove(instance)? {
-            Entry { content: Content::Ready(Kept::Suspended(execution)), created_at_ms, .. } => {
-                Some((execution, created_at_ms))
-            }
-            _ => None,
-        }
+        let Entry { content: Content::Ready(Kept::Suspended(execution)), created_at_ms, .. } =
+            state.remove(instance)?
+        else {
+            return None;
+        };
+        let announced = self.announced(&mut state, instance, OnceLock::new(), created_at_ms);
+        Some((execution, announced))
     }
 
     fn in_flight(&self, instance: &str) -> Option<Arc<Notify>> {
@@ -148,14 +151,26 @@ impl WarmCache {
         position: Position,
         created_at_ms: Option<u64>,
     ) -> Announced<'_> {
-        let done = Arc::new(Notify::new());
         let mut state = self.lock();
         let old = state.remove(instance);
-        let content = Content::Committing(Arc::clone(&done));
-        let entry = Entry { position, created_at_ms, content, last_use: 0, bytes: 0 };
-        state.insert(Arc::clone(instance), entry);
+        let announced = self.announced(&mut state, instance, OnceLock::from(position), created_at_ms);
         drop(state);
         drop(old);
+        announced
+    }
+
+    /// Adds the entry of a commit in progress. The instance must have no entry.
+    fn announced(
+        &self,
+        state: &mut State,
+        instance: &Arc<str>,
+        position: OnceLock<Position>,
+        created_at_ms: Option<u64>,
+    ) -> Announced<'_> {
+        let (position, done) = (Arc::new(position), Arc::new(Notify::new()));
+        let content = Content::Committing(Arc::clone(&done));
+        let entry = Entry { position: Arc::clone(&position), created_at_ms, content, last_use: 0, bytes: 0 };
+        state.insert(Arc::clone(instance), entry);
         Announced { cache: self, instance: Arc::clone(instance), position, created_at_ms, done }
     }
 
@@ -207,7 +222,8 @@ impl State {
 pub(crate) struct Announced<'a> {
     cache: &'a WarmCache,
     instance: Arc<str>,
-    position: Position,
+    /// The position that the commit leads to. The caller of [`WarmCache::take_if`] sets it before the commit.
+    pub(crate) position: Arc<OnceLock<Position>>,
     created_at_ms: Option<u64>,
     done: Arc<Notify>,
 }
@@ -226,7 +242,8 @@ impl Announced<'_> {
         let evicted = if self.is_current(&state) {
             state.remove(&self.instance);
             // The commit of the first turn creates the instance.
-            let (position, created_at_ms) = (self.position, self.created_at_ms.or(committed_at_ms));
+            let position = Arc::clone(&self.position);
+            let created_at_ms = self.created_at_ms.or(committed_at_ms);
             let entry = Entry { position, created_at_ms, content: Content::Ready(kept), last_use: 0, bytes };
             state.insert(Arc::clone(&self.instance), entry);
             state.evict(self.cache.max_entries, self.cache.max_bytes)
@@ -378,28 +395,47 @@ mod tests {
     async fn take_if_returns_only_a_suspended_execution_that_meets_the_condition() {
         let warm = WarmCache::new(10, 1 << 20);
         put(&warm, "ended", HERE, None);
-        assert!(warm.take_if("ended", |_| true).await.is_none());
-        assert!(warm.take_if("unknown", |_| true).await.is_none());
+        assert!(warm.take_if(&"ended".into(), |_| true).await.is_none());
+        assert!(warm.take_if(&"unknown".into(), |_| true).await.is_none());
         suspend(warm.announce(&"a".into(), HERE, None));
-        assert!(warm.take_if("a", |_| false).await.is_none());
-        let (execution, created_at_ms) =
-            warm.take_if("a", |_| true).await.expect("the refused condition left the entry");
-        assert_eq!((execution.instance(), created_at_ms), ("i", Some(3)));
-        assert!(warm.take_if("a", |_| true).await.is_none(), "the entry was taken");
+        assert!(warm.take_if(&"a".into(), |_| false).await.is_none());
+        let (execution, announced) =
+            warm.take_if(&"a".into(), |_| true).await.expect("the refused condition left the entry");
+        assert_eq!(execution.instance(), "i");
+        assert_eq!(
+            answer(warm.take("a", HERE, Some(3))),
+            "unknown",
+            "the position of the commit is not known yet"
+        );
+        announced.position.get_or_init(|| THERE);
+        assert_eq!(answer(warm.take("a", THERE, Some(3))), "in flight");
+        announced.confirm(Kept::Suspended(execution), Some(4));
+        assert_eq!(
+            answer(warm.take("a", THERE, Some(3))),
+            "found",
+            "the creation time is that of the taken entry"
+        );
+        suspend(warm.announce(&"a".into(), HERE, None));
+        drop(warm.take_if(&"a".into(), |_| true).await);
+        assert!(
+            warm.take_if(&"a".into(), |_| true).await.is_none(),
+            "a turn that was given up removes the entry"
+        );
         assert_eq!(warm.size().0, 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn take_if_waits_for_a_commit_in_progress_but_not_for_ever() {
         let warm = WarmCache::new(10, 1 << 20);
-        let announced = warm.announce(&"a".into(), HERE, None);
+        let a = Arc::from("a");
+        let announced = warm.announce(&a, HERE, None);
         let begun = tokio::time::Instant::now();
-        assert!(warm.take_if("a", |_| true).await.is_none());
+        assert!(warm.take_if(&a, |_| true).await.is_none());
         assert!(begun.elapsed() >= Duration::from_millis(50));
-        let (taken, ()) = tokio::join!(warm.take_if("a", |_| true), async { suspend(announced) });
+        let (taken, ()) = tokio::join!(warm.take_if(&a, |_| true), async { suspend(announced) });
         assert!(taken.is_some());
-        let lost = warm.announce(&"a".into(), HERE, None);
-        let (taken, ()) = tokio::join!(warm.take_if("a", |_| true), async { drop(lost) });
+        let lost = warm.announce(&a, HERE, None);
+        let (taken, ()) = tokio::join!(warm.take_if(&a, |_| true), async { drop(lost) });
         assert!(taken.is_none());
     }
 }
