@@ -76,5 +76,5 @@ fn set_aside(evidence: &Evidence<'_>) -> Option<Finding> {
             moment(last.dead_at)
         ),
     };
-    Some(Finding::new(Rule::SetAside, says))
+    Some(Finding::new(Rule::StartSetAside, says))
 }

@@ -37,6 +37,8 @@ pub enum Rule {
     NotFound,
     /// Messages wait for an instance that does not exist.
     Orphans,
+    /// The instance does not exist, and its messages are dead letters.
+    StartSetAside,
     /// The store has a row of the instance and none of its events.
     NoHistory,
     /// The instance completed.
@@ -89,6 +91,27 @@ pub enum Rule {
     WaitsForNothing,
     /// No operation is open, and the store does not report the queues.
     Unknown,
+}
+
+impl Rule {
+    /// Whether the instance exists, or was started and waits for its first turn.
+    pub fn is_of_an_instance(self) -> bool {
+        !matches!(self, Self::NotFound | Self::Orphans | Self::StartSetAside)
+    }
+
+    /// Whether a commit between the reads of history and queues can make an instance look so: read again before you trust it.
+    pub fn may_come_from_two_times(self) -> bool {
+        matches!(
+            self,
+            Self::NotFound
+                | Self::NoHistory
+                | Self::NoSuccessor
+                | Self::SetAside
+                | Self::OperationLost
+                | Self::OutcomeDelayed
+                | Self::WaitsForNothing
+        )
+    }
 }
 
 impl Diagnosis {

@@ -66,13 +66,13 @@ fn absent_instances() {
         ),
         (
             "dead message",
-            Rule::SetAside,
+            Rule::StartSetAside,
             "does not exist: its start, or a message that does not decode, became a dead letter at \
              1970-01-01 00:01:30.000 UTC",
         ),
         (
             "dead message go\ndead message stop",
-            Rule::SetAside,
+            Rule::StartSetAside,
             "does not exist, and 2 dead letters of it are kept, the last since 1970-01-01 00:01:30.000 UTC",
         ),
     ] {
