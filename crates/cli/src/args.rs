@@ -132,6 +132,24 @@ mod tests {
     }
 
     #[test]
+    fn page_of_the_command_has_every_subcommand_and_option_of_instance() {
+        let page =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md")).unwrap();
+        let command = Args::command();
+        let instance = command.find_subcommand("instance").unwrap();
+        for subcommand in instance.get_subcommands() {
+            let row = format!("| `{}", subcommand.get_name());
+            let row = page.lines().find(|line| line.starts_with(&row));
+            let row = row.unwrap_or_else(|| panic!("docs/cli.md has a row of {}", subcommand.get_name()));
+            let own = subcommand.get_arguments().filter_map(|argument| argument.get_long());
+            let own = own.filter(|name| !["store", "schema", "output", "help"].contains(name));
+            for option in own {
+                assert!(row.contains(&format!("--{option}")), "--{option} in {row}");
+            }
+        }
+    }
+
+    #[test]
     fn a_pace_outside_of_0_to_100_is_rejected() {
         assert_eq!(pace("0.5"), Ok(0.5));
         for text in ["-1", "101", "NaN", "inf", "fast"] {

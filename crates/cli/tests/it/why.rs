@@ -416,10 +416,11 @@ fn why_explains_all_instances_of_a_killed_process() {
         assert!(sentence.starts_with("Instance '") && sentence.ends_with('.'), "{sentence}");
         rules.push(why["rule"].as_str().unwrap().to_string());
     }
-    let states = ["activity_leased", "turn_leased"];
+    // The leases of the demo end a second after the kill.
+    let states = ["activity_leased", "turn_leased", "activity_not_committed", "turn_not_committed"];
     assert!(
         rules.iter().any(|rule| states.contains(&rule.as_str())),
-        "a lease outlives the process: {rules:?}"
+        "activities ran at the kill: {rules:?}"
     );
     let damage = ["operation_lost", "waits_for_nothing", "no_successor", "set_aside", "no_history"];
     assert!(!rules.iter().any(|rule| damage.contains(&rule.as_str())), "nothing is lost: {rules:?}");

@@ -19,8 +19,11 @@ fn failed() -> EventKind {
     }
 }
 
+/// A history with this number of events.
+type Shape = fn(u64) -> Vec<Event>;
+
 /// Histories that cost a naive fold the square of their length.
-fn shapes() -> Vec<(&'static str, fn(u64) -> Vec<Event>)> {
+fn shapes() -> Vec<(&'static str, Shape)> {
     fn fan_out(events: u64) -> Vec<Event> {
         let half = events / 2;
         let scheduled = (1..=half).map(|id| event(id, None, activity("A")));
@@ -79,7 +82,7 @@ fn shapes() -> Vec<(&'static str, fn(u64) -> Vec<Event>)> {
         tries.chain(failures).chain(timers).chain(fired).chain(again).collect()
     }
     vec![
-        ("fan-out", fan_out),
+        ("fan-out", fan_out as Shape),
         ("waits of one name", waits_of_one_name),
         ("cancelled waits", cancelled_waits),
         ("queue", queue),
