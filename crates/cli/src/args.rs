@@ -1,12 +1,10 @@
 //! The command line.
 
-use crate::duration::duration;
-use crate::store::{StoreArgs, StoreUrl};
+use crate::instance::InstanceArgs;
+use crate::store::StoreUrl;
 use crate::stress::Preset;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use outlast::ExecutionStatus;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Durable execution: ordinary async functions that survive crashes, restarts and deployments.
 ///
@@ -14,7 +12,8 @@ use std::time::Duration;
 #[derive(Debug, Parser)]
 #[command(name = "outlast", version, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit status: 0 if it worked, 1 if it failed, 2 for a command line that is not understood."
+    after_help = "Exit status: 0 if it worked, 1 if it failed, 2 for a command line that is not understood, 3 if the \
+                  instance does not exist."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -24,7 +23,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(DemoArgs),
-    /// Show the instances of a store, and cancel them
+    /// Show the instances of a store, say why they wait, send them events, and cancel them
     #[command(arg_required_else_help = true)]
     Instance(InstanceArgs),
     Stress(StressArgs),
@@ -67,22 +66,6 @@ fn pace(text: &str) -> Result<f64, String> {
         Ok(factor) if (0.0..=100.0).contains(&factor) => Ok(factor),
         _ => Err("give a number from 0 to 100".to_string()),
     }
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct InstanceArgs {
-    #[command(subcommand)]
-    pub(crate) command: InstanceCommand,
-}
-
-// The options of every subcommand of `instance`. Not a doc comment: clap would show it as the help of the subcommand.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Common {
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    /// Output format: a table, or one JSON document
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    pub(crate) output: Format,
 }
 
 /// Put a store under load, and print its throughput.
@@ -138,116 +121,6 @@ pub(crate) enum Format {
     Json,
 }
 
-const LIST_EXAMPLES: &str = "Examples:
-  outlast instance list --store shop.db --status Running --idle-for 1h
-  OUTLAST_STORE=postgres://ada@db.example.com/shop outlast instance list --name Order --version 1.0.0 -o json";
-
-const SHOW_EXAMPLES: &str = "Examples:
-  outlast instance show order-17 --store sqlite:shop.db
-  outlast instance show order-17 --store postgres://ada@db.example.com/shop --schema orders";
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum InstanceCommand {
-    /// List instances, newest first, page by page
-    #[command(after_help = LIST_EXAMPLES)]
-    List(ListArgs),
-    /// Show one instance: status, what it waits for, outcome, custom status, keys and values, children
-    #[command(after_help = SHOW_EXAMPLES)]
-    Show(ShowArgs),
-    /// Print the history of an instance, one line per event
-    History(HistoryArgs),
-    /// Cancel an instance
-    ///
-    /// The request is stored, and takes effect at the instance's next turn, in any process that runs it. The instance
-    /// then fails with the reason, and its activities and children are cancelled.
-    Cancel(CancelArgs),
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    /// Only instances with this status
-    #[arg(long, value_name = "STATUS", ignore_case = true)]
-    pub(crate) status: Option<Status>,
-    /// Only instances of this orchestration
-    #[arg(long, value_name = "ORCHESTRATION")]
-    pub(crate) name: Option<String>,
-    /// Only instances of this version of their orchestration
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) version: Option<String>,
-    /// Only instances whose last turn was committed at least this long ago: 90s, 15m, 2h, 3d, 1h30m
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub(crate) idle_for: Option<Duration>,
-    /// Only instances whose id starts with this text
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) prefix: Option<String>,
-    /// The most instances to list
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub(crate) limit: u32,
-    /// Continue after the page that ended with this mark
-    #[arg(long, value_name = "MARK")]
-    pub(crate) after: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Status {
-    Running,
-    Completed,
-    Failed,
-    // As tables print it.
-    #[value(alias = "continuedasnew")]
-    ContinuedAsNew,
-    /// Not even the current execution is stored: the store is damaged
-    Unknown,
-}
-
-impl Status {
-    /// The text in the store.
-    pub(crate) fn stored(self) -> &'static str {
-        match self {
-            Self::Unknown => "Unknown",
-            Self::Running => ExecutionStatus::Running.as_str(),
-            Self::Completed => ExecutionStatus::Completed.as_str(),
-            Self::Failed => ExecutionStatus::Failed.as_str(),
-            Self::ContinuedAsNew => ExecutionStatus::ContinuedAsNew.as_str(),
-        }
-    }
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct ShowArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    /// The instance's id
-    pub(crate) instance: String,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct HistoryArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    /// The instance's id
-    pub(crate) instance: String,
-    /// Which execution; the newest if not given
-    #[arg(long, value_name = "N")]
-    pub(crate) execution: Option<u64>,
-    /// Show inputs, results, errors and values too; they may hold secrets
-    #[arg(long)]
-    pub(crate) payloads: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct CancelArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    /// The instance's id
-    pub(crate) instance: String,
-    /// The reason, which is stored in the history
-    #[arg(long, value_name = "TEXT", default_value = "cancelled from the command line")]
-    pub(crate) reason: String,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,6 +129,24 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn page_of_the_command_has_every_subcommand_and_option_of_instance() {
+        let page =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md")).unwrap();
+        let command = Args::command();
+        let instance = command.find_subcommand("instance").unwrap();
+        for subcommand in instance.get_subcommands() {
+            let row = format!("| `{}", subcommand.get_name());
+            let row = page.lines().find(|line| line.starts_with(&row));
+            let row = row.unwrap_or_else(|| panic!("docs/cli.md has a row of {}", subcommand.get_name()));
+            let own = subcommand.get_arguments().filter_map(|argument| argument.get_long());
+            let own = own.filter(|name| !["store", "schema", "output", "help"].contains(name));
+            for option in own {
+                assert!(row.contains(&format!("--{option}")), "--{option} in {row}");
+            }
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Durations in text form.
+//! Durations on the command line.
 
 use std::time::Duration;
 
@@ -31,21 +31,6 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Ok(total)
 }
 
-/// A duration in its two largest units: `3d 4h`, `12m 5s`, `1.5s`, `40ms`.
-pub(crate) fn span(ms: u64) -> String {
-    let two = |large: u64, large_unit: &str, small: u64, small_unit: &str| match small {
-        0 => format!("{large}{large_unit}"),
-        small => format!("{large}{large_unit} {small}{small_unit}"),
-    };
-    match ms {
-        0..1_000 => format!("{ms}ms"),
-        1_000..60_000 => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
-        60_000..3_600_000 => two(ms / 60_000, "m", ms / 1_000 % 60, "s"),
-        3_600_000..86_400_000 => two(ms / 3_600_000, "h", ms / 60_000 % 60, "m"),
-        _ => two(ms / 86_400_000, "d", ms / 3_600_000 % 24, "h"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,20 +44,6 @@ mod tests {
         }
         for text in ["", "90", "s", "1w", "-1s", "1.5s", "99999999999999999999d", "18446744073709551615d"] {
             assert!(duration(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn durations_are_shown_with_at_most_two_units() {
-        for (ms, expected) in [
-            (40, "40ms"),
-            (1_540, "1.5s"),
-            (60_000, "1m"),
-            (725_000, "12m 5s"),
-            (7_260_000, "2h 1m"),
-            (273_600_000, "3d 4h"),
-        ] {
-            assert_eq!(span(ms), expected);
         }
     }
 }

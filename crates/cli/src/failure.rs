@@ -13,6 +13,8 @@ pub(crate) struct Failure {
 
 /// The exit status of clap.
 const USAGE: u8 = 2;
+/// The exit status for an instance or execution that does not exist.
+const NOT_FOUND: u8 = 3;
 /// The exit status that shells report for a program that was stopped by Ctrl-C.
 const STOPPED: u8 = 130;
 
@@ -25,6 +27,11 @@ impl Failure {
     /// The command line is invalid.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), code: USAGE }
+    }
+
+    /// The instance or execution does not exist.
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self { message: Some(message.into()), code: NOT_FOUND }
     }
 
     /// The command failed and has printed the reason.

@@ -8,10 +8,10 @@ mod demo;
 mod duration;
 mod failure;
 mod instance;
-mod moment;
 mod output;
 mod store;
 mod stress;
+mod terminal;
 
 use args::{Args, Command};
 use clap::Parser;

@@ -8,12 +8,14 @@ mod action;
 mod clock;
 pub mod codec;
 mod commit;
+mod dead_letter;
 mod error;
 mod event;
 mod head;
 mod ids;
 pub mod json;
 pub mod limits;
+mod pending;
 mod retry;
 mod size;
 mod stats;
@@ -24,6 +26,7 @@ mod work_item;
 pub use action::{Action, LogLevel, ScheduleKind};
 pub use clock::wall_clock_ms;
 pub use commit::{ExecutionMetadata, ScheduledActivityIdentifier, TurnCommit};
+pub use dead_letter::{DeadLetter, DeadLetterQueue};
 pub use error::{AppErrorKind, ConfigErrorKind, ErrorDetails, PoisonMessageType};
 pub use event::{Event, EventKind};
 pub use head::{HEAD_CHARS, WorkItemHead, decode_head};
@@ -31,6 +34,7 @@ pub use ids::{
     INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, InvalidInstanceId, SUB_ORCH_AUTO_PREFIX, build_child_instance_id,
     check_instance_id, is_auto_generated_sub_orch_id,
 };
+pub use pending::{PendingWork, QueuedItem};
 pub use retry::{BackoffStrategy, RetryPolicy};
 pub use stats::SystemStats;
 pub use status::ExecutionStatus;

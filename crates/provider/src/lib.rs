@@ -10,7 +10,6 @@ mod ahead;
 mod bound;
 mod class;
 mod clock;
-mod dead_letter;
 mod entropy;
 pub mod error;
 mod filter;
@@ -20,7 +19,6 @@ mod item;
 mod listing;
 pub mod management;
 mod outcome;
-mod pending;
 mod provider;
 mod start;
 mod tags;
@@ -33,7 +31,6 @@ pub use ahead::{Completion, TurnAhead};
 pub use bound::{BoundedTurn, HistoryBound, MessageBound, OversizedTurn};
 pub use class::{ClassifiedError, ErrorClass};
 pub use clock::{Clock, SystemClock, saturating_ms};
-pub use dead_letter::{DeadLetter, DeadLetterQueue};
 pub use entropy::{Entropy, OsEntropy};
 pub use error::ProviderError;
 pub use filter::{DispatcherCapabilityFilter, SemverRange};
@@ -47,10 +44,9 @@ pub use management::{
 pub use outcome::InstanceOutcome;
 pub use outlast_model as model;
 pub use outlast_model::{
-    ExecutionMetadata, ScheduledActivityIdentifier, TurnCommit, WorkItem, current_build_version,
-    limits::MAX_WORKER_TAGS,
+    DeadLetter, DeadLetterQueue, ExecutionMetadata, PendingWork, QueuedItem, ScheduledActivityIdentifier,
+    TurnCommit, WorkItem, current_build_version, limits::MAX_WORKER_TAGS,
 };
-pub use pending::{PendingWork, QueuedItem};
 pub use provider::Provider;
 pub use start::{StartOutcome, StartPolicy, StartRequest};
 pub use tags::TagFilter;

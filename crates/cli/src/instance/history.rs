@@ -1,12 +1,11 @@
 //! `outlast instance history`
 
-use super::unknown;
-use crate::args::HistoryArgs;
+use super::args::HistoryArgs;
+use super::execution;
 use crate::failure::Failure;
-use crate::moment::moment;
 use crate::output::{plain, print, table};
 use crate::store::{self, Intent};
-use outlast::runtime::OrchestrationStatus;
+use outlast::lens::moment;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -42,20 +41,7 @@ const APART: &[&str] = &[
 pub(super) async fn run(args: HistoryArgs) -> Result<(), Failure> {
     let place = args.common.store.place()?;
     let client = store::open(&place, Intent::Read).await?;
-    if client.get_orchestration_status(&args.instance).await? == OrchestrationStatus::NotFound {
-        return Err(unknown(&args.instance, &place));
-    }
-    let kept = client.list_executions(&args.instance).await?;
-    let newest = kept.last().copied().unwrap_or(outlast::INITIAL_EXECUTION_ID);
-    let execution = args.execution.unwrap_or(newest);
-    if !kept.contains(&execution) {
-        return Err(Failure::new(format!(
-            "instance '{}' has no execution {execution}: the newest is {newest}, and {} of them are kept",
-            args.instance,
-            kept.len()
-        )));
-    }
-    let events = client.read_execution_history(&args.instance, execution).await?;
+    let (execution, events) = execution(&client, &place, &args.instance, args.execution).await?;
     let events = events.iter().map(|event| visible(event, args.payloads)).collect::<Result<_, _>>()?;
     let history = History { instance: args.instance, execution, events };
     print(args.common.output, &history, History::text)

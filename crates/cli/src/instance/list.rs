@@ -1,11 +1,11 @@
 //! `outlast instance list`
 
-use crate::args::{ListArgs, Status};
+use super::args::{ListArgs, Status};
 use crate::failure::Failure;
-use crate::moment::moment;
 use crate::output::{plain, print, table};
 use crate::store::{self, Intent};
 use outlast::client::Client;
+use outlast::lens::moment;
 use outlast::providers::{Clock, InstanceInfo, InstancePage, InstanceQuery, SystemClock, saturating_ms};
 use serde::Serialize;
 

@@ -1,28 +1,76 @@
 //! `outlast instance`: one file per subcommand.
 
+mod args;
 mod cancel;
+mod diff;
+mod gantt;
 mod history;
 mod list;
+mod send;
 mod show;
+mod timeline;
 mod waiting;
+mod why;
 
-use crate::args::{InstanceArgs, InstanceCommand};
 use crate::failure::Failure;
 use crate::store::Place;
+pub(crate) use args::InstanceArgs;
+use args::InstanceCommand;
+use outlast::Event;
+use outlast::client::Client;
+use outlast::runtime::OrchestrationStatus;
 
 pub(crate) async fn run(args: InstanceArgs) -> Result<(), Failure> {
     match args.command {
         InstanceCommand::List(args) => list::run(args).await,
         InstanceCommand::Show(args) => show::run(args).await,
+        InstanceCommand::Why(args) => why::run(args).await,
         InstanceCommand::History(args) => history::run(args).await,
+        InstanceCommand::Timeline(args) => timeline::run(args).await,
+        InstanceCommand::Diff(args) => diff::run(args).await,
+        InstanceCommand::Signal(args) => send::signal(args).await,
+        InstanceCommand::Enqueue(args) => send::enqueue(args).await,
         InstanceCommand::Cancel(args) => cancel::run(args).await,
     }
 }
 
 /// The message for an instance that does not exist.
 fn unknown(instance: &str, place: &Place) -> Failure {
-    Failure::new(format!(
+    Failure::not_found(format!(
         "there is no instance '{instance}' in {place}: `outlast instance list` shows those that are there (one that was \
          just started appears with its first turn)"
     ))
+}
+
+/// The id and the events of an execution: of the newest one if `wanted` is `None`.
+async fn execution(
+    client: &Client,
+    place: &Place,
+    instance: &str,
+    wanted: Option<u64>,
+) -> Result<(u64, Vec<Event>), Failure> {
+    if client.get_orchestration_status(instance).await? == OrchestrationStatus::NotFound {
+        return Err(unknown(instance, place));
+    }
+    let kept = client.list_executions(instance).await?;
+    let newest = kept.last().copied().unwrap_or(outlast::INITIAL_EXECUTION_ID);
+    let execution = wanted.unwrap_or(newest);
+    if !kept.contains(&execution) {
+        return Err(Failure::not_found(format!(
+            "instance '{instance}' has no execution {execution}: the newest is {newest}, and {} of them are kept",
+            kept.len()
+        )));
+    }
+    Ok((execution, client.read_execution_history(instance, execution).await?))
+}
+
+/// An error for an instance that does not run: messages to it have no effect.
+async fn must_run(client: &Client, place: &Place, instance: &str, act: &str) -> Result<(), Failure> {
+    let ended = match client.get_orchestration_status(instance).await? {
+        OrchestrationStatus::NotFound => return Err(unknown(instance, place)),
+        OrchestrationStatus::Running { .. } => return Ok(()),
+        OrchestrationStatus::Completed { .. } => "completed",
+        OrchestrationStatus::Failed { .. } => "failed",
+    };
+    Err(Failure::new(format!("instance '{instance}' has {ended} already: there is nothing to {act}")))
 }

@@ -1,14 +1,15 @@
 //! `outlast instance show`
 
+use super::args::ShowArgs;
 use super::unknown;
 use super::waiting::{self, Waiting};
-use crate::args::ShowArgs;
+use super::why::{self, Why};
 use crate::failure::Failure;
-use crate::moment::moment;
 use crate::output::{plain, print};
 use crate::store::{self, Intent};
 use outlast::ExecutionStatus;
 use outlast::client::Client;
+use outlast::lens::{Rule, moment};
 use outlast::runtime::OrchestrationStatus;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -20,9 +21,11 @@ pub(super) async fn run(args: ShowArgs) -> Result<(), Failure> {
     let place = args.common.store.place()?;
     let client = store::open(&place, Intent::Read).await?;
     let Some(shown) = read(&client, &args.instance).await? else {
-        return Err(match waiting::waiting_start(&client, &args.instance).await? {
-            Some(start) => Failure::new(start),
-            None => unknown(&args.instance, &place),
+        let found = why::of_instance_by_default(&client, &args.instance).await?;
+        return Err(match found.rule() {
+            Rule::NotFound => unknown(&args.instance, &place),
+            // The start is queued, so there is nothing to show yet.
+            _ => Failure::not_found(found.sentence()),
         });
     };
     print(args.common.output, &shown, Shown::text)
@@ -39,6 +42,8 @@ struct Shown {
     parent: Option<String>,
     created_ms: u64,
     updated_ms: u64,
+    /// The diagnosis, as `instance why` prints it.
+    why: Why,
     /// The waits of a running instance; null for an ended one.
     waiting: Option<Waiting>,
     /// The output.
@@ -112,6 +117,7 @@ async fn read(client: &Client, instance: &str) -> Result<Option<Shown>, Failure>
         parent: info.parent_instance_id,
         created_ms: info.created_at,
         updated_ms: info.updated_at,
+        why: Why::of(&why::of_instance_by_default(client, instance).await?),
         waiting,
         output,
         failure,
@@ -139,6 +145,7 @@ impl Shown {
         }
         row("created (UTC)", &moment(self.created_ms));
         row("updated (UTC)", &moment(self.updated_ms));
+        row("why", &self.why.sentence);
         let code = format!("{} {}", self.orchestration, self.version);
         for (title, line) in self.waiting.iter().flat_map(|waiting| waiting.lines(&code)) {
             row(title, &line);

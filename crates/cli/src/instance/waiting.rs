@@ -1,16 +1,13 @@
 //! Shows what a running instance waits for: its turn, open operations and queued messages.
 
-use crate::duration::span;
 use crate::failure::Failure;
-use crate::moment::moment;
-use crate::output::plain;
 use outlast::client::Client;
-use outlast::lens::{Operation, Progress, TurnState, Wait, turn_state, waits};
+use outlast::lens::{Operation, Progress, TurnState, Wait, moment, span, turn_state, waits};
 use outlast::providers::{Clock, PendingWork, QueuedItem, SystemClock};
 use serde::Serialize;
 
 /// The most messages and activities that are read; an instance may have thousands.
-const MOST_QUEUED: usize = 200;
+pub(super) const MOST_QUEUED: usize = 200;
 /// The number of reads if the store changes in between.
 const MAX_READS: usize = 3;
 /// After a turn has been due for this time, the output asks whether a runtime has the orchestration.
@@ -115,25 +112,6 @@ async fn described(
     let messages_left_out = pending.message_count.saturating_sub(pending.messages.len() as u64);
     let messages = pending.messages.into_iter().map(Message::of).collect();
     Ok(Waiting { now_ms: pending.now_ms, turn, waits: open, messages, messages_left_out })
-}
-
-/// A line about the queued start of an instance without history, if there is one.
-pub(super) async fn waiting_start(client: &Client, instance: &str) -> Result<Option<String>, Failure> {
-    let Some(pending) = client.pending_work(instance, MOST_QUEUED).await? else { return Ok(None) };
-    let is_start = |item: &&QueuedItem| item.kind.as_deref() == Some("StartOrchestration");
-    let Some(start) = pending.messages.iter().find(is_start) else { return Ok(None) };
-    let name = plain(start.name.as_deref().unwrap_or("?"));
-    let state = match (start.locked_until, start.visible_at.checked_sub(pending.now_ms)) {
-        (Some(_), _) => "its first turn runs".to_string(),
-        (None, Some(left @ 1..)) => format!("it can begin in {}", span(left)),
-        (None, _) => format!(
-            "no process has committed its first turn for {}, and it was delivered {}: is a process running that has \
-             {name}?",
-            span(pending.now_ms.saturating_sub(start.visible_at)),
-            times(start.attempt_count)
-        ),
-    };
-    Ok(Some(format!("instance '{instance}' of {name} was started, and is not there yet: {state}")))
 }
 
 impl Turn {

@@ -104,7 +104,7 @@ async fn a_history_shows_payloads_only_on_request() {
     let events: Vec<outlast::Event> = serde_json::from_value(events["events"].clone()).unwrap();
     assert!(events.last().unwrap().is_terminal(), "whole events can be read back");
 
-    let error = ask(&store, &["history", "hello-1", "--execution", "2"]).failed();
+    let error = ask(&store, &["history", "hello-1", "--execution", "2"]).not_found();
     assert!(error.contains("has no execution 2: the newest is 1"), "{error}");
 }
 
@@ -112,7 +112,14 @@ async fn a_history_shows_payloads_only_on_request() {
 async fn reading_subcommands_change_nothing() {
     let (_dir, store) = a_store().await;
     let before = std::fs::read(&store).unwrap();
-    for args in [&["list"][..], &["show", "hello-1"], &["history", "hello-1"]] {
+    for args in [
+        &["list"][..],
+        &["show", "hello-1"],
+        &["why", "hello-1"],
+        &["history", "hello-1"],
+        &["timeline", "hello-1"],
+        &["diff", "hello-1", "hello-2"],
+    ] {
         ask(&store, args).fine();
     }
     assert!(std::fs::read(&store).unwrap() == before);
@@ -138,8 +145,18 @@ async fn a_running_instance_is_cancelled() {
 #[tokio::test(flavor = "multi_thread")]
 async fn errors_name_the_cause_and_the_remedy() {
     let (dir, store) = a_store().await;
-    for command in ["show", "history", "cancel"] {
-        let error = ask(&store, &[command, "nobody"]).failed();
+    for args in [
+        &["show", "nobody"][..],
+        &["why", "nobody"],
+        &["history", "nobody"],
+        &["timeline", "nobody"],
+        &["diff", "hello-1", "nobody"],
+        &["diff", "nobody", "hello-1"],
+        &["signal", "nobody", "go"],
+        &["enqueue", "nobody", "orders"],
+        &["cancel", "nobody"],
+    ] {
+        let error = ask(&store, args).not_found();
         assert!(
             error.contains("there is no instance 'nobody' in") && error.contains("instance list"),
             "{error}"

@@ -11,5 +11,7 @@ mod program;
 mod stores;
 mod stress;
 mod support;
+mod timeline;
 mod usage;
 mod waiting;
+mod why;

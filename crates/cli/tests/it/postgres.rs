@@ -63,7 +63,7 @@ mod needs_postgres {
         let program = program(&schema).await;
         let ended = program.client.wait_for_orchestration("parked-1", LONG).await.unwrap();
         assert!(matches!(ended, OrchestrationStatus::Failed { .. }), "{ended:?}");
-        let said = ask(&url, &schema, &["show", "nobody"]).failed();
+        let said = ask(&url, &schema, &["show", "nobody"]).not_found();
         let (_, secret) =
             url.split_once("://").unwrap().1.split_once('@').unwrap().0.split_once(':').unwrap();
         assert!(said.contains(&format!("in schema '{schema}' of postgres://...@")), "{said}");
@@ -93,7 +93,7 @@ mod needs_postgres {
             ask(&url, &schema, &["list", "-o", "json"]).json()["instances"].as_array().unwrap().len(),
             6
         );
-        for verb in ["show", "history"] {
+        for verb in ["show", "history", "why", "timeline"] {
             ask(&url, &schema, &[verb, "parked-1"]).fine();
         }
         let error = ask(&url, &schema, &["cancel", "parked-1"]).failed();

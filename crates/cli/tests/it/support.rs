@@ -45,6 +45,12 @@ impl Said {
         self.err
     }
 
+    /// Checks the exit status of an unknown instance, and returns standard error.
+    pub(crate) fn not_found(self) -> String {
+        assert_eq!((self.code, self.out.as_str()), (Some(3), ""), "{self:?}");
+        self.err
+    }
+
     pub(crate) fn json(self) -> serde_json::Value {
         serde_json::from_str(&self.fine()).unwrap()
     }

@@ -37,6 +37,11 @@ fn help_names_the_commands_and_options() {
         (&["instance", "list", "--help"], "--status Running --idle-for 1h"),
         (&["instance", "show", "--help"], "PGPASSFILE"),
         (&["stress", "--help"], "--preset default,large-payload --pool-size 2,10,20"),
+        (&["instance", "why", "--help"], "outlast instance why order-17 --store shop.db -o json"),
+        (&["instance", "timeline", "--help"], "Long idle times are cut out and shown as ~"),
+        (&["instance", "diff", "--help"], "--other-execution 5"),
+        (&["instance", "signal", "--help"], "The name of the event"),
+        (&["instance", "enqueue", "--help"], "Send a message to a queue of an instance"),
         (&["instance", "cancel", "--help"], "takes effect at the instance's next turn"),
         (&["--version"], concat!("outlast ", env!("CARGO_PKG_VERSION"))),
     ] {

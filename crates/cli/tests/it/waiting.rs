@@ -38,8 +38,8 @@ pub(crate) async fn is_shown(store: Arc<dyn Provider>, named: &[String]) {
     let client = Client::new(store.clone());
     client.start_orchestration("waits-1", "Waits", "s3cret").await.unwrap();
     let args = ["instance", "show", "waits-1"].map(str::to_string);
-    let error = run(args.iter().chain(named)).failed();
-    contains(&error, &["instance 'waits-1' of Waits was started, and is not there yet", "delivered 0 times"]);
+    let error = run(args.iter().chain(named)).not_found();
+    contains(&error, &["error: Instance 'waits-1' has its first turn due since "]);
 
     let program = Program::on(store.clone()).await;
     // Waits until the activity is leased and the child has started.

@@ -19,6 +19,7 @@ use May::{Use, UseAll};
 const TABLE: &[(&str, May)] = &[
     ("model", Use(&[])),
     ("engine", Use(&["model"])),
+    ("lens", Use(&["model"])),
     ("provider", Use(&["model"])),
     ("provider-kit", Use(&["model", "provider"])),
     ("memory", Use(&["model", "provider"])),
@@ -27,7 +28,7 @@ const TABLE: &[(&str, May)] = &[
     ("cosmos", Use(&["model", "provider", "provider-kit"])),
     // The validations of `race_replay` run turns of the engine one by one. Other stores are compared with `memory`.
     ("conformance", Use(&["model", "provider", "engine", "memory", "runtime"])),
-    ("runtime", Use(&["model", "engine", "provider", "memory"])),
+    ("runtime", Use(&["model", "engine", "lens", "provider", "memory"])),
     ("macros", Use(&[])),
     ("testing", Use(&["model", "engine", "provider", "memory", "runtime"])),
     // The tutorial uses only the packages that a store outside of this repository can use.
@@ -52,6 +53,7 @@ const TABLE: &[(&str, May)] = &[
 const LIBRARIES: &[&str] = &[
     "model",
     "engine",
+    "lens",
     "provider",
     "provider-kit",
     "memory",

@@ -1,7 +1,7 @@
-//! Times in text form.
+//! Times and durations in text form.
 
 /// Milliseconds since the Unix epoch as `2026-03-01 12:34:56.789` (UTC).
-pub(crate) fn moment(ms: u64) -> String {
+pub fn moment(ms: u64) -> String {
     let (days, of_day) = (ms / 86_400_000, ms % 86_400_000);
     let (year, month, day) = date(days);
     let (hour, minute, second) = (of_day / 3_600_000, of_day / 60_000 % 60, of_day / 1_000 % 60);
@@ -21,21 +21,17 @@ fn date(days: u64) -> (u64, u64, u64) {
     (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_formatted_as_calendar_dates() {
-        for (ms, expected) in [
-            (0, "1970-01-01 00:00:00.000"),
-            (951_782_399_999, "2000-02-28 23:59:59.999"),
-            (951_782_400_000, "2000-02-29 00:00:00.000"),
-            (1_709_251_200_000, "2024-03-01 00:00:00.000"),
-            (4_107_542_400_000, "2100-03-01 00:00:00.000"),
-        ] {
-            assert_eq!(moment(ms), expected);
-        }
-        assert!(moment(u64::MAX).starts_with("584556019-"));
+/// A duration in its two largest units: `3d 4h`, `12m 5s`, `1.5s`, `40ms`.
+pub fn span(ms: u64) -> String {
+    let two = |large: u64, large_unit: &str, small: u64, small_unit: &str| match small {
+        0 => format!("{large}{large_unit}"),
+        small => format!("{large}{large_unit} {small}{small_unit}"),
+    };
+    match ms {
+        0..1_000 => format!("{ms}ms"),
+        1_000..60_000 => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
+        60_000..3_600_000 => two(ms / 60_000, "m", ms / 1_000 % 60, "s"),
+        3_600_000..86_400_000 => two(ms / 3_600_000, "h", ms / 60_000 % 60, "m"),
+        _ => two(ms / 86_400_000, "d", ms / 3_600_000 % 24, "h"),
     }
 }

@@ -44,7 +44,7 @@ pub struct QueuedItem {
 
 impl QueuedItem {
     /// An item with the kind, name and ids of its head.
-    pub fn of(head: Option<outlast_model::WorkItemHead>) -> Self {
+    pub fn of(head: Option<crate::WorkItemHead>) -> Self {
         match head {
             Some(head) => Self {
                 kind: Some(head.kind),

@@ -1,0 +1,238 @@
+//! The command line of `outlast instance`.
+
+use crate::args::Format;
+use crate::duration::duration;
+use crate::store::StoreArgs;
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use outlast::ExecutionStatus;
+use outlast::runtime::RuntimeOptions;
+use std::time::Duration;
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct InstanceArgs {
+    #[command(subcommand)]
+    pub(crate) command: InstanceCommand,
+}
+
+// The options of every subcommand of `instance`. Not a doc comment: clap would show it as the help of the subcommand.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Common {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Output format: a table, or one JSON document
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: Format,
+}
+
+const LIST_EXAMPLES: &str = "Examples:
+  outlast instance list --store shop.db --status Running --idle-for 1h
+  OUTLAST_STORE=postgres://ada@db.example.com/shop outlast instance list --name Order --version 1.0.0 -o json";
+
+const SHOW_EXAMPLES: &str = "Examples:
+  outlast instance show order-17 --store sqlite:shop.db
+  outlast instance show order-17 --store postgres://ada@db.example.com/shop --schema orders";
+
+const WHY_EXAMPLES: &str = "Examples:
+  outlast instance why order-17 --store shop.db
+  outlast instance why order-17 --store shop.db -o json";
+
+const TIMELINE_EXAMPLES: &str = "Examples:
+  outlast instance timeline order-17 --store shop.db
+  outlast instance timeline order-17 --store shop.db --execution 2 --tries";
+
+const DIFF_EXAMPLES: &str = "Examples:
+  outlast instance diff order-17 order-18 --store shop.db
+  outlast instance diff monitor monitor --execution 4 --other-execution 5 --store shop.db";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum InstanceCommand {
+    /// List instances, newest first, page by page
+    #[command(after_help = LIST_EXAMPLES)]
+    List(ListArgs),
+    /// Show one instance: status, what it waits for, outcome, custom status, keys and values, children
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show(ShowArgs),
+    /// Say in one sentence why an instance does not go on
+    ///
+    /// The sentence comes from the history of the instance, its queue rows, leases and dead letters; if it waits for a child, the
+    /// sentence of the child follows. Payloads are not read. Where a command helps, the sentence ends with it.
+    #[command(after_help = WHY_EXAMPLES)]
+    Why(WhyArgs),
+    /// Print the history of an instance, one line per event
+    History(HistoryArgs),
+    /// Draw the operations of an instance over time
+    ///
+    /// One line per operation, in the width of the terminal (100 characters without one). # is an activity that runs, x the failure
+    /// of a try, - a wait, > an operation without an outcome, | a moment. Long idle times are cut out and shown as ~. The tries of an
+    /// activity are one line. More than 2,000 operations are shown as one line per name.
+    #[command(after_help = TIMELINE_EXAMPLES)]
+    Timeline(TimelineArgs),
+    /// Compare the histories of two instances event by event
+    ///
+    /// Types, names and sources of events are compared, and payloads beside them; times are not. Payloads are not printed.
+    #[command(after_help = DIFF_EXAMPLES)]
+    Diff(DiffArgs),
+    /// Send an event to an instance
+    ///
+    /// The instance takes it if it waits for an event of this name, or keeps early events.
+    Signal(SignalArgs),
+    /// Send a message to a queue of an instance, which keeps it until its code takes it
+    Enqueue(EnqueueArgs),
+    /// Cancel an instance
+    ///
+    /// The request is stored, and takes effect at the instance's next turn, in any process that runs it. The instance
+    /// then fails with the reason, and its activities and children are cancelled.
+    Cancel(CancelArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Only instances with this status
+    #[arg(long, value_name = "STATUS", ignore_case = true)]
+    pub(crate) status: Option<Status>,
+    /// Only instances of this orchestration
+    #[arg(long, value_name = "ORCHESTRATION")]
+    pub(crate) name: Option<String>,
+    /// Only instances of this version of their orchestration
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) version: Option<String>,
+    /// Only instances whose last turn was committed at least this long ago: 90s, 15m, 2h, 3d, 1h30m
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) idle_for: Option<Duration>,
+    /// Only instances whose id starts with this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prefix: Option<String>,
+    /// The most instances to list
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) limit: u32,
+    /// Continue after the page that ended with this mark
+    #[arg(long, value_name = "MARK")]
+    pub(crate) after: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Status {
+    Running,
+    Completed,
+    Failed,
+    // As tables print it.
+    #[value(alias = "continuedasnew")]
+    ContinuedAsNew,
+    /// Not even the current execution is stored: the store is damaged
+    Unknown,
+}
+
+impl Status {
+    /// The text in the store.
+    pub(crate) fn stored(self) -> &'static str {
+        match self {
+            Self::Unknown => "Unknown",
+            Self::Running => ExecutionStatus::Running.as_str(),
+            Self::Completed => ExecutionStatus::Completed.as_str(),
+            Self::Failed => ExecutionStatus::Failed.as_str(),
+            Self::ContinuedAsNew => ExecutionStatus::ContinuedAsNew.as_str(),
+        }
+    }
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct HistoryArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+    /// Which execution; the newest if not given
+    #[arg(long, value_name = "N")]
+    pub(crate) execution: Option<u64>,
+    /// Show inputs, results, errors and values too; they may hold secrets
+    #[arg(long)]
+    pub(crate) payloads: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CancelArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+    /// The reason, which is stored in the history
+    #[arg(long, value_name = "TEXT", default_value = "cancelled from the command line")]
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct WhyArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+    /// The option `max_attempts` of the runtimes: the most deliveries of a message
+    #[arg(long, value_name = "N", default_value_t = RuntimeOptions::default().max_attempts)]
+    pub(crate) max_attempts: u32,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct TimelineArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+    /// Which execution; the newest if not given
+    #[arg(long, value_name = "N")]
+    pub(crate) execution: Option<u64>,
+    /// Show the tries of an activity, and the timers between them, as lines of their own
+    #[arg(long)]
+    pub(crate) tries: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DiffArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The id of the first instance
+    pub(crate) instance: String,
+    /// The id of the second instance
+    pub(crate) other: String,
+    /// Which execution of the first instance; the newest if not given
+    #[arg(long, value_name = "N")]
+    pub(crate) execution: Option<u64>,
+    /// Which execution of the second instance; the newest if not given
+    #[arg(long, value_name = "N")]
+    pub(crate) other_execution: Option<u64>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SignalArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+    /// The name of the event
+    pub(crate) event: String,
+    /// The data of the event, as the text that its code gets
+    #[arg(default_value = "")]
+    pub(crate) data: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct EnqueueArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instance's id
+    pub(crate) instance: String,
+    /// The name of the queue
+    pub(crate) queue: String,
+    /// The message, as the text that its code gets
+    #[arg(default_value = "")]
+    pub(crate) data: String,
+}

@@ -1,0 +1,93 @@
+//! The data that a diagnosis is made from.
+
+use outlast_model::{DeadLetter, Event, EventKind, PendingWork};
+
+/// The data of one instance at one time. Fields that a store does not report stay as [`Evidence::new`] sets them; the sentences then
+/// say less.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Evidence<'a> {
+    /// The id of the instance.
+    pub instance: &'a str,
+    /// The events of its current execution; empty before the first turn.
+    pub history: &'a [Event],
+    /// The time, by the store's clock if it reports one.
+    pub now_ms: u64,
+    /// Whether the store has a row of the instance. A row without events is damage.
+    pub is_recorded: bool,
+    /// Its queue rows and leases.
+    pub pending: Option<&'a PendingWork>,
+    /// Its dead letters.
+    pub dead_letters: &'a [DeadLetter],
+    /// The most deliveries of a message, which is an option of the runtimes.
+    pub max_attempts: Option<u32>,
+    /// The reports of all live nodes; `None` if nodes do not report to the store.
+    pub nodes: Option<&'a [NodeReport]>,
+}
+
+impl<'a> Evidence<'a> {
+    /// Evidence without queues, dead letters and nodes.
+    pub fn new(instance: &'a str, history: &'a [Event], now_ms: u64) -> Self {
+        Self {
+            instance,
+            history,
+            now_ms,
+            is_recorded: !history.is_empty(),
+            pending: None,
+            dead_letters: &[],
+            max_attempts: None,
+            nodes: None,
+        }
+    }
+
+    /// The orchestration and its version, from the first event.
+    pub(super) fn code(&self) -> Option<Code<'a>> {
+        match &self.history.first()?.kind {
+            EventKind::OrchestrationStarted { name, version, .. } => {
+                Some(Code { name, version: Some(version) })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// An orchestration; without a version, the version that a node chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Code<'a> {
+    pub(super) name: &'a str,
+    pub(super) version: Option<&'a str>,
+}
+
+/// The registries and options of a live node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodeReport {
+    /// The name of the node.
+    pub node: String,
+    /// The names and versions of its orchestrations.
+    pub orchestrations: Vec<(String, String)>,
+    /// The names of its activities.
+    pub activities: Vec<String>,
+    /// The tags of the activities that it fetches.
+    pub tags: Vec<String>,
+}
+
+impl NodeReport {
+    /// A report of a node without handlers.
+    pub fn new(node: impl Into<String>) -> Self {
+        Self { node: node.into(), ..Self::default() }
+    }
+
+    pub(super) fn registers(&self, code: Code<'_>) -> bool {
+        let is_it = |(name, version): &(String, String)| {
+            name == code.name && code.version.is_none_or(|wanted| wanted == version)
+        };
+        self.orchestrations.iter().any(is_it)
+    }
+
+    /// Whether the node fetches activities with this tag and has this one.
+    pub(super) fn runs(&self, activity: &str, tag: Option<&str>) -> bool {
+        self.activities.iter().any(|name| name == activity)
+            && tag.is_none_or(|tag| self.tags.iter().any(|own| own == tag))
+    }
+}

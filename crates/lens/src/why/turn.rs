@@ -1,0 +1,84 @@
+//! Rules about a turn that runs or is due.
+
+use super::diagnosis::{Finding, Rule};
+use super::evidence::{Code, Evidence};
+use super::words::{
+    SUSPICIOUS_MS, code_name, counted, delivery, since, times, uncommitted, unfetched, until,
+};
+use crate::wait::{TurnState, turn_state};
+use outlast_model::{PendingWork, QueuedItem};
+
+/// The finding about the turn that `which` names; `None` if no message can be fetched now or was given back.
+pub(super) fn diagnose(evidence: &Evidence<'_>, which: &str) -> Option<Finding> {
+    diagnose_code(evidence, which, evidence.code())
+}
+
+/// The same for an instance whose code is not in its history.
+pub(super) fn diagnose_code(evidence: &Evidence<'_>, which: &str, code: Option<Code<'_>>) -> Option<Finding> {
+    let pending = evidence.pending?;
+    let now = pending.now_ms;
+    let registering = registering(evidence, code);
+    let what = code.map_or_else(|| "its orchestration".to_string(), code_name);
+    let known = evidence.nodes.is_some();
+    match turn_state(pending) {
+        TurnState::Leased { until_ms, deliveries } => {
+            let delivery = delivery(deliveries, evidence);
+            let end = until(until_ms, now);
+            let says = format!(
+                "runs {which} ({delivery}), whose lease ends {end}: if its process has died, the turn is delivered again then"
+            );
+            Some(Finding::new(Rule::TurnLeased, says))
+        }
+        TurnState::Due { since_ms, deliveries: 0, messages } => {
+            let waited = since(since_ms, now);
+            let messages = messages_text(messages, pending);
+            let says = match now.saturating_sub(since_ms) >= SUSPICIOUS_MS {
+                true => format!(
+                    "has {which} due since {waited} ({messages}), and no runtime has fetched it: {}",
+                    unfetched(&registering, &what, known)
+                ),
+                false => format!("has {which} due since {waited} ({messages})"),
+            };
+            Some(Finding::new(Rule::TurnDue, says))
+        }
+        TurnState::Due { since_ms, deliveries, .. } => {
+            let says = format!(
+                "was delivered {} without a commit, and {which} is due since {}: {}",
+                times(deliveries, evidence),
+                since(since_ms, now),
+                uncommitted(&registering, &what, known)
+            );
+            Some(Finding::new(Rule::TurnNotCommitted, says))
+        }
+        TurnState::Idle => {
+            let next = given_back(pending)?;
+            let says = format!(
+                "was delivered {} without a commit of {which}, and the next delivery is {}: {}",
+                times(next.attempt_count, evidence),
+                until(next.visible_at, now),
+                uncommitted(&registering, &what, known)
+            );
+            Some(Finding::new(Rule::TurnGivenBack, says))
+        }
+    }
+}
+
+/// The next message that was delivered, given back and is visible later.
+fn given_back(pending: &PendingWork) -> Option<&QueuedItem> {
+    let later = pending.messages.iter().filter(|item| item.attempt_count > 0);
+    later.min_by_key(|item| item.visible_at)
+}
+
+/// Which of the live nodes register the code.
+fn registering(evidence: &Evidence<'_>, code: Option<Code<'_>>) -> Vec<bool> {
+    let nodes = evidence.nodes.unwrap_or_default().iter();
+    nodes.map(|node| code.is_some_and(|code| node.registers(code))).collect()
+}
+
+fn messages_text(count: usize, pending: &PendingWork) -> String {
+    let is_cancellation = |item: &QueuedItem| item.kind.as_deref() == Some("CancelInstance");
+    match pending.messages.iter().any(is_cancellation) {
+        true => format!("{}, one of them a request to cancel it", counted(count, "message")),
+        false => counted(count, "message"),
+    }
+}

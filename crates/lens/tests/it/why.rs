@@ -1,0 +1,534 @@
+//! The sentence for each state of an instance.
+
+use crate::kit::{NOW, Queues, SECRET, history, queues};
+use outlast_lens::{Diagnosis, Evidence, NodeReport, Rule, diagnose};
+use outlast_model::Event;
+
+const STARTED: &str = "1 @1000 started Order 1.5.0";
+
+/// Checks that a text is one sentence without payloads, and returns it without its subject.
+fn predicate(found: &Diagnosis) -> String {
+    let sentence = found.sentence();
+    assert!(sentence.ends_with('.') && !sentence.contains('\n') && !sentence.contains(". "), "{sentence}");
+    assert!(!sentence.contains(SECRET), "{sentence}");
+    let predicate = sentence.strip_prefix("Instance 'i' ").unwrap_or_else(|| panic!("{sentence}"));
+    predicate.strip_suffix('.').unwrap().to_string()
+}
+
+fn check(events: &str, rows: &str, rule: Rule, expected: &str) {
+    let (history, queues) = (history(events), queues(rows));
+    let found = diagnose(&queues.evidence(&history));
+    assert_eq!((found.rule(), predicate(&found).as_str()), (rule, expected), "{events}\n{rows}");
+}
+
+#[test]
+fn absent_instances() {
+    for (rows, rule, expected) in [
+        ("", Rule::NotFound, "does not exist: the store has no event and no message of it"),
+        (
+            "message ExternalRaised go",
+            Rule::Orphans,
+            "does not exist, and 1 message for it is queued and becomes a dead letter unless the instance is started",
+        ),
+        (
+            "message ExternalRaised go\nmessage CancelInstance",
+            Rule::Orphans,
+            "does not exist, and 2 messages for it are queued and become dead letters unless the instance is started",
+        ),
+        (
+            "message StartOrchestration Order visible=99000",
+            Rule::TurnDue,
+            "has its first turn due since 1.0s (1 message)",
+        ),
+        (
+            "message StartOrchestration Order visible=60000",
+            Rule::TurnDue,
+            "has its first turn due since 40.0s (1 message), and no runtime has fetched it: \
+             start a runtime that registers 'Order'",
+        ),
+        (
+            "message StartOrchestration Order visible=104000 tries=3",
+            Rule::TurnGivenBack,
+            "was delivered 3 of 10 times without a commit of its first turn, and the next delivery is in 4.0s: \
+             either the nodes that fetched it do not register 'Order', or their processes ended; \
+             their logs have the cause",
+        ),
+        (
+            "lease 112000\nmessage StartOrchestration Order tries=1 locked=112000",
+            Rule::TurnLeased,
+            "runs its first turn (delivery 1 of 10), whose lease ends in 12.0s: \
+             if its process has died, the turn is delivered again then",
+        ),
+        (
+            "message StartOrchestration Order visible=7300000",
+            Rule::StartDelayed,
+            "was started with a delay, and does not begin until 1970-01-01 02:01:40.000 UTC, in 2h",
+        ),
+        (
+            "dead message",
+            Rule::StartSetAside,
+            "does not exist: its start, or a message that does not decode, became a dead letter at \
+             1970-01-01 00:01:30.000 UTC",
+        ),
+        (
+            "dead message go\ndead message stop",
+            Rule::StartSetAside,
+            "does not exist, and 2 dead letters of it are kept, the last since 1970-01-01 00:01:30.000 UTC",
+        ),
+    ] {
+        check("", rows, rule, expected);
+    }
+    let found = diagnose(&Evidence::new("i", &[], NOW));
+    assert_eq!(
+        predicate(&found),
+        "does not exist, or has no turn yet: this store does not report queued messages"
+    );
+    let rows = Queues::default();
+    let mut damaged = rows.evidence(&[]);
+    damaged.is_recorded = true;
+    let found = diagnose(&damaged);
+    assert_eq!(
+        (found.rule(), predicate(&found).as_str()),
+        (
+            Rule::NoHistory,
+            "has no events of its current execution: the store is damaged, so restore it from a backup"
+        )
+    );
+}
+
+#[test]
+fn ended_instances() {
+    let when = "at 1970-01-01 00:00:04.500 UTC, after 3.5s";
+    for (end, rule, expected) in [
+        ("completed", Rule::Completed, format!("completed {when}")),
+        ("ended cancel", Rule::Cancelled, format!("was cancelled {when}")),
+        ("ended activity", Rule::Failed, format!("failed {when}: an activity returned an error")),
+        ("ended code", Rule::Failed, format!("failed {when}: its code returned an error, or broke a limit")),
+        ("ended panic", Rule::Failed, format!("failed {when}: its code panicked")),
+        (
+            "ended nondeterminism",
+            Rule::Failed,
+            format!("failed {when}: its code made other decisions than its history holds (nondeterministic)"),
+        ),
+        ("ended store", Rule::Failed, format!("failed {when}: the store or the runtime failed in 'load'")),
+        (
+            "ended poisoned-turn",
+            Rule::Failed,
+            format!("failed {when}: a turn was delivered 11 times, and the limit is 10"),
+        ),
+        (
+            "ended unregistered",
+            Rule::Failed,
+            format!(
+                "failed {when}: a turn was delivered 11 times, and the limit is 10, because orchestration 'O' is not registered"
+            ),
+        ),
+        (
+            "ended poisoned-activity",
+            Rule::Failed,
+            format!("failed {when}: activity 'Charge' was delivered 11 times, and the limit is 10"),
+        ),
+        (
+            "ended undecodable",
+            Rule::Failed,
+            format!(
+                "failed {when}: a history that does not decode was delivered 11 times, and the limit is 10"
+            ),
+        ),
+    ] {
+        // Messages that came too late change nothing.
+        for rows in ["", "message ExternalRaised go tries=3"] {
+            check(&format!("{STARTED}\n2 @2000 activity A\n3 @4500 {end}"), rows, rule, &expected);
+        }
+    }
+}
+
+#[test]
+fn continued_instances() {
+    let events = format!("{STARTED}\n2 @4500 continued");
+    for (rows, rule, expected) in [
+        (
+            "message ContinueAsNew Order",
+            Rule::TurnDue,
+            "continued as new and has the first turn of execution 2 due since 100ms (1 message)",
+        ),
+        (
+            "lease 112000\nmessage ContinueAsNew Order tries=2 locked=112000",
+            Rule::TurnLeased,
+            "continued as new and runs the first turn of execution 2 (delivery 2 of 10), whose lease ends in 12.0s: \
+             if its process has died, the turn is delivered again then",
+        ),
+        (
+            "",
+            Rule::NoSuccessor,
+            "continued as new at 1970-01-01 00:00:04.500 UTC, after 3.5s, and no queued message starts its successor: \
+             the store is damaged",
+        ),
+    ] {
+        check(&events, rows, rule, expected);
+    }
+    let history = history(&events);
+    let found = diagnose(&Evidence::new("i", &history, NOW));
+    assert_eq!(
+        predicate(&found),
+        "continued as new at 1970-01-01 00:00:04.500 UTC, after 3.5s, and the first turn of execution 2 is not committed yet"
+    );
+}
+
+#[test]
+fn turns_that_run_or_are_due() {
+    let events = format!("{STARTED}\n2 @2000 wait go\n3 @2000 timer 900000");
+    let timer = "message TimerFired #3 visible=900000";
+    for (rows, rule, expected) in [
+        (
+            "lease 112000\nmessage ExternalRaised go tries=7 locked=112000",
+            Rule::TurnLeased,
+            "runs a turn (delivery 7 of 10), whose lease ends in 12.0s: if its process has died, the turn is delivered again then",
+        ),
+        ("message ExternalRaised go", Rule::TurnDue, "has a turn due since 100ms (1 message)"),
+        (
+            "message ExternalRaised go\nmessage CancelInstance",
+            Rule::TurnDue,
+            "has a turn due since 100ms (2 messages, one of them a request to cancel it)",
+        ),
+        (
+            "message ExternalRaised go visible=60000",
+            Rule::TurnDue,
+            "has a turn due since 40.0s (1 message), and no runtime has fetched it: start a runtime that registers 'Order' 1.5.0",
+        ),
+        (
+            "message ExternalRaised go visible=60000 tries=7",
+            Rule::TurnNotCommitted,
+            "was delivered 7 of 10 times without a commit, and a turn is due since 40.0s: either the nodes that fetched it \
+             do not register 'Order' 1.5.0, or their processes ended; their logs have the cause",
+        ),
+        (
+            "message ExternalRaised go visible=109000 tries=3",
+            Rule::TurnGivenBack,
+            "was delivered 3 of 10 times without a commit of a turn, and the next delivery is in 9.0s: either the nodes that \
+             fetched it do not register 'Order' 1.5.0, or their processes ended; their logs have the cause",
+        ),
+        (
+            "message ExternalRaised go\ndead message",
+            Rule::TurnDue,
+            "has a turn due since 100ms (1 message) (1 dead letter of it kept)",
+        ),
+    ] {
+        check(&events, &format!("{rows}\n{timer}"), rule, expected);
+    }
+}
+
+#[test]
+fn activities() {
+    let waits = "waits for activity 'Charge' since 1m 38s";
+    for (activity, rows, rule, expected) in [
+        ("Charge", "activity Charge #2", Rule::ActivityQueued, "it is queued"),
+        (
+            "Charge",
+            "activity Charge #2 visible=60000",
+            Rule::ActivityQueued,
+            "it is queued, and no runtime has fetched it: start a runtime that registers 'Charge'",
+        ),
+        (
+            "Charge tag=gpu",
+            "activity Charge #2 visible=60000",
+            Rule::ActivityQueued,
+            "it is queued, and no runtime has fetched it: start a runtime that registers 'Charge' and takes tag 'gpu'",
+        ),
+        (
+            "Charge session=s",
+            "activity Charge #2 visible=60000",
+            Rule::ActivityQueued,
+            "it is queued, and the owner of session 's' has not fetched it: start a runtime that registers 'Charge', \
+             or wait until the session has no owner",
+        ),
+        (
+            "Charge",
+            "activity Charge #2 locked=112000 tries=2",
+            Rule::ActivityLeased,
+            "it runs (delivery 2 of 10), and is delivered again in 12.0s if its process has died",
+        ),
+        (
+            "Charge",
+            "activity Charge #2 visible=109000 tries=2",
+            Rule::ActivityGivenBack,
+            "it was delivered 2 of 10 times and given back, and the next try is in 9.0s: either the nodes that fetched it \
+             do not register 'Charge', or their processes ended; their logs have the cause",
+        ),
+        (
+            "Charge",
+            "activity Charge #2 tries=7",
+            Rule::ActivityNotCommitted,
+            "it was delivered 7 of 10 times without an outcome, and is queued: either the nodes that fetched it do not \
+             register 'Charge', or their processes ended; their logs have the cause",
+        ),
+    ] {
+        check(
+            &format!("{STARTED}\n2 @2000 activity {activity}"),
+            rows,
+            rule,
+            &format!("{waits}: {expected}"),
+        );
+    }
+    let history = history(&format!("{STARTED}\n2 @2000 activity Charge"));
+    let found = diagnose(&Evidence::new("i", &history, NOW));
+    assert_eq!(
+        (found.rule(), predicate(&found)),
+        (Rule::ActivityUnknown, format!("{waits}: this store does not report its progress"))
+    );
+}
+
+#[test]
+fn lost_items_are_dead_letters_or_damage() {
+    let events = format!("{STARTED}\n2 @2000 activity Charge");
+    let waits = "waits for activity 'Charge' since 1m 38s";
+    for (rows, rule, expected) in [
+        ("dead activity", Rule::SetAside, ", whose item became a dead letter at 1970-01-01 00:01:30.000 UTC"),
+        (
+            "dead activity #2",
+            Rule::SetAside,
+            ", whose item became a dead letter at 1970-01-01 00:01:30.000 UTC",
+        ),
+        (
+            "dead activity #9",
+            Rule::OperationLost,
+            ", and no queued item can end it: the store is damaged, so cancel the instance (1 dead letter of it kept): \
+             `outlast instance cancel i`",
+        ),
+        (
+            "",
+            Rule::OperationLost,
+            ", and no queued item can end it: the store is damaged, so cancel the instance: `outlast instance cancel i`",
+        ),
+    ] {
+        check(&events, rows, rule, &format!("{waits}{expected}"));
+    }
+    // Damage counts before other operations.
+    check(
+        &format!("{STARTED}\n2 @2000 activity Charge\n3 @2000 timer 5000"),
+        "activity Charge #2",
+        Rule::OperationLost,
+        "waits for a timer since 1m 38s, and no queued item can end it: the store is damaged, so cancel the instance \
+         (1 other operation open): `outlast instance cancel i`",
+    );
+}
+
+#[test]
+fn events_messages_and_timers() {
+    let timer = "message TimerFired #3 visible=7300000";
+    for (events, rows, rule, expected) in [
+        (
+            "2 @2000 wait approve",
+            "",
+            Rule::EventNotSent,
+            "waits for event 'approve' since 1m 38s, and no client has sent it; this command sends it: \
+             `outlast instance signal i approve DATA`",
+        ),
+        (
+            "2 @2000 wait approve\n3 @2000 timer 7300000",
+            timer,
+            Rule::EventNotSent,
+            "waits for event 'approve' since 1m 38s or until a timer fires in 2h, and no client has sent it; \
+             this command sends it: `outlast instance signal i approve DATA`",
+        ),
+        (
+            "2 @2000 wait a'b\n3 @2000 timer 7300000\n4 @2000 wait other",
+            timer,
+            Rule::EventNotSent,
+            "waits for event 'a'b' since 1m 38s beside 1 other operation, or until a timer fires in 2h, and no client has \
+             sent it; this command sends it: `outlast instance signal i 'a'\\''b' DATA`",
+        ),
+        (
+            "2 @1500 event approve\n3 @2000 wait approve",
+            "",
+            Rule::EventDropped,
+            "waits for event 'approve' since 1m 38s, and the event came before the wait, when it is not kept; \
+             this command sends it again: `outlast instance signal i approve DATA`",
+        ),
+        (
+            "2 @2000 queue orders\n3 @2000 queue other",
+            "dead message",
+            Rule::MessageNotSent,
+            "waits for a message of queue 'orders' since 1m 38s beside 1 other operation, and no client has sent one; \
+             this command sends one (1 dead letter of it kept): `outlast instance enqueue i orders DATA`",
+        ),
+        (
+            "3 @2000 timer 7300000",
+            timer,
+            Rule::Sleeps,
+            "sleeps until 1970-01-01 02:01:40.000 UTC, in 2h",
+        ),
+        (
+            "2 @2000 timer 9000000\n3 @2000 timer 7300000",
+            "message TimerFired #3 visible=7300000\nmessage TimerFired #2 visible=9000000",
+            Rule::Sleeps,
+            "sleeps until 1970-01-01 02:01:40.000 UTC, in 2h (1 other operation open)",
+        ),
+        (
+            "2 @2000 activity Charge\n4 @3000 failed 2\n3 @3000 timer 7300000",
+            timer,
+            Rule::RetrySleeps,
+            "sleeps until 1970-01-01 02:01:40.000 UTC, in 2h, after try 1 of activity 'Charge' failed",
+        ),
+        (
+            "2 @2000 activity Charge\n4 @3000 failed 2\n5 @3000 timer 4000\n6 @4000 fired 5\n7 @4000 activity Charge
+             8 @5000 failed 7\n3 @5000 timer 7300000",
+            timer,
+            Rule::RetrySleeps,
+            "sleeps until 1970-01-01 02:01:40.000 UTC, in 2h, after try 2 of activity 'Charge' failed",
+        ),
+        (
+            "2 @2000 activity Charge\n4 @3000 failed 2\n3 @3001 timer 7300000",
+            timer,
+            Rule::Sleeps,
+            "sleeps until 1970-01-01 02:01:40.000 UTC, in 2h",
+        ),
+        (
+            "",
+            "",
+            Rule::WaitsForNothing,
+            "waits for nothing that can happen: no operation is open and no message is queued, so cancel it: \
+             `outlast instance cancel i`",
+        ),
+        (
+            "2 @2000 child C c",
+            "message SubOrchCompleted #2 visible=200000",
+            Rule::OutcomeDelayed,
+            "has the outcome of child 'c' ('C') in its queue, and no turn can be fetched yet",
+        ),
+    ] {
+        check(&format!("{STARTED}\n{events}"), rows, rule, expected);
+    }
+    let history = history(STARTED);
+    let found = diagnose(&Evidence::new("i", &history, NOW));
+    assert_eq!(
+        (found.rule(), predicate(&found).as_str()),
+        (Rule::Unknown, "runs and has no open operation: this store does not report queued messages")
+    );
+}
+
+#[test]
+fn one_operation_explains_the_wait() {
+    let others =
+        "3 @2000 timer 7300000\n4 @2000 wait go\n5 @2000 queue q\n6 @2000 child C c\n7 @2000 activity A";
+    let rows = "message TimerFired #3 visible=7300000\nactivity A #7\nactivity B #8 tries=1";
+    for (events, rule) in [
+        (others.to_string(), Rule::ActivityQueued),
+        (format!("{others}\n8 @2000 activity B"), Rule::ActivityNotCommitted),
+        (others.replace("7 @2000 activity A", ""), Rule::Child),
+        (others.replace("6 @2000 child C c\n7 @2000 activity A", ""), Rule::EventNotSent),
+    ] {
+        let (history, queues) = (history(&format!("{STARTED}\n{events}")), queues(rows));
+        assert_eq!(diagnose(&queues.evidence(&history)).rule(), rule, "{events}");
+    }
+}
+
+#[test]
+fn a_child_adds_its_own_sentence() {
+    let parent = history(&format!("{STARTED}\n2 @2000 child Deliver sub::2"));
+    let middle = history(&format!("{STARTED}\n2 @2000 wait go\n3 @2000 child Post p-1"));
+    let leaf = history(&format!("{STARTED}\n2 @2000 wait signed"));
+    let none = queues("");
+    let of = |instance: &'static str, history: &[Event]| {
+        let mut evidence = none.evidence(history);
+        evidence.instance = instance;
+        diagnose(&evidence)
+    };
+    let found = of("i", &parent);
+    assert_eq!((found.rule(), found.child()), (Rule::Child, Some("i::sub::2")));
+    assert_eq!(predicate(&found), "waits since 1m 38s for child 'i::sub::2' ('Deliver')");
+    let found = found.with_child(of("i::sub::2", &middle).with_child(of("p-1", &leaf)));
+    assert_eq!(
+        predicate(&found),
+        "waits since 1m 38s for child 'i::sub::2' ('Deliver'), which waits for 1 other operation and, since 1m 38s, \
+         for child 'p-1' ('Post'), which waits for event 'signed' since 1m 38s, and no client has sent it; \
+         this command sends it: `outlast instance signal p-1 signed DATA`"
+    );
+    assert_eq!(found.remedy(), Some("outlast instance signal p-1 signed DATA"));
+    assert_eq!(found.of_child().unwrap().instance(), "i::sub::2");
+}
+
+#[test]
+fn node_reports_make_the_advice_certain() {
+    let (events, rows) =
+        (format!("{STARTED}\n2 @2000 activity Charge tag=gpu"), "activity Charge #2 visible=60000");
+    let mut node = NodeReport::new("a1");
+    node.orchestrations = vec![("Order".to_string(), "1.4.0".to_string())];
+    node.activities = vec!["Charge".to_string()];
+    let ask = |rows: &str, nodes: &[NodeReport]| {
+        let (history, queues) = (history(&events), queues(rows));
+        let mut evidence = queues.evidence(&history);
+        evidence.nodes = Some(nodes);
+        predicate(&diagnose(&evidence))
+    };
+    let ends = |text: String, end: &str| assert!(text.ends_with(end), "{text}");
+    ends(ask(rows, &[node.clone()]), "no live node registers 'Charge' and takes tag 'gpu'");
+    let due = "message ExternalRaised go visible=60000";
+    ends(ask(due, &[node.clone()]), "no live node registers 'Order' 1.5.0");
+    ends(ask(&format!("{due} tries=2"), &[node.clone()]), "no live node registers 'Order' 1.5.0");
+    node.tags.push("gpu".to_string());
+    node.orchestrations.push(("Order".to_string(), "1.5.0".to_string()));
+    ends(ask(rows, &[node.clone()]), "1 live node registers 'Charge' and takes tag 'gpu'");
+    ends(ask(due, &[node.clone(), NodeReport::new("a2")]), "1 live node registers 'Order' 1.5.0");
+}
+
+#[test]
+fn names_with_control_characters_stay_on_one_line() {
+    let mut events = history(&format!("{STARTED}\n2 @2000 wait X"));
+    if let outlast_model::EventKind::ExternalSubscribed { name } = &mut events[1].kind {
+        *name = "a\n\u{1b}[31m b".to_string();
+    }
+    let none = queues("");
+    let text = predicate(&diagnose(&none.evidence(&events)));
+    assert!(
+        text.contains("event 'a\\n\\u{1b}[31m b'") && text.contains("signal i 'a\\n\\u{1b}[31m b' DATA"),
+        "{text}"
+    );
+}
+
+/// Random histories and queue rows: each has one sentence, which holds no payload.
+#[test]
+fn every_state_has_one_sentence() {
+    const EVENTS: [&str; 14] = [
+        "activity A",
+        "activity B tag=t",
+        "timer 5000",
+        "timer 500000",
+        "wait go",
+        "event go",
+        "queue q",
+        "message q",
+        "child C sub::9",
+        "detached D d",
+        "status s",
+        "set k s3cret",
+        "completed",
+        "continued",
+    ];
+    const ROWS: [&str; 9] = [
+        "activity A #2",
+        "activity A #2 tries=3 locked=200000",
+        "message TimerFired #3 visible=500000",
+        "message ExternalRaised go",
+        "message QueueMessage q tries=2 visible=200000",
+        "message CancelInstance",
+        "lease 200000",
+        "dead message",
+        "message StartOrchestration O visible=200000",
+    ];
+    let mut seed = 7_u64;
+    let mut below = |end: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap() % end
+    };
+    for _ in 0..5_000 {
+        let mut events = if below(8) == 0 { String::new() } else { format!("{STARTED}\n") };
+        for id in 2..2 + below(6) * usize::from(!events.is_empty()) {
+            events.push_str(&format!("{id} @{} {}\n", 1_000 + id, EVENTS[below(EVENTS.len())]));
+        }
+        let rows: Vec<&str> = (0..below(4)).map(|_| ROWS[below(ROWS.len())]).collect();
+        let (history, queues) = (history(&events), queues(&rows.join("\n")));
+        predicate(&diagnose(&queues.evidence(&history)));
+        predicate(&diagnose(&Evidence::new("i", &history, NOW)));
+    }
+}
