@@ -34,10 +34,13 @@ pub(crate) enum Group {
     Waiting,
     /// In a second process with low priority, at the same time as the waiting suites: the suite needs processors only.
     Compute,
+    /// In a second process with low priority, from the start: the suite builds in a target folder of its own, so it
+    /// neither needs the first suites nor waits for the locks of their builds.
+    Apart,
     /// Only when the suite is named.
     OnRequest,
 }
-use Group::{Compute, First, OnRequest, Waiting};
+use Group::{Apart, Compute, First, OnRequest, Waiting};
 
 /// In the order of the summary.
 pub(crate) const SUITES: &[Suite] = &[
@@ -52,7 +55,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "clippy", group: First, about: "lints; warnings are errors", run: check::clippy },
     Suite { name: "build", group: First, about: "the programs of the following suites", run: programs::run },
     Suite { name: "tests", group: Waiting, about: "unit and integration tests", run: libtest::tests },
-    Suite { name: "sim", group: Compute, about: "2,000 seeds of the simulator", run: sim::run },
+    Suite { name: "sim", group: Apart, about: "2,000 seeds of the simulator", run: sim::run },
     Suite {
         name: "canary",
         group: Waiting,

@@ -1,7 +1,8 @@
 //! `cargo xtask test`: runs the suites and prints one summary.
 //!
-//! After the first suites, a run of all suites runs two groups at the same time: the waiting suites in this process, and
-//! the computing suites in a second process with low priority, which uses the processors while the tests wait.
+//! In a run of all suites, processes with low priority use the processors while the suites of this process wait. One of
+//! them runs the suites that build in a target folder of their own, from the start. The other runs the suites that share
+//! the target folder with the first suites, after these.
 
 mod second_process;
 
@@ -84,12 +85,18 @@ impl Args {
 /// Runs all suites, and returns their results in the order of the table.
 fn run_groups(suites: &[&'static Suite]) -> Vec<Line> {
     let of = |group: Group| suites.iter().copied().filter(move |suite| suite.group == group);
+    let start = |group: Group| {
+        let names: Vec<&str> = of(group).map(|suite| suite.name).collect();
+        (SecondProcess::start(&names), names)
+    };
+    let apart = start(Group::Apart);
     let mut lines: Vec<Line> = of(Group::First).map(run_suite).collect();
-    let names: Vec<&str> = of(Group::Compute).map(|suite| suite.name).collect();
-    let second = SecondProcess::start(&names);
+    let compute = start(Group::Compute);
     lines.extend(of(Group::Waiting).map(run_suite));
-    let computed = second.and_then(|second| second.finish(&names));
-    lines.extend(computed.unwrap_or_else(|message| without_results(&names, &message)));
+    for (second, names) in [apart, compute] {
+        let results = second.and_then(|second| second.finish(&names));
+        lines.extend(results.unwrap_or_else(|message| without_results(&names, &message)));
+    }
     lines.sort_by_key(|line| SUITES.iter().position(|suite| suite.name == line.suite));
     lines
 }
@@ -167,7 +174,8 @@ mod tests {
     fn every_suite_belongs_to_one_group() {
         let of =
             |group: Group| SUITES.iter().filter(move |suite| suite.group == group).map(|suite| suite.name);
-        assert_eq!(of(Group::Compute).collect::<Vec<_>>(), ["sim", "doc-tests", "docs", "features"]);
+        assert_eq!(of(Group::Apart).collect::<Vec<_>>(), ["sim"]);
+        assert_eq!(of(Group::Compute).collect::<Vec<_>>(), ["doc-tests", "docs", "features"]);
         assert_eq!(of(Group::OnRequest).collect::<Vec<_>>(), ["portable"]);
     }
 
