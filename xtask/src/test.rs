@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
     let total = Stopwatch::start();
     let lines = match (args.quick, args.only.is_empty()) {
         (true, _) => run_quick()?,
-        (false, false) => suites.into_iter().map(run_suite).collect(),
+        (false, false) => suites.into_iter().map(Suite::run).collect(),
         (false, true) => run_groups(&suites),
     };
     let report = Report { lines, wall: total.elapsed() };
@@ -90,9 +90,9 @@ fn run_groups(suites: &[&'static Suite]) -> Vec<Line> {
         (SecondProcess::start(&names), names)
     };
     let apart = start(Group::Apart);
-    let mut lines: Vec<Line> = of(Group::First).map(run_suite).collect();
+    let mut lines: Vec<Line> = of(Group::First).map(Suite::run).collect();
     let compute = start(Group::Compute);
-    lines.extend(of(Group::Waiting).map(run_suite));
+    lines.extend(of(Group::Waiting).map(Suite::run));
     for (second, names) in [apart, compute] {
         let results = second.and_then(|second| second.finish(&names));
         lines.extend(results.unwrap_or_else(|message| without_results(&names, &message)));
@@ -111,17 +111,6 @@ fn without_results(names: &[&str], message: &str) -> Vec<Line> {
         time: std::time::Duration::ZERO,
     };
     names.iter().map(line).collect()
-}
-
-fn run_suite(suite: &'static Suite) -> Line {
-    println!("\n=== {}: {} ===", suite.name, suite.about);
-    let watch = Stopwatch::start();
-    let outcome = (suite.run)().unwrap_or_else(|message| {
-        println!("{message}");
-        Outcome::Ran(Tally::failure(message.lines().next().unwrap_or_default()))
-    });
-    let outcome = if is_ci() { outcome.in_ci() } else { outcome };
-    Line { suite: suite.name.to_string(), outcome, time: watch.elapsed() }
 }
 
 /// Hosted CI services set this variable.
