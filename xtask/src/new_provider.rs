@@ -134,6 +134,8 @@ mod tests {
             .args(["test", "--offline", "--lib"])
             .current_dir(&created)
             .env("CARGO_TARGET_DIR", target)
+            // As in the profile of this workspace: dependencies with the same features are not compiled again.
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("RUST_BACKTRACE", "0")
             .output()
             .unwrap();

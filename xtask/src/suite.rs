@@ -14,6 +14,7 @@ mod sim;
 mod tally;
 
 pub(crate) use quick::run as run_quick;
+use report::Line;
 pub(crate) use tally::{Outcome, Tally};
 
 /// A named part of the whole check.
@@ -21,8 +22,23 @@ pub(crate) struct Suite {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) group: Group,
-    /// An error is a failure of the suite.
-    pub(crate) run: fn() -> Result<Outcome, String>,
+    check: fn() -> Result<Outcome, String>,
+}
+
+impl Suite {
+    const fn new(
+        name: &'static str,
+        group: Group,
+        about: &'static str,
+        check: fn() -> Result<Outcome, String>,
+    ) -> Self {
+        Self { name, about, group, check }
+    }
+
+    pub(crate) fn run(&self) -> Line {
+        println!("\n=== {}: {} ===", self.name, self.about);
+        Line::of(self.name, self.check)
+    }
 }
 
 /// When a suite runs in a run of all suites.
@@ -34,72 +50,35 @@ pub(crate) enum Group {
     Waiting,
     /// In a second process with low priority, at the same time as the waiting suites: the suite needs processors only.
     Compute,
+    /// In a second process with low priority, from the start: the suite builds in a target folder of its own, so it
+    /// neither needs the first suites nor waits for the locks of their builds.
+    Apart,
     /// Only when the suite is named.
     OnRequest,
 }
-use Group::{Compute, First, OnRequest, Waiting};
+use Group::{Apart, Compute, First, OnRequest, Waiting};
 
 /// In the order of the summary.
 pub(crate) const SUITES: &[Suite] = &[
-    Suite { name: "fmt", group: First, about: "formatting", run: check::fmt },
-    Suite { name: "tidy", group: First, about: "the rules of this repository", run: check::tidy },
-    Suite {
-        name: "deny",
-        group: First,
-        about: "licences, sources and duplicate versions of the dependencies",
-        run: deny::run,
-    },
-    Suite { name: "clippy", group: First, about: "lints; warnings are errors", run: check::clippy },
-    Suite { name: "build", group: First, about: "the programs of the following suites", run: programs::run },
-    Suite { name: "tests", group: Waiting, about: "unit and integration tests", run: libtest::tests },
-    Suite { name: "sim", group: Compute, about: "2,000 seeds of the simulator", run: sim::run },
-    Suite {
-        name: "canary",
-        group: Waiting,
-        about: "no payload, password or URL in any log, at TRACE",
-        run: libtest::canary,
-    },
-    Suite { name: "chaos", group: Waiting, about: "at least 30 killed worker processes", run: chaos::run },
-    Suite {
-        name: "small-disks",
-        group: Waiting,
-        about: "a store on a full or read-only disk",
-        run: libtest::root_tests,
-    },
-    Suite {
-        name: "doc-tests",
-        group: Compute,
-        about: "the examples in the API documentation",
-        run: libtest::doc_tests,
-    },
-    Suite {
-        name: "docs",
-        group: Compute,
-        about: "the API documentation; warnings are errors",
-        run: check::docs,
-    },
-    Suite {
-        name: "examples",
-        group: Waiting,
-        about: "every example runs and exits with 0",
-        run: examples::run,
-    },
-    Suite {
-        name: "fsync-errors",
-        group: Waiting,
-        about: "a store on a disk whose syncs fail",
-        run: fsync_errors::run,
-    },
-    Suite {
-        name: "features",
-        group: Compute,
-        about: "every feature alone, every library alone",
-        run: features::run,
-    },
-    Suite {
-        name: "portable",
-        group: OnRequest,
-        about: "the tests that need neither Unix nor a service, for platforms other than Linux",
-        run: libtest::portable,
-    },
+    Suite::new("fmt", First, "formatting", check::fmt),
+    Suite::new("tidy", First, "the rules of this repository", check::tidy),
+    Suite::new("deny", First, "licences, sources and duplicate versions of the dependencies", deny::run),
+    Suite::new("clippy", First, "lints; warnings are errors", check::clippy),
+    Suite::new("build", First, "the programs of the following suites", programs::run),
+    Suite::new("tests", Waiting, "unit and integration tests", libtest::tests),
+    Suite::new("sim", Apart, "2,000 seeds of the simulator", sim::run),
+    Suite::new("canary", Waiting, "no payload, password or URL in any log, at TRACE", libtest::canary),
+    Suite::new("chaos", Waiting, "at least 30 killed worker processes", chaos::run),
+    Suite::new("small-disks", Waiting, "a store on a full or read-only disk", libtest::root_tests),
+    Suite::new("doc-tests", Compute, "the examples in the API documentation", libtest::doc_tests),
+    Suite::new("docs", Compute, "the API documentation; warnings are errors", check::docs),
+    Suite::new("examples", Waiting, "every example runs and exits with 0", examples::run),
+    Suite::new("fsync-errors", Waiting, "a store on a disk whose syncs fail", fsync_errors::run),
+    Suite::new("features", Compute, "every feature alone, every library alone", features::run),
+    Suite::new(
+        "portable",
+        OnRequest,
+        "the tests that need neither Unix nor a service, for platforms other than Linux",
+        libtest::portable,
+    ),
 ];

@@ -1,7 +1,8 @@
 //! `cargo xtask test`: runs the suites and prints one summary.
 //!
-//! After the first suites, a run of all suites runs two groups at the same time: the waiting suites in this process, and
-//! the computing suites in a second process with low priority, which uses the processors while the tests wait.
+//! In a run of all suites, processes with low priority use the processors while the suites of this process wait. One of
+//! them runs the suites that build in a target folder of their own, from the start. The other runs the suites that share
+//! the target folder with the first suites, after these.
 
 mod second_process;
 
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
     let total = Stopwatch::start();
     let lines = match (args.quick, args.only.is_empty()) {
         (true, _) => run_quick()?,
-        (false, false) => suites.into_iter().map(run_suite).collect(),
+        (false, false) => suites.into_iter().map(Suite::run).collect(),
         (false, true) => run_groups(&suites),
     };
     let report = Report { lines, wall: total.elapsed() };
@@ -84,12 +85,18 @@ impl Args {
 /// Runs all suites, and returns their results in the order of the table.
 fn run_groups(suites: &[&'static Suite]) -> Vec<Line> {
     let of = |group: Group| suites.iter().copied().filter(move |suite| suite.group == group);
-    let mut lines: Vec<Line> = of(Group::First).map(run_suite).collect();
-    let names: Vec<&str> = of(Group::Compute).map(|suite| suite.name).collect();
-    let second = SecondProcess::start(&names);
-    lines.extend(of(Group::Waiting).map(run_suite));
-    let computed = second.and_then(|second| second.finish(&names));
-    lines.extend(computed.unwrap_or_else(|message| without_results(&names, &message)));
+    let start = |group: Group| {
+        let names: Vec<&str> = of(group).map(|suite| suite.name).collect();
+        (SecondProcess::start(&names), names)
+    };
+    let apart = start(Group::Apart);
+    let mut lines: Vec<Line> = of(Group::First).map(Suite::run).collect();
+    let compute = start(Group::Compute);
+    lines.extend(of(Group::Waiting).map(Suite::run));
+    for (second, names) in [apart, compute] {
+        let results = second.and_then(|second| second.finish(&names));
+        lines.extend(results.unwrap_or_else(|message| without_results(&names, &message)));
+    }
     lines.sort_by_key(|line| SUITES.iter().position(|suite| suite.name == line.suite));
     lines
 }
@@ -104,17 +111,6 @@ fn without_results(names: &[&str], message: &str) -> Vec<Line> {
         time: std::time::Duration::ZERO,
     };
     names.iter().map(line).collect()
-}
-
-fn run_suite(suite: &'static Suite) -> Line {
-    println!("\n=== {}: {} ===", suite.name, suite.about);
-    let watch = Stopwatch::start();
-    let outcome = (suite.run)().unwrap_or_else(|message| {
-        println!("{message}");
-        Outcome::Ran(Tally::failure(message.lines().next().unwrap_or_default()))
-    });
-    let outcome = if is_ci() { outcome.in_ci() } else { outcome };
-    Line { suite: suite.name.to_string(), outcome, time: watch.elapsed() }
 }
 
 /// Hosted CI services set this variable.
@@ -167,7 +163,8 @@ mod tests {
     fn every_suite_belongs_to_one_group() {
         let of =
             |group: Group| SUITES.iter().filter(move |suite| suite.group == group).map(|suite| suite.name);
-        assert_eq!(of(Group::Compute).collect::<Vec<_>>(), ["sim", "doc-tests", "docs", "features"]);
+        assert_eq!(of(Group::Apart).collect::<Vec<_>>(), ["sim"]);
+        assert_eq!(of(Group::Compute).collect::<Vec<_>>(), ["doc-tests", "docs", "features"]);
         assert_eq!(of(Group::OnRequest).collect::<Vec<_>>(), ["portable"]);
     }
 

@@ -21,60 +21,42 @@ struct Rule {
     check: fn(&Repo) -> Vec<Finding>,
 }
 
+impl Rule {
+    const fn new(name: &'static str, about: &'static str, check: fn(&Repo) -> Vec<Finding>) -> Self {
+        Self { name, about, check }
+    }
+}
+
 const RULES: &[Rule] = &[
-    Rule {
-        name: "edges",
-        about: "packages depend only on the packages that the table allows",
-        check: rule::edges::check,
-    },
-    Rule {
-        name: "forbidden",
-        about: "packages without tokio, or with parts of tokio only",
-        check: rule::forbidden::check,
-    },
-    Rule {
-        name: "ambient",
-        about: "clocks, randomness and tasks are used in listed files only",
-        check: rule::ambient::check,
-    },
-    Rule { name: "sql", about: "SQL is in .sql files", check: rule::sql::check },
-    Rule {
-        name: "architecture",
-        about: "ARCHITECTURE.md is short, and pictures draw the dependencies of the crates",
-        check: rule::architecture::check,
-    },
-    Rule {
-        name: "one-call",
-        about: "the page about the way of one call names functions that exist",
-        check: rule::one_call::check,
-    },
-    Rule { name: "links", about: "links in Markdown have targets", check: rule::links::check },
-    Rule { name: "counts", about: "counts in documents agree with the source", check: rule::counts::check },
-    Rule { name: "root", about: "the root folder contains listed files only", check: rule::root::check },
-    Rule { name: "sleep", about: "tests wait for events and do not sleep", check: rule::sleep::check },
-    Rule { name: "lints", about: "every package inherits the lints", check: rule::lints::check },
-    Rule {
-        name: "dependencies",
-        about: "every dependency has a reason in docs/dependencies.md",
-        check: rule::dependencies::check,
-    },
-    Rule { name: "machine-paths", about: "no paths of one machine", check: rule::machine_paths::check },
-    Rule {
-        name: "scoreboard",
-        about: "docs/reliability.md shows the recorded figures",
-        check: rule::scoreboard::check,
-    },
-    Rule {
-        name: "pages",
-        about: "code and tables in pages agree with the source",
-        check: rule::pages::check,
-    },
-    Rule { name: "skills", about: "names in skills exist", check: rule::skills::check },
-    Rule {
-        name: "leftovers",
-        about: "no ignored tests and no unfinished code",
-        check: rule::leftovers::check,
-    },
+    Rule::new("edges", "packages depend only on the packages that the table allows", rule::edges::check),
+    Rule::new("forbidden", "packages without tokio, or with parts of tokio only", rule::forbidden::check),
+    Rule::new("ambient", "clocks, randomness and tasks are used in listed files only", rule::ambient::check),
+    Rule::new("sql", "SQL is in .sql files", rule::sql::check),
+    Rule::new(
+        "architecture",
+        "ARCHITECTURE.md is short, and pictures draw the dependencies of the crates",
+        rule::architecture::check,
+    ),
+    Rule::new(
+        "one-call",
+        "the page about the way of one call names functions that exist",
+        rule::one_call::check,
+    ),
+    Rule::new("links", "links in Markdown have targets", rule::links::check),
+    Rule::new("counts", "counts in documents agree with the source", rule::counts::check),
+    Rule::new("root", "the root folder contains listed files only", rule::root::check),
+    Rule::new("sleep", "tests wait for events and do not sleep", rule::sleep::check),
+    Rule::new("lints", "every package inherits the lints", rule::lints::check),
+    Rule::new(
+        "dependencies",
+        "every dependency has a reason in docs/dependencies.md",
+        rule::dependencies::check,
+    ),
+    Rule::new("machine-paths", "no paths of one machine", rule::machine_paths::check),
+    Rule::new("scoreboard", "docs/reliability.md shows the recorded figures", rule::scoreboard::check),
+    Rule::new("pages", "code and tables in pages agree with the source", rule::pages::check),
+    Rule::new("skills", "names in skills exist", rule::skills::check),
+    Rule::new("leftovers", "no ignored tests and no unfinished code", rule::leftovers::check),
 ];
 
 pub(crate) fn rule_list() -> String {

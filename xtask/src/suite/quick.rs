@@ -4,12 +4,15 @@
 use std::process::Command;
 
 use outlast_toolkit::postgres::{Cluster, Options};
-use outlast_toolkit::{Stopwatch, process};
+use outlast_toolkit::process;
 
 use super::programs::{self, Program};
 use super::report::Line;
-use super::{Outcome, Tally, check, libtest};
+use super::{Outcome, SUITES, Suite, Tally, libtest};
 use crate::metadata::{self, Package};
+
+/// The suites that the quick check runs as a whole.
+const CHECKS: [&str; 3] = ["fmt", "tidy", "clippy"];
 
 /// Modules of integration tests that take more than ten seconds, or that need more than the sources: the quick check leaves
 /// them out. An empty package name means every package.
@@ -24,34 +27,17 @@ const SLOW: &[(&str, &[&str])] = &[
     ("xtask", &["new_provider::tests::a_new_provider_compiles"]),
 ];
 
-type Check = fn() -> Result<Outcome, String>;
-
 pub(crate) fn run() -> Result<Vec<Line>, String> {
     let changed = changed_packages(&changed_files()?, &metadata::load()?);
-    println!(
-        "packages that have changed: {}",
-        if changed.is_empty() { "none".into() } else { changed.join(", ") }
-    );
-    let checks: [(&str, Check); 3] = [("fmt", check::fmt), ("tidy", check::tidy), ("clippy", check::clippy)];
-    let mut lines = Vec::new();
-    for (suite, check) in checks {
-        lines.push(timed(suite, check));
-    }
+    let names = if changed.is_empty() { "none".to_string() } else { changed.join(", ") };
+    println!("packages that have changed: {names}");
+    let checks = SUITES.iter().filter(|suite| CHECKS.contains(&suite.name));
+    let mut lines: Vec<Line> = checks.map(Suite::run).collect();
     if !changed.is_empty() {
-        lines.push(timed("tests", || tests(&changed)));
+        println!("\n=== tests: the fast tests of the packages that have changed ===");
+        lines.push(Line::of("tests", || tests(&changed)));
     }
     Ok(lines)
-}
-
-fn timed(suite: &str, check: impl FnOnce() -> Result<Outcome, String>) -> Line {
-    println!("\n=== {suite} ===");
-    let watch = Stopwatch::start();
-    let outcome = check().unwrap_or_else(|message| {
-        println!("{message}");
-        Outcome::Ran(Tally::failure(message.lines().next().unwrap_or_default()))
-    });
-    let outcome = if crate::test::is_ci() { outcome.in_ci() } else { outcome };
-    Line { suite: suite.to_string(), outcome, time: watch.elapsed() }
 }
 
 /// The files that differ from the last commit. In a clean tree, the files of the last commit.

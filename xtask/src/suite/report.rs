@@ -3,9 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
+use outlast_toolkit::Stopwatch;
 use serde::{Deserialize, Serialize};
 
-use super::Outcome;
+use super::{Outcome, Tally};
+use crate::test::is_ci;
 
 /// The contents of the summary.
 pub(crate) struct Report {
@@ -19,6 +21,19 @@ pub(crate) struct Line {
     pub(crate) suite: String,
     pub(crate) outcome: Outcome,
     pub(crate) time: Duration,
+}
+
+impl Line {
+    /// Runs a suite. An error is a failure of the suite.
+    pub(crate) fn of(suite: &str, check: impl FnOnce() -> Result<Outcome, String>) -> Self {
+        let watch = Stopwatch::start();
+        let outcome = check().unwrap_or_else(|message| {
+            println!("{message}");
+            Outcome::Ran(Tally::failure(message.lines().next().unwrap_or_default()))
+        });
+        let outcome = if is_ci() { outcome.in_ci() } else { outcome };
+        Self { suite: suite.to_string(), outcome, time: watch.elapsed() }
+    }
 }
 
 impl Report {
@@ -109,7 +124,6 @@ fn section(f: &mut fmt::Formatter<'_>, title: &str, items: &[String]) -> fmt::Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::suite::Tally;
 
     fn report(outcomes: Vec<(&'static str, Outcome)>) -> Report {
         let time = Duration::from_millis(1500);

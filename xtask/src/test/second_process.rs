@@ -14,7 +14,8 @@ const RESULTS: &str = "results.json";
 /// A process that runs suites. Its output goes to a file until it has ended.
 pub(super) struct SecondProcess {
     child: Child,
-    /// Holds the program, its output and its results. Its name has the id of this process: another run does not share it.
+    /// Holds the program, its output and its results. Its name has the id of this process and the first suite: neither
+    /// another run nor another second process shares it.
     folder: PathBuf,
 }
 
@@ -22,7 +23,8 @@ impl SecondProcess {
     pub(super) fn start(suites: &[&str]) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("the path of xtask: {error}"))?;
         // The process runs a copy: its cargo commands may build xtask again.
-        let folder = process::target().join(format!("second-process-{}", std::process::id()));
+        let first = suites.first().unwrap_or(&"none");
+        let folder = process::target().join(format!("second-process-{}-{first}", std::process::id()));
         let copy = folder.join(program.file_name().unwrap_or_default());
         let made = std::fs::create_dir_all(&folder).and_then(|()| std::fs::copy(&program, &copy));
         made.map_err(|error| format!("{}: {error}", copy.display()))?;
@@ -53,7 +55,7 @@ impl SecondProcess {
     pub(super) fn finish(mut self, suites: &[&str]) -> Result<Vec<Line>, String> {
         let status = self.child.wait().map_err(|error| format!("the second process: {error}"))?;
         let log = std::fs::read(self.folder.join(OUTPUT)).unwrap_or_default();
-        println!("\n=== output of the second process ===\n{}", String::from_utf8_lossy(&log).trim());
+        println!("\n=== output of {} ===\n{}", suites.join(", "), String::from_utf8_lossy(&log).trim());
         let results = files::read(&self.folder.join(RESULTS))
             .map_err(|_| format!("the second process ended with {status} and without results"))?;
         let lines: Vec<Line> = serde_json::from_str(&results)

@@ -18,87 +18,59 @@ const REFUSED: &[(&str, &str)] = &[
     ("tokio::spawn", "tasks have one owner per crate"),
 ];
 
-/// An exception.
-struct Allowed {
-    /// A file, or a folder with `/` at its end.
-    path: &'static str,
-    patterns: &'static [&'static str],
-    #[allow(dead_code, reason = "the reason of the exception, for readers")]
-    why: &'static str,
-}
-
-const ALLOWED: &[Allowed] = &[
-    Allowed {
-        path: "crates/model/src/clock.rs",
-        patterns: &["SystemTime::now"],
-        why: "the implementation of the clock",
-    },
-    Allowed {
-        path: "crates/provider/src/entropy.rs",
-        patterns: &["getrandom::"],
-        why: "the implementation of the entropy",
-    },
-    Allowed {
-        path: "crates/conformance/src/",
-        patterns: &["Instant::now", "tokio::spawn"],
-        why: "the suite measures and races, with tokio's clock",
-    },
-    Allowed {
-        path: "crates/sqlite/src/threads.rs",
-        patterns: &["thread::Builder"],
-        why: "the owner of the threads",
-    },
-    Allowed {
-        path: "crates/postgres/src/lanes.rs",
-        patterns: &["tokio::spawn", "Instant::now"],
-        why: "the owner of the lanes; pauses run by tokio's clock",
-    },
-    Allowed {
-        path: "crates/postgres/src/listener.rs",
-        patterns: &["tokio::spawn", "Instant::now"],
-        why: "the owner of the listener; pauses run by tokio's clock",
-    },
-    Allowed {
-        path: "crates/postgres/src/connect.rs",
-        patterns: &["tokio::spawn"],
-        why: "the owner of the connections: each has a task that speaks with the server",
-    },
-    Allowed {
-        path: "crates/postgres/src/resend.rs",
-        patterns: &["tokio::spawn", "Instant::now"],
-        why: "requests that are sent again wait beside the lanes, by tokio's clock",
-    },
-    Allowed {
-        path: "crates/postgres/src/",
-        patterns: &["Instant::now"],
-        why: "fetches wait by tokio's clock; leases use the server's clock",
-    },
-    Allowed {
-        path: "crates/cosmos-rig/src/server.rs",
-        patterns: &["thread::Builder"],
-        why: "the owner of the thread that serves the emulator",
-    },
-    Allowed {
-        path: "crates/bench/",
-        patterns: &["Instant::now", "SystemTime::now", "tokio::spawn", "thread::Builder"],
-        why: "benchmarks measure real time under real load",
-    },
-    Allowed {
-        path: "crates/runtime/src/",
-        patterns: &["Instant::now"],
-        why: "leases and pauses run by tokio's clock, which a test can stop",
-    },
-    Allowed { path: "crates/sim/src/main.rs", patterns: &["Instant::now"], why: "`--minutes` is real time" },
-    Allowed {
-        path: "crates/chaos/src/",
-        patterns: &["Instant::now"],
-        why: "it kills real processes in real time, with tokio's clock",
-    },
-    Allowed {
-        path: "tools/toolkit/src/stopwatch.rs",
-        patterns: &["Instant::now"],
-        why: "the tools measure real time with this type",
-    },
+/// The exceptions: a file, or a folder with `/` at its end; the calls that it may use; and the reason.
+const ALLOWED: &[(&str, &[&str], &str)] = &[
+    ("crates/model/src/clock.rs", &["SystemTime::now"], "the implementation of the clock"),
+    ("crates/provider/src/entropy.rs", &["getrandom::"], "the implementation of the entropy"),
+    (
+        "crates/conformance/src/",
+        &["Instant::now", "tokio::spawn"],
+        "the suite measures and races, with tokio's clock",
+    ),
+    ("crates/sqlite/src/threads.rs", &["thread::Builder"], "the owner of the threads"),
+    (
+        "crates/postgres/src/lanes.rs",
+        &["tokio::spawn", "Instant::now"],
+        "the owner of the lanes; pauses run by tokio's clock",
+    ),
+    (
+        "crates/postgres/src/listener.rs",
+        &["tokio::spawn", "Instant::now"],
+        "the owner of the listener; pauses run by tokio's clock",
+    ),
+    (
+        "crates/postgres/src/connect.rs",
+        &["tokio::spawn"],
+        "the owner of the connections: each has a task that speaks with the server",
+    ),
+    (
+        "crates/postgres/src/resend.rs",
+        &["tokio::spawn", "Instant::now"],
+        "requests that are sent again wait beside the lanes, by tokio's clock",
+    ),
+    (
+        "crates/postgres/src/",
+        &["Instant::now"],
+        "fetches wait by tokio's clock; leases use the server's clock",
+    ),
+    (
+        "crates/cosmos-rig/src/server.rs",
+        &["thread::Builder"],
+        "the owner of the thread that serves the emulator",
+    ),
+    (
+        "crates/bench/",
+        &["Instant::now", "SystemTime::now", "tokio::spawn", "thread::Builder"],
+        "benchmarks measure real time under real load",
+    ),
+    (
+        "crates/runtime/src/",
+        &["Instant::now"],
+        "leases and pauses run by tokio's clock, which a test can stop",
+    ),
+    ("crates/sim/src/main.rs", &["Instant::now"], "`--minutes` is real time"),
+    ("crates/chaos/src/", &["Instant::now"], "it kills real processes in real time, with tokio's clock"),
+    ("tools/toolkit/src/stopwatch.rs", &["Instant::now"], "the tools measure real time with this type"),
 ];
 
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
@@ -126,10 +98,9 @@ fn is_source(path: &str) -> bool {
 }
 
 fn is_allowed(path: &str, pattern: &str) -> bool {
-    ALLOWED.iter().any(|allowed| {
-        let inside =
-            if allowed.path.ends_with('/') { path.starts_with(allowed.path) } else { path == allowed.path };
-        inside && allowed.patterns.contains(&pattern)
+    ALLOWED.iter().any(|(place, patterns, _)| {
+        let inside = if place.ends_with('/') { path.starts_with(place) } else { path == *place };
+        inside && patterns.contains(&pattern)
     })
 }
 
@@ -185,9 +156,9 @@ mod tests {
 
     #[test]
     fn every_exception_names_a_refused_call() {
-        for allowed in ALLOWED {
-            assert!(!allowed.why.is_empty());
-            for pattern in allowed.patterns {
+        for (_, patterns, why) in ALLOWED {
+            assert!(!why.is_empty());
+            for pattern in *patterns {
                 assert!(REFUSED.iter().any(|(refused, _)| refused == pattern), "{pattern}");
             }
         }
