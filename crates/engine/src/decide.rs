@@ -11,6 +11,8 @@ pub(crate) struct Emitted {
     pub(crate) token: Option<u64>,
     pub(crate) action: Action,
     pub(crate) site: Site,
+    /// The tag of the activity is a default, which replay does not compare.
+    pub(crate) tag_is_default: bool,
 }
 
 /// The payload of the unwinding that stops code over the limit of decisions. It prints no panic message.
@@ -68,7 +70,7 @@ impl State {
                 return;
             }
         }
-        self.emitted.push_back(Emitted { token, action, site });
+        self.emitted.push_back(Emitted { token, action, site, tag_is_default: false });
     }
 
     /// Whether history does not hold the next decision. Limits are checked for new decisions only: a stored decision

@@ -1,7 +1,7 @@
 //! The future of a durable operation.
 
 use crate::context::OrchestrationContext;
-use outlast_model::ScheduleKind;
+use outlast_model::{ErrorDetails, ScheduleKind};
 use std::fmt;
 
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 #[derive(Debug)]
 pub(crate) enum Raw {
     /// An activity or a child.
-    Result(Result<String, String>),
+    Result(Result<String, Box<ErrorDetails>>),
     /// A positional event or a queue message.
     Data(String),
     /// A timer.
@@ -21,6 +21,11 @@ pub(crate) enum Raw {
 impl Raw {
     /// For futures of activities and children, which receive `Result` only.
     pub(crate) fn into_result(self) -> Result<String, String> {
+        self.into_details().map_err(|details| details.display_message())
+    }
+
+    /// [`Raw::into_result`] with the failure as it is recorded.
+    pub(crate) fn into_details(self) -> Result<String, Box<ErrorDetails>> {
         match self {
             Self::Result(result) => result,
             Self::Data(data) => Ok(data),
@@ -31,8 +36,8 @@ impl Raw {
     /// For futures of events and queue messages, which receive `Data` only.
     pub(crate) fn into_data(self) -> String {
         match self {
-            Self::Data(data) | Self::Result(Ok(data) | Err(data)) => data,
-            Self::Fired => String::new(),
+            Self::Data(data) | Self::Result(Ok(data)) => data,
+            Self::Result(Err(_)) | Self::Fired => String::new(),
         }
     }
 }

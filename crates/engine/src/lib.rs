@@ -16,6 +16,7 @@ mod execution;
 mod finish;
 mod future;
 mod history_summary;
+pub mod layer;
 mod op;
 mod opening;
 mod poison;

@@ -70,6 +70,13 @@ impl Default for RetryPolicy {
     }
 }
 
+/// This many attempts with the default wait; 0 is taken as 1.
+impl From<u32> for RetryPolicy {
+    fn from(max_attempts: u32) -> Self {
+        Self { max_attempts: max_attempts.max(1), ..Self::default() }
+    }
+}
+
 impl RetryPolicy {
     /// A policy with this many attempts and the default wait.
     ///

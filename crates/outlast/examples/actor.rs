@@ -1,43 +1,59 @@
-//! An actor: takes messages from a queue one by one, and keeps state that clients can read.
+//! An actor: takes messages from a queue one by one, answers them, and keeps state that clients can read.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
+use outlast::prelude::*;
 use outlast::providers::memory::MemoryProvider;
-use outlast::runtime::Runtime;
-use outlast::runtime::registry::ActivityRegistry;
-use outlast::{Client, OrchestrationContext, OrchestrationRegistry};
+use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
 
-async fn account(ctx: OrchestrationContext, mut balance: i64) -> Result<String, String> {
+#[derive(Serialize, Deserialize, outlast::Message)]
+#[message(reply = i64)]
+enum Order {
+    Deposit(i64),
+    Close,
+}
+
+const BALANCE: Key<i64> = Key::new("balance");
+
+#[outlast::orchestration(accepts(Order))]
+async fn account(ctx: OrchestrationContext, mut balance: i64) -> Result<i64, String> {
     // Messages wait in the queue until they are read, also across continue-as-new.
     for _ in 0..4 {
-        let message = ctx.dequeue_event("messages").await;
-        match message.parse::<i64>() {
-            Ok(amount) => balance += amount,
-            Err(_) => return Ok(format!("closed with {balance}")),
+        let order = ctx.next_request::<Order>().await?;
+        let is_last = match *order {
+            Order::Deposit(amount) => {
+                balance += amount;
+                false
+            }
+            Order::Close => true,
+        };
+        ctx.set(BALANCE, &balance);
+        order.answer(&balance)?;
+        if is_last {
+            return Ok(balance);
         }
-        ctx.set_kv_value_typed("balance", &balance);
     }
-    ctx.continue_as_new_typed(&balance).await
+    account::continue_as_new(&ctx, balance).await
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let orchestrations = OrchestrationRegistry::builder().register_typed("Account", account).build();
     let store = Arc::new(MemoryProvider::new());
-    let runtime = Runtime::start_with_store(store.clone(), ActivityRegistry::default(), orchestrations).await;
+    let runtime = Runtime::builder().store(store.clone()).register(outlast::module![account]).start().await?;
     let client = Client::new(store);
 
-    client.start_orchestration_typed("ada", "Account", 0_i64).await?;
-    for amount in 1..=10 {
-        client.enqueue_event("ada", "messages", amount.to_string()).await?;
+    let ada = account::start(&client, 0).id("ada").await?;
+    for amount in 1..10 {
+        ada.send(Order::Deposit(amount)).await?;
     }
-    client.enqueue_event("ada", "messages", "close").await?;
-    let closed: String = client.wait_for_orchestration_typed("ada", Duration::from_secs(5)).await??;
-    let balance: Option<i64> = client.get_kv_value_typed("ada", "balance").await?;
-    println!("{closed}; the balance is still there: {balance:?}");
-    assert_eq!((closed.as_str(), balance), ("closed with 55", Some(55)));
+    let balance = ada.ask(Order::Deposit(10)).await?;
+    println!("the balance is {balance}");
+    ada.send(Order::Close).await?;
+    let closed = ada.result().await?;
+    let stored = ada.get(BALANCE).await?;
+    println!("closed with {closed}; the balance is still there: {stored:?}");
+    assert_eq!((balance, closed, stored), (55, 55, Some(55)));
     runtime.shutdown(None).await;
     Ok(())
 }

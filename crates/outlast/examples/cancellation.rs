@@ -1,59 +1,52 @@
 //! Cancelling an instance also cancels its children and its running activities.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
+use outlast::prelude::*;
 use outlast::providers::memory::MemoryProvider;
-use outlast::runtime::Runtime;
-use outlast::runtime::registry::ActivityRegistry;
-use outlast::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry, OrchestrationStatus};
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-async fn parent(ctx: OrchestrationContext, _: String) -> Result<String, String> {
-    ctx.schedule_sub_orchestration_with_id("Child", "child-1", "").await
+#[outlast::activity]
+async fn transcode(
+    ctx: ActivityContext,
+    State(tell): State<UnboundedSender<String>>,
+    film: String,
+) -> outlast::Result<()> {
+    tell.send(format!("transcoding {film}"))?;
+    // A long activity that checks for cancellation.
+    ctx.cancelled().await;
+    tell.send(format!("cleaned up after {film}"))?;
+    Err(outlast::Error::new("stopped"))
 }
 
-async fn child(ctx: OrchestrationContext, _: String) -> Result<String, String> {
-    ctx.schedule_activity("Transcode", "film.mp4").await
+#[outlast::orchestration]
+async fn child(ctx: OrchestrationContext) -> outlast::Result<()> {
+    Ok(transcode::call(&ctx, "film.mp4".into()).await?)
+}
+
+#[outlast::orchestration]
+async fn parent(ctx: OrchestrationContext) -> outlast::Result<()> {
+    Ok(child::child(&ctx).id("child-1").await?)
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let (tell, mut told) = mpsc::unbounded_channel();
-    let activities = ActivityRegistry::builder()
-        .register("Transcode", move |ctx: ActivityContext, film: String| {
-            let tell = tell.clone();
-            async move {
-                tell.send(format!("transcoding {film}")).map_err(|error| error.to_string())?;
-                // A long activity that checks for cancellation.
-                ctx.cancelled().await;
-                tell.send(format!("cleaned up after {film}")).map_err(|error| error.to_string())?;
-                Err("stopped".to_string())
-            }
-        })
-        .build();
-    let orchestrations =
-        OrchestrationRegistry::builder().register("Parent", parent).register("Child", child).build();
+    let (tell, mut told) = unbounded_channel();
     let store = Arc::new(MemoryProvider::new());
-    let runtime = Runtime::start_with_store(store.clone(), activities, orchestrations).await;
+    let module = outlast::module![transcode, child, parent];
+    let runtime = Runtime::builder().store(store.clone()).register(module).state(tell).start().await?;
     let client = Client::new(store);
 
-    client.start_orchestration("parent-1", "Parent", "").await?;
+    let instance = parent::start(&client).id("parent-1").await?;
     println!("{}", told.recv().await.ok_or("it runs")?);
-    client.cancel_instance("parent-1", "the viewer went home").await?;
+    instance.cancel("the viewer went home").await?;
     println!("{}", told.recv().await.ok_or("it was told")?);
-    for (instance, expected) in
-        [("parent-1", "canceled: the viewer went home"), ("child-1", "canceled: parent canceled")]
-    {
-        match client.wait_for_orchestration(instance, Duration::from_secs(5)).await? {
-            OrchestrationStatus::Failed { details, .. } => {
-                println!("{instance}: {}", details.display_message());
-                assert_eq!(details.display_message(), expected);
-            }
-            other => return Err(format!("{instance}: {other:?}").into()),
-        }
-    }
+    let ended = instance.result().await;
+    let child_ended = child::handle(&client, "child-1").result().await;
+    println!("parent: {ended:?}, child: {child_ended:?}");
+    assert_eq!(ended, Err(CallError::Cancelled("the viewer went home".into())));
+    assert_eq!(child_ended, Err(CallError::Cancelled("parent canceled".into())));
     runtime.shutdown(None).await;
     Ok(())
 }

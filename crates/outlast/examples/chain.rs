@@ -1,14 +1,11 @@
-//! A chain of steps: each gets the result of the one before. With typed values, encoded as JSON.
+//! A chain of steps: each gets the result of the one before. Values of any type with serde's traits travel as JSON.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
+use outlast::prelude::*;
 use outlast::providers::memory::MemoryProvider;
-use outlast::runtime::Runtime;
-use outlast::runtime::registry::ActivityRegistry;
-use outlast::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Order {
@@ -17,33 +14,35 @@ struct Order {
     label: Option<String>,
 }
 
-async fn price(_: ActivityContext, item: String) -> Result<Order, String> {
+#[outlast::activity]
+async fn price(_ctx: ActivityContext, item: String) -> Result<Order, String> {
     Ok(Order { cents: 100 * item.len() as u64, item, label: None })
 }
 
-async fn pack(_: ActivityContext, order: Order) -> Result<Order, String> {
-    Ok(Order { label: Some(format!("{} for {} cents", order.item, order.cents)), ..order })
+/// Several inputs travel as an object with their names.
+#[outlast::activity]
+async fn pack(_ctx: ActivityContext, order: Order, gift: bool) -> Result<Order, String> {
+    let wrapping = if gift { ", as a gift" } else { "" };
+    Ok(Order { label: Some(format!("{} for {} cents{wrapping}", order.item, order.cents)), ..order })
 }
 
+#[outlast::orchestration]
 async fn fulfil(ctx: OrchestrationContext, item: String) -> Result<Order, String> {
-    let priced: Order = ctx.schedule_activity_typed("Price", &item).await?;
+    let priced = price::call(&ctx, item).await?;
     println!("priced: {priced:?}");
-    ctx.schedule_activity_typed("Pack", &priced).await
+    Ok(pack::call(&ctx, priced, true).await?)
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let activities =
-        ActivityRegistry::builder().register_typed("Price", price).register_typed("Pack", pack).build();
-    let orchestrations = OrchestrationRegistry::builder().register_typed("Fulfil", fulfil).build();
     let store = Arc::new(MemoryProvider::new());
-    let runtime = Runtime::start_with_store(store.clone(), activities, orchestrations).await;
+    let module = outlast::module![price, pack, fulfil];
+    let runtime = Runtime::builder().store(store.clone()).register(module).start().await?;
     let client = Client::new(store);
 
-    client.start_orchestration_typed("order-1", "Fulfil", "lamp").await?;
-    let order: Order = client.wait_for_orchestration_typed("order-1", Duration::from_secs(5)).await??;
+    let order = fulfil::start(&client, "lamp".into()).id("order-1").await?.result().await?;
     println!("packed: {order:?}");
-    assert_eq!(order.label.as_deref(), Some("lamp for 400 cents"));
+    assert_eq!(order.label.as_deref(), Some("lamp for 400 cents, as a gift"));
     runtime.shutdown(None).await;
     Ok(())
 }

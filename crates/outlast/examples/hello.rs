@@ -1,27 +1,29 @@
 //! One activity, called by one orchestration, with all parts that a program needs.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
+use outlast::prelude::*;
 use outlast::providers::memory::MemoryProvider;
-use outlast::runtime::{Runtime, registry::ActivityRegistry};
-use outlast::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+
+#[outlast::activity]
+async fn greet(_ctx: ActivityContext, name: String) -> Result<String, String> {
+    Ok(format!("Hello, {name}!"))
+}
+
+#[outlast::orchestration]
+async fn hello(ctx: OrchestrationContext, name: String) -> Result<String, String> {
+    Ok(greet::call(&ctx, name).await?)
+}
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let activities = ActivityRegistry::builder()
-        .register("Greet", |_: ActivityContext, name: String| async move { Ok(format!("Hello, {name}!")) })
-        .build();
-    let orchestrations = OrchestrationRegistry::builder()
-        .register("Hello", |ctx: OrchestrationContext, name: String| async move {
-            ctx.schedule_activity("Greet", name).await
-        })
-        .build();
-
     let store = Arc::new(MemoryProvider::new());
-    let runtime = Runtime::start_with_store(store.clone(), activities, orchestrations).await;
+    let module = outlast::module![greet, hello];
+    let runtime = Runtime::builder().store(store.clone()).register(module).start().await?;
     let client = Client::new(store);
-    client.start_orchestration("hello-1", "Hello", "Ada").await?;
-    let greeting: String = client.wait_for_orchestration_typed("hello-1", Duration::from_secs(5)).await??;
+
+    let instance = hello::start(&client, "Ada".into()).id("hello-1").await?;
+    let greeting = instance.result().await?;
     println!("{greeting}");
     assert_eq!(greeting, "Hello, Ada!");
     runtime.shutdown(None).await;

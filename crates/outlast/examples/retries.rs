@@ -1,51 +1,75 @@
-//! An activity that fails is retried with a growing pause. The pauses are durable timers.
+//! An activity that fails is retried with a growing pause. The pauses are durable timers. A permanent error is not retried.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
+use outlast::BackoffStrategy;
+use outlast::prelude::*;
 use outlast::providers::memory::MemoryProvider;
-use outlast::runtime::Runtime;
-use outlast::runtime::registry::ActivityRegistry;
-use outlast::{
-    ActivityContext, BackoffStrategy, Client, OrchestrationContext, OrchestrationRegistry, RetryPolicy,
-};
+use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-async fn charge(ctx: OrchestrationContext, card: String) -> Result<String, String> {
+#[derive(Debug, PartialEq, thiserror::Error, Serialize, Deserialize, outlast::Failure)]
+enum PaymentError {
+    #[error("the bank does not answer")]
+    NoAnswer,
+    #[error("declined: {code}")]
+    #[failure(permanent)]
+    Declined { code: String },
+    #[error("{0}")]
+    #[failure(call)]
+    Broken(String),
+}
+
+#[derive(Clone, Default)]
+struct Bank(Arc<AtomicU32>);
+
+#[outlast::activity]
+async fn charge(
+    _ctx: ActivityContext,
+    State(bank): State<Bank>,
+    card: String,
+) -> Result<String, PaymentError> {
+    match bank.0.fetch_add(1, Ordering::SeqCst) {
+        0..3 => Err(PaymentError::NoAnswer),
+        _ if card == "stolen" => Err(PaymentError::Declined { code: "05".into() }),
+        _ => Ok(format!("charged {card}")),
+    }
+}
+
+#[outlast::orchestration]
+async fn payment(ctx: OrchestrationContext, card: String) -> Result<String, PaymentError> {
     let backoff = BackoffStrategy::Exponential {
         base: Duration::from_millis(10),
         multiplier: 2.0,
         max: Duration::from_millis(100),
     };
-    let policy = RetryPolicy::new(5).with_backoff(backoff).with_timeout(Duration::from_secs(1));
-    ctx.schedule_activity_with_retry("Charge", card, policy).await
+    let policy = RetryPolicy::new(5).with_backoff(backoff);
+    match charge::call(&ctx, card).retry(policy).timeout(Duration::from_secs(1)).await {
+        Err(CallError::Failed(error)) => Err(error),
+        other => Ok(other?),
+    }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let tries = Arc::new(AtomicU32::new(0));
-    let counted = Arc::clone(&tries);
-    let activities = ActivityRegistry::builder()
-        .register("Charge", move |_: ActivityContext, card: String| {
-            let tries = Arc::clone(&counted);
-            async move {
-                match tries.fetch_add(1, Ordering::SeqCst) {
-                    0..3 => Err("the bank does not answer".to_string()),
-                    _ => Ok(format!("charged {card}")),
-                }
-            }
-        })
-        .build();
-    let orchestrations = OrchestrationRegistry::builder().register("Payment", charge).build();
+    let bank = Bank::default();
     let store = Arc::new(MemoryProvider::new());
-    let runtime = Runtime::start_with_store(store.clone(), activities, orchestrations).await;
+    let module = outlast::module![charge, payment];
+    let runtime =
+        Runtime::builder().store(store.clone()).register(module).state(bank.clone()).start().await?;
     let client = Client::new(store);
 
-    client.start_orchestration("payment-1", "Payment", "card 4711").await?;
-    let receipt: String = client.wait_for_orchestration_typed("payment-1", Duration::from_secs(5)).await??;
-    println!("{receipt} at the {}th try", tries.load(Ordering::SeqCst));
-    assert_eq!((receipt.as_str(), tries.load(Ordering::SeqCst)), ("charged card 4711", 4));
+    let receipt = payment::start(&client, "card 4711".into()).id("payment-1").await?.result().await?;
+    let tries = bank.0.load(Ordering::SeqCst);
+    println!("{receipt} at the {tries}th try");
+    assert_eq!((receipt.as_str(), tries), ("charged card 4711", 4));
+
+    let declined = payment::start(&client, "stolen".into()).id("payment-2").await?.result().await;
+    println!("{declined:?} at the first try");
+    assert_eq!(declined, Err(CallError::Failed(PaymentError::Declined { code: "05".into() })));
+    assert_eq!(bank.0.load(Ordering::SeqCst), 5);
     runtime.shutdown(None).await;
     Ok(())
 }

@@ -1,24 +1,57 @@
-//! Steps that are undone when a later step fails, with ordinary control flow.
+//! Steps that are undone when a later step fails.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
+use outlast::prelude::*;
 use outlast::providers::memory::MemoryProvider;
-use outlast::runtime::Runtime;
-use outlast::runtime::registry::ActivityRegistry;
-use outlast::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry};
+use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
 
-async fn trip(ctx: OrchestrationContext, parts: Vec<String>) -> Result<String, String> {
-    let mut booked: Vec<String> = Vec::new();
+#[derive(Debug, PartialEq, thiserror::Error, Serialize, Deserialize, outlast::Failure)]
+enum BookingError {
+    #[error("no {0} left")]
+    #[failure(permanent)]
+    SoldOut(String),
+}
+
+#[derive(Debug, PartialEq, thiserror::Error, Serialize, Deserialize, outlast::Failure)]
+enum TripError {
+    #[error("no trip: there is no {part}")]
+    Impossible { part: String },
+    #[error("{0}")]
+    #[failure(call)]
+    Broken(String),
+}
+
+#[outlast::activity]
+async fn book(_ctx: ActivityContext, part: String) -> Result<String, BookingError> {
+    println!("book {part}");
+    if part == "rocket" { Err(BookingError::SoldOut(part)) } else { Ok(format!("{part} #1")) }
+}
+
+#[outlast::activity]
+async fn cancel(_ctx: ActivityContext, booking: String) -> Result<(), String> {
+    println!("cancel {booking}");
+    Ok(())
+}
+
+#[outlast::orchestration]
+async fn trip(ctx: OrchestrationContext, parts: Vec<String>) -> Result<String, TripError> {
+    let mut undo = Undo::new(&ctx);
+    let mut booked = Vec::new();
     for part in parts {
-        match ctx.schedule_activity("Book", part).await {
-            Ok(booking) => booked.push(booking),
-            Err(error) => {
-                for booking in booked.into_iter().rev() {
-                    ctx.schedule_activity("Cancel", booking).await?;
-                }
-                return Err(format!("no trip: {error}"));
+        match book::call(&ctx, part).retry(3).await {
+            Ok(booking) => {
+                undo.push::<cancel>(booking.clone());
+                booked.push(booking);
+            }
+            Err(CallError::Failed(BookingError::SoldOut(part))) => {
+                undo.run().await?;
+                return Err(TripError::Impossible { part });
+            }
+            Err(other) => {
+                undo.run().await?;
+                return Err(other.into());
             }
         }
     }
@@ -27,28 +60,18 @@ async fn trip(ctx: OrchestrationContext, parts: Vec<String>) -> Result<String, S
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let activities = ActivityRegistry::builder()
-        .register("Book", |_: ActivityContext, part: String| async move {
-            println!("book {part}");
-            if part == "rocket" { Err("no rocket left".to_string()) } else { Ok(format!("{part} #1")) }
-        })
-        .register("Cancel", |_: ActivityContext, booking: String| async move {
-            println!("cancel {booking}");
-            Ok(booking)
-        })
-        .build();
-    let orchestrations = OrchestrationRegistry::builder().register_typed("Trip", trip).build();
     let store = Arc::new(MemoryProvider::new());
-    let runtime = Runtime::start_with_store(store.clone(), activities, orchestrations).await;
+    let module = outlast::module![book, cancel, trip];
+    let runtime = Runtime::builder().store(store.clone()).register(module).start().await?;
     let client = Client::new(store);
 
-    client.start_orchestration_typed("to-the-sea", "Trip", ["train", "hotel"]).await?;
-    client.start_orchestration_typed("to-the-moon", "Trip", ["train", "hotel", "rocket"]).await?;
-    let sea = client.wait_for_orchestration_typed::<String>("to-the-sea", Duration::from_secs(5)).await?;
-    let moon = client.wait_for_orchestration_typed::<String>("to-the-moon", Duration::from_secs(5)).await?;
+    let parts = |parts: &[&str]| parts.iter().map(|part| (*part).to_string()).collect();
+    let sea = trip::start(&client, parts(&["train", "hotel"])).id("to-the-sea").await?.result().await;
+    let moon =
+        trip::start(&client, parts(&["train", "hotel", "rocket"])).id("to-the-moon").await?.result().await;
     println!("sea: {sea:?}, moon: {moon:?}");
     assert_eq!(sea.as_deref(), Ok("train #1, hotel #1"));
-    assert_eq!(moon.as_ref().map_err(String::as_str), Err("no trip: no rocket left"));
+    assert_eq!(moon, Err(CallError::Failed(TripError::Impossible { part: "rocket".into() })));
     runtime.shutdown(None).await;
     Ok(())
 }

@@ -1,48 +1,44 @@
 //! Starts an instance unless it exists, and sends it a message in the same step. Concurrent callers need not know which is first.
 #![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
 
-use outlast::client::Conflict;
+use outlast::prelude::*;
 use outlast::providers::memory::MemoryProvider;
-use outlast::runtime::Runtime;
-use outlast::runtime::registry::ActivityRegistry;
-use outlast::{Client, OrchestrationContext, OrchestrationRegistry};
+use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
 
-async fn basket(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+#[derive(Serialize, Deserialize, outlast::Message)]
+enum Item {
+    Add(String),
+    CheckOut,
+}
+
+#[outlast::orchestration(accepts(Item))]
+async fn basket(ctx: OrchestrationContext) -> Result<String, String> {
     let mut items = Vec::new();
     loop {
-        match ctx.dequeue_event("items").await.as_str() {
-            "check out" => return Ok(items.join(", ")),
-            item => items.push(item.to_string()),
+        match ctx.next::<Item>().await? {
+            Item::Add(item) => items.push(item),
+            Item::CheckOut => return Ok(items.join(", ")),
         }
     }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let orchestrations = OrchestrationRegistry::builder().register("Basket", basket).build();
     let store = Arc::new(MemoryProvider::new());
-    let runtime = Runtime::start_with_store(store.clone(), ActivityRegistry::default(), orchestrations).await;
+    let runtime = Runtime::builder().store(store.clone()).register(outlast::module![basket]).start().await?;
     let client = Client::new(store);
 
-    let mut starts = 0;
-    for item in ["apples", "bread", "cheese", "check out"] {
-        let receipt = client
-            .start_request("Basket")
-            .instance("basket-of-ada")
-            .if_exists(Conflict::UseExisting)
-            .with_event("items", item)
-            .send()
-            .await?;
-        println!("{item}: {}", if receipt.is_started() { "started the basket" } else { "found the basket" });
-        starts += u32::from(receipt.is_started());
+    for item in ["apples", "bread", "cheese"] {
+        let item = Item::Add(item.to_string());
+        basket::start(&client).id("basket-of-ada").or_existing().with(&item).await?;
     }
-    let bought: String =
-        client.wait_for_orchestration_typed("basket-of-ada", Duration::from_secs(5)).await??;
+    let basket = basket::handle(&client, "basket-of-ada");
+    basket.send(Item::CheckOut).await?;
+    let bought = basket.result().await?;
     println!("bought {bought}");
-    assert_eq!((starts, bought.as_str()), (1, "apples, bread, cheese"));
+    assert_eq!(bought, "apples, bread, cheese");
     runtime.shutdown(None).await;
     Ok(())
 }

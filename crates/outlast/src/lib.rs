@@ -4,28 +4,28 @@
 //! an [`Event`] in an append-only history. After a crash the runtime replays the history, and the code continues where it was.
 //!
 //! ```
+//! use outlast::prelude::*;
 //! use outlast::providers::memory::MemoryProvider;
-//! use outlast::runtime::{Runtime, registry::ActivityRegistry};
-//! use outlast::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry};
-//! use std::{sync::Arc, time::Duration};
+//! use std::sync::Arc;
+//!
+//! #[outlast::activity]
+//! async fn greet(_ctx: ActivityContext, name: String) -> Result<String, String> {
+//!     Ok(format!("Hello, {name}!"))
+//! }
+//!
+//! #[outlast::orchestration]
+//! async fn hello(ctx: OrchestrationContext, name: String) -> Result<String, String> {
+//!     Ok(greet::call(&ctx, name).await?)
+//! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let activities = ActivityRegistry::builder()
-//!     .register("Greet", |_: ActivityContext, name: String| async move { Ok(format!("Hello, {name}!")) })
-//!     .build();
-//! let orchestrations = OrchestrationRegistry::builder()
-//!     .register("Hello", |ctx: OrchestrationContext, name: String| async move {
-//!         ctx.schedule_activity("Greet", name).await
-//!     })
-//!     .build();
-//!
 //! let store = Arc::new(MemoryProvider::new());
-//! let runtime = Runtime::start_with_store(store.clone(), activities, orchestrations).await;
+//! let module = outlast::module![greet, hello];
+//! let runtime = Runtime::builder().store(store.clone()).register(module).start().await?;
 //! let client = Client::new(store);
-//! client.start_orchestration("hello-1", "Hello", "Ada").await?;
-//! let greeting: String = client.wait_for_orchestration_typed("hello-1", Duration::from_secs(5)).await??;
-//! assert_eq!(greeting, "Hello, Ada!");
+//! let instance = hello::start(&client, "Ada".into()).id("hello-1").await?;
+//! assert_eq!(instance.result().await?, "Hello, Ada!");
 //! runtime.shutdown(None).await;
 //! # Ok(())
 //! # }
@@ -38,6 +38,8 @@
 //!
 //! | path | content |
 //! |---|---|
+//! | [`prelude`] | the names that such programs use |
+//! | [`author`] | the typed layer: calls, messages, handles, errors, and the traits that the attributes implement |
 //! | [`OrchestrationContext`] | the operations of orchestration code: activities, timers, events, queues, children, state |
 //! | [`ActivityContext`] | the identity of an activity, its cancellation and its logging |
 //! | [`client`] | [`Client`]: starts instances, sends them events, waits for them, manages them |
@@ -81,6 +83,26 @@ pub use outlast_runtime::{
     RuntimeOptions,
 };
 pub use runtime::{OrchestrationRegistry, OrchestrationRegistryBuilder};
+
+#[cfg(feature = "macros")]
+pub use outlast_author::{Error, Failure, Message, Result, activity, deterministic, module, orchestration};
+
+/// The typed layer: the traits that the attributes implement, and the types of calls, messages, handles and errors.
+#[cfg(feature = "macros")]
+pub mod author {
+    pub use outlast_author::*;
+}
+
+/// The names that programs with the typed layer use: `use outlast::prelude::*;`.
+#[cfg(feature = "macros")]
+pub mod prelude {
+    pub use crate::runtime::Runtime;
+    pub use crate::{ActivityContext, Client, Either2, OrchestrationContext, RetryPolicy};
+    pub use outlast_author::{
+        Asked, Call, CallError, Child, Context, Durable, Failure, Handle, InstanceError, Key, Message, State,
+        Undo, module,
+    };
+}
 
 /// A registered orchestration.
 pub type OrchestrationHandlerRef = std::sync::Arc<dyn OrchestrationHandler>;
@@ -186,6 +208,7 @@ pub mod runtime {
         OrchestrationHandler, OrchestrationStatus, Runtime, RuntimeBuilder, RuntimeOptions, StartError,
         UnregisteredBackoffConfig, kind_of,
     };
+    pub use outlast_runtime::{Module, Need, State, States};
     pub use outlast_runtime::{observability, registry};
 }
 

@@ -64,6 +64,31 @@ impl ActivityContext {
         Self { codec, limits, ..self }
     }
 
+    /// A context for unit tests that call an activity as a function: the instance is `test`, and the store is empty.
+    #[cfg(feature = "memory")]
+    pub fn for_test() -> Self {
+        let text = |text: &str| text.to_string();
+        let identity = ActivityIdentity {
+            instance_id: text("test"),
+            execution_id: 1,
+            orchestration_name: text("test"),
+            orchestration_version: text("1.0.0"),
+            activity_name: text("test"),
+            activity_id: 2,
+            worker_id: text("test"),
+            session_id: None,
+            tag: None,
+            attempt: 1,
+        };
+        let store = Arc::new(outlast_memory::MemoryProvider::new());
+        Self::new(identity, CancellationToken::new(), store, Arc::default())
+    }
+
+    /// The limits of the runtime.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// The codec for typed values.
     pub fn codec(&self) -> Codec {
         self.codec

@@ -1,5 +1,6 @@
 //! Starts a runtime, or returns all errors in its options and registries.
 
+use crate::module::Module;
 use crate::options::{OptionProblem, RuntimeOptions};
 use crate::registry::{
     ActivityRegistry, ActivityRegistryBuilder, OrchestrationRegistry, OrchestrationRegistryBuilder,
@@ -17,6 +18,7 @@ pub struct RuntimeBuilder {
     orchestrations: OrchestrationRegistry,
     options: RuntimeOptions,
     problems: Vec<String>,
+    module: Module,
 }
 
 /// Why a runtime was not started.
@@ -78,6 +80,18 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Adds the activities and orchestrations of a module. [`RuntimeBuilder::start`] returns the errors of their registration.
+    pub fn register(mut self, module: Module) -> Self {
+        self.module = self.module.with(module);
+        self
+    }
+
+    /// Adds a value for activities with a parameter [`State<T>`](crate::State). The runtime has one value of each type.
+    pub fn state<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.module = self.module.state(value);
+        self
+    }
+
     /// The options of the runtime.
     pub fn options(mut self, options: RuntimeOptions) -> Self {
         self.options = options;
@@ -89,6 +103,9 @@ impl RuntimeBuilder {
     /// Cancellation safety: when the future is dropped, no runtime was started, or one that keeps running.
     pub async fn start(self) -> Result<Arc<Runtime>, StartError> {
         let mut problems = self.problems;
+        let (activities, orchestrations, invalid) =
+            self.module.register(&self.activities, &self.orchestrations);
+        problems.extend(invalid);
         if let Err(invalid) = self.options.validate() {
             problems.extend(invalid.iter().map(OptionProblem::to_string));
         }
@@ -100,7 +117,7 @@ impl RuntimeBuilder {
         match self.store {
             None => problems.push("no store: call store() with, for example, a SqliteProvider".to_string()),
             Some(store) if problems.is_empty() => {
-                return Ok(Runtime::launch(store, self.activities, self.orchestrations, self.options).await);
+                return Ok(Runtime::launch(store, activities, orchestrations, self.options).await);
             }
             Some(_) => {}
         }

@@ -29,11 +29,13 @@ mod tests;
 
 pub use store::FileStore;
 
-/// The examples of the provider guide and of the skills are documentation tests of these modules.
+/// The examples of these pages and skills are documentation tests.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../docs/provider-guide.md")]
     pub mod provider_guide {}
+    #[doc = include_str!("../../../docs/string-api.md")]
+    pub mod string_api {}
     #[doc = include_str!("../../../skills/outlast-orchestrations/SKILL.md")]
     pub mod orchestrations {}
     #[doc = include_str!("../../../skills/outlast-provider/SKILL.md")]

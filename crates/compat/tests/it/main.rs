@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod admin_wrapper;
+mod author;
 mod derives;
 mod dropped_child;
 mod first_provider;

@@ -3,6 +3,7 @@
 use super::entropy::SystemCall;
 use super::{Op, Operation};
 use crate::context::{Identity, OrchestrationContext};
+use crate::decide::Emitted;
 use crate::draft::{Draft, Recorded, Retry};
 use crate::execution::{Execution, Stop};
 use crate::finish::Closing;
@@ -11,9 +12,9 @@ use crate::history_summary::{HistorySummary, Standing};
 use crate::replay_error::Mismatch;
 use crate::receive::{Outcome, Receipt, system_failure};
 use crate::state::{Site, State};
-use outlast_model::{Action, Event, EventKind, ExecutionStatus, ScheduleKind, WorkItem};
+use outlast_model::{Action, ErrorDetails, Event, EventKind, ExecutionStatus, ScheduleKind, WorkItem};
 use serde::{Serialize, de::DeserializeOwned};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::panic::Location;
 
 impl OrchestrationContext {
@@ -70,14 +71,30 @@ impl OrchestrationContext {
         site: Site,
     ) -> DurableFuture<Result<String, String>> {
         let kind = ScheduleKind::Activity { name: name.clone() };
+        let token = self.emit_activity(name, input, session_id, site);
+        DurableFuture::new(self, token, kind, Raw::into_result)
+    }
+
+    /// [`OrchestrationContext::call_activity`] with the failure as it is recorded.
+    pub(crate) fn call_activity_for_details(
+        &self,
+        name: String,
+        input: String,
+        session_id: Option<String>,
+        site: Site,
+    ) -> DurableFuture<Result<String, Box<ErrorDetails>>> {
+        let kind = ScheduleKind::Activity { name: name.clone() };
+        let token = self.emit_activity(name, input, session_id, site);
+        DurableFuture::new(self, token, kind, Raw::into_details)
+    }
+
+    fn emit_activity(&self, name: String, input: String, session_id: Option<String>, site: Site) -> u64 {
         let mut state = self.lock();
         state.check_name("activity name", &name);
         state.check_name("session id", session_id.as_deref().unwrap_or_default());
         state.check_payload("input of activity", &name, &input);
         let action = Action::CallActivity { scheduling_event_id: 0, name, input, session_id, tag: None };
-        let token = state.decide_with_future(Op::Activity, None, action, "schedule_activity", site);
-        drop(state);
-        DurableFuture::new(self, token, kind, Raw::into_result)
+        state.decide_with_future(Op::Activity, None, action, "schedule_activity", site)
     }
 }
 
@@ -132,7 +149,7 @@ impl<T: Send + 'static> DurableFuture<T> {
 
 impl State {
     /// Sets the tag of an activity that has no event yet; false if the activity has one.
-    fn tag_activity(&mut self, token: u64, new_tag: String) -> bool {
+    pub(crate) fn tag_activity(&mut self, token: u64, new_tag: String) -> bool {
         let limit = self.limits.tag_bytes;
         let position = self.emitted.iter().rposition(|emitted| emitted.token == Some(token));
         let found = position.and_then(|position| self.emitted.get_mut(position));
@@ -148,6 +165,9 @@ impl State {
             )
         });
         *tag = Some(new_tag);
+        if let Some(emitted) = position.and_then(|position| self.emitted.get_mut(position)) {
+            emitted.tag_is_default = false;
+        }
         let is_new = position.is_some_and(|position| self.ahead.len() <= position);
         if let Some(text) = too_long.filter(|_| is_new && self.violation.is_none()) {
             self.violation = Some(text);
@@ -187,6 +207,21 @@ impl Operation for Activity {
             return false;
         };
         (name, input, session_id, tag) == (name2, input2, session_id2, tag2)
+    }
+
+    /// A default tag is not compared: the stored tag is kept, so that a deployment can change the default.
+    fn find(&self, emitted: &VecDeque<Emitted>, recorded: &EventKind) -> Option<usize> {
+        let front = emitted.front()?;
+        if !front.tag_is_default {
+            return self.matches(&front.action, recorded).then_some(0);
+        }
+        let mut action = front.action.clone();
+        if let (Action::CallActivity { tag, .. }, EventKind::ActivityScheduled { tag: stored, .. }) =
+            (&mut action, recorded)
+        {
+            tag.clone_from(stored);
+        }
+        self.matches(&action, recorded).then_some(0)
     }
 
     fn describe(&self, decision: &EventKind) -> String {
@@ -244,7 +279,7 @@ impl Operation for Activity {
                 }
                 Ok(result)
             }
-            EventKind::ActivityFailed { details } => Err(details.display_message()),
+            EventKind::ActivityFailed { details } => Err(Box::new(details)),
             _ => return Ok(()),
         };
         execution.settle(event_id, source, Raw::Result(result), name)

@@ -8,7 +8,7 @@ use crate::finish::{Close, Closing};
 use crate::future::{DurableFuture, Raw};
 use crate::history_summary::HistorySummary;
 use crate::receive::{Outcome, Receipt, system_failure};
-use crate::state::Site;
+use crate::state::{Site, State};
 use outlast_model::{
     Action, AppErrorKind, ErrorDetails, Event, EventKind, INITIAL_EXECUTION_ID, SUB_ORCH_AUTO_PREFIX,
     ScheduleKind, WorkItem, build_child_instance_id, check_instance_id, is_auto_generated_sub_orch_id,
@@ -96,10 +96,34 @@ impl OrchestrationContext {
         input: String,
         site: Site,
     ) -> DurableFuture<Result<String, String>> {
+        let token = self.emit_child(name, version, instance, input, site);
+        DurableFuture::new(self, token, ScheduleKind::SubOrchestration { token }, Raw::into_result)
+    }
+
+    /// [`OrchestrationContext::start_child`] with the failure as it is recorded.
+    pub(crate) fn start_child_for_details(
+        &self,
+        name: String,
+        version: Option<String>,
+        instance: Option<String>,
+        input: String,
+        site: Site,
+    ) -> DurableFuture<Result<String, Box<ErrorDetails>>> {
+        let token = self.emit_child(name, version, instance, input, site);
+        DurableFuture::new(self, token, ScheduleKind::SubOrchestration { token }, Raw::into_details)
+    }
+
+    fn emit_child(
+        &self,
+        name: String,
+        version: Option<String>,
+        instance: Option<String>,
+        input: String,
+        site: Site,
+    ) -> u64 {
         let mut state = self.lock();
-        let refusal = instance.as_deref().and_then(refusal);
-        let token = match refusal {
-            Some(refusal) => state.answer(Op::Child, Raw::Result(Err(refusal)), site),
+        match instance.as_deref().and_then(refused) {
+            Some(refused) => state.answer(Op::Child, refused, site),
             None => {
                 state.check_name("orchestration name", &name);
                 state.check_payload("input of child", &name, &input);
@@ -108,10 +132,47 @@ impl OrchestrationContext {
                     Action::StartSubOrchestration { scheduling_event_id: 0, name, version, instance, input };
                 state.decide_with_future(Op::Child, None, action, "schedule_sub_orchestration", site)
             }
-        };
-        drop(state);
-        DurableFuture::new(self, token, ScheduleKind::SubOrchestration { token }, Raw::into_result)
+        }
     }
+}
+
+impl State {
+    /// Gives a child that has no event yet an id. A refused id becomes the outcome of the child, which is not started. False if
+    /// the child has its event.
+    pub(crate) fn name_child(&mut self, token: u64, id: String) -> bool {
+        let Some(position) = self.emitted.iter().rposition(|emitted| emitted.token == Some(token)) else {
+            // A decision after a violation is not emitted, so there is no child to name.
+            return self.violation.is_some();
+        };
+        if let Some(refused) = refused(&id) {
+            self.emitted.remove(position);
+            self.settle(token, refused);
+        } else if let Some(Action::StartSubOrchestration { instance, .. }) =
+            self.emitted.get_mut(position).map(|emitted| &mut emitted.action)
+        {
+            *instance = id;
+        }
+        true
+    }
+
+    /// Selects the version of a child that has no event yet; false if the child has one.
+    pub(crate) fn select_child_version(&mut self, token: u64, selected: String) -> bool {
+        let found = self.emitted.iter_mut().rev().find(|emitted| emitted.token == Some(token));
+        match found.map(|emitted| &mut emitted.action) {
+            Some(Action::StartSubOrchestration { version, .. }) => {
+                *version = Some(selected);
+                true
+            }
+            _ => self.violation.is_some(),
+        }
+    }
+}
+
+/// The outcome of a child whose given id is not accepted.
+fn refused(instance: &str) -> Option<Raw> {
+    let (kind, retryable) = (AppErrorKind::OrchestrationFailed, false);
+    let message = refusal(instance)?;
+    Some(Raw::Result(Err(Box::new(ErrorDetails::Application { kind, message, retryable }))))
 }
 
 /// The error for a given id that is not accepted.
@@ -281,7 +342,7 @@ impl Operation for Child {
         let Some(source) = event.source_event_id else { return Ok(()) };
         let result = match event.kind {
             EventKind::SubOrchestrationCompleted { result } => Ok(result),
-            EventKind::SubOrchestrationFailed { details } => Err(details.display_message()),
+            EventKind::SubOrchestrationFailed { details } => Err(Box::new(details)),
             _ => return Ok(()),
         };
         execution.settle(event_id, source, Raw::Result(result), name)

@@ -11,6 +11,13 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::collections::{HashMap, VecDeque};
 use std::panic::Location;
 
+/// Keys with this prefix belong to Outlast: they count for no limit, lists do not show them, and they survive the removal of all keys.
+pub const RESERVED_KEY_PREFIX: &str = "__outlast:";
+
+fn is_users(key: &str) -> bool {
+    !key.starts_with(RESERVED_KEY_PREFIX)
+}
+
 /// A value and when it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KvValue {
@@ -34,7 +41,12 @@ impl OrchestrationContext {
                  reference, or raise limits.kv_value_bytes"
             ));
         }
-        let (keys, most) = (state.kv.len() + usize::from(!state.kv.contains_key(&key)), state.limits.kv_keys);
+        let most = state.limits.kv_keys;
+        // Counting is needed only when all keys together could be too many.
+        let keys = match state.kv.len() < most || state.kv.contains_key(&key) || !is_users(&key) {
+            true => 0,
+            false => state.kv.keys().filter(|key| is_users(key)).count() + 1,
+        };
         if keys > most {
             state.violate(format!(
                 "KV key count ({keys}) exceeds limit ({most}): clear keys that are not needed, or raise limits.kv_keys"
@@ -75,17 +87,19 @@ impl OrchestrationContext {
     /// All keys with their values. Iterating a `HashMap` is not deterministic: sort first, or use
     /// [`OrchestrationContext::get_kv_all_keys`].
     pub fn get_kv_all_values(&self) -> HashMap<String, String> {
-        self.lock().kv.iter().map(|(key, entry)| (key.clone(), entry.value.clone())).collect()
+        let state = self.lock();
+        let users = state.kv.iter().filter(|(key, _)| is_users(key));
+        users.map(|(key, entry)| (key.clone(), entry.value.clone())).collect()
     }
 
     /// All keys, ascending.
     pub fn get_kv_all_keys(&self) -> Vec<String> {
-        self.lock().kv.keys().cloned().collect()
+        self.lock().kv.keys().filter(|key| is_users(key)).cloned().collect()
     }
 
     /// Number of keys.
     pub fn get_kv_length(&self) -> usize {
-        self.lock().kv.len()
+        self.lock().kv.keys().filter(|key| is_users(key)).count()
     }
 
     /// Removes a key.
@@ -98,12 +112,18 @@ impl OrchestrationContext {
         state.decide(Action::ClearKeyValue { key }, "clear_kv_value", Location::caller());
     }
 
-    /// Removes all keys.
+    /// Removes all keys. Reserved keys are written again: the event removes them too.
     #[track_caller]
     pub fn clear_all_kv_values(&self) {
+        let site = Location::caller();
         let mut state = self.lock();
-        state.kv.clear();
-        state.decide(Action::ClearKeyValues, "clear_all_kv_values", Location::caller());
+        state.kv.retain(|key, _| !is_users(key));
+        state.decide(Action::ClearKeyValues, "clear_all_kv_values", site);
+        let kept: Vec<(String, KvValue)> = state.kv.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+        for (key, KvValue { value, updated_at_ms }) in kept {
+            let action = Action::SetKeyValue { key, value, last_updated_at_ms: updated_at_ms };
+            state.decide(action, "clear_all_kv_values", site);
+        }
     }
 
     /// Removes every key that was last written before this time, in the order of keys; returns how many.
@@ -111,7 +131,7 @@ impl OrchestrationContext {
     pub fn prune_kv_values_updated_before(&self, updated_before_ms: u64) -> usize {
         let site = Location::caller();
         let mut state = self.lock();
-        let old = state.kv.iter().filter(|(_, entry)| entry.updated_at_ms < updated_before_ms);
+        let old = state.kv.iter().filter(|(key, entry)| is_users(key) && entry.updated_at_ms < updated_before_ms);
         let keys: Vec<String> = old.map(|(key, _)| key.clone()).collect();
         for key in &keys {
             state.kv.remove(key);

@@ -2,6 +2,7 @@
 // A test fails by panicking, and a child process reports by printing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod author;
 mod bad_input;
 mod canary;
 mod large_commits;

@@ -2,6 +2,7 @@
 
 use super::wait::PollInterval;
 use super::{Client, ClientError};
+use outlast_engine::layer::RESERVED_KEY_PREFIX;
 use outlast_provider::Interest;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
@@ -30,11 +31,35 @@ impl Client {
         self.get_kv_value(instance, key).await?.map(|value| decoded(&value)).transpose()
     }
 
-    /// All keys and values; empty if the instance does not exist.
+    /// All keys and values, without the reserved keys of Outlast; empty if the instance does not exist.
     ///
     /// Cancellation safety: it only reads.
     pub async fn get_kv_all_values(&self, instance: &str) -> Result<HashMap<String, String>, ClientError> {
-        Ok(self.store.get_kv_all_values(instance).await?)
+        let mut values = self.store.get_kv_all_values(instance).await?;
+        values.retain(|key, _| !key.starts_with(RESERVED_KEY_PREFIX));
+        Ok(values)
+    }
+
+    /// Waits until a key has a value, or the instance has completed or failed: then `None`, unless its last turn wrote the key.
+    ///
+    /// Cancellation safety: it only reads.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::Timeout`] after the timeout; an error of the store at once.
+    pub async fn wait_for_kv_value_or_end(
+        &self,
+        instance: &str,
+        key: &str,
+        timeout: Duration,
+    ) -> Result<Option<String>, ClientError> {
+        let check = |_| async {
+            // The status is read first: after the end the key does not change.
+            let has_ended = self.get_orchestration_status(instance).await?.is_terminal();
+            let value = self.get_kv_value(instance, key).await?;
+            Ok((value.is_some() || has_ended).then_some(value))
+        };
+        self.wait_until(instance, Interest::Any, PollInterval::Growing, timeout, check).await
     }
 
     /// Waits until a key has a value. With a timeout of zero it reads once.

@@ -60,6 +60,11 @@ impl Client {
     pub fn with_codec(self, codec: Codec) -> Self {
         Self { codec, ..self }
     }
+
+    /// The codec for typed values.
+    pub fn codec(&self) -> Codec {
+        self.codec
+    }
 }
 
 impl fmt::Debug for Client {

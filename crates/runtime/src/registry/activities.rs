@@ -66,6 +66,12 @@ impl RegistryBuilder<dyn ActivityHandler> {
         self.register_all_handlers(items, |builder, name, f| builder.register(name, f))
     }
 
+    /// Registers a handler. A handler whose name is taken or reserved is not registered; the error is recorded.
+    pub fn register_handler(mut self, name: impl Into<String>, handler: Arc<dyn ActivityHandler>) -> Self {
+        let result = self.insert_activity(name.into(), handler);
+        self.recording(result)
+    }
+
     fn insert_activity(
         &mut self,
         name: String,

@@ -127,6 +127,20 @@ impl RegistryBuilder<dyn OrchestrationHandler> {
         self.register_all_handlers(items, |builder, name, f| builder.register(name, f))
     }
 
+    /// Registers a handler for one version of an orchestration; without a version it is 1.0.0. Versions may come in any order. A
+    /// duplicate or an invalid version is not registered; the error is recorded.
+    pub fn register_handler(
+        mut self,
+        name: impl Into<String>,
+        version: Option<&str>,
+        handler: Arc<dyn OrchestrationHandler>,
+    ) -> Self {
+        let name = name.into();
+        let parsed = version.map_or(Ok(DEFAULT_VERSION), |version| parse(&name, version));
+        let result = parsed.and_then(|version| self.insert_new(KIND, name, version, handler));
+        self.recording(result)
+    }
+
     /// Sets the policy that selects the version of an instance whose start has none.
     pub fn set_policy(mut self, name: impl Into<String>, policy: VersionPolicy) -> Self {
         self.insert_policy(name.into(), policy);
@@ -139,13 +153,7 @@ impl RegistryBuilder<dyn OrchestrationHandler> {
         version: &str,
         handler: Handler,
     ) -> Result<(), RegistrationError> {
-        let version = match Version::parse(version) {
-            Ok(version) => version,
-            Err(error) => {
-                let (version, reason) = (version.to_string(), error.to_string());
-                return Err(RegistrationError::InvalidVersion { name, version, reason });
-            }
-        };
+        let version = parse(&name, version)?;
         // A duplicate is reported as a duplicate even if it is also lower than the highest version.
         if let Some(latest) = self.latest(&name)
             && version < *latest
@@ -163,6 +171,14 @@ impl RegistryBuilder<dyn OrchestrationHandler> {
             Err(error) => panic!("{error}"),
         }
     }
+}
+
+fn parse(name: &str, version: &str) -> Result<Version, RegistrationError> {
+    Version::parse(version).map_err(|error| RegistrationError::InvalidVersion {
+        name: name.to_string(),
+        version: version.to_string(),
+        reason: error.to_string(),
+    })
 }
 
 fn untyped<F, Fut>(f: F) -> Handler

@@ -30,6 +30,7 @@ const TABLE: &[(&str, May)] = &[
     ("conformance", Use(&["model", "provider", "engine", "memory", "runtime"])),
     ("runtime", Use(&["model", "engine", "lens", "provider", "memory"])),
     ("macros", Use(&[])),
+    ("author", Use(&["model", "engine", "provider", "runtime", "macros"])),
     ("testing", Use(&["model", "engine", "provider", "memory", "runtime"])),
     // The tutorial uses only the packages that a store outside of this repository can use.
     ("tutorial", Use(&["provider", "provider-kit"])),
@@ -63,6 +64,7 @@ const LIBRARIES: &[&str] = &[
     "conformance",
     "runtime",
     "macros",
+    "author",
     "testing",
 ];
 

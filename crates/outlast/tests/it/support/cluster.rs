@@ -5,8 +5,8 @@ use super::crash::{Crash, CrashHook};
 use super::hooked::Hooked;
 use super::store::{Kind, TestStore};
 use outlast::providers::Provider;
-use outlast::runtime::Runtime;
 use outlast::runtime::registry::{ActivityRegistry, ActivityRegistryBuilder};
+use outlast::runtime::{Module, Runtime};
 use outlast::{
     Client, OrchestrationRegistry, OrchestrationRegistryBuilder, OrchestrationStatus, RuntimeOptions,
 };
@@ -32,6 +32,12 @@ impl Node {
             orchestrations: orchestrations.build_result().unwrap(),
             tune: Arc::new(|_| ()),
         }
+    }
+
+    /// The typed functions of a module.
+    pub(crate) fn of(module: Module) -> Self {
+        let (activities, orchestrations) = module.build().unwrap();
+        Self { activities, orchestrations, tune: Arc::new(|_| ()) }
     }
 
     /// Changes the options.

@@ -1,0 +1,94 @@
+//! The error of a durable call, and of an instance that a client waits for.
+
+use crate::failure::{self, Failure};
+use outlast_model::{AppErrorKind, ErrorDetails};
+use std::fmt;
+
+/// The way in which a call of an activity or a child ended without a value, or an instance that a client waits for.
+///
+/// Only [`CallError::Failed`] is an error that the called code returned. The other variants come from Outlast, and hold a sentence for
+/// people: code should not compare it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CallError<E> {
+    /// The called code returned this error. With retries it is the error of the last attempt.
+    Failed(E),
+    /// The time for the call, the activity or the wait is over.
+    TimedOut(String),
+    /// The call was cancelled, with this reason.
+    Cancelled(String),
+    /// The called code panicked.
+    Panicked(String),
+    /// Any other failure: a value that does not decode, poison, code that does not match its history, an error of the store, or an
+    /// error of called code that is not an `E`.
+    Other(String),
+}
+
+/// The code that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Callee {
+    Activity,
+    Orchestration,
+    /// It stores its errors as text (`errors = text`).
+    OfText,
+}
+
+impl<E> CallError<E> {
+    /// The error of the called code, if it returned one.
+    pub fn into_failed(self) -> Result<E, Self> {
+        match self {
+            Self::Failed(error) => Ok(error),
+            other => Err(other),
+        }
+    }
+
+    /// The error that the called code returned, if it returned one.
+    pub fn failed(&self) -> Option<&E> {
+        match self {
+            Self::Failed(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl<E: Failure> CallError<E> {
+    /// The error for a recorded failure.
+    pub(crate) fn of(details: ErrorDetails, callee: Callee) -> Self {
+        match details {
+            ErrorDetails::Application { kind: AppErrorKind::Cancelled { reason }, .. } => {
+                Self::Cancelled(reason)
+            }
+            ErrorDetails::Application { kind: AppErrorKind::Panicked, message, .. } => {
+                Self::Panicked(message)
+            }
+            ErrorDetails::Application { message, .. } => failure::read(message, callee),
+            other => Self::Other(other.display_message()),
+        }
+    }
+
+    /// Whether another attempt can help.
+    pub(crate) fn is_permanent(&self) -> bool {
+        self.failed().is_some_and(Failure::is_permanent)
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for CallError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(error) => error.fmt(f),
+            Self::TimedOut(text) => write!(f, "timed out: {text}"),
+            Self::Cancelled(reason) => write!(f, "cancelled: {reason}"),
+            Self::Panicked(text) => write!(f, "panicked: {text}"),
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+impl<E: fmt::Display + fmt::Debug> std::error::Error for CallError<E> {}
+
+/// For functions whose error is text: `?` keeps the sentence.
+impl<E: fmt::Display> From<CallError<E>> for String {
+    fn from(error: CallError<E>) -> Self {
+        error.to_string()
+    }
+}

@@ -1,0 +1,240 @@
+//! An instance, as a client sees it.
+
+use crate::call_error::CallError;
+use crate::child;
+use crate::definition::{AcceptedBy, Orchestration};
+use crate::instance_error::InstanceError;
+use crate::key::Key;
+use crate::known::{self, Presence};
+use crate::message::{self, Lane, Message, Request};
+use crate::payload::Payload;
+use outlast_provider::{Entropy, OsEntropy};
+use outlast_runtime::{Client, ClientError, OrchestrationStatus};
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::time::Duration;
+
+/// An instance of the orchestration `O`. The verbs `start` and `handle` of an orchestration return one. Cloning a handle is cheap.
+pub struct Handle<O: Orchestration> {
+    client: Client,
+    instance: String,
+    of: PhantomData<fn() -> O>,
+}
+
+impl<O: Orchestration> Handle<O> {
+    /// The handle of an instance, which need not exist. The verb `handle` of an orchestration calls this.
+    pub fn new(client: &Client, instance: impl Into<String>) -> Self {
+        Self { client: client.clone(), instance: instance.into(), of: PhantomData }
+    }
+
+    /// The id of the instance.
+    pub fn id(&self) -> &str {
+        &self.instance
+    }
+
+    /// The output of the instance, or the error with which it failed. Awaiting it waits until the instance ends;
+    /// [`ResultOf::within`] sets a limit.
+    pub fn result(&self) -> ResultOf<'_, O> {
+        ResultOf { handle: self, patience: None }
+    }
+
+    /// Sends a message.
+    ///
+    /// Cancellation safety: when the future is dropped, the message is stored or it is not.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceError::NotFound`] and [`InstanceError::Ended`] by one look before the message is stored. An instance that ends
+    /// between the two does not read the message.
+    pub async fn send<M: Message + AcceptedBy<O>>(&self, message: M) -> Result<(), InstanceError> {
+        let text = message.encode(self.client.codec()).map_err(|error| self.unencodable(M::NAME, &error))?;
+        self.send_text::<M>(text).await
+    }
+
+    /// Sends a message and waits for the answer. [`Asking::within`] sets the limit, which is 30 seconds without it.
+    pub fn ask<M: Request + AcceptedBy<O>>(&self, message: M) -> Asking<'_, O, M> {
+        Asking { handle: self, message, patience: Duration::from_secs(30) }
+    }
+
+    /// Cancels the instance, which then fails with this reason.
+    ///
+    /// Cancellation safety: when the future is dropped, the request is stored or it is not.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::send`].
+    pub async fn cancel(&self, reason: impl Into<String> + Send) -> Result<(), InstanceError> {
+        self.look().await?;
+        Ok(self.client.cancel_instance(&self.instance, reason).await?)
+    }
+
+    /// The custom status; `None` if the instance has set none.
+    ///
+    /// Cancellation safety: it only reads.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceError::NotFound`] if no turn of the instance is committed, and [`InstanceError::Value`] if the status does not
+    /// decode.
+    pub async fn status(&self) -> Result<Option<O::Status>, InstanceError> {
+        let text = match self.client.get_orchestration_status(&self.instance).await? {
+            OrchestrationStatus::NotFound => {
+                return Err(InstanceError::NotFound { instance: self.instance.clone() });
+            }
+            OrchestrationStatus::Running { custom_status, .. }
+            | OrchestrationStatus::Completed { custom_status, .. }
+            | OrchestrationStatus::Failed { custom_status, .. } => custom_status,
+        };
+        let decode = |text: String| O::Status::decode(&text);
+        text.map(decode).transpose().map_err(|error| self.undecodable("the custom status", &error))
+    }
+
+    /// The value of a key; `None` if the instance or the key does not exist.
+    ///
+    /// Cancellation safety: it only reads.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceError::Value`] if the value does not decode.
+    pub async fn get<T: DeserializeOwned>(&self, key: Key<T>) -> Result<Option<T>, InstanceError> {
+        let text = self.client.get_kv_value(&self.instance, key.name()).await?;
+        let decode = |text: String| serde_json::from_str(&text);
+        let what = || format!("key '{}'", key.name());
+        text.map(decode).transpose().map_err(|error| self.undecodable(&what(), &error.to_string()))
+    }
+
+    async fn look(&self) -> Result<(), InstanceError> {
+        Presence::of(&self.client, &self.instance).await?.reachable(&self.instance)
+    }
+
+    async fn send_text<M: Message>(&self, text: String) -> Result<(), InstanceError> {
+        self.look().await?;
+        match M::LANE {
+            Lane::Queue => self.client.enqueue_event(&self.instance, M::NAME, text).await?,
+            Lane::Event => self.client.raise_event(&self.instance, M::NAME, text).await?,
+        }
+        Ok(())
+    }
+
+    fn unencodable(&self, name: &str, error: &str) -> InstanceError {
+        let problem = format!("a message of '{name}' does not encode: {error}");
+        InstanceError::Value { instance: self.instance.clone(), problem }
+    }
+
+    fn undecodable(&self, what: &str, error: &str) -> InstanceError {
+        InstanceError::Value {
+            instance: self.instance.clone(),
+            problem: format!("{what} does not decode: {error}"),
+        }
+    }
+}
+
+impl<O: Orchestration> Clone for Handle<O> {
+    fn clone(&self) -> Self {
+        Self::new(&self.client, &self.instance)
+    }
+}
+
+impl<O: Orchestration> fmt::Debug for Handle<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("orchestration", &O::NAME).field("instance", &self.instance).finish()
+    }
+}
+
+/// A wait for the end of an instance: [`Handle::result`].
+///
+/// Cancellation safety: it only reads.
+#[must_use = "nothing is read until it is awaited"]
+pub struct ResultOf<'a, O: Orchestration> {
+    handle: &'a Handle<O>,
+    patience: Option<Duration>,
+}
+
+impl<O: Orchestration> ResultOf<'_, O> {
+    /// Waits at most this long, and then returns [`CallError::TimedOut`] with the state of the instance: not started, not registered
+    /// by a running process, or waiting for an operation.
+    pub fn within(self, patience: Duration) -> Self {
+        Self { patience: Some(patience), ..self }
+    }
+
+    async fn wait(self) -> Result<O::Output, CallError<O::Error>> {
+        let Handle { client, instance, .. } = self.handle;
+        let patience = self.patience.unwrap_or(Duration::MAX);
+        let ended = loop {
+            match client.wait_for_orchestration(instance, patience).await {
+                Err(ClientError::Timeout) if self.patience.is_none() => {}
+                ended => break ended,
+            }
+        };
+        match ended {
+            Ok(OrchestrationStatus::Completed { output, .. }) => child::read::<O>(Ok(output)),
+            Ok(OrchestrationStatus::Failed { details, .. }) => child::read::<O>(Err(Box::new(details))),
+            Ok(OrchestrationStatus::NotFound | OrchestrationStatus::Running { .. })
+            | Err(ClientError::Timeout) => {
+                Err(CallError::TimedOut(known::describe(client, instance, O::NAME, patience).await))
+            }
+            Err(error) => Err(CallError::Other(error.to_string())),
+        }
+    }
+}
+
+impl<'a, O: Orchestration> IntoFuture for ResultOf<'a, O> {
+    type Output = Result<O::Output, CallError<O::Error>>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.wait())
+    }
+}
+
+/// A message whose answer the client waits for: [`Handle::ask`].
+///
+/// Cancellation safety: when the future is dropped, the message is stored or it is not.
+#[must_use = "nothing is sent until it is awaited"]
+pub struct Asking<'a, O: Orchestration, M: Request> {
+    handle: &'a Handle<O>,
+    message: M,
+    patience: Duration,
+}
+
+impl<O: Orchestration, M: Request> Asking<'_, O, M> {
+    /// Waits at most this long for the answer, and then returns [`InstanceError::TimedOut`]. The message stays stored.
+    pub fn within(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    async fn wait(self) -> Result<M::Reply, InstanceError> {
+        let Self { handle, message, patience } = self;
+        let id = format!("{:032x}", OsEntropy.next_u128());
+        let text =
+            message::write_request(&message, &id).map_err(|error| handle.unencodable(M::NAME, &error))?;
+        handle.send_text::<M>(text).await?;
+        let Handle { client, instance, .. } = handle;
+        let answer = client.wait_for_kv_value_or_end(instance, &message::reply_key(&id), patience).await;
+        match answer {
+            Ok(Some(text)) => M::Reply::decode(&text)
+                .map_err(|error| handle.undecodable(&format!("the answer to '{}'", M::NAME), &error)),
+            Ok(None) => Err(match Presence::of(client, instance).await? {
+                Presence::Ended(status) => InstanceError::Ended { instance: instance.clone(), status },
+                _ => InstanceError::NotFound { instance: instance.clone() },
+            }),
+            Err(ClientError::Timeout) => {
+                let state = known::describe(client, instance, O::NAME, patience).await;
+                let known = format!("no answer to '{}' came within {patience:?}: {state}", M::NAME);
+                Err(InstanceError::TimedOut { instance: instance.clone(), known })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl<'a, O: Orchestration, M: Request> IntoFuture for Asking<'a, O, M> {
+    type Output = Result<M::Reply, InstanceError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.wait())
+    }
+}

@@ -1,0 +1,144 @@
+//! The state of an instance that a client waits for, in a sentence for people.
+
+use crate::instance_error::InstanceError;
+use outlast_provider::{PendingWork, QueuedItem};
+use outlast_runtime::lens::{self, Operation, TurnState, Wait};
+use outlast_runtime::{Client, ClientError, OrchestrationStatus};
+use std::time::Duration;
+
+/// The number of queued messages that are read to find a start.
+const MOST_QUEUED: usize = 64;
+
+/// The presence of an instance in its store.
+pub(crate) enum Presence {
+    Running,
+    Ended(&'static str),
+    /// No turn is committed. The start is queued, or a store without a view of its queues cannot tell.
+    MayStart(Option<PendingWork>),
+    Missing,
+}
+
+impl Presence {
+    /// Looks for a committed turn, then for a queued start, and again for a turn: the first turn can be committed between two looks.
+    pub(crate) async fn of(client: &Client, instance: &str) -> Result<Self, ClientError> {
+        if let Some(present) = Self::of_turn(client, instance).await? {
+            return Ok(present);
+        }
+        match client.pending_work(instance, MOST_QUEUED).await {
+            Ok(Some(pending)) if start_of(&pending).is_some() => Ok(Self::MayStart(Some(pending))),
+            Ok(Some(pending)) if pending.message_count <= MOST_QUEUED as u64 => {
+                Ok(Self::of_turn(client, instance).await?.unwrap_or(Self::Missing))
+            }
+            Ok(_) | Err(ClientError::ManagementNotAvailable) => Ok(Self::MayStart(None)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// `None` without a committed turn.
+    async fn of_turn(client: &Client, instance: &str) -> Result<Option<Self>, ClientError> {
+        Ok(match client.get_orchestration_status(instance).await? {
+            OrchestrationStatus::Running { .. } => Some(Self::Running),
+            OrchestrationStatus::Completed { .. } => Some(Self::Ended("Completed")),
+            OrchestrationStatus::Failed { .. } => Some(Self::Ended("Failed")),
+            OrchestrationStatus::NotFound => None,
+        })
+    }
+
+    /// An error unless a message can reach the instance.
+    pub(crate) fn reachable(self, instance: &str) -> Result<(), InstanceError> {
+        let instance = instance.to_string();
+        match self {
+            Self::Running | Self::MayStart(_) => Ok(()),
+            Self::Ended(status) => Err(InstanceError::Ended { instance, status }),
+            Self::Missing => Err(InstanceError::NotFound { instance }),
+        }
+    }
+}
+
+fn start_of(pending: &PendingWork) -> Option<&QueuedItem> {
+    pending.messages.iter().find(|item| item.kind.as_deref() == Some("StartOrchestration"))
+}
+
+/// The state of an instance after a wait that timed out.
+pub(crate) async fn describe(
+    client: &Client,
+    instance: &str,
+    orchestration: &str,
+    waited: Duration,
+) -> String {
+    let known = match known(client, instance, orchestration).await {
+        Ok(known) => known,
+        Err(error) => format!("its state could not be read: {error}"),
+    };
+    format!("instance '{instance}' of '{orchestration}' has not ended after {waited:?}: {known}")
+}
+
+async fn known(client: &Client, instance: &str, orchestration: &str) -> Result<String, ClientError> {
+    match Presence::of(client, instance).await? {
+        Presence::Missing => Ok("no instance was started under this id".to_string()),
+        Presence::Ended(status) => Ok(format!("it has ended just now ({status})")),
+        Presence::MayStart(None) => {
+            Ok("it has no committed turn: was it started, and does a process run it?".into())
+        }
+        Presence::MayStart(Some(pending)) => Ok(start(&pending, orchestration)),
+        Presence::Running => {
+            match client.read_execution_history(instance, last_execution(client, instance).await?).await {
+                Ok(history) => {
+                    let pending = client.pending_work(instance, MOST_QUEUED).await?;
+                    Ok(running(&lens::waits(&history, pending.as_ref()), pending.as_ref(), orchestration))
+                }
+                Err(ClientError::ManagementNotAvailable) => Ok("it is running".to_string()),
+                Err(error) => Err(error),
+            }
+        }
+    }
+}
+
+async fn last_execution(client: &Client, instance: &str) -> Result<u64, ClientError> {
+    Ok(client.list_executions(instance).await?.last().copied().unwrap_or(1))
+}
+
+fn start(pending: &PendingWork, orchestration: &str) -> String {
+    let Some(start) = start_of(pending) else { return "its start is gone from the queue".to_string() };
+    let left = start.visible_at.saturating_sub(pending.now_ms);
+    match (start.locked_until, start.attempt_count, left) {
+        (Some(_), ..) => "its first turn runs".to_string(),
+        (None, 0, 1..) => format!("its start is delayed for another {}", span(left)),
+        (None, deliveries, _) => format!(
+            "its start was delivered {deliveries} times, and no process has run it: does a running process register \
+             '{orchestration}'?"
+        ),
+    }
+}
+
+/// The first wait is enough for a sentence; the tool `outlast instance show` lists all.
+fn running(waits: &[Wait], pending: Option<&PendingWork>, orchestration: &str) -> String {
+    if let Some(pending) = pending
+        && let TurnState::Due { messages, since_ms, deliveries } = lens::turn_state(pending)
+    {
+        return format!(
+            "{messages} messages wait for its next turn since {}, delivered {deliveries} times: does a running process \
+             register '{orchestration}' in the version of this instance?",
+            span(pending.now_ms.saturating_sub(since_ms))
+        );
+    }
+    let Some(wait) = waits.first() else { return "its turn runs, or it waits for nothing".to_string() };
+    let operation = match &wait.open.operation {
+        Operation::Activity { name, .. } => format!("activity '{name}'"),
+        Operation::Timer { .. } => "a timer".to_string(),
+        Operation::Event { name } => format!("event '{name}'"),
+        Operation::Queue { name } => format!("a message of queue '{name}'"),
+        Operation::Child { name, instance } => format!("child '{instance}' of '{name}'"),
+    };
+    let since = pending.map(|pending| pending.now_ms.saturating_sub(wait.open.since_ms));
+    let since = since.map_or(String::new(), |since| format!(" since {}", span(since)));
+    let others = match waits.len() {
+        1 => String::new(),
+        more => format!(", and for {} other operations", more - 1),
+    };
+    format!("it waits for {operation}{since}{others}")
+}
+
+fn span(ms: u64) -> String {
+    format!("{:?}", Duration::from_millis(ms))
+}

@@ -1,0 +1,53 @@
+//! The typed layer of Outlast: activities and orchestrations are functions, and calls, messages, errors and state have types. Users
+//! reach it through the crate `outlast`.
+//!
+//! The layer uses the string API, so both mix: in one orchestration, across the versions of a program, and between programs.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `definition.rs` | the traits that the attributes implement: [`Activity`], [`Orchestration`] |
+//! | `register.rs` | their handlers on a worker, and [`module!`] |
+//! | `call.rs`, `child.rs` | durable calls: [`Call`], [`Child`], [`Detached`], [`ContinueAsNew`] |
+//! | `message.rs`, `context.rs` | waits for messages, keys and status: [`Durable`] |
+//! | `start.rs`, `handle.rs`, `known.rs` | the client's side: [`Start`], [`Handle`] |
+//! | `failure.rs`, `call_error.rs`, `error.rs` | errors: [`Failure`], [`CallError`], [`Error`] |
+//! | `payload.rs` | the one place where values become text |
+
+mod call;
+mod call_error;
+mod child;
+mod context;
+mod definition;
+mod error;
+mod failure;
+mod handle;
+mod instance_error;
+mod key;
+mod known;
+mod message;
+mod payload;
+mod register;
+mod start;
+mod undo;
+
+pub use call::Call;
+pub use call_error::CallError;
+pub use child::{Child, ContinueAsNew, Detached};
+pub use context::{Durable, set_status};
+pub use definition::{AcceptedBy, Activity, FromScope, Orchestration, Outcome, Policy, Scope};
+pub use error::{Context, Error, Result};
+pub use failure::{Failure, RetryAfter, plain_text};
+pub use handle::{Asking, Handle, ResultOf};
+pub use instance_error::InstanceError;
+pub use key::Key;
+pub use message::{Asked, Lane, Message, Next, NextRequest, Request, Within};
+pub use outlast_macros::{Failure, Message, activity, deterministic, orchestration};
+pub use outlast_runtime::{Module, Need, State, States};
+pub use payload::Payload;
+pub use register::Register;
+pub use start::Start;
+pub use undo::{Undo, UndoFailed};
+
+/// The serde that expansions use.
+#[doc(hidden)]
+pub use serde;

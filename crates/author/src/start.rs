@@ -1,0 +1,106 @@
+//! The start of an instance by a client.
+
+use crate::definition::{AcceptedBy, Orchestration};
+use crate::handle::Handle;
+use crate::instance_error::InstanceError;
+use crate::message::Message;
+use crate::payload::{self, Payload};
+use outlast_provider::{Entropy, OsEntropy};
+use outlast_runtime::{Client, Conflict};
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::time::Duration;
+
+/// A start in the making. Awaiting it stores the start and returns a [`Handle`].
+///
+/// Without an id the instance gets a random one that begins with the name of the orchestration.
+#[must_use = "nothing is stored until it is awaited"]
+pub struct Start<'a, O: Orchestration> {
+    client: &'a Client,
+    input: Result<String, String>,
+    id: Option<String>,
+    version: Option<String>,
+    delay: Option<Duration>,
+    conflict: Conflict,
+    messages: Vec<(&'static str, Result<String, String>)>,
+    of: PhantomData<fn() -> O>,
+}
+
+impl<'a, O: Orchestration> Start<'a, O> {
+    /// A start of this orchestration. The verb `start` of an orchestration calls this.
+    pub fn new(client: &'a Client, input: O::Input) -> Self {
+        Self {
+            client,
+            input: payload::encode_input::<O>(client.codec(), &input),
+            id: None,
+            version: O::VERSION.map(str::to_string),
+            delay: None,
+            conflict: Conflict::Fail,
+            messages: Vec::new(),
+            of: PhantomData,
+        }
+    }
+
+    /// The id of the instance.
+    pub fn id(self, id: impl Into<String>) -> Self {
+        Self { id: Some(id.into()), ..self }
+    }
+
+    /// Runs this version of the orchestration.
+    pub fn version(self, version: impl Into<String>) -> Self {
+        Self { version: Some(version.into()), ..self }
+    }
+
+    /// Begins after this time. The id is reserved from the moment the start is stored.
+    pub fn delay(self, delay: Duration) -> Self {
+        Self { delay: Some(delay), ..self }
+    }
+
+    /// Returns the handle of an existing instance instead of [`InstanceError::AlreadyExists`].
+    pub fn or_existing(self) -> Self {
+        Self { conflict: Conflict::UseExisting, ..self }
+    }
+
+    /// Stores a message in the same step, also for an existing instance. Its lane is the queue.
+    pub fn with<M: Message + AcceptedBy<O>>(mut self, message: &M) -> Self {
+        self.messages.push((M::NAME, message.encode(self.client.codec())));
+        self
+    }
+
+    async fn send(self) -> Result<Handle<O>, InstanceError> {
+        let instance = self.id.unwrap_or_else(|| format!("{}-{:032x}", O::NAME, OsEntropy.next_u128()));
+        let value = |problem| InstanceError::Value { instance: instance.clone(), problem };
+        let mut request = self
+            .client
+            .start_request(O::NAME)
+            .instance(&instance)
+            .input(self.input.map_err(value)?)
+            .if_exists(self.conflict);
+        if let Some(version) = self.version {
+            request = request.version(version);
+        }
+        if let Some(delay) = self.delay {
+            request = request.delay(delay);
+        }
+        for (queue, message) in self.messages {
+            let message =
+                message.map_err(|error| value(format!("a message of '{queue}' does not encode: {error}")))?;
+            request = request.with_event(queue, message);
+        }
+        let receipt = request.send().await?;
+        match self.conflict {
+            Conflict::Fail => receipt.started().map(drop)?,
+            Conflict::UseExisting => {}
+        }
+        Ok(Handle::new(self.client, instance))
+    }
+}
+
+impl<'a, O: Orchestration> IntoFuture for Start<'a, O> {
+    type Output = Result<Handle<O>, InstanceError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
+    }
+}

@@ -1,0 +1,123 @@
+//! Compensation: the steps that undo what an orchestration has done.
+
+use crate::call_error::{CallError, Callee};
+use crate::definition::Activity;
+use crate::failure::{self, Failure};
+use crate::payload::Payload;
+use outlast_engine::layer::{self, Site};
+use outlast_engine::{DurableFuture, OrchestrationContext};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::panic::Location;
+
+/// The steps that undo what an orchestration has done, for sagas.
+///
+/// ```ignore
+/// let mut undo = Undo::new(&ctx);
+/// reserve::call(&ctx, order.clone()).await?;
+/// undo.push::<release>(order.clone());
+/// if let Err(error) = charge::call(&ctx, order).await {
+///     undo.run().await?;
+///     return Err(error.into());
+/// }
+/// ```
+#[must_use = "nothing is undone until `.run()` is awaited"]
+pub struct Undo {
+    ctx: OrchestrationContext,
+    steps: Vec<Step>,
+}
+
+struct Step {
+    activity: &'static str,
+    tag: Option<&'static str>,
+    callee: Callee,
+    /// The error if the input does not encode.
+    input: Result<String, String>,
+    site: Site,
+}
+
+/// The steps of an [`Undo`] that failed. The other steps ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndoFailed {
+    /// The activities that failed, in the order in which they ran, each with its error.
+    pub failures: Vec<(String, String)>,
+}
+
+impl fmt::Display for UndoFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not undone")?;
+        self.failures.iter().try_for_each(|(activity, error)| write!(f, "; {activity}: {error}"))
+    }
+}
+
+impl std::error::Error for UndoFailed {}
+
+impl Failure for UndoFailed {}
+
+impl Undo {
+    /// No steps.
+    pub fn new(ctx: &OrchestrationContext) -> Self {
+        Self { ctx: ctx.clone(), steps: Vec::new() }
+    }
+
+    /// Adds an activity, which [`Undo::run`] calls with this input before the steps that were added earlier.
+    #[track_caller]
+    pub fn push<A: Activity>(&mut self, input: A::Input) {
+        self.steps.push(Step {
+            activity: A::NAME,
+            tag: A::policy().tag,
+            callee: if A::TEXT_ERRORS { Callee::OfText } else { Callee::Activity },
+            input: input.encode(self.ctx.codec()),
+            site: Location::caller(),
+        });
+    }
+
+    /// The number of steps.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether there are no steps.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Forgets the steps: what was done stays.
+    pub fn forget(self) {}
+
+    /// Runs the steps, the newest first, one after the other. A step that fails does not keep the others from running.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::Failed`] with the steps that failed.
+    pub async fn run(self) -> Result<(), CallError<UndoFailed>> {
+        let mut failures = Vec::new();
+        for step in self.steps.into_iter().rev() {
+            if let Err(error) = step.run(&self.ctx).await {
+                failures.push(error);
+            }
+        }
+        match failures.is_empty() {
+            true => Ok(()),
+            false => Err(CallError::Failed(UndoFailed { failures })),
+        }
+    }
+}
+
+impl Step {
+    async fn run(self, ctx: &OrchestrationContext) -> Result<(), (String, String)> {
+        let failed = |text: String| (self.activity.to_string(), text);
+        let input = self.input.map_err(|error| failed(format!("the input does not encode: {error}")))?;
+        let activity: DurableFuture<_> = layer::activity(ctx, self.activity, input, None, self.site);
+        if let Some(tag) = self.tag {
+            layer::set_default_tag(&activity, tag);
+        }
+        match activity.await {
+            Ok(_) => Ok(()),
+            Err(details) => {
+                let error: CallError<String> = CallError::of(*details, self.callee);
+                Err(failed(failure::plain_text(&error.to_string())))
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Entries for the typed layer, which makes some durable calls later than the code of the user. They take the place of the call in
+//! the source, and return a failure as it is recorded.
+
+use crate::context::OrchestrationContext;
+use crate::future::DurableFuture;
+use outlast_model::{Action, ErrorDetails};
+use std::panic::Location;
+use std::time::Duration;
+
+pub use crate::op::kv::RESERVED_KEY_PREFIX;
+
+/// The place of a durable call in the source.
+pub type Site = &'static Location<'static>;
+
+/// The outcome of an activity or a child.
+pub type Outcome = Result<String, Box<ErrorDetails>>;
+
+/// Schedules an activity.
+pub fn activity(
+    ctx: &OrchestrationContext,
+    name: impl Into<String>,
+    input: String,
+    session_id: Option<String>,
+    site: Site,
+) -> DurableFuture<Outcome> {
+    ctx.call_activity_for_details(name.into(), input, session_id, site)
+}
+
+/// Gives a new activity a tag that replay does not compare: a stored tag is kept.
+///
+/// False if the activity has its event.
+pub fn set_default_tag<T>(activity: &DurableFuture<T>, tag: &str) -> bool {
+    let mut state = activity.context.lock();
+    if !state.tag_activity(activity.token, tag.to_string()) {
+        return false;
+    }
+    if let Some(emitted) =
+        state.emitted.iter_mut().rev().find(|emitted| emitted.token == Some(activity.token))
+    {
+        emitted.tag_is_default = true;
+    }
+    true
+}
+
+/// Gives a new activity a tag.
+///
+/// False if the activity has its event.
+pub fn set_tag<T>(activity: &DurableFuture<T>, tag: String) -> bool {
+    activity.context.lock().tag_activity(activity.token, tag)
+}
+
+/// The input, tag and session of a new activity; `None` if it has its event.
+pub fn scheduled<T>(activity: &DurableFuture<T>) -> Option<(String, Option<String>, Option<String>)> {
+    let state = activity.context.lock();
+    let found = state.emitted.iter().rev().find(|emitted| emitted.token == Some(activity.token))?;
+    match &found.action {
+        Action::CallActivity { input, tag, session_id, .. } => {
+            Some((input.clone(), tag.clone(), session_id.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// Puts a new activity on a session.
+///
+/// False if the activity has its event.
+pub fn set_session<T>(activity: &DurableFuture<T>, session: String) -> bool {
+    let mut state = activity.context.lock();
+    state.check_name("session id", &session);
+    let found = state.emitted.iter_mut().rev().find(|emitted| emitted.token == Some(activity.token));
+    match found.map(|emitted| &mut emitted.action) {
+        Some(Action::CallActivity { session_id, .. }) => {
+            *session_id = Some(session);
+            true
+        }
+        // A decision after a violation is not emitted.
+        _ => state.violation.is_some(),
+    }
+}
+
+/// Marks an activity as this attempt of a retry policy, for metrics.
+pub fn set_attempt<T>(activity: DurableFuture<T>, attempt: u32) -> DurableFuture<T> {
+    activity.with_attempt(attempt)
+}
+
+/// Logs that an attempt failed and that a retry follows. The line quotes no error.
+pub fn trace_retry(ctx: &OrchestrationContext, activity: &str, attempt: u32, last: u32) {
+    ctx.trace_warn(format!("Activity '{activity}' attempt {attempt}/{last} failed. Retrying..."));
+}
+
+/// Schedules a timer.
+pub fn timer(ctx: &OrchestrationContext, delay: Duration, site: Site) -> DurableFuture<()> {
+    ctx.set_timer(delay, site)
+}
+
+/// Starts a child under a generated id.
+pub fn child(
+    ctx: &OrchestrationContext,
+    name: &str,
+    version: Option<&str>,
+    input: String,
+    site: Site,
+) -> DurableFuture<Outcome> {
+    ctx.start_child_for_details(name.to_string(), version.map(str::to_string), None, input, site)
+}
+
+/// Gives a new child an id. A refused id becomes the outcome of the child.
+///
+/// False if the child has its event.
+pub fn set_child_id<T>(child: &DurableFuture<T>, id: String) -> bool {
+    child.context.lock().name_child(child.token, id)
+}
+
+/// Selects the version of a new child.
+///
+/// False if the child has its event.
+pub fn set_child_version<T>(child: &DurableFuture<T>, version: String) -> bool {
+    child.context.lock().select_child_version(child.token, version)
+}
+
+/// The reserved keys that begin with this prefix, the oldest first, and those of one time in the order of keys.
+pub fn reserved_keys(ctx: &OrchestrationContext, prefix: &str) -> Vec<String> {
+    let state = ctx.lock();
+    let mut found: Vec<(u64, &String)> = state
+        .kv
+        .iter()
+        .filter(|(key, _)| key.starts_with(RESERVED_KEY_PREFIX) && key.starts_with(prefix))
+        .map(|(key, entry)| (entry.updated_at_ms, key))
+        .collect();
+    found.sort_unstable();
+    found.into_iter().map(|(_, key)| key.clone()).collect()
+}
