@@ -28,7 +28,12 @@ struct Add {
 }
 
 #[duroxide::activity(crate = duroxide, timeout = "1m")]
-async fn halve(_ctx: ActivityContext, State(by): State<u64>, number: u64, exact: bool) -> Result<u64, Refused> {
+async fn halve(
+    _ctx: ActivityContext,
+    State(by): State<u64>,
+    number: u64,
+    exact: bool,
+) -> Result<u64, Refused> {
     if exact && number % by != 0 { Err(Refused::Odd(number)) } else { Ok(number / by) }
 }
 
@@ -49,7 +54,8 @@ async fn total(ctx: OrchestrationContext, start: u64) -> Result<u64, Refused> {
 async fn attributes_and_derives_work_under_the_name_duroxide() {
     let store = Arc::new(MemoryProvider::new());
     let module = duroxide::module![halve, total];
-    let runtime = Runtime::builder().store(store.clone()).register(module).state(2_u64).start().await.unwrap();
+    let runtime =
+        Runtime::builder().store(store.clone()).register(module).state(2_u64).start().await.unwrap();
     let client = Client::new(store);
     let even = total::start(&client, 3).await.unwrap();
     assert_eq!(even.ask(Add { number: 5 }).await.unwrap(), 4);
