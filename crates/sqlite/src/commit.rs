@@ -238,7 +238,8 @@ mod tests {
         {
             let (current_execution, messages, is_partial) = (3, 7, true);
             let at_fetch = TurnAtFetch { current_execution, messages, is_partial, instance: "k1.2.a" };
-            let token = Token::mint(&OsEntropy, TurnFacts { kv_changed, external_bytes, covered_until, at_fetch });
+            let token =
+                Token::mint(&OsEntropy, TurnFacts { kv_changed, external_bytes, covered_until, at_fetch });
             let (facts, secret) = TurnFacts::of(&token.text).unwrap();
             assert_eq!((facts.kv_changed, facts.external_bytes), (kv_changed, external_bytes));
             assert_eq!(facts.covered_until, covered_until);

@@ -263,8 +263,7 @@ fn claim(
         .iter()
         .filter_map(|message| message.external_bytes)
         .fold(0_usize, |all, bytes| all.saturating_add(bytes.max(1)));
-    let covered_until =
-        covered.iter().map(|message| message.available_at).max().filter(|_| is_partial);
+    let covered_until = covered.iter().map(|message| message.available_at).max().filter(|_| is_partial);
     message::read_texts(tx.db, &mut covered)?;
     let ids: Vec<i64> = covered.iter().map(|message| message.id).collect();
     let total = covered.len();
@@ -408,7 +407,8 @@ fn settle_rowless(
     leased: &LeasedRowless<'_>,
     orphan_life_ms: u64,
 ) -> Result<Settled> {
-    let &LeasedRowless { instance, secret, messages, covered, covered_until, is_partial, has_history } = leased;
+    let &LeasedRowless { instance, secret, messages, covered, covered_until, is_partial, has_history } =
+        leased;
     let (newest, texts) = match has_history {
         true => {
             let newest = history::newest_execution(tx.db, instance)?;
