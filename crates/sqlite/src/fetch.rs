@@ -248,7 +248,10 @@ fn claim(
     let only = candidate.is_only.then_some(candidate.oldest.id);
     let found = match only {
         Some(_) => Some(Visible { messages: vec![candidate.oldest], is_partial: false }),
-        None => visible(tx, &instance, ask.bound, state.large_turns.read_limit())?,
+        None => {
+            let bound = state.large_turns.narrow(ask.bound);
+            visible(tx, &instance, bound, state.large_turns.read_limit())?
+        }
     };
     let bytes = found.as_ref().map_or(usize::MAX, |found| {
         found.messages.iter().map(CoveredMessage::bytes).fold(0, usize::saturating_add)
