@@ -117,7 +117,9 @@ fn steps_beside(messages: usize) -> Vec<(&'static str, i32)> {
     let (_, token, taken) = store.fetch().unwrap();
     assert_eq!(taken, BOUND);
     costs.push(("leased", store.lookup_steps()));
+    assert_eq!(store.ready(), 0, "a leased instance has no ready message");
     store.send("flooded", messages, 0);
+    assert_eq!(store.ready(), 0, "new messages of a leased instance are not ready");
     costs.push(("leased, with new messages", store.lookup_steps()));
     store.commit(token);
     costs.push(("left behind", store.lookup_steps()));
