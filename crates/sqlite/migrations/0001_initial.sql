@@ -43,12 +43,13 @@ CREATE TABLE history (
     PRIMARY KEY (instance_id, execution_id, event_id)
 );
 
--- Messages for orchestrations. available_at never changes and orders a batch; a delay changes visible_at. A row that is covered
--- by the lease of its instance has the random part of the token of the lease, and is not in the ready index. begins: 1 for a
+-- Messages for orchestrations. available_at never changes and orders a batch; a delay changes visible_at, which is never before
+-- available_at. A row that is covered by the lease of its instance has the random part of the token of the lease. begins: 1 for a
 -- start, 2 for the start of a successor, 0 for all other messages. A large text is stored in message_texts, because SQLite
--- rewrites a whole row when one of its columns changes; external_bytes is its length, NULL for a text in work_item. The ready index
--- has the instance, so that a fetch skips the messages of a leased instance without reading them. The other index has the messages
--- of an instance in the order of delivery.
+-- rewrites a whole row when one of its columns changes; external_bytes is its length, NULL for a text in work_item.
+-- ready: 1 for the messages by which fetches find their instance. The first message of an instance without a live lease is ready;
+-- the messages behind it and the messages of a leased instance are not, so fetches do not visit them. The other index has the
+-- messages of an instance in the order of delivery.
 CREATE TABLE orchestrator_queue (
     id            INTEGER NOT NULL PRIMARY KEY,
     instance_id   TEXT    NOT NULL,
@@ -58,11 +59,12 @@ CREATE TABLE orchestrator_queue (
     locked_until  INTEGER,
     attempt_count INTEGER NOT NULL DEFAULT 0 CHECK (attempt_count >= 0),
     begins        INTEGER NOT NULL DEFAULT 0,
+    ready         INTEGER NOT NULL DEFAULT 1,
     external_bytes   INTEGER,
     work_item     TEXT    NOT NULL
 );
-CREATE INDEX orchestrator_queue_ready ON orchestrator_queue (visible_at, id, instance_id) WHERE lock_token IS NULL;
-CREATE INDEX orchestrator_queue_by_instance ON orchestrator_queue (instance_id, available_at, id, begins);
+CREATE INDEX orchestrator_queue_ready ON orchestrator_queue (visible_at, id, instance_id) WHERE ready = 1;
+CREATE INDEX orchestrator_queue_by_instance ON orchestrator_queue (instance_id, available_at, id, begins, visible_at);
 
 -- The large texts of messages. A row is deleted with its message.
 CREATE TABLE message_texts (

@@ -304,7 +304,7 @@ pub(crate) fn complete_with_turn(
     ack(tx, token, None)?;
     let (current_execution, messages, is_partial) = (plan.execution_id, 0, false);
     let at_fetch = TurnAtFetch { current_execution, messages, is_partial, instance };
-    let facts = TurnFacts { kv_changed, external_bytes: 0, at_fetch };
+    let facts = TurnFacts { kv_changed, external_bytes: 0, covered_until: None, at_fetch };
     store_plan(tx, facts, plan)?;
     Ok(Completion::WithTurn { at_ms: tx.now })
 }

@@ -3,7 +3,7 @@
 use crate::db::{Result, column, id_column, key_column};
 use crate::leased::{Abandon, Renew};
 use crate::transaction::Transaction;
-use crate::{SqliteError, activity, history, kv, message, sql};
+use crate::{SqliteError, activity, history, kv, message, ready, sql};
 use outlast_provider::saturating_ms;
 use outlast_provider_kit::pin::PinColumns;
 use outlast_provider_kit::token::{self, Secret};
@@ -13,35 +13,51 @@ use std::fmt;
 /// Facts that the fetch read from the rows of the instance, carried in the token. No other caller changes these rows under the
 /// lease, so the commit does not read them again.
 ///
-/// The key of the token has the text `k512.` before the text of [`TurnAtFetch`]: `k` if the current execution changed keys, and
-/// the bytes in `message_texts`.
+/// The key of the token has the text `k512-1700.` before the text of [`TurnAtFetch`]: `k` if the current execution changed keys,
+/// the bytes in `message_texts`, and the end of the covered messages if the fetch left messages behind.
 #[derive(Clone, Copy)]
 pub(crate) struct TurnFacts<'a> {
     /// Whether the current execution changed keys.
     pub(crate) kv_changed: bool,
     /// The bytes of message texts in `message_texts`.
     pub(crate) external_bytes: usize,
+    /// When the last covered message became available, if the fetch left messages behind.
+    pub(crate) covered_until: Option<u64>,
     pub(crate) at_fetch: TurnAtFetch<&'a str>,
 }
 
 impl<'a> TurnFacts<'a> {
     /// Parses a token, with the secret that makes it valid; `None` for a text that is not a token of this store.
-    fn of(token: &'a str) -> Option<(Self, Secret)> {
+    pub(crate) fn of(token: &'a str) -> Option<(Self, Secret)> {
         let (secret, key) = token::parse(token)?;
         let (own, at_fetch) = key.split_once('.')?;
         let (kv_changed, external_bytes) = match own.strip_prefix('k') {
             Some(bytes) => (true, bytes),
             None => (false, own),
         };
+        let (external_bytes, covered_until) = match external_bytes.split_once('-') {
+            Some((bytes, until)) => (bytes, Some(until.parse().ok()?)),
+            None => (external_bytes, None),
+        };
         let external_bytes = external_bytes.parse().ok()?;
-        Some((Self { kv_changed, external_bytes, at_fetch: TurnAtFetch::parse(at_fetch)? }, secret))
+        let at_fetch = TurnAtFetch::parse(at_fetch)?;
+        Some((Self { kv_changed, external_bytes, covered_until, at_fetch }, secret))
+    }
+
+    /// No covered message became available after this time, so a statement need not read the messages behind them.
+    pub(crate) fn covered_until(&self) -> i64 {
+        self.covered_until.map_or(i64::MAX, column)
     }
 }
 
 impl fmt::Display for TurnFacts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kv_changed = if self.kv_changed { "k" } else { "" };
-        write!(f, "{kv_changed}{}.{}", self.external_bytes, self.at_fetch)
+        write!(f, "{kv_changed}{}", self.external_bytes)?;
+        if let Some(until) = self.covered_until {
+            write!(f, "-{until}")?;
+        }
+        write!(f, ".{}", self.at_fetch)
     }
 }
 
@@ -70,7 +86,7 @@ pub(crate) fn commit(tx: &mut Transaction<'_>, turn: &CommitTurn) -> Result<Opti
     if tx.db.run(sql::UNLOCK_LIVE_INSTANCE, (instance, secret, now))? != 1 {
         return refused(token);
     }
-    let consumed = (instance, secret);
+    let consumed = (instance, secret, facts.covered_until());
     if facts.external_bytes > 0 {
         tx.db.run(sql::DELETE_COVERED_TEXTS, consumed)?;
     }
@@ -80,9 +96,9 @@ pub(crate) fn commit(tx: &mut Transaction<'_>, turn: &CommitTurn) -> Result<Opti
         sql::DELETE_COVERED_MESSAGES,
         consumed,
     )?;
+    // Messages that were left behind, or that arrived after the fetch, can be fetched now.
+    ready::make_first_ready(tx, instance)?;
     store_plan(tx, facts, plan)?;
-    // Messages that arrived after the fetch can be fetched now.
-    tx.wakeups.poll.turns = true;
     Ok(Some(tx.now))
 }
 
@@ -181,9 +197,10 @@ pub(crate) fn abandon(tx: &mut Transaction<'_>, abandoned: &Abandon) -> Result<(
     if released != 1 {
         return refused(token);
     }
-    let columns = (instance, secret, visible_at.map(column), i64::from(ignore_attempt));
+    let covered_until = facts.covered_until();
+    let columns = (instance, secret, visible_at.map(column), i64::from(ignore_attempt), covered_until);
     tx.db.run(sql::ABANDON_MESSAGES, columns)?;
-    tx.wakeups.poll.turns = true;
+    ready::make_first_ready(tx, instance)?;
     if let Some(at) = visible_at {
         tx.wakeups.schedule_poll(at);
     }
@@ -199,7 +216,7 @@ pub(crate) fn renew(tx: &mut Transaction<'_>, renewed: &Renew) -> Result<()> {
     if tx.db.run(sql::RENEW_INSTANCE, (instance, secret, until, column(tx.now)))? != 1 {
         return refused(token);
     }
-    tx.db.run(sql::RENEW_MESSAGES, (instance, secret, until))?;
+    tx.db.run(sql::RENEW_MESSAGES, (instance, secret, until, facts.covered_until()))?;
     Ok(())
 }
 
@@ -216,12 +233,16 @@ mod tests {
 
     #[test]
     fn facts_round_trip_through_the_token() {
-        for (kv_changed, external_bytes) in [(false, 0), (false, 512), (true, 0), (true, 70_000)] {
+        for (kv_changed, external_bytes, covered_until) in
+            [(false, 0, None), (false, 512, Some(1_700)), (true, 0, Some(0)), (true, 70_000, None)]
+        {
             let (current_execution, messages, is_partial) = (3, 7, true);
             let at_fetch = TurnAtFetch { current_execution, messages, is_partial, instance: "k1.2.a" };
-            let token = Token::mint(&OsEntropy, TurnFacts { kv_changed, external_bytes, at_fetch });
+            let token =
+                Token::mint(&OsEntropy, TurnFacts { kv_changed, external_bytes, covered_until, at_fetch });
             let (facts, secret) = TurnFacts::of(&token.text).unwrap();
             assert_eq!((facts.kv_changed, facts.external_bytes), (kv_changed, external_bytes));
+            assert_eq!(facts.covered_until, covered_until);
             assert_eq!((facts.at_fetch, secret), (at_fetch, token.secret));
         }
     }

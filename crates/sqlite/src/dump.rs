@@ -147,10 +147,12 @@ fn key_value(row: &Row<'_>) -> rusqlite::Result<String> {
 }
 
 /// Columns that repeat the content of other rows must agree with them: each statement finds the rows that do not.
-const CONTRADICTIONS: [(&str, &str); 6] = [
+const CONTRADICTIONS: [(&str, &str); 8] = [
     ("last_event_id is not the last event", include_str!("dump/wrong_last_event.sql")),
     ("a covered message without its lease", include_str!("dump/covered_without_lease.sql")),
     ("a message half covered", include_str!("dump/half_covered.sql")),
+    ("a first message that no fetch finds", include_str!("dump/first_not_ready.sql")),
+    ("a covered message that is ready", include_str!("dump/ready_under_lease.sql")),
     ("an activity half leased", include_str!("dump/half_leased.sql")),
     ("an unmarked activity that waits for its time", include_str!("dump/unmarked_delay.sql")),
     ("a message and its text that do not belong together", include_str!("dump/text_without_message.sql")),

@@ -263,8 +263,9 @@ impl WriterLoop {
     fn large_step(&mut self) {
         let begun = self.writer.now();
         let beside_small = self.large.saw_small();
+        let most_bytes = self.large.step_bytes();
         let (calls, is_turn_due) = self.large.take();
-        *self.writer.large_turns() = LargeTurns::One;
+        *self.writer.large_turns() = LargeTurns::One { most_bytes };
         self.writer.process(calls, is_turn_due, &self.handle);
         if beside_small {
             self.writer.connection.checkpoint();

@@ -8,7 +8,7 @@ use crate::message::{self, CoveredMessage, Visible, covered_message, decode, sto
 use crate::park::{Ask, FetchState, MAX_LOOKUP};
 use crate::start::start_due;
 use crate::transaction::Transaction;
-use crate::{history, kv, sql};
+use crate::{history, kv, ready, sql};
 use outlast_model::WorkItem;
 use outlast_provider::{
     DeadLetterQueue, DispatcherCapabilityFilter, MessageBound, TurnRequest, saturating_ms,
@@ -74,8 +74,6 @@ impl Ask for TurnAsk {
 /// An instance with due messages, and the columns of its rows.
 struct Candidate {
     instance: String,
-    /// The time at which the oldest message became visible, and its id: candidates are handed out in this order.
-    order: (i64, i64),
     oldest: CoveredMessage,
     /// Whether the instance has no other message.
     is_only: bool,
@@ -116,14 +114,15 @@ impl TurnLookup {
     /// The candidate whose oldest message became visible first. One statement looks up at most `wanted` candidates.
     fn next(
         &mut self,
-        tx: &Transaction<'_>,
+        tx: &mut Transaction<'_>,
         state: &mut FetchState,
         wanted: usize,
     ) -> Result<Option<Candidate>> {
         if self.candidates.is_empty() && !self.exhausted {
             // Each lookup reads the instances that were passed over again.
             let wanted = wanted.max(self.passed_over.len());
-            self.candidates = candidates(tx, self.filter.as_ref(), &self.passed_over, state, wanted)?.into();
+            ready::find_expired_leases(tx, state)?;
+            self.candidates = candidates(tx, self.filter.as_ref(), &self.passed_over, wanted)?.into();
             self.exhausted = self.candidates.len() < wanted;
         }
         Ok(self.candidates.pop_front())
@@ -167,31 +166,10 @@ fn turn(
     Ok(None)
 }
 
-/// The instances that the filter admits, those whose oldest message became visible first in front.
+/// The instances that the filter admits, those whose oldest message became visible first in front. Messages whose instance cannot
+/// be read become dead letters.
 fn candidates(
     tx: &Transaction<'_>,
-    filter: Option<&DispatcherCapabilityFilter>,
-    passed_over: &HashSet<String>,
-    state: &mut FetchState,
-    limit: usize,
-) -> Result<Vec<Candidate>> {
-    let now = column(tx.now);
-    let mut found = admitted(tx, sql::CANDIDATE_TURNS, now, filter, passed_over, limit)?;
-    if tx.now >= state.next_lease_end.turns {
-        found.extend(admitted(tx, sql::EXPIRED_TURNS, now, filter, passed_over, limit)?);
-        found.sort_by_key(|candidate| candidate.order);
-        found.truncate(limit);
-        let next_end = tx.db.one(sql::NEXT_LEASE_END, [i64::MIN], |row| stored_time(row, 0))?.flatten();
-        state.next_lease_end.turns = next_end.map_or(u64::MAX, |at| u64::try_from(at).unwrap_or(0));
-    }
-    Ok(found)
-}
-
-/// The instances of a statement that the filter admits. Messages whose instance cannot be read become dead letters.
-fn admitted(
-    tx: &Transaction<'_>,
-    sql: &str,
-    now: i64,
     filter: Option<&DispatcherCapabilityFilter>,
     passed_over: &HashSet<String>,
     limit: usize,
@@ -199,7 +177,7 @@ fn admitted(
     let mut found: Vec<Candidate> = Vec::new();
     let mut seen = HashSet::new();
     let mut unreadable = Vec::new();
-    tx.db.find(sql, [now], |row| {
+    tx.db.find(sql::CANDIDATE_TURNS, [column(tx.now)], |row| {
         let Ok(instance) = row.get_ref(0)?.as_str() else {
             let message = covered_message(row, OLDEST_MESSAGE)?;
             unreadable.push((stored_text(row, 0)?, message, attempts(row, 5)?));
@@ -233,11 +211,9 @@ fn pin(row: &Row<'_>) -> rusqlite::Result<Option<PinColumns>> {
 const OLDEST_MESSAGE: [usize; 5] = [2, 3, 4, 5, 19];
 
 fn candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
-    let oldest = covered_message(row, OLDEST_MESSAGE)?;
     Ok(Candidate {
         instance: row.get(0)?,
-        order: (stored_time(row, 1)?.unwrap_or(i64::MAX), oldest.id),
-        oldest,
+        oldest: covered_message(row, OLDEST_MESSAGE)?,
         is_only: row.get::<_, i64>(14)? == 1,
         row: readable(pin(row).and_then(|_| known(row)))?,
         has_history: row.get(15)?,
@@ -272,7 +248,10 @@ fn claim(
     let only = candidate.is_only.then_some(candidate.oldest.id);
     let found = match only {
         Some(_) => Some(Visible { messages: vec![candidate.oldest], is_partial: false }),
-        None => visible(tx, &instance, ask.bound, state.large_turns.read_limit())?,
+        None => {
+            let bound = state.large_turns.narrow(ask.bound);
+            visible(tx, &instance, bound, state.large_turns.read_limit())?
+        }
     };
     let bytes = found.as_ref().map_or(usize::MAX, |found| {
         found.messages.iter().map(CoveredMessage::bytes).fold(0, usize::saturating_add)
@@ -287,6 +266,7 @@ fn claim(
         .iter()
         .filter_map(|message| message.external_bytes)
         .fold(0_usize, |all, bytes| all.saturating_add(bytes.max(1)));
+    let covered_until = covered.iter().map(|message| message.available_at).max().filter(|_| is_partial);
     message::read_texts(tx.db, &mut covered)?;
     let ids: Vec<i64> = covered.iter().map(|message| message.id).collect();
     let total = covered.len();
@@ -312,7 +292,7 @@ fn claim(
         is_partial,
         instance: instance.as_str(),
     };
-    let facts = TurnFacts { kv_changed: candidate.kv_changed, external_bytes, at_fetch };
+    let facts = TurnFacts { kv_changed: candidate.kv_changed, external_bytes, covered_until, at_fetch };
     let token = Token::mint(tx.entropy, facts);
     let locked_until = tx.now.saturating_add(ask.lock_ms);
     let lease = (&instance, token.secret, column(locked_until), column(tx.now));
@@ -348,6 +328,7 @@ fn claim(
                 secret: token.secret,
                 messages: &messages,
                 covered: &covered,
+                covered_until: facts.covered_until(),
                 is_partial,
                 has_history: candidate.has_history,
             };
@@ -358,6 +339,7 @@ fn claim(
                     // The messages that were not covered must not be delivered before the delayed ones.
                     let delay = (&instance, token.secret, column(until));
                     tx.db.run_exactly(1, "delaying an instance", sql::DELAY_INSTANCE, delay)?;
+                    ready::make_first_ready(tx, &instance)?;
                     return Ok(Claim::Nothing);
                 }
                 Settled::Delayed { .. } => None,
@@ -366,6 +348,7 @@ fn claim(
     };
     let Some(resolved) = resolved else {
         tx.db.run_exactly(1, "releasing a lease", sql::UNLOCK_INSTANCE, (&instance, token.secret))?;
+        ready::make_first_ready(tx, &instance)?;
         return Ok(if is_partial { Claim::Again } else { Claim::Nothing });
     };
     let next_lease_end = &mut state.next_lease_end.turns;
@@ -403,6 +386,8 @@ struct LeasedRowless<'a> {
     secret: Secret,
     messages: &'a [WorkItem],
     covered: &'a [CoveredMessage],
+    /// No covered message became available after this time.
+    covered_until: i64,
     is_partial: bool,
     has_history: bool,
 }
@@ -425,7 +410,8 @@ fn settle_rowless(
     leased: &LeasedRowless<'_>,
     orphan_life_ms: u64,
 ) -> Result<Settled> {
-    let &LeasedRowless { instance, secret, messages, covered, is_partial, has_history } = leased;
+    let &LeasedRowless { instance, secret, messages, covered, covered_until, is_partial, has_history } =
+        leased;
     let (newest, texts) = match has_history {
         true => {
             let newest = history::newest_execution(tx.db, instance)?;
@@ -452,7 +438,7 @@ fn settle_rowless(
                 target: "duroxide::providers::sqlite",
                 instance, messages = covered.len(), "queue messages for an unknown instance were dropped"
             );
-            let deleted = (instance, secret);
+            let deleted = (instance, secret, covered_until);
             tx.db.run(sql::DELETE_COVERED_TEXTS, deleted)?;
             tx.db.run_exactly(covered.len(), "dropping orphans", sql::DELETE_COVERED_MESSAGES, deleted)?;
             Ok(Settled::Dropped)
@@ -466,8 +452,9 @@ fn settle_rowless(
 
 /// Carries out the fates of messages that make no turn yet: delays them, or replaces them by dead letters.
 fn delay(tx: &mut Transaction<'_>, leased: &LeasedRowless<'_>, until: u64, fates: &[Fate]) -> Result<()> {
-    let &LeasedRowless { instance, secret, covered, .. } = leased;
-    tx.db.run_exactly(covered.len(), "delaying messages", sql::UNDO_COVER, (instance, secret))?;
+    let &LeasedRowless { instance, secret, covered, covered_until, .. } = leased;
+    let undone = (instance, secret, covered_until);
+    tx.db.run_exactly(covered.len(), "delaying messages", sql::UNDO_COVER, undone)?;
     tx.wakeups.schedule_poll(until);
     for (message, fate) in covered.iter().zip(fates) {
         match fate {

@@ -3,18 +3,19 @@
 //! A call that stores megabytes, and a fetch of a turn with megabytes of messages, takes a hundred times as long as other
 //! requests. Each instance needs several transactions one after the other, so without a limit a few instances with large messages
 //! would slow down all others. Large requests therefore run in transactions without small calls. If small calls came before
-//! such a transaction, large requests pause after it for [`SMALL_SHARE`] times its duration. The pause ends early when no request
+//! such a transaction, a large turn has at most [`STEP_BYTES`] of messages, and large requests pause after it for [`SMALL_SHARE`] times its duration. The pause ends early when no request
 //! comes for the duration of the transaction, and when a fetch that does not park could have a large turn.
 
 use crate::command::Command;
+use outlast_provider::MessageBound;
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// A request with this many bytes is large.
 pub(crate) const LARGE_BYTES: usize = 1 << 20;
 
-/// The bytes of large calls in one transaction, if small requests came since the last one, and if none came. A single call may
-/// be larger.
+/// The bytes of large calls in one transaction, and those of a large turn, if small requests came since the last one, and if none
+/// came. A single call and a single message may be larger.
 const STEP_BYTES: usize = 4 << 20;
 const STEP_BYTES_ALONE: usize = 32 << 20;
 
@@ -74,7 +75,7 @@ impl LargeRequests {
     pub(crate) fn small_begins(&mut self) -> LargeTurns {
         self.was_last = false;
         match self.next_fetch_may_take_large {
-            true => LargeTurns::One,
+            true => LargeTurns::One { most_bytes: self.step_bytes() },
             false => LargeTurns::Held { was_passed_over: false },
         }
     }
@@ -131,11 +132,16 @@ impl LargeRequests {
         self.saw_small
     }
 
+    /// The bytes of large calls, and those of a large turn, in the next transaction.
+    pub(crate) fn step_bytes(&self) -> usize {
+        if self.saw_small { STEP_BYTES } else { STEP_BYTES_ALONE }
+    }
+
     /// The calls of the next transaction, and whether it may hand out a large turn.
     pub(crate) fn take(&mut self) -> (Vec<Command>, bool) {
         let mut taken = Vec::new();
         let mut bytes = 0;
-        let most = if self.saw_small { STEP_BYTES } else { STEP_BYTES_ALONE };
+        let most = self.step_bytes();
         while bytes < most
             && let Some(command) = self.calls.pop_front()
         {
@@ -180,7 +186,7 @@ pub(crate) enum LargeTurns {
     #[default]
     Unlimited,
     /// One in the next transaction.
-    One,
+    One { most_bytes: usize },
     /// None in the next transaction.
     Held {
         /// Whether a fetch passed over a large turn.
@@ -196,14 +202,22 @@ impl LargeTurns {
 
     /// Whether a large turn could have been handed out, and no fetch took one.
     fn is_left(self) -> bool {
-        matches!(self, Self::One)
+        matches!(self, Self::One { .. })
     }
 
     /// A fetch reads no more messages of an instance after this many bytes: it passes the turn over.
     pub(crate) fn read_limit(self) -> usize {
         match self {
             Self::Held { .. } => LARGE_BYTES,
-            Self::Unlimited | Self::One => usize::MAX,
+            Self::Unlimited | Self::One { .. } => usize::MAX,
+        }
+    }
+
+    /// The messages that a fetch takes, of those that its own bound allows.
+    pub(crate) fn narrow(self, bound: MessageBound) -> MessageBound {
+        match self {
+            Self::One { most_bytes } => MessageBound::new(bound.messages, bound.bytes.min(most_bytes)),
+            Self::Unlimited | Self::Held { .. } => bound,
         }
     }
 
@@ -214,7 +228,7 @@ impl LargeTurns {
         }
         match self {
             Self::Unlimited => true,
-            Self::One => {
+            Self::One { .. } => {
                 *self = Self::Held { was_passed_over: false };
                 true
             }
@@ -276,6 +290,18 @@ pub(crate) mod tests {
         assert_eq!(bytes(&large.take().0), [2 << 20, 2 << 20, 40 << 20], "no small call came since");
         assert_eq!(bytes(&large.take_all()), [2 << 20]);
         assert_eq!(large.due_in(0), None);
+    }
+
+    #[test]
+    fn large_turn_has_the_step_bytes_only_beside_small_calls() {
+        let bound = MessageBound::new(10, 8 << 20);
+        let mut large = LargeRequests::new();
+        large.next_fetch_may_take_large = true;
+        assert_eq!(large.small_begins().narrow(bound).bytes, 8 << 20);
+        large.keep_if_large(call(1));
+        assert_eq!(large.small_begins().narrow(bound).bytes, STEP_BYTES);
+        assert_eq!(large.small_begins().narrow(MessageBound::new(10, 7)).bytes, 7);
+        assert_eq!(LargeTurns::Unlimited.narrow(bound).bytes, 8 << 20);
     }
 
     #[test]

@@ -110,10 +110,11 @@ pub(crate) fn enqueue_within(tx: &mut Transaction<'_>, message: &EnqueueWithin) 
 pub(crate) fn store(tx: &mut Transaction<'_>, row: &MessageRow, delay: Option<Duration>) -> Result<()> {
     let visible_at = visible_at(row, tx.now, delay);
     tx.wakeups.on_message(visible_at, tx.now);
-    insert(tx.db, row, visible_at)
+    insert(tx, row, visible_at)
 }
 
-fn insert(db: &Db, row: &MessageRow, visible_at: u64) -> Result<()> {
+fn insert(tx: &Transaction<'_>, row: &MessageRow, visible_at: u64) -> Result<()> {
+    let db = tx.db;
     let begins = i64::from(row.begins) + i64::from(row.continues());
     let text = row.work_item.as_str();
     let external_bytes = Some(text.len()).filter(|length| *length > LARGEST_INLINE);
@@ -124,6 +125,7 @@ fn insert(db: &Db, row: &MessageRow, visible_at: u64) -> Result<()> {
         column(visible_at),
         begins,
         external_bytes.map(|length| column(length as u64)),
+        column(tx.now),
     );
     db.run(sql::ENQUEUE_MESSAGE, columns)?;
     if external_bytes.is_some() {

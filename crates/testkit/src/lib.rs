@@ -5,6 +5,7 @@
 //! | [`rng`] | random numbers that follow from a seed, and a digest that is equal in every run |
 //! | [`entropy`] | the same numbers as an `Entropy` for stores and runtimes |
 //! | [`counts`] | how often each key occurred |
+//! | [`dead_end`] | searches a model for a state from which no end state can be reached |
 //! | [`panics`] | collects the panics of a thread, also those that the runtime catches |
 //! | [`parallel`] | runs independent jobs on all cores |
 //! | [`figures`] | writes the figures of a run to a JSON file |
@@ -15,6 +16,7 @@
 //! command compares the two generators.
 
 pub mod counts;
+pub mod dead_end;
 pub mod entropy;
 pub mod figures;
 pub mod folder;

@@ -1,8 +1,7 @@
--- Instances without a lease, each with its oldest message and the columns of its rows; the oldest messages first. The text of the
--- message is NULL unless it is the only one.
+-- Instances without a live lease, each with its first message and the columns of its rows; the oldest messages first. The text of
+-- the message is NULL unless it is the only one. An instance may occur more than once.
 -- The last six columns: 1 if it is the only message, else 2; whether an instance without a row has a history, whether
 -- the current execution changed keys, when the instance was created, whether it has ended, the length of the text in message_texts.
--- The last condition excludes the other messages of an instance, of which there may be thousands, before any further lookup.
 SELECT q.instance_id, q.visible_at, q.id,
        CASE WHEN typeof(q.instance_id) <> 'text' OR NOT EXISTS (
            SELECT 1 FROM orchestrator_queue AS m WHERE m.instance_id = q.instance_id AND m.id <> q.id
@@ -17,12 +16,7 @@ SELECT q.instance_id, q.visible_at, q.id,
 FROM orchestrator_queue AS q
 LEFT JOIN instances AS i ON i.instance_id = q.instance_id
 LEFT JOIN executions AS e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-WHERE q.lock_token IS NULL
+WHERE q.ready = 1
   AND q.visible_at <= ?1
   AND NOT EXISTS (SELECT 1 FROM instance_locks AS l WHERE l.instance_id = q.instance_id AND l.locked_until > ?1)
-  AND NOT EXISTS (
-      SELECT 1 FROM orchestrator_queue AS f
-      WHERE f.instance_id = q.instance_id AND f.available_at <= q.visible_at AND f.lock_token IS NULL
-        AND (f.visible_at, f.id) < (q.visible_at, q.id)
-  )
 ORDER BY q.visible_at, q.id

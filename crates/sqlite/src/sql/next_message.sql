@@ -1,1 +1,1 @@
-SELECT min(visible_at) FROM orchestrator_queue WHERE lock_token IS NULL AND visible_at > ?1
+SELECT min(visible_at) FROM orchestrator_queue WHERE ready = 1 AND visible_at > ?1

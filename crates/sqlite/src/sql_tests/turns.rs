@@ -14,26 +14,32 @@ const TURNS: &str = "
     INSERT INTO kv_delta (instance_id, key) VALUES ('known', 'k'), ('over and rowless', 'k');
     INSERT INTO instance_locks (instance_id, lock_token, locked_until, locked_at)
     VALUES ('leased', x'01', 101, 1), ('over', x'02', 100, 1), ('over and rowless', x'03', 99, 1), ('over and new', x'04', 99, 1);
-    INSERT INTO orchestrator_queue (id, instance_id, work_item, visible_at, available_at, lock_token)
-    VALUES (1, 'known', '', 50, 50, NULL), (2, 'rowless', '', 40, 40, NULL), (3, 'rowless', '', 60, 60, NULL),
-           (4, 'leased', '', 10, 10, NULL), (5, 'leased', '', 10, 10, x'01'),
-           (6, 'over', '', 30, 30, NULL), (7, 'over', '', 20, 20, x'02'), (8, 'over', '', 15, 15, x'02'),
-           (9, 'over and rowless', '', 25, 25, x'03'), (10, 'over and new', '', 26, 26, x'04'),
-           (11, 'late', '', 101, 101, NULL), (12, 'due', '', 100, 100, NULL);";
+    INSERT INTO orchestrator_queue (id, instance_id, work_item, visible_at, available_at, lock_token, ready)
+    VALUES (1, 'known', '', 50, 50, NULL, 1), (2, 'rowless', '', 40, 40, NULL, 1), (3, 'rowless', '', 60, 60, NULL, 1),
+           (4, 'leased', '', 10, 10, NULL, 1), (5, 'leased', '', 10, 10, x'01', 0),
+           (6, 'over', '', 30, 30, NULL, 0), (7, 'over', '', 20, 20, x'02', 0), (8, 'over', '', 15, 15, x'02', 1),
+           (9, 'over and rowless', '', 25, 25, x'03', 1), (10, 'over and new', '', 26, 26, x'04', 0),
+           (11, 'late', '', 101, 101, NULL, 1), (12, 'due', '', 100, 100, NULL, 1);";
 
 #[test]
 fn candidate_turns_are_instances_without_a_live_lease_in_order() {
-    // Instance, time and id of its oldest message; 1 if there is no other, a history without a row, changed keys.
+    // Instance, time and id of its first message; 1 if there is no other, a history without a row, changed keys.
     let found = rows_of(&store_with(TURNS), sql::CANDIDATE_TURNS, [100], &[0, 1, 2, 14, 15, 16]);
-    let expected = ["over 30 6 2 0 0", "rowless 40 2 2 1 0", "known 50 1 1 0 1", "due 100 12 1 0 0"];
+    let expected = [
+        "over 15 8 2 0 0",
+        "over and rowless 25 9 1 1 1",
+        "rowless 40 2 2 1 0",
+        "known 50 1 1 0 1",
+        "rowless 60 3 2 1 0",
+        "due 100 12 1 0 0",
+    ];
     assert_eq!(found, expected);
 }
 
 #[test]
-fn expired_turns_are_instances_with_an_expired_lease_in_order() {
-    let found = rows_of(&store_with(TURNS), sql::EXPIRED_TURNS, [100], &[0, 1, 2, 14, 15, 16]);
-    let expected = ["over 15 8 2 0 0", "over and rowless 25 9 1 1 1", "over and new 26 10 1 0 0"];
-    assert_eq!(found, expected);
+fn lease_is_expired_from_its_end_on() {
+    let found = rows_of(&store_with(TURNS), sql::EXPIRED_LEASES, [100], &[0]);
+    assert_eq!(found, ["over", "over and new", "over and rowless"]);
 }
 
 #[test]

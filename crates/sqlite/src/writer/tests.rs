@@ -577,7 +577,7 @@ fn fetch_stops_reading_the_messages_of_a_turn_that_it_passes_over() {
         let mut test = TestWriter::with(|_| Location::Memory);
         test.call(move |tx| {
             for _ in 0..messages {
-                let row = ("large", "", column(tx.now), 0, Some(100 << 10));
+                let row = ("large", "", column(tx.now), 0, Some(100 << 10), column(tx.now));
                 tx.db.run(sql::ENQUEUE_MESSAGE, row)?;
             }
             Ok(())

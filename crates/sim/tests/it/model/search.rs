@@ -1,10 +1,10 @@
 //! Checks a model: the protocol without a bug must keep every property, and every bug must break its properties.
 
+use outlast_testkit::dead_end::{StateGraph, path_to_dead_end};
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
-use std::collections::hash_map::{DefaultHasher, Entry};
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::hash::{Hash, Hasher};
+use std::hash::Hash;
 
 /// A liveness property: from every reachable state, an end state can be reached. It is checked on the whole graph,
 /// because the checker's own `eventually` can miss a state that it reaches twice.
@@ -102,7 +102,7 @@ pub(super) fn check_model<P: Protocol>(name: &str) -> ModelReport {
             (_, Some(path)) => report.broken.push((property.name, format!("{:?}", path.into_actions()))),
         }
     }
-    if let Some(path) = path_to_dead_end(&P::sound(depth)) {
+    if let Some(path) = path_to_dead_end(&Graph(&P::sound(depth)), usize::MAX) {
         report.broken.push((CAN_END, path));
     }
     for (bug, properties) in P::BUGS {
@@ -116,7 +116,7 @@ pub(super) fn check_model<P: Protocol>(name: &str) -> ModelReport {
 /// Whether the model breaks the property; prints the path.
 fn breaks<P: Protocol>(model: &P, property: &'static str) -> bool {
     let path = if property == CAN_END {
-        path_to_dead_end(model)
+        path_to_dead_end(&Graph(model), usize::MAX)
     } else {
         assert!(
             model.properties().iter().any(|known| known.name == property),
@@ -132,86 +132,26 @@ fn breaks<P: Protocol>(model: &P, property: &'static str) -> bool {
     path.is_some()
 }
 
-/// The path to a state from which no end state can be reached.
-fn path_to_dead_end<P: Protocol>(model: &P) -> Option<String> {
-    let mut graph = Graph::default();
-    let mut frontier = VecDeque::new();
-    for state in model.init_states() {
-        frontier.extend(graph.add_state(&state, || None).map(|index| (index, state)));
-    }
-    while let Some((from, state)) = frontier.pop_front() {
-        graph.ends[from] = model.is_over(&state);
-        for (action, next) in model.next_steps(&state) {
-            let helps = model.helps(&action);
-            let to = graph.add_state(&next, || Some((from, format!("{action:?}"))));
-            if helps {
-                graph.edges.push((from, to.unwrap_or_else(|| graph.indices[&digest(&next)])));
-            }
-            frontier.extend(to.map(|index| (index, next)));
-        }
-    }
-    let index = graph.first_dead_end()?;
-    Some(graph.path_to(index))
-}
+/// The states of a model, for the search for dead ends.
+struct Graph<'a, P>(&'a P);
 
-/// All states by number, and the steps between them.
-#[derive(Default)]
-struct Graph {
-    indices: HashMap<u64, usize>,
-    ends: Vec<bool>,
-    /// The first step that reached each state.
-    entries: Vec<Option<(usize, String)>>,
-    /// Steps that may be part of a path to an end state.
-    edges: Vec<(usize, usize)>,
-}
+impl<P: Protocol> StateGraph for Graph<'_, P> {
+    type State = P::State;
+    type Action = P::Action;
 
-impl Graph {
-    /// The number of a state that is new.
-    fn add_state<S: Hash>(
-        &mut self,
-        state: &S,
-        by: impl FnOnce() -> Option<(usize, String)>,
-    ) -> Option<usize> {
-        let index = self.ends.len();
-        match self.indices.entry(digest(state)) {
-            Entry::Occupied(_) => return None,
-            Entry::Vacant(entry) => entry.insert(index),
-        };
-        self.ends.push(false);
-        self.entries.push(by());
-        Some(index)
+    fn first_states(&self) -> Vec<P::State> {
+        self.0.init_states()
     }
 
-    /// The first state from which no path leads to an end state.
-    fn first_dead_end(&self) -> Option<usize> {
-        let mut edges = self.edges.clone();
-        edges.sort_unstable_by_key(|(_, to)| *to);
-        let mut can_end = self.ends.clone();
-        let mut frontier: Vec<usize> = (0..can_end.len()).filter(|index| can_end[*index]).collect();
-        while let Some(to) = frontier.pop() {
-            let first = edges.partition_point(|(_, target)| *target < to);
-            for (from, _) in edges[first..].iter().take_while(|(_, target)| *target == to) {
-                if !std::mem::replace(&mut can_end[*from], true) {
-                    frontier.push(*from);
-                }
-            }
-        }
-        can_end.iter().position(|can_end| !can_end)
+    fn steps(&self, state: &P::State) -> Vec<(P::Action, P::State)> {
+        self.0.next_steps(state)
     }
 
-    fn path_to(&self, mut index: usize) -> String {
-        let mut steps = Vec::new();
-        while let Some((from, action)) = &self.entries[index] {
-            steps.push(action.as_str());
-            index = *from;
-        }
-        steps.reverse();
-        format!("[{}]", steps.join(", "))
+    fn is_over(&self, state: &P::State) -> bool {
+        self.0.is_over(state)
     }
-}
 
-fn digest(state: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    state.hash(&mut hasher);
-    hasher.finish()
+    fn helps(&self, action: &P::Action) -> bool {
+        self.0.helps(action)
+    }
 }
