@@ -18,6 +18,8 @@ functions!(
     "lease_new_instances",
     "touch_sessions",
     "waiting_sessions",
+    "keep_places",
+    "set_aside",
     "commit",
     "commit_alone",
     "fetch_turns",
@@ -70,6 +72,9 @@ codes!(
     FATE_DELAYED = 2,
     /// `fetch_turns` leaves out the texts of a turn with this many bytes of messages: the caller reads them later.
     LARGE_BYTES = 1048576,
+    /// A poll that reads this many messages of leased instances reports it.
+    #[allow(dead_code, reason = "only functions of the server name it")]
+    MANY_SKIPPED = 256,
 );
 
 /// A migration with shared text and codes put in.
@@ -223,7 +228,8 @@ columns!(
 );
 
 columns!(
-    /// Columns of `fetch_turns`. A row without an instance tells only when a turn becomes fetchable.
+    /// Columns of `fetch_turns`. A row without an instance tells only when a turn becomes fetchable, and whether the poll has skipped many
+    /// messages.
     fetch_turns {
         SECRET = "o_secret",
         INSTANCE = "o_instance",
@@ -243,6 +249,7 @@ columns!(
         NEXT_DUE = "o_next",
         IS_PARTIAL = "o_partial",
         LEFT_OUT_BYTES = "o_left_out_bytes",
+        HAS_SKIPPED_MANY = "o_skipped",
     }
 );
 
@@ -347,6 +354,6 @@ mod tests {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_ .=".contains(c))
         };
         assert_eq!(left.filter(is_name).collect::<Vec<_>>(), [""; 0]);
-        assert_eq!(text.matches("CREATE FUNCTION").count(), 21);
+        assert_eq!(text.matches("CREATE FUNCTION").count(), 23);
     }
 }

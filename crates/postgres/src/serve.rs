@@ -1,6 +1,7 @@
 //! Hands out the results of a committed transaction: replies to callers, and leases to the fetches that they are for.
 
 use crate::PostgresError;
+use crate::aside;
 use crate::ask::Ask;
 use crate::batch::Batch;
 use crate::db::{Result, cell, text, text_option, unsigned};
@@ -105,7 +106,12 @@ fn polled_turns(
         for row in rows {
             match raw_turn(row) {
                 Ok(Some(turn)) => leased.push(turn),
-                Ok(None) => due_ms = due_in_ms(row, fetch_turns::NOW, fetch_turns::NEXT_DUE),
+                Ok(None) => {
+                    due_ms = due_in_ms(row, fetch_turns::NOW, fetch_turns::NEXT_DUE);
+                    if let Ok(Some(true)) = cell(row, fetch_turns::HAS_SKIPPED_MANY) {
+                        aside::start(shared);
+                    }
+                }
                 Err(error) => {
                     tracing::error!(target: "duroxide::providers::postgres", %error, "a turn cannot be read")
                 }

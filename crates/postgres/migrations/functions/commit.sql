@@ -27,6 +27,11 @@ DECLARE
     v_count    integer;
     v_wanted   integer;
     v_one      integer;
+    -- Members whose lease names its messages, and these; members whose instance may have messages that are set aside.
+    v_partial  integer[];
+    v_covers   text[];
+    v_aside    integer[];
+    v_covered  text;
 BEGIN
     -- Activities: each is fenced by its row.
     IF {KIND_ACTIVITY} = ANY (p_kind) OR {KIND_AHEAD} = ANY (p_kind) THEN
@@ -77,19 +82,21 @@ BEGIN
             USING unnest(p_member, p_kind, p_instance, p_secret) AS m (member, kind, instance_id, secret)
             WHERE m.kind = {KIND_TURN} AND l.instance_id = ANY (ARRAY[m.instance_id]) AND l.lock_token = m.secret
                 AND l.locked_until > {schema}.now_ms()
-            RETURNING m.member
+            RETURNING m.member, l.has_aside, l.covers
         )
-        SELECT array_agg(f.member) INTO v_members FROM freed AS f;
+        SELECT array_agg(f.member), array_agg(f.member) FILTER (WHERE f.covers IS NOT NULL),
+               array_agg(f.covers::text) FILTER (WHERE f.covers IS NOT NULL), array_agg(f.member) FILTER (WHERE f.has_aside)
+        INTO v_members, v_partial, v_covers, v_aside FROM freed AS f;
         v_wanted := 0;
         FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP
             v_passed[v_one] := true;
             v_turn[v_one] := true;
-            v_wanted := v_wanted + (p_messages[v_one] > 0)::integer;
+            v_wanted := v_wanted + (p_messages[v_one] > 0 AND (v_partial IS NULL OR v_one <> ALL (v_partial)))::integer;
         END LOOP;
         WITH consumed AS (
             DELETE FROM {schema}.orchestrator_queue AS q
             USING unnest(p_member, p_kind, p_instance, p_secret) AS m (member, kind, instance_id, secret)
-            WHERE m.kind = {KIND_TURN} AND v_turn[m.member]
+            WHERE m.kind = {KIND_TURN} AND v_turn[m.member] AND (v_partial IS NULL OR m.member <> ALL (v_partial))
                 AND q.instance_id = ANY (ARRAY[m.instance_id]) AND q.lock_token = m.secret
             RETURNING m.member
         )
@@ -99,6 +106,18 @@ BEGIN
         INTO v_count FROM (SELECT c.member, count(*) AS messages FROM consumed AS c GROUP BY c.member) AS t;
         IF v_count <> 0 THEN
             RAISE EXCEPTION 'consuming messages: % turns have other messages than they fetched', v_count USING ERRCODE = 'OL001';
+        END IF;
+        FOR v_one, v_covered IN SELECT p.member, p.covers FROM unnest(v_partial, v_covers) AS p (member, covers) LOOP
+            DELETE FROM {schema}.orchestrator_queue AS q
+            WHERE q.id = ANY (v_covered::bigint[]) AND q.lock_token = p_secret[v_one];
+            GET DIAGNOSTICS v_count = ROW_COUNT;
+            IF v_count <> p_messages[v_one] THEN
+                RAISE EXCEPTION 'consuming messages: % instead of the % that were fetched', v_count, p_messages[v_one]
+                USING ERRCODE = 'OL001';
+            END IF;
+        END LOOP;
+        IF v_aside IS NOT NULL THEN
+            PERFORM {schema}.keep_places_1(ARRAY(SELECT p_instance[a.member] FROM unnest(v_aside) AS a (member)));
         END IF;
     END IF;
 

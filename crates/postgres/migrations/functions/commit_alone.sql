@@ -23,6 +23,8 @@ DECLARE
     v_stands    record;
     v_names     text[];
     v_count     integer;
+    v_aside     boolean;
+    v_covers    bigint[];
 BEGIN
     o_member := 1;
     o_answer := {COMMIT_REFUSED};
@@ -56,15 +58,23 @@ BEGIN
         END IF;
     ELSE
         DELETE FROM {schema}.instance_locks AS l
-        WHERE l.instance_id = v_instance AND l.lock_token = v_secret AND l.locked_until > {schema}.now_ms();
+        WHERE l.instance_id = v_instance AND l.lock_token = v_secret AND l.locked_until > {schema}.now_ms()
+        RETURNING l.has_aside, l.covers INTO v_aside, v_covers;
         IF FOUND THEN
             o_answer := {COMMIT_DONE};
             v_turn := true;
-            DELETE FROM {schema}.orchestrator_queue AS q WHERE q.instance_id = v_instance AND q.lock_token = v_secret;
+            IF v_covers IS NULL THEN
+                DELETE FROM {schema}.orchestrator_queue AS q WHERE q.instance_id = v_instance AND q.lock_token = v_secret;
+            ELSE
+                DELETE FROM {schema}.orchestrator_queue AS q WHERE q.id = ANY (v_covers) AND q.lock_token = v_secret;
+            END IF;
             GET DIAGNOSTICS v_count = ROW_COUNT;
             IF v_count <> p_messages[1] THEN
                 RAISE EXCEPTION 'consuming messages: % instead of the % that were fetched', v_count, p_messages[1]
                 USING ERRCODE = 'OL001';
+            END IF;
+            IF v_aside THEN
+                PERFORM {schema}.keep_places_1(ARRAY[v_instance]);
             END IF;
         END IF;
     END IF;
