@@ -219,7 +219,7 @@ BEGIN
                    SELECT 1 FROM {schema}.history AS h WHERE h.instance_id = b.instance_id OFFSET 0),
                CASE WHEN i.instance_id IS NULL THEN (
                    SELECT min(q.visible_at) FROM {schema}.orchestrator_queue AS q
-                   WHERE q.instance_id = b.instance_id AND q.begins AND q.visible_at > v_now AND {schema}.is_item_1(q.work_item)) END,
+                   WHERE q.instance_id || '' = b.instance_id AND q.begins AND q.visible_at > v_now AND {schema}.is_item_1(q.work_item)) END,
                v_now, b.ids, b.items, b.available, b.attempts, NULL::bigint, coalesce(b.instance_id = ANY (v_crowded), false),
                b.left_out_bytes, NULL::boolean
         FROM batch AS b

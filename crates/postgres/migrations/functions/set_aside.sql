@@ -30,7 +30,7 @@ BEGIN
     UPDATE {schema}.instance_locks AS l SET has_aside = true WHERE l.instance_id = ANY (v_instances) AND NOT l.has_aside;
     -- By ids: the messages that are set aside already may be many.
     UPDATE {schema}.orchestrator_queue AS q SET is_aside = true FROM unnest(v_ids) AS f (id)
-    WHERE q.id = ANY (ARRAY[f.id]) AND q.lock_token IS NULL AND NOT q.is_aside AND (q.instance_id || '') = ANY (v_instances);
+    WHERE q.id = ANY (ARRAY[f.id]) AND q.lock_token IS NULL AND q.instance_id || '' = ANY (v_instances);
     GET DIAGNOSTICS v_count = ROW_COUNT;
     RETURN v_count;
 END $$;
