@@ -17,15 +17,15 @@ const MOST: i32 = 1_000;
 #[derive(Default)]
 pub(crate) struct SettingAside(AtomicBool);
 
-/// Starts a task that sets messages aside, unless one is at it.
-pub(crate) fn start(shared: &Arc<Shared>) {
-    if !shared.setting_aside.0.swap(true, Ordering::AcqRel) {
-        tokio::spawn(run(Arc::clone(shared)));
+impl SettingAside {
+    /// Notes that a task sets messages aside. Returns whether none did before.
+    pub(crate) fn begin(&self) -> bool {
+        !self.0.swap(true, Ordering::AcqRel)
     }
 }
 
-/// An error is no loss: the next poll that reads the messages reports them again.
-async fn run(shared: Arc<Shared>) {
+/// Sets messages of leased instances aside. An error is no loss: the next poll that reads the messages reports them again.
+pub(crate) async fn run(shared: Arc<Shared>) {
     let all = async {
         while set_aside(&shared.db).await? == MOST && !shared.is_closed() {}
         Ok::<_, crate::PostgresError>(())

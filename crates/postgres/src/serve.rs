@@ -1,14 +1,13 @@
 //! Hands out the results of a committed transaction: replies to callers, and leases to the fetches that they are for.
 
 use crate::PostgresError;
-use crate::aside;
 use crate::ask::Ask;
 use crate::batch::Batch;
 use crate::db::{Result, cell, text, text_option, unsigned};
 use crate::functions::{self, fetch_activities, fetch_turns};
 use crate::hand_off::HandOff;
 use crate::in_doubt::LeasesInDoubt;
-use crate::lanes::start_giving_back;
+use crate::lanes::{start_giving_back, start_setting_aside};
 use crate::leased::{Deliveries, LeaseSender, Leases, RawActivity, RawMessage, RawTurn};
 use crate::parked::{Fetch, GroupDone};
 use crate::queue::PerQueue;
@@ -109,7 +108,7 @@ fn polled_turns(
                 Ok(None) => {
                     due_ms = due_in_ms(row, fetch_turns::NOW, fetch_turns::NEXT_DUE);
                     if let Ok(Some(true)) = cell(row, fetch_turns::HAS_SKIPPED_MANY) {
-                        aside::start(shared);
+                        start_setting_aside(shared);
                     }
                 }
                 Err(error) => {
