@@ -18,6 +18,8 @@ functions!(
     "lease_new_instances",
     "touch_sessions",
     "waiting_sessions",
+    "keep_places",
+    "set_aside",
     "commit",
     "commit_alone",
     "fetch_turns",
@@ -70,31 +72,41 @@ codes!(
     FATE_DELAYED = 2,
     /// `fetch_turns` leaves out the texts of a turn with this many bytes of messages: the caller reads them later.
     LARGE_BYTES = 1048576,
+    /// A poll that reads this many messages of leased instances reports it.
+    #[allow(dead_code, reason = "only functions of the server name it")]
+    MANY_SKIPPED = 256,
 );
 
 /// A migration with shared text and codes put in.
 pub(crate) fn expanded(sql: &str) -> String {
+    let body = COMMIT_BODY.replace("{turn_writes}", TURN_WRITES);
     let text = sql
-        .replace("{turn_writes_of_batch}", &Form::Batch.of(TURN_WRITES))
-        .replace("{turn_writes_alone}", &Form::Alone.of(TURN_WRITES));
+        .replace("{commit_of_batch}", &Form::Batch.of(&body))
+        .replace("{commit_alone}", &Form::Alone.of(&body));
     SHARED.iter().chain(CODES).fold(text, |text, (name, value)| text.replace(name, value.trim_end()))
 }
 
-/// The writes of a turn. They are written once, and `commit_1` and `commit_alone_1` each have a form of them:
+/// The fences, the writes and the answers of a commit. They are written once, and `commit_1` and `commit_alone_1` each have a form
+/// of them:
 ///
 /// | text | in `commit_1`, for a batch of members | in `commit_alone_1` |
 /// |---|---|---|
 /// | `{batch}..{end}` | `..` | |
 /// | `{alone}..{end}` | | `..` |
-/// | `{from m}` | the members, with the columns that the statement names | |
+/// | `{from m}`, `{using m}`, `{join m}` | the members, with the columns that the statement names | |
 /// | `{m.name}` | the column of a member | the only element of `p_name`, or a variable ([`VARIABLES`]) |
 /// | `{of h.name}` | the column of the member of a row of `h` | the same |
 /// | `{= m.name}` | a comparison that cannot become a join | a comparison |
 /// | `{writes m}` | whether the turn of the member is written | `true` |
+/// | `{turn m}` | the same | a variable |
+/// | `{passed m}` | whether the member has passed its fence | a variable |
+const COMMIT_BODY: &str = include_str!("../migrations/functions/commit_body.sql");
+/// The part of [`COMMIT_BODY`] that writes turns.
 const TURN_WRITES: &str = include_str!("../migrations/functions/turn_writes.sql");
 
 /// Columns that `commit_alone_1` has as variables: many statements use them, and a variable is faster than an element.
-const VARIABLES: [&str; 6] = ["instance", "execution", "status", "name", "version", "ended"];
+const VARIABLES: [&str; 8] =
+    ["kind", "instance", "secret", "execution", "status", "name", "version", "ended"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -132,11 +144,22 @@ impl Form {
         }
         let named =
             |prefix: &str| columns.iter().map(|column| format!(", {prefix}{column}")).collect::<String>();
-        let members = format!("FROM unnest(p_member{}) AS m (member{})", named("p_"), named(""));
-        let mut text = match self {
-            Self::Batch => statement.replace("{from m}", &members),
-            Self::Alone => statement.replace("{from m}", ""),
-        };
+        let members = format!("unnest(p_member{}) AS m (member{})", named("p_"), named(""));
+        let mut text = statement.to_string();
+        for (place, before) in [("{from m}", "FROM"), ("{using m}", "USING"), ("{join m}", "CROSS JOIN")] {
+            let list = match self {
+                Self::Batch => format!("{before} {members}"),
+                Self::Alone => String::new(),
+            };
+            text = text.replace(place, &list);
+        }
+        for (place, variable) in [("{passed m}", "v_passed"), ("{turn m}", "v_turn")] {
+            let value = match self {
+                Self::Batch => format!("{variable}[m.member]"),
+                Self::Alone => variable.to_string(),
+            };
+            text = text.replace(place, &value);
+        }
         let only = |column: &str| match VARIABLES.contains(&column) {
             true => format!("v_{column}"),
             false => format!("p_{column}[1]"),
@@ -223,7 +246,8 @@ columns!(
 );
 
 columns!(
-    /// Columns of `fetch_turns`. A row without an instance tells only when a turn becomes fetchable.
+    /// Columns of `fetch_turns`. A row without an instance tells only when a turn becomes fetchable, and whether the poll has skipped many
+    /// messages.
     fetch_turns {
         SECRET = "o_secret",
         INSTANCE = "o_instance",
@@ -243,6 +267,7 @@ columns!(
         NEXT_DUE = "o_next",
         IS_PARTIAL = "o_partial",
         LEFT_OUT_BYTES = "o_left_out_bytes",
+        HAS_SKIPPED_MANY = "o_skipped",
     }
 );
 
@@ -314,13 +339,15 @@ mod tests {
     }
 
     #[test]
-    fn writes_of_a_turn_have_a_form_for_a_batch_and_one_for_a_lone_commit() {
+    fn body_of_a_commit_has_a_form_for_a_batch_and_one_for_a_lone_commit() {
         let text = "UPDATE t SET a = {m.a}, n = {m.name} {from m} WHERE {writes m} AND t.a {= m.a}; \
-                    {batch}B;{end}{alone}A{end} {of h.instance} {writes h};";
+                    {batch}B;{end}{alone}A{end} {of h.instance} {writes h}; DELETE {using m} WHERE {passed m} AND {turn m} AND {m.kind} = 1;";
         let batch = "UPDATE t SET a = m.a, n = m.name FROM unnest(p_member, p_a, p_name) AS m (member, a, name) \
-             WHERE v_turn[m.member] AND t.a = ANY (ARRAY[m.a]); B; p_instance[h.member] v_turn[h.member];";
+             WHERE v_turn[m.member] AND t.a = ANY (ARRAY[m.a]); B; p_instance[h.member] v_turn[h.member]; \
+             DELETE USING unnest(p_member, p_kind) AS m (member, kind) WHERE v_passed[m.member] AND v_turn[m.member] AND m.kind = 1;";
         assert_eq!(Form::Batch.of(text), batch);
-        let alone = "UPDATE t SET a = p_a[1], n = v_name  WHERE true AND t.a = p_a[1]; A v_instance true;";
+        let alone = "UPDATE t SET a = p_a[1], n = v_name  WHERE true AND t.a = p_a[1]; A v_instance true; \
+             DELETE  WHERE v_passed AND v_turn AND v_kind = 1;";
         assert_eq!(Form::Alone.of(text), alone);
     }
 
@@ -347,6 +374,6 @@ mod tests {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_ .=".contains(c))
         };
         assert_eq!(left.filter(is_name).collect::<Vec<_>>(), [""; 0]);
-        assert_eq!(text.matches("CREATE FUNCTION").count(), 21);
+        assert_eq!(text.matches("CREATE FUNCTION").count(), 23);
     }
 }

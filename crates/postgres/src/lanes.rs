@@ -55,6 +55,13 @@ pub(crate) fn start_giving_back(shared: &Arc<Shared>, leases: LeasesInDoubt) {
     }
 }
 
+/// Starts a task that sets messages of leased instances aside, unless one is running.
+pub(crate) fn start_setting_aside(shared: &Arc<Shared>) {
+    if shared.setting_aside.begin() {
+        tokio::spawn(crate::aside::run(Arc::clone(shared)));
+    }
+}
+
 async fn run(shared: Arc<Shared>) {
     let next = |scheduler: &mut Scheduler, now| {
         shared.fault(Step::Take, Vec::new);

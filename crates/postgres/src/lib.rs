@@ -7,6 +7,7 @@
 
 mod activity;
 mod admin;
+mod aside;
 mod ask;
 mod batch;
 mod columns;

@@ -7,7 +7,7 @@ use crate::db::{Result, cell, text, text_option, unsigned};
 use crate::functions::{self, fetch_activities, fetch_turns};
 use crate::hand_off::HandOff;
 use crate::in_doubt::LeasesInDoubt;
-use crate::lanes::start_giving_back;
+use crate::lanes::{start_giving_back, start_setting_aside};
 use crate::leased::{Deliveries, LeaseSender, Leases, RawActivity, RawMessage, RawTurn};
 use crate::parked::{Fetch, GroupDone};
 use crate::queue::PerQueue;
@@ -105,7 +105,12 @@ fn polled_turns(
         for row in rows {
             match raw_turn(row) {
                 Ok(Some(turn)) => leased.push(turn),
-                Ok(None) => due_ms = due_in_ms(row, fetch_turns::NOW, fetch_turns::NEXT_DUE),
+                Ok(None) => {
+                    due_ms = due_in_ms(row, fetch_turns::NOW, fetch_turns::NEXT_DUE);
+                    if let Ok(Some(true)) = cell(row, fetch_turns::HAS_SKIPPED_MANY) {
+                        start_setting_aside(shared);
+                    }
+                }
                 Err(error) => {
                     tracing::error!(target: "duroxide::providers::postgres", %error, "a turn cannot be read")
                 }

@@ -1,5 +1,6 @@
 //! What the tasks of a store share: the connections, the configuration, and the scheduler behind a lock.
 
+use crate::aside::SettingAside;
 use crate::db::Db;
 use crate::outcomes::Outcomes;
 use crate::queue::PerQueue;
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     pub(crate) outcomes: Outcomes,
     /// Bounds the requests that wait.
     pub(crate) room: Room,
+    pub(crate) setting_aside: SettingAside,
 }
 
 impl Shared {
@@ -47,6 +49,7 @@ impl Shared {
             wake_listener: Notify::new(),
             outcomes: Outcomes::default(),
             room: Room::default(),
+            setting_aside: SettingAside::default(),
         })
     }
 

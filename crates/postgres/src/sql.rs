@@ -87,6 +87,7 @@ statements!(
     renew_sessions,
     running_of,
     schema_exists,
+    set_aside,
     settle_turn,
     start,
     stored_commit,

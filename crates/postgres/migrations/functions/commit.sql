@@ -27,102 +27,12 @@ DECLARE
     v_count    integer;
     v_wanted   integer;
     v_one      integer;
+    -- Members whose lease names its messages, and these; instances that may have messages that are set aside.
+    v_partial  integer[];
+    v_covers   text[];
+    v_aside    text[];
+    v_covered  text;
+    v_found    integer;
 BEGIN
-    -- Activities: each is fenced by its row.
-    IF {KIND_ACTIVITY} = ANY (p_kind) OR {KIND_AHEAD} = ANY (p_kind) THEN
-        WITH done AS (
-            DELETE FROM {schema}.worker_queue AS q
-            USING unnest(p_member, p_kind, p_activity_row, p_secret) AS m (member, kind, id, secret)
-            WHERE m.kind <> {KIND_TURN} AND q.id = ANY (ARRAY[m.id]) AND q.lock_token = m.secret
-                AND q.locked_until > {schema}.now_ms()
-            RETURNING m.member, q.session_id
-        )
-        SELECT array_agg(d.member), array_agg(d.session_id) FILTER (WHERE d.session_id IS NOT NULL)
-        INTO v_members, v_sessions FROM done AS d;
-        FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP v_passed[v_one] := true; END LOOP;
-        IF v_sessions IS NOT NULL THEN
-            PERFORM {schema}.touch_sessions_1(v_sessions);
-        END IF;
-    END IF;
-    -- Turns that were run ahead are stored if the instance has no lease and no visible message. The row lock keeps fetches of the
-    -- instance out, which lock the same row after they have taken their lease: the statements below see that lease.
-    IF {KIND_AHEAD} = ANY (p_kind) THEN
-        PERFORM 1 FROM {schema}.executions AS e
-        JOIN unnest(p_member, p_kind, p_instance, p_execution) AS m (member, kind, instance_id, execution_id)
-            ON m.kind = {KIND_AHEAD} AND e.instance_id = ANY (ARRAY[m.instance_id]) AND e.execution_id = m.execution_id
-        WHERE v_passed[m.member]
-        ORDER BY m.instance_id COLLATE "C" FOR UPDATE OF e;
-        v_now := {schema}.now_ms();
-        SELECT array_agg(u.member) INTO v_members FROM (
-            SELECT DISTINCT ON (m.instance_id) m.member
-            FROM unnest(p_member, p_kind, p_instance, p_execution, p_after, p_ran_at)
-                AS m (member, kind, instance_id, execution_id, after, ran_at)
-            JOIN {schema}.instances AS i
-                ON i.instance_id = ANY (ARRAY[m.instance_id]) AND i.current_execution_id = ANY (ARRAY[m.execution_id])
-            JOIN {schema}.executions AS e
-                ON e.instance_id = ANY (ARRAY[m.instance_id]) AND e.execution_id = m.execution_id
-            WHERE m.kind = {KIND_AHEAD} AND v_passed[m.member] AND m.ran_at BETWEEN v_now - 60000 AND v_now
-                AND e.status = 'Running' AND e.last_event_id = m.after
-                AND NOT EXISTS (SELECT 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = m.instance_id OFFSET 0)
-                AND NOT EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
-                                WHERE q.instance_id = m.instance_id AND q.visible_at <= v_now OFFSET 0)
-            ORDER BY m.instance_id, m.member
-        ) AS u;
-        FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP v_turn[v_one] := true; END LOOP;
-    END IF;
-    -- Turns under a lease: each is fenced by it. After the turns ahead, which must see these leases.
-    IF {KIND_TURN} = ANY (p_kind) THEN
-        WITH freed AS (
-            DELETE FROM {schema}.instance_locks AS l
-            USING unnest(p_member, p_kind, p_instance, p_secret) AS m (member, kind, instance_id, secret)
-            WHERE m.kind = {KIND_TURN} AND l.instance_id = ANY (ARRAY[m.instance_id]) AND l.lock_token = m.secret
-                AND l.locked_until > {schema}.now_ms()
-            RETURNING m.member
-        )
-        SELECT array_agg(f.member) INTO v_members FROM freed AS f;
-        v_wanted := 0;
-        FOREACH v_one IN ARRAY coalesce(v_members, '{}') LOOP
-            v_passed[v_one] := true;
-            v_turn[v_one] := true;
-            v_wanted := v_wanted + (p_messages[v_one] > 0)::integer;
-        END LOOP;
-        WITH consumed AS (
-            DELETE FROM {schema}.orchestrator_queue AS q
-            USING unnest(p_member, p_kind, p_instance, p_secret) AS m (member, kind, instance_id, secret)
-            WHERE m.kind = {KIND_TURN} AND v_turn[m.member]
-                AND q.instance_id = ANY (ARRAY[m.instance_id]) AND q.lock_token = m.secret
-            RETURNING m.member
-        )
-        -- Turns whose messages are not those that they fetched, and turns that have lost all of them.
-        SELECT count(*) FILTER (WHERE t.messages <> p_messages[t.member])
-               + v_wanted - count(*) FILTER (WHERE p_messages[t.member] > 0)
-        INTO v_count FROM (SELECT c.member, count(*) AS messages FROM consumed AS c GROUP BY c.member) AS t;
-        IF v_count <> 0 THEN
-            RAISE EXCEPTION 'consuming messages: % turns have other messages than they fetched', v_count USING ERRCODE = 'OL001';
-        END IF;
-    END IF;
-
-    v_wanted := cardinality(array_positions(v_turn, true));
-    IF v_wanted > 0 THEN
-        {turn_writes_of_batch}
-    END IF;
-
-    -- Outcomes that are stored without a turn.
-    IF cardinality(array_positions(v_passed, true)) > v_wanted THEN
-        INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins, origin)
-        SELECT m.instance_id, m.completion, v_now, v_now, false, m.secret
-        FROM unnest(p_member, p_kind, p_instance, p_completion, p_secret) AS m (member, kind, instance_id, completion, secret)
-        WHERE m.kind <> {KIND_TURN} AND v_passed[m.member] AND NOT v_turn[m.member] AND m.completion IS NOT NULL
-        ORDER BY m.member;
-    END IF;
-
-    -- Messages that came meanwhile count.
-    v_seen := greatest(v_now, {schema}.now_ms());
-    RETURN QUERY SELECT m.member,
-        CASE WHEN NOT v_passed[m.member] THEN {COMMIT_REFUSED}
-             WHEN m.kind = {KIND_AHEAD} AND NOT v_turn[m.member] THEN {COMMIT_QUEUED} ELSE {COMMIT_DONE} END, v_now,
-        m.kind <> {KIND_ACTIVITY} AND EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
-                                WHERE q.instance_id = m.instance_id AND q.visible_at <= v_seen OFFSET 0),
-        NULL::bigint, NULL::bytea, NULL::text, NULL::text
-    FROM unnest(p_member, p_kind, p_instance) AS m (member, kind, instance_id);
+    {commit_of_batch}
 END $$;

@@ -4,7 +4,8 @@
 -- A plan that was made while a table was empty is kept when the table has grown, and would read all of it for a few rows. So every
 -- statement leaves the planner one way only. index_lookups_only.sql turns off scans that read all rows before they sort. A join is
 -- written as key = ANY (ARRAY[other]), which can only be a lookup of one key after the other: for =, or for an ORDER BY that key, the
--- planner could read a whole index. A subquery with LIMIT or OFFSET is not turned into a join.
+-- planner could read a whole index. A subquery with LIMIT or OFFSET is not turned into a join. For a condition of a partial index the
+-- planner could read all of that index: a statement with such a condition also has a condition on the expression of the index.
 --
 -- Names in braces are replaced when the functions are created: the schema, its seed for advisory locks, and the names of
 -- src/functions.rs.

@@ -16,14 +16,20 @@ BEGIN
     IF p_turns THEN
         -- The empty pin, of an instance that begins, is for every process.
         SELECT array_agg(DISTINCT coalesce(r.pinned_key, '')) INTO v_pins FROM (
-            SELECT e.pinned_key FROM {schema}.orchestrator_queue AS q
+            SELECT e.pinned_key FROM (
+                (SELECT q.instance_id FROM {schema}.orchestrator_queue AS q
+                 WHERE NOT q.is_aside AND q.lock_token IS NULL AND q.visible_at + 0 <= v_now
+                     AND coalesce((SELECT l.locked_until FROM {schema}.instance_locks AS l WHERE l.instance_id = q.instance_id), 0) <= v_now
+                 ORDER BY q.visible_at + 0, q.id LIMIT 256)
+                UNION ALL
+                (SELECT l.instance_id FROM {schema}.instance_locks AS l
+                 WHERE l.locked_until <= v_now AND l.has_aside ORDER BY l.locked_until LIMIT 256)
+            ) AS q
             LEFT JOIN LATERAL (SELECT i.current_execution_id FROM {schema}.instances AS i
                                WHERE i.instance_id = q.instance_id LIMIT 1) AS i ON true
             LEFT JOIN LATERAL (SELECT e.pinned_key FROM {schema}.executions AS e
                                WHERE e.instance_id = q.instance_id AND e.execution_id = i.current_execution_id LIMIT 1) AS e ON true
-            WHERE q.lock_token IS NULL AND q.visible_at + 0 <= v_now
-                AND coalesce((SELECT l.locked_until FROM {schema}.instance_locks AS l WHERE l.instance_id = q.instance_id), 0) <= v_now
-            ORDER BY q.visible_at + 0, q.id LIMIT 256) AS r;
+        ) AS r;
         SELECT l.id INTO v_turns FROM {schema}.listeners AS l
         WHERE l.turns AND l.id <> p_sender AND l.expires_at > v_now AND EXISTS (
             SELECT 1 FROM unnest(v_pins) AS p (pin)

@@ -11,6 +11,7 @@ SET enable_mergejoin = off
 AS $$
 DECLARE
     v_count integer;
+    v_aside boolean;
 BEGIN
     PERFORM 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = p_instance AND l.lock_token = p_secret FOR UPDATE;
     IF NOT FOUND THEN
@@ -27,7 +28,7 @@ BEGIN
         FROM gone AS g WHERE g.action = {FATE_DEAD_LETTER} ORDER BY g.n
     ), back AS (
         UPDATE {schema}.orchestrator_queue AS q
-        SET lock_token = NULL, attempt_count = q.attempt_count - 1, visible_at = p_visible_at
+        SET lock_token = NULL, is_aside = false, attempt_count = q.attempt_count - 1, visible_at = p_visible_at
         FROM unnest(p_ids, p_actions) AS m (id, action)
         WHERE m.action = {FATE_DELAYED} AND q.id = ANY (ARRAY[m.id]) AND q.lock_token = p_secret
         RETURNING 1
@@ -37,9 +38,12 @@ BEGIN
         RAISE EXCEPTION 'settling messages changed % rows instead of %', v_count, cardinality(p_ids) USING ERRCODE = 'OL001';
     END IF;
     IF p_release AND p_holds_back THEN
-        UPDATE {schema}.instance_locks AS l SET lock_token = '', locked_until = p_visible_at WHERE l.instance_id = p_instance;
+        UPDATE {schema}.instance_locks AS l SET lock_token = '', locked_until = p_visible_at, covers = NULL WHERE l.instance_id = p_instance;
     ELSIF p_release THEN
-        DELETE FROM {schema}.instance_locks AS l WHERE l.instance_id = p_instance;
+        DELETE FROM {schema}.instance_locks AS l WHERE l.instance_id = p_instance RETURNING l.has_aside INTO v_aside;
+        IF v_aside THEN
+            PERFORM {schema}.keep_places_1(ARRAY[p_instance]);
+        END IF;
     END IF;
     RETURN true;
 END $$;

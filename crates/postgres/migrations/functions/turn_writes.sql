@@ -1,4 +1,4 @@
--- The writes of a turn, for the members of commit_1 whose turn is written, and for the one of commit_alone_1.
+-- The writes of a turn, as a part of commit_body.sql: for the members of commit_1 whose turn is written, and for the one of commit_alone_1.
 IF {batch}cardinality(array_remove(p_name, NULL)) > 0{end}{alone}v_name IS NOT NULL{end} THEN
     INSERT INTO {schema}.instances AS i
         (instance_id, orchestration_name, orchestration_version, current_execution_id, parent_instance_id, created_at, updated_at)

@@ -4,16 +4,19 @@ use crate::factory::{fresh_config, raw};
 use crate::support::*;
 use futures::future::join_all;
 use outlast_model::{Event, EventKind, WorkItem};
-use outlast_postgres::PostgresProvider;
+use outlast_postgres::{PostgresProvider, ProviderConfig};
 use outlast_provider::{
-    Completion, ExecutionMetadata, InstanceFilter, InstanceQuery, Provider, ProviderAdmin,
+    Completion, ExecutionMetadata, InstanceFilter, InstanceQuery, MessageBound, Provider, ProviderAdmin,
     SessionFetchConfig, StartPolicy, StartRequest, TagFilter, TurnAhead, TurnCommit,
 };
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// Rows of other instances.
 const OTHERS: i64 = 3_000;
 const WAVE: usize = 8;
+/// A connection reports its statistics when it ends.
+const ENDED: &str = "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'looks up'";
 
 /// Starts [`WAVE`] instances at once and runs one activity of each. Every second outcome is committed with its turn.
 async fn wave(store: &PostgresProvider, name: &str) {
@@ -93,25 +96,49 @@ async fn fill(schema: &str) {
 
 /// A store whose tables the planner believes to be empty, and its schema.
 async fn known_to_be_empty(batches_only: bool) -> (PostgresProvider, String) {
-    let mut config = fresh_config().application_name("looks up").lanes(1);
+    let (store, config) = known_to_be_empty_with(batches_only, MessageBound::default()).await;
+    (store, config.schema_name.unwrap())
+}
+
+async fn known_to_be_empty_with(
+    batches_only: bool,
+    bound: MessageBound,
+) -> (PostgresProvider, ProviderConfig) {
+    let mut config = fresh_config().application_name("looks up").lanes(1).message_bound(bound);
     config.batches_only = batches_only;
     let schema = config.schema_name.clone().unwrap();
-    let store = PostgresProvider::new_with_config(config).await.unwrap();
+    let store = PostgresProvider::new_with_config(config.clone()).await.unwrap();
     let tables = "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = $1";
     for table in raw().await.query(tables, &[&schema]).await.unwrap() {
         let table: String = table.get(0);
         execute(&format!("ALTER TABLE {table} SET (autovacuum_enabled = off); ANALYZE {table}")).await;
     }
-    (store, schema)
+    (store, config)
+}
+
+/// Closes the store, and counts the rows that are read from here on.
+async fn forget_what_was_read(store: PostgresProvider, schema: &str) {
+    drop(store);
+    let client = raw().await;
+    until(&client, ENDED).await;
+    // Until an index is vacuumed, scans read the places of rows that are gone. Transactions of other tests delay that.
+    let vacuumed = async {
+        let dead = "SELECT n_dead_tup FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'orchestrator_queue'";
+        while client.query_one(dead, &[&schema]).await.unwrap().get::<_, i64>(0) > 0 {
+            execute(&format!("VACUUM {schema}.orchestrator_queue")).await;
+        }
+    };
+    timeout(PATIENCE, vacuumed).await.expect("the dead rows go");
+    let reset = "SELECT pg_stat_reset_single_table_counters(c.oid) FROM pg_class AS c
+                 WHERE c.relnamespace = to_regnamespace($1) AND c.relkind IN ('r', 'i')";
+    client.query(reset, &[&schema]).await.unwrap();
 }
 
 /// Fails if a statement has read as many rows as other instances have.
 async fn nothing_was_read_as_a_whole(store: PostgresProvider, schema: &str) {
     drop(store);
     let client = raw().await;
-    // A connection reports its statistics when it ends.
-    let ended = "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'looks up'";
-    until(&client, ended).await;
+    until(&client, ENDED).await;
     let read = "SELECT indexrelname::text, idx_tup_read FROM pg_stat_user_indexes WHERE schemaname = $1 AND idx_tup_read >= $2
                 UNION ALL SELECT relname::text, seq_tup_read FROM pg_stat_user_tables
                           WHERE schemaname = $1 AND seq_tup_read >= $2";
@@ -129,6 +156,54 @@ async fn batch_reads_no_rows_of_other_instances() {
         store.enqueue_for_orchestrator(start("pattern"), None).await.unwrap();
         fill(&schema).await;
         wave(&store, "second").await;
+        nothing_was_read_as_a_whole(store, &schema).await;
+    }
+}
+
+/// A turn of the instance with many messages.
+async fn turn_of_crowd(store: &PostgresProvider, messages: usize) -> String {
+    let (item, token, _) = turn(store).await;
+    assert_eq!((item.instance.as_str(), item.messages.len()), ("crowd", messages));
+    token
+}
+
+/// Neither the polls for other instances nor the turns of the instance itself may read its waiting messages again and again.
+#[tokio::test]
+async fn messages_that_wait_for_a_leased_instance_are_not_read() {
+    const FEW: usize = 10;
+    for batches_only in [true, false] {
+        let bound = MessageBound::new(FEW, 1_000_000);
+        let (store, config) = known_to_be_empty_with(batches_only, bound).await;
+        let schema = config.schema_name.clone().unwrap();
+        enqueue(&store, "crowd").await;
+        let token = turn_of_crowd(&store, 1).await;
+        let item = serde_json::to_string(&completed("crowd", 2)).unwrap();
+        execute(&format!(
+            "INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, available_at, begins)
+             SELECT 'crowd', '{item}', n, n, false FROM generate_series(1, {OTHERS} + 1000) AS n"
+        ))
+        .await;
+        // A poll reads all of them and has them set aside.
+        wave(&store, "first").await;
+        let free = "SELECT count(*) = 0 FROM {schema}.orchestrator_queue WHERE NOT is_aside AND instance_id = 'crowd' AND lock_token IS NULL";
+        until(&raw().await, &free.replace("{schema}", &schema)).await;
+        store.commit_turn(&token, begin("crowd", vec![])).await.unwrap();
+        forget_what_was_read(store, &schema).await;
+
+        let store = PostgresProvider::new_with_config(config).await.unwrap();
+        for n in 0..5 {
+            let token = turn_of_crowd(&store, FEW).await;
+            wave(&store, &format!("beside-{n}")).await;
+            match n % 2 {
+                0 => store.abandon_orchestration_item(&token, None, true).await.unwrap(),
+                _ => drop(
+                    store
+                        .commit_turn(&token, TurnCommit { history_delta: vec![], ..begin("crowd", vec![]) })
+                        .await
+                        .unwrap(),
+                ),
+            }
+        }
         nothing_was_read_as_a_whole(store, &schema).await;
     }
 }
@@ -291,7 +366,7 @@ async fn page_of_many_running_instances_reads_no_more_than_its_budget() {
 async fn nothing_was_read_beyond(scanned: i64, indexed: i64, store: PostgresProvider, schema: &str) {
     drop(store);
     let client = raw().await;
-    until(&client, "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'looks up'").await;
+    until(&client, ENDED).await;
     let read = "SELECT relname::text, seq_tup_read FROM pg_stat_user_tables WHERE schemaname = $1 AND seq_tup_read > $2
                 UNION ALL SELECT indexrelname::text, idx_tup_read FROM pg_stat_user_indexes
                           WHERE schemaname = $1 AND idx_tup_read > $3";

@@ -18,7 +18,8 @@ SELECT format('message %s %s %s %s %s %s %s', q.instance_id, {schema}.shown_time
     (q.lock_token IS NOT NULL)::text, q.attempt_count, q.work_item)
 FROM {schema}.orchestrator_queue AS q LEFT JOIN {schema}.instance_locks AS l ON l.instance_id = q.instance_id
 UNION ALL
-SELECT format('lease %s %s', instance_id, {schema}.shown_time(locked_until)) FROM {schema}.instance_locks
+-- A row without a token is no lease.
+SELECT format('lease %s %s', instance_id, {schema}.shown_time(locked_until)) FROM {schema}.instance_locks WHERE lock_token IS NOT NULL
 UNION ALL
 SELECT format('work %s %s %s %s %s %s %s %s %s %s', instance_id, execution_id, activity_id, {schema}.shown_time(visible_at),
     (lock_token IS NOT NULL)::text, {schema}.shown_time(coalesce(locked_until, 0)), attempt_count,
@@ -58,6 +59,18 @@ UNION ALL
 SELECT format('contradiction %s a covered message without its lease', q.instance_id) FROM {schema}.orchestrator_queue AS q
 WHERE q.lock_token IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = q.instance_id AND l.lock_token = q.lock_token)
+UNION ALL
+SELECT format('contradiction %s a message set aside that no fetch finds', q.instance_id) FROM {schema}.orchestrator_queue AS q
+WHERE q.is_aside AND (q.visible_at > $1 OR NOT EXISTS (
+    SELECT 1 FROM {schema}.instance_locks AS l WHERE l.instance_id = q.instance_id AND l.has_aside))
+UNION ALL
+SELECT format('contradiction %s a place in line without a message', l.instance_id) FROM {schema}.instance_locks AS l
+WHERE l.lock_token IS NULL AND NOT EXISTS (
+    SELECT 1 FROM {schema}.orchestrator_queue AS q WHERE q.instance_id = l.instance_id AND q.is_aside)
+UNION ALL
+SELECT format('contradiction %s a lease that names other messages than it covers', l.instance_id) FROM {schema}.instance_locks AS l
+JOIN {schema}.orchestrator_queue AS q ON q.instance_id = l.instance_id
+WHERE l.covers IS NOT NULL AND (q.lock_token IS NOT NULL AND q.lock_token = l.lock_token) <> (q.id = ANY (l.covers))
 UNION ALL
 SELECT format('contradiction %s a message that is wrong about what it begins', instance_id) FROM {schema}.orchestrator_queue
 WHERE CASE WHEN work_item LIKE '{"%' THEN begins <> (work_item::jsonb ?| ARRAY['StartOrchestration', 'ContinueAsNew']) END

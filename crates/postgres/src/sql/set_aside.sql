@@ -1,0 +1,1 @@
+SELECT {schema}.set_aside_1($1)
