@@ -140,10 +140,8 @@ impl<'a> Axis<'a> {
         }
         for gap in self.gaps {
             let start = self.column(gap.to_ms).saturating_sub(GAP_COLUMNS);
-            for column in start..start + GAP_COLUMNS {
-                if (first..=last).contains(&column) && bar[column] == '-' {
-                    bar[column] = '~';
-                }
+            for cell in bar[start..].iter_mut().take(GAP_COLUMNS).filter(|cell| **cell == '-') {
+                *cell = '~';
             }
         }
         match span.status {
