@@ -3,9 +3,9 @@
 use crate::definition::{AcceptedBy, Orchestration};
 use crate::handle::Handle;
 use crate::instance_error::InstanceError;
-use crate::message::Message;
+use crate::message::{Lane, Message};
 use crate::payload::{self, Payload};
-use outlast_provider::{Entropy, OsEntropy};
+use outlast_provider::{Entropy, OsEntropy, StartOutcome};
 use outlast_runtime::{Client, Conflict};
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -61,9 +61,16 @@ impl<'a, O: Orchestration> Start<'a, O> {
         Self { conflict: Conflict::UseExisting, ..self }
     }
 
-    /// Stores a message in the same step, also for an existing instance. Its lane is the queue.
+    /// Stores a message in the same step, with [`Start::or_existing`] also for an existing instance. An existing instance that has
+    /// ended reads no message: [`InstanceError::Ended`].
+    ///
+    /// The message needs the lane `queue`: an event would come before the instance waits for it.
     pub fn with<M: Message + AcceptedBy<O>>(mut self, message: &M) -> Self {
-        self.messages.push((M::NAME, message.encode(self.client.codec())));
+        let text = match M::LANE {
+            Lane::Queue => message.encode(self.client.codec()),
+            Lane::Event => Err("its lane is `event`, and a start takes messages of queues only".to_string()),
+        };
+        self.messages.push((M::NAME, text));
         self
     }
 
@@ -82,15 +89,21 @@ impl<'a, O: Orchestration> Start<'a, O> {
         if let Some(delay) = self.delay {
             request = request.delay(delay);
         }
+        let has_messages = !self.messages.is_empty();
         for (queue, message) in self.messages {
             let message =
-                message.map_err(|error| value(format!("a message of '{queue}' does not encode: {error}")))?;
+                message.map_err(|error| value(format!("a message of '{queue}' cannot be sent: {error}")))?;
             request = request.with_event(queue, message);
         }
         let receipt = request.send().await?;
-        match self.conflict {
-            Conflict::Fail => receipt.started().map(drop)?,
-            Conflict::UseExisting => {}
+        match (self.conflict, &receipt.outcome) {
+            (Conflict::UseExisting, StartOutcome::AlreadyExists { status: Some(status) }) if has_messages => {
+                if let Some(status) = ["Completed", "Failed"].into_iter().find(|ended| ended == status) {
+                    return Err(InstanceError::Ended { instance, status });
+                }
+            }
+            (Conflict::UseExisting, _) => {}
+            (Conflict::Fail, _) => receipt.started().map(drop)?,
         }
         Ok(Handle::new(self.client, instance))
     }

@@ -54,6 +54,12 @@ impl Failure {
     }
 }
 
+impl From<outlast::author::InstanceError> for Failure {
+    fn from(error: outlast::author::InstanceError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {

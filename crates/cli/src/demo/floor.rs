@@ -5,10 +5,10 @@
 use super::board::{Board, status};
 use super::books::Books;
 use super::entry::Entry;
-use super::order::{APPROVAL, APPROVED, AWAITS_APPROVAL};
+use super::order::{AWAITS_APPROVAL, Approval, order};
 use super::screen::Screen;
 use crate::failure::Failure;
-use outlast::client::{Client, Conflict};
+use outlast::prelude::{Client, InstanceError};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -46,9 +46,8 @@ impl Floor<'_> {
             while self.board.borrow().open.len() >= MOST_OPEN {
                 sleep(LOOK).await;
             }
-            let start = self.client.start_request("Order").instance(&id).input_typed(&batch.order(&id));
             // A killed process may have placed the order without a line in the ledger.
-            let _receipt = start.if_exists(Conflict::UseExisting).send().await?;
+            order::start(self.client, batch.order(&id)).id(&id).or_existing().await?;
             self.books.note(Entry::Placed { order: id.clone() }).await?;
             self.board.borrow_mut().placed(&id);
         }
@@ -88,13 +87,17 @@ impl Approver {
     async fn send_due_answers(&mut self, floor: &Floor<'_>) -> Result<(), Failure> {
         let answers = self.answers(&floor.board.borrow());
         for (id, answer) in answers {
-            floor.client.raise_event(id, APPROVAL, answer).await?;
+            match order::handle(floor.client, id).send(answer).await {
+                // The order did not wait any longer.
+                Ok(()) | Err(InstanceError::Ended { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(())
     }
 
     /// The answers that are due now.
-    fn answers(&mut self, board: &Board) -> Vec<(String, &'static str)> {
+    fn answers(&mut self, board: &Board) -> Vec<(String, Approval)> {
         let mut answers = Vec::new();
         for (id, open) in &board.open {
             if open.step != AWAITS_APPROVAL || self.answered.contains(id) {
@@ -102,8 +105,8 @@ impl Approver {
             }
             let mut dice = board.batch.dice(&format!("approval/{id}"));
             let answer = match dice.below(100) {
-                0..70 => APPROVED,
-                70..85 => "the credit limit is reached",
+                0..70 => Approval::Granted,
+                70..85 => Approval::Refused { reason: "the credit limit is reached".to_string() },
                 _ => continue, // Out for lunch.
             };
             let looks = self.seen.entry(id.clone()).or_default();

@@ -7,8 +7,7 @@ use super::books::Open;
 use super::dice::Dice;
 use super::entry::Entry;
 use super::shop::Shop;
-use outlast::ActivityContext;
-use outlast::runtime::registry::ActivityRegistryBuilder;
+use outlast::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::Arc;
@@ -34,11 +33,12 @@ pub(super) enum Answer {
     Declined,
 }
 
-pub(super) fn register(shop: &Arc<Shop>, registry: ActivityRegistryBuilder) -> ActivityRegistryBuilder {
-    registry.register_typed("Charge", shop.bound(charge)).register_typed("Refund", shop.bound(refund))
-}
-
-async fn charge(shop: Arc<Shop>, ctx: ActivityContext, payment: Payment) -> Result<Answer, String> {
+#[outlast::activity(name = "Charge")]
+pub(super) async fn charge(
+    ctx: ActivityContext,
+    State(shop): State<Arc<Shop>>,
+    payment: Payment,
+) -> Result<Answer, String> {
     let batch = *shop.batch();
     // The outcome is random per call; whether a card is invalid is random per card.
     let card = batch.dice(&format!("card/{}", payment.order));
@@ -73,7 +73,12 @@ fn take(
 }
 
 /// Refunds a payment if it was charged: the answer to the caller may have been lost.
-async fn refund(shop: Arc<Shop>, ctx: ActivityContext, payment: Payment) -> Result<bool, String> {
+#[outlast::activity(name = "Refund")]
+pub(super) async fn refund(
+    ctx: ActivityContext,
+    State(shop): State<Arc<Shop>>,
+    payment: Payment,
+) -> Result<bool, String> {
     let key = format!("{}/refund", payment.id);
     let deed = move |books: &mut Open| match books.done(&payment.id) {
         Some(Entry::Charged { cents, .. }) => {

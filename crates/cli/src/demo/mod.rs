@@ -57,8 +57,8 @@ pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
     let shop = Shop::new(books.clone(), board.batch);
     let runtime = Runtime::builder()
         .store(store)
-        .register_activities(shop.activities())
-        .register_orchestrations(order::orchestrations())
+        .register(order::module())
+        .state(shop)
         .options(options())
         .start()
         .await

@@ -3,19 +3,24 @@
 //! The code does not handle crashes. There is no state machine, no status column and no clean-up job: an order is a function that
 //! runs from top to bottom, in one process or several.
 
-use super::gateway::{Answer, Payment};
+use super::gateway::{Answer, Payment, charge, refund};
 use super::goods::Order;
-use super::shop::{Apology, Packing};
-use outlast::runtime::OrchestrationRegistryBuilder;
-use outlast::{BackoffStrategy, Either2, OrchestrationContext, OrchestrationRegistry, RetryPolicy};
+use super::shop::{apologise, hand_over, invoice, pack, release, reserve, ship};
+use outlast::BackoffStrategy;
+use outlast::prelude::*;
+use outlast::runtime::Module;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The custom status of an order that waits for an approval.
 pub(super) const AWAITS_APPROVAL: &str = "awaits approval";
-/// The name of the approval event, and its data for yes.
-pub(super) const APPROVAL: &str = "approval";
-pub(super) const APPROVED: &str = "approved";
+
+/// The answer to an order that waits for an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, outlast::Message)]
+pub(super) enum Approval {
+    Granted,
+    Refused { reason: String },
+}
 
 /// The outcome of an order, which the orchestration returns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,28 +39,31 @@ pub(super) enum Ending {
     Broken,
 }
 
-pub(super) fn orchestrations() -> OrchestrationRegistryBuilder {
-    OrchestrationRegistry::builder().register_typed("Order", order).register_typed("Delivery", delivery)
+/// The orchestrations and all activities.
+pub(super) fn module() -> Module {
+    outlast::module![
+        order, delivery, reserve, release, pack, ship, hand_over, invoice, apologise, charge, refund
+    ]
 }
 
 /// One order, from its start to the bill or the apology.
-async fn order(ctx: OrchestrationContext, order: Order) -> Result<Outcome, String> {
+#[outlast::orchestration(name = "Order", accepts(Approval))]
+pub(super) async fn order(ctx: OrchestrationContext, order: Order) -> Result<Outcome, String> {
     ctx.set_custom_status("reserves stock");
-    let missing: Option<String> = ctx.schedule_activity_typed("Reserve", &order).await?;
-    if let Some(sku) = missing {
-        return apologise(&ctx, &order, Ending::OutOfStock, format!("not enough {sku}s")).await;
+    if let Some(sku) = reserve::call(&ctx, order.clone()).await? {
+        return give_up(&ctx, &order, Ending::OutOfStock, format!("not enough {sku}s")).await;
     }
     // Created once and stored in the history: all payment attempts, before and after a crash, have the same id.
     let payment = Payment { id: ctx.new_guid().await?, order: order.id.clone(), cents: order.cents() };
     match fulfil(&ctx, &order, &payment).await {
         Ok(tracking) => {
             ctx.set_custom_status("sends the bill");
-            let () = ctx.schedule_activity_typed("Invoice", &order).await?;
+            invoice::call(&ctx, order).await?;
             Ok(Outcome { ending: Ending::Delivered, note: tracking })
         }
         Err((ending, reason)) => {
             undo(&ctx, &order, &payment).await?;
-            apologise(&ctx, &order, ending, reason).await
+            give_up(&ctx, &order, ending, reason).await
         }
     }
 }
@@ -76,64 +84,60 @@ async fn fulfil(
         multiplier: 2.0,
         max: Duration::from_millis(400),
     });
-    match ctx.schedule_activity_with_retry_typed("Charge", payment, policy).await {
+    match charge::call(ctx, payment.clone()).retry(policy).await {
         Ok(Answer::Charged) => {}
         Ok(Answer::Declined) => return Err((Ending::NotPaid, "the card was declined".to_string())),
-        Err(reason) => return Err((Ending::NotPaid, reason)),
+        Err(error) => return Err((Ending::NotPaid, error.to_string())),
     }
 
     ctx.set_custom_status(format!("packs {} items", order.items.len()));
-    let packing = order.items.iter().map(|item| {
-        let packing = Packing { order: order.id.clone(), item: item.clone() };
-        ctx.schedule_activity_typed::<_, ()>("Pack", &packing)
-    });
-    let packed: Result<Vec<()>, String> = ctx.join(packing.collect()).await.into_iter().collect();
-    packed.map_err(|reason| (Ending::Broken, reason))?;
+    let packing: Vec<_> =
+        order.items.iter().map(|item| pack::call(ctx, order.id.clone(), item.clone())).collect();
+    let packed: Result<Vec<()>, CallError<String>> = ctx.join_all(packing).await.into_iter().collect();
+    packed.map_err(|error| (Ending::Broken, error.to_string()))?;
 
     ctx.set_custom_status("is on its way");
-    let delivered = ctx.schedule_sub_orchestration_typed("Delivery", order).await;
-    delivered.map_err(|reason| (Ending::Broken, reason))
+    let delivered = delivery::child(ctx, order.clone()).await;
+    delivered.map_err(|error| (Ending::Broken, error.to_string()))
 }
 
 /// Waits for an approval, a refusal, or a timer. The timer runs while no process runs.
 async fn approval(ctx: &OrchestrationContext, order: &Order) -> Result<(), String> {
     ctx.set_custom_status(AWAITS_APPROVAL);
-    let answer = ctx.schedule_wait(APPROVAL);
-    let patience = ctx.schedule_timer(Duration::from_millis(order.approval_ms));
-    match ctx.select2(answer, patience).await {
-        Either2::First(answer) if answer == APPROVED => Ok(()),
-        Either2::First(answer) => Err(answer),
-        Either2::Second(()) => Err("nobody approved it in time".to_string()),
+    match ctx.next::<Approval>().within(Duration::from_millis(order.approval_ms)).await? {
+        Some(Approval::Granted) => Ok(()),
+        Some(Approval::Refused { reason }) => Err(reason),
+        None => Err("nobody approved it in time".to_string()),
     }
 }
 
 /// Refunds the money, which may have been charged even if the gateway returned an error, and releases the goods.
 async fn undo(ctx: &OrchestrationContext, order: &Order, payment: &Payment) -> Result<(), String> {
     ctx.set_custom_status("is undone");
-    let refund = ctx.schedule_activity_typed::<_, bool>("Refund", payment);
-    let release = ctx.schedule_activity_typed::<_, ()>("Release", order);
-    let (refunded, released) = ctx.join2(refund, release).await;
-    refunded.and(released)
+    let (refunded, released) =
+        ctx.join2(refund::call(ctx, payment.clone()), release::call(ctx, order.clone())).await;
+    Ok(refunded.and(released)?)
 }
 
-async fn apologise(
+/// Tells the customer.
+async fn give_up(
     ctx: &OrchestrationContext,
     order: &Order,
     ending: Ending,
     reason: String,
 ) -> Result<Outcome, String> {
     ctx.set_custom_status("tells the customer");
-    let apology = Apology { order: order.id.clone(), reason: reason.clone() };
-    let () = ctx.schedule_activity_typed("Apologise", &apology).await?;
+    apologise::call(ctx, order.id.clone(), reason.clone()).await?;
     Ok(Outcome { ending, note: reason })
 }
 
 /// The child orchestration: ships the parcel, waits for its travel time, and delivers it.
+#[outlast::orchestration(name = "Delivery")]
 async fn delivery(ctx: OrchestrationContext, order: Order) -> Result<String, String> {
     ctx.set_custom_status("ships");
-    let tracking: String = ctx.schedule_activity_typed("Ship", &order.id).await?;
+    let tracking = ship::call(&ctx, order.id.clone()).await?;
     ctx.set_custom_status("travels");
-    ctx.schedule_timer(Duration::from_millis(order.transit_ms)).await;
-    let () = ctx.schedule_activity_typed("HandOver", &order.id).await?;
+    ctx.sleep(Duration::from_millis(order.transit_ms)).await;
+    hand_over::call(&ctx, order.id).await?;
     Ok(tracking)
 }

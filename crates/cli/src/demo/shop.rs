@@ -6,9 +6,7 @@
 use super::books::{Books, Open};
 use super::entry::Entry;
 use super::goods::{Batch, Item, Order};
-use outlast::ActivityContext;
-use outlast::runtime::registry::{ActivityRegistry, ActivityRegistryBuilder};
-use serde::{Deserialize, Serialize};
+use outlast::prelude::*;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -24,20 +22,6 @@ pub(super) struct Shop {
 /// The percentage of items that break while they are packed.
 const BREAKS: u64 = 2;
 
-/// One item to be packed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Packing {
-    pub(super) order: String,
-    pub(super) item: Item,
-}
-
-/// The message to a customer whose order ends without goods.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Apology {
-    pub(super) order: String,
-    pub(super) reason: String,
-}
-
 impl Shop {
     pub(super) fn new(books: Books, batch: Batch) -> Arc<Self> {
         Arc::new(Self { books, stock: batch.stock(), batch })
@@ -45,32 +29,6 @@ impl Shop {
 
     pub(super) fn batch(&self) -> &Batch {
         &self.batch
-    }
-
-    /// All activities, the payment gateway's included.
-    pub(super) fn activities(self: &Arc<Self>) -> ActivityRegistryBuilder {
-        let registry = ActivityRegistry::builder()
-            .register_typed("Reserve", self.bound(reserve))
-            .register_typed("Release", self.bound(release))
-            .register_typed("Pack", self.bound(pack))
-            .register_typed("Ship", self.bound(ship))
-            .register_typed("HandOver", self.bound(hand_over))
-            .register_typed("Invoice", self.bound(invoice))
-            .register_typed("Apologise", self.bound(apologise));
-        super::gateway::register(self, registry)
-    }
-
-    /// Registers a method of the shop as an activity.
-    pub(super) fn bound<In, Fut>(
-        self: &Arc<Self>,
-        activity: fn(Arc<Self>, ActivityContext, In) -> Fut,
-    ) -> impl Fn(ActivityContext, In) -> Fut + Send + Sync + 'static
-    where
-        In: 'static,
-        Fut: 'static,
-    {
-        let shop = Arc::clone(self);
-        move |ctx, input| activity(Arc::clone(&shop), ctx, input)
     }
 
     /// Waits, writes to the books, and waits again.
@@ -95,7 +53,12 @@ impl Shop {
 }
 
 /// Reserves all items, or none and returns which one is missing.
-async fn reserve(shop: Arc<Shop>, ctx: ActivityContext, order: Order) -> Result<Option<String>, String> {
+#[outlast::activity(name = "Reserve")]
+pub(super) async fn reserve(
+    ctx: ActivityContext,
+    State(shop): State<Arc<Shop>>,
+    order: Order,
+) -> Result<Option<String>, String> {
     let key = ctx.idempotency_key().to_string();
     let stock = shop.stock.clone();
     let entry = move |books: &Open| {
@@ -111,13 +74,23 @@ async fn reserve(shop: Arc<Shop>, ctx: ActivityContext, order: Order) -> Result<
     }
 }
 
-async fn release(shop: Arc<Shop>, ctx: ActivityContext, order: Order) -> Result<(), String> {
+#[outlast::activity(name = "Release")]
+pub(super) async fn release(
+    ctx: ActivityContext,
+    State(shop): State<Arc<Shop>>,
+    order: Order,
+) -> Result<(), String> {
     shop.once(&ctx, Entry::Released { order: order.id, items: order.items }).await
 }
 
 /// Packs one item. Some items break, which is an error that ends the order.
-async fn pack(shop: Arc<Shop>, ctx: ActivityContext, packing: Packing) -> Result<(), String> {
-    let Packing { order, item } = packing;
+#[outlast::activity(name = "Pack")]
+pub(super) async fn pack(
+    ctx: ActivityContext,
+    State(shop): State<Arc<Shop>>,
+    order: String,
+    item: Item,
+) -> Result<(), String> {
     let sku = item.sku;
     let question = format!("pack/{order}/{sku}");
     if shop.batch.dice(&question).below(100) < BREAKS {
@@ -128,21 +101,42 @@ async fn pack(shop: Arc<Shop>, ctx: ActivityContext, packing: Packing) -> Result
 }
 
 /// Ships the parcel and returns the tracking number.
-async fn ship(shop: Arc<Shop>, ctx: ActivityContext, order: String) -> Result<String, String> {
+#[outlast::activity(name = "Ship")]
+pub(super) async fn ship(
+    ctx: ActivityContext,
+    State(shop): State<Arc<Shop>>,
+    order: String,
+) -> Result<String, String> {
     let tracking = format!("OL{:08}", shop.batch.dice(&format!("ship/{order}")).below(100_000_000));
     shop.once(&ctx, Entry::Shipped { order, tracking: tracking.clone() }).await?;
     Ok(tracking)
 }
 
-async fn hand_over(shop: Arc<Shop>, ctx: ActivityContext, order: String) -> Result<(), String> {
+#[outlast::activity(name = "HandOver")]
+pub(super) async fn hand_over(
+    ctx: ActivityContext,
+    State(shop): State<Arc<Shop>>,
+    order: String,
+) -> Result<(), String> {
     shop.once(&ctx, Entry::HandedOver { order }).await
 }
 
-async fn invoice(shop: Arc<Shop>, ctx: ActivityContext, order: Order) -> Result<(), String> {
+#[outlast::activity(name = "Invoice")]
+pub(super) async fn invoice(
+    ctx: ActivityContext,
+    State(shop): State<Arc<Shop>>,
+    order: Order,
+) -> Result<(), String> {
     let cents = order.cents();
     shop.once(&ctx, Entry::Invoiced { order: order.id, cents }).await
 }
 
-async fn apologise(shop: Arc<Shop>, ctx: ActivityContext, apology: Apology) -> Result<(), String> {
-    shop.once(&ctx, Entry::Apologised { order: apology.order, reason: apology.reason }).await
+#[outlast::activity(name = "Apologise")]
+pub(super) async fn apologise(
+    ctx: ActivityContext,
+    State(shop): State<Arc<Shop>>,
+    order: String,
+    reason: String,
+) -> Result<(), String> {
+    shop.once(&ctx, Entry::Apologised { order, reason }).await
 }

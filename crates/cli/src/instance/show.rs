@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::output::{plain, print};
 use crate::store::{self, Intent};
 use outlast::ExecutionStatus;
+use outlast::author::plain_text;
 use outlast::client::Client;
 use outlast::lens::{Rule, moment};
 use outlast::runtime::OrchestrationStatus;
@@ -154,7 +155,7 @@ impl Shown {
             row("output", output);
         }
         if let Some(ended) = &self.failure {
-            row("failure", &format!("{} ({})", ended.message, ended.category));
+            row("failure", &format!("{} ({})", plain_text(&ended.message), ended.category));
         }
         if let Some(status) = &self.custom_status {
             row("custom status", &format!("{status} (version {})", self.custom_status_version));

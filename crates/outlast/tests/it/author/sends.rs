@@ -48,6 +48,9 @@ async fn sends_to_an_instance_that_does_not_exist_say_so() {
         let again = greeter::start(&cluster.client).id("early").await;
         assert!(matches!(again, Err(InstanceError::AlreadyExists(_))), "{again:?}");
         assert_eq!(greeter::start(&cluster.client).id("early").or_existing().await.unwrap().id(), "early");
+        let ended =
+            greeter::start(&cluster.client).id("early").or_existing().with(&Hello("late".into())).await;
+        assert!(matches!(ended, Err(InstanceError::Ended { status: "Completed", .. })), "{ended:?}");
         cluster.end().await;
     }
 }
