@@ -68,6 +68,11 @@ pub(crate) fn work(tag: Option<&str>) -> String {
     }
 }
 
+/// The partitions of all sessions.
+pub(crate) fn sessions() -> Vec<String> {
+    (0..SESSION_PARTITIONS).map(|nth| format!("~sess-{nth}")).collect()
+}
+
 /// The partition of a session.
 pub(crate) fn session(session_id: &str) -> String {
     format!("~sess-{}", fnv1a(session_id.as_bytes()) % SESSION_PARTITIONS)
