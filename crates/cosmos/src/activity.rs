@@ -96,7 +96,12 @@ impl Store {
     }
 
     /// Refuses an item that no document can hold.
-    pub(crate) fn check_size(&self, operation: &str, address: &Address, item: &Item) -> Result<(), ProviderError> {
+    pub(crate) fn check_size(
+        &self,
+        operation: &str,
+        address: &Address,
+        item: &Item,
+    ) -> Result<(), ProviderError> {
         let bytes = serde_json::to_string(item).map_or(0, |text| text.len());
         let limit = crate::staging::Limits::default().bytes;
         if bytes > limit {
@@ -126,7 +131,11 @@ impl Store {
                     return Ok(Tried::Found(leased));
                 }
                 if (ask.is_gone)() {
-                    break;
+                    return Ok(if leased.is_empty() {
+                        Tried::Nothing { due: None }
+                    } else {
+                        Tried::Found(leased)
+                    });
                 }
                 tried.insert(key.clone());
                 if !self.ready.reserve_work(&key) {
@@ -163,7 +172,14 @@ impl Store {
             let found = match document.take() {
                 Some(found) => found,
                 None => match self.client.read::<Item>(FETCH, &address.partition, &key.2).await? {
-                    Some(found) if found.document.t == "a" && self.is_committed(&found.document).await? => found,
+                    Some(mut found)
+                        if found.document.t == "a" && self.is_committed(&found.document).await? =>
+                    {
+                        let instance = self.read_instance(FETCH, address).await?;
+                        let row = instance.and_then(|instance| instance.document.row);
+                        found.document.orchestration = row.map(|row| (row.name, row.version));
+                        found
+                    }
                     _ => {
                         self.ready.remove_work(key);
                         return Ok(None);
@@ -177,10 +193,18 @@ impl Store {
                 return Ok(None);
             }
             if let Err(reason) = rows::decode_activity(&address.id, &item.d) {
-                let letter =
-                    dead_letter(item, DeadLetterQueue::Worker, reason, item.attempts, now, self.time.sequence());
+                let letter = dead_letter(
+                    item,
+                    DeadLetterQueue::Worker,
+                    reason,
+                    item.attempts,
+                    now,
+                    self.time.sequence(),
+                );
                 let letter = Item { w: self.uid(), ..letter };
-                if let Wrote::Done(_) = self.write_activity(FETCH, address, &found, letter, Vec::new()).await? {
+                if let Wrote::Done(_) =
+                    self.write_activity(FETCH, address, &found, letter, Vec::new()).await?
+                {
                     self.ready.remove_work(key);
                     return Ok(None);
                 }
@@ -217,7 +241,8 @@ impl Store {
         item.at = Some(indexed(until.max(item.visible_at)));
         item.w = self.uid();
         let decoded = rows::decode_activity(&address.id, &item.d);
-        let Wrote::Done(etag) = self.write_activity(FETCH, address, &found, item.clone(), Vec::new()).await? else {
+        let Wrote::Done(etag) = self.write_activity(FETCH, address, &found, item.clone(), Vec::new()).await?
+        else {
             return Ok(None);
         };
         self.ready.stored_work(address, &item, &etag);
@@ -265,15 +290,20 @@ impl Store {
             let batched = self.client.batch(&address.partition, operations.clone()).await?;
             sent = sent.saturating_add(batched.answer.sent);
             match (Answer { sent, ..batched.answer.clone() }).verdict() {
-                Verdict::Applied => return Ok(Wrote::Done(batched.etags.first().cloned().unwrap_or_default())),
+                Verdict::Applied => {
+                    return Ok(Wrote::Done(batched.etags.first().cloned().unwrap_or_default()));
+                }
                 Verdict::Refused(refusal) if is_conflict(refusal) => return Ok(Wrote::Changed),
                 Verdict::Refused(_) => return Err(batched.error(operation)),
                 Verdict::InDoubt => {}
             }
             let stored = self.client.read::<Item>(operation, &address.partition, &before.document.id).await?;
-            let found = stored.as_ref().map(|stored| StoredActivity { etag: &stored.etag, write: stored.document.w });
+            let found =
+                stored.as_ref().map(|stored| StoredActivity { etag: &stored.etag, write: stored.document.w });
             match resolve_activity(call, write, &before.etag, found) {
-                Resolved::Applied => return Ok(Wrote::Done(stored.map(|stored| stored.etag).unwrap_or_default())),
+                Resolved::Applied => {
+                    return Ok(Wrote::Done(stored.map(|stored| stored.etag).unwrap_or_default()));
+                }
                 Resolved::Lost => return Ok(Wrote::Changed),
                 Resolved::Repeat => {}
             }
@@ -295,7 +325,8 @@ impl Store {
             Some(held) => Some(held),
             None => self.client.read::<Item>(operation, &address.partition, id).await?,
         };
-        let holds = |item: &Item| item.t == "a" && item.lock.as_ref().is_some_and(|lock| lock.secret == secret);
+        let holds =
+            |item: &Item| item.t == "a" && item.lock.as_ref().is_some_and(|lock| lock.secret == secret);
         match current.filter(|current| holds(&current.document)) {
             Some(current) => Ok(current),
             None => {
@@ -327,7 +358,8 @@ impl Store {
             let wrote = match &completion {
                 None => {
                     let removal = vec![Op::delete(&id, Some(&current.etag))];
-                    self.send_activity(ACK, &address, &current, write, ActivityCall::Complete, removal).await?
+                    self.send_activity(ACK, &address, &current, write, ActivityCall::Complete, removal)
+                        .await?
                 }
                 Some(row) if row.instance_id == address.id => {
                     let mut message = Item {
@@ -355,7 +387,9 @@ impl Store {
                     };
                     let outgoing = Item {
                         t: "o".to_string(),
-                        at: Some(indexed(now.saturating_add(saturating_ms(self.config.reconciler_age_threshold)))),
+                        at: Some(indexed(
+                            now.saturating_add(saturating_ms(self.config.reconciler_age_threshold)),
+                        )),
                         w: write,
                         d: row.work_item.clone(),
                         visible_at: now,
@@ -389,7 +423,11 @@ impl Store {
     }
 
     /// Extends the lease of an activity.
-    pub(crate) async fn renew_activity(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
+    pub(crate) async fn renew_activity(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
         const RENEW: &str = "renew_work_item_lock";
         let Some((secret, address, id, held)) = self.work_of(token) else { return Err(lost(RENEW, token)) };
         let mut held = held.lock().await;

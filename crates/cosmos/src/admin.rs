@@ -78,7 +78,10 @@ impl ProviderAdmin for CosmosDBProvider {
             None => None,
         };
         let Some(execution) = execution.filter(|execution| !execution.has_events_only) else {
-            return Err(refused(INFO, format!("execution {execution_id} of instance '{instance}' not found")));
+            return Err(refused(
+                INFO,
+                format!("execution {execution_id} of instance '{instance}' not found"),
+            ));
         };
         Ok(ExecutionInfo {
             execution_id,

@@ -40,9 +40,7 @@ impl Store {
         let target = Address::of(&completion_row(ACK, &completion)?.instance_id);
         let (after_event_id, is_of_now) = (ahead.after_event_id, ahead.is_of_now(self.now()));
         let plan = CommitPlan::of(ahead.commit)?;
-        if is_of_now
-            && let Some(at_ms) = self.try_ahead(token, &target, &plan, after_event_id).await?
-        {
+        if is_of_now && let Some(at_ms) = self.try_ahead(token, &target, &plan, after_event_id).await? {
             return Ok(Completion::WithTurn { at_ms });
         }
         self.ack_activity(token, Some(completion)).await?;
@@ -70,13 +68,19 @@ impl Store {
             };
             let now = self.now();
             let holds = |item: &Item| {
-                item.t == "a" && item.lock.as_ref().is_some_and(|lock| lock.secret == secret && lock.until > now)
+                item.t == "a"
+                    && item.lock.as_ref().is_some_and(|lock| lock.secret == secret && lock.until > now)
             };
             // The completion reports a lost lease.
-            let Some(activity) = activity.filter(|activity| holds(&activity.document)) else { return Ok(None) };
-            let Some(ground) = self.ground(&address, plan, after_event_id, now).await? else { return Ok(None) };
+            let Some(activity) = activity.filter(|activity| holds(&activity.document)) else {
+                return Ok(None);
+            };
+            let Some(ground) = self.ground(&address, plan, after_event_id, now).await? else {
+                return Ok(None);
+            };
             let base = ground.instance.document.clone();
-            let Some(mut prepared) = self.prepare(&address, base, plan, Vec::new(), &taken, now).await? else {
+            let Some(mut prepared) = self.prepare(&address, base, plan, Vec::new(), &taken, now).await?
+            else {
                 continue;
             };
             prepared.turn.cancelled.retain(|cancelled| cancelled.id != id);
@@ -121,7 +125,8 @@ impl Store {
         let mut messages: Vec<Versioned<Item>> = Vec::new();
         for document in found {
             let is_instance = document["t"] == "i";
-            let failed = |error: serde_json::Error| damaged(ACK, format!("of instance '{}': {error}", address.id));
+            let failed =
+                |error: serde_json::Error| damaged(ACK, format!("of instance '{}': {error}", address.id));
             match is_instance {
                 true => instance = Some(serde_json::from_value(document).map_err(failed)?),
                 false => messages.push(serde_json::from_value(document).map_err(failed)?),

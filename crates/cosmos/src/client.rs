@@ -35,10 +35,20 @@ const THROTTLED_RETRIES: u32 = 9;
 pub(crate) enum Op {
     Create(Value),
     Upsert(Value),
-    Replace { id: String, body: Value, etag: Option<String> },
-    Delete { id: String, etag: Option<String> },
+    Replace {
+        id: String,
+        body: Value,
+        etag: Option<String>,
+    },
+    Delete {
+        id: String,
+        etag: Option<String>,
+    },
     /// Reads a document under `If-Match`: the guard of the other operations.
-    Guard { id: String, etag: String },
+    Guard {
+        id: String,
+        etag: String,
+    },
 }
 
 impl Op {
@@ -109,7 +119,9 @@ impl Client {
     /// Runs operations on one partition, all or none.
     pub(crate) async fn batch(&self, partition: &str, operations: Vec<Op>) -> Result<Batched, ProviderError> {
         if let [only] = operations.as_slice() {
-            let Some(sent) = self.single(partition, only).await? else { return self.many(partition, operations).await };
+            let Some(sent) = self.single(partition, only).await? else {
+                return self.many(partition, operations).await;
+            };
             return Ok(sent);
         }
         self.many(partition, operations).await
@@ -175,7 +187,11 @@ impl Client {
     }
 
     /// Writes a document and returns the time that the service stamped, in whole seconds.
-    pub(crate) async fn stamped_upsert(&self, partition: &str, body: &Value) -> Result<Option<u64>, ProviderError> {
+    pub(crate) async fn stamped_upsert(
+        &self,
+        partition: &str,
+        body: &Value,
+    ) -> Result<Option<u64>, ProviderError> {
         let mut operation = options();
         operation.content_response_on_write = Some(ContentResponseOnWrite::Enabled);
         let write = ItemWriteOptions::default().with_operation_options(operation);
@@ -203,7 +219,9 @@ impl Client {
         let response = match tokio::time::timeout(REQUEST_LIMIT, sent).await {
             Err(_) => return Err(of_status(operation, None, "")),
             Ok(Ok(response)) => response,
-            Ok(Err(error)) if u16::from(error.status().status_code()) == 404 && !is_missing_container(&error) => {
+            Ok(Err(error))
+                if u16::from(error.status().status_code()) == 404 && !is_missing_container(&error) =>
+            {
                 return Ok(None);
             }
             Ok(Err(error)) => return Err(failed(operation, &error)),
@@ -220,7 +238,8 @@ impl Client {
         sql: &'static str,
         parameters: &[(&str, Value)],
     ) -> Result<Vec<T>, ProviderError> {
-        self.query_in(operation, FeedScope::partition(partition.to_string()), sql, parameters, usize::MAX).await
+        self.query_in(operation, FeedScope::partition(partition.to_string()), sql, parameters, usize::MAX)
+            .await
     }
 
     /// Queries all partitions; reads no page after the one with the last wanted document.
@@ -271,7 +290,13 @@ fn is_missing_container(error: &CosmosError) -> bool {
 }
 
 fn decoded<T: DeserializeOwned>(operation: &str, body: Value) -> Result<T, ProviderError> {
-    let name = || format!("'{}' of partition '{}'", body["id"].as_str().unwrap_or("?"), body["instanceId"].as_str().unwrap_or("?"));
+    let name = || {
+        format!(
+            "'{}' of partition '{}'",
+            body["id"].as_str().unwrap_or("?"),
+            body["instanceId"].as_str().unwrap_or("?")
+        )
+    };
     let (name, decoded) = (name(), serde_json::from_value(body));
     decoded.map_err(|error| damaged(operation, format!("{name}: {error}")))
 }

@@ -32,7 +32,11 @@ pub(crate) enum Applied {
 
 impl Store {
     /// Commits a turn; returns the time of the commit.
-    pub(crate) async fn commit(self: &Arc<Self>, token: &str, plan: &CommitPlan) -> Result<u64, ProviderError> {
+    pub(crate) async fn commit(
+        self: &Arc<Self>,
+        token: &str,
+        plan: &CommitPlan,
+    ) -> Result<u64, ProviderError> {
         let Some((secret, address, held)) = self.turn_of(token) else { return Err(lost(ACK, token)) };
         let mut held = held.lock().await;
         let mut taken: HashSet<String> = HashSet::new();
@@ -79,14 +83,17 @@ impl Store {
         prepared: &Prepared,
         guards: Vec<Op>,
     ) -> Result<Applied, ProviderError> {
-        let plan = prepared.turn.clone().plan(self.limits).map_err(|error| {
-            refused(ACK, format!("turn of instance '{}': {error}", address.id))
-        })?;
+        let plan = prepared
+            .turn
+            .clone()
+            .plan(self.limits)
+            .map_err(|error| refused(ACK, format!("turn of instance '{}': {error}", address.id)))?;
         let mut instance = prepared.instance.clone();
         match plan {
             Plan::OneBatch(operations) if operations.len() + guards.len() < self.limits.operations.max(8) => {
                 instance.rev = prepared.rev;
-                let ids: Vec<String> = operations.iter().map(|operation| operation.id().to_string()).collect();
+                let ids: Vec<String> =
+                    operations.iter().map(|operation| operation.id().to_string()).collect();
                 let mut further = operations
                     .into_iter()
                     .map(|operation| written(address, operation, false))
@@ -134,9 +141,12 @@ impl Store {
         if let Some(lock) = &mut reserved.lock {
             lock.until = lock.until.max(self.now().saturating_add(STAGING_MS));
         }
-        let wrote =
-            self.write_instance(ACK, Some(&current.etag), &mut reserved, self.uid(), Vec::new(), None).await?;
-        let Written::Done { etag: guard, is_last: true, .. } = wrote else { return Ok(Applied::No { taken: None }) };
+        let wrote = self
+            .write_instance(ACK, Some(&current.etag), &mut reserved, self.uid(), Vec::new(), None)
+            .await?;
+        let Written::Done { etag: guard, is_last: true, .. } = wrote else {
+            return Ok(Applied::No { taken: None });
+        };
         let mut etags = HashMap::new();
         for stage in staged.stages {
             match self.stage(address, &guard, prepared.write, stage).await? {
@@ -182,6 +192,11 @@ impl Store {
         }
         for id in &prepared.cancelled {
             self.ready.remove_work_of(&address.id, id);
+        }
+        if let (Some(name), Some(version)) =
+            (&plan.metadata.orchestration_name, &plan.metadata.orchestration_version)
+        {
+            self.ready.named(&address.id, name, version);
         }
         for activity in &prepared.activities {
             match etags.get(&activity.id).filter(|etag| !etag.is_empty()) {

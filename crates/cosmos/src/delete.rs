@@ -65,7 +65,11 @@ impl Store {
     }
 
     /// Removes exactly these instances, or none.
-    pub(crate) async fn delete(&self, ids: &[String], force: bool) -> Result<DeleteInstanceResult, ProviderError> {
+    pub(crate) async fn delete(
+        &self,
+        ids: &[String],
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
         let ids: BTreeSet<&String> = ids.iter().collect();
         if ids.is_empty() {
             return Ok(DeleteInstanceResult::default());
@@ -77,8 +81,11 @@ impl Store {
                 let read = self.read_instance(DELETE, &address).await?;
                 found.push((address, read));
             }
-            let running = |instance: &Instance| instance.st.as_deref() == Some(ExecutionStatus::Running.as_str());
-            let is_running = |read: &Option<Versioned<Instance>>| read.as_ref().is_some_and(|read| running(&read.document));
+            let running =
+                |instance: &Instance| instance.st.as_deref() == Some(ExecutionStatus::Running.as_str());
+            let is_running = |read: &Option<Versioned<Instance>>| {
+                read.as_ref().is_some_and(|read| running(&read.document))
+            };
             if let Some((address, _)) = found.iter().find(|(_, read)| !force && is_running(read)) {
                 return Err(refused(
                     DELETE,
@@ -88,7 +95,10 @@ impl Store {
             for id in &ids {
                 let children = self.children(DELETE, id).await?;
                 if let Some(child) = children.iter().find(|child| !ids.contains(child)) {
-                    return Err(refused(DELETE, format!("child '{child}' would be orphaned: delete the whole tree")));
+                    return Err(refused(
+                        DELETE,
+                        format!("child '{child}' would be orphaned: delete the whole tree"),
+                    ));
                 }
             }
             if let Some(deleted) = self.delete_found(&ids, found).await? {
@@ -129,7 +139,8 @@ impl Store {
                 None => (None, Instance::skeleton(address, self.uid())),
             };
             instance.deleted_by = Some(uid);
-            let written = self.write_instance(DELETE, before, &mut instance, self.uid(), Vec::new(), None).await?;
+            let written =
+                self.write_instance(DELETE, before, &mut instance, self.uid(), Vec::new(), None).await?;
             if matches!(written, Written::Conflict { .. }) {
                 self.client.batch(layout::SYSTEM, vec![Op::delete(&record.id, Some(&etag))]).await?;
                 return Ok(None);
@@ -172,9 +183,11 @@ impl Store {
     ) -> Result<u64, ProviderError> {
         let mut messages = 0;
         for _ in 0..1_000 {
-            let mut left: Vec<Left> = self.client.query(operation, &address.partition, sql::PARTITION, &[]).await?;
+            let mut left: Vec<Left> =
+                self.client.query(operation, &address.partition, sql::PARTITION, &[]).await?;
             left.retain(|document| {
-                let is_later = matches!(document.t.as_str(), "m" | "a") && document.sequence > record.sequence;
+                let is_later =
+                    matches!(document.t.as_str(), "m" | "a") && document.sequence > record.sequence;
                 !is_later && !matches!(document.t.as_str(), "b" | "z")
             });
             if left.is_empty() {
@@ -216,7 +229,12 @@ impl Store {
         Ok(messages)
     }
 
-    async fn is_visible(&self, operation: &str, address: &Address, item: &Item) -> Result<bool, ProviderError> {
+    async fn is_visible(
+        &self,
+        operation: &str,
+        address: &Address,
+        item: &Item,
+    ) -> Result<bool, ProviderError> {
         let instance = self.client.read::<Instance>(operation, &address.partition, ids::INSTANCE).await?;
         Ok(instance.is_none_or(|instance| {
             let rev = item.rev.filter(|_| item.is_staged);
@@ -225,7 +243,10 @@ impl Store {
     }
 
     /// Removes finished roots that match, each with its descendants.
-    pub(crate) async fn delete_bulk(&self, filter: &InstanceFilter) -> Result<DeleteInstanceResult, ProviderError> {
+    pub(crate) async fn delete_bulk(
+        &self,
+        filter: &InstanceFilter,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
         const BULK: &str = "delete_instance_bulk";
         let mut total = DeleteInstanceResult::default();
         let mut left = filter.limit.unwrap_or(DEFAULT_BULK_LIMIT);
@@ -233,9 +254,8 @@ impl Store {
             if left == 0 {
                 break;
             }
-            let has_ended = |status: &str| {
-                ExecutionStatus::from_text(status).is_some_and(ExecutionStatus::ends_instance)
-            };
+            let has_ended =
+                |status: &str| ExecutionStatus::from_text(status).is_some_and(ExecutionStatus::ends_instance);
             if root.par.is_some() || !root.st.as_deref().is_some_and(has_ended) {
                 continue;
             }
@@ -257,7 +277,8 @@ impl Store {
     async fn has_running(&self, operation: &str, ids: &[String]) -> Result<bool, ProviderError> {
         for id in ids {
             let read = self.read_instance(operation, &Address::of(id)).await?;
-            if read.is_some_and(|read| read.document.st.as_deref() == Some(ExecutionStatus::Running.as_str())) {
+            if read.is_some_and(|read| read.document.st.as_deref() == Some(ExecutionStatus::Running.as_str()))
+            {
                 return Ok(true);
             }
         }

@@ -280,12 +280,7 @@ pub(crate) struct Gate {
 
 impl Gate {
     pub(crate) fn new(partition: &str, write: Uid) -> Self {
-        Self {
-            id: ids::GATE.to_string(),
-            partition: partition.to_string(),
-            t: "g".to_string(),
-            w: write,
-        }
+        Self { id: ids::GATE.to_string(), partition: partition.to_string(), t: "g".to_string(), w: write }
     }
 }
 

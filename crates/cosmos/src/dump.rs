@@ -87,8 +87,11 @@ impl CosmosDBProvider {
                 None => document["d"] = text.into(),
             }
             let id = document["id"].as_str().unwrap_or_default().to_string();
-            let batched =
-                self.store.client.batch(&partition, vec![Op::Replace { id, body: document, etag: None }]).await?;
+            let batched = self
+                .store
+                .client
+                .batch(&partition, vec![Op::Replace { id, body: document, etag: None }])
+                .await?;
             assert_eq!(batched.verdict(), crate::doubt::Verdict::Applied, "{batched:?}");
         }
         self.store.forget_documents();
@@ -102,7 +105,11 @@ impl CosmosDBProvider {
     }
 
     /// The last event of an execution, decodable or not, and the texts of all its events.
-    pub async fn stored_events(&self, instance: &str, execution_id: u64) -> Result<Vec<(u64, String)>, ProviderError> {
+    pub async fn stored_events(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<(u64, String)>, ProviderError> {
         let (_, events) = self.store.current_events(DUMP, &Address::of(instance), Some(execution_id)).await?;
         Ok(events.into_iter().map(|event| (event.event_id, event.text)).collect())
     }

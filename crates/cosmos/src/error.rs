@@ -166,8 +166,11 @@ pub(crate) fn lost(operation: &str, token: &str) -> ProviderError {
 
 /// A write that did not succeed although it was repeated: another process changes the same documents.
 pub(crate) fn contended(operation: &str, instance: &str) -> ProviderError {
-    ProviderError::retryable(operation, format!("documents of instance '{instance}' change too often: try again"))
-        .of_class(ErrorClass::Serialization)
+    ProviderError::retryable(
+        operation,
+        format!("documents of instance '{instance}' change too often: try again"),
+    )
+    .of_class(ErrorClass::Serialization)
 }
 
 /// Stored data that does not decode.

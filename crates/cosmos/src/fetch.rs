@@ -13,7 +13,7 @@ use crate::sql;
 use crate::store::{Store, locked};
 use outlast_model::{ExecutionStatus, WorkItem};
 use outlast_provider::{
-    DeadLetterQueue, DispatcherCapabilityFilter, FetchedTurn, ProviderError, saturating_ms,
+    DeadLetterQueue, DispatcherCapabilityFilter, FetchedTurn, LoadedTurn, ProviderError, saturating_ms,
 };
 use outlast_provider_kit::orphans::{Fate, Rowless, RowlessBatch, decide};
 use outlast_provider_kit::{LeasedTurn, ResolvedTurn, resolve, rows};
@@ -63,7 +63,10 @@ struct Batch {
 
 impl Store {
     /// Leases the longest waiting instance that can be delivered.
-    pub(crate) async fn fetch_turn(self: &Arc<Self>, ask: &TurnAsk) -> Result<Tried<FetchedTurn>, ProviderError> {
+    pub(crate) async fn fetch_turn(
+        self: &Arc<Self>,
+        ask: &TurnAsk,
+    ) -> Result<Tried<FetchedTurn>, ProviderError> {
         if ask.filter.as_ref().is_some_and(|filter| filter.supported_duroxide_versions.is_empty()) {
             return Ok(Tried::Nothing { due: None });
         }
@@ -138,7 +141,8 @@ impl Store {
         let mut messages: Vec<Versioned<Item>> = Vec::new();
         for document in found {
             let is_instance = document["t"] == "i";
-            let failed = |error: serde_json::Error| damaged(FETCH, format!("of instance '{}': {error}", address.id));
+            let failed =
+                |error: serde_json::Error| damaged(FETCH, format!("of instance '{}': {error}", address.id));
             match is_instance {
                 true => instance = Some(serde_json::from_value(document).map_err(failed)?),
                 false => messages.push(serde_json::from_value(document).map_err(failed)?),
@@ -316,7 +320,8 @@ impl Store {
         let starts: Vec<Versioned<Item>> =
             self.client.query(FETCH, &address.partition, sql::STARTS, &[]).await?;
         let starts = counted(instance, starts).unwrap_or_default();
-        let decodes = starts.into_iter().filter(|start| rows::decode_message(&address.id, &start.item.d).is_ok());
+        let decodes =
+            starts.into_iter().filter(|start| rows::decode_message(&address.id, &start.item.d).is_ok());
         Ok(decodes.map(|start| start.visible_at).min())
     }
 
@@ -435,6 +440,10 @@ impl Store {
         self.ready.consumed(&address.id, &buried, until);
         let loaded = match ask.with_history {
             true => match self.turn_content(FETCH, address, &instance, resolved.execution_id).await {
+                // An execution that starts now has no history, whatever was appended.
+                Ok(Some(loaded)) if resolved.last_event_id.is_none() => {
+                    Some(LoadedTurn { history: Vec::new(), history_error: None, ..loaded })
+                }
                 Ok(Some(loaded)) => Some(loaded),
                 other => {
                     // The caller gets no lease with an error.
@@ -444,9 +453,8 @@ impl Store {
             },
             false => None,
         };
-        let has_ended = |status: &str| {
-            ExecutionStatus::from_text(status).is_some_and(ExecutionStatus::ends_instance)
-        };
+        let has_ended =
+            |status: &str| ExecutionStatus::from_text(status).is_some_and(ExecutionStatus::ends_instance);
         let leased = LeasedTurn {
             instance: address.id.clone(),
             resolved,
@@ -468,7 +476,9 @@ impl Store {
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
         const ABANDON: &str = "abandon_orchestration_item";
-        let Some((secret, address, held)) = self.turn_of(token) else { return Err(crate::error::lost(ABANDON, token)) };
+        let Some((secret, address, held)) = self.turn_of(token) else {
+            return Err(crate::error::lost(ABANDON, token));
+        };
         let mut held = held.lock().await;
         for _ in 0..ATTEMPTS {
             let current = self.held_instance(ABANDON, token, secret, &address, held.take()).await?;
@@ -488,8 +498,9 @@ impl Store {
             }
             instance.rest = until.filter(|_| lock.is_partial);
             let rest = instance.rest.unwrap_or(0);
-            let written =
-                self.write_instance(ABANDON, Some(&etag), &mut instance, self.uid(), Vec::new(), None).await?;
+            let written = self
+                .write_instance(ABANDON, Some(&etag), &mut instance, self.uid(), Vec::new(), None)
+                .await?;
             if let Written::Done { .. } = written {
                 self.drop_turn(secret);
                 if let Some(until) = until {
@@ -505,7 +516,9 @@ impl Store {
     /// Extends the lease of a turn.
     pub(crate) async fn renew_turn(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
         const RENEW: &str = "renew_orchestration_item_lock";
-        let Some((secret, address, held)) = self.turn_of(token) else { return Err(crate::error::lost(RENEW, token)) };
+        let Some((secret, address, held)) = self.turn_of(token) else {
+            return Err(crate::error::lost(RENEW, token));
+        };
         let mut held = held.lock().await;
         for _ in 0..ATTEMPTS {
             let current = self.held_instance(RENEW, token, secret, &address, held.take()).await?;

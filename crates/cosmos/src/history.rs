@@ -123,9 +123,8 @@ impl Store {
         let (execution_id, events) =
             self.current_events(operation, &Address::of(instance), execution_id).await?;
         let texts = events.iter().map(|event| event.text.as_str());
-        rows::decode_history(instance, execution_id, texts).map_err(|reason| {
-            ProviderError::permanent(operation, reason).of_class(ErrorClass::Damaged)
-        })
+        rows::decode_history(instance, execution_id, texts)
+            .map_err(|reason| ProviderError::permanent(operation, reason).of_class(ErrorClass::Damaged))
     }
 
     /// History and key-value snapshot of a turn. `None` if a document is newer than the instance.
@@ -150,7 +149,9 @@ impl Store {
         let address = Address::of(instance);
         for _ in 0..READS {
             let read = self.read_instance(LOAD, &address).await?;
-            let Some(read) = read else { return Ok(rows::decode_turn(instance, execution_id, [], Default::default())) };
+            let Some(read) = read else {
+                return Ok(rows::decode_turn(instance, execution_id, [], Default::default()));
+            };
             if let Some(loaded) = self.turn_content(LOAD, &address, &read.document, execution_id).await? {
                 return Ok(loaded);
             }
@@ -243,7 +244,8 @@ impl Store {
             let mut next =
                 read.map_or_else(|| Instance::skeleton(&address, self.uid()), |read| read.document);
             let write = self.uid();
-            let Some(mut further) = self.appended(&address, &mut next, execution_id, &history, write).await? else {
+            let Some(mut further) = self.appended(&address, &mut next, execution_id, &history, write).await?
+            else {
                 continue;
             };
             let parts = documents(&address, execution_id, &history, None, write, self.limits.bytes);
@@ -252,7 +254,9 @@ impl Store {
             if bytes > self.limits.bytes.max(crate::staging::Limits::default().bytes) {
                 return Err(refused(
                     APPEND,
-                    format!("{bytes} bytes of events for '{instance}' do not fit into one batch: append fewer at a time"),
+                    format!(
+                        "{bytes} bytes of events for '{instance}' do not fit into one batch: append fewer at a time"
+                    ),
                 ));
             }
             for part in &parts {

@@ -79,7 +79,9 @@ impl Pair {
     pub(crate) fn counted(&self, marks: &Marks) -> Result<Option<&Content>, Stale> {
         match marks.visibility(&self.id, self.rev.filter(|_| self.committed.is_some())) {
             Visibility::Visible => Ok(Some(&self.content)),
-            Visibility::Hidden => Ok(self.committed.as_ref().and_then(|committed| committed.content.as_ref())),
+            Visibility::Hidden => {
+                Ok(self.committed.as_ref().and_then(|committed| committed.content.as_ref()))
+            }
             Visibility::MarksAreStale => Err(Stale),
         }
     }
@@ -128,7 +130,8 @@ pub(crate) fn changed(
         };
         let epoch = instance.kv.epoch;
         let base = before.as_ref().and_then(|before| before.folded(epoch).base);
-        let content = Content { base, change: Some(Change { value: value.cloned(), updated_at, nth, epoch }) };
+        let content =
+            Content { base, change: Some(Change { value: value.cloned(), updated_at, nth, epoch }) };
         let committed = Committed { rev: committed.and_then(|pair| pair.rev), content: before };
         pairs.push(Pair {
             id,

@@ -26,7 +26,11 @@ impl Listed {
 
 impl Store {
     /// Ids of instances, newest first.
-    pub(crate) async fn ids(&self, operation: &str, status: Option<&str>) -> Result<Vec<String>, ProviderError> {
+    pub(crate) async fn ids(
+        &self,
+        operation: &str,
+        status: Option<&str>,
+    ) -> Result<Vec<String>, ProviderError> {
         let found: Vec<Listed> = match status {
             None => self.client.query_all(operation, sql::INSTANCE_IDS, &[], usize::MAX).await?,
             Some(status) => {
@@ -64,7 +68,10 @@ impl Store {
         let before = match &query.after {
             None => NEWEST,
             Some(after) => position(after).ok_or_else(|| {
-                refused(PAGE, format!("page position '{after}' is not one of ours: start from the first page"))
+                refused(
+                    PAGE,
+                    format!("page position '{after}' is not one of ours: start from the first page"),
+                )
             })?,
         };
         let mut page = InstancePage::default();
@@ -127,5 +134,7 @@ impl Store {
 
 /// Reads a page position, which must have exactly the form that a page returns.
 fn position(text: &str) -> Option<u64> {
-    text.parse().ok().filter(|position: &u64| *position > 0 && *position <= NEWEST && position.to_string() == text)
+    text.parse()
+        .ok()
+        .filter(|position: &u64| *position > 0 && *position <= NEWEST && position.to_string() == text)
 }

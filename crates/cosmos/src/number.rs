@@ -83,7 +83,10 @@ mod tests {
         for number in [0, 7, super::LARGEST, super::LARGEST + 1, u64::MAX] {
             let numbers = Numbers { one: number, other: Some(number) };
             let text = serde_json::to_string(&numbers).unwrap();
-            assert_eq!(text.contains('"'.to_string().as_str()) && text.contains(&format!("\"{number}\"")), number > super::LARGEST);
+            assert_eq!(
+                text.contains('"'.to_string().as_str()) && text.contains(&format!("\"{number}\"")),
+                number > super::LARGEST
+            );
             assert_eq!(serde_json::from_str::<Numbers>(&text).unwrap(), numbers);
         }
         let absent = Numbers { one: 1, other: None };

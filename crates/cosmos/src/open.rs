@@ -90,7 +90,10 @@ async fn create(
     config: &CosmosDBProviderConfig,
 ) -> Result<azure_data_cosmos::ContainerClient> {
     let properties = properties(&config.container);
-    created("creating the container", repeated(|| database.create_container(properties.clone(), None)).await)?;
+    created(
+        "creating the container",
+        repeated(|| database.create_container(properties.clone(), None)).await,
+    )?;
     let opened = repeated(|| database.container_client(&config.container, None)).await;
     opened.map_err(|error| CosmosStoreError::of("opening the container", &error))
 }

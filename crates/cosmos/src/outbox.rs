@@ -45,7 +45,9 @@ impl Store {
 
     /// Delivers an intent and removes it.
     pub(crate) async fn deliver(&self, intent: &Item) -> Result<(), ProviderError> {
-        let Some(target) = &intent.to else { return Err(damaged(DELIVER, format!("intent '{}'", intent.id))) };
+        let Some(target) = &intent.to else {
+            return Err(damaged(DELIVER, format!("intent '{}'", intent.id)));
+        };
         self.injected_fault()?;
         let address = Address::of(&target.instance);
         let delivered = self.delivered(&address, target, intent)?;
@@ -73,9 +75,8 @@ impl Store {
         let item = json::decode_work_item(&intent.d).map_err(|error| damaged(DELIVER, error))?;
         if target.is_activity {
             let row = activity_row(DELIVER, &item)?;
-            let orchestration = intent.orchestration.clone();
             let document =
-                activity::document(address, &row, intent.visible_at, intent.sequence, intent.w, orchestration);
+                activity::document(address, &row, intent.visible_at, intent.sequence, intent.w, None);
             return Ok(Item { id: target.id.clone(), ..document });
         }
         let row = message_row(DELIVER, &item)?;
@@ -114,7 +115,10 @@ impl Store {
                 }
             }
         }
-        Err(ProviderError::retryable(operation, format!("no answer for instance '{}': try again", address.id)))
+        Err(ProviderError::retryable(
+            operation,
+            format!("no answer for instance '{}': try again", address.id),
+        ))
     }
 
     fn injected_fault(&self) -> Result<(), ProviderError> {

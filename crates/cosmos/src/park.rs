@@ -14,7 +14,9 @@ pub(crate) type IsGone = Arc<dyn Fn() -> bool + Send + Sync>;
 pub(crate) enum Tried<T> {
     Found(T),
     /// Nothing to lease. There may be something at this time.
-    Nothing { due: Option<u64> },
+    Nothing {
+        due: Option<u64>,
+    },
 }
 
 impl Store {
@@ -51,7 +53,9 @@ impl Store {
                     Ok(false) => {}
                     // Own work is found without the query.
                     Err(error) if patience.is_zero() => return Err(error),
-                    Err(error) => tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "repair failed"),
+                    Err(error) => {
+                        tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "repair failed")
+                    }
                 }
                 due = due.map(|due| due.min(self.now().saturating_add(self.poll_interval_ms)));
             }

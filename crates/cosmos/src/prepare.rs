@@ -31,7 +31,10 @@ pub(crate) enum Body {
     Item(Box<Item>),
     Pair(Box<Pair>),
     /// The document is removed if it is the one that was read.
-    Remove { id: String, etag: String },
+    Remove {
+        id: String,
+        etag: String,
+    },
 }
 
 /// The documents of a turn, and what its commit changes in this process.
@@ -303,7 +306,8 @@ impl Store {
         }
         let mut found = Vec::new();
         for (execution_id, activities) in by_execution {
-            let parameters = [("@execution", parameter(execution_id)), ("@activities", Value::from(activities))];
+            let parameters =
+                [("@execution", parameter(execution_id)), ("@activities", Value::from(activities))];
             let more: Vec<Versioned<Item>> =
                 self.client.query(ACK, &address.partition, sql::SCHEDULED, &parameters).await?;
             found.extend(more);
@@ -338,7 +342,6 @@ impl Store {
             w: write,
             d,
             visible_at: visible,
-            orchestration: orchestration.clone().filter(|_| target.is_activity),
             to: Some(target),
             ..Item::default()
         };

@@ -40,7 +40,11 @@ impl Store {
     }
 
     /// Removes old executions of an instance.
-    pub(crate) async fn prune(&self, instance: &str, options: &PruneOptions) -> Result<PruneResult, ProviderError> {
+    pub(crate) async fn prune(
+        &self,
+        instance: &str,
+        options: &PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
         let address = Address::of(instance);
         for _ in 0..ATTEMPTS {
             let read = self.read_instance(PRUNE, &address).await?;
@@ -50,7 +54,8 @@ impl Store {
             let current = read.document.row.as_ref().map(|row| row.current);
             let all = self.executions(PRUNE, &address).await?;
             let keep = options.keep_last.unwrap_or(0) as usize;
-            let kept: Vec<u64> = all.iter().rev().take(keep).map(|execution| execution.execution_id).collect();
+            let kept: Vec<u64> =
+                all.iter().rev().take(keep).map(|execution| execution.execution_id).collect();
             let is_old = |execution: &&Execution| {
                 Some(execution.execution_id) != current
                     && execution.status != ExecutionStatus::Running.as_str()
@@ -91,7 +96,11 @@ impl Store {
     }
 
     /// The documents of an execution that moves into the instance.
-    async fn ids_of(&self, address: &Address, latest: Option<&Execution>) -> Result<Vec<String>, ProviderError> {
+    async fn ids_of(
+        &self,
+        address: &Address,
+        latest: Option<&Execution>,
+    ) -> Result<Vec<String>, ProviderError> {
         let Some(latest) = latest else { return Ok(Vec::new()) };
         let parameters = [("@execution", parameter(latest.execution_id))];
         let found: Vec<crate::document::ExecutionDocument> =

@@ -94,7 +94,12 @@ impl Ready {
 
     /// The instance whose messages have waited longest, reserved for the caller. `tried` are instances that the caller tried in
     /// this round, `refused` those that its filter refuses, with their versions.
-    pub(crate) fn next_turn(&self, now: u64, tried: &HashSet<String>, refused: &HashMap<String, u64>) -> Next {
+    pub(crate) fn next_turn(
+        &self,
+        now: u64,
+        tried: &HashSet<String>,
+        refused: &HashMap<String, u64>,
+    ) -> Next {
         let mut state = self.state();
         let State { turns, line, .. } = &mut *state;
         let is_of_interest = |instance: &String, turns: &Turns| {
@@ -116,7 +121,8 @@ impl Ready {
             return Next::Instance(instance.clone());
         }
         let due = turns.iter().filter(|(instance, turns)| !turns.is_busy && is_of_interest(instance, turns));
-        let due = due.filter_map(|(_, turns)| Some(turns.first?.0.max(turns.until))).filter(|due| *due > now).min();
+        let due =
+            due.filter_map(|(_, turns)| Some(turns.first?.0.max(turns.until))).filter(|due| *due > now).min();
         Next::Nothing { due }
     }
 
@@ -240,6 +246,16 @@ impl Ready {
         self.wake();
     }
 
+    /// The orchestration of an instance has this name and version from now on.
+    pub(crate) fn named(&self, instance: &str, name: &str, version: &str) {
+        let mut state = self.state();
+        for (_, work) in state.work.iter_mut().filter(|((_, owner, _), _)| owner == instance) {
+            if let Some(known) = &mut work.document {
+                known.document.orchestration = Some((name.to_string(), version.to_string()));
+            }
+        }
+    }
+
     /// An activity was found by a query.
     pub(crate) fn found_work(&self, address: &Address, item: &Item, skew: u64) -> bool {
         let key = (item.o.clone(), address.id.clone(), item.id.clone());
@@ -256,7 +272,13 @@ impl Ready {
     }
 
     /// Activities that the caller may try, oldest first.
-    pub(crate) fn work(&self, now: u64, tags: &TagFilter, with_sessions: bool, most: usize) -> Vec<(WorkKey, Work)> {
+    pub(crate) fn work(
+        &self,
+        now: u64,
+        tags: &TagFilter,
+        with_sessions: bool,
+        most: usize,
+    ) -> Vec<(WorkKey, Work)> {
         let state = self.state();
         // A reserved activity is a candidate too: its reservation may end without a lease.
         let free = state.work.iter().filter(|(_, work)| {

@@ -95,8 +95,9 @@ impl Store {
             let mut marks = instance.marks();
             marks.give_up_staged();
             instance.set_marks(marks);
-            let wrote =
-                self.write_instance(operation, Some(&etag), &mut instance, self.uid(), Vec::new(), None).await?;
+            let wrote = self
+                .write_instance(operation, Some(&etag), &mut instance, self.uid(), Vec::new(), None)
+                .await?;
             let Written::Done { etag: next, is_last: true, .. } = wrote else { return Ok(None) };
             etag = next;
         }
@@ -120,9 +121,7 @@ impl Store {
                     .write_instance(operation, Some(&etag), &mut instance, self.uid(), Vec::new(), None)
                     .await?;
                 return Ok(match wrote {
-                    Written::Done { etag, is_last: true, .. } => {
-                        Some(Versioned { etag, document: instance })
-                    }
+                    Written::Done { etag, is_last: true, .. } => Some(Versioned { etag, document: instance }),
                     _ => None,
                 });
             }

@@ -21,7 +21,11 @@ pub(crate) struct Repaired {
 impl Store {
     /// When the next query is due.
     pub(crate) async fn repair_due(&self) -> u64 {
-        self.repair.lock().await.at.map_or(0, |at| at.saturating_add(self.poll_interval_ms.min(HORIZON_MS / 2)))
+        self.repair
+            .lock()
+            .await
+            .at
+            .map_or(0, |at| at.saturating_add(self.poll_interval_ms.min(HORIZON_MS / 2)))
     }
 
     /// Whether the clock was set back behind the last query.
@@ -44,7 +48,8 @@ impl Store {
         drop(repaired);
         let mut is_new = false;
         for item in found {
-            let address = item.address().ok_or_else(|| damaged("repair", format!("'{}' has no owner", item.id)))?;
+            let address =
+                item.address().ok_or_else(|| damaged("repair", format!("'{}' has no owner", item.id)))?;
             is_new |= match item.t.as_str() {
                 "m" => self.ready.found(&address.id, &item.id, item.visible_at, item.sequence),
                 "a" => self.found_activity(&address, &item),

@@ -156,13 +156,11 @@ impl Store {
         sql: &'static str,
         parameters: &[(&str, Value)],
     ) -> Result<Vec<Versioned<Session>>, ProviderError> {
-        let mut all = Vec::new();
-        for partition in layout::sessions() {
-            let found: Vec<Versioned<Session>> =
-                self.client.query(operation, &partition, sql, parameters).await?;
-            all.extend(found);
-        }
-        Ok(all)
+        let partitions = layout::sessions();
+        let queries =
+            partitions.iter().map(|partition| self.client.query(operation, partition, sql, parameters));
+        let found: Vec<Vec<Versioned<Session>>> = futures::future::try_join_all(queries).await?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Removes sessions whose lease is over and for which no activity waits; returns how many.

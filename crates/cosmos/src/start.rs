@@ -111,7 +111,8 @@ impl Store {
                 return Ok(StartOutcome::AlreadyExists { status });
             }
             let etag = read.as_ref().map(|read| read.etag.clone());
-            let mut skeleton = read.map_or_else(|| Instance::skeleton(&address, self.uid()), |read| read.document);
+            let mut skeleton =
+                read.map_or_else(|| Instance::skeleton(&address, self.uid()), |read| read.document);
             let mut messages = vec![self.arrival(START, &address, &row, request.delay)?];
             for row in along.iter().take(MOST_WITH_START) {
                 messages.push(self.arrival(START, &address, row, request.delay)?);
@@ -177,7 +178,8 @@ impl Store {
         let failure = match execution.status == ExecutionStatus::Failed.as_str() {
             true => {
                 let (_, events) = self.current_events(OUTCOME, &address, Some(execution_id)).await?;
-                let events = events.iter().filter_map(|event| outlast_model::json::decode_event(&event.text).ok());
+                let events =
+                    events.iter().filter_map(|event| outlast_model::json::decode_event(&event.text).ok());
                 let terminal: Vec<_> = events.filter(|event| event.is_terminal()).collect();
                 InstanceOutcome::from_history(&terminal).and_then(|outcome| outcome.failure)
             }
@@ -212,8 +214,12 @@ impl Store {
         let Some(read) = self.read_instance(STATS, &address).await? else { return Ok(None) };
         let Some(row) = read.document.row else { return Ok(None) };
         let (_, events) = self.current_events(STATS, &address, Some(row.current)).await?;
-        let values: Vec<String> =
-            self.current_keys(STATS, &address).await?.into_values().filter_map(crate::kv::State::live).collect();
+        let values: Vec<String> = self
+            .current_keys(STATS, &address)
+            .await?
+            .into_values()
+            .filter_map(crate::kv::State::live)
+            .collect();
         let carried = match events.first() {
             Some(first) => rows::carried_messages(instance, &first.text)
                 .map_err(|reason| ProviderError::permanent(STATS, reason))?,

@@ -65,12 +65,15 @@ impl Store {
     /// Learns the time of the service from a write.
     pub(crate) async fn synchronise(&self) {
         let id = format!("c:{}", self.own);
-        let body = serde_json::json!({ "id": id, "instanceId": crate::layout::SYSTEM, "t": "c", "ttl": 3_600 });
+        let body =
+            serde_json::json!({ "id": id, "instanceId": crate::layout::SYSTEM, "t": "c", "ttl": 3_600 });
         let sent = self.time.local_ms();
         match self.client.stamped_upsert(crate::layout::SYSTEM, &body).await {
             Ok(Some(ts)) => self.time.observe(sent, self.time.local_ms(), ts),
             Ok(None) => {}
-            Err(error) => tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "no time of the service"),
+            Err(error) => {
+                tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "no time of the service")
+            }
         }
     }
 

@@ -16,7 +16,9 @@ pub(crate) async fn finished<T: Send + 'static>(
 ) -> Result<T, ProviderError> {
     match tokio::spawn(call).await {
         Ok(result) => result,
-        Err(error) => Err(ProviderError::retryable(operation, format!("the task of the call failed: {error}"))),
+        Err(error) => {
+            Err(ProviderError::retryable(operation, format!("the task of the call failed: {error}")))
+        }
     }
 }
 
@@ -38,4 +40,3 @@ impl Drop for Background {
         self.0.abort();
     }
 }
-

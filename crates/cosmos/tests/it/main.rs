@@ -3,7 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod factory;
+mod faults;
 mod model;
+mod opening;
+mod script;
+mod several;
+mod stress;
 
 /// Every validation, each in a container of its own.
 mod contract {

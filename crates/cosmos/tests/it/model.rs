@@ -90,12 +90,8 @@ impl Subject for InContainer {
 
     async fn stored(&self, instance: &str, execution: u64) -> Stored {
         let events = self.store().stored_events(instance, execution).await.unwrap();
-        let is_over = |(_, text): &(u64, String)| {
-            json::decode_event(text).map_or(false, |event| event.is_terminal())
-        };
-        Stored {
-            last_event: events.last().map_or(0, |(id, _)| *id),
-            is_over: events.iter().any(is_over),
-        }
+        let is_over =
+            |(_, text): &(u64, String)| json::decode_event(text).is_ok_and(|event| event.is_terminal());
+        Stored { last_event: events.last().map_or(0, |(id, _)| *id), is_over: events.iter().any(is_over) }
     }
 }

@@ -74,6 +74,11 @@ const ALLOWED: &[Allowed] = &[
         why: "fetches wait by tokio's clock; leases use the server's clock",
     },
     Allowed {
+        path: "crates/cosmos/src/tasks.rs",
+        patterns: &["tokio::spawn"],
+        why: "the owner of the tasks: fetches, commits that are finished, the reconciler",
+    },
+    Allowed {
         path: "crates/cosmos-rig/src/server.rs",
         patterns: &["thread::Builder"],
         why: "the owner of the thread that serves the emulator",
