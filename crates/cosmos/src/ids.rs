@@ -9,9 +9,8 @@
 //! | `m` | message | `m:<message key>` |
 //! | `a` | activity; becomes its completion in place | `a:<execution>:<activity>` |
 //! | `o` | outbox intent | `o:<rev>:<n>` |
-//! | `x` | ended execution, or a large output | `x:<execution>` |
+//! | `x` | ended execution, or a large output | `x:<execution>:<write>` |
 //! | `k` | key-value pair | `k:<key>` |
-//! | `p` | large input of an activity | `p:<execution>:<activity>` |
 //! | `s` | session | `s:<session>` |
 //!
 //! A dead letter (`z`) keeps the id that it had as a message or an activity.
@@ -21,7 +20,7 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// 128 random bits: the identity of an instance between its creation and its deletion, of a runtime, or of a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub(crate) struct Uid(pub(crate) u128);
 
@@ -135,14 +134,10 @@ pub(crate) fn intent(rev: u64, nth: u32) -> String {
     format!("o:{rev}:{nth}")
 }
 
-/// An ended execution, or an output that the document of the instance does not hold.
-pub(crate) fn execution(execution_id: u64) -> String {
-    format!("x:{execution_id}")
-}
-
-/// The input of an activity, if the document of the activity does not hold it.
-pub(crate) fn input(execution_id: u64, activity_id: u64) -> String {
-    format!("p:{execution_id}:{activity_id}")
+/// An ended execution, or an output that the document of the instance does not hold. Every write creates a document, so that a
+/// staged turn does not change a committed one; the document with the highest rev counts.
+pub(crate) fn execution(execution_id: u64, write: Uid) -> String {
+    format!("x:{execution_id}:{write}")
 }
 
 /// A key-value pair.
@@ -248,7 +243,7 @@ mod tests {
         assert_eq!(message(&MessageKey::Arrival(UID)), format!("m:{uid}"));
         assert_eq!(activity(1, 9, None), "a:1:9");
         assert_eq!(activity(1, 9, Some(UID)), format!("a:1:9:{uid}"));
-        assert_eq!((intent(7, 2), execution(3), input(1, 9)), ("o:7:2".into(), "x:3".into(), "p:1:9".into()));
+        assert_eq!((intent(7, 2), execution(3, UID)), ("o:7:2".into(), format!("x:3:{uid}")));
     }
 
     #[test]

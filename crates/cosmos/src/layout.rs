@@ -55,17 +55,24 @@ pub(crate) fn owner(partition: &str) -> Owner<'_> {
 }
 
 /// The partition of hints of ready instances.
+#[cfg_attr(not(test), expect(dead_code, reason = "ready work is found without hints so far"))]
 pub(crate) fn ready(nth: u32) -> String {
     format!("~ready-{nth}")
 }
 
 /// The partition of hints of ready activities with a tag, or without one.
+#[cfg_attr(not(test), expect(dead_code, reason = "ready work is found without hints so far"))]
 pub(crate) fn work(tag: Option<&str>) -> String {
     match tag {
         None => "~work".to_string(),
         Some(long) if long.len() > LONGEST_ID => format!("~work#{}", sha256_hex(long)),
         Some(tag) => format!("~work-{tag}"),
     }
+}
+
+/// The partitions of all sessions.
+pub(crate) fn sessions() -> Vec<String> {
+    (0..SESSION_PARTITIONS).map(|nth| format!("~sess-{nth}")).collect()
 }
 
 /// The partition of a session.

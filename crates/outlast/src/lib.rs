@@ -54,6 +54,7 @@
 //! | [`providers::memory`] | the contract in plain Rust, for tests |
 //! | `providers::sqlite` | the embedded store (feature `sqlite`) |
 //! | `providers::postgres` | the store for many machines (feature `postgres`) |
+//! | `providers::cosmos` | the store for Azure Cosmos DB (feature `cosmos`) |
 //! | `provider_validations` | one check per rule of the contract, for your own store (feature `provider-test`) |
 //! | `provider_stress_tests` | a runtime under load on your own store (feature `provider-test` or `stress`) |
 //!
@@ -181,6 +182,12 @@ pub mod providers {
     #[cfg(feature = "postgres")]
     pub mod postgres {
         pub use outlast_postgres::*;
+    }
+
+    /// The store for Azure Cosmos DB.
+    #[cfg(feature = "cosmos")]
+    pub mod cosmos {
+        pub use outlast_cosmos::*;
     }
 }
 

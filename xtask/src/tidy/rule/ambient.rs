@@ -54,6 +54,11 @@ const ALLOWED: &[(&str, &[&str], &str)] = &[
         "fetches wait by tokio's clock; leases use the server's clock",
     ),
     (
+        "crates/cosmos/src/tasks.rs",
+        &["tokio::spawn"],
+        "the owner of the tasks: fetches, commits that are finished, the reconciler",
+    ),
+    (
         "crates/cosmos-rig/src/server.rs",
         &["thread::Builder"],
         "the owner of the thread that serves the emulator",

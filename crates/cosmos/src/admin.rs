@@ -1,0 +1,214 @@
+//! The management interface.
+
+use crate::CosmosDBProvider;
+use crate::document::Address;
+use crate::error::refused;
+use crate::sql;
+use async_trait::async_trait;
+use outlast_model::{Event, ExecutionStatus};
+use outlast_provider::{
+    DeadLetter, DeadLetterQueue, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo,
+    InstancePage, InstanceQuery, InstanceTree, PendingWork, ProviderAdmin, ProviderError, PruneOptions,
+    PruneResult, QueueBacklog, QueueDepths, StoreGauges, SystemMetrics,
+};
+use serde::Deserialize;
+
+/// The counts of one instance.
+#[derive(Deserialize)]
+struct Counts {
+    #[serde(default)]
+    st: Option<String>,
+    #[serde(rename = "nx", with = "crate::number", default)]
+    executions: u64,
+    #[serde(rename = "ne", with = "crate::number", default)]
+    events: u64,
+}
+
+#[async_trait]
+impl ProviderAdmin for CosmosDBProvider {
+    async fn list_instances(&self) -> Result<Vec<String>, ProviderError> {
+        self.store.ids("list_instances", None).await
+    }
+
+    async fn list_instances_by_status(&self, status: &str) -> Result<Vec<String>, ProviderError> {
+        self.store.ids("list_instances_by_status", Some(status)).await
+    }
+
+    async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError> {
+        let found = self.store.executions("list_executions", &Address::of(instance)).await?;
+        Ok(found.into_iter().map(|execution| execution.execution_id).collect())
+    }
+
+    async fn read_history_with_execution_id(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError> {
+        self.store.read_events("read_history_with_execution_id", instance, Some(execution_id)).await
+    }
+
+    async fn read_history(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
+        self.store.read_events("read_history", instance, None).await
+    }
+
+    async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
+        let read = self.store.read_instance("latest_execution_id", &Address::of(instance)).await?;
+        Ok(read.map_or(1, |read| read.document.latest_execution()))
+    }
+
+    async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError> {
+        const INFO: &str = "get_instance_info";
+        let address = Address::of(instance);
+        let info = match self.store.read_instance(INFO, &address).await? {
+            Some(read) => self.store.info(INFO, &address, &read.document).await?,
+            None => None,
+        };
+        info.ok_or_else(|| refused(INFO, format!("instance '{instance}' not found")))
+    }
+
+    async fn get_execution_info(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<ExecutionInfo, ProviderError> {
+        const INFO: &str = "get_execution_info";
+        let address = Address::of(instance);
+        let execution = match self.store.read_instance(INFO, &address).await? {
+            Some(read) => self.store.execution(INFO, &address, &read.document, execution_id).await?,
+            None => None,
+        };
+        let Some(execution) = execution.filter(|execution| !execution.has_events_only) else {
+            return Err(refused(
+                INFO,
+                format!("execution {execution_id} of instance '{instance}' not found"),
+            ));
+        };
+        Ok(ExecutionInfo {
+            execution_id,
+            status: execution.status,
+            output: execution.output,
+            started_at: execution.started_at,
+            completed_at: execution.completed_at,
+            event_count: usize::try_from(execution.events).unwrap_or(usize::MAX),
+        })
+    }
+
+    async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
+        let all: Vec<Counts> =
+            self.store.client.query_all("get_system_metrics", sql::COUNTS, &[], usize::MAX).await?;
+        let with = |status: ExecutionStatus| {
+            all.iter().filter(|counts| counts.st.as_deref() == Some(status.as_str())).count() as u64
+        };
+        Ok(SystemMetrics {
+            total_instances: all.iter().filter(|counts| counts.st.is_some()).count() as u64,
+            total_executions: all.iter().map(|counts| counts.executions).sum(),
+            running_instances: with(ExecutionStatus::Running),
+            completed_instances: with(ExecutionStatus::Completed),
+            failed_instances: with(ExecutionStatus::Failed),
+            total_events: all.iter().map(|counts| counts.events).sum(),
+        })
+    }
+
+    async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
+        let depths = self.store.depths("get_queue_depths").await?;
+        let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        Ok(QueueDepths {
+            orchestrator_queue: size(depths.messages),
+            worker_queue: size(depths.activities),
+            timer_queue: 0,
+        })
+    }
+
+    async fn get_gauges(&self) -> Result<StoreGauges, ProviderError> {
+        const GAUGES: &str = "get_gauges";
+        let running: Vec<serde_json::Value> =
+            self.store.client.query_all(GAUGES, sql::RUNNING, &[], usize::MAX).await?;
+        let depths = self.store.depths(GAUGES).await?;
+        Ok(StoreGauges {
+            running_instances: running.len() as u64,
+            orchestrator_queue: depths.messages,
+            worker_queue: depths.activities,
+            orchestrator_backlog: Some(QueueBacklog::of(depths.messages, depths.delayed_messages)),
+            worker_backlog: Some(QueueBacklog::of(depths.activities, depths.delayed_activities)),
+        })
+    }
+
+    async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError> {
+        self.store.children("list_children", instance_id).await
+    }
+
+    async fn get_parent_id(&self, instance_id: &str) -> Result<Option<String>, ProviderError> {
+        const PARENT: &str = "get_parent_id";
+        let read = self.store.read_instance(PARENT, &Address::of(instance_id)).await?;
+        match read.filter(|read| read.document.row.is_some()) {
+            Some(read) => Ok(read.document.par),
+            None => Err(refused(PARENT, format!("instance '{instance_id}' not found"))),
+        }
+    }
+
+    async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ProviderError> {
+        let all_ids = self.store.tree("get_instance_tree", instance_id).await?;
+        Ok(InstanceTree { root_id: instance_id.to_string(), all_ids })
+    }
+
+    async fn delete_instances_atomic(
+        &self,
+        ids: &[String],
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        self.store.delete(ids, force).await
+    }
+
+    async fn delete_instance_bulk(
+        &self,
+        filter: InstanceFilter,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        self.store.delete_bulk(&filter).await
+    }
+
+    async fn prune_executions(
+        &self,
+        instance_id: &str,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        self.store.prune(instance_id, &options).await
+    }
+
+    async fn prune_executions_bulk(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        self.store.prune_bulk(&filter, &options).await
+    }
+
+    async fn query_instances(&self, query: &InstanceQuery) -> Result<InstancePage, ProviderError> {
+        self.store.page(query).await
+    }
+
+    async fn list_dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, ProviderError> {
+        let found: Vec<crate::document::Item> =
+            self.store.client.query_all("list_dead_letters", sql::DEAD_LETTERS, &[], limit).await?;
+        let letter = |item: crate::document::Item| {
+            let instance_id = item.address().map(|address| address.id);
+            let dead = item.dead?;
+            let queue = match dead.queue == DeadLetterQueue::Worker.as_str() {
+                true => DeadLetterQueue::Worker,
+                false => DeadLetterQueue::Orchestrator,
+            };
+            Some(DeadLetter {
+                queue,
+                instance_id,
+                work_item: item.d,
+                reason: dead.reason,
+                attempt_count: item.attempts,
+                dead_at: dead.at,
+            })
+        };
+        Ok(found.into_iter().filter_map(letter).collect())
+    }
+
+    async fn pending(&self, instance: &str, limit: usize) -> Result<Option<PendingWork>, ProviderError> {
+        self.store.pending(instance, limit).await.map(Some)
+    }
+}

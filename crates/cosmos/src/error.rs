@@ -1,0 +1,180 @@
+//! The errors of a Cosmos DB store.
+
+use azure_data_cosmos::CosmosError;
+use outlast_provider::{ErrorClass, ProviderError};
+
+/// Why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CosmosStoreError {
+    /// A setting is missing or malformed.
+    #[error("{setting}: {reason}")]
+    Setting {
+        /// The setting.
+        setting: &'static str,
+        /// The mistake, and the text to write instead.
+        reason: String,
+    },
+    /// The account refuses the key, the token or the operation.
+    #[error(
+        "the account refuses {action} (status {status}): check the key, or the role assignment of the identity, and the \
+         firewall of the account"
+    )]
+    Denied {
+        /// The operation.
+        action: String,
+        /// The status of the answer.
+        status: u16,
+    },
+    /// The container has another partition key than this store needs.
+    #[error(
+        "container '{database}/{container}' has the partition key {found:?}, and this store needs [\"/instanceId\"]: choose \
+         another container, or let the store create one"
+    )]
+    PartitionKey {
+        /// The database.
+        database: String,
+        /// The container.
+        container: String,
+        /// The partition key of the container.
+        found: Vec<String>,
+    },
+    /// The container deletes documents after a time.
+    #[error(
+        "container '{database}/{container}' deletes documents after {seconds} s by default: set its default time to live to -1 \
+         (off), or choose another container"
+    )]
+    TimeToLive {
+        /// The database.
+        database: String,
+        /// The container.
+        container: String,
+        /// The default time to live.
+        seconds: u32,
+    },
+    /// The account accepts writes in several regions, so that `If-Match` does not fence.
+    #[error(
+        "the account accepts writes in several regions ({regions}): conditions on documents do not hold across them, so two \
+         runtimes could commit the same turn; switch multi-region writes off for this account"
+    )]
+    MultiRegionWrites {
+        /// The regions.
+        regions: String,
+    },
+    /// The account answers with an error.
+    #[error("{action} failed: {reason}")]
+    Failed {
+        /// The operation.
+        action: String,
+        /// The error.
+        reason: String,
+        /// Whether a later attempt may succeed.
+        is_transient: bool,
+    },
+}
+
+impl CosmosStoreError {
+    /// Classifies an error of the SDK.
+    pub(crate) fn of(action: &str, error: &CosmosError) -> Self {
+        let status = u16::from(error.status().status_code());
+        match status {
+            401 | 403 => Self::Denied { action: action.to_string(), status },
+            _ => Self::Failed {
+                action: action.to_string(),
+                reason: format!("status {status}: {}", shortened(error)),
+                is_transient: is_transient(status),
+            },
+        }
+    }
+}
+
+impl From<CosmosStoreError> for ProviderError {
+    fn from(error: CosmosStoreError) -> Self {
+        let (class, is_transient) = match &error {
+            CosmosStoreError::Denied { .. } => (ErrorClass::Denied, false),
+            CosmosStoreError::Failed { is_transient, .. } => (ErrorClass::Connection, *is_transient),
+            _ => (ErrorClass::Refused, false),
+        };
+        let text = error.to_string();
+        let made = if is_transient { Self::retryable("open", text) } else { Self::permanent("open", text) };
+        made.of_class(class)
+    }
+}
+
+/// Whether the same request may succeed later.
+pub(crate) fn is_transient(status: u16) -> bool {
+    matches!(status, 408 | 410 | 429 | 449 | 500..=599)
+}
+
+/// The text of an error of the SDK, which may hold a whole answer.
+fn shortened(error: &CosmosError) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().take(300).collect()
+}
+
+/// The error of a read.
+pub(crate) fn failed(operation: &str, error: &CosmosError) -> ProviderError {
+    of_status(operation, Some(u16::from(error.status().status_code())), &shortened(error))
+}
+
+/// The error for the answer to a request.
+pub(crate) fn of_status(operation: &str, status: Option<u16>, details: &str) -> ProviderError {
+    let (class, is_transient, advice) = match status {
+        Some(401 | 403) => (
+            ErrorClass::Denied,
+            false,
+            "check the key, or the role assignment of the identity, and the firewall of the account",
+        ),
+        Some(404) => (
+            ErrorClass::Internal,
+            false,
+            "the container or the database does not exist: was it deleted while this store was open?",
+        ),
+        Some(413) => (ErrorClass::Refused, false, "the document is larger than Cosmos DB accepts"),
+        Some(429) => (
+            ErrorClass::Exhausted,
+            true,
+            "the container is throttled: raise its throughput, or wait until the load is lower",
+        ),
+        Some(status) if !is_transient(status) => {
+            (ErrorClass::Internal, false, "Cosmos DB refuses the request")
+        }
+        Some(408) => (ErrorClass::Timeout, true, "the request took too long"),
+        Some(_) => (ErrorClass::Connection, true, "Cosmos DB could not serve the request"),
+        None => (ErrorClass::Connection, true, "no answer came in time"),
+    };
+    let status = status.map_or_else(|| "no status".to_string(), |status| format!("status {status}"));
+    let text = format!("{advice} ({status}) {details}");
+    let text = text.trim_end().to_string();
+    let error = match is_transient {
+        true => ProviderError::retryable(operation, text),
+        false => ProviderError::permanent(operation, text),
+    };
+    error.of_class(class)
+}
+
+/// A permanent refusal of a call.
+pub(crate) fn refused(operation: &str, message: impl Into<String>) -> ProviderError {
+    ProviderError::permanent(operation, message).of_class(ErrorClass::Refused)
+}
+
+/// The refusal of a token that holds nothing.
+pub(crate) fn lost(operation: &str, token: &str) -> ProviderError {
+    refused(operation, outlast_provider_kit::invalid_token(token))
+}
+
+/// A write that did not succeed although it was repeated: another process changes the same documents.
+pub(crate) fn contended(operation: &str, instance: &str) -> ProviderError {
+    ProviderError::retryable(
+        operation,
+        format!("documents of instance '{instance}' change too often: try again"),
+    )
+    .of_class(ErrorClass::Serialization)
+}
+
+/// Stored data that does not decode.
+pub(crate) fn damaged(operation: &str, what: impl std::fmt::Display) -> ProviderError {
+    ProviderError::permanent(operation, format!("a stored document does not decode: {what}"))
+        .of_class(ErrorClass::Damaged)
+}

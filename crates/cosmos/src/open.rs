@@ -1,0 +1,180 @@
+//! Opens a store: connects, creates database and container where they are missing, and refuses containers and accounts that the
+//! store cannot use.
+
+use crate::client::Client;
+use crate::error::CosmosStoreError;
+use crate::{CosmosDBOptions, CosmosDBProviderConfig};
+use azure_core::credentials::Secret;
+use azure_data_cosmos::models::{
+    CompositeIndex, CompositeIndexOrder, CompositeIndexProperty, ContainerProperties, IndexingMode,
+    IndexingPolicy, TimeToLive,
+};
+use azure_data_cosmos::options::{BinaryEncodingOptions, Region};
+use azure_data_cosmos::{
+    AccountEndpoint, AccountReference, CosmosClient, CosmosError, CosmosRuntime, DatabaseClient,
+    RoutingStrategy,
+};
+use std::future::Future;
+use std::time::Duration;
+
+/// The partition key of the container.
+const PARTITION_KEY: &str = "/instanceId";
+
+/// The properties that queries filter and sort by. All others are not indexed: a write is billed for each index.
+const INDEXED: [&str; 9] = ["/t/?", "/slot/?", "/at/?", "/x/?", "/e/?", "/o/?", "/ct/?", "/st/?", "/par/?"];
+const INDEXED_TOO: [&str; 6] = ["/sid/?", "/own/?", "/rev/?", "/key/?", "/tag/?", "/dead/n/?"];
+
+/// Attempts to create the database and the container.
+const ATTEMPTS: u32 = 10;
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+type Result<T> = std::result::Result<T, CosmosStoreError>;
+
+/// Connects to the container of a configuration.
+pub(crate) async fn open(config: &CosmosDBProviderConfig, options: &CosmosDBOptions) -> Result<Client> {
+    let client = connect(config, options).await?;
+    // A database that exists is not created, so that an identity without that right can open the store.
+    let database = client.database_client(config.database.clone());
+    if !exists("reading the database", repeated(|| database.read(None)).await)? {
+        created("creating the database", repeated(|| client.create_database(&config.database, None)).await)?;
+    }
+    let container = match repeated(|| database.container_client(&config.container, None)).await {
+        Ok(container) => container,
+        Err(error) if status(&error) == 404 => create(&database, config).await?,
+        Err(error) => return Err(CosmosStoreError::of("opening the container", &error)),
+    };
+    let properties = repeated(|| container.read(None)).await;
+    let properties = properties.and_then(|properties| properties.into_model());
+    check(config, &properties.map_err(|error| CosmosStoreError::of("reading the container", &error))?)?;
+    Ok(Client::new(container))
+}
+
+async fn connect(config: &CosmosDBProviderConfig, options: &CosmosDBOptions) -> Result<CosmosClient> {
+    let setting = |setting, reason: &str| CosmosStoreError::Setting { setting, reason: reason.to_string() };
+    if config.endpoint.is_empty() {
+        return Err(setting(
+            "endpoint",
+            "set the address of the account, such as https://name.documents.azure.com, or use `from_env`",
+        ));
+    }
+    let endpoint: AccountEndpoint = config.endpoint.parse().map_err(|_| {
+        setting("endpoint", "no address of an account: write it as https://name.documents.azure.com")
+    })?;
+    for (name, value) in [("database", &config.database), ("container", &config.container)] {
+        if value.is_empty() || value.len() > 255 || value.contains(['/', '\\', '?', '#']) {
+            return Err(setting(name, "a name of 1 to 255 characters without / \\ ? #"));
+        }
+    }
+    let account = match &options.credential {
+        Some(credential) => AccountReference::with_credential(endpoint, credential.clone()),
+        None if config.key.is_empty() => {
+            return Err(setting("key", "set the key of the account, or a credential of Entra ID"));
+        }
+        None => AccountReference::with_authentication_key(endpoint, Secret::new(config.key.clone())),
+    };
+    let regions: Vec<Region> = options.preferred_regions.iter().map(|region| region.clone().into()).collect();
+    let routing = RoutingStrategy::PreferredRegions(regions);
+    // A runtime of its own: clients that share a runtime share the credential of the first one.
+    let build = || async {
+        let runtime = CosmosRuntime::builder().build().await?;
+        let binary = BinaryEncodingOptions::new().with_enabled(false);
+        let builder = CosmosClient::builder().with_runtime(runtime).with_binary_encoding_options(binary);
+        builder.build(account.clone(), routing.clone()).await
+    };
+    repeated(build).await.map_err(|error| CosmosStoreError::of("connecting to the account", &error))
+}
+
+async fn create(
+    database: &DatabaseClient,
+    config: &CosmosDBProviderConfig,
+) -> Result<azure_data_cosmos::ContainerClient> {
+    let properties = properties(&config.container);
+    created(
+        "creating the container",
+        repeated(|| database.create_container(properties.clone(), None)).await,
+    )?;
+    let opened = repeated(|| database.container_client(&config.container, None)).await;
+    opened.map_err(|error| CosmosStoreError::of("opening the container", &error))
+}
+
+/// Accepts a 409: another process was faster.
+fn created<T>(action: &str, answer: std::result::Result<T, CosmosError>) -> Result<()> {
+    match answer {
+        Ok(_) => Ok(()),
+        Err(error) if status(&error) == 409 => Ok(()),
+        Err(error) => Err(CosmosStoreError::of(action, &error)),
+    }
+}
+
+fn exists<T>(action: &str, answer: std::result::Result<T, CosmosError>) -> Result<bool> {
+    match answer {
+        Ok(_) => Ok(true),
+        Err(error) if status(&error) == 404 => Ok(false),
+        Err(error) => Err(CosmosStoreError::of(action, &error)),
+    }
+}
+
+/// The properties of a new container.
+fn properties(name: &str) -> ContainerProperties {
+    let mut policy = IndexingPolicy::default()
+        .with_indexing_mode(IndexingMode::Consistent)
+        .with_excluded_path("/*")
+        .with_composite_index(composite(&[("/t", false), ("/slot", false), ("/at", false)]))
+        .with_composite_index(composite(&[("/t", false), ("/x", false), ("/e", false)]))
+        .with_composite_index(composite(&[("/t", false), ("/ct", true)]))
+        .with_composite_index(composite(&[("/t", false), ("/st", false), ("/ct", true)]));
+    policy.automatic = true;
+    for path in INDEXED.into_iter().chain(INDEXED_TOO) {
+        policy = policy.with_included_path(path);
+    }
+    ContainerProperties::new(name.to_string(), PARTITION_KEY.into())
+        .with_indexing_policy(policy)
+        .with_default_ttl(TimeToLive::NoDefault)
+}
+
+fn composite(paths: &[(&str, bool)]) -> CompositeIndex {
+    let order = |is_descending| match is_descending {
+        true => CompositeIndexOrder::Descending,
+        false => CompositeIndexOrder::Ascending,
+    };
+    paths.iter().fold(CompositeIndex::default(), |index, (path, is_descending)| {
+        index.with_property(CompositeIndexProperty::new(*path, order(*is_descending)))
+    })
+}
+
+/// Refuses a container that the store cannot use.
+fn check(config: &CosmosDBProviderConfig, found: &ContainerProperties) -> Result<()> {
+    let (database, container) = (config.database.clone(), config.container.clone());
+    let paths: Vec<String> = found.partition_key.paths().iter().map(ToString::to_string).collect();
+    if paths != [PARTITION_KEY] {
+        return Err(CosmosStoreError::PartitionKey { database, container, found: paths });
+    }
+    if let TimeToLive::Seconds(seconds) = found.default_ttl {
+        return Err(CosmosStoreError::TimeToLive { database, container, seconds });
+    }
+    Ok(())
+}
+
+/// Repeats a request that a throttled or busy account refuses.
+async fn repeated<T, F, Fut>(request: F) -> std::result::Result<T, CosmosError>
+where
+    F: Fn() -> Fut,
+    Fut: Future<Output = std::result::Result<T, CosmosError>>,
+{
+    let mut pause = FIRST_PAUSE;
+    for _ in 1..ATTEMPTS {
+        match request().await {
+            Err(error) if matches!(status(&error), 429 | 449 | 503) => {
+                tokio::time::sleep(pause).await;
+                pause = (2 * pause).min(LONGEST_PAUSE);
+            }
+            answer => return answer,
+        }
+    }
+    request().await
+}
+
+fn status(error: &CosmosError) -> u16 {
+    u16::from(error.status().status_code())
+}

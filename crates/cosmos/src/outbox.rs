@@ -1,0 +1,203 @@
+//! Messages between instances. A turn stores an intent in its own batch; the intent is delivered after the commit, and removed
+//! after its delivery. The key of a message is that of its intent, so that a second delivery finds the first one, or its
+//! tombstone.
+
+use crate::activity;
+use crate::client::{Op, is_conflict};
+use crate::document::{Address, Gate, Item, Target};
+use crate::doubt::{Refusal, Verdict};
+use crate::error::damaged;
+use crate::ids::Uid;
+use crate::number::{indexed, parameter};
+use crate::slots::slot_of;
+use crate::sql;
+use crate::store::{Store, locked};
+use outlast_model::json;
+use outlast_provider::{ProviderError, ScheduledActivityIdentifier};
+use outlast_provider_kit::plan::{activity_row, message_row};
+use serde::Deserialize;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+const DELIVER: &str = "deliver";
+
+/// The longest pause between two looks at undelivered intents.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Attempts of a delivery that is in doubt.
+const ATTEMPTS: usize = 4;
+
+/// Whether a document exists.
+#[derive(Deserialize)]
+struct Exists {}
+
+impl Store {
+    /// Delivers an intent now; the reconciler delivers it later if that fails.
+    pub(crate) async fn deliver_soon(&self, intent: Item) {
+        if let Err(error) = self.deliver(&intent).await {
+            tracing::warn!(
+                target: "duroxide::providers::cosmosdb::outbox",
+                %error, intent = %intent.id, "a message to another instance is delivered later"
+            );
+        }
+    }
+
+    /// Delivers an intent and removes it.
+    pub(crate) async fn deliver(&self, intent: &Item) -> Result<(), ProviderError> {
+        let Some(target) = &intent.to else {
+            return Err(damaged(DELIVER, format!("intent '{}'", intent.id)));
+        };
+        self.injected_fault()?;
+        let address = Address::of(&target.instance);
+        let delivered = self.delivered(&address, target, intent)?;
+        let mut operations = vec![Op::create(&delivered)?];
+        if !target.is_activity {
+            operations.push(Op::upsert(&Gate::new(&address.partition, intent.w))?);
+        }
+        self.create(DELIVER, &address, &delivered.id, operations).await?;
+        match target.is_activity {
+            true => drop(self.ready.found_work(&address, &delivered, 0)),
+            false => {
+                self.ready.arrived(&address.id, &delivered.id, delivered.visible_at, delivered.sequence);
+            }
+        }
+        self.ready.wake();
+        let removed = self.client.batch(&intent.partition, vec![Op::delete(&intent.id, None)]).await?;
+        match removed.verdict() {
+            Verdict::Applied | Verdict::Refused(Refusal::Absent) => Ok(()),
+            _ => Err(removed.error(DELIVER)),
+        }
+    }
+
+    /// The document that an intent creates.
+    fn delivered(&self, address: &Address, target: &Target, intent: &Item) -> Result<Item, ProviderError> {
+        let item = json::decode_work_item(&intent.d).map_err(|error| damaged(DELIVER, error))?;
+        if target.is_activity {
+            let row = activity_row(DELIVER, &item)?;
+            let document =
+                activity::document(address, &row, intent.visible_at, intent.sequence, intent.w, None);
+            return Ok(Item { id: target.id.clone(), ..document });
+        }
+        let row = message_row(DELIVER, &item)?;
+        let mut document = Item {
+            id: target.id.clone(),
+            partition: address.partition.clone(),
+            t: "m".to_string(),
+            iid: address.long_id(),
+            slot: slot_of(&address.id),
+            w: intent.w,
+            d: intent.d.clone(),
+            visible_at: intent.visible_at,
+            ..Item::default()
+        };
+        document.place(crate::message::rank_of(&row), intent.sequence);
+        Ok(document)
+    }
+
+    /// Creates a document under a fixed key, with further operations. A document that exists under the key was created before.
+    pub(crate) async fn create(
+        &self,
+        operation: &str,
+        address: &Address,
+        id: &str,
+        operations: Vec<Op>,
+    ) -> Result<(), ProviderError> {
+        for _ in 0..ATTEMPTS {
+            let batched = self.client.batch(&address.partition, operations.clone()).await?;
+            match batched.verdict() {
+                Verdict::Applied | Verdict::Refused(Refusal::Exists) => return Ok(()),
+                Verdict::Refused(_) => return Err(batched.error(operation)),
+                Verdict::InDoubt => {
+                    if self.client.read::<Exists>(operation, &address.partition, id).await?.is_some() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Err(ProviderError::retryable(
+            operation,
+            format!("no answer for instance '{}': try again", address.id),
+        ))
+    }
+
+    fn injected_fault(&self) -> Result<(), ProviderError> {
+        let Some(faults) = locked(&self.outbox_faults).clone() else { return Ok(()) };
+        let took = faults.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        match took {
+            Ok(_) => Err(ProviderError::retryable(DELIVER, "a fault of the test")),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Delivers intents that their committer did not deliver; returns how many there were.
+    pub(crate) async fn reconcile(self: &Arc<Self>) -> Result<usize, ProviderError> {
+        let parameters = [("@now", parameter(indexed(self.now())))];
+        let found: Vec<Item> =
+            self.client.query_all("reconcile", sql::INTENTS, &parameters, usize::MAX).await?;
+        for intent in &found {
+            if self.is_committed(intent).await? {
+                self.deliver_soon(intent.clone()).await;
+            }
+        }
+        Ok(found.len())
+    }
+
+    /// Whether the turn of a document is committed: a staged turn may be given up.
+    pub(crate) async fn is_committed(&self, item: &Item) -> Result<bool, ProviderError> {
+        if !item.is_staged {
+            return Ok(true);
+        }
+        let Some(address) = item.address() else { return Ok(false) };
+        let Some(instance) = self.read_instance("reconcile", &address).await? else { return Ok(true) };
+        let visibility = instance.document.marks().visibility(&item.id, item.rev);
+        Ok(visibility == crate::visible::Visibility::Visible)
+    }
+
+    /// Removes an activity of another instance that a turn cancels.
+    pub(crate) async fn cancel_elsewhere(
+        &self,
+        cancelled: &ScheduledActivityIdentifier,
+    ) -> Result<(), ProviderError> {
+        const CANCEL: &str = "cancel";
+        let address = Address::of(&cancelled.instance);
+        let parameters = [
+            ("@execution", parameter(cancelled.execution_id)),
+            ("@activities", serde_json::json!([parameter(cancelled.activity_id)])),
+        ];
+        let found: Vec<crate::document::Versioned<Item>> =
+            self.client.query(CANCEL, &address.partition, sql::SCHEDULED, &parameters).await?;
+        for item in found {
+            let removal = Op::delete(&item.document.id, Some(&item.etag));
+            let removed = self.client.batch(&address.partition, vec![removal]).await?;
+            match removed.verdict() {
+                Verdict::Applied => self.ready.remove_work_of(&address.id, &item.document.id),
+                Verdict::Refused(refusal) if is_conflict(refusal) => {}
+                _ => return Err(removed.error(CANCEL)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Looks for undelivered intents, at first often, and then less often while there are none.
+pub(crate) async fn reconciler(store: std::sync::Weak<Store>, interval: Duration) {
+    let mut pause = interval;
+    loop {
+        tokio::time::sleep(pause).await;
+        let Some(store) = store.upgrade() else { return };
+        pause = match store.reconcile().await {
+            Ok(0) => (2 * pause).min(LONGEST_PAUSE.max(interval)),
+            Ok(_) => interval,
+            Err(error) => {
+                tracing::debug!(target: "duroxide::providers::cosmosdb::outbox", %error, "reconciling failed");
+                (2 * pause).min(LONGEST_PAUSE.max(interval))
+            }
+        };
+    }
+}
+
+/// The write id of a delivery that a completion makes.
+pub(crate) fn sent_key(uid: Uid) -> String {
+    crate::ids::message(&crate::ids::MessageKey::Sent(crate::ids::SentKey { source: uid, rev: 0, nth: 0 }))
+}

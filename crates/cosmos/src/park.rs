@@ -1,0 +1,106 @@
+//! Fetches that wait, and leases on their way to the caller.
+
+use crate::store::Store;
+use outlast_provider::{ProviderError, saturating_ms};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Whether the caller of a fetch went away.
+pub(crate) type IsGone = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// The result of one attempt.
+pub(crate) enum Tried<T> {
+    Found(T),
+    /// Nothing to lease. There may be something at this time.
+    Nothing {
+        due: Option<u64>,
+    },
+}
+
+impl Store {
+    /// Repeats an attempt until it finds a lease, it fails, or the time is over. Between two attempts the fetch waits for a
+    /// change, for the time at which an item is due, or for the next look at the work of other processes.
+    pub(crate) async fn park<T, F, Fut>(
+        self: &Arc<Self>,
+        patience: Duration,
+        is_gone: &IsGone,
+        attempt: F,
+    ) -> Result<Option<T>, ProviderError>
+    where
+        F: Fn() -> Fut,
+        Fut: Future<Output = Result<Tried<T>, ProviderError>>,
+    {
+        let give_up_at = self.now().saturating_add(saturating_ms(patience));
+        loop {
+            let changed = self.ready.changed();
+            tokio::pin!(changed);
+            // The fetch subscribes before it looks, so that no change between the two is lost.
+            changed.as_mut().enable();
+            let mut due = match attempt().await? {
+                Tried::Found(found) => return Ok(Some(found)),
+                Tried::Nothing { due } => due,
+            };
+            if is_gone() {
+                return Ok(None);
+            }
+            let now = self.now();
+            let repair_at = self.repair_due().await;
+            if now >= repair_at || self.was_set_back(now).await {
+                match self.repair(now).await {
+                    Ok(true) => continue,
+                    Ok(false) => {}
+                    // Own work is found without the query.
+                    Err(error) if patience.is_zero() => return Err(error),
+                    Err(error) => {
+                        tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "repair failed")
+                    }
+                }
+                due = due.map(|due| due.min(self.now().saturating_add(self.poll_interval_ms)));
+            }
+            let now = self.now();
+            if now >= give_up_at {
+                return Ok(None);
+            }
+            let repair_at = self.repair_due().await;
+            let until = due.unwrap_or(u64::MAX).min(repair_at).min(give_up_at);
+            // A millisecond at least: the time may stand still in tests.
+            let pause = Duration::from_millis(until.saturating_sub(now).clamp(1, 60_000));
+            let _ = tokio::time::timeout(pause, changed).await;
+            if is_gone() {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Runs a fetch in a task, so that a caller that goes away does not leave a lease: the task gives it back.
+pub(crate) async fn guarded<T, Fut, Back, BackFut>(
+    fetch: impl FnOnce(IsGone) -> Fut,
+    give_back: Back,
+) -> Result<Option<T>, ProviderError>
+where
+    T: Send + 'static,
+    Fut: Future<Output = Result<Option<T>, ProviderError>> + Send + 'static,
+    Back: FnOnce(T) -> BackFut + Send + 'static,
+    BackFut: Future<Output = ()> + Send + 'static,
+{
+    let (sender, receiver) = oneshot::channel::<Result<Option<T>, ProviderError>>();
+    let sender = Arc::new(std::sync::Mutex::new(Some(sender)));
+    let watched = Arc::clone(&sender);
+    let is_gone: IsGone =
+        Arc::new(move || crate::store::locked(&watched).as_ref().is_none_or(oneshot::Sender::is_closed));
+    let fetching = fetch(is_gone);
+    crate::tasks::start(async move {
+        let answer = fetching.await;
+        let Some(sender) = crate::store::locked(&sender).take() else { return };
+        if let Err(Ok(Some(leases))) = sender.send(answer) {
+            give_back(leases).await;
+        }
+    });
+    match receiver.await {
+        Ok(answer) => answer,
+        Err(_) => Err(ProviderError::retryable("fetch", "the task of the fetch ended without an answer")),
+    }
+}

@@ -1,0 +1,157 @@
+//! Removal of old executions.
+
+use crate::client::{Op, is_conflict};
+use crate::document::{Address, Events, Execution};
+use crate::doubt::Verdict;
+use crate::error::{contended, refused};
+use crate::history::visible_executions;
+use crate::instance::Written;
+use crate::number::parameter;
+use crate::sql;
+use crate::store::Store;
+use outlast_model::ExecutionStatus;
+use outlast_provider::{InstanceFilter, ProviderError, PruneOptions, PruneResult};
+use outlast_provider_kit::DEFAULT_BULK_LIMIT;
+
+const PRUNE: &str = "prune_executions";
+const ATTEMPTS: usize = 8;
+
+impl Store {
+    /// Executions of an instance with at least one commit, by id.
+    pub(crate) async fn executions(
+        &self,
+        operation: &str,
+        address: &Address,
+    ) -> Result<Vec<Execution>, ProviderError> {
+        for _ in 0..ATTEMPTS {
+            let Some(read) = self.read_instance(operation, address).await? else { return Ok(Vec::new()) };
+            let found = self.client.query(operation, &address.partition, sql::EXECUTIONS, &[]).await?;
+            let Some(found) = visible_executions(&read.document, found) else { continue };
+            let mut all = std::collections::BTreeMap::new();
+            for document in found {
+                all.insert(document.execution_id, document.execution);
+            }
+            if let Some(latest) = read.document.latest {
+                all.insert(latest.execution_id, latest);
+            }
+            return Ok(all.into_values().filter(|execution| !execution.has_events_only).collect());
+        }
+        Err(contended(operation, &address.id))
+    }
+
+    /// Removes old executions of an instance.
+    pub(crate) async fn prune(
+        &self,
+        instance: &str,
+        options: &PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        let address = Address::of(instance);
+        for _ in 0..ATTEMPTS {
+            let read = self.read_instance(PRUNE, &address).await?;
+            let Some(read) = read.filter(|read| read.document.row.is_some()) else {
+                return Err(refused(PRUNE, format!("instance '{instance}' not found")));
+            };
+            let current = read.document.row.as_ref().map(|row| row.current);
+            let all = self.executions(PRUNE, &address).await?;
+            let keep = options.keep_last.unwrap_or(0) as usize;
+            let kept: Vec<u64> =
+                all.iter().rev().take(keep).map(|execution| execution.execution_id).collect();
+            let is_old = |execution: &&Execution| {
+                Some(execution.execution_id) != current
+                    && execution.status != ExecutionStatus::Running.as_str()
+                    && !kept.contains(&execution.execution_id)
+                    && options
+                        .completed_before
+                        .is_none_or(|before| execution.completed_at.is_some_and(|at| at < before))
+            };
+            let pruned: Vec<&Execution> = all.iter().filter(is_old).collect();
+            let mut result = PruneResult { instances_processed: 1, ..PruneResult::default() };
+            if pruned.is_empty() {
+                return Ok(result);
+            }
+            let mut removed = Vec::new();
+            let mut documents = Vec::new();
+            let mut next = read.document.clone();
+            for execution in &pruned {
+                let parameters = [("@execution", parameter(execution.execution_id))];
+                let events: Vec<Events> =
+                    self.client.query(PRUNE, &address.partition, sql::HISTORY, &parameters).await?;
+                result.executions_deleted += 1;
+                result.events_deleted += events.iter().map(|document| document.d.len() as u64).sum::<u64>();
+                removed.extend(events.into_iter().map(|document| document.id));
+                let found = self.execution_documents(PRUNE, &address, &next, execution.execution_id).await?;
+                documents.extend(found.unwrap_or_default().into_iter().map(|document| document.id));
+                if next.latest.as_ref().is_some_and(|latest| latest.execution_id == execution.execution_id) {
+                    next.latest = all.iter().rev().find(|kept| !pruned.contains(kept)).cloned();
+                    documents.extend(self.ids_of(&address, next.latest.as_ref()).await?);
+                }
+            }
+            next.executions = next.executions.saturating_sub(result.executions_deleted);
+            next.events = next.events.saturating_sub(result.events_deleted);
+            if self.pruned(&address, &read.etag, next, documents, removed).await? {
+                return Ok(result);
+            }
+        }
+        Err(contended(PRUNE, instance))
+    }
+
+    /// The documents of an execution that moves into the instance.
+    async fn ids_of(
+        &self,
+        address: &Address,
+        latest: Option<&Execution>,
+    ) -> Result<Vec<String>, ProviderError> {
+        let Some(latest) = latest else { return Ok(Vec::new()) };
+        let parameters = [("@execution", parameter(latest.execution_id))];
+        let found: Vec<crate::document::ExecutionDocument> =
+            self.client.query(PRUNE, &address.partition, sql::EXECUTION, &parameters).await?;
+        Ok(found.into_iter().map(|document| document.id).collect())
+    }
+
+    /// Removes the executions in one step with the instance, and then the events that do not fit into that batch.
+    async fn pruned(
+        &self,
+        address: &Address,
+        etag: &str,
+        mut next: crate::document::Instance,
+        documents: Vec<String>,
+        events: Vec<String>,
+    ) -> Result<bool, ProviderError> {
+        let mut ids = documents.into_iter().chain(events);
+        let first: Vec<Op> = ids.by_ref().take(99).map(|id| Op::delete(&id, None)).collect();
+        let written = self.write_instance(PRUNE, Some(etag), &mut next, self.uid(), first, None).await?;
+        if matches!(written, Written::Conflict { .. }) {
+            return Ok(false);
+        }
+        let rest: Vec<String> = ids.collect();
+        for chunk in rest.chunks(100) {
+            let removals: Vec<Op> = chunk.iter().map(|id| Op::delete(id, None)).collect();
+            let batched = self.client.batch(&address.partition, removals).await?;
+            match batched.verdict() {
+                Verdict::Applied | Verdict::InDoubt => {}
+                Verdict::Refused(refusal) if is_conflict(refusal) => {}
+                Verdict::Refused(_) => return Err(batched.error(PRUNE)),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Removes old executions of every instance that matches.
+    pub(crate) async fn prune_bulk(
+        &self,
+        filter: &InstanceFilter,
+        options: &PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        const BULK: &str = "prune_executions_bulk";
+        let mut total = PruneResult::default();
+        let most = filter.limit.unwrap_or(DEFAULT_BULK_LIMIT) as usize;
+        for instance in self.bulk(BULK, filter).await?.into_iter().take(most) {
+            let Some(address) = instance.address() else { continue };
+            let pruned = self.prune(&address.id, options).await?;
+            total.instances_processed += pruned.instances_processed;
+            total.executions_deleted += pruned.executions_deleted;
+            total.events_deleted += pruned.events_deleted;
+        }
+        Ok(total)
+    }
+}

@@ -1,0 +1,185 @@
+//! Stages of a turn, and the removal of documents that an attempt left behind. Every batch is guarded by a read of the instance
+//! under `If-Match`, because two attempts at a turn give their documents the same ids.
+
+use crate::client::{Op, is_conflict};
+use crate::commit::{ACK, Applied, written};
+use crate::document::{Address, Instance, Pair, Versioned};
+use crate::doubt::{Answer, Resolved, Verdict, resolve_staged};
+use crate::error::contended;
+use crate::ids::{self, Uid};
+use crate::instance::Written;
+use crate::number::parameter;
+use crate::prepare::Body;
+use crate::sql;
+use crate::staging::{Operation, removal};
+use crate::store::Store;
+use outlast_provider::ProviderError;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Attempts of a batch that is in doubt, and rounds of a sweep.
+const ATTEMPTS: usize = 4;
+const ROUNDS: usize = 100;
+
+/// A document that was left behind.
+#[derive(Deserialize)]
+struct Left {
+    id: String,
+    #[serde(rename = "_etag")]
+    etag: String,
+    t: String,
+}
+
+/// The write id of any document.
+#[derive(Deserialize)]
+struct Stamped {
+    w: Uid,
+}
+
+impl Store {
+    /// Creates hidden documents.
+    pub(crate) async fn stage(
+        &self,
+        address: &Address,
+        guard: &str,
+        write: Uid,
+        stage: Vec<Operation<Body>>,
+    ) -> Result<Applied, ProviderError> {
+        let ids: Vec<String> = stage.iter().map(|operation| operation.id().to_string()).collect();
+        let mut operations = vec![Op::Guard { id: ids::INSTANCE.to_string(), etag: guard.to_string() }];
+        for operation in stage {
+            operations.push(written(address, operation, true)?);
+        }
+        let mut sent = 0_u32;
+        for _ in 0..ATTEMPTS {
+            let batched = self.client.batch(&address.partition, operations.clone()).await?;
+            sent = sent.saturating_add(batched.answer.sent);
+            match (Answer { sent, ..batched.answer.clone() }).verdict() {
+                Verdict::Applied => {
+                    let etags = ids.into_iter().zip(batched.etags.into_iter().skip(1)).collect();
+                    return Ok(Applied::Yes { etags });
+                }
+                Verdict::Refused(refusal) if is_conflict(refusal) => {
+                    let failed = batched.failed.and_then(|failed| failed.checked_sub(1));
+                    let taken = failed.and_then(|failed| ids.get(failed)).filter(|id| id.starts_with("a:"));
+                    return Ok(Applied::No { taken: taken.cloned() });
+                }
+                Verdict::Refused(_) => return Err(batched.error(ACK)),
+                Verdict::InDoubt => {}
+            }
+            let first = ids.first().map_or(ids::INSTANCE, String::as_str);
+            let stored = self.client.read::<Stamped>(ACK, &address.partition, first).await?;
+            let instance = self.client.read::<Instance>(ACK, &address.partition, ids::INSTANCE).await?;
+            let is_guarded = instance.is_some_and(|instance| instance.etag == guard);
+            match resolve_staged(write, stored.map(|stored| stored.document.w), is_guarded) {
+                Resolved::Applied => {
+                    return Ok(Applied::Yes { etags: Default::default() });
+                }
+                Resolved::Lost => return Ok(Applied::No { taken: None }),
+                Resolved::Repeat => {}
+            }
+        }
+        Err(contended(ACK, &address.id))
+    }
+
+    /// Gives a staged turn up and removes its documents, and removes documents that were consumed. Keeps the lock. Returns the
+    /// instance without these marks; `None` if it changed meanwhile.
+    pub(crate) async fn recover(
+        &self,
+        operation: &str,
+        address: &Address,
+        found: Versioned<Instance>,
+    ) -> Result<Option<Versioned<Instance>>, ProviderError> {
+        let (mut etag, mut instance) = (found.etag, found.document);
+        if instance.staged.is_some() {
+            let mut marks = instance.marks();
+            marks.give_up_staged();
+            instance.set_marks(marks);
+            let wrote = self
+                .write_instance(operation, Some(&etag), &mut instance, self.uid(), Vec::new(), None)
+                .await?;
+            let Written::Done { etag: next, is_last: true, .. } = wrote else { return Ok(None) };
+            etag = next;
+        }
+        for _ in 0..ROUNDS {
+            let mut left: Vec<Left> = Vec::new();
+            if !instance.dead.is_empty() {
+                let revs: Vec<Value> = instance.dead.iter().map(|rev| parameter(*rev)).collect();
+                let parameters = [("@revs", Value::from(revs))];
+                left = self.client.query(operation, &address.partition, sql::OF_REVS, &parameters).await?;
+                left.retain(|document| document.t != "i");
+            }
+            if left.is_empty() && !instance.dropped.is_empty() {
+                let ids: Vec<&String> = instance.dropped.iter().collect();
+                let parameters = [("@ids", serde_json::json!(ids))];
+                left = self.client.query(operation, &address.partition, sql::OF_IDS, &parameters).await?;
+                left.retain(|document| document.t != "b");
+            }
+            if left.is_empty() {
+                (instance.dead, instance.dropped) = Default::default();
+                let wrote = self
+                    .write_instance(operation, Some(&etag), &mut instance, self.uid(), Vec::new(), None)
+                    .await?;
+                return Ok(match wrote {
+                    Written::Done { etag, is_last: true, .. } => Some(Versioned { etag, document: instance }),
+                    _ => None,
+                });
+            }
+            left.truncate(self.limits.operations - 1);
+            if !self.remove(operation, address, &etag, &instance, left).await? {
+                return Ok(None);
+            }
+        }
+        Err(contended(operation, &address.id))
+    }
+
+    /// Removes documents, or restores the committed content of keys; false if the instance changed.
+    async fn remove(
+        &self,
+        operation: &str,
+        address: &Address,
+        guard: &str,
+        instance: &Instance,
+        left: Vec<Left>,
+    ) -> Result<bool, ProviderError> {
+        let mut operations = vec![Op::Guard { id: ids::INSTANCE.to_string(), etag: guard.to_string() }];
+        for document in left {
+            let is_dropped = instance.dropped.contains(&document.id);
+            operations.push(match document.t.as_str() {
+                "k" if !is_dropped => {
+                    let pair = self.client.read::<Pair>(operation, &address.partition, &document.id).await?;
+                    match pair {
+                        Some(pair) => restored(pair)?,
+                        None => continue,
+                    }
+                }
+                _ if is_dropped => match removal::<Body>(document.id) {
+                    Operation::Delete(id) => Op::delete(&id, Some(&document.etag)),
+                    buried => written(address, buried, false)?,
+                },
+                _ => Op::delete(&document.id, Some(&document.etag)),
+            });
+        }
+        let batched = self.client.batch(&address.partition, operations).await?;
+        match batched.verdict() {
+            Verdict::Applied => Ok(true),
+            Verdict::Refused(refusal) if is_conflict(refusal) => Ok(batched.failed != Some(0)),
+            Verdict::Refused(_) => Err(batched.error(operation)),
+            // The next query shows what is left.
+            Verdict::InDoubt => Ok(true),
+        }
+    }
+}
+
+/// The operation that brings the committed content of a key back.
+fn restored(pair: Versioned<Pair>) -> Result<Op, ProviderError> {
+    let Versioned { etag, document: mut pair } = pair;
+    let committed = pair.committed.take();
+    match committed.and_then(|committed| Some((committed.rev, committed.content?))) {
+        Some((rev, content)) => {
+            (pair.rev, pair.content) = (rev, content);
+            Op::replace(&pair.id.clone(), &pair, Some(&etag))
+        }
+        None => Ok(Op::delete(&pair.id, Some(&etag))),
+    }
+}

@@ -1,0 +1,41 @@
+//! The queries, by the names of their files. Values are parameters.
+
+macro_rules! queries {
+    ($($name:ident = $file:literal;)*) => {
+        $(pub(crate) const $name: &str = include_str!(concat!("sql/", $file, ".sql"));)*
+    };
+}
+
+/// All documents, for tests.
+#[cfg(feature = "test-hooks")]
+pub(crate) const ALL: &str = include_str!("sql/all.sql");
+
+queries! {
+    ACTIVITIES = "activities";
+    CHILDREN = "children";
+    COUNTS = "counts";
+    DEAD_LETTERS = "dead_letters";
+    EXECUTION = "execution";
+    EXECUTIONS = "executions";
+    HISTORY = "history";
+    INSTANCE_IDS = "instance_ids";
+    INSTANCE_IDS_BY_STATUS = "instance_ids_by_status";
+    INSTANCES = "instances";
+    INTENTS = "intents";
+    LOCKED = "locked";
+    MESSAGES = "messages";
+    OF_IDS = "of_ids";
+    OF_REVS = "of_revs";
+    PAIRS = "pairs";
+    PARTITION = "partition";
+    READY = "ready";
+    RUNNING = "running";
+    SCHEDULED = "scheduled";
+    SESSIONS = "sessions";
+    SESSIONS_OF = "sessions_of";
+    STARTS = "starts";
+    TURN = "turn";
+    WAITING = "waiting";
+    WAITING_COUNT = "waiting_count";
+    WORK_OF_SESSION = "work_of_session";
+}

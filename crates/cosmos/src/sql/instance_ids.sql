@@ -1,0 +1,1 @@
+SELECT c.instanceId, c.iid, c.ct FROM c WHERE c.t = 'i' AND c.ct > 0 ORDER BY c.ct DESC

@@ -1,0 +1,1 @@
+SELECT * FROM c WHERE c.t = 'i' AND c.at > 0

@@ -1,0 +1,1 @@
+SELECT c.id, c._etag, c.t FROM c WHERE ARRAY_CONTAINS(@ids, c.id)

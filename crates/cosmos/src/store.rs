@@ -1,0 +1,165 @@
+//! The parts of an open store, which all operations share.
+
+use crate::client::Client;
+use crate::document::{Address, Instance, Item, Session, Versioned};
+use crate::ids::Uid;
+use crate::ready::Ready;
+use crate::slots::SKEW_MS;
+use crate::staging::Limits;
+use crate::time::Time;
+use crate::{CosmosDBOptions, CosmosDBProviderConfig};
+use outlast_provider::{Entropy, MessageBound, saturating_ms};
+use outlast_provider_kit::{Token, Watches, token};
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// An open store.
+pub(crate) struct Store {
+    pub(crate) client: Client,
+    pub(crate) config: CosmosDBProviderConfig,
+    pub(crate) time: Time,
+    pub(crate) ready: Ready,
+    pub(crate) watches: Arc<Watches>,
+    /// The identity of this process.
+    pub(crate) own: Uid,
+    pub(crate) bound: MessageBound,
+    pub(crate) orphan_life_ms: u64,
+    pub(crate) poll_interval_ms: u64,
+    pub(crate) limits: Limits,
+    entropy: Arc<dyn Entropy>,
+    turns: Mutex<HashMap<Uid, Held<Instance>>>,
+    work: Mutex<HashMap<Uid, Held<Item>>>,
+    /// The sessions as this process knows them; `None`: the session does not exist.
+    pub(crate) sessions: Mutex<HashMap<String, Option<Versioned<Session>>>>,
+    pub(crate) repair: tokio::sync::Mutex<crate::repair::Repaired>,
+    /// Deliveries of the outbox that fail, for tests.
+    pub(crate) outbox_faults: Mutex<Option<Arc<AtomicU32>>>,
+}
+
+/// The document under a lease of this process, as this process wrote it. `None`: it must be read. One call at a time changes it.
+pub(crate) type Held<T> = Arc<tokio::sync::Mutex<Option<Versioned<T>>>>;
+
+impl Store {
+    pub(crate) fn new(client: Client, config: CosmosDBProviderConfig, options: &CosmosDBOptions) -> Self {
+        Self {
+            client,
+            config,
+            time: Time::new(options.clock.clone()),
+            ready: Ready::default(),
+            watches: Arc::default(),
+            own: Uid(options.entropy.next_u128()),
+            bound: options.message_bound,
+            orphan_life_ms: saturating_ms(options.orphan_life),
+            poll_interval_ms: saturating_ms(options.poll_interval),
+            limits: options.limits(),
+            entropy: Arc::clone(&options.entropy),
+            turns: Mutex::default(),
+            work: Mutex::default(),
+            sessions: Mutex::default(),
+            repair: tokio::sync::Mutex::default(),
+            outbox_faults: Mutex::default(),
+        }
+    }
+
+    /// Learns the time of the service from a write.
+    pub(crate) async fn synchronise(&self) {
+        let id = format!("c:{}", self.own);
+        let body =
+            serde_json::json!({ "id": id, "instanceId": crate::layout::SYSTEM, "t": "c", "ttl": 3_600 });
+        let sent = self.time.local_ms();
+        match self.client.stamped_upsert(crate::layout::SYSTEM, &body).await {
+            Ok(Some(ts)) => self.time.observe(sent, self.time.local_ms(), ts),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "no time of the service")
+            }
+        }
+    }
+
+    /// Forgets the documents of leases and of waiting activities: a test changed them.
+    #[cfg(feature = "test-hooks")]
+    pub(crate) fn forget_documents(&self) {
+        locked(&self.turns).clear();
+        locked(&self.work).clear();
+        self.ready.forget_documents();
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.time.now_ms()
+    }
+
+    pub(crate) fn uid(&self) -> Uid {
+        Uid(self.entropy.next_u128())
+    }
+
+    /// When another caller may take over a lease that ends at `until`. The clock of another process may be behind.
+    pub(crate) fn over_at(&self, until: u64, holder: Uid) -> u64 {
+        if holder == self.own { until } else { until.saturating_add(SKEW_MS) }
+    }
+
+    pub(crate) fn turn_token(&self, address: &Address) -> (Uid, String) {
+        let token = Token::mint(&*self.entropy, format_args!("t.{}", address.id));
+        (Uid(u128::from_be_bytes(token.secret)), token.text)
+    }
+
+    pub(crate) fn work_token(&self, address: &Address, item: &Item) -> (Uid, String) {
+        let token = Token::mint(&*self.entropy, format_args!("{}@{}", item.id, address.id));
+        (Uid(u128::from_be_bytes(token.secret)), token.text)
+    }
+
+    /// The lease that a token of a turn names; `None` for a malformed text.
+    pub(crate) fn turn_of(&self, text: &str) -> Option<(Uid, Address, Held<Instance>)> {
+        let (secret, key) = token::parse(text)?;
+        let address = Address::of(key.strip_prefix("t.")?);
+        let secret = Uid(u128::from_be_bytes(secret));
+        let held = locked(&self.turns).get(&secret).cloned().unwrap_or_default();
+        Some((secret, address, held))
+    }
+
+    /// The lease that a token of an activity names: secret, address and id of the document.
+    pub(crate) fn work_of(&self, text: &str) -> Option<(Uid, Address, String, Held<Item>)> {
+        let (secret, key) = token::parse(text)?;
+        let (id, instance) = key.split_once('@')?;
+        if !id.starts_with("a:") {
+            return None;
+        }
+        let secret = Uid(u128::from_be_bytes(secret));
+        let held = locked(&self.work).get(&secret).cloned().unwrap_or_default();
+        Some((secret, Address::of(instance), id.to_string(), held))
+    }
+
+    pub(crate) fn hold_turn(&self, secret: Uid, instance: Versioned<Instance>) {
+        let held = Arc::new(tokio::sync::Mutex::new(Some(instance)));
+        insert(&mut locked(&self.turns), secret, held);
+    }
+
+    pub(crate) fn drop_turn(&self, secret: Uid) {
+        locked(&self.turns).remove(&secret);
+    }
+
+    pub(crate) fn hold_work(&self, secret: Uid, item: Versioned<Item>) {
+        let held = Arc::new(tokio::sync::Mutex::new(Some(item)));
+        insert(&mut locked(&self.work), secret, held);
+    }
+
+    pub(crate) fn drop_work(&self, secret: Uid) {
+        locked(&self.work).remove(&secret);
+    }
+}
+
+/// The most leases that are remembered. A lease that is forgotten costs a read.
+const MOST_HELD: usize = 10_000;
+
+fn insert<T>(held: &mut HashMap<Uid, Held<T>>, secret: Uid, document: Held<T>) {
+    if held.len() >= MOST_HELD {
+        // A lease in use has a second owner.
+        held.retain(|_, document| Arc::strong_count(document) > 1);
+    }
+    held.insert(secret, document);
+}
+
+/// A panic under the lock leaves the map valid.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

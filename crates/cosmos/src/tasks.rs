@@ -1,0 +1,42 @@
+//! The owner of the tasks of this crate.
+
+use outlast_provider::ProviderError;
+use std::future::Future;
+use tokio::task::JoinHandle;
+
+/// Starts a task that ends by itself.
+pub(crate) fn start(task: impl Future<Output = ()> + Send + 'static) {
+    drop(tokio::spawn(task));
+}
+
+/// Runs a call to its end, also if the caller is dropped: a commit that has begun is finished.
+pub(crate) async fn finished<T: Send + 'static>(
+    operation: &'static str,
+    call: impl Future<Output = Result<T, ProviderError>> + Send + 'static,
+) -> Result<T, ProviderError> {
+    match tokio::spawn(call).await {
+        Ok(result) => result,
+        Err(error) => {
+            Err(ProviderError::retryable(operation, format!("the task of the call failed: {error}")))
+        }
+    }
+}
+
+/// A task that ends with its owner.
+pub(crate) struct Background(JoinHandle<()>);
+
+impl Background {
+    pub(crate) fn start(task: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(tokio::spawn(task))
+    }
+
+    pub(crate) fn stop(&self) {
+        self.0.abort();
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

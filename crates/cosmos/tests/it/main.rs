@@ -1,0 +1,17 @@
+//! The store against the contract and against the specification, on the rig or on the account that `COSMOS_ENDPOINT` names.
+// A test fails by panicking.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod factory;
+mod faults;
+mod model;
+mod opening;
+mod script;
+mod several;
+mod stress;
+
+/// Every validation, each in a container of its own.
+mod contract {
+    use crate::factory::CosmosFactory;
+    outlast_conformance::provider_validation_tests!(real: CosmosFactory::new());
+}

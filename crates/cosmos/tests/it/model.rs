@@ -1,0 +1,97 @@
+//! The store against the specification, by sequences of every call, with small batches so that most turns are staged.
+
+use crate::factory::{fresh_config, quiet_target};
+use async_trait::async_trait;
+use outlast_conformance::model::{DAMAGED, Damage, Hand, Sequence, Stored, Subject};
+use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, Texts};
+use outlast_cosmos_rig::Target;
+use outlast_provider::model::json;
+use outlast_provider::{Clock, MessageBound, Provider};
+use std::sync::Arc;
+
+outlast_conformance::model_tests!(40, run);
+
+/// Runs a sequence on a new store, and on one that hands out few messages at a time and stages most turns.
+fn run(sequence: &Sequence) -> Result<(), String> {
+    run_with(sequence, MessageBound::default(), (100, 1_800_000))?;
+    let small = |difference| format!("{difference}\nwith {FEW:?} and batches of {SMALL:?}");
+    run_with(sequence, FEW, SMALL).map_err(small)
+}
+
+/// Fewer messages than a sequence often sends to an instance, and fewer bytes than two of them with a long text.
+const FEW: MessageBound = MessageBound::new(2, 300);
+
+/// Operations and bytes of a batch.
+const SMALL: (usize, usize) = (5, 4_000);
+
+fn run_with(sequence: &Sequence, bound: MessageBound, batch: (usize, usize)) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { sequence.run(&mut InContainer::open(bound, batch).await).await })
+}
+
+/// A store in a container.
+struct InContainer {
+    _target: Target,
+    clock: Arc<Hand>,
+    config: CosmosDBProviderConfig,
+    options: CosmosDBOptions,
+    /// `None` only while it is opened again.
+    store: Option<CosmosDBProvider>,
+}
+
+impl InContainer {
+    async fn open(bound: MessageBound, batch: (usize, usize)) -> Self {
+        let target = quiet_target().await;
+        let clock = Arc::new(Hand::default());
+        let given = Some(Arc::clone(&clock) as Arc<dyn Clock>);
+        let options =
+            CosmosDBOptions { message_bound: bound, batch, clock: given, ..CosmosDBOptions::default() };
+        let config = fresh_config(&target);
+        let store = CosmosDBProvider::open(config.clone(), options.clone()).await.unwrap();
+        Self { _target: target, clock, config, options, store: Some(store) }
+    }
+
+    fn store(&self) -> &CosmosDBProvider {
+        self.store.as_ref().expect("it is open")
+    }
+}
+
+#[async_trait(?Send)]
+impl Subject for InContainer {
+    fn provider(&self) -> &dyn Provider {
+        self.store()
+    }
+
+    fn message_bound(&self) -> MessageBound {
+        self.options.message_bound
+    }
+
+    async fn set_time(&mut self, now_ms: u64) {
+        self.clock.set(now_ms);
+    }
+
+    async fn reopen(&mut self) {
+        self.store = None;
+        self.store = Some(CosmosDBProvider::open(self.config.clone(), self.options.clone()).await.unwrap());
+    }
+
+    async fn dump(&self) -> Vec<String> {
+        self.store().dump().await.unwrap()
+    }
+
+    async fn damage(&self, what: Damage, instance: &str) {
+        let texts = match what {
+            Damage::History => Texts::History,
+            Damage::Messages => Texts::Messages,
+            Damage::Work => Texts::Work,
+        };
+        self.store().damage(texts, instance, DAMAGED).await.unwrap();
+    }
+
+    async fn stored(&self, instance: &str, execution: u64) -> Stored {
+        let events = self.store().stored_events(instance, execution).await.unwrap();
+        let is_over =
+            |(_, text): &(u64, String)| json::decode_event(text).is_ok_and(|event| event.is_terminal());
+        Stored { last_event: events.last().map_or(0, |(id, _)| *id), is_over: events.iter().any(is_over) }
+    }
+}
