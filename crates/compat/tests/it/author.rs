@@ -34,7 +34,7 @@ async fn halve(
     number: u64,
     exact: bool,
 ) -> Result<u64, Refused> {
-    if exact && number % by != 0 { Err(Refused::Odd(number)) } else { Ok(number / by) }
+    if exact && !number.is_multiple_of(by) { Err(Refused::Odd(number)) } else { Ok(number / by) }
 }
 
 #[duroxide::orchestration(crate = duroxide, accepts(Add), status = u64)]
