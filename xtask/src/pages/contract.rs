@@ -8,8 +8,9 @@ use super::Sources;
 
 /// Where the contract is.
 const FOLDER: &str = "crates/provider/src/";
-/// The file with the types of the contract that the engine returns.
-const RESULT: &str = "crates/model/src/commit.rs";
+/// The files with types of the contract that other packages than the stores and the runtime use.
+const SHARED: &[&str] =
+    &["crates/model/src/commit.rs", "crates/model/src/dead_letter.rs", "crates/model/src/pending.rs"];
 
 /// A method of a trait.
 pub(crate) struct Method {
@@ -108,7 +109,7 @@ fn types<'a>(sources: Sources<'a>) -> Vec<(&'static str, String, Vec<Member>)> {
 }
 
 fn contract<'a>(sources: Sources<'a>) -> impl Iterator<Item = &'a (&'a str, &'a str)> {
-    sources.iter().filter(|(path, _)| path.starts_with(FOLDER) || *path == RESULT)
+    sources.iter().filter(|(path, _)| path.starts_with(FOLDER) || SHARED.contains(path))
 }
 
 /// The lines between the line that begins so and its closing brace.
@@ -224,7 +225,7 @@ pub enum Kind {
         let sources = [
             ("crates/provider/src/a.rs", text),
             ("crates/model/src/a.rs", "pub struct X {\n    pub a: u8,\n}"),
-            (RESULT, "pub struct Commit {\n    pub a: u8,\n}"),
+            (SHARED[0], "pub struct Commit {\n    pub a: u8,\n}"),
         ];
         assert_eq!(described_types(&sources), ["Info", "Kind", "Commit"]);
         let info = "| field | type | meaning |\n|---|---|---|\n\
