@@ -50,6 +50,7 @@ pub(super) fn portable() -> Result<Outcome, String> {
 const PORTABLE: &[&str] = &[
     "outlast-model",
     "outlast-engine",
+    "outlast-lens",
     "outlast-provider",
     "outlast-provider-kit",
     "outlast-memory",

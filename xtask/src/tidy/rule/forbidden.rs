@@ -10,6 +10,7 @@ use crate::tidy::repo::{Finding, Repo};
 /// A package, and the dependencies that it may not have.
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("outlast-model", &["tokio"]),
+    ("outlast-lens", &["tokio"]),
     ("outlast-provider", &["tokio"]),
     ("outlast-engine", &["tokio", "tracing", "log", "rand", "getrandom", "uuid"]),
 ];
