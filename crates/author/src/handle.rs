@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// An instance of the orchestration `O`. The verbs `start` and `handle` of an orchestration return one. Cloning a handle is cheap.
@@ -48,9 +49,10 @@ impl<O: Orchestration> Handle<O> {
     ///
     /// [`InstanceError::NotFound`] and [`InstanceError::Ended`] by one look before the message is stored. An instance that ends
     /// between the two does not read the message.
-    pub async fn send<M: Message + AcceptedBy<O>>(&self, message: M) -> Result<(), InstanceError> {
-        let text = message.encode(self.client.codec()).map_err(|error| self.unencodable(M::NAME, &error))?;
-        self.send_text::<M>(text).await
+    pub fn send<M: Message + AcceptedBy<O>>(&self, message: M) -> Sending<'_> {
+        let text = message.encode(self.client.codec()).map_err(|error| self.unencodable(M::NAME, &error));
+        // Not an `async fn`: the compiler would repeat the error for a message that is not accepted.
+        Sending(Box::pin(async move { self.send_text::<M>(text?).await }))
     }
 
     /// Sends a message and waits for the answer. [`Asking::within`] sets the limit, which is 30 seconds without it.
@@ -140,6 +142,18 @@ impl<O: Orchestration> Clone for Handle<O> {
 impl<O: Orchestration> fmt::Debug for Handle<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle").field("orchestration", &O::NAME).field("instance", &self.instance).finish()
+    }
+}
+
+/// A message on its way: [`Handle::send`].
+#[must_use = "nothing is sent until it is awaited"]
+pub struct Sending<'a>(Pin<Box<dyn Future<Output = Result<(), InstanceError>> + Send + 'a>>);
+
+impl Future for Sending<'_> {
+    type Output = Result<(), InstanceError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(cx)
     }
 }
 

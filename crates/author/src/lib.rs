@@ -37,7 +37,7 @@ pub use context::{Durable, set_status};
 pub use definition::{AcceptedBy, Activity, FromScope, Orchestration, Outcome, Policy, Scope};
 pub use error::{Context, Error, Result};
 pub use failure::{Failure, RetryAfter, plain_text};
-pub use handle::{Asking, Handle, ResultOf};
+pub use handle::{Asking, Handle, ResultOf, Sending};
 pub use instance_error::InstanceError;
 pub use key::Key;
 pub use message::{Asked, Lane, Message, Next, NextRequest, Request, Within};

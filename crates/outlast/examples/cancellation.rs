@@ -32,7 +32,7 @@ async fn parent(ctx: OrchestrationContext) -> outlast::Result<()> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let (tell, mut told) = unbounded_channel();
+    let (tell, mut told) = unbounded_channel::<String>();
     let store = Arc::new(MemoryProvider::new());
     let module = outlast::module![transcode, child, parent];
     let runtime = Runtime::builder().store(store.clone()).register(module).state(tell).start().await?;

@@ -112,7 +112,7 @@ async fn errors_of_outlast_are_never_errors_of_the_users_type() {
 
 #[outlast::orchestration]
 async fn waits(ctx: OrchestrationContext) -> Result<(), String> {
-    ctx.sleep(Duration::from_secs(3_600)).await;
+    ctx.schedule_timer(Duration::from_secs(3_600)).await;
     Ok(())
 }
 

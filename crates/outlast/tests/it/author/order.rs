@@ -85,7 +85,7 @@ async fn label(_ctx: ActivityContext, order: String, express: bool) -> Result<St
 
 #[outlast::orchestration]
 async fn ship(ctx: OrchestrationContext, order: String, express: bool) -> Result<String, String> {
-    ctx.sleep(Duration::from_millis(5)).await;
+    ctx.schedule_timer(Duration::from_millis(5)).await;
     Ok(label::call(&ctx, order, express).await?)
 }
 

@@ -1,0 +1,14 @@
+use outlast::prelude::*;
+
+async fn charge(_ctx: ActivityContext, cents: u64) -> Result<u64, String> {
+    Ok(cents)
+}
+
+#[outlast::orchestration]
+async fn fulfil(ctx: OrchestrationContext, cents: u64) -> Result<u64, String> {
+    Ok(charge::call(&ctx, cents).await?)
+}
+
+fn main() {
+    let _ = outlast::module![charge, fulfil];
+}

@@ -1,0 +1,25 @@
+use outlast::prelude::*;
+use std::time::SystemTime;
+
+#[outlast::orchestration]
+async fn fulfil(_ctx: OrchestrationContext, cents: u64) -> Result<u64, String> {
+    let _now = SystemTime::now();
+    std::thread::spawn(|| ());
+    tokio::select! {
+        _ = async {} => {}
+    }
+    Ok(cents)
+}
+
+#[outlast::deterministic]
+fn helper() -> Option<String> {
+    std::env::var("HOME").ok()
+}
+
+#[outlast::orchestration(allow(clock))]
+async fn allowed(_ctx: OrchestrationContext) -> Result<(), String> {
+    let _now = SystemTime::now();
+    Ok(())
+}
+
+fn main() {}
