@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 #[test]
 fn agrees_with_the_specification() {
-    outlast_conformance::model::agrees_with_the_specification(10, &run);
+    outlast_conformance::model::agrees_with_the_specification(3, &run);
 }
 
 /// The stories about leases run a sequence for every millisecond around the end of a lease: too many containers for a test run.
