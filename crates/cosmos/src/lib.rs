@@ -27,6 +27,7 @@
 
 #![forbid(unsafe_code)]
 
+mod account;
 mod activity;
 mod admin;
 mod ahead;

@@ -3,7 +3,7 @@
 
 use crate::client::Client;
 use crate::error::CosmosStoreError;
-use crate::{CosmosDBOptions, CosmosDBProviderConfig};
+use crate::{CosmosDBOptions, CosmosDBProviderConfig, account};
 use azure_core::credentials::Secret;
 use azure_data_cosmos::models::{
     CompositeIndex, CompositeIndexOrder, CompositeIndexProperty, ContainerProperties, IndexingMode,
@@ -33,6 +33,8 @@ type Result<T> = std::result::Result<T, CosmosStoreError>;
 
 /// Connects to the container of a configuration.
 pub(crate) async fn open(config: &CosmosDBProviderConfig, options: &CosmosDBOptions) -> Result<Client> {
+    check_settings(config, options)?;
+    check_account(config, options).await?;
     let client = connect(config, options).await?;
     // A database that exists is not created, so that an identity without that right can open the store.
     let database = client.database_client(config.database.clone());
@@ -50,7 +52,8 @@ pub(crate) async fn open(config: &CosmosDBProviderConfig, options: &CosmosDBOpti
     Ok(Client::new(container))
 }
 
-async fn connect(config: &CosmosDBProviderConfig, options: &CosmosDBOptions) -> Result<CosmosClient> {
+/// Refuses settings that are missing or malformed.
+fn check_settings(config: &CosmosDBProviderConfig, options: &CosmosDBOptions) -> Result<()> {
     let setting = |setting, reason: &str| CosmosStoreError::Setting { setting, reason: reason.to_string() };
     if config.endpoint.is_empty() {
         return Err(setting(
@@ -58,19 +61,45 @@ async fn connect(config: &CosmosDBProviderConfig, options: &CosmosDBOptions) -> 
             "set the address of the account, such as https://name.documents.azure.com, or use `from_env`",
         ));
     }
-    let endpoint: AccountEndpoint = config.endpoint.parse().map_err(|_| {
-        setting("endpoint", "no address of an account: write it as https://name.documents.azure.com")
-    })?;
+    if config.endpoint.parse::<AccountEndpoint>().is_err() {
+        return Err(setting(
+            "endpoint",
+            "no address of an account: write it as https://name.documents.azure.com",
+        ));
+    }
     for (name, value) in [("database", &config.database), ("container", &config.container)] {
         if value.is_empty() || value.len() > 255 || value.contains(['/', '\\', '?', '#']) {
             return Err(setting(name, "a name of 1 to 255 characters without / \\ ? #"));
         }
     }
+    if config.key.is_empty() && options.credential.is_none() {
+        return Err(setting("key", "set the key of the account, or a credential of Entra ID"));
+    }
+    Ok(())
+}
+
+/// Reads the account, again if it is throttled or busy.
+async fn check_account(config: &CosmosDBProviderConfig, options: &CosmosDBOptions) -> Result<()> {
+    let mut pause = FIRST_PAUSE;
+    for _ in 1..ATTEMPTS {
+        match account::check(config, options).await {
+            Err(CosmosStoreError::Failed { is_transient: true, .. }) => {
+                tokio::time::sleep(pause).await;
+                pause = (2 * pause).min(LONGEST_PAUSE);
+            }
+            answer => return answer,
+        }
+    }
+    account::check(config, options).await
+}
+
+async fn connect(config: &CosmosDBProviderConfig, options: &CosmosDBOptions) -> Result<CosmosClient> {
+    let endpoint: AccountEndpoint = config.endpoint.parse().map_err(|_| CosmosStoreError::Setting {
+        setting: "endpoint",
+        reason: "no address of an account".to_string(),
+    })?;
     let account = match &options.credential {
         Some(credential) => AccountReference::with_credential(endpoint, credential.clone()),
-        None if config.key.is_empty() => {
-            return Err(setting("key", "set the key of the account, or a credential of Entra ID"));
-        }
         None => AccountReference::with_authentication_key(endpoint, Secret::new(config.key.clone())),
     };
     let regions: Vec<Region> = options.preferred_regions.iter().map(|region| region.clone().into()).collect();

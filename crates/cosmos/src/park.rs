@@ -1,7 +1,9 @@
 //! Fetches that wait, and leases on their way to the caller.
 
 use crate::store::Store;
-use outlast_provider::{ProviderError, saturating_ms};
+use outlast_provider::{FetchedTurn, FetchedWork, ProviderError, saturating_ms};
+use outlast_provider_kit::Guarded;
+use outlast_provider_kit::leased::TakesBack;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,32 +77,54 @@ impl Store {
     }
 }
 
-/// Runs a fetch in a task, so that a caller that goes away does not leave a lease: the task gives it back.
-pub(crate) async fn guarded<T, Fut, Back, BackFut>(
+/// Runs a fetch in a task, so that a caller that goes away does not leave a lease: its owner takes the lease back, also if the
+/// caller is dropped between the answer and its next poll.
+pub(crate) async fn guarded<T, Fut>(
+    store: &Arc<Store>,
     fetch: impl FnOnce(IsGone) -> Fut,
-    give_back: Back,
 ) -> Result<Option<T>, ProviderError>
 where
     T: Send + 'static,
     Fut: Future<Output = Result<Option<T>, ProviderError>> + Send + 'static,
-    Back: FnOnce(T) -> BackFut + Send + 'static,
-    BackFut: Future<Output = ()> + Send + 'static,
+    Arc<Store>: TakesBack<T>,
 {
-    let (sender, receiver) = oneshot::channel::<Result<Option<T>, ProviderError>>();
+    let (sender, receiver) = oneshot::channel::<Result<Option<Guarded<T, Arc<Store>>>, ProviderError>>();
     let sender = Arc::new(std::sync::Mutex::new(Some(sender)));
     let watched = Arc::clone(&sender);
     let is_gone: IsGone =
         Arc::new(move || crate::store::locked(&watched).as_ref().is_none_or(oneshot::Sender::is_closed));
-    let fetching = fetch(is_gone);
+    let (fetching, owner) = (fetch(is_gone), Arc::clone(store));
     crate::tasks::start(async move {
-        let answer = fetching.await;
-        let Some(sender) = crate::store::locked(&sender).take() else { return };
-        if let Err(Ok(Some(leases))) = sender.send(answer) {
-            give_back(leases).await;
+        let answer = fetching.await.map(|found| found.map(|leases| Guarded::new(leases, owner)));
+        let sender = crate::store::locked(&sender).take();
+        // An answer that no caller takes gives its leases back when it is dropped.
+        if let Some(sender) = sender {
+            let _ = sender.send(answer);
         }
     });
     match receiver.await {
-        Ok(answer) => answer,
+        Ok(answer) => Ok(answer?.and_then(Guarded::take)),
         Err(_) => Err(ProviderError::retryable("fetch", "the task of the fetch ended without an answer")),
+    }
+}
+
+impl TakesBack<FetchedTurn> for Store {
+    fn take_back(&self, turn: FetchedTurn) {
+        let Some(store) = self.this.upgrade() else { return };
+        crate::tasks::start(async move {
+            // A lease that cannot be given back expires.
+            let _ = store.abandon_turn(&turn.lock_token, None, true).await;
+        });
+    }
+}
+
+impl TakesBack<Vec<FetchedWork>> for Store {
+    fn take_back(&self, leased: Vec<FetchedWork>) {
+        let Some(store) = self.this.upgrade() else { return };
+        crate::tasks::start(async move {
+            for work in leased {
+                let _ = store.abandon_activity(&work.lock_token, None, true).await;
+            }
+        });
     }
 }

@@ -76,7 +76,7 @@ impl CosmosDBProvider {
     ) -> Result<Self, CosmosStoreError> {
         let client = open::open(&config, &options).await?;
         let interval = config.reconciler_interval.max(Duration::from_millis(10));
-        let store = Arc::new(Store::new(client, config, &options));
+        let store = Store::new(client, config, &options);
         store.synchronise().await;
         let reconciler = Arc::new(Background::start(reconciler(Arc::downgrade(&store), interval)));
         Ok(Self { store, reconciler })
@@ -102,19 +102,13 @@ impl CosmosDBProvider {
     async fn fetch(&self, request: TurnRequest<'_>) -> Result<Option<FetchedTurn>, ProviderError> {
         let (lock_timeout, with_history) = (request.lock_timeout, request.with_history);
         let filter = request.filter.cloned();
-        let (store, back) = (Arc::clone(&self.store), Arc::clone(&self.store));
-        let patience = request.poll_timeout;
-        park::guarded(
-            move |is_gone| async move {
-                let refused = Mutex::default();
-                let ask = TurnAsk { lock_timeout, filter, with_history, is_gone: is_gone.clone(), refused };
-                store.park(patience, &is_gone, || store.fetch_turn(&ask)).await
-            },
-            move |turn: FetchedTurn| async move {
-                let _ = back.abandon_turn(&turn.lock_token, None, true).await;
-            },
-        )
-        .await
+        let (store, patience) = (Arc::clone(&self.store), request.poll_timeout);
+        let fetch = move |is_gone: park::IsGone| async move {
+            let refused = Mutex::default();
+            let ask = TurnAsk { lock_timeout, filter, with_history, is_gone: is_gone.clone(), refused };
+            store.park(patience, &is_gone, || store.fetch_turn(&ask)).await
+        };
+        park::guarded(&self.store, fetch).await
     }
 
     async fn fetch_activities(&self, request: WorkRequest<'_>) -> Result<Vec<FetchedWork>, ProviderError> {
@@ -123,20 +117,12 @@ impl CosmosDBProvider {
         }
         let (max_items, lock_timeout) = (request.max_items, request.lock_timeout);
         let (session, tags) = (request.session.cloned(), request.tag_filter.clone());
-        let (store, back) = (Arc::clone(&self.store), Arc::clone(&self.store));
-        let patience = request.poll_timeout;
-        let fetched = park::guarded(
-            move |is_gone| async move {
-                let ask = WorkAsk { is_gone: is_gone.clone(), max_items, lock_timeout, session, tags };
-                store.park(patience, &is_gone, || store.fetch_work(&ask)).await
-            },
-            move |leased: Vec<FetchedWork>| async move {
-                for work in leased {
-                    let _ = back.abandon_activity(&work.lock_token, None, true).await;
-                }
-            },
-        );
-        Ok(fetched.await?.unwrap_or_default())
+        let (store, patience) = (Arc::clone(&self.store), request.poll_timeout);
+        let fetch = move |is_gone: park::IsGone| async move {
+            let ask = WorkAsk { is_gone: is_gone.clone(), max_items, lock_timeout, session, tags };
+            store.park(patience, &is_gone, || store.fetch_work(&ask)).await
+        };
+        Ok(park::guarded(&self.store, fetch).await?.unwrap_or_default())
     }
 
     async fn commit(&self, lock_token: &str, plan: CommitPlan) -> Result<u64, ProviderError> {

@@ -12,10 +12,12 @@ use outlast_provider::{Entropy, MessageBound, saturating_ms};
 use outlast_provider_kit::{Token, Watches, token};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// An open store.
 pub(crate) struct Store {
+    /// The store itself, for tasks that outlive a call.
+    pub(crate) this: Weak<Self>,
     pub(crate) client: Client,
     pub(crate) config: CosmosDBProviderConfig,
     pub(crate) time: Time,
@@ -41,8 +43,13 @@ pub(crate) struct Store {
 pub(crate) type Held<T> = Arc<tokio::sync::Mutex<Option<Versioned<T>>>>;
 
 impl Store {
-    pub(crate) fn new(client: Client, config: CosmosDBProviderConfig, options: &CosmosDBOptions) -> Self {
-        Self {
+    pub(crate) fn new(
+        client: Client,
+        config: CosmosDBProviderConfig,
+        options: &CosmosDBOptions,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
             client,
             config,
             time: Time::new(options.clock.clone()),
@@ -59,7 +66,7 @@ impl Store {
             sessions: Mutex::default(),
             repair: tokio::sync::Mutex::default(),
             outbox_faults: Mutex::default(),
-        }
+        })
     }
 
     /// Learns the time of the service from a write.

@@ -9,7 +9,23 @@ use outlast_provider::model::json;
 use outlast_provider::{Clock, MessageBound, Provider};
 use std::sync::Arc;
 
-outlast_conformance::model_tests!(40, run);
+#[test]
+fn agrees_with_the_specification() {
+    outlast_conformance::model::agrees_with_the_specification(3, &run);
+}
+
+/// The stories about leases run a sequence for every millisecond around the end of a lease: too many containers for a test run.
+macro_rules! regressions {
+    ($run:tt leases: $skipped:tt, regressions: [$($name:ident),* $(,)?],) => {
+        mod regressions {
+            $(#[test]
+            fn $name() {
+                outlast_conformance::model::check_story("regressions", stringify!($name), &super::$run);
+            })*
+        }
+    };
+}
+outlast_conformance::__each_story! { [regressions] run }
 
 /// Runs a sequence on a new store, and on one that hands out few messages at a time and stages most turns.
 fn run(sequence: &Sequence) -> Result<(), String> {

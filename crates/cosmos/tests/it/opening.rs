@@ -1,9 +1,18 @@
 //! Opening a store: what it creates, and what it refuses with a reason.
 
 use crate::factory::fresh_config;
+use async_trait::async_trait;
+use azure_core::credentials::{AccessToken, TokenCredential, TokenRequestOptions};
+use azure_core::error::ErrorKind;
+use azure_core::time::OffsetDateTime;
+use azure_data_cosmos::models::ContainerProperties;
+use azure_data_cosmos::{AccountEndpoint, AccountReference, CosmosClient, CosmosRuntime, RoutingStrategy};
 use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, CosmosStoreError};
-use outlast_cosmos_rig::{Fault, Kind, READ_ONLY_KEY, Rig, Target};
+use outlast_cosmos_rig::{CLIENT_ID, CLIENT_SECRET, Fault, Kind, READ_ONLY_KEY, Rig, RigOptions, Target};
 use outlast_provider::{Provider, ProviderAdmin};
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 async fn rig() -> Target {
     Target::Rig(Box::new(Rig::start().await.unwrap()))
@@ -52,6 +61,94 @@ async fn a_wrong_key_and_missing_rights_are_denied() {
         assert!(matches!(error, CosmosStoreError::Denied { .. }), "{error}");
         assert!(!error.to_string().contains(key), "a key is never shown");
     }
+}
+
+#[tokio::test]
+async fn writes_in_several_regions_are_refused() {
+    let regions = vec!["East US".to_string(), "West US".to_string()];
+    let options = RigOptions { regions, multi_region_writes: true, ..RigOptions::default() };
+    let target = Target::Rig(Box::new(Rig::start_with(options).await.unwrap()));
+    let error = open(fresh_config(&target)).await.unwrap_err();
+    assert!(matches!(error, CosmosStoreError::MultiRegionWrites { .. }), "{error}");
+    assert!(error.to_string().contains("East US, West US"), "{error}");
+}
+
+#[tokio::test]
+async fn a_container_with_another_partition_key_is_refused() {
+    let target = rig().await;
+    let config = fresh_config(&target);
+    let endpoint: AccountEndpoint = config.endpoint.parse().unwrap();
+    let account = AccountReference::with_authentication_key(endpoint, config.key.clone());
+    let runtime = CosmosRuntime::builder().build().await.unwrap();
+    let routing = RoutingStrategy::PreferredRegions(Vec::new());
+    let client = CosmosClient::builder().with_runtime(runtime).build(account, routing).await.unwrap();
+    client.create_database(&config.database, None).await.unwrap();
+    let properties = ContainerProperties::new(config.container.clone(), "/other".into());
+    client.database_client(config.database.clone()).create_container(properties, None).await.unwrap();
+    let error = open(config).await.unwrap_err();
+    assert!(matches!(error, CosmosStoreError::PartitionKey { .. }), "{error}");
+    assert!(error.to_string().contains("/other"), "{error}");
+}
+
+/// A credential that asks the token endpoint of the rig.
+#[derive(Debug)]
+struct ClientSecret {
+    host: String,
+    path: String,
+    secret: &'static str,
+}
+
+#[async_trait]
+impl TokenCredential for ClientSecret {
+    async fn get_token(
+        &self,
+        scopes: &[&str],
+        _: Option<TokenRequestOptions<'_>>,
+    ) -> azure_core::Result<AccessToken> {
+        let scope = scopes[0].replace(':', "%3A").replace('/', "%2F");
+        let secret = self.secret;
+        let form = format!(
+            "grant_type=client_credentials&client_id={CLIENT_ID}&client_secret={secret}&scope={scope}"
+        );
+        let (path, host, length) = (&self.path, &self.host, form.len());
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{form}"
+        );
+        let mut stream = TcpStream::connect(host).await?;
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        let body = answer.split("\r\n\r\n").nth(1).unwrap_or_default();
+        let body: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+        match body["access_token"].as_str() {
+            Some(token) => {
+                let lives = std::time::Duration::from_secs(3_600);
+                Ok(AccessToken::new(token.to_string(), OffsetDateTime::now_utc() + lives))
+            }
+            None => Err(azure_core::Error::with_message(ErrorKind::Credential, body.to_string())),
+        }
+    }
+}
+
+async fn open_as(target: &Target, secret: &'static str) -> Result<CosmosDBProvider, CosmosStoreError> {
+    let rig = target.rig().unwrap();
+    let endpoint = rig.endpoint();
+    let host = endpoint.trim_start_matches("http://").trim_end_matches('/').to_string();
+    let path = format!("/{}", rig.token_endpoint().strip_prefix(endpoint).unwrap());
+    let credential: Arc<dyn TokenCredential> = Arc::new(ClientSecret { host, path, secret });
+    let options = CosmosDBOptions { credential: Some(credential), ..CosmosDBOptions::default() };
+    let config = CosmosDBProviderConfig { key: String::new(), ..fresh_config(target) };
+    CosmosDBProvider::open(config, options).await
+}
+
+#[tokio::test]
+async fn an_identity_of_entra_id_opens_the_store_with_a_token() {
+    let target = rig().await;
+    let store = open_as(&target, CLIENT_SECRET).await.unwrap();
+    assert_eq!(store.list_instances().await.unwrap().len(), 0);
+    assert!(target.rig().unwrap().tokens_issued() > 0);
+    let refused = open_as(&target, "wrong").await.unwrap_err();
+    assert!(refused.to_string().contains("reading the account"), "{refused}");
 }
 
 #[tokio::test]

@@ -1,0 +1,96 @@
+//! The properties of the account, which the SDK reads and does not show.
+
+use crate::error::CosmosStoreError;
+use crate::{CosmosDBOptions, CosmosDBProviderConfig};
+use azure_core::credentials::Secret;
+use azure_core::hmac::hmac_sha256;
+use azure_core::http::{Method, Request, Url, new_http_client};
+use azure_core::time::{OffsetDateTime, to_rfc7231};
+use serde::Deserialize;
+use std::time::Duration;
+
+/// The scope of tokens for Cosmos DB.
+const SCOPE: &str = "https://cosmos.azure.com/.default";
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Properties {
+    #[serde(default)]
+    enable_multiple_write_locations: bool,
+    #[serde(default)]
+    writable_locations: Vec<Location>,
+}
+
+#[derive(Deserialize)]
+struct Location {
+    name: String,
+}
+
+/// Refuses an account that accepts writes in several regions.
+pub(crate) async fn check(
+    config: &CosmosDBProviderConfig,
+    options: &CosmosDBOptions,
+) -> Result<(), CosmosStoreError> {
+    let failed = |reason: String, is_transient| CosmosStoreError::Failed {
+        action: "reading the account".to_string(),
+        reason,
+        is_transient,
+    };
+    let url = Url::parse(&config.endpoint).map_err(|error| failed(error.to_string(), false))?;
+    let date = to_rfc7231(&OffsetDateTime::now_utc());
+    let signature = match &options.credential {
+        Some(credential) => {
+            let token = credential.get_token(&[SCOPE], None).await;
+            let token = token.map_err(|error| failed(error.to_string(), false))?;
+            format!("type=aad&ver=1.0&sig={}", token.token.secret())
+        }
+        None => {
+            let text = format!("get\n\n\n{}\n\n", date.to_lowercase());
+            let signed = hmac_sha256(&text, &Secret::new(config.key.clone()));
+            let signed = signed.map_err(|_| CosmosStoreError::Setting {
+                setting: "key",
+                reason: "not a key of an account, which is base64".to_string(),
+            })?;
+            format!("type=master&ver=1.0&sig={signed}")
+        }
+    };
+    let mut request = Request::new(url, Method::Get);
+    request.insert_header("x-ms-date", date);
+    request.insert_header("x-ms-version", "2020-07-15");
+    request.insert_header("authorization", encoded(&signature));
+    let client = new_http_client(None);
+    let answer = async { client.execute_request(&request).await?.try_into_raw_response().await };
+    let answer = tokio::time::timeout(LIMIT, answer).await;
+    let answer = answer.map_err(|_| failed("no answer came in time".to_string(), true))?;
+    let answer = answer.map_err(|error| failed(error.to_string(), true))?;
+    let status = u16::from(answer.status());
+    match status {
+        200 => {}
+        401 | 403 => {
+            return Err(CosmosStoreError::Denied { action: "reading the account".to_string(), status });
+        }
+        _ => return Err(failed(format!("status {status}"), crate::error::is_transient(status))),
+    }
+    let properties: Properties =
+        serde_json::from_slice(answer.body()).map_err(|error| failed(error.to_string(), false))?;
+    if properties.enable_multiple_write_locations && properties.writable_locations.len() > 1 {
+        let regions: Vec<String> =
+            properties.writable_locations.into_iter().map(|location| location.name).collect();
+        return Err(CosmosStoreError::MultiRegionWrites { regions: regions.join(", ") });
+    }
+    Ok(())
+}
+
+/// The characters of a signature that a header must not hold as they are.
+fn encoded(signature: &str) -> String {
+    let encode = |char: char| match char {
+        '=' => "%3D".to_string(),
+        '&' => "%26".to_string(),
+        '+' => "%2B".to_string(),
+        '/' => "%2F".to_string(),
+        char => char.to_string(),
+    };
+    signature.chars().map(encode).collect()
+}
