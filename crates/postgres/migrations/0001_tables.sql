@@ -67,10 +67,10 @@ CREATE TABLE {schema}.orchestrator_queue (
     origin        bytea
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX orchestrator_queue_ready ON {schema}.orchestrator_queue ((visible_at + 0), id) WHERE NOT is_aside;
--- The starts of an instance are together, because a fetch delivers them before other messages.
-CREATE INDEX orchestrator_queue_by_instance ON {schema}.orchestrator_queue (instance_id, begins, visible_at, id);
--- By this index a fetch finds the messages that go before others of an instance with many messages. It is on an expression, so that the
+CREATE INDEX orchestrator_queue_by_instance ON {schema}.orchestrator_queue (instance_id, visible_at, id);
+-- By these a fetch finds the messages that go before others of an instance with many messages. They are on an expression, so that the
 -- planner does not read all messages of the instance instead.
+CREATE INDEX orchestrator_queue_begins ON {schema}.orchestrator_queue ((instance_id || '')) WHERE begins;
 CREATE INDEX orchestrator_queue_pushed_back ON {schema}.orchestrator_queue ((instance_id || '')) WHERE visible_at > available_at;
 
 -- At most one lease per instance. A token names its instance, so lock_token, its random part, needs no index. The token of a rest, which

@@ -169,10 +169,10 @@ BEGIN
                                   WHEN starts_with(q.work_item, '{"ContinueAsNew"') THEN 0
                                   ELSE 1 END AS rank
                       FROM (SELECT f.id FROM (SELECT q.id FROM {schema}.orchestrator_queue AS q
-                                              WHERE q.instance_id = c.instance_id AND NOT q.begins AND q.visible_at <= v_now
+                                              WHERE q.instance_id = c.instance_id AND q.visible_at <= v_now
                                               ORDER BY q.visible_at, q.id LIMIT p_messages) AS f
                             UNION SELECT q.id FROM {schema}.orchestrator_queue AS q
-                            WHERE q.instance_id = c.instance_id AND q.begins AND q.visible_at <= v_now
+                            WHERE q.instance_id || '' = c.instance_id AND q.begins AND q.visible_at <= v_now
                             UNION SELECT q.id FROM {schema}.orchestrator_queue AS q
                             WHERE q.instance_id || '' = c.instance_id AND q.visible_at > q.available_at AND q.visible_at <= v_now) AS f
                       JOIN {schema}.orchestrator_queue AS q ON q.id = ANY (ARRAY[f.id])) AS m
@@ -219,7 +219,7 @@ BEGIN
                    SELECT 1 FROM {schema}.history AS h WHERE h.instance_id = b.instance_id OFFSET 0),
                CASE WHEN i.instance_id IS NULL THEN (
                    SELECT min(q.visible_at) FROM {schema}.orchestrator_queue AS q
-                   WHERE q.instance_id = b.instance_id AND q.begins AND q.visible_at > v_now AND {schema}.is_item_1(q.work_item)) END,
+                   WHERE q.instance_id || '' = b.instance_id AND q.begins AND q.visible_at > v_now AND {schema}.is_item_1(q.work_item)) END,
                v_now, b.ids, b.items, b.available, b.attempts, NULL::bigint, coalesce(b.instance_id = ANY (v_crowded), false),
                b.left_out_bytes, NULL::boolean
         FROM batch AS b

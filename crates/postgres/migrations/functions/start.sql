@@ -24,7 +24,7 @@ BEGIN
         OR EXISTS (SELECT 1 FROM {schema}.executions AS e WHERE e.instance_id = b.instance_id OFFSET 0)
         OR EXISTS (SELECT 1 FROM {schema}.history AS h WHERE h.instance_id = b.instance_id AND h.execution_id = 1 OFFSET 0)
         OR EXISTS (SELECT 1 FROM {schema}.orchestrator_queue AS q
-                   WHERE q.instance_id = b.instance_id AND q.begins AND {schema}.is_item_1(q.work_item) OFFSET 0);
+                   WHERE q.instance_id || '' = b.instance_id AND q.begins AND {schema}.is_item_1(q.work_item) OFFSET 0);
     FOREACH v_one IN ARRAY coalesce(v_found, '{}') LOOP
         v_taken[v_one] := true;
         p_secret[v_one] := NULL;
