@@ -66,6 +66,7 @@ async fn everything(log_error_texts: bool) {
     good::run(Kind::Postgres, log_error_texts).await;
     bad::run(Kind::Postgres, log_error_texts).await;
     damaged().await;
+    let _setting_aside = not_set_aside().await;
     cut_off().await;
     refused().await;
 }
@@ -97,6 +98,37 @@ async fn damaged() {
     let work = store.fetch_work_item(lease, Duration::from_millis(300), None, &TagFilter::DefaultOnly);
     assert!(work.await.unwrap().is_none());
     assert_eq!(store.stats().dead_letters, 2);
+}
+
+/// Messages that cannot be set aside, because the function is missing. The store logs the error in a task of its own, which ends
+/// long before the process does.
+async fn not_set_aside() -> Arc<PostgresProvider> {
+    let (config, store) = open("not-set-aside").await;
+    let schema = config.schema_name.clone().unwrap();
+    let message = WorkItem::QueueMessage { instance: "crowd".into(), name: "q".into(), data: secret("data") };
+    let lease = Duration::from_secs(60);
+    store.enqueue_for_orchestrator(start("crowd"), None).await.unwrap();
+    store.fetch_orchestration_item(lease, LONGEST_WAIT, None).await.unwrap().expect("the instance starts");
+    postgres::raw().await.batch_execute(&format!("DROP FUNCTION {schema}.set_aside_1")).await.unwrap();
+    for _ in 0..300 {
+        store.enqueue_for_orchestrator(message.clone(), None).await.unwrap();
+    }
+    let turn = store.fetch_orchestration_item(lease, Duration::from_millis(300), None);
+    assert!(turn.await.unwrap().is_none(), "the instance is leased");
+    store
+}
+
+fn start(instance: &str) -> WorkItem {
+    WorkItem::StartOrchestration {
+        instance: instance.into(),
+        orchestration: "O".into(),
+        input: secret("input"),
+        version: None,
+        parent_instance: None,
+        parent_id: None,
+        parent_execution_id: None,
+        execution_id: 1,
+    }
 }
 
 /// Connections that end during a transaction or a listen.
