@@ -12,14 +12,28 @@ use std::panic::Location;
 
 /// The steps that undo what an orchestration has done, for sagas.
 ///
-/// ```ignore
-/// let mut undo = Undo::new(&ctx);
-/// reserve::call(&ctx, order.clone()).await?;
-/// undo.push::<release>(order.clone());
-/// if let Err(error) = charge::call(&ctx, order).await {
-///     undo.run().await?;
-///     return Err(error.into());
+/// ```
+/// # use outlast::prelude::*;
+/// # #[outlast::activity]
+/// # async fn reserve(_ctx: ActivityContext, _order: String) -> Result<(), String> { Ok(()) }
+/// # #[outlast::activity]
+/// # async fn release(_ctx: ActivityContext, _order: String) -> Result<(), String> { Ok(()) }
+/// # #[outlast::activity]
+/// # async fn charge(_ctx: ActivityContext, _order: String) -> Result<String, String> { Err("declined".into()) }
+/// #[outlast::orchestration]
+/// async fn fulfil(ctx: OrchestrationContext, order: String) -> outlast::Result<String> {
+///     let mut undo = Undo::new(&ctx);
+///     reserve::call(&ctx, order.clone()).await?;
+///     undo.push::<release>(order.clone());
+///     match charge::call(&ctx, order).await {
+///         Ok(receipt) => Ok(receipt),
+///         Err(error) => {
+///             undo.run().await?;
+///             Err(error.into())
+///         }
+///     }
 /// }
+/// # fn main() {}
 /// ```
 #[must_use = "nothing is undone until `.run()` is awaited"]
 pub struct Undo {
