@@ -27,11 +27,18 @@ use syn::{DeriveInput, Error, ItemFn, parse_macro_input};
 
 /// Makes an `async fn` an activity.
 ///
-/// ```ignore
+/// ```
+/// # use outlast::prelude::*;
+/// # #[derive(Clone)]
+/// # struct Gateway;
+/// # impl Gateway {
+/// #     async fn charge(&self, _key: &str, _cents: u64) -> Result<String, String> { Ok("receipt".into()) }
+/// # }
 /// #[outlast::activity(timeout = "30s")]
-/// async fn charge(ctx: ActivityContext, State(gateway): State<Gateway>, order: Order) -> Result<String, PaymentError> {
-///     gateway.charge(ctx.idempotency_key(), &order).await
+/// async fn charge(ctx: ActivityContext, State(gateway): State<Gateway>, cents: u64) -> Result<String, String> {
+///     gateway.charge(&ctx.idempotency_key(), cents).await
 /// }
+/// # fn main() {}
 /// ```
 ///
 /// Orchestrations call it with `charge::call(&ctx, order).await`. The first parameter is the `ActivityContext`; then parameters of the
@@ -52,13 +59,19 @@ pub fn activity(arguments: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes an `async fn` an orchestration.
 ///
-/// ```ignore
+/// ```
+/// # use outlast::prelude::*;
+/// # #[derive(serde::Serialize, serde::Deserialize, outlast::Message)]
+/// # struct Approval { yes: bool }
+/// # #[outlast::activity]
+/// # async fn charge(_ctx: ActivityContext, _cents: u64) -> Result<String, String> { Ok("receipt".into()) }
 /// #[outlast::orchestration(accepts(Approval))]
-/// async fn fulfil(ctx: OrchestrationContext, order: Order) -> Result<String, FulfilError> {
-///     let receipt = charge::call(&ctx, order).await?;
+/// async fn fulfil(ctx: OrchestrationContext, cents: u64) -> outlast::Result<Option<String>> {
+///     let receipt = charge::call(&ctx, cents).await?;
 ///     let approval: Approval = ctx.next().await?;
-///     Ok(receipt)
+///     Ok(approval.yes.then_some(receipt))
 /// }
+/// # fn main() {}
 /// ```
 ///
 /// Clients start it with `fulfil::start(&client, order).id("o-1").await`, and orchestrations run it with `fulfil::child(&ctx, order)`.
