@@ -2,7 +2,7 @@
 //! the source, and return a failure as it is recorded.
 
 use crate::context::OrchestrationContext;
-use crate::future::DurableFuture;
+use crate::future::{DurableFuture, Raw};
 use outlast_model::{Action, ErrorDetails};
 use std::panic::Location;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub fn activity(
     session_id: Option<String>,
     site: Site,
 ) -> DurableFuture<Outcome> {
-    ctx.call_activity_for_details(name.into(), input, session_id, site)
+    ctx.call_activity_as(name.into(), input, session_id, site, Raw::into_details)
 }
 
 /// Gives a new activity a tag that replay does not compare: a stored tag is kept.
@@ -101,7 +101,7 @@ pub fn child(
     input: String,
     site: Site,
 ) -> DurableFuture<Outcome> {
-    ctx.start_child_for_details(name.to_string(), version.map(str::to_string), None, input, site)
+    ctx.start_child_as(name.to_string(), version.map(str::to_string), None, input, site, Raw::into_details)
 }
 
 /// Gives a new child an id. A refused id becomes the outcome of the child.

@@ -12,7 +12,7 @@ use crate::history_summary::{HistorySummary, Standing};
 use crate::replay_error::Mismatch;
 use crate::receive::{Outcome, Receipt, system_failure};
 use crate::state::{Site, State};
-use outlast_model::{Action, ErrorDetails, Event, EventKind, ExecutionStatus, ScheduleKind, WorkItem};
+use outlast_model::{Action, Event, EventKind, ExecutionStatus, ScheduleKind, WorkItem};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::{BTreeSet, VecDeque};
 use std::panic::Location;
@@ -70,31 +70,27 @@ impl OrchestrationContext {
         session_id: Option<String>,
         site: Site,
     ) -> DurableFuture<Result<String, String>> {
-        let kind = ScheduleKind::Activity { name: name.clone() };
-        let token = self.emit_activity(name, input, session_id, site);
-        DurableFuture::new(self, token, kind, Raw::into_result)
+        self.call_activity_as(name, input, session_id, site, Raw::into_result)
     }
 
-    /// [`OrchestrationContext::call_activity`] with the failure as it is recorded.
-    pub(crate) fn call_activity_for_details(
+    /// [`OrchestrationContext::call_activity`] with another form of the outcome.
+    pub(crate) fn call_activity_as<T: 'static>(
         &self,
         name: String,
         input: String,
         session_id: Option<String>,
         site: Site,
-    ) -> DurableFuture<Result<String, Box<ErrorDetails>>> {
+        read: fn(Raw) -> T,
+    ) -> DurableFuture<T> {
         let kind = ScheduleKind::Activity { name: name.clone() };
-        let token = self.emit_activity(name, input, session_id, site);
-        DurableFuture::new(self, token, kind, Raw::into_details)
-    }
-
-    fn emit_activity(&self, name: String, input: String, session_id: Option<String>, site: Site) -> u64 {
         let mut state = self.lock();
         state.check_name("activity name", &name);
         state.check_name("session id", session_id.as_deref().unwrap_or_default());
         state.check_payload("input of activity", &name, &input);
         let action = Action::CallActivity { scheduling_event_id: 0, name, input, session_id, tag: None };
-        state.decide_with_future(Op::Activity, None, action, "schedule_activity", site)
+        let token = state.decide_with_future(Op::Activity, None, action, "schedule_activity", site);
+        drop(state);
+        DurableFuture::new(self, token, kind, read)
     }
 }
 

@@ -96,33 +96,21 @@ impl OrchestrationContext {
         input: String,
         site: Site,
     ) -> DurableFuture<Result<String, String>> {
-        let token = self.emit_child(name, version, instance, input, site);
-        DurableFuture::new(self, token, ScheduleKind::SubOrchestration { token }, Raw::into_result)
+        self.start_child_as(name, version, instance, input, site, Raw::into_result)
     }
 
-    /// [`OrchestrationContext::start_child`] with the failure as it is recorded.
-    pub(crate) fn start_child_for_details(
+    /// [`OrchestrationContext::start_child`] with another form of the outcome.
+    pub(crate) fn start_child_as<T: 'static>(
         &self,
         name: String,
         version: Option<String>,
         instance: Option<String>,
         input: String,
         site: Site,
-    ) -> DurableFuture<Result<String, Box<ErrorDetails>>> {
-        let token = self.emit_child(name, version, instance, input, site);
-        DurableFuture::new(self, token, ScheduleKind::SubOrchestration { token }, Raw::into_details)
-    }
-
-    fn emit_child(
-        &self,
-        name: String,
-        version: Option<String>,
-        instance: Option<String>,
-        input: String,
-        site: Site,
-    ) -> u64 {
+        read: fn(Raw) -> T,
+    ) -> DurableFuture<T> {
         let mut state = self.lock();
-        match instance.as_deref().and_then(refused) {
+        let token = match instance.as_deref().and_then(refused) {
             Some(refused) => state.answer(Op::Child, refused, site),
             None => {
                 state.check_name("orchestration name", &name);
@@ -132,7 +120,9 @@ impl OrchestrationContext {
                     Action::StartSubOrchestration { scheduling_event_id: 0, name, version, instance, input };
                 state.decide_with_future(Op::Child, None, action, "schedule_sub_orchestration", site)
             }
-        }
+        };
+        drop(state);
+        DurableFuture::new(self, token, ScheduleKind::SubOrchestration { token }, read)
     }
 }
 
