@@ -1,11 +1,10 @@
 //! The requests to the writer, and the handle that sends them.
 
 use crate::activity::ActivityAsk;
-use crate::commit;
 use crate::contain::Health;
 use crate::db::Db;
 use crate::fetch::TurnAsk;
-use crate::leased::LeaseKind;
+use crate::leased::{self, LeaseKind};
 use crate::park::Fetch;
 use crate::writer::{Call, Writer};
 use outlast_provider_kit::MessageRow;
@@ -59,7 +58,7 @@ impl CallInfo {
 
     /// A call of the holder of a turn's lease.
     pub(crate) fn turn(operation: &'static str, token: &str) -> Self {
-        match commit::instance_of(token) {
+        match leased::instance_of(token) {
             Some(instance) => Self::of(operation).instance(instance),
             None => Self::of(operation),
         }

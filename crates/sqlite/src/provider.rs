@@ -7,7 +7,7 @@ use crate::counters::{Counters, SqliteStats};
 use crate::executor::{Answer, Executor};
 use crate::fetch::TurnAsk;
 use crate::history::{Append, ExecutionKey};
-use crate::leased::{Abandon, RawTurn, Renew};
+use crate::leased::{self, Abandon, RawTurn, Renew};
 use crate::message::{Enqueue, EnqueueWithin};
 use crate::session::RenewSessions;
 use crate::start::StartPlan;
@@ -119,12 +119,12 @@ impl Provider for SqliteProvider {
 
     async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Answer<Option<u64>> {
         let turn = CommitTurn { plan: CommitPlan::of(commit)?, token: lock_token.to_string() };
-        let bytes = turn.plan.bytes().saturating_add(commit::bytes_to_delete(lock_token));
+        let bytes = turn.plan.bytes().saturating_add(leased::bytes_to_delete(lock_token));
         let info = CallInfo::turn("ack_orchestration_item", lock_token).bytes(bytes);
         let watches = self.watches();
         let resolve_watches = move |turn: &CommitTurn, _: &Option<u64>| {
             if watches.is_watched()
-                && let Some(instance) = commit::instance_of(&turn.token)
+                && let Some(instance) = leased::instance_of(&turn.token)
             {
                 watches.committed(instance, turn.plan.ends_instance());
             }
