@@ -6,6 +6,7 @@ mod outliers;
 mod repo;
 mod rule;
 mod source;
+mod tables;
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
