@@ -1,7 +1,8 @@
 //! Leases on their way from the writer to the caller of a fetch, and back.
 
-use crate::command::Handle;
+use crate::command::{Call, CallInfo, Handle, PendingCall};
 use crate::db::column;
+use crate::{activity, commit};
 use outlast_provider::{ClassifiedError, FetchedTurn, FetchedWork, KvEntry};
 use outlast_provider_kit::leased::TakesBack;
 use outlast_provider_kit::token::{self, Secret};
@@ -31,6 +32,16 @@ pub(crate) struct Abandon {
     pub(crate) delay: Option<Duration>,
     /// Whether the delivery is not counted.
     pub(crate) ignore_attempt: bool,
+}
+
+/// A call that gives a lease back.
+pub(crate) fn release(kind: LeaseKind, token: String) -> Box<dyn Call> {
+    let abandon = match kind {
+        LeaseKind::Turn => commit::abandon,
+        LeaseKind::Activity => activity::abandon,
+    };
+    let abandoned = Abandon { token, delay: None, ignore_attempt: true };
+    Box::new(PendingCall::new(CallInfo::of("release"), abandoned, abandon, |_, ()| {}, None).0)
 }
 
 /// A lease to extend.
