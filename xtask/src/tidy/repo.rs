@@ -64,6 +64,12 @@ impl Repo {
         self.files.iter().find(|file| file.path == path)
     }
 
+    /// Whether the path is a file or a folder of the repository.
+    pub(super) fn has(&self, path: &str) -> bool {
+        let path = path.trim_end_matches('/');
+        path.is_empty() || self.files.iter().any(|file| is_at_or_in(&file.path, path))
+    }
+
     /// The Rust files, parsed.
     pub(super) fn rust(&self) -> impl Iterator<Item = (&File, &Source)> {
         self.files.iter().filter_map(|file| Some((file, file.rust.as_ref()?)))
@@ -100,6 +106,11 @@ impl File {
         let names = self.rust.iter().flat_map(|source| &source.outlined_tests);
         names.map(|module| format!("{base}/{module}")).collect()
     }
+}
+
+/// Whether a file is at the path, or in the folder at the path.
+fn is_at_or_in(file: &str, path: &str) -> bool {
+    file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn is_module(path: &str, module: &str) -> bool {

@@ -77,31 +77,14 @@ fn package_name(folder: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::Dependency;
     use crate::tidy::repo::printed;
-
-    fn package(folder: &str, dependencies: &[(&str, bool)]) -> Package {
-        let dependency = |(name, dev): &(&str, bool)| Dependency {
-            name: name.to_string(),
-            dev: *dev,
-            ..Dependency::default()
-        };
-        Package {
-            name: package_name(folder),
-            dir: format!("crates/{folder}"),
-            dependencies: dependencies.iter().map(dependency).collect(),
-            ..Package::default()
-        }
-    }
 
     #[test]
     fn a_dependency_that_the_table_lacks_is_refused() {
         let text = "[dependencies]\nserde = \"1\"\noutlast-runtime.workspace = true\n";
         let mut repo = Repo::of(&[("crates/engine/Cargo.toml", text)]);
-        repo.packages = vec![package(
-            "engine",
-            &[("serde", false), ("outlast-model", false), ("outlast-runtime", false)],
-        )];
+        repo.packages =
+            vec![Package::of("engine", &[("serde", ""), ("outlast-model", ""), ("outlast-runtime", "")])];
         let expected =
             ["crates/engine/Cargo.toml:3: `engine` may not depend on `outlast-runtime`; allowed: model"];
         assert_eq!(printed(check(&repo)), expected);
@@ -111,14 +94,14 @@ mod tests {
     fn dev_dependencies_are_not_checked() {
         let mut repo = Repo::of(&[]);
         repo.packages =
-            vec![package("sqlite", &[("outlast-provider-kit", false), ("outlast-conformance", true)])];
+            vec![Package::of("sqlite", &[("outlast-provider-kit", ""), ("outlast-conformance", "dev")])];
         assert_eq!(printed(check(&repo)), [""; 0]);
     }
 
     #[test]
     fn the_facade_may_use_libraries_but_not_programs() {
         let mut repo = Repo::of(&[]);
-        repo.packages = vec![package("outlast", &[("outlast-sqlite", false), ("outlast-cli", false)])];
+        repo.packages = vec![Package::of("outlast", &[("outlast-sqlite", ""), ("outlast-cli", "")])];
         assert_eq!(check(&repo).len(), 1);
     }
 
