@@ -1,7 +1,5 @@
 //! `cargo xtask bench`: runs benchmarks, which are always built for release.
 
-mod engine;
-
 use std::process::ExitCode;
 
 use outlast_toolkit::bench_server::Server;
@@ -15,11 +13,8 @@ pub(crate) enum Bench {
     #[command(disable_help_flag = true)]
     Provider(PassedOn),
     /// Counts the instructions of the engine's hot paths, and compares them with the recorded counts
-    Engine {
-        /// Records the counts in testdata/engine-instructions.json and docs/performance.md
-        #[arg(long)]
-        record: bool,
-    },
+    #[command(disable_help_flag = true)]
+    Engine(PassedOn),
     /// Measures the tables and indexes of PostgreSQL, before and after deletions
     #[command(disable_help_flag = true)]
     Sizes(PassedOn),
@@ -35,7 +30,7 @@ impl Bench {
     pub(crate) fn run(&self) -> Result<ExitCode, String> {
         match self {
             Self::Provider(PassedOn { args }) => run("provider", args, None),
-            Self::Engine { record } => engine::run(*record),
+            Self::Engine(PassedOn { args }) => run("instructions", args, None),
             Self::Sizes(PassedOn { args }) => {
                 let server = Server::start();
                 let server = server.map_err(|reason| format!("PostgreSQL could not be started: {reason}"))?;

@@ -3,7 +3,6 @@
 
 mod bench;
 mod chaos;
-mod fuzz;
 mod metadata;
 mod new_provider;
 mod pages;
@@ -45,7 +44,8 @@ enum Cli {
     #[command(after_help = chaos::OPTIONS)]
     Chaos(PassedOn),
     /// Runs the fuzz targets, guided by coverage
-    Fuzz(fuzz::Args),
+    #[command(disable_help_flag = true)]
+    Fuzz(PassedOn),
     /// Runs a command with a private PostgreSQL
     #[command(after_help = postgres::variable_list())]
     Postgres(postgres::Args),
@@ -81,7 +81,7 @@ impl Cli {
             Self::Mutants(PassedOn { args }) => run_tool("outlast-mutants", &args),
             Self::Scoreboard(args) => scoreboard::run(&args),
             Self::Chaos(PassedOn { args }) => chaos::run(&args),
-            Self::Fuzz(args) => fuzz::run(&args),
+            Self::Fuzz(PassedOn { args }) => run_tool("outlast-fuzz-run", &args),
             Self::Postgres(args) => postgres::run(&args),
             Self::Bench(bench) => bench.run(),
         }

@@ -1,6 +1,6 @@
 //! The packages of this workspace, from `cargo metadata`.
 
-use cargo_metadata::{DependencyKind, MetadataCommand, TargetKind};
+use cargo_metadata::{DependencyKind, MetadataCommand};
 use outlast_toolkit::process;
 
 /// A package of the workspace.
@@ -50,17 +50,6 @@ pub(crate) fn load() -> Result<Vec<Package>, String> {
 }
 
 fn read(package: &cargo_metadata::Package, dir: String) -> Package {
-    let is_library = |kind: &TargetKind| {
-        matches!(
-            kind,
-            TargetKind::Lib
-                | TargetKind::RLib
-                | TargetKind::DyLib
-                | TargetKind::CDyLib
-                | TargetKind::StaticLib
-                | TargetKind::ProcMacro
-        )
-    };
     let dependency = |dependency: &cargo_metadata::Dependency| Dependency {
         name: dependency.name.clone(),
         features: dependency.features.clone(),
@@ -73,8 +62,27 @@ fn read(package: &cargo_metadata::Package, dir: String) -> Package {
         dir,
         dependencies: package.dependencies.iter().map(dependency).collect(),
         features: package.features.keys().cloned().collect(),
-        is_library: package.targets.iter().any(|target| target.kind.iter().any(is_library)),
+        is_library: package.targets.iter().any(|target| target.is_lib() || target.is_proc_macro()),
         examples: examples.map(|target| target.required_features.clone()).collect(),
+    }
+}
+
+#[cfg(test)]
+impl Package {
+    /// The package in `crates/FOLDER`, with dependencies of these kinds: `""`, `"dev"` or `"optional"`.
+    pub(crate) fn of(folder: &str, dependencies: &[(&str, &str)]) -> Self {
+        let dependency = |(name, kind): &(&str, &str)| Dependency {
+            name: name.to_string(),
+            dev: *kind == "dev",
+            optional: *kind == "optional",
+            ..Dependency::default()
+        };
+        Self {
+            name: if folder == "outlast" { folder.to_string() } else { format!("outlast-{folder}") },
+            dir: format!("crates/{folder}"),
+            dependencies: dependencies.iter().map(dependency).collect(),
+            ..Self::default()
+        }
     }
 }
 

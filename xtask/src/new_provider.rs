@@ -11,12 +11,12 @@ use outlast_toolkit::process;
 
 /// The files of the crate. The names `template-store`, `TemplateStore` and `OUTLAST` in them are replaced.
 const FILES: &[(&str, &str)] = &[
-    ("Cargo.toml", include_str!("new_provider/template/Cargo.toml.in")),
-    ("src/lib.rs", include_str!("new_provider/template/src/lib.rs")),
-    ("src/provider.rs", include_str!("new_provider/template/src/provider.rs")),
-    ("src/admin.rs", include_str!("new_provider/template/src/admin.rs")),
-    ("src/tests.rs", include_str!("new_provider/template/src/tests.rs")),
-    (".github/workflows/contract.yml", include_str!("new_provider/template/contract.yml")),
+    ("Cargo.toml", include_str!("../../crates/tutorial/template/Cargo.toml.in")),
+    ("src/lib.rs", include_str!("../../crates/tutorial/template/src/lib.rs")),
+    ("src/provider.rs", include_str!("../../crates/tutorial/template/src/provider.rs")),
+    ("src/admin.rs", include_str!("../../crates/tutorial/template/src/admin.rs")),
+    ("src/tests.rs", include_str!("../../crates/tutorial/template/src/tests.rs")),
+    (".github/workflows/contract.yml", include_str!("../../crates/tutorial/template/contract.yml")),
     (".gitignore", "/target\n"),
 ];
 

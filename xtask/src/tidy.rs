@@ -1,13 +1,12 @@
 //! `cargo xtask tidy`: checks the rules of this repository. A new rule is a file in `rule/` and a row in [`RULES`].
 
-mod lexer;
 mod manifest;
 mod markdown;
 mod outliers;
 mod repo;
 mod rule;
 mod source;
-mod test_code;
+mod tables;
 
 use std::fmt::Write as _;
 use std::process::ExitCode;

@@ -9,6 +9,7 @@ mod compare;
 mod engine;
 mod floor;
 mod hello;
+mod instructions;
 mod lists;
 #[path = "../../../bench/peers/measure/mod.rs"]
 mod measure;
@@ -51,6 +52,11 @@ outlast-bench engine replay|warm-turns|join [--setup-only]
 
 Runs a hot path of the engine once, for a tool that counts instructions.
 
+outlast-bench instructions [--record]
+
+Counts the instructions of the engine's hot paths with valgrind, and compares them with the recorded
+counts; --record records them in testdata/engine-instructions.json and docs/performance.md.
+
 outlast-bench observe nothing|metrics|spans|both [COUNT]
 
 Runs COUNT orchestrations (default: 2,000) on a store in memory, with a recorder for metrics, a
@@ -74,6 +80,17 @@ fn main() -> ExitCode {
         Some("engine") => {
             let case = args.next().unwrap_or_default();
             exit_code(engine::run(&case, args.next().as_deref() != Some("--setup-only")))
+        }
+        Some("instructions") => {
+            let record = match args.next().as_deref() {
+                None => Ok(false),
+                Some("--record") => Ok(true),
+                Some(other) => Err(format!("unknown argument {other:?}")),
+            };
+            match record.and_then(instructions::run) {
+                Ok(false) => ExitCode::FAILURE,
+                outcome => exit_code(outcome.map(drop)),
+            }
         }
         Some("observe") => exit_code(observe::main(args)),
         Some("sizes") => exit_code(sizes::main(args)),

@@ -1,8 +1,8 @@
 //! Fetches, completions, abandons and renewals of activities.
 
-use crate::commit::{TurnFacts, refused, store_plan};
+use crate::commit::{refused, store_plan};
 use crate::db::{Result, attempts, column, id_column, key_column, readable, stored_text, stored_time};
-use crate::leased::{Abandon, Renew};
+use crate::leased::{Abandon, Renew, TurnFacts};
 use crate::message::{self, store_dead_letter};
 use crate::park::{Ask, FetchState, MAX_LOOKUP};
 use crate::session;

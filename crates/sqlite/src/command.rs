@@ -1,17 +1,19 @@
 //! The requests to the writer, and the handle that sends them.
 
+use crate::SqliteError;
 use crate::activity::ActivityAsk;
-use crate::commit;
 use crate::contain::Health;
-use crate::db::Db;
+use crate::db::{Db, Result};
 use crate::fetch::TurnAsk;
-use crate::leased::LeaseKind;
+use crate::leased::{self, LeaseKind};
 use crate::park::Fetch;
-use crate::writer::{Call, Writer};
+use crate::transaction::Transaction;
+use crate::writer::Writer;
+use outlast_provider::ClassifiedError;
 use outlast_provider_kit::MessageRow;
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
-use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 
 /// One request to the writer.
 pub(crate) enum Command {
@@ -31,6 +33,62 @@ pub(crate) enum Command {
 
 /// A job for the writer's connection.
 pub(crate) type Job = Box<dyn FnOnce(&Db) -> Health + Send>;
+
+/// The result of applying a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Applied {
+    Done,
+    /// The call is invalid, or its lease is lost.
+    Refused,
+    /// The database reported an error.
+    Failed,
+    /// The call panicked.
+    Panicked,
+}
+
+/// A call: applied inside a transaction, again if that transaction is rolled back, and answered after the commit.
+pub(crate) trait Call: Send {
+    fn apply(&mut self, tx: &mut Transaction<'_>) -> Applied;
+    /// The number of bytes that the call stores or deletes.
+    fn bytes(&self) -> usize;
+    /// Whether the call panicked when it was applied. The writer does not apply such a call again.
+    fn has_panicked(&self) -> bool;
+    /// Sends the result to the caller. With a `fault` the transaction did not commit, and the fault replaces the result.
+    fn answer(self: Box<Self>, fault: Option<&SqliteError>);
+}
+
+/// Applies a call inside a transaction.
+pub(crate) type Apply<B, T> = fn(&mut Transaction<'_>, &B) -> Result<T>;
+
+/// A call that the writer has not answered yet.
+pub(crate) struct PendingCall<A, B: ?Sized, T, N> {
+    pub(crate) info: CallInfo,
+    pub(crate) args: A,
+    /// May run twice, because it only borrows the arguments.
+    pub(crate) apply: Apply<B, T>,
+    /// Runs on the writer after the commit, also if the caller was dropped.
+    pub(crate) on_commit: N,
+    pub(crate) outcome: Option<Result<T>>,
+    pub(crate) reply: oneshot::Sender<CallAnswer<T>>,
+    /// The permit under which the call was sent, released with the answer.
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
+}
+
+type CallAnswer<T> = std::result::Result<T, ClassifiedError>;
+
+impl<A, B: ?Sized, T, N: FnOnce(&B, &T)> PendingCall<A, B, T, N> {
+    /// A call, and the receiver of its answer.
+    pub(crate) fn new(
+        info: CallInfo,
+        args: A,
+        apply: Apply<B, T>,
+        on_commit: N,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> (Self, oneshot::Receiver<CallAnswer<T>>) {
+        let (reply, answer) = oneshot::channel();
+        (Self { info, args, apply, on_commit, outcome: None, reply, permit }, answer)
+    }
+}
 
 /// The operation of a call and its instance, for errors, and the bytes that it sends to the writer.
 pub(crate) struct CallInfo {
@@ -59,7 +117,7 @@ impl CallInfo {
 
     /// A call of the holder of a turn's lease.
     pub(crate) fn turn(operation: &'static str, token: &str) -> Self {
-        match commit::instance_of(token) {
+        match leased::instance_of(token) {
             Some(instance) => Self::of(operation).instance(instance),
             None => Self::of(operation),
         }

@@ -1,75 +1,24 @@
 //! Commits, abandons and renewals of turns.
+//!
+//! The end of a lease decides which message of the instance is ready. Fetches find instances by their ready messages.
+//!
+//! | event | ready afterwards |
+//! |---|---|
+//! | a message is stored | the message, unless its instance has a live lease or a ready message that is visible as early |
+//! | a lease covers messages | none of the covered messages |
+//! | a lease is released, turned into a delay, or found expired | the first message of the instance |
 
-use crate::db::{Result, column, id_column, key_column};
-use crate::leased::{Abandon, Renew};
+use crate::db::{Db, Result, column, id_column, key_column, stored_time};
+use crate::leased::{Abandon, Renew, TurnFacts};
+use crate::park::FetchState;
 use crate::transaction::Transaction;
-use crate::{SqliteError, activity, history, kv, message, ready, sql};
+use crate::{SqliteError, activity, kv, message, sql};
 use outlast_provider::saturating_ms;
 use outlast_provider_kit::pin::PinColumns;
-use outlast_provider_kit::token::{self, Secret};
+use outlast_provider_kit::plan::{HistoryRow, duplicate_event};
 use outlast_provider_kit::{CommitPlan, TurnAtFetch, invalid_token, is_final};
-use std::fmt;
-
-/// Facts that the fetch read from the rows of the instance, carried in the token. No other caller changes these rows under the
-/// lease, so the commit does not read them again.
-///
-/// The key of the token has the text `k512-1700.` before the text of [`TurnAtFetch`]: `k` if the current execution changed keys,
-/// the bytes in `message_texts`, and the end of the covered messages if the fetch left messages behind.
-#[derive(Clone, Copy)]
-pub(crate) struct TurnFacts<'a> {
-    /// Whether the current execution changed keys.
-    pub(crate) kv_changed: bool,
-    /// The bytes of message texts in `message_texts`.
-    pub(crate) external_bytes: usize,
-    /// When the last covered message became available, if the fetch left messages behind.
-    pub(crate) covered_until: Option<u64>,
-    pub(crate) at_fetch: TurnAtFetch<&'a str>,
-}
-
-impl<'a> TurnFacts<'a> {
-    /// Parses a token, with the secret that makes it valid; `None` for a text that is not a token of this store.
-    pub(crate) fn of(token: &'a str) -> Option<(Self, Secret)> {
-        let (secret, key) = token::parse(token)?;
-        let (own, at_fetch) = key.split_once('.')?;
-        let (kv_changed, external_bytes) = match own.strip_prefix('k') {
-            Some(bytes) => (true, bytes),
-            None => (false, own),
-        };
-        let (external_bytes, covered_until) = match external_bytes.split_once('-') {
-            Some((bytes, until)) => (bytes, Some(until.parse().ok()?)),
-            None => (external_bytes, None),
-        };
-        let external_bytes = external_bytes.parse().ok()?;
-        let at_fetch = TurnAtFetch::parse(at_fetch)?;
-        Some((Self { kv_changed, external_bytes, covered_until, at_fetch }, secret))
-    }
-
-    /// No covered message became available after this time, so a statement need not read the messages behind them.
-    pub(crate) fn covered_until(&self) -> i64 {
-        self.covered_until.map_or(i64::MAX, column)
-    }
-}
-
-impl fmt::Display for TurnFacts<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kv_changed = if self.kv_changed { "k" } else { "" };
-        write!(f, "{kv_changed}{}", self.external_bytes)?;
-        if let Some(until) = self.covered_until {
-            write!(f, "-{until}")?;
-        }
-        write!(f, ".{}", self.at_fetch)
-    }
-}
-
-/// The instance that a turn's token locks.
-pub(crate) fn instance_of(token: &str) -> Option<&str> {
-    TurnFacts::of(token).map(|(facts, _)| facts.at_fetch.instance)
-}
-
-/// The bytes of message texts that the commit of a turn deletes.
-pub(crate) fn bytes_to_delete(token: &str) -> usize {
-    TurnFacts::of(token).map_or(0, |(facts, _)| facts.external_bytes)
-}
+use rusqlite::ErrorCode;
+use rusqlite::types::ValueRef;
 
 /// A turn to commit, with the token of its lease.
 pub(crate) struct CommitTurn {
@@ -97,7 +46,7 @@ pub(crate) fn commit(tx: &mut Transaction<'_>, turn: &CommitTurn) -> Result<Opti
         consumed,
     )?;
     // Messages that were left behind, or that arrived after the fetch, can be fetched now.
-    ready::make_first_ready(tx, instance)?;
+    make_first_ready(tx, instance)?;
     store_plan(tx, facts, plan)?;
     Ok(Some(tx.now))
 }
@@ -107,7 +56,7 @@ pub(crate) fn store_plan(tx: &mut Transaction<'_>, facts: TurnFacts<'_>, plan: &
     let instance = facts.at_fetch.instance;
     record_instance(tx, facts.at_fetch, plan)?;
     record_execution(tx, facts.at_fetch, plan)?;
-    history::insert(tx.db, instance, plan.execution_id, &plan.history)?;
+    insert_events(tx.db, instance, plan.execution_id, &plan.history)?;
     if let Some(status) = &plan.custom_status {
         tx.db.run(sql::SET_CUSTOM_STATUS, (instance, status))?;
     }
@@ -183,6 +132,51 @@ fn record_execution(tx: &Transaction<'_>, turn: TurnAtFetch<&str>, plan: &Commit
     tx.db.run_exactly(1, "recording an execution", sql::UPSERT_EXECUTION, row)
 }
 
+/// Inserts events, several per statement. An event id that exists is refused.
+pub(crate) fn insert_events(db: &Db, instance: &str, execution_id: u64, events: &[HistoryRow]) -> Result<()> {
+    let mut rest = events;
+    while !rest.is_empty() {
+        let (size, sql) = match rest.len() {
+            8.. => (8, sql::INSERT_EIGHT_EVENTS),
+            2.. => (2, sql::INSERT_TWO_EVENTS),
+            _ => (1, sql::INSERT_EVENT),
+        };
+        let (now, later) = rest.split_at(size);
+        insert_together(db, sql, instance, execution_id, now)?;
+        rest = later;
+    }
+    Ok(())
+}
+
+fn insert_together(
+    db: &Db,
+    sql: &str,
+    instance: &str,
+    execution_id: u64,
+    events: &[HistoryRow],
+) -> Result<()> {
+    let execution = id_column("execution id", execution_id)?;
+    let mut statement = db.statement(sql)?;
+    statement.raw_bind_parameter(1, instance)?;
+    statement.raw_bind_parameter(2, execution)?;
+    for (n, event) in events.iter().enumerate() {
+        statement.raw_bind_parameter(3 + 3 * n, id_column("event id", event.event_id)?)?;
+        statement.raw_bind_parameter(4 + 3 * n, event.event_type)?;
+        statement.raw_bind_parameter(5 + 3 * n, &event.event_data)?;
+    }
+    let before = db.conn.total_changes();
+    match statement.raw_execute() {
+        Ok(_) => Ok(()),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+            // The events before the existing one were inserted; the caller rolls them back.
+            let inserted = usize::try_from(db.conn.total_changes() - before).unwrap_or(0);
+            let existing = events.get(inserted).or(events.first()).map_or(0, |event| event.event_id);
+            Err(SqliteError::Refused(duplicate_event(existing)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Gives a turn back. The token of an expired lease is accepted until another fetch leases the instance.
 pub(crate) fn abandon(tx: &mut Transaction<'_>, abandoned: &Abandon) -> Result<()> {
     let &Abandon { ref token, delay, ignore_attempt } = abandoned;
@@ -200,7 +194,7 @@ pub(crate) fn abandon(tx: &mut Transaction<'_>, abandoned: &Abandon) -> Result<(
     let covered_until = facts.covered_until();
     let columns = (instance, secret, visible_at.map(column), i64::from(ignore_attempt), covered_until);
     tx.db.run(sql::ABANDON_MESSAGES, columns)?;
-    ready::make_first_ready(tx, instance)?;
+    make_first_ready(tx, instance)?;
     if let Some(at) = visible_at {
         tx.wakeups.schedule_poll(at);
     }
@@ -225,25 +219,55 @@ pub(crate) fn refused<T>(token: &str) -> Result<T> {
     Err(SqliteError::Refused(invalid_token(token)))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use outlast_provider::OsEntropy;
-    use outlast_provider_kit::Token;
-
-    #[test]
-    fn facts_round_trip_through_the_token() {
-        for (kv_changed, external_bytes, covered_until) in
-            [(false, 0, None), (false, 512, Some(1_700)), (true, 0, Some(0)), (true, 70_000, None)]
-        {
-            let (current_execution, messages, is_partial) = (3, 7, true);
-            let at_fetch = TurnAtFetch { current_execution, messages, is_partial, instance: "k1.2.a" };
-            let token =
-                Token::mint(&OsEntropy, TurnFacts { kv_changed, external_bytes, covered_until, at_fetch });
-            let (facts, secret) = TurnFacts::of(&token.text).unwrap();
-            assert_eq!((facts.kv_changed, facts.external_bytes), (kv_changed, external_bytes));
-            assert_eq!(facts.covered_until, covered_until);
-            assert_eq!((facts.at_fetch, secret), (at_fetch, token.secret));
-        }
-    }
+/// A message that may be the first of its instance.
+struct First {
+    /// The time at which the message becomes visible, and its id.
+    order: (i64, i64),
+    is_ready: bool,
 }
+
+/// Makes the first message of an instance ready: the one that is visible first, and among equals the one that was stored first. The
+/// parked fetches are polled when it is visible.
+pub(crate) fn make_first_ready(tx: &mut Transaction<'_>, instance: &str) -> Result<()> {
+    let mut first: Option<First> = None;
+    tx.db.find(sql::MESSAGES_IN_ORDER, [instance], |row| {
+        let id = row.get(0)?;
+        let [visible_at, available_at] =
+            [stored_time(row, 1)?, stored_time(row, 2)?].map(|at| at.unwrap_or(i64::MAX));
+        // No message is visible before it is available, so no message from here on is visible earlier.
+        if first.as_ref().is_some_and(|first| first.order < (available_at, id)) {
+            return Ok(Some(()));
+        }
+        if first.as_ref().is_none_or(|first| (visible_at, id) < first.order) {
+            let is_ready = matches!(row.get_ref(3)?, ValueRef::Integer(1));
+            first = Some(First { order: (visible_at, id), is_ready });
+        }
+        Ok(None)
+    })?;
+    let Some(First { order: (visible_at, id), is_ready }) = first else { return Ok(()) };
+    if !is_ready {
+        tx.db.run_exactly(1, "making a message ready", sql::MAKE_READY, [id])?;
+    }
+    tx.wakeups.on_message(u64::try_from(visible_at).unwrap_or(0), tx.now);
+    Ok(())
+}
+
+/// Makes the first messages of instances ready whose lease has expired. Without expired leases no table is read.
+pub(crate) fn find_expired_leases(tx: &mut Transaction<'_>, state: &mut FetchState) -> Result<()> {
+    if tx.now < state.next_lease_end.turns {
+        return Ok(());
+    }
+    let now = column(tx.now);
+    let instances = tx.db.all(sql::EXPIRED_LEASES, [now], |row| {
+        Ok(row.get_ref(0)?.as_str().map(str::to_string).unwrap_or_default())
+    })?;
+    for instance in instances {
+        make_first_ready(tx, &instance)?;
+    }
+    let next_end = tx.db.one(sql::NEXT_LEASE_END, [now], |row| stored_time(row, 0))?.flatten();
+    state.next_lease_end.turns = next_end.map_or(u64::MAX, |at| u64::try_from(at).unwrap_or(0));
+    Ok(())
+}
+
+#[cfg(test)]
+mod ready_tests;

@@ -1,14 +1,14 @@
 //! Fetches of turns.
 
 use crate::SqliteOptions;
-use crate::commit::TurnFacts;
+use crate::commit::{find_expired_leases, make_first_ready};
 use crate::db::{Result, attempts, column, readable, stored_text, stored_time, unsigned};
-use crate::leased::RawTurn;
+use crate::leased::{RawTurn, TurnFacts};
 use crate::message::{self, CoveredMessage, Visible, covered_message, decode, store_dead_letter, visible};
 use crate::park::{Ask, FetchState, MAX_LOOKUP};
 use crate::start::start_due;
 use crate::transaction::Transaction;
-use crate::{history, kv, ready, sql};
+use crate::{history, kv, sql};
 use outlast_model::WorkItem;
 use outlast_provider::{
     DeadLetterQueue, DispatcherCapabilityFilter, MessageBound, TurnRequest, saturating_ms,
@@ -121,7 +121,7 @@ impl TurnLookup {
         if self.candidates.is_empty() && !self.exhausted {
             // Each lookup reads the instances that were passed over again.
             let wanted = wanted.max(self.passed_over.len());
-            ready::find_expired_leases(tx, state)?;
+            find_expired_leases(tx, state)?;
             self.candidates = candidates(tx, self.filter.as_ref(), &self.passed_over, wanted)?.into();
             self.exhausted = self.candidates.len() < wanted;
         }
@@ -339,7 +339,7 @@ fn claim(
                     // The messages that were not covered must not be delivered before the delayed ones.
                     let delay = (&instance, token.secret, column(until));
                     tx.db.run_exactly(1, "delaying an instance", sql::DELAY_INSTANCE, delay)?;
-                    ready::make_first_ready(tx, &instance)?;
+                    make_first_ready(tx, &instance)?;
                     return Ok(Claim::Nothing);
                 }
                 Settled::Delayed { .. } => None,
@@ -348,7 +348,7 @@ fn claim(
     };
     let Some(resolved) = resolved else {
         tx.db.run_exactly(1, "releasing a lease", sql::UNLOCK_INSTANCE, (&instance, token.secret))?;
-        ready::make_first_ready(tx, &instance)?;
+        make_first_ready(tx, &instance)?;
         return Ok(if is_partial { Claim::Again } else { Claim::Nothing });
     };
     let next_lease_end = &mut state.next_lease_end.turns;

@@ -2,13 +2,13 @@
 
 use crate::db::{Db, Result, column, id_column, stored_text, unsigned};
 use crate::transaction::Transaction;
-use crate::{SqliteError, kv, sql};
+use crate::{SqliteError, commit, kv, sql};
 use outlast_model::{Event, SystemStats, json};
 use outlast_provider::{BoundedTurn, HistoryBound, InstanceOutcome, LoadedTurn, OversizedTurn};
-use outlast_provider_kit::plan::{HistoryRow, duplicate_event};
+use outlast_provider_kit::plan::HistoryRow;
 use outlast_provider_kit::rows;
+use rusqlite::Row;
 use rusqlite::types::ValueRef;
-use rusqlite::{ErrorCode, Row};
 use std::collections::HashMap;
 
 /// An execution of an instance.
@@ -148,51 +148,6 @@ fn read_within(
     Ok(stopped.unwrap_or(Ok(Some(history))))
 }
 
-/// Inserts events, several per statement. An event id that exists is refused.
-pub(crate) fn insert(db: &Db, instance: &str, execution_id: u64, events: &[HistoryRow]) -> Result<()> {
-    let mut rest = events;
-    while !rest.is_empty() {
-        let (size, sql) = match rest.len() {
-            8.. => (8, sql::INSERT_EIGHT_EVENTS),
-            2.. => (2, sql::INSERT_TWO_EVENTS),
-            _ => (1, sql::INSERT_EVENT),
-        };
-        let (now, later) = rest.split_at(size);
-        insert_together(db, sql, instance, execution_id, now)?;
-        rest = later;
-    }
-    Ok(())
-}
-
-fn insert_together(
-    db: &Db,
-    sql: &str,
-    instance: &str,
-    execution_id: u64,
-    events: &[HistoryRow],
-) -> Result<()> {
-    let execution = id_column("execution id", execution_id)?;
-    let mut statement = db.statement(sql)?;
-    statement.raw_bind_parameter(1, instance)?;
-    statement.raw_bind_parameter(2, execution)?;
-    for (n, event) in events.iter().enumerate() {
-        statement.raw_bind_parameter(3 + 3 * n, id_column("event id", event.event_id)?)?;
-        statement.raw_bind_parameter(4 + 3 * n, event.event_type)?;
-        statement.raw_bind_parameter(5 + 3 * n, &event.event_data)?;
-    }
-    let before = db.conn.total_changes();
-    match statement.raw_execute() {
-        Ok(_) => Ok(()),
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-            // The events before the existing one were inserted; the caller rolls them back.
-            let inserted = usize::try_from(db.conn.total_changes() - before).unwrap_or(0);
-            let existing = events.get(inserted).or(events.first()).map_or(0, |event| event.event_id);
-            Err(SqliteError::Refused(duplicate_event(existing)))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
 /// Events to append outside of a turn.
 pub(crate) struct Append {
     pub(crate) key: ExecutionKey,
@@ -202,7 +157,7 @@ pub(crate) struct Append {
 /// Appends events outside of a turn.
 pub(crate) fn append(tx: &mut Transaction<'_>, Append { key, events }: &Append) -> Result<()> {
     let &ExecutionKey { ref instance, execution_id } = key;
-    insert(tx.db, instance, execution_id, events)?;
+    commit::insert_events(tx.db, instance, execution_id, events)?;
     if let Some(last) = events.iter().map(|event| event.event_id).max() {
         let raised = (instance, id_column("execution id", execution_id)?, id_column("event id", last)?);
         tx.db.run(sql::RAISE_LAST_EVENT, raised)?;

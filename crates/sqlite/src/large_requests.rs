@@ -243,8 +243,7 @@ impl LargeTurns {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::command::CallInfo;
-    use crate::writer::PendingCall;
+    use crate::command::{CallInfo, PendingCall};
 
     /// A call that stores this many bytes.
     pub(crate) fn call(bytes: usize) -> Command {

@@ -40,7 +40,6 @@ mod large_requests;
 mod leased;
 mod queue;
 mod readers;
-mod ready;
 mod threads;
 mod transaction;
 mod writer;

@@ -115,7 +115,7 @@ impl SqliteProvider {
             drop(reply.send(done));
             health
         };
-        self.executor.submit(Command::BetweenTransactions(Box::new(job)));
+        self.submit(Command::BetweenTransactions(Box::new(job)));
         answer.await.unwrap_or(Err(SqliteError::Closed))
     }
 }

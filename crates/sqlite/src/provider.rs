@@ -1,14 +1,15 @@
 //! The store behind the provider trait.
 
 use crate::activity::{ActivityAsk, Complete, CompleteWithTurn};
-use crate::command::{CallInfo, Command};
+use crate::command::{Apply, CallInfo, Command, PendingCall};
 use crate::commit::CommitTurn;
 use crate::counters::{Counters, SqliteStats};
 use crate::executor::{Answer, Executor};
 use crate::fetch::TurnAsk;
 use crate::history::{Append, ExecutionKey};
-use crate::leased::{Abandon, RawTurn, Renew};
+use crate::leased::{self, Abandon, Guarded, RawTurn, Renew};
 use crate::message::{Enqueue, EnqueueWithin};
+use crate::park::{Ask, Fetch};
 use crate::session::RenewSessions;
 use crate::start::StartPlan;
 use crate::url::{self, Location};
@@ -21,11 +22,14 @@ use outlast_provider::{
     ProviderAdmin, ScheduledActivityIdentifier, SessionFetchConfig, StartOutcome, StartRequest, TagFilter,
     TurnAhead, TurnCommit, TurnRequest, WorkRequest,
 };
+use outlast_provider_kit::fetch::answer_within;
 use outlast_provider_kit::plan::{activity_row, checked_id, completion_row, history_rows, message_row};
 use outlast_provider_kit::{CommitPlan, Watches};
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// A store in one SQLite file, or in memory.
 ///
@@ -73,6 +77,68 @@ impl SqliteProvider {
     pub(crate) fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
+
+    /// Applies a call in the writer's next transaction; returns after the commit.
+    pub(crate) async fn write<A, B, T>(&self, info: CallInfo, args: A, apply: Apply<B, T>) -> Answer<T>
+    where
+        A: Borrow<B> + Send + 'static,
+        B: ?Sized + 'static,
+        T: Send + 'static,
+    {
+        self.write_then(info, args, apply, |_, _| {}).await
+    }
+
+    /// Applies a call in the writer's next transaction; returns after the commit. `on_commit` runs after the commit even if this
+    /// future was dropped.
+    pub(crate) async fn write_then<A, B, T>(
+        &self,
+        info: CallInfo,
+        args: A,
+        apply: Apply<B, T>,
+        on_commit: impl FnOnce(&B, &T) + Send + 'static,
+    ) -> Answer<T>
+    where
+        A: Borrow<B> + Send + 'static,
+        B: ?Sized + 'static,
+        T: Send + 'static,
+    {
+        let operation = info.operation;
+        let permit = self.executor.permit(info.bytes).await;
+        let (call, answer) = PendingCall::new(info, args, apply, on_commit, permit);
+        self.submit(Command::Call(Box::new(call)));
+        Ok(answer.await.unwrap_or_else(|_| Err(SqliteError::Closed.classified(operation)))?)
+    }
+
+    /// Sends a fetch to the writer and waits for its leases. If this future is dropped, the leases are given back.
+    pub(crate) async fn fetch<A: Ask>(
+        &self,
+        ask: A,
+        poll_timeout: Duration,
+        command: impl FnOnce(Fetch<A>, Option<OwnedSemaphorePermit>) -> Command + Send,
+    ) -> Answer<Option<A::Leases>> {
+        let (fetch, mut answer) = Fetch::<A>::new(ask, poll_timeout);
+        let permit = self.executor.permit(0).await;
+        self.submit(command(fetch, permit));
+        let answered = match &self.executor {
+            Executor::Inline(inline) if !poll_timeout.is_zero() => {
+                self.poll_inline::<A::Leases>(inline, &mut answer, poll_timeout).await
+            }
+            Executor::Threaded(_) | Executor::Inline(_) => answer_within(answer, poll_timeout).await,
+        };
+        match answered {
+            Ok(None) => Ok(None),
+            Ok(Some(leases)) => Ok(leases?.and_then(Guarded::take)),
+            Err(_) => Err(SqliteError::Closed.during(A::OPERATION)),
+        }
+    }
+
+    /// Sends a command to the writer. Without a writer the command is dropped, and its caller gets the error `Closed`.
+    pub(crate) fn submit(&self, command: Command) {
+        match &self.executor {
+            Executor::Threaded(threads) => drop(threads.commands.send(command)),
+            Executor::Inline(_) => self.executor.handle().submit(command),
+        }
+    }
 }
 
 #[async_trait]
@@ -119,12 +185,12 @@ impl Provider for SqliteProvider {
 
     async fn commit_turn(&self, lock_token: &str, commit: TurnCommit) -> Answer<Option<u64>> {
         let turn = CommitTurn { plan: CommitPlan::of(commit)?, token: lock_token.to_string() };
-        let bytes = turn.plan.bytes().saturating_add(commit::bytes_to_delete(lock_token));
+        let bytes = turn.plan.bytes().saturating_add(leased::bytes_to_delete(lock_token));
         let info = CallInfo::turn("ack_orchestration_item", lock_token).bytes(bytes);
         let watches = self.watches();
         let resolve_watches = move |turn: &CommitTurn, _: &Option<u64>| {
             if watches.is_watched()
-                && let Some(instance) = commit::instance_of(&turn.token)
+                && let Some(instance) = leased::instance_of(&turn.token)
             {
                 watches.committed(instance, turn.plan.ends_instance());
             }

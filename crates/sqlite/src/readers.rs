@@ -7,6 +7,7 @@ use crate::db::{Db, Result};
 use crate::executor::{Answer, Executor};
 use crate::threads::{PERMITS, Threads, spawn};
 use crate::transaction::Transaction;
+use crate::writer::Writer;
 use crate::{SqliteError, SqliteOptions, SqliteProvider, open};
 use std::borrow::Borrow;
 use std::path::PathBuf;
@@ -43,6 +44,21 @@ impl SqliteProvider {
             Executor::Inline(inline) => inline.writer().read(operation, |db| read(db, args.borrow())),
         };
         done.map_err(|error| error.during(operation))
+    }
+}
+
+impl Writer {
+    /// Runs a read on the writer's connection. After a panic a store on a file closes the connection.
+    pub(crate) fn read<T>(
+        &mut self,
+        operation: &'static str,
+        body: impl FnOnce(&Db) -> Result<T>,
+    ) -> Result<T> {
+        let db = self.take_connection()?;
+        let (read, health) = run_contained(operation, || body(&db));
+        self.connection.return_connection(db, health == Health::Panicked, false);
+        self.counters.panics.add(usize::from(health == Health::Panicked));
+        read
     }
 }
 

@@ -3,11 +3,10 @@
 use crate::command::{Command, Handle};
 use crate::counters::Counters;
 use crate::db::Result;
-use crate::executor::WriterLoop;
 use crate::open::LOCK_PATIENCE;
 use crate::readers::Readers;
 use crate::url::{Access, Location};
-use crate::writer::Writer;
+use crate::writer::{Writer, WriterLoop};
 use crate::{SqliteError, SqliteOptions};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};

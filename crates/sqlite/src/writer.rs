@@ -1,23 +1,143 @@
-//! The writer: applies the waiting calls in one transaction, serves fetches inside it, commits, and answers.
+//! The writer: takes the waiting commands, applies the calls in one transaction, serves fetches inside it, commits, and answers.
 
 use crate::activity::ActivityAsk;
-use crate::command::{CallInfo, Command, Handle};
+use crate::command::{Applied, Call, CallInfo, Command, Handle, PendingCall};
 use crate::connection::WriterConnection;
-use crate::contain::{self, Health, contain, run_contained};
+use crate::contain::{self, contain};
 use crate::counters::Counters;
 use crate::db::{Db, Result};
 use crate::fetch::TurnAsk;
-use crate::large_requests::LargeTurns;
-use crate::leased::{Abandon, LeaseKind};
+use crate::large_requests::LargeRequests;
+use crate::leased::release;
 use crate::park::{self, FetchState, Parked};
 use crate::queue::PerQueue;
+use crate::threads::pause;
 use crate::transaction::{Transaction, Wakeups};
 use crate::url::Location;
-use crate::{SqliteError, SqliteOptions, activity, commit};
-use outlast_provider::ClassifiedError;
+use crate::{SqliteError, SqliteOptions};
 use std::borrow::Borrow;
 use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// The number of calls that share one transaction at most, so that no caller waits for an endless batch.
+const MAX_BATCH: usize = 512;
+
+/// How long the writer does not take the database lock after it saw a commit of another process.
+const YIELD_TO_OTHERS: Duration = Duration::from_micros(400);
+
+/// The loop of the writer's thread: takes commands and runs transactions until the store is closed. The loop never delays a call
+/// to fill a batch, and it polls the parked fetches when an item becomes available by itself.
+pub(crate) struct WriterLoop {
+    writer: Writer,
+    commands: Receiver<Command>,
+    handle: Handle,
+    large: LargeRequests,
+    /// Whether the command to stop came, so that the current step is the last one. A panic must not lose the command: the owner
+    /// of the store waits for the end of this thread.
+    is_stopped: bool,
+}
+
+impl WriterLoop {
+    pub(crate) fn new(writer: Writer, commands: Receiver<Command>, handle: Handle) -> Self {
+        Self { writer, commands, handle, large: LargeRequests::new(), is_stopped: false }
+    }
+
+    pub(crate) fn run(mut self) {
+        while !self.is_stopped {
+            // The writer contains a panic inside a transaction; this contains all other panics.
+            if contain(|| self.step()).is_none() {
+                contain::report("writer", None);
+                self.writer.on_panic();
+            }
+        }
+    }
+
+    /// Runs one transaction. After the command to stop, the waiting large calls are applied too.
+    fn step(&mut self) {
+        match self.next() {
+            Next::Small(first) => self.small_step(first),
+            Next::Large => self.large_step(),
+            Next::Closed => self.is_stopped = true,
+        }
+        if self.is_stopped {
+            let left = self.large.take_all();
+            if !left.is_empty() {
+                self.writer.process(left, false, &self.handle);
+            }
+        } else if self.writer.saw_foreign_commit {
+            self.writer.counters.yields_to_processes.add(1);
+            pause(YIELD_TO_OTHERS);
+        }
+    }
+
+    /// Runs a transaction with small requests.
+    fn small_step(&mut self, first: Command) {
+        self.is_stopped |= matches!(first, Command::Stop);
+        let Some(first) = self.large.keep_if_large(first) else { return };
+        let mut taken = 1;
+        let begun = self.writer.now();
+        *self.writer.large_turns() = self.large.small_begins();
+        // A busy writer never reaches the wait in `next`, so it checks the time here.
+        let is_due = self.writer.wake_at().is_some_and(|at| at <= begun);
+        let mut more = || {
+            let mut arrived = Vec::new();
+            while taken < MAX_BATCH
+                && let Ok(command) = self.commands.try_recv()
+            {
+                self.is_stopped |= matches!(command, Command::Stop);
+                taken += 1;
+                arrived.extend(self.large.keep_if_large(command));
+            }
+            arrived
+        };
+        self.writer.process_with(vec![first], is_due, &self.handle, &mut more);
+        self.large.small_ended(wait::ended(&mut self.writer, begun));
+    }
+
+    /// Waits for the next step. Polls of the parked fetches that are due meanwhile are made here.
+    fn next(&mut self) -> Next {
+        // `next` returns with every request, so no request has come since this time.
+        let idle_from = self.writer.now();
+        loop {
+            let now = self.writer.now();
+            let until_large = self.large.due_in(now);
+            let is_large_due = until_large.is_some_and(|until| until.is_zero());
+            if is_large_due && !self.large.was_last() {
+                return Next::Large;
+            }
+            if let Ok(command) = self.commands.try_recv() {
+                return Next::Small(command);
+            }
+            if is_large_due {
+                return Next::Large;
+            }
+            let Some(wait) = self.wait(now, idle_from, until_large) else {
+                self.poll_parked();
+                continue;
+            };
+            let received = match wait.patience() {
+                None => self.commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(patience) => self.commands.recv_timeout(patience),
+            };
+            match received {
+                Ok(command) => return Next::Small(command),
+                Err(RecvTimeoutError::Disconnected) => return Next::Closed,
+                Err(RecvTimeoutError::Timeout) => self.on_timeout(&wait),
+            }
+        }
+    }
+}
+
+/// The next step of the writer.
+enum Next {
+    /// A transaction whose first command is this one.
+    Small(Command),
+    /// A transaction with large requests.
+    Large,
+    /// The end: all senders of commands were dropped.
+    Closed,
+}
 
 /// Owner of the connection that writes.
 pub(crate) struct Writer {
@@ -52,38 +172,6 @@ impl Writer {
     /// The time of the store's clock.
     pub(crate) fn now(&self) -> u64 {
         self.options.clock.now_ms()
-    }
-
-    /// When the parked fetches must be polled; `None` if no fetch is parked.
-    pub(crate) fn wake_at(&mut self) -> Option<u64> {
-        // Both calls remove the fetches of dropped callers.
-        let is_any_waiting = self.parked.turns.is_any_waiting() | self.parked.activities.is_any_waiting();
-        is_any_waiting.then_some(self.wake_at)
-    }
-
-    /// Whether another process committed since the last check.
-    pub(crate) fn has_foreign_commit(&mut self) -> bool {
-        let seen = self.connection.has_foreign_commit();
-        if seen {
-            self.invalidate();
-        }
-        seen
-    }
-
-    /// Discards the times that this process derived from the tables, because the tables may have changed.
-    fn invalidate(&mut self) {
-        self.fetch_state = FetchState { large_turns: self.fetch_state.large_turns, ..FetchState::default() };
-        self.wake_at = 0;
-    }
-
-    /// Which large turns the next transaction hands out, or what became of them in the last one.
-    pub(crate) fn large_turns(&mut self) -> &mut LargeTurns {
-        &mut self.fetch_state.large_turns
-    }
-
-    /// Whether a fetch that does not park waits for a large turn.
-    pub(crate) fn has_fetch_that_does_not_park(&self) -> bool {
-        self.parked.turns.has_fetch_that_does_not_park()
     }
 
     /// Applies commands in one transaction and answers them. With `poll`, the parked fetches are polled even if no command made
@@ -133,7 +221,7 @@ impl Writer {
             let is_broken = has_panicked || outcome.as_ref().is_err_and(SqliteError::breaks_connection);
             self.connection.return_connection(db, is_broken, outcome.is_err() || has_panicked);
             match outcome {
-                Ok(Ran::Committed { by_savepoints }) => {
+                Ok(Ran::Applied { by_savepoints }) => {
                     calls.into_iter().for_each(|call| call.answer(None));
                     self.deliver(handle);
                     return by_savepoints;
@@ -170,7 +258,7 @@ impl Writer {
     }
 
     /// The connection, opened again if it was closed.
-    fn take_connection(&mut self) -> Result<Db> {
+    pub(crate) fn take_connection(&mut self) -> Result<Db> {
         if self.connection.reopen()? {
             self.invalidate();
         }
@@ -194,24 +282,11 @@ impl Writer {
         self.now = self.now();
         let polled_at = self.now;
         let mut wakeups = Wakeups::of(if poll { PerQueue::BOTH } else { PerQueue::NONE });
-        let by_savepoints = self.apply_and_serve(db, calls, &mut wakeups, more).is_err();
-        if by_savepoints {
-            // A call or a fetch failed after it had written something: roll back, and apply each call in a savepoint.
-            self.parked.turns.return_served();
-            self.parked.activities.return_served();
-            self.invalidate();
-            if self.has_panicked(calls) {
-                return Ok(Ran::Panicked);
-            }
-            self.counters.batches_by_savepoints.add(1);
-            if !db.conn.is_autocommit() {
-                db.control("ROLLBACK")?;
-            }
-            db.control("BEGIN IMMEDIATE")?;
-            wakeups = Wakeups::of(PerQueue::NONE);
-            self.apply_each(db, calls, &mut wakeups)?;
-            if self.has_panicked(calls) {
-                return Ok(Ran::Panicked);
+        let mut by_savepoints = false;
+        if self.apply_and_serve(db, calls, &mut wakeups, more).is_err() {
+            match self.apply_again(db, calls, &mut wakeups)? {
+                Ran::Panicked => return Ok(Ran::Panicked),
+                Ran::Applied { .. } => by_savepoints = true,
             }
         }
         let changed = db.conn.total_changes() != before;
@@ -223,16 +298,10 @@ impl Writer {
         self.wake_at = self.wake_at.min(wakeups.at);
         if poll {
             // An error of this read does not undo the commit.
-            let after_backoff = self.now().saturating_add(BACKOFF_MS);
+            let after_backoff = self.now().saturating_add(failure::BACKOFF_MS);
             self.wake_at = park::next_available(db, polled_at).unwrap_or(after_backoff).min(wakeups.at);
         }
-        Ok(Ran::Committed { by_savepoints })
-    }
-
-    fn has_panicked(&self, calls: &[Box<dyn Call>]) -> bool {
-        calls.iter().any(|call| call.has_panicked())
-            || self.parked.turns.has_panicked()
-            || self.parked.activities.has_panicked()
+        Ok(Ran::Applied { by_savepoints })
     }
 
     /// Applies the calls, and the calls that arrive meanwhile, and serves the fetches. An error means that a call or a fetch
@@ -278,27 +347,6 @@ impl Writer {
         Ok(())
     }
 
-    /// Applies every call in its own savepoint, so that a call that fails undoes no other call.
-    fn apply_each(&self, db: &Db, calls: &mut [Box<dyn Call>], wakeups: &mut Wakeups) -> Result<()> {
-        for call in calls {
-            db.control("SAVEPOINT call")?;
-            let applied = call.apply(&mut self.tx(db, wakeups));
-            if applied == Applied::Panicked {
-                // The caller of this method applies the other calls again, on a new connection.
-                return Ok(());
-            }
-            if applied != Applied::Done {
-                if db.conn.is_autocommit() {
-                    // SQLite itself rolled the transaction back, and with it the calls before this one.
-                    return Err(SqliteError::Io { details: "the transaction was rolled back".to_string() });
-                }
-                db.control("ROLLBACK TO call")?;
-            }
-            db.control("RELEASE call")?;
-        }
-        Ok(())
-    }
-
     fn tx<'a>(&'a self, db: &'a Db, wakeups: &'a mut Wakeups) -> Transaction<'a> {
         Transaction { db, now: self.now, entropy: &*self.options.entropy, wakeups }
     }
@@ -322,46 +370,11 @@ impl Writer {
             self.process(releases, false, handle);
         }
     }
-
-    /// Answers calls and fetches with the error of their transaction.
-    fn fail(&mut self, calls: Vec<Box<dyn Call>>, fault: &SqliteError) -> bool {
-        self.back_off();
-        calls.into_iter().for_each(|call| call.answer(Some(fault)));
-        self.connection.drop_jobs();
-        self.parked.turns.fail(fault);
-        self.parked.activities.fail(fault);
-        false
-    }
-
-    /// Runs a read on the writer's connection. After a panic a store on a file closes the connection.
-    pub(crate) fn read<T>(
-        &mut self,
-        operation: &'static str,
-        body: impl FnOnce(&Db) -> Result<T>,
-    ) -> Result<T> {
-        let db = self.take_connection()?;
-        let (read, health) = run_contained(operation, || body(&db));
-        self.connection.return_connection(db, health == Health::Panicked, false);
-        self.counters.panics.add(usize::from(health == Health::Panicked));
-        read
-    }
-
-    /// A panic outside of a transaction was contained.
-    pub(crate) fn on_panic(&mut self) {
-        self.counters.panics.add(1);
-        self.back_off();
-    }
-
-    /// Delays the next poll of the parked fetches, so that they do not poll a disk that is full or gone all the time.
-    fn back_off(&mut self) {
-        self.invalidate();
-        self.wake_at = self.now().saturating_add(BACKOFF_MS);
-    }
 }
 
 /// The end of a transaction that did not fail.
 enum Ran {
-    Committed {
+    Applied {
         /// Whether each call was applied in a savepoint, and no fetch was served.
         by_savepoints: bool,
     },
@@ -369,75 +382,7 @@ enum Ran {
     Panicked,
 }
 
-/// How long parked fetches are not polled after a failure.
-const BACKOFF_MS: u64 = 200;
-
-/// A call that gives a lease back.
-fn release(kind: LeaseKind, token: String) -> Box<dyn Call> {
-    let abandon = match kind {
-        LeaseKind::Turn => commit::abandon,
-        LeaseKind::Activity => activity::abandon,
-    };
-    let abandoned = Abandon { token, delay: None, ignore_attempt: true };
-    Box::new(PendingCall::new(CallInfo::of("release"), abandoned, abandon, |_, ()| {}, None).0)
-}
-
-/// The result of applying a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Applied {
-    Done,
-    /// The call is invalid, or its lease is lost.
-    Refused,
-    /// The database reported an error.
-    Failed,
-    /// The call panicked.
-    Panicked,
-}
-
-/// A call: applied inside a transaction, again if that transaction is rolled back, and answered after the commit.
-pub(crate) trait Call: Send {
-    fn apply(&mut self, tx: &mut Transaction<'_>) -> Applied;
-    /// The number of bytes that the call stores or deletes.
-    fn bytes(&self) -> usize;
-    /// Whether the call panicked when it was applied. The writer does not apply such a call again.
-    fn has_panicked(&self) -> bool;
-    /// Sends the result to the caller. With a `fault` the transaction did not commit, and the fault replaces the result.
-    fn answer(self: Box<Self>, fault: Option<&SqliteError>);
-}
-
-/// Applies a call inside a transaction.
-pub(crate) type Apply<B, T> = fn(&mut Transaction<'_>, &B) -> Result<T>;
-
-/// A call that the writer has not answered yet.
-pub(crate) struct PendingCall<A, B: ?Sized, T, N> {
-    info: CallInfo,
-    args: A,
-    /// May run twice, because it only borrows the arguments.
-    apply: Apply<B, T>,
-    /// Runs on the writer after the commit, also if the caller was dropped.
-    on_commit: N,
-    outcome: Option<Result<T>>,
-    reply: oneshot::Sender<CallAnswer<T>>,
-    /// The permit under which the call was sent, released with the answer.
-    permit: Option<OwnedSemaphorePermit>,
-}
-
-type CallAnswer<T> = std::result::Result<T, ClassifiedError>;
-
-impl<A, B: ?Sized, T, N: FnOnce(&B, &T)> PendingCall<A, B, T, N> {
-    /// A call, and the receiver of its answer.
-    pub(crate) fn new(
-        info: CallInfo,
-        args: A,
-        apply: Apply<B, T>,
-        on_commit: N,
-        permit: Option<OwnedSemaphorePermit>,
-    ) -> (Self, oneshot::Receiver<CallAnswer<T>>) {
-        let (reply, answer) = oneshot::channel();
-        (Self { info, args, apply, on_commit, outcome: None, reply, permit }, answer)
-    }
-}
-
+/// How the writer applies and answers a call.
 impl<A, B, T, N> Call for PendingCall<A, B, T, N>
 where
     A: Borrow<B> + Send,
@@ -493,6 +438,9 @@ where
         let _ = reply.send(answer);
     }
 }
+
+mod failure;
+mod wait;
 
 #[cfg(test)]
 mod tests;

@@ -88,6 +88,7 @@ pub(super) const TARGETS: &[Target] = &[
             "crates/sqlite/src/connection.rs",
             "crates/sqlite/src/large_requests.rs",
             "crates/sqlite/src/writer.rs",
+            "crates/sqlite/src/writer/failure.rs",
         ],
         tested_by: &["outlast-sqlite"],
         built: &["--lib", "--test", "it"],

@@ -13,7 +13,7 @@ The recorded attempts to break the [promises](promises.md): how often each ran, 
 share of each runs in every `cargo xtask test`.
 ";
 
-pub(super) fn page(records: &[(&Attempt, Option<Value>)]) -> String {
+pub(super) fn page(records: &[(Attempt, Option<Value>)]) -> String {
     let mut out = HEAD.to_string();
     for (attempt, record) in records {
         let _ = write!(out, "\n## {}\n\n{}\n\n", attempt.title, attempt.about);
@@ -65,8 +65,11 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const ATTEMPT: Attempt =
-        Attempt { name: "sim", title: "Worlds", about: "They end.", command: "cargo xtask sim" };
+    fn attempt() -> Attempt {
+        let [name, title, about, command] =
+            ["sim", "Worlds", "They end.", "cargo xtask sim"].map(str::to_string);
+        Attempt { name, title, about, command }
+    }
 
     #[test]
     fn each_figure_is_a_row_of_the_page() {
@@ -74,7 +77,7 @@ mod tests {
             "seeds": 1_234_567, "hours": 2.25, "failing_seeds": [], "faults_by_kind": { "lost_answer": 12 }
         });
         let record = json!({ "commit": "abc", "date": "2026-01-02", "figures": figures });
-        let page = page(&[(&ATTEMPT, Some(record)), (&ATTEMPT, None)]);
+        let page = page(&[(attempt(), Some(record)), (attempt(), None)]);
         for line in [
             "2026-01-02, commit abc",
             "| seeds | 1,234,567 |",

@@ -1,8 +1,6 @@
 //! Notes about large files and long functions. They are no findings.
 
 use super::repo::Repo;
-use super::source::Source;
-use super::test_code::item_end;
 
 const SHOWN: usize = 10;
 const FILE_LINES: usize = 300;
@@ -14,7 +12,9 @@ pub(super) fn notes(repo: &Repo) -> Vec<String> {
     for (file, source) in repo.rust() {
         let lines = file.text.lines().count();
         files.push((lines, format!("{}: {lines} lines", file.path)));
-        for (name, line, length) in lengths(source) {
+        for (name, range) in &source.functions {
+            let line = source.line(range.start);
+            let length = source.line(range.end - 1) - line + 1;
             functions.push((length, format!("{}:{line}: `{name}` has {length} lines", file.path)));
         }
     }
@@ -29,35 +29,9 @@ fn largest(mut all: Vec<(usize, String)>, limit: usize) -> Vec<String> {
     all.into_iter().take(SHOWN).map(|(_, note)| note).collect()
 }
 
-/// Name, first line and number of lines of every function.
-fn lengths(source: &Source) -> Vec<(String, usize, usize)> {
-    let mut found = Vec::new();
-    for at in source.find("fn") {
-        let name: String = source.code[at + 2..]
-            .trim_start()
-            .chars()
-            .take_while(|c| c.is_alphanumeric() || *c == '_')
-            .collect();
-        // A function pointer has no name.
-        if !name.is_empty() {
-            let line = source.line(at);
-            let end = item_end(&source.code, at);
-            found.push((name, line, source.line(end - 1) - line + 1));
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lengths_of_functions_are_counted() {
-        let code = "fn a(x: fn(u8)) -> [u8; 2] {\n  if x {\n    // }\n  }\n}\ntrait T {\n  fn b(\n  );\n}\n";
-        let found = lengths(&Source::parse(code));
-        assert_eq!(found, [("a".to_string(), 1, 5), ("b".to_string(), 7, 2)]);
-    }
 
     #[test]
     fn the_largest_come_first_and_only_ten() {

@@ -1,14 +1,16 @@
 //! The files of the repository, read once for all rules.
 
 use super::source::Source;
+use super::tables::{self, Tables};
 use crate::metadata::{self, Package};
-use outlast_toolkit::process;
+use outlast_toolkit::{files, process};
 
 /// The files and packages that the rules check.
 pub(super) struct Repo {
     /// Sorted by path.
     pub(super) files: Vec<File>,
     pub(super) packages: Vec<Package>,
+    pub(super) tables: Tables,
 }
 
 /// A file that git tracks, or a new file that git does not ignore.
@@ -43,10 +45,11 @@ impl Repo {
                 Err(error) => return Err(format!("{path} cannot be read: {error}")),
             }
         }
-        Ok(Self::new(files, metadata::load()?))
+        let tables = Tables::parse(&files::read(&root.join(tables::PATH))?)?;
+        Ok(Self::new(files, metadata::load()?, tables))
     }
 
-    pub(super) fn new(mut files: Vec<(String, String)>, packages: Vec<Package>) -> Self {
+    fn new(mut files: Vec<(String, String)>, packages: Vec<Package>, tables: Tables) -> Self {
         files.sort();
         files.dedup();
         let mut files: Vec<File> = files.into_iter().map(|(path, text)| File::new(path, text)).collect();
@@ -54,11 +57,17 @@ impl Repo {
         for file in &mut files {
             file.is_test |= outlined.iter().any(|module| is_module(&file.path, module));
         }
-        Self { files, packages }
+        Self { files, packages, tables }
     }
 
     pub(super) fn file(&self, path: &str) -> Option<&File> {
         self.files.iter().find(|file| file.path == path)
+    }
+
+    /// Whether the path is a file or a folder of the repository.
+    pub(super) fn has(&self, path: &str) -> bool {
+        let path = path.trim_end_matches('/');
+        path.is_empty() || self.files.iter().any(|file| is_at_or_in(&file.path, path))
     }
 
     /// The Rust files, parsed.
@@ -99,6 +108,11 @@ impl File {
     }
 }
 
+/// Whether a file is at the path, or in the folder at the path.
+fn is_at_or_in(file: &str, path: &str) -> bool {
+    file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 fn is_module(path: &str, module: &str) -> bool {
     path.strip_prefix(module).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
 }
@@ -108,7 +122,7 @@ impl Repo {
     /// A repository in memory.
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let files = files.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect();
-        Self::new(files, Vec::new())
+        Self::new(files, Vec::new(), Tables::parse(include_str!("../../tidy.toml")).unwrap())
     }
 }
 

@@ -2,12 +2,14 @@
 
 use super::*;
 use crate::command::Job;
+use crate::contain::Health;
 use crate::db::column;
+use crate::large_requests::LargeTurns;
 use crate::leased::{Guarded, RawTurn, Renew};
 use crate::message::{self, Enqueue};
 use crate::park::{Ask, Fetch};
 use crate::url::Access;
-use crate::{StatementFault, StatementFaults, sql};
+use crate::{StatementFault, StatementFaults, activity, commit, sql};
 use outlast_model::WorkItem;
 use outlast_provider::{
     ClassifiedError, DispatcherCapabilityFilter, FetchedWork, MessageBound, ProviderError, SemverRange,
@@ -21,6 +23,7 @@ use std::mem;
 use std::path::Path;
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// Fails chosen statements, and records all statements.
 #[derive(Default)]
@@ -69,7 +72,7 @@ struct TestWriter {
     script: Arc<FaultScript>,
     handle: Handle,
     /// Receives the leases of dropped callers.
-    _returned: mpsc::Receiver<Command>,
+    _returned: Receiver<Command>,
     folder: tempfile::TempDir,
 }
 

@@ -131,23 +131,7 @@ fn manifest(repo: &Repo, folder: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::Dependency;
     use crate::tidy::repo::printed;
-
-    fn package(folder: &str, dependencies: &[(&str, bool, bool)]) -> Package {
-        let dependency = |(name, optional, dev): &(&str, bool, bool)| Dependency {
-            name: format!("outlast-{name}"),
-            optional: *optional,
-            dev: *dev,
-            ..Dependency::default()
-        };
-        Package {
-            name: format!("outlast-{folder}"),
-            dir: format!("crates/{folder}"),
-            dependencies: dependencies.iter().map(dependency).collect(),
-            ..Package::default()
-        }
-    }
 
     /// `a` uses `b`, and optionally `c`; its tests use `d`.
     fn findings(picture: &str) -> Vec<String> {
@@ -156,13 +140,13 @@ mod tests {
         );
         let mut repo = Repo::of(&[(PAGE, &page)]);
         repo.packages = vec![
-            package(
+            Package::of(
                 "a",
-                &[("b", false, false), ("c", true, false), ("d", false, true), ("serde", false, false)],
+                &[("outlast-b", ""), ("outlast-c", "optional"), ("outlast-d", "dev"), ("outlast-serde", "")],
             ),
-            package("b", &[]),
-            package("c", &[("b", false, false)]),
-            package("d", &[]),
+            Package::of("b", &[]),
+            Package::of("c", &[("outlast-b", "")]),
+            Package::of("d", &[]),
         ];
         printed(check(&repo))
     }
@@ -206,9 +190,9 @@ mod tests {
         let (first, second) = (page("  a --> b"), page("  c --> b"));
         let mut repo = Repo::of(&[("docs/x.md", &first), (PAGE, &second)]);
         repo.packages = vec![
-            package("a", &[("b", false, false)]),
-            package("b", &[]),
-            package("c", &[("b", false, false)]),
+            Package::of("a", &[("outlast-b", "")]),
+            Package::of("b", &[]),
+            Package::of("c", &[("outlast-b", "")]),
         ];
         assert_eq!(printed(check(&repo)), [""; 0]);
     }

@@ -1,4 +1,4 @@
-//! A package depends only on the packages that the table in this file allows. ARCHITECTURE.md draws the dependencies that exist.
+//! A package depends only on the packages that the table `edges` allows. ARCHITECTURE.md draws the dependencies that exist.
 //!
 //! Tests may use every package, so dev-dependencies are not checked.
 
@@ -7,66 +7,7 @@ use std::collections::BTreeSet;
 use crate::metadata::Package;
 use crate::tidy::manifest;
 use crate::tidy::repo::{Finding, Repo};
-
-/// The packages that a package may depend on, by the names of their folders.
-enum May {
-    Use(&'static [&'static str]),
-    UseAll,
-}
-use May::{Use, UseAll};
-
-/// The folder of a package, and the packages of this workspace that it may depend on.
-const TABLE: &[(&str, May)] = &[
-    ("model", Use(&[])),
-    ("engine", Use(&["model"])),
-    ("lens", Use(&["model"])),
-    ("provider", Use(&["model"])),
-    ("provider-kit", Use(&["model", "provider"])),
-    ("memory", Use(&["model", "provider"])),
-    ("sqlite", Use(&["model", "provider", "provider-kit"])),
-    ("postgres", Use(&["model", "provider", "provider-kit"])),
-    ("cosmos", Use(&["model", "provider", "provider-kit"])),
-    // The validations of `race_replay` run turns of the engine one by one. Other stores are compared with `memory`.
-    ("conformance", Use(&["model", "provider", "engine", "memory", "runtime"])),
-    ("runtime", Use(&["model", "engine", "lens", "provider", "memory"])),
-    ("macros", Use(&[])),
-    ("author", Use(&["model", "engine", "provider", "runtime", "macros"])),
-    ("testing", Use(&["model", "engine", "provider", "memory", "runtime"])),
-    // The tutorial uses only the packages that a store outside of this repository can use.
-    ("tutorial", Use(&["provider", "provider-kit"])),
-    ("outlast", Use(LIBRARIES)),
-    ("server", Use(&["outlast"])),
-    ("cli", Use(&["outlast", "server"])),
-    ("testkit", Use(&["provider"])),
-    ("cosmos-rig", Use(&["model"])),
-    ("sim", UseAll),
-    ("fuzz", UseAll),
-    ("chaos", UseAll),
-    ("bench", UseAll),
-    ("compat", UseAll),
-    ("xtask", UseAll),
-    ("toolkit", Use(&[])),
-    ("mutants", Use(&["toolkit"])),
-    ("bench-compare", Use(&["toolkit"])),
-];
-
-/// The packages that the facade re-exports.
-const LIBRARIES: &[&str] = &[
-    "model",
-    "engine",
-    "lens",
-    "provider",
-    "provider-kit",
-    "memory",
-    "sqlite",
-    "postgres",
-    "cosmos",
-    "conformance",
-    "runtime",
-    "macros",
-    "author",
-    "testing",
-];
+use crate::tidy::tables::PATH;
 
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     let mut findings = unknown_folders(repo);
@@ -78,9 +19,8 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
                 format!("the package in `{}` is named `{}`, not `{expected}`", package.dir, package.name);
             findings.push(Finding { path: package.manifest(), line: 1, message });
         }
-        if let Some((_, Use(allowed))) = TABLE.iter().find(|(name, _)| *name == folder) {
-            findings.extend(unwanted(repo, package, folder, allowed));
-        }
+        let allowed = repo.tables.edges.get(folder).filter(|allowed| !allowed.iter().any(|name| name == "*"));
+        findings.extend(allowed.into_iter().flat_map(|allowed| unwanted(repo, package, folder, allowed)));
     }
     findings
 }
@@ -93,17 +33,17 @@ fn unknown_folders(repo: &Repo) -> Vec<Finding> {
             _ => None,
         })
         .collect();
-    let unknown = folders.into_iter().filter(|(_, folder)| !TABLE.iter().any(|(name, _)| name == folder));
+    let unknown = folders.into_iter().filter(|(_, folder)| !repo.tables.edges.contains_key(*folder));
     unknown
         .map(|(parent, folder)| Finding {
             path: format!("{parent}/{folder}/Cargo.toml"),
             line: 1,
-            message: format!("`{folder}` has no row in the table of dependencies: add it in {}", file!()),
+            message: format!("`{folder}` has no row in the table `edges` of {PATH}"),
         })
         .collect()
 }
 
-fn unwanted(repo: &Repo, package: &Package, folder: &str, allowed: &[&str]) -> Vec<Finding> {
+fn unwanted(repo: &Repo, package: &Package, folder: &str, allowed: &[String]) -> Vec<Finding> {
     let ours = |name: &str| name.starts_with("outlast") || repo.packages.iter().any(|p| p.name == name);
     let may = |name: &str| allowed.iter().any(|folder| package_name(folder) == name);
     let shipped = package.dependencies.iter().filter(|dependency| !dependency.dev);
@@ -137,31 +77,14 @@ fn package_name(folder: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::Dependency;
     use crate::tidy::repo::printed;
-
-    fn package(folder: &str, dependencies: &[(&str, bool)]) -> Package {
-        let dependency = |(name, dev): &(&str, bool)| Dependency {
-            name: name.to_string(),
-            dev: *dev,
-            ..Dependency::default()
-        };
-        Package {
-            name: package_name(folder),
-            dir: format!("crates/{folder}"),
-            dependencies: dependencies.iter().map(dependency).collect(),
-            ..Package::default()
-        }
-    }
 
     #[test]
     fn a_dependency_that_the_table_lacks_is_refused() {
         let text = "[dependencies]\nserde = \"1\"\noutlast-runtime.workspace = true\n";
         let mut repo = Repo::of(&[("crates/engine/Cargo.toml", text)]);
-        repo.packages = vec![package(
-            "engine",
-            &[("serde", false), ("outlast-model", false), ("outlast-runtime", false)],
-        )];
+        repo.packages =
+            vec![Package::of("engine", &[("serde", ""), ("outlast-model", ""), ("outlast-runtime", "")])];
         let expected =
             ["crates/engine/Cargo.toml:3: `engine` may not depend on `outlast-runtime`; allowed: model"];
         assert_eq!(printed(check(&repo)), expected);
@@ -171,14 +94,14 @@ mod tests {
     fn dev_dependencies_are_not_checked() {
         let mut repo = Repo::of(&[]);
         repo.packages =
-            vec![package("sqlite", &[("outlast-provider-kit", false), ("outlast-conformance", true)])];
+            vec![Package::of("sqlite", &[("outlast-provider-kit", ""), ("outlast-conformance", "dev")])];
         assert_eq!(printed(check(&repo)), [""; 0]);
     }
 
     #[test]
     fn the_facade_may_use_libraries_but_not_programs() {
         let mut repo = Repo::of(&[]);
-        repo.packages = vec![package("outlast", &[("outlast-sqlite", false), ("outlast-cli", false)])];
+        repo.packages = vec![Package::of("outlast", &[("outlast-sqlite", ""), ("outlast-cli", "")])];
         assert_eq!(check(&repo).len(), 1);
     }
 
@@ -206,13 +129,5 @@ mod tests {
             ..Package::default()
         }];
         assert_eq!(check(&repo).len(), 1);
-    }
-
-    #[test]
-    fn every_allowed_package_has_a_row() {
-        for (_, may) in TABLE {
-            let Use(allowed) = may else { continue };
-            assert!(allowed.iter().all(|folder| TABLE.iter().any(|(name, _)| name == folder)), "{allowed:?}");
-        }
     }
 }

@@ -7,14 +7,6 @@ use super::edges::line_of;
 use crate::metadata::{Dependency, Package};
 use crate::tidy::repo::{Finding, Repo};
 
-/// A package, and the dependencies that it may not have.
-const FORBIDDEN: &[(&str, &[&str])] = &[
-    ("outlast-model", &["tokio"]),
-    ("outlast-lens", &["tokio"]),
-    ("outlast-provider", &["tokio"]),
-    ("outlast-engine", &["tokio", "tracing", "log", "rand", "getrandom", "uuid"]),
-];
-
 /// Packages that may wait with tokio, but may not start a runtime: the application chooses the runtime.
 const ONLY_WAITING: &[&str] =
     &["outlast-provider-kit", "outlast-memory", "outlast-sqlite", "outlast-conformance"];
@@ -25,7 +17,7 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     for package in &repo.packages {
         for dependency in package.dependencies.iter().filter(|dependency| !dependency.dev) {
             let line = || line_of(repo, package, &dependency.name);
-            let message = forbidden(package, dependency).or_else(|| too_much(package, dependency));
+            let message = forbidden(repo, package, dependency).or_else(|| too_much(package, dependency));
             findings.extend(message.map(|message| Finding {
                 path: package.manifest(),
                 line: line(),
@@ -36,10 +28,10 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     findings
 }
 
-fn forbidden(package: &Package, dependency: &Dependency) -> Option<String> {
-    let (_, names) = FORBIDDEN.iter().find(|(name, _)| *name == package.name)?;
+fn forbidden(repo: &Repo, package: &Package, dependency: &Dependency) -> Option<String> {
+    let names = repo.tables.forbidden.get(&package.name)?;
     names
-        .contains(&dependency.name.as_str())
+        .contains(&dependency.name)
         .then(|| format!("`{}` may not depend on `{}`", package.name, dependency.name))
 }
 

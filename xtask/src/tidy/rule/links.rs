@@ -23,7 +23,7 @@ fn dead(repo: &Repo, file: &File, target: &str) -> Option<String> {
     let Some(path) = resolve(&file.path, &path) else {
         return Some(format!("`{target}` is outside of the repository"));
     };
-    if !exists(repo, &path) {
+    if !repo.has(&path) {
         return Some(format!("`{target}`: there is no `{path}`"));
     }
     let anchor = anchor.filter(|_| path.ends_with(".md"))?;
@@ -55,14 +55,6 @@ fn resolve(from: &str, path: &str) -> Option<String> {
         }
     }
     Some(parts.join("/"))
-}
-
-/// Whether the path is a file or a folder of the repository.
-fn exists(repo: &Repo, path: &str) -> bool {
-    let inside = |file: &File| {
-        file.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    path.is_empty() || repo.files.iter().any(inside)
 }
 
 #[cfg(test)]

@@ -1,42 +1,13 @@
 //! The root folder contains listed files only. Notes and results of runs do not belong into it.
 
 use crate::tidy::repo::{Finding, Repo};
-
-const ALLOWED: &[&str] = &[
-    ".cargo",
-    ".ci",
-    ".github",
-    ".gitignore",
-    "ARCHITECTURE.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "Cargo.lock",
-    "Cargo.toml",
-    "LICENSE-APACHE",
-    "LICENSE-MIT",
-    "README.md",
-    "SECURITY.md",
-    "bench",
-    "clippy.toml",
-    "crates",
-    "deny.toml",
-    "docs",
-    "examples",
-    "fuzz",
-    "rust-toolchain.toml",
-    "rustfmt.toml",
-    "skills",
-    "testdata",
-    "tools",
-    "xtask",
-];
+use crate::tidy::tables::PATH;
 
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     let mut unlisted: Vec<&str> = repo.files.iter().filter_map(|file| file.path.split('/').next()).collect();
-    unlisted.retain(|name| !ALLOWED.contains(name));
+    unlisted.retain(|name| !repo.tables.root.iter().any(|listed| listed == name));
     unlisted.dedup();
-    let message =
-        format!("the root folder contains listed files only: move this file, or list it in {}", file!());
+    let message = format!("the root folder contains listed files only: move this file, or list it in {PATH}");
     unlisted
         .into_iter()
         .map(|name| Finding { path: name.to_string(), line: 1, message: message.clone() })

@@ -1,6 +1,6 @@
 //! Every path, command, type and method between backticks in a skill exists.
 //!
-//! Names of other libraries are listed in [`FOREIGN`].
+//! Names of other libraries are listed in xtask/tidy.toml.
 
 mod api;
 mod names;
@@ -10,47 +10,6 @@ use crate::tidy::markdown;
 use crate::tidy::repo::{File, Finding, Repo};
 
 const FOLDER: &str = "skills/";
-
-/// Names that other libraries, the language and databases own, and columns of tables.
-const FOREIGN: &[&str] = &[
-    "/outlast-orchestrations",
-    "---",
-    "BEGIN IMMEDIATE",
-    "BTreeMap",
-    "ConditionExpression",
-    "Duration::MAX",
-    "FOLDER",
-    "FOR UPDATE SKIP LOCKED",
-    "HashMap",
-    "HashSet",
-    "If-Match",
-    "Instant::now",
-    "OUTLAST",
-    "Ok(None)",
-    "SKILL.md",
-    "Some(self)",
-    "SystemTime::now",
-    "TransactWriteItems",
-    "Uuid::new_v4",
-    "alwaysApply: false",
-    "applyTo: \"**/*.rs\"",
-    "async",
-    "available_at",
-    "biased",
-    "force",
-    "futures::select!",
-    "locked_until > now",
-    "name:",
-    "paused:",
-    "println!",
-    "real:",
-    "return",
-    "tokio::select!",
-    "tokio::spawn",
-    "tokio::time::sleep",
-    "tracing::info!",
-    "unwrap",
-];
 
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     let skills: Vec<&File> = repo.with_extension("md").filter(|file| file.path.starts_with(FOLDER)).collect();
@@ -62,7 +21,9 @@ pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     for file in skills {
         findings.extend(front_matter(file));
         for (line, prose) in markdown::prose(&file.text) {
-            let unknown = names::quoted(prose).into_iter().filter(|name| !FOREIGN.contains(name));
+            let unknown = names::quoted(prose)
+                .into_iter()
+                .filter(|name| !repo.tables.foreign_names.iter().any(|foreign| foreign == name));
             let unknown = unknown.filter_map(|name| names::mistake(name, repo, &api));
             findings.extend(unknown.map(|message| file.finding(line, message)));
         }

@@ -27,7 +27,7 @@ pub(super) fn mistake(name: &str, repo: &Repo, api: &Api) -> Option<String> {
         }
         [path] if path.starts_with(['.', '~']) && path.contains('/') => None,
         [path] if path.contains('/') => {
-            (!exists(repo, path)).then(|| format!("`{path}`: there is no such file or folder"))
+            (!repo.has(path)).then(|| format!("`{path}`: there is no such file or folder"))
         }
         [_] => (!api.has(name)).then(|| format!("`{name}`: there is no such name in the public API")),
         _ => Some(format!("`{name}` is neither a command nor a name: write it without backticks")),
@@ -41,11 +41,4 @@ fn cargo(name: &str, words: &[&str], repo: &Repo) -> Option<String> {
     let example = words.iter().position(|word| *word == "--example").and_then(|at| words.get(at + 1))?;
     let path = format!("crates/outlast/examples/{example}.rs");
     repo.file(&path).is_none().then(|| format!("`{name}`: there is no `{path}`"))
-}
-
-fn exists(repo: &Repo, path: &str) -> bool {
-    let path = path.trim_end_matches('/');
-    let inside =
-        |file: &str| file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    repo.files.iter().any(|file| inside(&file.path))
 }

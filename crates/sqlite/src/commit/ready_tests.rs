@@ -3,7 +3,7 @@
 use crate::commit::{self, CommitTurn};
 use crate::db::{Db, column};
 use crate::fetch::TurnAsk;
-use crate::leased::{Abandon, Renew};
+use crate::leased::{Abandon, Renew, TurnFacts};
 use crate::park::{Ask, FetchState};
 use crate::plans::{db, steps_of_all};
 use crate::queue::PerQueue;
@@ -158,7 +158,7 @@ fn commit_of_a_turn_does_not_visit_messages_left_behind() {
         store.now += 1;
         store.send("flooded", messages, 0);
         let (_, token, _) = store.fetch().unwrap();
-        let (facts, secret) = commit::TurnFacts::of(&token).unwrap();
+        let (facts, secret) = TurnFacts::of(&token).unwrap();
         let covered = ("flooded", secret, facts.covered_until());
         [("texts", sql::DELETE_COVERED_TEXTS), ("messages", sql::DELETE_COVERED_MESSAGES)]
             .map(|(name, statement)| (name, steps_of_all(&store.db, statement, covered)))

@@ -1,5 +1,6 @@
 //! `cargo xtask fuzz`: runs the fuzz targets, guided by coverage. The nightly toolchain builds them in the package `fuzz`.
 //! `cargo test -p outlast-fuzz` replays the kept inputs without that toolchain.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to its terminal")]
 
 mod tally;
 mod tool;
@@ -7,6 +8,7 @@ mod tool;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use outlast_toolkit::{files, process};
 
@@ -17,11 +19,16 @@ use tool::Tool;
 const TARGETS: [&str; 5] =
     ["decode_event", "decode_work_item", "list_filter_cursor", "migration_table", "row_corruption"];
 
-#[derive(clap::Args)]
-#[command(after_help = "\
+/// Runs the fuzz targets, guided by coverage.
+#[derive(Parser)]
+#[command(
+    name = "fuzz",
+    bin_name = "cargo xtask fuzz",
+    after_help = "\
 An input that fails is kept in fuzz/artifacts/TARGET. When the failure is fixed, copy the input to fuzz/corpus/TARGET: the
-tests of outlast-fuzz replay all inputs in that folder.")]
-pub(crate) struct Args {
+tests of outlast-fuzz replay all inputs in that folder."
+)]
+struct Args {
     /// The targets to run; default: all
     #[arg(value_name = "TARGET", value_parser = PossibleValuesParser::new(TARGETS))]
     targets: Vec<String>,
@@ -36,7 +43,14 @@ pub(crate) struct Args {
     json: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
+fn main() -> ExitCode {
+    run(&Args::parse()).unwrap_or_else(|message| {
+        eprintln!("fuzz: {message}");
+        ExitCode::from(2)
+    })
+}
+
+fn run(args: &Args) -> Result<ExitCode, String> {
     let tool = Tool::find_or_install()?;
     let mut tallies = Vec::new();
     let is_wanted = |target: &str| args.targets.is_empty() || args.targets.iter().any(|name| name == target);
@@ -68,6 +82,17 @@ mod tests {
             assert!(manifest.contains(&format!("name = \"{target}\"")), "{target}");
             assert!(folder.join("fuzz_targets").join(format!("{target}.rs")).is_file(), "{target}");
             assert!(folder.join("corpus").join(target).is_dir(), "{target}");
+        }
+    }
+
+    #[test]
+    fn documented_command_lines_are_valid_and_unknown_targets_are_refused() {
+        let parse = |line: &str| Args::try_parse_from(["fuzz"].into_iter().chain(line.split_whitespace()));
+        for line in ["", "--minutes 60", "row_corruption --minimise", "--minutes 10 --json out.json"] {
+            assert!(parse(line).is_ok(), "{line}");
+        }
+        for line in ["rows", "--minutes 0", "--fast"] {
+            assert!(parse(line).is_err(), "{line}");
         }
     }
 }

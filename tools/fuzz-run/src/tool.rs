@@ -10,9 +10,9 @@ pub(super) struct Tool {
 }
 
 const ASK_FOR_NIGHTLY: &str =
-    "fuzz: the nightly toolchain is needed: `rustup toolchain install nightly --profile minimal`";
+    "the nightly toolchain is needed: `rustup toolchain install nightly --profile minimal`";
 const ASK_FOR_TOOL: &str =
-    "fuzz: cargo-fuzz is needed and could not be installed: `cargo install cargo-fuzz --locked`";
+    "cargo-fuzz is needed and could not be installed: `cargo install cargo-fuzz --locked`";
 
 impl Tool {
     pub(super) fn find_or_install() -> Result<Self, String> {
@@ -71,19 +71,19 @@ impl Tool {
             tally.seconds = since.elapsed().as_secs();
         }
         if !status.success() && tally.crashes == 0 {
-            return Err(format!("fuzz: {target} did not run, see above"));
+            return Err(format!("{target} did not run, see above"));
         }
         Ok(tally)
     }
 
     /// Keeps the inputs that add coverage, up to [`MOST_INPUTS`] of the smallest, and all inputs that were named by hand.
     pub(super) fn minimise(&self, target: &str) -> Result<(), String> {
-        let failed = |error: std::io::Error| format!("fuzz: the corpus of {target}: {error}");
+        let failed = |error: std::io::Error| format!("the corpus of {target}: {error}");
         let folder = corpus(target);
         let named: Vec<(String, Vec<u8>)> =
             inputs(&folder).map_err(failed)?.into_iter().filter(|(name, _)| !is_digest(name)).collect();
         if !process::stream(self.command("cmin", target), |_| {})?.success() {
-            return Err(format!("fuzz: the corpus of {target} could not be minimised, see above"));
+            return Err(format!("the corpus of {target} could not be minimised, see above"));
         }
         let mut found = inputs(&folder).map_err(failed)?;
         found.sort_by_key(|(_, input)| input.len());

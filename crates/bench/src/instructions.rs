@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
 use outlast_toolkit::files::{read, write};
 use outlast_toolkit::page::{self, grouped};
@@ -22,12 +22,9 @@ const END: &str = "<!-- end of engine instructions -->";
 /// A larger increase fails the command.
 const MOST_PERCENT: f64 = 3.0;
 
-pub(super) fn run(record: bool) -> Result<ExitCode, String> {
+/// Counts, and compares with the recorded counts. With `record` it records the counts instead. Returns whether no case is slower.
+pub(crate) fn run(record: bool) -> Result<bool, String> {
     installed::find("valgrind", "`cargo xtask bench engine`")?;
-    let build = process::cargo(&["build", "--release", "--package", "outlast-bench"]).status();
-    if !build.is_ok_and(|status| status.success()) {
-        return Err("outlast-bench could not be built".to_string());
-    }
     let mut counts = Vec::new();
     for (case, ..) in CASES {
         let (with, without) = (instructions(case, true)?, instructions(case, false)?);
@@ -45,17 +42,17 @@ pub(super) fn run(record: bool) -> Result<ExitCode, String> {
         let path = root.join(PAGE);
         write(&path, &page::between(&read(&path)?, (BEGIN, END), &table(&counts))?)?;
         println!("{RECORD} and {PAGE} are written");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(true);
     }
     for slower in &verdict.slower {
         println!("slower: {slower}");
     }
-    Ok(if verdict.slower.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(verdict.slower.is_empty())
 }
 
 /// The instructions of one run, counted by valgrind.
 fn instructions(case: &str, measured: bool) -> Result<u64, String> {
-    let program = process::target().join("release/outlast-bench");
+    let program = std::env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program).args(["engine", case]);
     if !measured {

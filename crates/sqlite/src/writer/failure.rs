@@ -1,0 +1,96 @@
+//! Transactions that fail: the calls are applied again one by one, callers get the error, and polls are delayed.
+
+use super::{Ran, Writer};
+use crate::SqliteError;
+use crate::command::{Applied, Call};
+use crate::db::{Db, Result};
+use crate::park::FetchState;
+use crate::queue::PerQueue;
+use crate::transaction::Wakeups;
+
+/// How long parked fetches are not polled after a failure.
+pub(super) const BACKOFF_MS: u64 = 200;
+
+impl Writer {
+    /// Discards the times that this process derived from the tables, because the tables may have changed.
+    pub(super) fn invalidate(&mut self) {
+        self.fetch_state = FetchState { large_turns: self.fetch_state.large_turns, ..FetchState::default() };
+        self.wake_at = 0;
+    }
+
+    /// A call or a fetch failed after it had written something: rolls back, and applies each call in a savepoint. No fetch is
+    /// served.
+    pub(super) fn apply_again(
+        &mut self,
+        db: &Db,
+        calls: &mut [Box<dyn Call>],
+        wakeups: &mut Wakeups,
+    ) -> Result<Ran> {
+        self.parked.turns.return_served();
+        self.parked.activities.return_served();
+        self.invalidate();
+        if self.has_panicked(calls) {
+            return Ok(Ran::Panicked);
+        }
+        self.counters.batches_by_savepoints.add(1);
+        if !db.conn.is_autocommit() {
+            db.control("ROLLBACK")?;
+        }
+        db.control("BEGIN IMMEDIATE")?;
+        *wakeups = Wakeups::of(PerQueue::NONE);
+        self.apply_each(db, calls, wakeups)?;
+        match self.has_panicked(calls) {
+            true => Ok(Ran::Panicked),
+            false => Ok(Ran::Applied { by_savepoints: true }),
+        }
+    }
+
+    fn has_panicked(&self, calls: &[Box<dyn Call>]) -> bool {
+        calls.iter().any(|call| call.has_panicked())
+            || self.parked.turns.has_panicked()
+            || self.parked.activities.has_panicked()
+    }
+
+    /// Applies every call in its own savepoint, so that a call that fails undoes no other call.
+    fn apply_each(&self, db: &Db, calls: &mut [Box<dyn Call>], wakeups: &mut Wakeups) -> Result<()> {
+        for call in calls {
+            db.control("SAVEPOINT call")?;
+            let applied = call.apply(&mut self.tx(db, wakeups));
+            if applied == Applied::Panicked {
+                // The caller of this method applies the other calls again, on a new connection.
+                return Ok(());
+            }
+            if applied != Applied::Done {
+                if db.conn.is_autocommit() {
+                    // SQLite itself rolled the transaction back, and with it the calls before this one.
+                    return Err(SqliteError::Io { details: "the transaction was rolled back".to_string() });
+                }
+                db.control("ROLLBACK TO call")?;
+            }
+            db.control("RELEASE call")?;
+        }
+        Ok(())
+    }
+
+    /// Answers calls and fetches with the error of their transaction.
+    pub(super) fn fail(&mut self, calls: Vec<Box<dyn Call>>, fault: &SqliteError) -> bool {
+        self.back_off();
+        calls.into_iter().for_each(|call| call.answer(Some(fault)));
+        self.connection.drop_jobs();
+        self.parked.turns.fail(fault);
+        self.parked.activities.fail(fault);
+        false
+    }
+
+    /// A panic outside of a transaction was contained.
+    pub(crate) fn on_panic(&mut self) {
+        self.counters.panics.add(1);
+        self.back_off();
+    }
+
+    /// Delays the next poll of the parked fetches, so that they do not poll a disk that is full or gone all the time.
+    fn back_off(&mut self) {
+        self.invalidate();
+        self.wake_at = self.now().saturating_add(BACKOFF_MS);
+    }
+}
