@@ -1,14 +1,19 @@
 //! The typed operations of an orchestration beside calls: messages, timers, keys and status.
 
 use crate::call_error::CallError;
+use crate::cancel::Shielded;
 use crate::definition::Orchestration;
 use crate::key::Key;
 use crate::message::{Message, Next, NextRequest, Request};
 use crate::payload::Payload;
+use outlast_engine::layer::{self, Cancelled};
 use outlast_engine::{DurableFuture, OrchestrationContext};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::convert::Infallible;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// The typed operations of an [`OrchestrationContext`]. The prelude has this trait.
@@ -43,6 +48,18 @@ pub trait Durable {
     /// Removes a key.
     #[track_caller]
     fn clear<T>(&self, key: Key<T>);
+
+    /// Waits for a request to cancel, and returns its reason. In an orchestration with `on_cancel = observe` the body decides how to
+    /// answer. Without `on_cancel` it never resolves, because the request ends the instance.
+    fn cancelled(&self) -> Cancelled;
+
+    /// Runs a part of the body that a request to cancel does not interrupt in an orchestration with `on_cancel = undo`. The body is
+    /// interrupted after it.
+    fn shielded<F: Future>(&self, part: F) -> Shielded<F>;
+
+    /// Ends the instance as cancelled, with the reason of the request: `return ctx.end_cancelled().await`. Never returns. Without a
+    /// request to cancel the instance waits for one.
+    fn end_cancelled<T>(&self) -> EndCancelled<T>;
 }
 
 impl Durable for OrchestrationContext {
@@ -68,6 +85,37 @@ impl Durable for OrchestrationContext {
 
     fn clear<T>(&self, key: Key<T>) {
         self.clear_kv_value(key.name());
+    }
+
+    fn cancelled(&self) -> Cancelled {
+        layer::cancelled(self)
+    }
+
+    fn shielded<F: Future>(&self, part: F) -> Shielded<F> {
+        Shielded::new(self, part)
+    }
+
+    fn end_cancelled<T>(&self) -> EndCancelled<T> {
+        EndCancelled { ctx: self.clone(), cancelled: layer::cancelled(self), of: PhantomData }
+    }
+}
+
+/// The end of a cancelled instance: [`Durable::end_cancelled`]. Awaiting it never returns.
+#[must_use = "await it: `return ctx.end_cancelled().await`"]
+pub struct EndCancelled<T> {
+    ctx: OrchestrationContext,
+    cancelled: Cancelled,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> Future for EndCancelled<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        if let Poll::Ready(reason) = Pin::new(&mut self.cancelled).poll(cx) {
+            layer::end_cancelled(&self.ctx, reason);
+        }
+        Poll::Pending
     }
 }
 

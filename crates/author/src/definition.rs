@@ -1,5 +1,6 @@
 //! The traits that the attributes implement. They can be implemented by hand.
 
+use crate::cancel::OnCancel;
 use crate::failure::Failure;
 use crate::payload::Payload;
 use outlast_engine::OrchestrationContext;
@@ -54,6 +55,8 @@ pub trait Orchestration: Sized + Send + 'static {
     type Error: Failure;
     /// The custom status.
     type Status: Payload;
+    /// The answer to a request to cancel. `None` ends the instance at once, without running its code.
+    const ON_CANCEL: Option<OnCancel> = None;
     /// Runs the body.
     fn run(
         ctx: OrchestrationContext,
@@ -124,19 +127,56 @@ impl<T: Clone + Send + Sync + 'static> FromScope for State<T> {
 }
 
 /// The defaults of an activity, which act on the worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
     /// The longest time of one run.
     pub timeout: Option<Duration>,
     /// The tag of the workers that run it.
     pub tag: Option<&'static str>,
+    /// The number of attempts, the first one included; 0 and 1 mean that it is not retried.
+    pub attempts: u32,
+    /// The wait before the second attempt. Each further wait is twice as long.
+    pub backoff: Duration,
+    /// The longest wait between two attempts.
+    pub max_backoff: Duration,
 }
 
 impl Policy {
     /// No defaults.
     pub const fn new() -> Self {
-        Self { timeout: None, tag: None }
+        Self {
+            timeout: None,
+            tag: None,
+            attempts: 1,
+            backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(30),
+        }
+    }
+
+    /// Runs the body up to this number of times if it fails, times out or panics. A permanent error is not retried.
+    #[must_use]
+    pub const fn retry(self, attempts: u32) -> Self {
+        Self { attempts, ..self }
+    }
+
+    /// The wait before the second attempt. Each further wait is twice as long, up to `max_backoff`.
+    #[must_use]
+    pub const fn backoff(self, backoff: Duration) -> Self {
+        Self { backoff, ..self }
+    }
+
+    /// The longest wait between two attempts.
+    #[must_use]
+    pub const fn max_backoff(self, max_backoff: Duration) -> Self {
+        Self { max_backoff, ..self }
+    }
+
+    /// The wait before the next attempt after this number of failures, or `None` if there is no further attempt.
+    pub(crate) fn retry_after(&self, failures: u32) -> Option<Duration> {
+        let doublings = failures.saturating_sub(1).min(31);
+        let wait = self.backoff.saturating_mul(1 << doublings).min(self.max_backoff);
+        (failures < self.attempts).then_some(wait)
     }
 
     /// Ends a run of the body after this time.
@@ -149,5 +189,27 @@ impl Policy {
     #[must_use]
     pub const fn tag(self, tag: &'static str) -> Self {
         Self { tag: Some(tag), ..self }
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_between_attempts_double_up_to_the_longest() {
+        let second = Duration::from_secs(1);
+        let policy = Policy::new().retry(5).backoff(second).max_backoff(5 * second);
+        let waits: Vec<_> = (1..=5).map(|failures| policy.retry_after(failures)).collect();
+        assert_eq!(waits, [Some(second), Some(2 * second), Some(4 * second), Some(5 * second), None]);
+        assert_eq!(Policy::new().retry_after(1), None);
+        let endless = Policy::new().retry(u32::MAX).max_backoff(Duration::MAX);
+        assert_eq!(endless.retry_after(u32::MAX - 1), Some(Duration::from_millis(100 << 31)));
     }
 }

@@ -72,6 +72,18 @@ impl<O: Orchestration> Handle<O> {
         Ok(self.client.cancel_instance(&self.instance, reason).await?)
     }
 
+    /// Ends the instance in its next turn, also if its orchestration has `on_cancel`: no code of the orchestration runs any more.
+    ///
+    /// Cancellation safety: when the future is dropped, the request is stored or it is not.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::send`].
+    pub async fn terminate(&self, reason: impl Into<String> + Send) -> Result<(), InstanceError> {
+        self.look().await?;
+        Ok(self.client.terminate_instance(&self.instance, reason).await?)
+    }
+
     /// The custom status; `None` if the instance has set none.
     ///
     /// Cancellation safety: it only reads.

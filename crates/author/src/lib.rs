@@ -8,6 +8,7 @@
 //! | `definition.rs` | the traits that the attributes implement: [`Activity`], [`Orchestration`] |
 //! | `register.rs` | their handlers on a worker, and [`module!`] |
 //! | `call.rs`, `child.rs` | durable calls: [`Call`], [`Child`], [`Detached`], [`ContinueAsNew`] |
+//! | `cancel.rs`, `undo.rs` | cancellation that code answers: [`OnCancel`], [`Undo`] |
 //! | `message.rs`, `context.rs` | waits for messages, keys and status: [`Durable`] |
 //! | `start.rs`, `handle.rs`, `known.rs` | the client's side: [`Start`], [`Handle`] |
 //! | `failure.rs`, `call_error.rs`, `error.rs` | errors: [`Failure`], [`CallError`], [`Error`] |
@@ -15,6 +16,7 @@
 
 mod call;
 mod call_error;
+mod cancel;
 mod child;
 mod context;
 mod definition;
@@ -32,8 +34,9 @@ mod undo;
 
 pub use call::Call;
 pub use call_error::CallError;
+pub use cancel::{OnCancel, Shielded};
 pub use child::{Child, ContinueAsNew, Detached};
-pub use context::{Durable, set_status};
+pub use context::{Durable, EndCancelled, set_status};
 pub use definition::{AcceptedBy, Activity, FromScope, Orchestration, Outcome, Policy, Scope};
 pub use error::{Context, Error, Result};
 pub use failure::{Failure, RetryAfter, plain_text};
@@ -41,6 +44,7 @@ pub use handle::{Asking, Handle, ResultOf, Sending};
 pub use instance_error::InstanceError;
 pub use key::Key;
 pub use message::{Asked, Lane, Message, Next, NextRequest, Request, Within};
+pub use outlast_engine::layer::Cancelled;
 pub use outlast_macros::{Failure, Message, activity, deterministic, orchestration};
 pub use outlast_runtime::{Module, Need, State, States};
 pub use payload::Payload;

@@ -1,11 +1,13 @@
 //! The handlers of typed activities and orchestrations on a worker, and their registration.
 
+use crate::cancel::{self, Ended};
 use crate::definition::{Activity, Orchestration, Policy, Scope};
-use crate::failure::{self, Fault};
+use crate::failure::{self, Failure, Fault};
 use crate::payload::Payload;
 use async_trait::async_trait;
 use outlast_engine::OrchestrationContext;
-use outlast_runtime::{ActivityContext, ActivityHandler, Module, OrchestrationHandler, States};
+use outlast_model::codec::Codec;
+use outlast_runtime::{ActivityContext, ActivityHandler, Attempt, Module, OrchestrationHandler, States};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
@@ -64,32 +66,88 @@ struct TypedActivity<A> {
 #[async_trait]
 impl<A: Activity> ActivityHandler for TypedActivity<A> {
     async fn invoke(&self, ctx: ActivityContext, input: String) -> Result<String, String> {
-        let fault = |fault, text: String| failure::write_fault(fault, text, A::TEXT_ERRORS);
+        match self.attempt(ctx, input).await {
+            Attempt::Done(result) => result,
+            Attempt::Retry { error, .. } => Err(error),
+        }
+    }
+
+    async fn attempt(&self, ctx: ActivityContext, input: String) -> Attempt {
         let (codec, limit) = (ctx.codec(), ctx.limits().payload_bytes);
-        let input = A::Input::decode(&input).map_err(|error| {
-            fault(Fault::Value, format!("the input of activity '{}' does not decode: {error}", A::NAME))
-        })?;
+        let failures = ctx.failures().saturating_add(1);
+        let input = match A::Input::decode(&input) {
+            Ok(input) => input,
+            Err(error) => {
+                return done(fault::<A>(
+                    Fault::Value,
+                    format!("the input of {} does not decode: {error}", named::<A>()),
+                ));
+            }
+        };
         let scope = Scope { context: ctx, states: self.states.clone() };
         let body = catch_panic(async move { A::run(scope, input).await });
-        let outcome = match self.policy.timeout {
-            None => body.await,
-            Some(timeout) => tokio::time::timeout(timeout, body).await.map_err(|_| {
-                let text = format!("activity '{}' did not return within {timeout:?}", A::NAME);
-                fault(Fault::TimedOut, text)
-            })?,
+        let ran = match self.policy.timeout {
+            None => Some(body.await),
+            Some(timeout) => tokio::time::timeout(timeout, body).await.ok(),
         };
-        let result = match outcome {
-            Ok(Ok(value)) => value.encode(codec).map_err(|error| {
-                fault(Fault::Value, format!("the output of activity '{}' does not encode: {error}", A::NAME))
-            }),
-            Ok(Err(error)) => Err(failure::write(&error, A::TEXT_ERRORS)),
-            Err(panic) => Err(fault(Fault::Panicked, format!("activity '{}': {panic}", A::NAME))),
+        let (error, wait) = match ran {
+            Some(Ok(Ok(value))) => return Attempt::Done(written::<A>(&value, codec, limit)),
+            Some(Ok(Err(error))) if error.is_permanent() => {
+                return done(bounded::<A>(failure::write(&error, A::TEXT_ERRORS), limit));
+            }
+            Some(Ok(Err(error))) => {
+                let text = failure::write(&error, A::TEXT_ERRORS);
+                (bounded::<A>(text, limit), error.retry_after())
+            }
+            Some(Err(panic)) => {
+                (bounded::<A>(fault::<A>(Fault::Panicked, format!("{}: {panic}", named::<A>())), limit), None)
+            }
+            None => {
+                let timeout = self.policy.timeout.unwrap_or_default();
+                (
+                    fault::<A>(
+                        Fault::TimedOut,
+                        format!("{} did not return within {timeout:?}", named::<A>()),
+                    ),
+                    None,
+                )
+            }
         };
-        let size = result.as_ref().map_or_else(String::len, String::len);
-        match size > limit {
-            true => Err(fault(Fault::Value, too_large(A::NAME, size, limit))),
-            false => result,
+        match self.policy.retry_after(failures) {
+            Some(backoff) => Attempt::Retry { error, after: wait.unwrap_or(backoff) },
+            None => done(error),
         }
+    }
+}
+
+fn done(error: String) -> Attempt {
+    Attempt::Done(Err(error))
+}
+
+fn named<A: Activity>() -> String {
+    format!("activity '{}'", A::NAME)
+}
+
+fn fault<A: Activity>(fault: Fault, text: String) -> String {
+    failure::write_fault(fault, text, A::TEXT_ERRORS)
+}
+
+/// The text of an output.
+fn written<A: Activity>(value: &A::Output, codec: Codec, limit: usize) -> Result<String, String> {
+    let text = value.encode(codec).map_err(|error| {
+        fault::<A>(Fault::Value, format!("the output of {} does not encode: {error}", named::<A>()))
+    })?;
+    match text.len() > limit {
+        true => Err(fault::<A>(Fault::Value, too_large(A::NAME, text.len(), limit))),
+        false => Ok(text),
+    }
+}
+
+/// The text of an error, or of another error if it is too large.
+fn bounded<A: Activity>(text: String, limit: usize) -> String {
+    match text.len() > limit {
+        true => fault::<A>(Fault::Value, too_large(A::NAME, text.len(), limit)),
+        false => text,
     }
 }
 
@@ -110,7 +168,14 @@ impl<O: Orchestration> OrchestrationHandler for TypedOrchestration<O> {
         let input = O::Input::decode(&input).map_err(|error| {
             fault(format!("the input of orchestration '{}' does not decode: {error}", O::NAME))
         })?;
-        match O::run(ctx, input).await {
+        let result = match O::ON_CANCEL {
+            None => O::run(ctx, input).await,
+            Some(on_cancel) => match cancel::run(&ctx, on_cancel, O::run(ctx.clone(), input)).await {
+                Ended::Returned(result) => result,
+                Ended::NotUndone(text) => return Err(fault(text)),
+            },
+        };
+        match result {
             Ok(value) => value.encode(codec).map_err(|error| {
                 fault(format!("the output of orchestration '{}' does not encode: {error}", O::NAME))
             }),

@@ -1,6 +1,7 @@
 //! Compensation: the steps that undo what an orchestration has done.
 
 use crate::call_error::{CallError, Callee};
+use crate::cancel::{Registry, Shielded};
 use crate::definition::Activity;
 use crate::failure::{self, Failure};
 use crate::payload::Payload;
@@ -9,6 +10,7 @@ use outlast_engine::{DurableFuture, OrchestrationContext};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::panic::Location;
+use std::sync::Arc;
 
 /// The steps that undo what an orchestration has done, for sagas.
 ///
@@ -35,13 +37,17 @@ use std::panic::Location;
 /// }
 /// # fn main() {}
 /// ```
+///
+/// In an orchestration with `on_cancel = undo`, the steps run by themselves when a request to cancel arrives.
 #[must_use = "nothing is undone until `.run()` is awaited"]
 pub struct Undo {
     ctx: OrchestrationContext,
-    steps: Vec<Step>,
+    /// The steps are there, so that they outlive the body of a cancelled orchestration.
+    registry: Arc<Registry>,
+    number: u64,
 }
 
-struct Step {
+pub(crate) struct Step {
     activity: &'static str,
     tag: Option<&'static str>,
     callee: Callee,
@@ -71,50 +77,65 @@ impl Failure for UndoFailed {}
 impl Undo {
     /// No steps.
     pub fn new(ctx: &OrchestrationContext) -> Self {
-        Self { ctx: ctx.clone(), steps: Vec::new() }
+        let registry = Registry::of(ctx);
+        Self { ctx: ctx.clone(), number: registry.add(), registry }
     }
 
     /// Adds an activity, which [`Undo::run`] calls with this input before the steps that were added earlier.
     #[track_caller]
     pub fn push<A: Activity>(&mut self, input: A::Input) {
-        self.steps.push(Step {
+        let step = Step {
             activity: A::NAME,
             tag: A::policy().tag,
             callee: if A::TEXT_ERRORS { Callee::OfText } else { Callee::Activity },
             input: input.encode(self.ctx.codec()),
             site: Location::caller(),
-        });
+        };
+        self.registry.push(self.number, step);
     }
 
     /// The number of steps.
     pub fn len(&self) -> usize {
-        self.steps.len()
+        self.registry.len(self.number)
     }
 
     /// Whether there are no steps.
     pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
+        self.len() == 0
     }
 
     /// Forgets the steps: what was done stays.
     pub fn forget(self) {}
 
-    /// Runs the steps, the newest first, one after the other. A step that fails does not keep the others from running.
+    /// Runs the steps, the newest first, one after the other. A step that fails does not keep the others from running. A request to
+    /// cancel does not interrupt them.
     ///
     /// # Errors
     ///
     /// [`CallError::Failed`] with the steps that failed.
     pub async fn run(self) -> Result<(), CallError<UndoFailed>> {
-        let mut failures = Vec::new();
-        for step in self.steps.into_iter().rev() {
-            if let Err(error) = step.run(&self.ctx).await {
-                failures.push(error);
-            }
+        let steps = self.registry.take(self.number);
+        Shielded::new(&self.ctx, run(&self.ctx, steps)).await.map_err(CallError::Failed)
+    }
+}
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        drop(self.registry.take(self.number));
+    }
+}
+
+/// Runs steps, the newest first, one after the other.
+pub(crate) async fn run(ctx: &OrchestrationContext, steps: Vec<Step>) -> Result<(), UndoFailed> {
+    let mut failures = Vec::new();
+    for step in steps.into_iter().rev() {
+        if let Err(error) = step.run(ctx).await {
+            failures.push(error);
         }
-        match failures.is_empty() {
-            true => Ok(()),
-            false => Err(CallError::Failed(UndoFailed { failures })),
-        }
+    }
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(UndoFailed { failures }),
     }
 }
 

@@ -19,16 +19,19 @@ const BATCH: usize = 100;
 pub(crate) fn run(case: &str, measured: bool) -> Result<(), String> {
     match case {
         "replay" => replay(measured),
-        "warm-turns" => warm_turns(measured),
+        "warm-turns" => warm_turns(steps, measured),
+        "typed-turns" => warm_turns(typed_steps, measured),
         "join" => join(measured),
-        _ => return Err(format!("unknown case '{case}': there are replay, warm-turns and join")),
+        _ => {
+            return Err(format!("unknown case '{case}': there are replay, warm-turns, typed-turns and join"));
+        }
     }
     Ok(())
 }
 
 /// Replays 10,000 stored events in a new execution.
 fn replay(measured: bool) {
-    let (_, history) = chain();
+    let (_, history) = chain(steps);
     let mut cold = execution(steps);
     if measured {
         turn(&mut cold, history, Vec::new());
@@ -37,9 +40,9 @@ fn replay(measured: bool) {
 }
 
 /// Runs a hundred more turns of an execution with 10,000 events.
-fn warm_turns(measured: bool) {
+fn warm_turns(code: fn(OrchestrationContext, String) -> Code, measured: bool) {
     // Kept, so that freeing it is not measured.
-    let (mut warm, _history) = chain();
+    let (mut warm, _history) = chain(code);
     if measured {
         for _ in 0..100 {
             let outcome = outcome(warm.last_event_id());
@@ -66,8 +69,8 @@ fn join(measured: bool) {
 }
 
 /// An execution that waits for the outcome of its last activity, and its 10,000 events.
-fn chain() -> (Execution, Vec<Event>) {
-    let mut execution = execution(steps);
+fn chain(code: fn(OrchestrationContext, String) -> Code) -> (Execution, Vec<Event>) {
+    let mut execution = execution(code);
     let mut history = turn(&mut execution, Vec::new(), Vec::new()).commit.history_delta;
     for _ in 0..OUTCOMES {
         let outcome = outcome(execution.last_event_id());
@@ -83,6 +86,20 @@ fn steps(context: OrchestrationContext, _: String) -> Code {
             context.schedule_activity("Step", "input").await?;
         }
     })
+}
+
+/// The same calls by the typed layer.
+fn typed_steps(context: OrchestrationContext, _: String) -> Code {
+    Box::pin(async move {
+        loop {
+            step::call(&context, "input".to_string()).await?;
+        }
+    })
+}
+
+#[duroxide::activity(crate = duroxide, name = "Step")]
+async fn step(_ctx: duroxide::ActivityContext, input: String) -> Result<String, String> {
+    Ok(input)
 }
 
 fn branches(context: OrchestrationContext, _: String) -> Code {

@@ -13,6 +13,7 @@ use outlast_toolkit::{installed, process};
 const CASES: &[(&str, &str, u64)] = &[
     ("replay", "replay of 10,000 events", 10_000),
     ("warm-turns", "100 warm turns after 10,000 events", 200),
+    ("typed-turns", "the same turns by the typed layer", 200),
     ("join", "a join of 10,000, 100 outcomes a turn", 20_000),
 ];
 const RECORD: &str = "testdata/engine-instructions.json";
@@ -21,6 +22,8 @@ const BEGIN: &str = "<!-- engine instructions -->";
 const END: &str = "<!-- end of engine instructions -->";
 /// A larger increase fails the command.
 const MOST_PERCENT: f64 = 3.0;
+/// A typed call may cost this much more than the same call of the string API.
+const MOST_PERCENT_TYPED: f64 = 2.0;
 
 /// Counts, and compares with the recorded counts. With `record` it records the counts instead. Returns whether no case is slower.
 pub(crate) fn run(record: bool) -> Result<bool, String> {
@@ -32,8 +35,15 @@ pub(crate) fn run(record: bool) -> Result<bool, String> {
     }
     let root = process::root();
     let known = recorded(&root.join(RECORD));
-    let verdict = report(&counts, &known);
+    let mut verdict = report(&counts, &known);
     println!("{}", verdict.table);
+    let percent = typed_percent(&counts);
+    println!(
+        "a typed call takes {percent:+.2} % more instructions than the call by text, {MOST_PERCENT_TYPED} % are allowed"
+    );
+    if percent > MOST_PERCENT_TYPED {
+        verdict.slower.push(format!("typed-turns: {percent:+.2} % more than warm-turns"));
+    }
     if record {
         let figures: Map<String, Value> =
             CASES.iter().zip(&counts).map(|((case, ..), count)| (case.to_string(), json!(count))).collect();
@@ -48,6 +58,15 @@ pub(crate) fn run(record: bool) -> Result<bool, String> {
         println!("slower: {slower}");
     }
     Ok(verdict.slower.is_empty())
+}
+
+/// The additional instructions of typed calls, in percent.
+fn typed_percent(counts: &[u64]) -> f64 {
+    let count = |name: &str| {
+        let found = CASES.iter().zip(counts).find(|((case, ..), _)| *case == name);
+        found.map_or(0.0, |(_, count)| *count as f64)
+    };
+    (count("typed-turns") / count("warm-turns").max(1.0) - 1.0) * 100.0
 }
 
 /// The instructions of one run, counted by valgrind.
@@ -121,18 +140,23 @@ mod tests {
     fn only_an_increase_above_the_limit_is_reported() {
         let known = json!({ "replay": 1_000_000, "warm-turns": 1_000_000 });
         let known = known.as_object().unwrap();
-        let verdict = report(&[1_029_000, 1_031_000, 5], known);
+        let verdict = report(&[1_029_000, 1_031_000, 4, 5], known);
         assert_eq!(verdict.slower, ["warm-turns: +3.1 %, 3 % are allowed"]);
         assert!(
             verdict.table.contains("+2.9 %") && verdict.table.contains("not on record"),
             "{}",
             verdict.table
         );
-        assert!(report(&[900_000, 1, 1], known).slower.is_empty(), "a decrease passes");
+        assert!(report(&[900_000, 1, 1, 1], known).slower.is_empty(), "a decrease passes");
+    }
+
+    #[test]
+    fn typed_calls_are_compared_with_calls_by_text() {
+        assert!((typed_percent(&[1, 1_000, 1_015, 1]) - 1.5).abs() < 1e-9);
     }
 
     #[test]
     fn the_page_shows_instructions_per_event() {
-        assert!(table(&[10_000, 2_000, 1_234_567]).contains("| 1,234,567 | 61 |"));
+        assert!(table(&[10_000, 2_000, 2_000, 1_234_567]).contains("| 1,234,567 | 61 |"));
     }
 }

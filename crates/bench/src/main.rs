@@ -48,7 +48,7 @@ Fills stores with N finished instances (default: 1,000,000), of which a few fail
 instance for each thousand of them; prints the times of gauges, totals and lists, and the times
 without the index of running and failed instances. `cargo xtask bench lists` starts the server.
 
-outlast-bench engine replay|warm-turns|join [--setup-only]
+outlast-bench engine replay|warm-turns|typed-turns|join [--setup-only]
 
 Runs a hot path of the engine once, for a tool that counts instructions.
 

@@ -99,6 +99,8 @@ pub mod model;
 #[cfg(feature = "validations")]
 mod multi_execution;
 #[cfg(feature = "validations")]
+pub mod noted_failures;
+#[cfg(feature = "validations")]
 pub mod orphans;
 #[cfg(feature = "validations")]
 pub mod outcome;

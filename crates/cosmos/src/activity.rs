@@ -14,7 +14,7 @@ use crate::slots::slot_of;
 use crate::store::Store;
 use outlast_model::WorkItem;
 use outlast_provider::{
-    DeadLetterQueue, FetchedWork, ProviderError, SessionFetchConfig, TagFilter, saturating_ms,
+    DeadLetterQueue, FetchedWork, ProviderError, SessionFetchConfig, TagFilter, WorkNotes, saturating_ms,
 };
 use outlast_provider_kit::plan::{activity_row, completion_row};
 use outlast_provider_kit::{ActivityRow, rows};
@@ -70,6 +70,17 @@ pub(crate) fn document(
         orchestration,
         ..Item::default()
     }
+}
+
+/// The reason why an activity is given back.
+#[derive(Clone, Copy)]
+pub(crate) enum GivenBack<'a> {
+    /// The delivery stays counted.
+    Counted,
+    /// The delivery is taken off the count.
+    Uncounted,
+    /// The handler has failed with this text: the failure is kept, and the delivery is taken off the count.
+    Failed(&'a str),
 }
 
 /// The outcome of a write of an activity.
@@ -246,10 +257,13 @@ impl Store {
             return Ok(None);
         };
         self.ready.stored_work(address, &item, &etag);
+        let (failures, last_error) = item.failures.clone().unwrap_or_default();
+        let notes = WorkNotes { failures, last_error };
         let fetched = decoded.ok().map(|work| FetchedWork {
             item: work,
             lock_token,
             attempt_count: item.attempts,
+            notes: Some(notes),
             orchestration: item.orchestration.clone(),
             now_ms: Some(now),
         });
@@ -369,6 +383,7 @@ impl Store {
                         visible_at: now,
                         lock: None,
                         attempts: 0,
+                        failures: None,
                         orchestration: None,
                         rev: None,
                         is_staged: false,
@@ -396,6 +411,7 @@ impl Store {
                         sequence,
                         lock: None,
                         attempts: 0,
+                        failures: None,
                         rev: None,
                         is_staged: false,
                         to: Some(target),
@@ -461,7 +477,7 @@ impl Store {
         &self,
         token: &str,
         delay: Option<Duration>,
-        ignore_attempt: bool,
+        given: GivenBack<'_>,
     ) -> Result<(), ProviderError> {
         const ABANDON: &str = "abandon_work_item";
         let Some((secret, address, id, held)) = self.work_of(token) else { return Err(lost(ABANDON, token)) };
@@ -472,7 +488,19 @@ impl Store {
             item.lock = None;
             item.visible_at = self.now().saturating_add(delay.map_or(0, saturating_ms));
             item.at = Some(indexed(item.visible_at));
-            item.attempts = item.attempts.saturating_sub(u32::from(ignore_attempt));
+            match given {
+                GivenBack::Counted => {}
+                GivenBack::Uncounted => item.attempts = item.attempts.saturating_sub(1),
+                GivenBack::Failed(error) => {
+                    item.attempts = item.attempts.saturating_sub(1);
+                    let failures = item.failures.map_or(0, |(failures, _)| failures).saturating_add(1);
+                    item.failures = Some((failures, Some(error.to_string())));
+                    // The activity itself may fill its document.
+                    if self.check_size(ABANDON, &address, &item).is_err() {
+                        item.failures = Some((failures, None));
+                    }
+                }
+            }
             item.w = self.uid();
             let wrote = self.write_activity(ABANDON, &address, &current, item.clone(), Vec::new()).await?;
             if let Wrote::Done(etag) = wrote {

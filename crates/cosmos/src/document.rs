@@ -326,6 +326,9 @@ pub(crate) struct Item {
     pub(crate) session_id: Option<String>,
     #[serde(rename = "n", default)]
     pub(crate) attempts: u32,
+    /// The number of failures that the handler of an activity has reported, and the text of the last one.
+    #[serde(rename = "nf", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) failures: Option<(u32, Option<String>)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lock: Option<WorkLock>,
     /// Name and version of the orchestration that scheduled an activity.

@@ -192,13 +192,16 @@ fn print_items(
             }
             "a" => {
                 let locked_until = item.lock.as_ref().map_or(0, |lock| lock.until);
+                let (failures, last_error) = item.failures.clone().unwrap_or_default();
                 lines.push(format!(
-                    "work {id} {} {} {} {} {locked_until} {} {:?} {:?} {}",
+                    "work {id} {} {} {} {} {locked_until} {} {} {:?} {:?} {:?} {}",
                     item.execution_id.unwrap_or(0),
                     item.activity_id.unwrap_or(0),
                     item.visible_at,
                     item.lock.is_some(),
                     item.attempts,
+                    failures,
+                    last_error,
                     item.session_id,
                     item.tag,
                     item.d

@@ -1,5 +1,6 @@
 //! Fetches that wait, and leases on their way to the caller.
 
+use crate::activity::GivenBack;
 use crate::store::Store;
 use outlast_provider::{FetchedTurn, FetchedWork, ProviderError, saturating_ms};
 use outlast_provider_kit::Guarded;
@@ -123,7 +124,7 @@ impl TakesBack<Vec<FetchedWork>> for Store {
         let Some(store) = self.this.upgrade() else { return };
         crate::tasks::start(async move {
             for work in leased {
-                let _ = store.abandon_activity(&work.lock_token, None, true).await;
+                let _ = store.abandon_activity(&work.lock_token, None, GivenBack::Uncounted).await;
             }
         });
     }

@@ -1,6 +1,6 @@
 //! The store behind the provider trait.
 
-use crate::activity::WorkAsk;
+use crate::activity::{GivenBack, WorkAsk};
 use crate::error::CosmosStoreError;
 use crate::fetch::TurnAsk;
 use crate::outbox::reconciler;
@@ -267,7 +267,17 @@ impl Provider for CosmosDBProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        self.store.abandon_activity(token, delay, ignore_attempt).await
+        let given = if ignore_attempt { GivenBack::Uncounted } else { GivenBack::Counted };
+        self.store.abandon_activity(token, delay, given).await
+    }
+
+    async fn abandon_work_noted(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        error: &str,
+    ) -> Result<(), ProviderError> {
+        self.store.abandon_activity(token, delay, GivenBack::Failed(error)).await
     }
 
     async fn renew_orchestration_item_lock(

@@ -31,7 +31,7 @@ impl Execution {
             draft.report.broke_limit = matches!(stop, Stop::Limit);
             return Conclusion::Ends(Close::Failed(self.failure(stop)));
         }
-        if let Some(reason) = self.summary.cancel_reason.clone() {
+        if let Some(reason) = self.cancels_with() {
             // These drops are not noted.
             draft.dropped = self.unnoted_drops();
             return Conclusion::Ends(Close::Cancelled(reason));
@@ -51,6 +51,18 @@ impl Execution {
                 None => Conclusion::GoesOn,
             },
         }
+    }
+
+    /// The reason with which the execution ends as cancelled. An execution whose code observes the request goes on, until the
+    /// code ends it.
+    fn cancels_with(&mut self) -> Option<String> {
+        if let Some(reason) = self.terminated.take() {
+            return Some(reason);
+        }
+        let reason = self.summary.cancel_reason.clone()?;
+        let mut state = self.context.lock();
+        let goes_on = state.cancellation.is_observed && state.successor.is_none();
+        state.cancellation.ends_with.take().or_else(|| (!goes_on).then_some(reason))
     }
 
     fn failure(&self, stop: Stop) -> ErrorDetails {

@@ -72,6 +72,8 @@ pub struct Execution {
     pub(crate) undropped: BTreeMap<u64, &'static str>,
     pub(crate) turns: u64,
     pub(crate) warned_parked: bool,
+    /// The reason of a request that ends the execution whatever its code does.
+    pub(crate) terminated: Option<String>,
 }
 
 impl Execution {
@@ -118,6 +120,7 @@ impl Execution {
             undropped: BTreeMap::new(),
             turns: 0,
             warned_parked: false,
+            terminated: None,
         }
     }
 

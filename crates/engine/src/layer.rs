@@ -5,8 +5,10 @@ use crate::context::OrchestrationContext;
 use crate::future::{DurableFuture, Raw};
 use outlast_model::{Action, ErrorDetails};
 use std::panic::Location;
+use std::sync::Arc;
 use std::time::Duration;
 
+pub use crate::cancel::{Cancelled, TERMINATE};
 pub use crate::op::kv::RESERVED_KEY_PREFIX;
 
 /// The place of a durable call in the source.
@@ -116,6 +118,37 @@ pub fn set_child_id<T>(child: &DurableFuture<T>, id: String) -> bool {
 /// False if the child has its event.
 pub fn set_child_version<T>(child: &DurableFuture<T>, version: String) -> bool {
     child.context.lock().select_child_version(child.token, version)
+}
+
+/// From now on, a request to cancel does not end the execution: the code observes it, and ends the execution itself.
+pub fn observe_cancellation(ctx: &OrchestrationContext) {
+    ctx.lock().cancellation.is_observed = true;
+}
+
+/// Waits for a request to cancel; resolves with its reason.
+pub fn cancelled(ctx: &OrchestrationContext) -> Cancelled {
+    Cancelled::new(ctx)
+}
+
+/// The reason of the request to cancel, if one has reached the code.
+pub fn cancel_reason(ctx: &OrchestrationContext) -> Option<String> {
+    ctx.lock().cancellation.reason.clone()
+}
+
+/// Ends the execution as cancelled with this reason, at the end of this turn. Without a request to cancel it has no effect.
+pub fn end_cancelled(ctx: &OrchestrationContext, reason: String) {
+    ctx.lock().cancellation.ends_with = Some(reason);
+}
+
+/// The data of the typed layer in this execution, one value.
+pub fn extension<T: Default + Send + Sync + 'static>(ctx: &OrchestrationContext) -> Arc<T> {
+    let mut state = ctx.lock();
+    let found = state.extension.clone().and_then(|found| found.downcast::<T>().ok());
+    found.unwrap_or_else(|| {
+        let new = Arc::new(T::default());
+        state.extension = Some(new.clone());
+        new
+    })
 }
 
 /// The reserved keys that begin with this prefix, the oldest first, and those of one time in the order of keys.

@@ -5,6 +5,7 @@
 //! order in which they run. Then read `op/mod.rs`: the operations that the steps dispatch to.
 
 mod call_limits;
+mod cancel;
 mod combinator;
 mod conclude;
 mod context;

@@ -7,6 +7,7 @@
 //! | event, queue message | never | never |
 //! | cancellation | a cancellation is recorded | never |
 
+use crate::cancel::TERMINATE;
 use crate::draft::Draft;
 use crate::execution::Execution;
 use crate::history_summary::Standing;
@@ -72,7 +73,15 @@ impl Execution {
     }
 
     /// Cancellation. Starts were taken out of the batch before the turn, and activities are in the other queue.
-    fn receive_for_instance(&self, message: WorkItem) -> Receipt {
+    fn receive_for_instance(&mut self, message: WorkItem) -> Receipt {
+        let message = match message {
+            WorkItem::CancelInstance { instance, reason } => {
+                let terminates = reason.strip_prefix(TERMINATE).map(|reason| reason.trim_start().to_string());
+                self.terminated = self.terminated.take().or_else(|| terminates.clone());
+                WorkItem::CancelInstance { instance, reason: terminates.unwrap_or(reason) }
+            }
+            other => other,
+        };
         match message {
             WorkItem::CancelInstance { reason, .. } if self.summary.cancel_reason.is_none() => {
                 Receipt::record(EventKind::OrchestrationCancelRequested { reason })

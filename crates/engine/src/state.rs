@@ -1,5 +1,6 @@
 //! State that orchestration code and the engine share while an execution is in memory.
 
+use crate::cancel::Cancellation;
 use crate::decide::Emitted;
 use crate::future::Raw;
 use crate::op::continue_as_new::Successor;
@@ -10,6 +11,7 @@ use crate::op::{Bound, Held, Op};
 use crate::version::Rules;
 use outlast_model::codec::Codec;
 use outlast_model::limits::Limits;
+use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::Location;
 use std::sync::Arc;
@@ -98,6 +100,9 @@ pub(crate) struct State {
     waiting: usize,
     /// The last durable call, for error messages.
     pub(crate) last_call: Option<(&'static str, Site)>,
+    pub(crate) cancellation: Cancellation,
+    /// The data of the typed layer.
+    pub(crate) extension: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl State {
@@ -128,6 +133,8 @@ impl State {
             legacy_waits: Vec::new(),
             waiting: 0,
             last_call: None,
+            cancellation: Cancellation::default(),
+            extension: None,
         }
     }
 
@@ -263,7 +270,7 @@ impl State {
 
     /// Whether the code awaits a durable future.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.waiting > 0
+        self.waiting > 0 || self.cancellation.is_awaited()
     }
 }
 

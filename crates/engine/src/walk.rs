@@ -8,7 +8,7 @@ use crate::future::Raw;
 use crate::op::{Held, Op, Role};
 use crate::replay_error::Mismatch;
 use crate::state::{Stage, State};
-use outlast_model::Event;
+use outlast_model::{Event, EventKind};
 use std::task::Waker;
 
 impl Execution {
@@ -29,8 +29,20 @@ impl Execution {
                 }
                 Ok(())
             }
-            None => Ok(()),
+            None => {
+                if let EventKind::OrchestrationCancelRequested { reason } = &event.kind {
+                    self.deliver_cancellation(reason);
+                }
+                Ok(())
+            }
         }
+    }
+
+    /// Gives the code the request to cancel. Code that does not wait for it is not polled.
+    fn deliver_cancellation(&mut self, reason: &str) {
+        let wakers = self.context.lock().cancellation.request(reason);
+        self.due |= !wakers.is_empty();
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Refuses a stored event that the code does not use because it has ended: the code went further when the event was

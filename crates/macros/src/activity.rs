@@ -69,7 +69,15 @@ pub(crate) fn expand(options: &Options, item: &ItemFn) -> syn::Result<TokenStrea
 
 /// The arguments that act on the worker, as calls of the policy's methods.
 fn policy(options: &Options) -> TokenStream {
-    let timeout = options.timeout_ms.map(|ms| quote!(.timeout(::core::time::Duration::from_millis(#ms))));
+    let duration = |ms: u64| quote!(::core::time::Duration::from_millis(#ms));
+    let call = |method: TokenStream, ms: Option<u64>| {
+        let ms = ms.map(duration);
+        ms.map(|ms| quote!(.#method(#ms)))
+    };
+    let retry = options.attempts.map(|attempts| quote!(.retry(#attempts)));
+    let backoff = call(quote!(backoff), options.backoff_ms);
+    let max_backoff = call(quote!(max_backoff), options.max_backoff_ms);
+    let timeout = call(quote!(timeout), options.timeout_ms);
     let tag = options.tag.as_ref().map(|tag| quote!(.tag(#tag)));
-    quote!(#timeout #tag)
+    quote!(#retry #backoff #max_backoff #timeout #tag)
 }

@@ -34,7 +34,7 @@ use syn::{DeriveInput, Error, ItemFn, parse_macro_input};
 /// # impl Gateway {
 /// #     async fn charge(&self, _key: &str, _cents: u64) -> Result<String, String> { Ok("receipt".into()) }
 /// # }
-/// #[outlast::activity(timeout = "30s")]
+/// #[outlast::activity(retry = 5, timeout = "30s")]
 /// async fn charge(ctx: ActivityContext, State(gateway): State<Gateway>, cents: u64) -> Result<String, String> {
 ///     gateway.charge(&ctx.idempotency_key(), cents).await
 /// }
@@ -47,7 +47,10 @@ use syn::{DeriveInput, Error, ItemFn, parse_macro_input};
 /// | argument | meaning |
 /// |---|---|
 /// | `name = "Charge"` | the name in histories; without it, the name of the function |
-/// | `timeout = "30s"` | the longest time of one run of the body; the worker then drops it, and the call gets `CallError::TimedOut` |
+/// | `retry = 5` | the number of attempts: the worker runs the body again if it fails, times out or panics; a permanent error is not retried |
+/// | `backoff = "1s"` | the wait before the second attempt, without it `"100ms"`; each further wait is twice as long |
+/// | `max_backoff = "5m"` | the longest wait between two attempts, without it `"30s"` |
+/// | `timeout = "30s"` | the longest time of one run of the body; the worker then drops it, and without a further attempt the call gets `CallError::TimedOut` |
 /// | `tag = "gpu"` | workers with this tag run it |
 /// | `errors = text` | errors are stored as plain text, for callers that compare the text |
 /// | `handle = Name` | the name of the type beside the function |
@@ -84,6 +87,9 @@ pub fn activity(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// | `version = "2.0.0"` | the version; starts and children through this type use exactly this version |
 /// | `accepts(Approval, Note)` | the messages that clients may send to it |
 /// | `status = Progress` | the type of its custom status |
+/// | `on_cancel = undo` | a request to cancel interrupts the body at its `.await`, and the steps of its `Undo` run; then the instance ends as cancelled |
+/// | `on_cancel = observe` | the body observes a request to cancel with `ctx.cancelled().await`, and decides |
+/// | `grace = "5m"` | the time for the answer to a request to cancel; without it five minutes |
 /// | `allow(clock)` | switches rules of the scan off: `clock`, `random`, `sleep`, `spawn`, `io`, `select` |
 /// | `errors = text` | errors are stored as plain text, for callers that compare the text |
 /// | `handle = Name` | the name of the type beside the function |

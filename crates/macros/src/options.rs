@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
-use syn::{Error, Ident, LitStr, Path, Token, Type, parenthesized};
+use syn::{Error, Ident, LitInt, LitStr, Path, Token, Type, parenthesized};
 
 /// The kind of function that an attribute is on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,10 +35,21 @@ impl Kind {
     /// The names of its arguments.
     fn known(self) -> &'static [&'static str] {
         match self {
-            Self::Activity => &["name", "timeout", "tag", "errors", "handle", "crate"],
-            Self::Orchestration => {
-                &["name", "version", "accepts", "status", "allow", "errors", "handle", "crate"]
+            Self::Activity => {
+                &["name", "retry", "backoff", "max_backoff", "timeout", "tag", "errors", "handle", "crate"]
             }
+            Self::Orchestration => &[
+                "name",
+                "version",
+                "accepts",
+                "status",
+                "on_cancel",
+                "grace",
+                "allow",
+                "errors",
+                "handle",
+                "crate",
+            ],
             Self::Helper => &["allow"],
         }
     }
@@ -49,10 +60,15 @@ impl Kind {
 pub(crate) struct Options {
     pub(crate) name: Option<LitStr>,
     pub(crate) version: Option<LitStr>,
+    pub(crate) attempts: Option<u32>,
+    pub(crate) backoff_ms: Option<u64>,
+    pub(crate) max_backoff_ms: Option<u64>,
     pub(crate) timeout_ms: Option<u64>,
     pub(crate) tag: Option<LitStr>,
     pub(crate) accepts: Vec<Path>,
     pub(crate) status: Option<Type>,
+    pub(crate) on_cancel: Option<Ident>,
+    pub(crate) grace_ms: Option<u64>,
     pub(crate) allow: Vec<Ident>,
     pub(crate) text_errors: bool,
     pub(crate) handle: Option<Ident>,
@@ -97,7 +113,12 @@ impl Options {
             "name" => self.name = Some(text(input, "the name, such as \"charge\"")?),
             "tag" => self.tag = Some(text(input, "the tag, such as \"gpu\"")?),
             "version" => self.version = Some(version(input)?),
+            "retry" => self.attempts = Some(attempts(input)?),
+            "backoff" => self.backoff_ms = Some(duration_ms(input)?),
+            "max_backoff" => self.max_backoff_ms = Some(duration_ms(input)?),
             "timeout" => self.timeout_ms = Some(duration_ms(input)?),
+            "on_cancel" => self.on_cancel = Some(on_cancel(input)?),
+            "grace" => self.grace_ms = Some(duration_ms(input)?),
             "status" => self.status = Some(input.parse()?),
             "handle" => self.handle = Some(input.parse()?),
             "crate" => self.krate = Some(input.parse()?),
@@ -179,6 +200,26 @@ pub(crate) fn text(input: ParseStream<'_>, expected: &str) -> syn::Result<LitStr
         return Err(Error::new(text.span(), "the text is empty"));
     }
     Ok(text)
+}
+
+fn on_cancel(input: ParseStream<'_>) -> syn::Result<Ident> {
+    let value = input.call(Ident::parse_any)?;
+    match value == "undo" || value == "observe" {
+        true => Ok(value),
+        false => {
+            let text = "write `on_cancel = undo` (the request interrupts the body, and its `Undo` runs) or \
+                        `on_cancel = observe` (the body awaits `ctx.cancelled()`)";
+            Err(Error::new(value.span(), text))
+        }
+    }
+}
+
+fn attempts(input: ParseStream<'_>) -> syn::Result<u32> {
+    const EXPECTED: &str = "write the number of attempts, the first one included: `retry = 5`";
+    let span = input.span();
+    let number: LitInt = input.parse().map_err(|_| Error::new(span, EXPECTED))?;
+    let attempts = number.base10_parse::<u32>().ok().filter(|attempts| *attempts > 0);
+    attempts.ok_or_else(|| Error::new(number.span(), EXPECTED))
 }
 
 fn duration_ms(input: ParseStream<'_>) -> syn::Result<u64> {

@@ -22,6 +22,7 @@ pub(crate) fn expand(options: &Options, item: &ItemFn) -> syn::Result<TokenStrea
             const TEXT_ERRORS: bool = true;
         )
     });
+    let on_cancel = on_cancel(options, krate)?;
     let status = match &options.status {
         Some(status) => quote_spanned!(status.span()=> #status),
         None => quote!(::std::string::String),
@@ -40,6 +41,7 @@ pub(crate) fn expand(options: &Options, item: &ItemFn) -> syn::Result<TokenStrea
             const NAME: &'static str = #stored;
             #(#version)*
             #text_errors
+            #on_cancel
             type Input = #input;
             type Output = #ok;
             type Error = #err;
@@ -56,6 +58,24 @@ pub(crate) fn expand(options: &Options, item: &ItemFn) -> syn::Result<TokenStrea
         #verbs
         #(#accepts)*
     })
+}
+
+/// The answer to a request to cancel.
+fn on_cancel(options: &Options, krate: &TokenStream) -> syn::Result<Option<TokenStream>> {
+    let Some(answer) = &options.on_cancel else {
+        return match options.grace_ms {
+            None => Ok(None),
+            Some(_) => Err(syn::Error::new(
+                proc_macro2::Span::call_site(),
+                "`grace` needs `on_cancel`: write `on_cancel = undo` or `on_cancel = observe`",
+            )),
+        };
+    };
+    let grace = options.grace_ms.map(|ms| quote!(.grace(::core::time::Duration::from_millis(#ms))));
+    Ok(Some(quote! {
+        const ON_CANCEL: ::core::option::Option<#krate::author::OnCancel> =
+            ::core::option::Option::Some(#krate::author::OnCancel::#answer() #grace);
+    }))
 }
 
 fn verbs(signature: &Signature<'_>, options: &Options) -> TokenStream {

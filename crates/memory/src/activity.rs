@@ -6,7 +6,7 @@ use crate::rules::{ActivityRules, Fence, LeaseRules, Purpose};
 use crate::state::{State, refuse};
 use outlast_provider::model::{WorkItem, json};
 use outlast_provider::{
-    DeadLetter, DeadLetterQueue, FetchedWork, ProviderError, SessionFetchConfig, TagFilter,
+    DeadLetter, DeadLetterQueue, FetchedWork, ProviderError, SessionFetchConfig, TagFilter, WorkNotes,
 };
 use std::time::Duration;
 
@@ -33,6 +33,7 @@ impl State {
                 token: None,
                 locked_until: 0,
                 attempts: 0,
+                notes: WorkNotes::default(),
                 instance,
                 execution_id,
                 activity_id: id,
@@ -72,11 +73,12 @@ impl State {
     fn lease_activity(&mut self, ordinal: u64, item: WorkItem, ask: &ActivityAsk<'_>) -> FetchedWork {
         self.activities.lease(ordinal, &ask.token, ask.locked_until);
         let mut attempt_count = 0;
-        let mut session_id = None;
+        let (mut session_id, mut notes) = (None, None);
         if let Some(activity) = self.activities.rows.get_mut(&ordinal) {
             activity.attempts = self.rules.counted_delivery(activity.attempts);
             attempt_count = activity.attempts;
             session_id = activity.session_id.clone();
+            notes = Some(activity.notes.clone());
         }
         if let (Some(session_id), Some(caller)) = (session_id, ask.session) {
             self.claim_session(&session_id, caller, ask.now);
@@ -88,6 +90,7 @@ impl State {
             item,
             lock_token: ask.token.clone(),
             attempt_count,
+            notes,
             orchestration,
             now_ms: Some(ask.now),
         }
@@ -164,6 +167,24 @@ impl State {
         };
         activity.visible_at = rules.activity_returns_at(delay, now);
         activity.attempts = rules.attempts_after_abandon(activity.attempts, ignore_attempt);
+        Ok(())
+    }
+
+    /// Releases the lease of an activity whose handler has failed, and keeps the failure. The lease may be over.
+    pub(crate) fn abandon_noted(
+        &mut self,
+        token: &str,
+        delay: Option<Duration>,
+        error: &str,
+        now: u64,
+    ) -> Result<(), ProviderError> {
+        let rules = self.rules;
+        let Some(activity) = self.activities.release(token) else {
+            return rules.unknown_token("abandon_work_noted", gone(token));
+        };
+        activity.visible_at = rules.noted_returns_at(delay, now);
+        activity.attempts = rules.attempts_after_note(activity.attempts);
+        rules.note_failure(&mut activity.notes, error);
         Ok(())
     }
 }

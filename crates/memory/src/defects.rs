@@ -174,6 +174,18 @@ defects! {
     WorkRenewRevives = "",
     /// An abandon of an activity with a delay makes it visible at once.
     WorkAbandonLosesDelay = "core 7.1.36",
+    /// The failure of an activity's handler is not kept.
+    NoteNotKept = "",
+    /// The first failure of an activity's handler is kept as the last one.
+    NoteKeepsFirstError = "",
+    /// A delivery that reported a failure stays in the delivery count.
+    NotedDeliveryCounted = "",
+    /// A reported failure sets the delivery count to zero.
+    NoteForgetsDeliveries = "",
+    /// An activity whose handler has failed is visible at once.
+    NoteLosesDelay = "",
+    /// Reporting a failure with a token that holds no activity succeeds.
+    NoteUnknownTokenOk = "",
     /// Tags are ignored.
     TagFilterIgnored = "",
     /// The tag is lost when a commit enqueues the activity.

@@ -100,7 +100,7 @@ fn dump_queues(state: &State, lines: &mut Vec<String>) {
     }
     for row in state.activities.rows.values() {
         lines.push(format!(
-            "work {} {} {} {} {} {} {} {:?} {:?} {}",
+            "work {} {} {} {} {} {} {} {} {:?} {:?} {:?} {}",
             row.instance,
             row.execution_id,
             row.activity_id,
@@ -108,6 +108,8 @@ fn dump_queues(state: &State, lines: &mut Vec<String>) {
             row.token.is_some(),
             row.locked_until,
             row.attempts,
+            row.notes.failures,
+            row.notes.last_error,
             row.session_id,
             row.tag,
             row.text

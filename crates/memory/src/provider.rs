@@ -281,6 +281,15 @@ impl Provider for MemoryProvider {
         self.change(|state, now| state.abandon_activity(token, delay, ignore_attempt, now))
     }
 
+    async fn abandon_work_noted(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        error: &str,
+    ) -> Result<(), ProviderError> {
+        self.change(|state, now| state.abandon_noted(token, delay, error, now))
+    }
+
     async fn renew_orchestration_item_lock(
         &self,
         token: &str,

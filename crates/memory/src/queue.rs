@@ -1,5 +1,6 @@
 //! The message queue and the activity queue, in the orders that fetches need.
 
+use outlast_provider::WorkNotes;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A waiting orchestrator message.
@@ -111,6 +112,7 @@ pub(crate) struct Activity {
     pub(crate) token: Option<String>,
     pub(crate) locked_until: u64,
     pub(crate) attempts: u32,
+    pub(crate) notes: WorkNotes,
     pub(crate) instance: String,
     pub(crate) execution_id: u64,
     pub(crate) activity_id: u64,

@@ -157,7 +157,7 @@ pub mod providers {
         ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueBacklog, QueueDepths, QueuedItem,
         ScheduledActivityIdentifier, SemverRange, SessionFetchConfig, StartOutcome, StartPolicy,
         StartRequest, StoreGauges, SystemClock, SystemMetrics, TagFilter, TurnAhead, TurnCommit, TurnRequest,
-        WorkItem, WorkRequest, current_build_version, forward_provider, saturating_ms,
+        WorkItem, WorkNotes, WorkRequest, current_build_version, forward_provider, saturating_ms,
     };
     pub use outlast_provider::{error, management};
     pub use outlast_provider_kit::url::shown as shown_url;
@@ -211,7 +211,7 @@ pub mod runtime {
     #[cfg(feature = "test-hooks")]
     pub use outlast_runtime::test_hooks;
     pub use outlast_runtime::{
-        ActivityHandler, FnActivity, FnOrchestration, OptionProblem, OrchestrationDescriptor,
+        ActivityHandler, Attempt, FnActivity, FnOrchestration, OptionProblem, OrchestrationDescriptor,
         OrchestrationHandler, OrchestrationStatus, Runtime, RuntimeBuilder, RuntimeOptions, StartError,
         UnregisteredBackoffConfig, kind_of,
     };

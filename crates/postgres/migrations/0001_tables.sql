@@ -101,7 +101,10 @@ CREATE TABLE {schema}.worker_queue (
     session_id    text COLLATE "C",
     tag           text COLLATE "C",
     -- The activity was given back with a delay. No other free activity has a time in the future.
-    delayed       boolean NOT NULL DEFAULT false
+    delayed       boolean NOT NULL DEFAULT false,
+    -- Failures that the handler has reported, and the text of the last one.
+    failures      integer NOT NULL DEFAULT 0 CHECK (failures >= 0),
+    last_error    text
 ) WITH (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX worker_queue_ready ON {schema}.worker_queue (coalesce('=' || tag, ''), id) WHERE lock_token IS NULL AND session_id IS NULL;
 CREATE INDEX worker_queue_ready_in_session ON {schema}.worker_queue (session_id, id) WHERE lock_token IS NULL AND session_id IS NOT NULL;

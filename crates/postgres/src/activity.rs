@@ -82,6 +82,7 @@ impl Decoded {
                 item,
                 lock_token: Lease::Activity { secret: activity.secret, id: activity.id }.text(),
                 attempt_count: activity.attempts,
+                notes: Some(activity.notes),
                 orchestration: activity.orchestration,
                 now_ms: Some(activity.now),
             })

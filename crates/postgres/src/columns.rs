@@ -302,7 +302,7 @@ columns!(
     AbandonColumns {
         member: i32 => INT4_ARRAY, kind: i32 => INT4_ARRAY, instance: String => TEXT_ARRAY, activity_row: i64 => INT8_ARRAY,
         secret: Vec<u8> => BYTEA_ARRAY, delay: Option<i64> => INT8_ARRAY, ignore: bool => BOOL_ARRAY,
-        holds_back: bool => BOOL_ARRAY,
+        holds_back: bool => BOOL_ARRAY, note: Option<String> => TEXT_ARRAY,
     }
 );
 
@@ -320,6 +320,7 @@ impl AbandonColumns {
             all.ignore.push(abandon.ignore_attempt);
             let is_partial = matches!(&abandon.lease, Lease::Turn { at_fetch, .. } if at_fetch.is_partial);
             all.holds_back.push(is_partial && abandon.delay_ms.is_some());
+            all.note.push(abandon.note.as_deref().map(owned));
         }
         all
     }

@@ -286,6 +286,8 @@ columns!(
         NEXT_DUE = "o_next",
         SECRET = "o_secret",
         HAS_SESSIONS = "o_sessions",
+        FAILURES = "o_failures",
+        LAST_ERROR = "o_last_error",
     }
 );
 

@@ -60,7 +60,14 @@ pub(crate) fn release(shared: &Shared, lease: Lease) {
     let (sender, _) = oneshot::channel();
     let reply = Reply::new("release", sender);
     let attempts = Attempts::default();
-    shared.submit(Request::Abandon(Abandon { lease, delay_ms: None, ignore_attempt: true, reply, attempts }));
+    shared.submit(Request::Abandon(Abandon {
+        lease,
+        delay_ms: None,
+        ignore_attempt: true,
+        note: None,
+        reply,
+        attempts,
+    }));
 }
 
 async fn find(db: &Db, secrets: &Vec<Vec<u8>>) -> Result<Vec<Lease>> {

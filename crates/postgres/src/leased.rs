@@ -5,7 +5,7 @@ use crate::in_doubt::release;
 use crate::parked::{Fetch, Parked};
 use crate::request::Lease;
 use crate::shared::Shared;
-use outlast_provider::ClassifiedError;
+use outlast_provider::{ClassifiedError, WorkNotes};
 use outlast_provider_kit::leased::TakesBack;
 use outlast_provider_kit::token::Secret;
 use outlast_provider_kit::{ResolvedTurn, TurnAtFetch};
@@ -65,6 +65,7 @@ pub(crate) struct RawActivity {
     pub(crate) text: String,
     pub(crate) instance: String,
     pub(crate) attempts: u32,
+    pub(crate) notes: WorkNotes,
     pub(crate) orchestration: Option<(String, String)>,
     pub(crate) now: u64,
 }

@@ -131,10 +131,11 @@ impl PostgresProvider {
         lease: Lease,
         delay: Option<Duration>,
         ignore_attempt: bool,
+        note: Option<String>,
     ) -> Answer<()> {
         let (reply, abandoned) = Reply::channel(operation);
         let (delay_ms, attempts) = (delay.map(saturating_ms), Attempts::default());
-        let abandon = Abandon { lease, delay_ms, ignore_attempt, reply, attempts };
+        let abandon = Abandon { lease, delay_ms, ignore_attempt, note, reply, attempts };
         self.shared.ask(Request::Abandon(abandon), abandoned).await
     }
 }
@@ -198,7 +199,7 @@ impl Provider for PostgresProvider {
     ) -> Answer<()> {
         const ABANDON: &str = "abandon_orchestration_item";
         let lease = Lease::of_turn(ABANDON, lock_token)?;
-        self.abandon(ABANDON, lease, delay, ignore_attempt).await
+        self.abandon(ABANDON, lease, delay, ignore_attempt, None).await
     }
 
     async fn read(&self, instance: &str) -> Answer<Vec<Event>> {
@@ -297,7 +298,13 @@ impl Provider for PostgresProvider {
     ) -> Answer<()> {
         const ABANDON: &str = "abandon_work_item";
         let lease = Lease::of_activity(ABANDON, token)?;
-        self.abandon(ABANDON, lease, delay, ignore_attempt).await
+        self.abandon(ABANDON, lease, delay, ignore_attempt, None).await
+    }
+
+    async fn abandon_work_noted(&self, token: &str, delay: Option<Duration>, error: &str) -> Answer<()> {
+        const NOTE: &str = "abandon_work_noted";
+        let lease = Lease::of_activity(NOTE, token)?;
+        self.abandon(NOTE, lease, delay, true, Some(error.to_string())).await
     }
 
     async fn renew_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {

@@ -150,6 +150,8 @@ pub(crate) struct Abandon {
     pub(crate) lease: Lease,
     pub(crate) delay_ms: Option<u64>,
     pub(crate) ignore_attempt: bool,
+    /// The failure of an activity's handler.
+    pub(crate) note: Option<String>,
     pub(crate) reply: Reply<()>,
     pub(crate) attempts: Attempts,
 }

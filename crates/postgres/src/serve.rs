@@ -18,6 +18,7 @@ use crate::scheduler::{
 use crate::shared::Shared;
 use crate::steps::Step;
 use crate::transaction::{ActivityHandOffs, ActivityPoll, Done, Transaction, TurnHandOffs, TurnPoll, slots};
+use outlast_provider::WorkNotes;
 use outlast_provider_kit::{ActivityRow, MessageRow, ResolvedTurn};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -330,6 +331,7 @@ impl<'a> HandOffRows<'a> {
             text: scheduled.work_item.clone(),
             instance: scheduled.instance_id.clone(),
             attempts: 1,
+            notes: WorkNotes::default(),
             orchestration,
             now: unsigned(row, self.columns.now)?,
         })
@@ -405,6 +407,10 @@ fn raw_activity(row: &Row) -> Result<Option<(usize, RawActivity)>> {
         text: cell(row, ITEM)?,
         instance: text(row, INSTANCE)?,
         attempts: u32::try_from(cell::<i32>(row, ATTEMPTS)?).unwrap_or(0),
+        notes: WorkNotes {
+            failures: u32::try_from(cell::<i32>(row, FAILURES)?).unwrap_or(0),
+            last_error: text_option(row, LAST_ERROR)?,
+        },
         orchestration: match text_option(row, NAME)? {
             Some(name) => Some((name, text(row, VERSION)?)),
             None => None,

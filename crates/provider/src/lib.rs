@@ -52,4 +52,4 @@ pub use start::{StartOutcome, StartPolicy, StartRequest};
 pub use tags::TagFilter;
 pub use turn::{FetchedTurn, LoadedTurn, TurnRequest};
 pub use watch::{InstanceWatch, Interest};
-pub use work::{FetchedWork, WorkRequest};
+pub use work::{FetchedWork, WorkNotes, WorkRequest};

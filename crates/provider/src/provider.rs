@@ -234,6 +234,7 @@ pub trait Provider: Any + Send + Sync {
                         item,
                         lock_token,
                         attempt_count,
+                        notes: None,
                         orchestration: None,
                         now_ms: None,
                     });
@@ -262,6 +263,21 @@ pub trait Provider: Any + Send + Sync {
     ) -> Result<Completion, ProviderError> {
         self.ack_work_item(token, Some(completion)).await?;
         Ok(Completion::Queued)
+    }
+
+    /// Gives back an activity whose handler has failed, to be delivered again after `delay`, and keeps the failure with the
+    /// activity: the store adds one to [`WorkNotes::failures`](crate::WorkNotes::failures) and replaces
+    /// [`WorkNotes::last_error`](crate::WorkNotes::last_error). The delivery is taken off the delivery count, so that the count
+    /// holds the deliveries that reported nothing. A token is accepted as by [`Provider::abandon_work_item`].
+    ///
+    /// The default keeps nothing, and the delivery stays counted.
+    async fn abandon_work_noted(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        _error: &str,
+    ) -> Result<(), ProviderError> {
+        self.abandon_work_item(token, delay, false).await
     }
 
     /// Status and result of an instance, without its history; `None` if the store has no event of it. The default reads the

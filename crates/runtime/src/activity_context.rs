@@ -24,6 +24,8 @@ pub(crate) struct ActivityIdentity {
     pub(crate) tag: Option<String>,
     /// Counts deliveries, from 1.
     pub(crate) attempt: u32,
+    /// Counts reported failures.
+    pub(crate) failures: u32,
 }
 
 /// Identity, cancellation and logging of a running activity. Clones are handles to the same delivery.
@@ -79,6 +81,7 @@ impl ActivityContext {
             session_id: None,
             tag: None,
             attempt: 1,
+            failures: 0,
         };
         let store = Arc::new(outlast_memory::MemoryProvider::new());
         Self::new(identity, CancellationToken::new(), store, Arc::default())
@@ -134,10 +137,17 @@ impl ActivityContext {
         self.identity.tag.as_deref()
     }
 
-    /// The number of this delivery, counted from 1. The store delivers an activity again if its worker ends or loses the lease. A
-    /// retry policy schedules a new activity, whose deliveries count from 1.
+    /// The number of this delivery, counted from 1. The store delivers an activity again if its worker ends or loses the lease, and
+    /// for each retry of `#[outlast::activity(retry = ..)]`. A retry policy of a call schedules a new activity, whose deliveries
+    /// count from 1.
     pub fn attempt(&self) -> u32 {
         self.identity.attempt
+    }
+
+    /// The number of runs of this activity that failed and asked for another one ([`Attempt::Retry`](crate::Attempt::Retry)). Runs
+    /// that ended with their process do not count, unless the store keeps no failures.
+    pub fn failures(&self) -> u32 {
+        self.identity.failures
     }
 
     /// A key that is the same for every delivery of this scheduled activity and unique among the activities of the store. Pass it to
@@ -255,6 +265,7 @@ mod tests {
             session_id: Some("secret-session".into()),
             tag: Some("secret-tag".into()),
             attempt: 3,
+            failures: 2,
         }
     }
 
@@ -272,7 +283,7 @@ mod tests {
         );
         assert_eq!((context.orchestration_name(), context.orchestration_version()), ("Order", "1.2.0"));
         assert_eq!((context.session_id(), context.tag()), (Some("secret-session"), Some("secret-tag")));
-        assert_eq!((context.attempt(), context.idempotency_key()), (3, "order:7:2:5"));
+        assert_eq!((context.attempt(), context.failures(), context.idempotency_key()), (3, 2, "order:7:2:5"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use outlast_engine::OrchestrationContext;
 use outlast_model::codec::Codec;
 use serde::{Serialize, de::DeserializeOwned};
+use std::time::Duration;
 
 /// The code of an orchestration. Every replay runs it again from the start, so it must make the same decisions each time.
 #[async_trait]
@@ -19,6 +20,27 @@ pub trait OrchestrationHandler: Send + Sync {
 pub trait ActivityHandler: Send + Sync {
     /// Runs the activity. The result is stored in the history of the instance that scheduled it.
     async fn invoke(&self, ctx: ActivityContext, input: String) -> Result<String, String>;
+
+    /// Runs the activity once, and decides whether a failure is its outcome. The runtime calls this method. The default calls
+    /// [`ActivityHandler::invoke`], whose result is the outcome.
+    async fn attempt(&self, ctx: ActivityContext, input: String) -> Attempt {
+        Attempt::Done(self.invoke(ctx, input).await)
+    }
+}
+
+/// The end of one run of an activity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Attempt {
+    /// The outcome, which is stored in the history.
+    Done(Result<String, String>),
+    /// The run failed, and the activity is delivered again. The history does not change. The store counts the failure, see
+    /// [`ActivityContext::failures`].
+    Retry {
+        /// The text of the failure, which the store keeps until the next one.
+        error: String,
+        /// The wait before the next delivery.
+        after: Duration,
+    },
 }
 
 /// An async function or closure as an [`OrchestrationHandler`].

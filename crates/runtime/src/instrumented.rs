@@ -177,6 +177,7 @@ impl Provider for InstrumentedProvider {
             commit_turn,
             fetch_work_items,
             complete_with_turn,
+            abandon_work_noted,
             read_outcome,
             enqueue_within,
             start_orchestration
@@ -423,6 +424,17 @@ impl Provider for InstrumentedProvider {
         );
         self.observed(Operation::AckWorkItem, span, self.inner.complete_with_turn(token, completion, turn))
             .await
+    }
+
+    async fn abandon_work_noted(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        error: &str,
+    ) -> Result<(), ProviderError> {
+        let span = span!(self, AbandonWorkItem);
+        let call = self.inner.abandon_work_noted(token, delay, error);
+        self.observed(Operation::AbandonWorkItem, span, call).await
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<Option<InstanceOutcome>, ProviderError> {

@@ -170,16 +170,23 @@ pub(crate) struct Activity<'a> {
     pub(crate) attempt: u32,
     /// The number of earlier attempts of its retry policy.
     pub(crate) attempts_before: u32,
-    /// `None` if the activity was cancelled.
-    pub(crate) result: Option<&'a Result<String, ErrorDetails>>,
+    pub(crate) run: Run<'a>,
+}
+
+/// The end of a run of an activity.
+pub(crate) enum Run<'a> {
+    Returned(&'a Result<String, ErrorDetails>),
+    /// The handler failed, and runs again after this time.
+    Retried(Duration),
+    Cancelled,
 }
 
 /// Publishes a run of an activity, before its outcome is committed.
 pub(crate) fn activity(core: &Core, activity: &Activity<'_>, took: Duration) {
-    let outcome = match activity.result {
-        Some(Ok(_)) => "success",
-        Some(Err(_)) => "app_error",
-        None => "cancelled",
+    let outcome = match activity.run {
+        Run::Returned(Ok(_)) => "success",
+        Run::Returned(Err(_)) | Run::Retried(_) => "app_error",
+        Run::Cancelled => "cancelled",
     };
     let retries = activity.attempt.saturating_sub(1).saturating_add(activity.attempts_before);
     core.metrics.record_activity_execution(activity.name, outcome, took.as_secs_f64(), retries, activity.tag);
@@ -187,8 +194,8 @@ pub(crate) fn activity(core: &Core, activity: &Activity<'_>, took: Duration) {
     core.metrics.record_worker_dispatcher_execution_duration(ms);
     let Activity { instance, execution_id, id, name, tag, .. } = activity;
     let tag = tag.unwrap_or("default");
-    match activity.result {
-        Some(Err(details)) => tracing::warn!(
+    match activity.run {
+        Run::Returned(Err(details)) => tracing::warn!(
             target: "duroxide::runtime",
             instance_id = instance, execution_id, activity_name = name, activity_id = id, activity_tag = tag,
             outcome, duration_ms = ms,
@@ -198,12 +205,19 @@ pub(crate) fn activity(core: &Core, activity: &Activity<'_>, took: Duration) {
             }),
             "Activity failed"
         ),
-        Some(Ok(result)) => tracing::debug!(
+        // The text may quote payloads. The error of the last attempt is in the history.
+        Run::Retried(wait) => tracing::info!(
+            target: "duroxide::runtime",
+            instance_id = instance, execution_id, activity_name = name, activity_id = id, activity_tag = tag,
+            outcome, duration_ms = ms, attempt = activity.attempt, retry_after = ?wait,
+            "Activity failed and runs again"
+        ),
+        Run::Returned(Ok(result)) => tracing::debug!(
             target: "duroxide::runtime",
             instance_id = instance, execution_id, activity_name = name, activity_id = id, activity_tag = tag,
             outcome, duration_ms = ms, result_size = result.len(), "Activity completed"
         ),
-        None => tracing::debug!(
+        Run::Cancelled => tracing::debug!(
             target: "duroxide::runtime",
             instance_id = instance, execution_id, activity_name = name, activity_id = id, activity_tag = tag,
             outcome, duration_ms = ms, "Activity cancelled"

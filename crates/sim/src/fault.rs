@@ -47,7 +47,7 @@ pub enum Fault {
 
 /// Calls that a world rarely makes.
 const RARE_CALLS: &[&str] =
-    &["renew_turn", "abandon_turn", "abandon_work", "renew_sessions", "clean_sessions"];
+    &["renew_turn", "abandon_turn", "abandon_work", "note_work", "renew_sessions", "clean_sessions"];
 
 impl Fault {
     /// Faults that are drawn for single calls, with their usual rate in thousandths.

@@ -110,6 +110,7 @@ impl Provider for Mirror {
             complete_with_turn,
             renew_work_item_lock,
             abandon_work_item,
+            abandon_work_noted,
             renew_session_lock,
             cleanup_orphaned_sessions,
             enqueue_for_orchestrator,
@@ -209,9 +210,10 @@ impl Provider for Mirror {
             self.state().tokens.extend(tokens);
         }
         let comparable = |answer: &Answer<Vec<FetchedWork>>| match answer {
-            Ok(work) => {
-                Ok(work.iter().map(|work| (work.item.clone(), work.attempt_count)).collect::<Vec<_>>())
-            }
+            Ok(work) => Ok(work
+                .iter()
+                .map(|work| (work.item.clone(), work.attempt_count, work.notes.clone()))
+                .collect::<Vec<_>>()),
             Err(error) => Err(error.clone()),
         };
         let _ = self.same("fetch_work_items", comparable(&found), &comparable(&expected));
@@ -249,6 +251,12 @@ impl Provider for Mirror {
         let expected = self.model.abandon_work_item(&self.other_token(token), delay, ignore_attempt).await;
         let found = self.store.abandon_work_item(token, delay, ignore_attempt).await;
         self.same("abandon_work_item", found, &expected)
+    }
+
+    async fn abandon_work_noted(&self, token: &str, delay: Option<Duration>, error: &str) -> Answer<()> {
+        let expected = self.model.abandon_work_noted(&self.other_token(token), delay, error).await;
+        let found = self.store.abandon_work_noted(token, delay, error).await;
+        self.same("abandon_work_noted", found, &expected)
     }
 
     async fn renew_session_lock(

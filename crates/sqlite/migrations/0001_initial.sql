@@ -94,7 +94,10 @@ CREATE TABLE worker_queue (
     activity_id   INTEGER NOT NULL,
     session_id    TEXT,
     tag           TEXT,
-    delayed       INTEGER NOT NULL DEFAULT 0
+    delayed       INTEGER NOT NULL DEFAULT 0,
+    -- Failures that the handler has reported, and the text of the last one.
+    failures      INTEGER NOT NULL DEFAULT 0 CHECK (failures >= 0),
+    last_error    TEXT
 );
 CREATE INDEX worker_queue_ready ON worker_queue (tag) WHERE lock_token IS NULL;
 CREATE INDEX worker_queue_leased ON worker_queue (locked_until) WHERE lock_token IS NOT NULL;

@@ -9,13 +9,14 @@ use crate::session;
 use crate::sql;
 use crate::transaction::Transaction;
 use outlast_provider::{
-    Completion, DeadLetterQueue, FetchedWork, SessionFetchConfig, TagFilter, TurnAhead, WorkRequest,
-    saturating_ms,
+    Completion, DeadLetterQueue, FetchedWork, SessionFetchConfig, TagFilter, TurnAhead, WorkNotes,
+    WorkRequest, saturating_ms,
 };
 use outlast_provider_kit::token::{self, Secret};
 use outlast_provider_kit::{ActivityRow, CommitPlan, MessageRow, Token, TurnAtFetch, rows};
 use rusqlite::Row;
 use std::collections::{HashSet, VecDeque};
+use std::time::Duration;
 
 /// The conditions of a fetch of activities.
 #[derive(Debug, Clone)]
@@ -86,6 +87,7 @@ struct FreeActivity {
     id: i64,
     text: String,
     attempts: u32,
+    notes: WorkNotes,
     instance: String,
     session_id: Option<String>,
     /// Name and version of the orchestration, for logs and metrics; an activity can run without them.
@@ -144,7 +146,7 @@ impl ActivityLookup {
         if tx.now >= state.next_lease_end.activities {
             let expired = tx.db.all(sql::EXPIRED_ACTIVITIES, (now, owner), |row| {
                 // A tag that cannot be read matches no filter.
-                let tag: std::result::Result<Option<String>, _> = readable(row.get(7))?;
+                let tag: std::result::Result<Option<String>, _> = readable(row.get(9))?;
                 Ok((free(row)?, tag.is_ok_and(|tag| self.tags.matches(tag.as_deref()))))
             })?;
             rows.extend(expired.into_iter().filter(|(_, wanted)| *wanted).map(|(row, _)| row));
@@ -182,11 +184,18 @@ fn free(row: &Row<'_>) -> rusqlite::Result<FreeActivity> {
         id: row.get(0)?,
         text: stored_text(row, 1)?,
         attempts: attempts(row, 2)?.saturating_add(1),
+        notes: notes(row)?,
         instance: stored_text(row, 3)?,
         session_id,
         orchestration: readable(orchestration(row))?.ok().flatten(),
         damage,
     })
+}
+
+/// The failures of the handler. A text that cannot be read is left out, because an activity can run without it.
+fn notes(row: &Row<'_>) -> rusqlite::Result<WorkNotes> {
+    let last_error = readable(row.get::<_, Option<String>>(8))?.ok().flatten();
+    Ok(WorkNotes { failures: attempts(row, 7)?, last_error })
 }
 
 /// Name and version of the orchestration.
@@ -254,6 +263,7 @@ fn lease(tx: &mut Transaction<'_>, ask: &ActivityAsk, row: FreeActivity) -> Resu
         item,
         lock_token: token.text,
         attempt_count: row.attempts,
+        notes: Some(row.notes),
         orchestration: row.orchestration,
         now_ms: Some(tx.now),
     }))
@@ -348,11 +358,36 @@ pub(crate) fn abandon(tx: &mut Transaction<'_>, abandoned: &Abandon) -> Result<(
     if tx.db.run(sql::ABANDON_ACTIVITY, columns)? != 1 {
         return refused(token);
     }
+    schedule(tx, visible_at, delayed);
+    Ok(())
+}
+
+/// An activity to give back whose handler has failed.
+pub(crate) struct AbandonNoted {
+    pub(crate) token: String,
+    pub(crate) delay: Option<Duration>,
+    pub(crate) error: String,
+}
+
+/// Gives an activity back and keeps the failure of its handler. A token is accepted as by [`abandon`].
+pub(crate) fn abandon_noted(tx: &mut Transaction<'_>, noted: &AbandonNoted) -> Result<()> {
+    let AbandonNoted { token, delay, error } = noted;
+    let Some((id, _, secret)) = row_of(token) else { return refused(token) };
+    let delay_ms = delay.map_or(0, saturating_ms);
+    let (visible_at, delayed) = (tx.now.saturating_add(delay_ms), delay_ms != 0);
+    if tx.db.run(sql::ABANDON_NOTED, (id, secret, column(visible_at), delayed, error))? != 1 {
+        return refused(token);
+    }
+    schedule(tx, visible_at, delayed);
+    Ok(())
+}
+
+/// Wakes fetches for an activity that was given back.
+fn schedule(tx: &mut Transaction<'_>, visible_at: u64, delayed: bool) {
     match delayed {
         true => tx.wakeups.schedule_poll(visible_at),
         false => tx.wakeups.poll.activities = true,
     }
-    Ok(())
 }
 
 /// The row that a token leases, whether it belongs to a session, and the secret that makes the token valid.

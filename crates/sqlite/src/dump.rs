@@ -122,7 +122,7 @@ fn message(row: &Row<'_>) -> rusqlite::Result<String> {
 
 fn activity(row: &Row<'_>) -> rusqlite::Result<String> {
     Ok(format!(
-        "work {} {} {} {} {} {} {} {:?} {:?} {}",
+        "work {} {} {} {} {} {} {} {} {:?} {:?} {:?} {}",
         row.get::<_, String>("instance_id")?,
         row.get::<_, i64>("execution_id")?,
         row.get::<_, i64>("activity_id")?,
@@ -130,6 +130,8 @@ fn activity(row: &Row<'_>) -> rusqlite::Result<String> {
         row.get::<_, Option<Vec<u8>>>("lock_token")?.is_some(),
         row.get::<_, Option<i64>>("locked_until")?.unwrap_or(0),
         row.get::<_, u32>("attempt_count")?,
+        row.get::<_, u32>("failures")?,
+        row.get::<_, Option<String>>("last_error")?,
         row.get::<_, Option<String>>("session_id")?,
         row.get::<_, Option<String>>("tag")?,
         row.get::<_, String>("work_item")?,

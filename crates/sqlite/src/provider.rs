@@ -1,6 +1,6 @@
 //! The store behind the provider trait.
 
-use crate::activity::{ActivityAsk, Complete, CompleteWithTurn};
+use crate::activity::{AbandonNoted, ActivityAsk, Complete, CompleteWithTurn};
 use crate::command::{Apply, CallInfo, Command, PendingCall};
 use crate::commit::CommitTurn;
 use crate::counters::{Counters, SqliteStats};
@@ -318,6 +318,11 @@ impl Provider for SqliteProvider {
     ) -> Answer<()> {
         let abandoned = Abandon { token: token.to_string(), delay, ignore_attempt };
         self.write(CallInfo::of("abandon_work_item"), abandoned, activity::abandon).await
+    }
+
+    async fn abandon_work_noted(&self, token: &str, delay: Option<Duration>, error: &str) -> Answer<()> {
+        let noted = AbandonNoted { token: token.to_string(), delay, error: error.to_string() };
+        self.write(CallInfo::of("abandon_work_noted"), noted, activity::abandon_noted).await
     }
 
     async fn renew_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Answer<()> {

@@ -14,6 +14,7 @@ macro_rules! statements {
 
 statements! {
     ABANDON_ACTIVITY = "abandon_activity",
+    ABANDON_NOTED = "abandon_noted",
     ABANDON_MESSAGES = "abandon_messages",
     BULK_CANDIDATE = "bulk_candidate",
     BULK_CANDIDATES = "bulk_candidates",

@@ -1,6 +1,6 @@
 use outlast::prelude::*;
 
-#[outlast::activity(timeouts = "3s")]
+#[outlast::activity(retries = 3)]
 async fn charge(_ctx: ActivityContext, cents: u64) -> Result<u64, String> {
     Ok(cents)
 }
@@ -27,6 +27,21 @@ async fn fulfil(_ctx: OrchestrationContext) -> Result<(), String> {
 
 #[outlast::orchestration(allow(clocks))]
 async fn ship(_ctx: OrchestrationContext) -> Result<(), String> {
+    Ok(())
+}
+
+#[outlast::activity(retry = 0)]
+async fn pack(_ctx: ActivityContext) -> Result<(), String> {
+    Ok(())
+}
+
+#[outlast::orchestration(on_cancel = wait)]
+async fn deliver(_ctx: OrchestrationContext) -> Result<(), String> {
+    Ok(())
+}
+
+#[outlast::orchestration(grace = "5m")]
+async fn hand_over(_ctx: OrchestrationContext) -> Result<(), String> {
     Ok(())
 }
 

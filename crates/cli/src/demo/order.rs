@@ -46,23 +46,30 @@ pub(super) fn module() -> Module {
     ]
 }
 
-/// One order, from its start to the bill or the apology.
-#[outlast::orchestration(name = "Order", accepts(Approval))]
+/// One order, from its start to the bill or the apology. A request to cancel it undoes what was done.
+#[outlast::orchestration(name = "Order", accepts(Approval), on_cancel = undo)]
 pub(super) async fn order(ctx: OrchestrationContext, order: Order) -> Result<Outcome, String> {
+    let mut undo = Undo::new(&ctx);
     ctx.set_custom_status("reserves stock");
-    if let Some(sku) = reserve::call(&ctx, order.clone()).await? {
+    // Not interrupted: the code must know whether goods are reserved.
+    if let Some(sku) = ctx.shielded(reserve::call(&ctx, order.clone())).await? {
         return give_up(&ctx, &order, Ending::OutOfStock, format!("not enough {sku}s")).await;
     }
+    undo.push::<release>(order.clone());
     // Created once and stored in the history: all payment attempts, before and after a crash, have the same id.
     let payment = Payment { id: ctx.new_guid().await?, order: order.id.clone(), cents: order.cents() };
+    // Before the charge: money may be charged even if the gateway returns an error.
+    undo.push::<refund>(payment.clone());
     match fulfil(&ctx, &order, &payment).await {
         Ok(tracking) => {
+            undo.forget();
             ctx.set_custom_status("sends the bill");
             invoice::call(&ctx, order).await?;
             Ok(Outcome { ending: Ending::Delivered, note: tracking })
         }
         Err((ending, reason)) => {
-            undo(&ctx, &order, &payment).await?;
+            ctx.set_custom_status("is undone");
+            undo.run().await?;
             give_up(&ctx, &order, ending, reason).await
         }
     }
@@ -109,14 +116,6 @@ async fn approval(ctx: &OrchestrationContext, order: &Order) -> Result<(), Strin
         Some(Approval::Refused { reason }) => Err(reason),
         None => Err("nobody approved it in time".to_string()),
     }
-}
-
-/// Refunds the money, which may have been charged even if the gateway returned an error, and releases the goods.
-async fn undo(ctx: &OrchestrationContext, order: &Order, payment: &Payment) -> Result<(), String> {
-    ctx.set_custom_status("is undone");
-    let (refunded, released) =
-        ctx.join2(refund::call(ctx, payment.clone()), release::call(ctx, order.clone())).await;
-    Ok(refunded.and(released)?)
 }
 
 /// Tells the customer.

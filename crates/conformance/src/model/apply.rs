@@ -111,6 +111,9 @@ pub(super) async fn apply(op: &Op, at: CallTime, target: &Target, store: &dyn Pr
         Op::AbandonWork { delay, ignore_attempt, .. } => {
             store.abandon_work_item(token, delay.map(duration), *ignore_attempt).await.map(shown)
         }
+        Op::NoteWork { delay, error, .. } => {
+            store.abandon_work_noted(token, delay.map(duration), error).await.map(shown)
+        }
         Op::RenewWork { extend, .. } => store.renew_work_item_lock(token, duration(*extend)).await.map(shown),
         Op::RenewSessions { owners, extend, idle } => {
             store.renew_session_lock(owners, duration(*extend), duration(*idle)).await.map(shown)
@@ -203,6 +206,7 @@ async fn fetch_activity(
                 item,
                 lock_token,
                 attempt_count,
+                notes: None,
                 orchestration: None,
                 now_ms: None,
             });
@@ -220,8 +224,9 @@ async fn fetch_activity(
         }
     };
     let mut answer = Answer::default();
-    for FetchedWork { item, lock_token, attempt_count, orchestration, .. } in fetched {
-        answer.text += &format!("attempt {attempt_count} of {item:?} for {orchestration:?}; ");
+    for FetchedWork { item, lock_token, attempt_count, notes, orchestration, .. } in fetched {
+        answer.text +=
+            &format!("attempt {attempt_count} of {item:?} after {notes:?} for {orchestration:?}; ");
         answer.work.push((lock_token, item));
     }
     Ok(answer)

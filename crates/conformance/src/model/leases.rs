@@ -73,6 +73,7 @@ pub(super) fn activities_and_sessions_end_in_the_same_millisecond(run: Run<'_>) 
         Op::RenewWork { token, extend: 1 },
         Op::AbandonWork { token, delay: None, ignore_attempt: false },
         Op::AbandonWork { token, delay: Some(7), ignore_attempt: true },
+        Op::NoteWork { token, delay: Some(7), error: "busy" },
         Op::AckWork { token, completion: Some(Completion::Done) },
         Op::AckWork { token, completion: None },
         Op::RenewSessions { owners: vec!["one"], extend: LEASE, idle: LEASE },

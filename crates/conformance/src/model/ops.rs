@@ -89,6 +89,11 @@ pub(super) enum Op {
         delay: Option<u64>,
         ignore_attempt: bool,
     },
+    NoteWork {
+        token: Token,
+        delay: Option<u64>,
+        error: &'static str,
+    },
     RenewWork {
         token: Token,
         extend: u64,

@@ -99,6 +99,7 @@ impl<'a> Pair<'a> {
             | Op::RenewTurn { token, .. }
             | Op::AckWork { token, .. }
             | Op::AbandonWork { token, .. }
+            | Op::NoteWork { token, .. }
             | Op::RenewWork { token, .. } => (*token, Execution::Fetched),
             Op::Append { to, execution, .. } => {
                 let stored = self.subject.stored(to, *execution).await;
@@ -145,7 +146,8 @@ impl<'a> Pair<'a> {
         | Op::AbandonTurn { .. }
         | Op::AckWork { .. }
         | Op::AckAhead { .. }
-        | Op::AbandonWork { .. } = op
+        | Op::AbandonWork { .. }
+        | Op::NoteWork { .. } = op
         {
             let given_back =
                 self.turns.iter_mut().chain(&mut self.work).find(|lease| lease.tokens[0] == token);

@@ -5,7 +5,7 @@ use crate::queue::Activity;
 use crate::rules::{ActivityRules, Contract};
 use crate::state::{Session, State, refuse};
 use outlast_provider::model::WorkItem;
-use outlast_provider::{FetchedWork, ProviderError, SessionFetchConfig, TagFilter};
+use outlast_provider::{FetchedWork, ProviderError, SessionFetchConfig, TagFilter, WorkNotes};
 use std::time::Duration;
 
 impl ActivityRules for Rules {
@@ -64,6 +64,29 @@ impl ActivityRules for Rules {
         match self.defect {
             Some(Defect::WorkAbandonLosesDelay) => now,
             _ => Contract.activity_returns_at(delay, now),
+        }
+    }
+
+    fn noted_returns_at(&self, delay: Option<Duration>, now: u64) -> u64 {
+        match self.defect {
+            Some(Defect::NoteLosesDelay) => now,
+            _ => Contract.noted_returns_at(delay, now),
+        }
+    }
+
+    fn attempts_after_note(&self, attempts: u32) -> u32 {
+        match self.defect {
+            Some(Defect::NotedDeliveryCounted) => attempts,
+            Some(Defect::NoteForgetsDeliveries) => 0,
+            _ => Contract.attempts_after_note(attempts),
+        }
+    }
+
+    fn note_failure(&self, notes: &mut WorkNotes, error: &str) {
+        match self.defect {
+            Some(Defect::NoteNotKept) => {}
+            Some(Defect::NoteKeepsFirstError) if notes.failures > 0 => notes.failures += 1,
+            _ => Contract.note_failure(notes, error),
         }
     }
 

@@ -59,6 +59,7 @@ impl LeaseRules for Rules {
         match (self.defect, operation) {
             (Some(Defect::AckSkipsTokenCheck), "ack_orchestration_item")
             | (Some(Defect::WorkAckUnknownTokenOk), "ack_work_item")
+            | (Some(Defect::NoteUnknownTokenOk), "abandon_work_noted")
             | (Some(Defect::AbandonUnknownTokenOk), "abandon_orchestration_item" | "abandon_work_item") => {
                 Ok(())
             }

@@ -3,7 +3,7 @@
 use crate::queue::Activity;
 use crate::state::{Session, State};
 use outlast_provider::model::WorkItem;
-use outlast_provider::{FetchedWork, ProviderError, SessionFetchConfig, TagFilter, saturating_ms};
+use outlast_provider::{FetchedWork, ProviderError, SessionFetchConfig, TagFilter, WorkNotes, saturating_ms};
 use std::time::Duration;
 
 pub(crate) trait ActivityRules {
@@ -52,6 +52,22 @@ pub(crate) trait ActivityRules {
     /// An abandoned activity becomes visible after the delay.
     fn activity_returns_at(&self, delay: Option<Duration>, now: u64) -> u64 {
         now.saturating_add(delay.map_or(0, saturating_ms))
+    }
+
+    /// An activity whose handler has failed becomes visible after the delay.
+    fn noted_returns_at(&self, delay: Option<Duration>, now: u64) -> u64 {
+        now.saturating_add(delay.map_or(0, saturating_ms))
+    }
+
+    /// A delivery that reported a failure is taken off the delivery count, never below zero.
+    fn attempts_after_note(&self, attempts: u32) -> u32 {
+        attempts.saturating_sub(1)
+    }
+
+    /// A failure is counted, and its text replaces that of the failure before.
+    fn note_failure(&self, notes: &mut WorkNotes, error: &str) {
+        notes.failures = notes.failures.saturating_add(1);
+        notes.last_error = Some(error.to_string());
     }
 
     /// An activity of a session goes to a caller with a session configuration, and while the session is leased only to its

@@ -1,10 +1,10 @@
 -- Gives leases of turns ({KIND_TURN}) and activities ({KIND_ACTIVITY}) back. A lease that is over can be given back until another
 -- fetch takes its place. A delay of NULL leaves the messages of a turn visible as they were. With p_holds_back the messages that a partial
 -- fetch of a turn left behind wait for the delay too: the lease becomes a rest, which has no holder. Returns the members that had a
--- lease.
+-- lease. A note is the failure of an activity's handler: it is counted and kept.
 CREATE FUNCTION {schema}.abandon_1(
     p_member integer[], p_kind integer[], p_instance text[], p_activity_row bigint[], p_secret bytea[], p_delay bigint[], p_ignore boolean[],
-    p_holds_back boolean[]
+    p_holds_back boolean[], p_note text[]
 ) RETURNS SETOF integer LANGUAGE plpgsql VOLATILE
 {index_lookups_only}
 AS $$
@@ -68,8 +68,10 @@ BEGIN
         v_now := {schema}.now_ms();
         RETURN QUERY UPDATE {schema}.worker_queue AS q
         SET lock_token = NULL, locked_until = NULL, visible_at = v_now + coalesce(m.delay, 0),
-            delayed = coalesce(m.delay, 0) > 0, attempt_count = greatest(q.attempt_count - m.ignore::integer, 0)
-        FROM unnest(p_member, p_kind, p_activity_row, p_secret, p_delay, p_ignore) AS m (member, kind, id, secret, delay, ignore)
+            delayed = coalesce(m.delay, 0) > 0, attempt_count = greatest(q.attempt_count - m.ignore::integer, 0),
+            failures = q.failures + (m.note IS NOT NULL)::integer, last_error = coalesce(m.note, q.last_error)
+        FROM unnest(p_member, p_kind, p_activity_row, p_secret, p_delay, p_ignore, p_note)
+            AS m (member, kind, id, secret, delay, ignore, note)
         WHERE m.kind = {KIND_ACTIVITY} AND q.id = ANY (ARRAY[m.id]) AND q.lock_token = m.secret
         RETURNING m.member;
     END IF;

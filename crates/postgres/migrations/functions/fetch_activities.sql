@@ -5,7 +5,7 @@ CREATE FUNCTION {schema}.fetch_activities_1(
     p_secrets bytea[], p_owners text[], p_session_ms bigint[], p_lock_ms bigint, p_tags text[], p_asks_next boolean
 ) RETURNS TABLE (
     o_slot integer, o_id bigint, o_item text, o_instance text, o_session text, o_attempts integer, o_name text, o_version text,
-    o_now bigint, o_next bigint, o_secret bytea, o_sessions boolean
+    o_now bigint, o_next bigint, o_secret bytea, o_sessions boolean, o_failures integer, o_last_error text
 ) LANGUAGE plpgsql VOLATILE
 {index_lookups_only}
 AS $$
@@ -137,10 +137,11 @@ BEGIN
             SET lock_token = p_secrets[t.slot], locked_until = v_now + p_lock_ms, attempt_count = q.attempt_count + 1,
                 delayed = false
             FROM unnest(v_ids, v_slots) AS t (id, slot) WHERE q.id = ANY (ARRAY[t.id])
-            RETURNING t.slot, q.id, q.work_item, q.instance_id, q.session_id, q.attempt_count
+            RETURNING t.slot, q.id, q.work_item, q.instance_id, q.session_id, q.attempt_count, q.failures, q.last_error
         )
         SELECT l.slot, l.id, l.work_item, l.instance_id::text, l.session_id::text, l.attempt_count,
-               i.orchestration_name, coalesce(i.orchestration_version, 'unknown'), v_now, NULL::bigint, p_secrets[l.slot], NULL::boolean
+               i.orchestration_name, coalesce(i.orchestration_version, 'unknown'), v_now, NULL::bigint, p_secrets[l.slot], NULL::boolean,
+               l.failures, l.last_error
         FROM leased AS l
         LEFT JOIN LATERAL (SELECT i.orchestration_name, i.orchestration_version FROM {schema}.instances AS i
                            WHERE i.instance_id = l.instance_id LIMIT 1) AS i ON true

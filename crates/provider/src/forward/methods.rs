@@ -35,6 +35,7 @@ macro_rules! __forward_method {
     (commit_turn [commit_turn $($rest:ident)*] $target:tt) => {};
     (fetch_work_items [fetch_work_items $($rest:ident)*] $target:tt) => {};
     (complete_with_turn [complete_with_turn $($rest:ident)*] $target:tt) => {};
+    (abandon_work_noted [abandon_work_noted $($rest:ident)*] $target:tt) => {};
     (read_outcome [read_outcome $($rest:ident)*] $target:tt) => {};
     (enqueue_within [enqueue_within $($rest:ident)*] $target:tt) => {};
     (start_orchestration [start_orchestration $($rest:ident)*] $target:tt) => {};
@@ -256,6 +257,13 @@ macro_rules! __forward_method {
             completion: $crate::WorkItem,
             turn: $crate::TurnAhead
         ) -> $crate::Completion);
+    };
+    (abandon_work_noted [] $target:tt) => {
+        $crate::__forward_async!($target Provider abandon_work_noted ['life1 'life2] (
+            token: &'life1 str,
+            delay: ::std::option::Option<::std::time::Duration>,
+            error: &'life2 str
+        ) -> ());
     };
     (read_outcome [] $target:tt) => {
         $crate::__forward_async!($target Provider read_outcome ['life1] (

@@ -1,6 +1,7 @@
 //! Sending events, queue messages and cancellations.
 
 use super::{Client, ClientError};
+use outlast_engine::layer::TERMINATE;
 use outlast_model::WorkItem;
 use serde::Serialize;
 
@@ -129,7 +130,8 @@ impl Client {
         self.send(WorkItem::ExternalRaised2 { instance, name, topic, data }).await
     }
 
-    /// Cancels an instance. The instance fails with this reason in its next turn, which also cancels its children and activities.
+    /// Cancels an instance. The instance fails with this reason in its next turn, which also cancels its children and activities. An
+    /// orchestration with `on_cancel` observes the request instead, and answers it.
     /// `Ok` without effect if the instance does not exist or has ended. The first reason is kept.
     ///
     /// Cancellation safety: when the future is dropped, the request is stored or it is not.
@@ -147,6 +149,22 @@ impl Client {
         self.check_payload("reason", &reason, &instance)?;
         // Not limited by `mailbox_messages`: the cancellation ends the instance and so removes its messages.
         Ok(self.store.enqueue_for_orchestrator(WorkItem::CancelInstance { instance, reason }, None).await?)
+    }
+
+    /// Ends an instance in its next turn, also if its orchestration has `on_cancel`: no code of the orchestration runs any more. Apart
+    /// from that it is [`Client::cancel_instance`].
+    ///
+    /// Cancellation safety: when the future is dropped, the request is stored or it is not.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::cancel_instance`].
+    pub async fn terminate_instance(
+        &self,
+        instance: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> Result<(), ClientError> {
+        self.cancel_instance(instance, format!("{TERMINATE} {}", reason.into())).await
     }
 
     fn checked_event(

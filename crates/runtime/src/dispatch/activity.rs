@@ -3,23 +3,25 @@
 //! | event while the handler runs | what the runtime does |
 //! |---|---|
 //! | the handler returns | commits the outcome |
+//! | the handler asks for another attempt | gives the activity back with the failure, which the store keeps |
 //! | a commit of this process cancels the activity | fires the handler's cancellation token, waits for the grace period, discards the outcome |
 //! | the lease is lost: it expired, or another process cancelled the activity | the same; the store is not called |
 //! | the runtime stops | gives the activity back without counting the delivery |
 
 use super::backoff::backoff;
 use super::lease::{Kind, Lease};
+use super::noted;
 use super::run_ahead;
 use super::slot::{Fetched, Queue, hand_off};
 use super::unregistered;
 use super::unregistered_pause::UnregisteredPause;
 use crate::activity_context::{ActivityContext, ActivityIdentity};
 use crate::core::Core;
-use crate::handler::ActivityHandler;
+use crate::handler::{ActivityHandler, Attempt};
 use crate::observability::Stopwatch;
 use crate::observe;
 use outlast_model::{AppErrorKind, ErrorDetails, EventKind, PoisonMessageType, WorkItem};
-use outlast_provider::{Completion, FetchedWork, ProviderError, SessionFetchConfig, WorkRequest};
+use outlast_provider::{Completion, FetchedWork, ProviderError, SessionFetchConfig, WorkNotes, WorkRequest};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -70,7 +72,7 @@ impl Queue for ActivityQueue {
     async fn process(&self, core: &Arc<Core>, slot: usize, fetched: FetchedWork) {
         core.metrics.record_worker_dispatcher_items_fetched(1);
         let since = Stopwatch::start();
-        let FetchedWork { item, lock_token, attempt_count, orchestration, now_ms } = fetched;
+        let FetchedWork { item, lock_token, attempt_count, notes, orchestration, now_ms } = fetched;
         let instance: Arc<str> = item.target_instance().into();
         let lease = core.leases.hold(core, Kind::Activity, lock_token, Arc::clone(&instance));
         let WorkItem::ActivityExecute { instance: _, execution_id, id, name, input, session_id, tag } = item
@@ -88,6 +90,7 @@ impl Queue for ActivityQueue {
             session_id,
             tag,
             attempt_count,
+            notes,
             fetched_at: now_ms.map(|now_ms| (now_ms, since)),
         };
         delivery.process(lease, input, orchestration).await;
@@ -104,7 +107,10 @@ struct Delivery {
     name: String,
     session_id: Option<String>,
     tag: Option<String>,
+    /// The number of deliveries without a reported failure, this one included.
     attempt_count: u32,
+    /// The failures that the store keeps; `None` if the store counts them as deliveries.
+    notes: Option<WorkNotes>,
     /// The store's time at the fetch, if the store reports it, and a stopwatch that was started then.
     fetched_at: Option<(u64, Stopwatch)>,
 }
@@ -138,8 +144,17 @@ impl Delivery {
         let outcome = self.call(handler, context, input, &lease).await;
         drop((running, in_session));
         observe::activity(core, &self.report(&outcome), since.elapsed());
-        core.retries.remove(&self.instance, self.execution_id, self.id);
+        if !matches!(outcome, Outcome::Failed { .. }) {
+            core.retries.remove(&self.instance, self.execution_id, self.id);
+        }
         match outcome {
+            Outcome::Failed { error, retry_after } => {
+                let bytes = error.len();
+                let noted = async move {
+                    noted::give_back(&self.core, lease, retry_after, &error).await;
+                };
+                hand_off(core, ActivityQueue.name(), bytes, Box::pin(noted)).await;
+            }
             Outcome::Returned(result) => {
                 let bytes = match &result {
                     Ok(text) => text.len(),
@@ -196,6 +211,17 @@ impl Delivery {
         lease.give_back(core, Some(delay), false).await;
     }
 
+    /// The number of runs of the handler that failed and asked for another attempt.
+    fn failures(&self) -> u32 {
+        self.notes.as_ref().map_or(self.attempt_count.saturating_sub(1), |notes| notes.failures)
+    }
+
+    /// The number of this delivery, counted from 1.
+    fn number(&self) -> u32 {
+        let reported = self.notes.as_ref().map_or(0, |notes| notes.failures);
+        self.attempt_count.saturating_add(reported)
+    }
+
     fn report<'b>(&'b self, outcome: &'b Outcome) -> observe::Activity<'b> {
         observe::Activity {
             instance: &self.instance,
@@ -203,11 +229,12 @@ impl Delivery {
             id: self.id,
             name: &self.name,
             tag: self.tag.as_deref(),
-            attempt: self.attempt_count,
+            attempt: self.number(),
             attempts_before: self.core.retries.attempts_before(&self.instance, self.execution_id, self.id),
-            result: match outcome {
-                Outcome::Returned(result) => Some(result),
-                Outcome::Cancelled => None,
+            run: match outcome {
+                Outcome::Returned(result) => observe::Run::Returned(result),
+                Outcome::Failed { retry_after, .. } => observe::Run::Retried(*retry_after),
+                Outcome::Cancelled => observe::Run::Cancelled,
             },
         }
     }
@@ -222,7 +249,11 @@ impl Delivery {
                 activity_name: self.name.clone(),
                 activity_id: self.id,
             },
-            message: cause.map_or_else(String::new, |cause| ErrorDetails::message_with_cause(&cause, "")),
+            message: match (cause, self.notes.as_ref().and_then(|notes| notes.last_error.as_deref())) {
+                (Some(cause), last) => ErrorDetails::message_with_cause(&cause, last.unwrap_or_default()),
+                (None, Some(last)) => format!("the last error of the activity: {last}"),
+                (None, None) => String::new(),
+            },
         }
     }
 
@@ -241,7 +272,8 @@ impl Delivery {
             worker_id: self.core.worker_id(self.slot),
             session_id: self.session_id.clone(),
             tag: self.tag.clone(),
-            attempt: self.attempt_count,
+            attempt: self.number(),
+            failures: self.failures(),
         };
         let store = Arc::clone(&self.core.store);
         ActivityContext::new(identity, lease.lost().child_token(), store, Arc::clone(lease.deadline_ms()))
@@ -264,9 +296,9 @@ impl Delivery {
             orchestration_name = context.orchestration_name(),
             activity_name = %self.name,
             activity_id = self.id,
-            attempt = self.attempt_count
+            attempt = self.number()
         );
-        let body = async move { handler.invoke(context, input).await }.instrument(span);
+        let body = async move { handler.attempt(context, input).await }.instrument(span);
         let mut task = AbortOnDrop(self.core.slots.spawn(self.core.paced(body)));
         let joined = tokio::select! {
             biased;
@@ -280,8 +312,11 @@ impl Delivery {
             return Outcome::Cancelled;
         }
         Outcome::Returned(match joined {
-            Ok(Ok(result)) => self.checked("result", result).map_err(failed),
-            Ok(Err(error)) => Err(failed(self.checked("error", error).unwrap_or_else(|too_large| too_large))),
+            Ok(Attempt::Retry { error, after }) => return Outcome::Failed { error, retry_after: after },
+            Ok(Attempt::Done(Ok(result))) => self.checked("result", result).map_err(failed),
+            Ok(Attempt::Done(Err(error))) => {
+                Err(failed(self.checked("error", error).unwrap_or_else(|too_large| too_large)))
+            }
             Err(panic) => {
                 let text = self.checked("panic", panic.to_string());
                 Err(failed(text.unwrap_or_else(|too_large| too_large)))
@@ -379,11 +414,16 @@ impl Delivery {
 
 enum Outcome {
     Returned(Result<String, ErrorDetails>),
+    /// The handler failed and asks for another attempt.
+    Failed {
+        error: String,
+        retry_after: Duration,
+    },
     Cancelled,
 }
 
 /// A task that is aborted when its handle is dropped.
-struct AbortOnDrop(tokio::task::JoinHandle<Result<String, String>>);
+struct AbortOnDrop(tokio::task::JoinHandle<Attempt>);
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {

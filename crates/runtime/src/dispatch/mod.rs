@@ -8,6 +8,7 @@ mod commit;
 mod fixture;
 mod history;
 pub(crate) mod lease;
+mod noted;
 pub(crate) mod retries;
 pub(crate) mod run_ahead;
 pub(crate) mod run_ahead_backoff;

@@ -119,6 +119,7 @@ mod tests {
             session_id: None,
             tag: None,
             attempt: 1,
+            failures: 0,
         };
         let (token, store) = (CancellationToken::new(), Arc::new(MemoryProvider::new()));
         let context = ActivityContext::new(identity, token, store, Arc::default());

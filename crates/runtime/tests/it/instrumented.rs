@@ -232,6 +232,15 @@ impl Provider for Witness {
         self.fail(format!("complete_with_turn {token} {} {}", completion.kind_name(), turn.after_event_id))
     }
 
+    async fn abandon_work_noted(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        error: &str,
+    ) -> Result<(), ProviderError> {
+        self.fail(format!("abandon_work_noted {token} {delay:?} {error}"))
+    }
+
     async fn enqueue_within(&self, item: WorkItem, most_waiting: usize) -> Result<bool, ProviderError> {
         self.fail(format!("enqueue_within {} {most_waiting}", item.kind_name()))
     }
@@ -320,6 +329,7 @@ async fn call_everything(store: &dyn Provider) {
             )
             .await
             .err(),
+        store.abandon_work_noted("token", Some(SECOND), "busy").await.err(),
         store.enqueue_within(start.start.clone(), 7).await.err(),
         store.start_orchestration(start).await.err(),
     ];
@@ -382,7 +392,7 @@ fn failing_calls_are_timed_and_counted_under_the_names_of_the_contract() {
     });
     let operations = [
         ("abandon_orchestration_item", 1),
-        ("abandon_work_item", 1),
+        ("abandon_work_item", 2),
         ("ack_orchestration_item", 2),
         ("ack_work_item", 2),
         ("append_with_execution", 1),

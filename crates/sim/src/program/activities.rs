@@ -2,8 +2,9 @@
 
 use super::{End, Task};
 use crate::shared::Shared;
-use outlast_runtime::ActivityContext;
+use async_trait::async_trait;
 use outlast_runtime::registry::ActivityRegistry;
+use outlast_runtime::{ActivityContext, ActivityHandler, Attempt};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,9 @@ use std::time::Duration;
 pub(super) const ACTIVITY: &str = "work";
 /// The typed form of the same activity.
 pub(super) const TYPED_ACTIVITY: &str = "typed-work";
+
+/// The same activity with failures that the worker retries.
+pub(super) const NOTED_ACTIVITY: &str = "noted-work";
 
 /// The result of the typed activity.
 #[derive(Serialize, Deserialize)]
@@ -20,7 +24,7 @@ pub(super) struct Done {
 
 /// Whether this is the name of an activity of programs, whose effects are counted.
 pub(crate) fn is_activity(name: &str) -> bool {
-    name == ACTIVITY || name == TYPED_ACTIVITY
+    [ACTIVITY, TYPED_ACTIVITY, NOTED_ACTIVITY].contains(&name)
 }
 
 pub(crate) fn activities(shared: &Arc<Shared>) -> ActivityRegistry {
@@ -37,7 +41,31 @@ pub(crate) fn activities(shared: &Arc<Shared>) -> ActivityRegistry {
             let shared = Arc::clone(&typed);
             async move { work(shared, context, &task).await.map(|()| Done { id: task.id }) }
         })
+        .register_handler(NOTED_ACTIVITY, Arc::new(Noted(Arc::clone(shared))))
         .build()
+}
+
+/// The handler of [`NOTED_ACTIVITY`]: the failures of a task are those that the store counts.
+struct Noted(Arc<Shared>);
+
+#[async_trait]
+impl ActivityHandler for Noted {
+    async fn invoke(&self, context: ActivityContext, input: String) -> Result<String, String> {
+        let task: Task = serde_json::from_str(&input).map_err(|error| error.to_string())?;
+        work(Arc::clone(&self.0), context, &Task { failures: 0, ..task.clone() }).await.map(|()| task.word())
+    }
+
+    async fn attempt(&self, context: ActivityContext, input: String) -> Attempt {
+        let failures = context.failures();
+        match serde_json::from_str::<Task>(&input) {
+            Ok(task) if failures < task.failures => {
+                let error = format!("failed {} times", failures + 1);
+                Attempt::Retry { error, after: Duration::from_millis(100) }
+            }
+            Ok(task) if failures > task.failures => Attempt::Done(Err(format!("failed {failures} times"))),
+            _ => Attempt::Done(self.invoke(context, input).await),
+        }
+    }
 }
 
 async fn work(shared: Arc<Shared>, context: ActivityContext, task: &Task) -> Result<(), String> {

@@ -69,6 +69,8 @@ pub(crate) enum ActivityCall {
     Tagged(String),
     Session(String),
     SessionTyped(String),
+    /// The worker retries the failures.
+    Noted,
 }
 
 /// How a child is called.

@@ -72,6 +72,7 @@ impl Provider for FaultyStore {
             renew_session_lock,
             cleanup_orphaned_sessions,
             abandon_work_item,
+            abandon_work_noted,
             renew_orchestration_item_lock,
             enqueue_for_orchestrator,
             enqueue_within,
@@ -355,6 +356,22 @@ impl Provider for FaultyStore {
             Ok(())
         };
         self.call(self.begin_call("abandon_work", detail), call).await
+    }
+
+    async fn abandon_work_noted(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        error: &str,
+    ) -> Result<(), ProviderError> {
+        let detail = format!("{} after {delay:?}", short(token));
+        let call = async {
+            let answer = self.inner().abandon_work_noted(token, delay, error).await;
+            self.answer_under_lease(token, answer)?;
+            self.abandoned(token);
+            Ok(())
+        };
+        self.call(self.begin_call("note_work", detail), call).await
     }
 
     async fn renew_orchestration_item_lock(

@@ -33,8 +33,8 @@ mod before {
 mod after {
     use super::*;
 
-    /// Another tag and a timeout.
-    #[outlast::activity(tag = "large", timeout = "60s")]
+    /// Another tag, retries and a timeout.
+    #[outlast::activity(tag = "large", retry = 3, timeout = "60s")]
     pub(super) async fn work(ctx: ActivityContext, number: u32) -> Result<u32, String> {
         assert_eq!(ctx.tag(), Some("large"), "new calls have the new tag");
         Ok(number)

@@ -11,6 +11,7 @@ mod store;
 
 pub(crate) use call_hook::{CallHook, Fault};
 pub(crate) use cluster::{Cluster, Node};
+pub(crate) use crash::Crash;
 pub(crate) use hooked::{Hook, Hooked};
 pub(crate) use ledger::Ledger;
 pub(crate) use scenario::{on_every_store, survives_crashes, works};

@@ -1,7 +1,7 @@
 //! Steps with activities.
 
 use super::{ms, one_word, text};
-use crate::program::activities::{ACTIVITY, Done, TYPED_ACTIVITY};
+use crate::program::activities::{ACTIVITY, Done, NOTED_ACTIVITY, TYPED_ACTIVITY};
 use crate::program::{ActivityCall, Task};
 use outlast_engine::{DurableFuture, Either2, Either3, OrchestrationContext};
 use outlast_model::{BackoffStrategy, RetryPolicy};
@@ -16,6 +16,7 @@ pub(super) async fn call(context: &OrchestrationContext, task: &Task, form: &Act
         ActivityCall::Plain => plain(context, task).await,
         ActivityCall::Typed => typed(context.schedule_activity_typed(TYPED_ACTIVITY, task).await),
         ActivityCall::Tagged(tag) => plain(context, task).with_tag(tag).await,
+        ActivityCall::Noted => context.schedule_activity(NOTED_ACTIVITY, text(task)).await,
         ActivityCall::Session(session) => {
             context.schedule_activity_on_session(ACTIVITY, text(task), session).await
         }
@@ -76,7 +77,7 @@ pub(super) async fn retry(
     };
     one_word(match form {
         // A retried activity cannot be tagged.
-        ActivityCall::Plain | ActivityCall::Tagged(_) => {
+        ActivityCall::Plain | ActivityCall::Tagged(_) | ActivityCall::Noted => {
             context.schedule_activity_with_retry(ACTIVITY, text(task), policy).await
         }
         ActivityCall::Typed => {

@@ -36,6 +36,7 @@ pub(super) fn scripts() -> Vec<Script> {
             ],
             "t1 t2",
         ),
+        script("noted", vec![Step::Call(Task { failures: 2, ..task(1) }, ActivityCall::Noted)], "t1"),
         script("retry", vec![Step::Retry(Task { failures: 2, ..task(1) }, ActivityCall::Plain, None)], "t1"),
         script(
             "retry-with-timeout",

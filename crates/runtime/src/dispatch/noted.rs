@@ -1,0 +1,56 @@
+//! Gives back an activity whose handler asks for another attempt. The store keeps the failure with the activity.
+
+use super::backoff::backoff;
+use super::lease::Lease;
+use crate::core::Core;
+use std::time::Duration;
+
+/// The longest text of a failure that is kept with an activity. The failure of the last attempt reaches the caller as a whole.
+const MOST_BYTES: usize = 4096;
+
+/// Reports a failure and gives the activity back, to be delivered again after `delay`. Retries retryable errors while the lease
+/// lasts; after that, the delivery counts as one that reported nothing.
+pub(super) async fn give_back(core: &Core, lease: Lease, delay: Duration, error: &str) {
+    let (mut failures, error) = (0, beginning(error));
+    loop {
+        match core.store.abandon_work_noted(lease.token(), Some(delay), error).await {
+            Ok(()) => break,
+            Err(problem) if problem.is_retryable() && !lease.lost().is_cancelled() => {
+                failures += 1;
+                core.metrics.record_commit_retry("activity");
+                let entropy = core.options.entropy.as_ref();
+                let pause = backoff(Duration::from_millis(10), Duration::from_secs(1), failures, entropy);
+                tokio::select! {
+                    biased;
+                    () = lease.lost().cancelled() => {}
+                    () = tokio::time::sleep(pause) => {}
+                }
+            }
+            // The activity was cancelled or another process holds its lease, or an answer was lost.
+            Err(problem) => {
+                tracing::debug!(target: "duroxide::runtime", %problem, "could not report the failure of an activity");
+                break;
+            }
+        }
+    }
+    lease.settle();
+}
+
+/// The beginning of a text, at most [`MOST_BYTES`].
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MOST_BYTES)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        assert_eq!(beginning("busy"), "busy");
+        let long = "\u{1f980}".repeat(2_000);
+        assert_eq!(beginning(&long).len(), MOST_BYTES);
+        let odd = format!("a{long}");
+        assert_eq!(beginning(&odd).len(), MOST_BYTES - 3);
+    }
+}
