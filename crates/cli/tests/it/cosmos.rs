@@ -127,6 +127,7 @@ async fn a_store_that_cannot_be_used_is_refused_without_secrets() {
     for (key, store, code, part) in [
         (wrong, url.as_str(), 1, "the account refuses reading the account (status 401)"),
         ("", "cosmos://a.documents.azure.com/shop", 2, "COSMOS_KEY is not set"),
+        (wrong, "cosmos://a.documents.azure.com/shop", 1, "this command is built without TLS"),
         (wrong, &format!("cosmos://{wrong}@a.documents.azure.com/shop"), 2, "its URL has a user or a key"),
     ] {
         let said = list(key, store);
