@@ -6,7 +6,8 @@ use outlast_toolkit::postgres::{Cluster, Options};
 use outlast_toolkit::process;
 
 pub(crate) const OPTIONS: &str = "\
-`cargo xtask chaos STORE` kills the workers of a store: sqlite, or postgres on a private server.
+`cargo xtask chaos STORE` kills the workers of a store: sqlite, postgres on a private server, or cosmos on a rig
+(on the account that COSMOS_ENDPOINT and COSMOS_KEY name, if they are set).
   --minutes N        the longest time; without --kills and --instances, the exact time (1)
   --kills N          runs until this many workers are killed
   --instances N      runs until this many instances have ended

@@ -21,6 +21,9 @@ pub(crate) enum Command {
     /// Runs turns and activities of a store until it is stopped or killed
     #[command(hide = true)]
     Worker(WorkerArgs),
+    /// Serves a rig of Cosmos DB until the input of this process ends
+    #[command(hide = true)]
+    Rig,
     /// Cuts the power of machines with a store, and verifies their disks
     #[command(disable_help_flag = true)]
     Power {
@@ -180,6 +183,7 @@ mod tests {
         let refused = run("postgres --phases kills,disk-full").phases();
         assert_eq!(refused, Err("postgres has no phase 'disk-full'".to_string()));
         assert_eq!(run("postgres --phases partitions").phases(), Ok(vec![Phase::Partitions]));
+        assert_eq!(run("cosmos").phases(), Ok(vec![Phase::Kills]));
         let refused = run("sqlite --phases partitions").phases();
         assert_eq!(refused, Err("sqlite has no phase 'partitions'".to_string()));
     }

@@ -91,7 +91,7 @@ async fn open(store: StoreKind, folder: &Path) -> Result<Arc<dyn Provider>, Stri
         let opened = SqliteProvider::new(&url, None).await;
         return Ok(Arc::new(opened.map_err(|error| format!("the store could not be opened: {error}"))?));
     }
-    Ok(store.open(folder).await?.provider)
+    Ok(store.open(folder, None).await?.provider)
 }
 
 async fn start(provider: &Arc<dyn Provider>) -> Result<Arc<Runtime>, String> {

@@ -36,6 +36,7 @@ fn main() -> ExitCode {
                 Command::Supervise(run) => phase::run_all(run).await,
                 Command::Flood(flood) => flood::run(flood).await,
                 Command::Worker(worker) => worker::run(worker).await.map(|()| true),
+                Command::Rig => store::serve_rig().await.map(|()| true),
                 Command::Power { .. } => Ok(true),
             }
         }),

@@ -71,8 +71,9 @@ fn pace(text: &str) -> Result<f64, String> {
 /// Put a store under load, and print its throughput.
 ///
 /// A run starts instances of one orchestration, a bounded number at a time, for some seconds, with its own runtime, and
-/// waits for all of them. It uses a new store: a file that it creates and removes, or a new schema of a PostgreSQL
-/// database that it drops at the end. A store that holds instances is rejected.
+/// waits for all of them. It uses a new store: a file that it creates and removes, a new schema of a PostgreSQL database
+/// that it drops at the end, or a new container of a Cosmos DB database that it deletes at the end. A store that holds
+/// instances is rejected.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   outlast stress --store memory --store sqlite:stress.db --preset baseline,default --check
@@ -80,8 +81,8 @@ fn pace(text: &str) -> Result<f64, String> {
 
 Exit status: 0 if every instance completed and every check holds, 1 if not.")]
 pub(crate) struct StressArgs {
-    /// The store: memory, a file, sqlite:PATH, sqlite::memory:, or postgres://USER@HOST/DATABASE; may be given more than once;
-    /// $OUTLAST_STORE if not given
+    /// The store: memory, a file, sqlite:PATH, sqlite::memory:, postgres://USER@HOST/DATABASE, or cosmos://HOST/DATABASE with
+    /// the key in COSMOS_KEY; may be given more than once; $OUTLAST_STORE if not given
     #[arg(long, value_name = "URL")]
     pub(crate) store: Vec<StoreUrl>,
     /// The schema of the PostgreSQL database; if not given, a new one that is dropped at the end
@@ -102,7 +103,7 @@ pub(crate) struct StressArgs {
     /// Write the results to this file too, for `cargo xtask scoreboard add stress FILE`
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Keep the file or schema that was created for the run
+    /// Keep the file, schema or container that was created for the run
     #[arg(long)]
     pub(crate) keep: bool,
     /// Run on a store that holds instances: existing instances that are ready are poisoned

@@ -52,6 +52,16 @@ pub enum CosmosStoreError {
         /// The default time to live.
         seconds: u32,
     },
+    /// The database or the container does not exist, and the options do not create it.
+    #[error(
+        "there is no container '{database}/{container}' in the account: check both names, or let the store create it"
+    )]
+    Missing {
+        /// The database.
+        database: String,
+        /// The container.
+        container: String,
+    },
     /// The account accepts writes in several regions, so that `If-Match` does not fence.
     #[error(
         "the account accepts writes in several regions ({regions}): conditions on documents do not hold across them, so two \

@@ -38,11 +38,19 @@ pub(crate) async fn open(config: &CosmosDBProviderConfig, options: &CosmosDBOpti
     let client = connect(config, options).await?;
     // A database that exists is not created, so that an identity without that right can open the store.
     let database = client.database_client(config.database.clone());
+    let missing = || CosmosStoreError::Missing {
+        database: config.database.clone(),
+        container: config.container.clone(),
+    };
     if !exists("reading the database", repeated(|| database.read(None)).await)? {
+        if !options.creates {
+            return Err(missing());
+        }
         created("creating the database", repeated(|| client.create_database(&config.database, None)).await)?;
     }
     let container = match repeated(|| database.container_client(&config.container, None)).await {
         Ok(container) => container,
+        Err(error) if status(&error) == 404 && !options.creates => return Err(missing()),
         Err(error) if status(&error) == 404 => create(&database, config).await?,
         Err(error) => return Err(CosmosStoreError::of("opening the container", &error)),
     };

@@ -100,6 +100,8 @@ pub struct CosmosDBOptions {
     pub orphan_life: Duration,
     /// How often a process looks for work that other processes stored.
     pub poll_interval: Duration,
+    /// Whether opening creates a database and a container that do not exist.
+    pub creates: bool,
     /// The store's time. `None` is the machine's clock, corrected by the clock of Cosmos DB.
     pub clock: Option<Arc<dyn Clock>>,
     /// The source of the secrets in lock tokens.
@@ -118,6 +120,7 @@ impl Default for CosmosDBOptions {
             message_bound: MessageBound::default(),
             orphan_life: Duration::from_millis(DEFAULT_LIFE_MS),
             poll_interval: Duration::from_secs(1),
+            creates: true,
             clock: None,
             entropy: Arc::new(OsEntropy),
             batch: (limits.operations, limits.bytes),
@@ -139,6 +142,7 @@ impl fmt::Debug for CosmosDBOptions {
             .field("message_bound", &self.message_bound)
             .field("orphan_life", &self.orphan_life)
             .field("poll_interval", &self.poll_interval)
+            .field("creates", &self.creates)
             .finish_non_exhaustive()
     }
 }

@@ -5,7 +5,7 @@ use crate::commit_log::CommitRecord;
 use crate::effect_ledger::EffectLedger;
 use crate::load::Load;
 use crate::report::Report;
-use crate::store::{POSTGRES_URL, Server, Store, StoreKind};
+use crate::store::{Account, POSTGRES_URL, Server, Store, StoreKind};
 use crate::verify::{VerifyInput, verify};
 use crate::worker_pool::{Setup, WorkerPool};
 use outlast_model::ExecutionStatus;
@@ -27,6 +27,8 @@ pub(super) struct PhaseRun {
     pub(super) load: Load,
     /// The server of the store, if it has one.
     pub(super) server: Option<Server>,
+    /// The account of the store, if it has one. It ends after the verification.
+    _account: Option<Account>,
 }
 
 /// The number of clients, the extra bytes of their starts, and the lease of workers.
@@ -44,13 +46,16 @@ impl PhaseRun {
         disk: PathBuf,
         clients: Clients,
     ) -> Result<Self, String> {
-        let server = match run.store {
-            StoreKind::Postgres => Some(Server::find().await?),
-            StoreKind::Sqlite => None,
-        };
-        let behind = server.as_ref().map(Server::behind_proxy).transpose()?;
-        let variables = behind.map(|url| (POSTGRES_URL, url)).into_iter().collect();
-        let store = run.store.open(&disk).await?;
+        let (mut server, mut account, mut variables) = (None, None, Vec::new());
+        match run.store {
+            StoreKind::Cosmos => variables = account.insert(Account::find().await?).variables(),
+            StoreKind::Postgres => {
+                let server = server.insert(Server::find().await?);
+                variables.push((POSTGRES_URL, server.behind_proxy()?));
+            }
+            StoreKind::Sqlite => {}
+        }
+        let store = run.store.open(&disk, account.as_ref()).await?;
         let ledger = EffectLedger::open(&folder)?;
         let setup = Setup {
             store: run.store,
@@ -61,7 +66,8 @@ impl PhaseRun {
             variables,
         };
         let load = Load::start(&store, run.seed, clients.in_flight, clients.ballast, run.sabotage);
-        Ok(Self { folder, seed: run.seed, store, ledger, pool: WorkerPool::new(setup), load, server })
+        let (seed, pool) = (run.seed, WorkerPool::new(setup));
+        Ok(Self { folder, seed, store, ledger, pool, load, server, _account: account })
     }
 
     /// Waits until the condition holds; returns `false` if it does not in time.

@@ -1,8 +1,10 @@
 //! The store under test, and the operations that a run needs besides the provider trait.
 
+mod cosmos;
 mod postgres;
 mod sqlite;
 
+pub(crate) use cosmos::{Account, serve as serve_rig};
 pub(crate) use postgres::{COMMIT_BYTES, DEADLINE, Server, URL as POSTGRES_URL};
 
 use crate::args::Phase;
@@ -15,6 +17,7 @@ use std::sync::Arc;
 /// The kind of a store. A new one is a variant here and a file beside `sqlite.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StoreKind {
+    Cosmos,
     Postgres,
     Sqlite,
 }
@@ -28,6 +31,7 @@ pub(crate) struct Store {
 
 #[derive(Clone)]
 enum Tools {
+    Cosmos(cosmos::Tools),
     Postgres(postgres::Tools),
     Sqlite(sqlite::Tools),
 }
@@ -44,6 +48,7 @@ pub(crate) struct Known {
 impl StoreKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Self::Cosmos => "cosmos",
             Self::Postgres => "postgres",
             Self::Sqlite => "sqlite",
         }
@@ -52,15 +57,20 @@ impl StoreKind {
     /// The phases of a run on this store. A server has its own disk, which the run cannot fill.
     pub(crate) fn phases(self) -> &'static [Phase] {
         match self {
+            Self::Cosmos => &[Phase::Kills],
             Self::Postgres => &[Phase::Kills, Phase::Partitions],
             Self::Sqlite => &[Phase::Kills, Phase::DiskFull, Phase::FsyncErrors],
         }
     }
 
-    /// Opens the store in a folder, or its schema on a server; creates it if necessary. Tries again after retryable
-    /// errors.
-    pub(crate) async fn open(self, disk: &Path) -> Result<Store, String> {
+    /// Opens the store in a folder, its schema on a server, or its container in an account; creates it if necessary. Tries
+    /// again after retryable errors. The supervisor names the account; workers find it in their environment.
+    pub(crate) async fn open(self, disk: &Path, account: Option<&Account>) -> Result<Store, String> {
         match self {
+            Self::Cosmos => {
+                let tools = cosmos::Tools::open(disk, account).await?;
+                Ok(Store { provider: tools.provider.clone(), tools: Tools::Cosmos(tools) })
+            }
             Self::Postgres => {
                 let tools = postgres::Tools::open(disk).await?;
                 Ok(Store { provider: tools.provider.clone(), tools: Tools::Postgres(tools) })
@@ -82,6 +92,7 @@ impl Store {
     /// Backs up the store to a folder while it is used, and returns problems of the backup.
     pub(crate) async fn backup(&self, to: &Path, known: Known) -> Result<Vec<String>, String> {
         match &self.tools {
+            Tools::Cosmos(_) => Err("Azure backs up an account".to_string()),
             Tools::Postgres(_) => Err("PostgreSQL is backed up by its own tools".to_string()),
             Tools::Sqlite(tools) => tools.backup(to, known).await,
         }
@@ -90,6 +101,7 @@ impl Store {
     /// Problems of the stored bytes.
     pub(crate) async fn damage(&self) -> Result<Vec<String>, String> {
         match &self.tools {
+            Tools::Cosmos(tools) => tools.damage().await,
             Tools::Postgres(tools) => tools.damage().await,
             Tools::Sqlite(tools) => tools.damage().await,
         }
@@ -98,6 +110,7 @@ impl Store {
     /// Messages, activities, leases and dead letters that are left.
     pub(crate) async fn leftovers(&self) -> Result<Vec<String>, String> {
         match &self.tools {
+            Tools::Cosmos(tools) => tools.leftovers().await,
             Tools::Postgres(tools) => tools.leftovers().await,
             Tools::Sqlite(tools) => tools.leftovers().await,
         }

@@ -29,7 +29,7 @@ pub(crate) const AT: &str = "AT ";
 pub(crate) async fn run(args: WorkerArgs) -> Result<(), String> {
     let ledger = EffectLedger::open(&args.folder)?;
     let commit_log = Arc::new(CommitLog::create(&args.folder, &args.name)?);
-    let store = args.store.open(&args.disk).await?;
+    let store = args.store.open(&args.disk, None).await?;
     let pause_points = Arc::new(PausePoints::default());
     let pausing_store = PausingStore {
         inner: store.provider,

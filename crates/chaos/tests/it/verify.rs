@@ -4,9 +4,13 @@
 
 use std::process::Command;
 
-/// Runs a short phase; returns its output and whether it passed.
+/// Runs a short phase on SQLite; returns its output and whether it passed.
 fn run(args: &[&str]) -> (String, bool) {
-    let short = ["supervise", "sqlite", "--phases", "kills", "--instances", "100"];
+    run_on("sqlite", &[&["--instances", "100"], args].concat())
+}
+
+fn run_on(store: &str, args: &[&str]) -> (String, bool) {
+    let short = ["supervise", store, "--phases", "kills"];
     let done = Command::new(env!("CARGO_BIN_EXE_outlast-chaos")).args(short).args(args).output().unwrap();
     let output =
         format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
@@ -40,6 +44,16 @@ fn a_short_run_passes_and_writes_its_figures() {
         output.contains(&format!("chaos: {} checks passed, 0 failed", number("checks_passed"))),
         "{output}"
     );
+}
+
+/// Three runtimes on a rig of its own process: kills before, within and after commits, and deliveries between instances that
+/// killed workers leave to the reconcilers of others.
+#[test]
+fn a_short_run_on_cosmos_passes() {
+    let load = ["--kills", "3", "--pace", "400", "--instances", "30", "--in-flight", "12"];
+    let (output, success) = run_on("cosmos", &load);
+    assert!(success, "{output}");
+    assert!(output.contains(" checks passed, 0 failed"), "{output}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //!
 //! A kind of store is a module with a function `open`, and a row of [`Kind::of`].
 
+#[cfg(feature = "cosmos")]
+pub(crate) mod cosmos;
 mod password;
 pub(crate) mod postgres;
 pub(crate) mod sqlite;
@@ -19,10 +21,11 @@ pub(crate) const VARIABLE: &str = "OUTLAST_STORE";
 // Not documentation: clap would show it as that of the subcommand.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct StoreArgs {
-    /// The store: a file, `sqlite:PATH`, or `postgres://USER@HOST/DATABASE`; $OUTLAST_STORE if not given
+    /// The store: a file, `sqlite:PATH`, `postgres://USER@HOST/DATABASE`, or `cosmos://HOST/DATABASE/CONTAINER`;
+    /// $OUTLAST_STORE if not given
     ///
     /// Other users of this machine can read command lines: keep passwords out of them. Name the store in OUTLAST_STORE, or put
-    /// the password into PGPASSWORD or the file that PGPASSFILE names.
+    /// the password into PGPASSWORD or the file that PGPASSFILE names. The key of a Cosmos DB account is in COSMOS_KEY.
     #[arg(long, value_name = "URL")]
     store: Option<StoreUrl>,
     /// The schema of a PostgreSQL store; `public` if not given
@@ -53,8 +56,8 @@ impl StoreArgs {
         match named.filter(|url| !url.as_str().is_empty()) {
             Some(url) => Ok(Place { url, schema: self.schema }),
             None => Err(Failure::usage(format!(
-                "no store is named: give --store <URL>, or set {VARIABLE}. A URL is a file, sqlite:PATH, or \
-                 postgres://USER@HOST/DATABASE"
+                "no store is named: give --store <URL>, or set {VARIABLE}. A URL is a file, sqlite:PATH, \
+                 postgres://USER@HOST/DATABASE, or cosmos://HOST/DATABASE/CONTAINER"
             ))),
         }
     }
@@ -74,6 +77,7 @@ pub(crate) enum Intent {
 pub(crate) enum Kind {
     Sqlite,
     Postgres,
+    Cosmos,
 }
 
 impl Kind {
@@ -83,10 +87,11 @@ impl Kind {
         match text.split_once(':').map(|(scheme, rest)| (scheme, rest.starts_with("//"))) {
             Some(("sqlite", _)) => Ok(Self::Sqlite),
             Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres),
+            Some(("cosmos", _)) => Ok(Self::Cosmos),
             // Only the scheme, because other parts may hold a password.
             Some((other, true)) => Err(Failure::new(format!(
-                "cannot use the store: this command does not know '{other}' stores; write a path, sqlite:PATH, or \
-                 postgres://USER@HOST/DATABASE"
+                "cannot use the store: this command does not know '{other}' stores; write a path, sqlite:PATH, \
+                 postgres://USER@HOST/DATABASE, or cosmos://HOST/DATABASE/CONTAINER"
             ))),
             // A connection string of libpq: as a path, it would be shown in messages with its password.
             _ if text.contains("password=") || text.contains("host=") => Err(Failure::new(
@@ -100,16 +105,32 @@ impl Kind {
 /// A client of the store.
 pub(crate) async fn open(place: &Place, intent: Intent) -> Result<Client, Failure> {
     let kind = Kind::of(&place.url)?;
-    if kind != Kind::Postgres && place.schema.is_some() {
-        return Err(Failure::usage(
-            "--schema is for PostgreSQL stores: a SQLite store is a file".to_string(),
-        ));
+    let others = match kind {
+        Kind::Postgres => None,
+        Kind::Sqlite => Some("a SQLite store is a file"),
+        Kind::Cosmos => Some("the URL of a Cosmos DB store names the container"),
+    };
+    if let (Some(others), Some(_)) = (others, &place.schema) {
+        return Err(Failure::usage(format!("--schema is for PostgreSQL stores: {others}")));
     }
     let provider = match kind {
         Kind::Sqlite => sqlite::open(&place.url, intent).await?,
         Kind::Postgres => postgres::open(place, intent).await?,
+        #[cfg(feature = "cosmos")]
+        Kind::Cosmos => cosmos::open(&place.url).await?,
+        #[cfg(not(feature = "cosmos"))]
+        Kind::Cosmos => return Err(without_cosmos()),
     };
     Ok(Client::new(provider))
+}
+
+/// The failure of a command that was built without the feature `cosmos`.
+#[cfg(not(feature = "cosmos"))]
+pub(crate) fn without_cosmos() -> Failure {
+    Failure::new(
+        "cannot use the store: this command was built without its feature `cosmos`; in a checkout, \
+         `cargo install --path crates/cli --features cosmos` builds it with Cosmos DB",
+    )
 }
 
 #[cfg(test)]
@@ -125,9 +146,20 @@ mod tests {
             ("postgres://host/db", Kind::Postgres),
             ("postgresql://host/db", Kind::Postgres),
             ("postgres:me:s3cret@host", Kind::Postgres),
+            ("cosmos://host/db", Kind::Cosmos),
+            ("cosmos:", Kind::Cosmos),
         ] {
             assert_eq!(Kind::of(&StoreUrl::from(url.to_string())).unwrap(), expected, "{url}");
         }
+    }
+
+    #[cfg(not(feature = "cosmos"))]
+    #[tokio::test]
+    async fn without_the_feature_the_error_names_the_build() {
+        let place = Place { url: StoreUrl::from("cosmos://host/db".to_string()), schema: None };
+        let message = open(&place, Intent::Read).await.map(drop).unwrap_err().to_string();
+        assert!(message.contains("feature `cosmos`"), "{message}");
+        assert!(message.contains("cargo install --path crates/cli --features cosmos"), "{message}");
     }
 
     #[test]

@@ -133,7 +133,7 @@ fn fields(line: &str) -> Vec<String> {
 }
 
 /// A part of a URL without its escapes.
-fn decoded(text: &str) -> Option<String> {
+pub(super) fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

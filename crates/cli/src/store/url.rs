@@ -47,7 +47,8 @@ impl fmt::Debug for StoreUrl {
 }
 
 fn is_url(text: &str) -> bool {
-    text.contains("://") || ["sqlite:", "postgres:", "postgresql:"].iter().any(|kind| text.starts_with(kind))
+    let kinds = ["sqlite:", "postgres:", "postgresql:", "cosmos:"];
+    text.contains("://") || kinds.iter().any(|kind| text.starts_with(kind))
 }
 
 /// Removes the secrets of arguments from a message about the command line: a URL may be at a wrong place.
@@ -77,6 +78,8 @@ mod tests {
         for (url, expected) in [
             ("postgres://me:s3cret@host/db?sslmode=require", "postgres://...@host/db?sslmode=..."),
             ("postgres:me:s3cret@host", "...@host"),
+            ("cosmos://s3cret@host/db", "cosmos://...@host/db"),
+            ("cosmos://a.example/db/jobs", "cosmos://a.example/db/jobs"),
             ("sqlite:a.db", "sqlite:a.db"),
             ("what?.db", "what?.db"),
         ] {
@@ -93,6 +96,7 @@ mod tests {
             "--stroe=postgres://me:s3cret@host/db",
             "password=s3cret host=h",
             "--pg=postgres://h/db?password=s3cret",
+            "cosmos://s3/cret+s3cret==@host/db",
         ] {
             let message =
                 hide_secrets(format!("error: unexpected argument '{arg}' found"), [arg.to_string()]);

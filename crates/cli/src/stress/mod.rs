@@ -27,7 +27,8 @@ pub(crate) async fn run(args: StressArgs) -> Result<(), Failure> {
     };
     if named.is_empty() {
         return Err(Failure::usage(format!(
-            "no store is named: give --store memory, a file, sqlite::memory: or postgres://USER@HOST/DATABASE, or set {}",
+            "no store is named: give --store memory, a file, sqlite::memory:, postgres://USER@HOST/DATABASE or \
+             cosmos://HOST/DATABASE, or set {}",
             store::VARIABLE
         )));
     }

@@ -2,8 +2,12 @@
 
 use crate::args::StressArgs;
 use crate::failure::Failure;
+#[cfg(feature = "cosmos")]
+use crate::store::cosmos;
 use crate::store::{Kind, Place, StoreUrl, postgres, sqlite};
 use outlast::client::Client;
+#[cfg(feature = "cosmos")]
+use outlast::providers::cosmos::CosmosDBProvider;
 use outlast::providers::memory::MemoryProvider;
 use outlast::providers::postgres::{PostgresProvider, ProviderConfig};
 use outlast::providers::sqlite::SqliteProvider;
@@ -16,7 +20,12 @@ pub(super) enum Target {
     Memory,
     SqliteMemory,
     SqliteFile(StoreUrl),
-    Postgres { config: Box<ProviderConfig>, pool_size: u32 },
+    Postgres {
+        config: Box<ProviderConfig>,
+        pool_size: u32,
+    },
+    #[cfg(feature = "cosmos")]
+    Cosmos(cosmos::Settings),
 }
 
 /// An open store, and the data to remove at the end.
@@ -27,11 +36,13 @@ pub(super) struct Opened {
     made: Made,
 }
 
-/// The file or schema that the command created.
+/// The file, schema or container that the command created.
 enum Made {
     Nothing,
     File(PathBuf),
     Schema(Arc<PostgresProvider>),
+    #[cfg(feature = "cosmos")]
+    Container(Box<CosmosDBProvider>),
 }
 
 impl Target {
@@ -53,6 +64,10 @@ impl Target {
                 };
                 Ok(args.pool_size.iter().map(sized).collect())
             }
+            #[cfg(feature = "cosmos")]
+            Kind::Cosmos => Ok(vec![Self::Cosmos(cosmos::Settings::of(url)?)]),
+            #[cfg(not(feature = "cosmos"))]
+            Kind::Cosmos => Err(crate::store::without_cosmos()),
         }
     }
 
@@ -65,6 +80,8 @@ impl Target {
             }
             Self::SqliteFile(url) => open_file(&url, args).await,
             Self::Postgres { config, pool_size } => open_schema(*config, pool_size, args).await,
+            #[cfg(feature = "cosmos")]
+            Self::Cosmos(settings) => open_container(settings, args).await,
         }
     }
 }
@@ -100,6 +117,20 @@ async fn open_schema(
     Ok(Opened { pool_size: Some(pool_size), ..Opened::new(&label, store, made) })
 }
 
+/// A container that the user named may hold other data: it is never deleted.
+#[cfg(feature = "cosmos")]
+async fn open_container(settings: cosmos::Settings, args: &StressArgs) -> Result<Opened, Failure> {
+    let cosmos::Settings { mut config, names_container } = settings;
+    if !names_container {
+        config.container = format!("outlast-stress-{:016x}", OsEntropy.next_u128() as u64);
+    }
+    let shown = format!("container '{}/{}'", config.database, config.container);
+    let store = cosmos::connect(config, true).await?;
+    refuse_data(Arc::new(store.clone()), &shown, args).await?;
+    let made = if names_container { Made::Nothing } else { Made::Container(Box::new(store.clone())) };
+    Ok(Opened::new("cosmos", Arc::new(store), made))
+}
+
 /// Rejects a store with instances: the runtime of the run would poison them, because it does not have their orchestrations.
 async fn refuse_data(store: Arc<dyn Provider>, shown: &str, args: &StressArgs) -> Result<(), Failure> {
     if args.use_existing_data {
@@ -123,12 +154,16 @@ impl Opened {
         Self { label: label.to_string(), pool_size: None, provider, made }
     }
 
-    /// Removes the file or schema that was created for the run.
+    /// Removes the file, schema or container that was created for the run.
     pub(super) async fn close(self, keep: bool) -> Result<(), Failure> {
         drop(self.provider);
         match self.made {
             Made::Schema(store) if !keep => {
                 store.cleanup_schema().await.map_err(|error| Failure::new(error.to_string()))
+            }
+            #[cfg(feature = "cosmos")]
+            Made::Container(store) if !keep => {
+                store.cleanup().await.map_err(|error| Failure::new(error.to_string()))
             }
             Made::File(path) if !keep => {
                 for ending in ["", "-wal", "-shm"] {

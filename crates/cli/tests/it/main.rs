@@ -2,6 +2,8 @@
 // A test fails by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[cfg(feature = "cosmos")]
+mod cosmos;
 mod demo;
 mod instance;
 #[cfg(unix)]

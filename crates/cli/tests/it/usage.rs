@@ -36,6 +36,7 @@ fn help_names_the_commands_and_options() {
         (&["instance", "--help"], "Cancel an instance"),
         (&["instance", "list", "--help"], "--status Running --idle-for 1h"),
         (&["instance", "show", "--help"], "PGPASSFILE"),
+        (&["instance", "show", "--help"], "The key of a Cosmos DB account is in COSMOS_KEY"),
         (&["stress", "--help"], "--preset default,large-payload --pool-size 2,10,20"),
         (&["instance", "why", "--help"], "outlast instance why order-17 --store shop.db -o json"),
         (&["instance", "timeline", "--help"], "Long idle times are cut out and shown as ~"),
@@ -78,6 +79,8 @@ fn secrets_of_a_store_that_cannot_be_opened_are_not_printed() {
         ("postgres:me:s3cret@127.0.0.1", "cannot use database URL"),
         ("mysql://me:s3cret@127.0.0.1/db", "does not know 'mysql' stores"),
         ("host=127.0.0.1 port=1 password=s3cret", "write postgres://USER@HOST/DATABASE"),
+        #[cfg(not(feature = "cosmos"))]
+        ("cosmos://s3cret@127.0.0.1:1/db", "cargo install --path crates/cli --features cosmos"),
     ] {
         let error = run(["instance", "show", "x", "--store", store]).failed();
         assert!(error.contains(part) && !error.contains("s3cret"), "{store}: {error}");

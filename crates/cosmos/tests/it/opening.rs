@@ -35,6 +35,22 @@ async fn database_and_container_are_created_once_and_removed_by_cleanup() {
 }
 
 #[tokio::test]
+async fn an_opening_that_does_not_create_refuses_what_is_missing() {
+    let target = rig().await;
+    let config = fresh_config(&target);
+    let opened = |config: CosmosDBProviderConfig| {
+        let options = CosmosDBOptions { creates: false, ..CosmosDBOptions::default() };
+        CosmosDBProvider::open(config, options)
+    };
+    let missing = |error: CosmosStoreError| matches!(error, CosmosStoreError::Missing { .. });
+    assert!(missing(opened(config.clone()).await.unwrap_err()), "the database is missing");
+    open(config.clone()).await.unwrap();
+    let other = CosmosDBProviderConfig { container: "other".into(), ..config.clone() };
+    assert!(missing(opened(other).await.unwrap_err()), "the container is missing");
+    opened(config).await.unwrap();
+}
+
+#[tokio::test]
 async fn missing_settings_are_named() {
     let target = rig().await;
     let good = fresh_config(&target);

@@ -11,6 +11,7 @@ mod needs_postgres;
 mod observability;
 mod processes;
 mod readme;
+mod rolling;
 mod scenario;
 mod shutdown;
 mod support;

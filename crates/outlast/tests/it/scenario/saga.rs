@@ -1,11 +1,19 @@
 //! Steps with compensation: when a later step fails, earlier bookings are cancelled in reverse order.
 
-use crate::support::{Cluster, Ledger, Node, activities, on_every_store, orchestrations};
+use crate::support::{
+    Cluster, Kind, Ledger, Node, activities, on_every_store, orchestrations, survives_crashes,
+};
 use outlast::runtime::registry::ActivityRegistryBuilder;
 use outlast::{ActivityContext, OrchestrationContext};
 use std::sync::Arc;
 
 on_every_store! { saga: 100 }
+
+/// The other crashes of this scenario run under paused time; a rig has real time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn crashes_on_cosmos() {
+    survives_crashes(Kind::Cosmos, |cluster| Box::pin(saga(cluster)), 4).await;
+}
 
 fn noted(
     builder: ActivityRegistryBuilder,

@@ -1,10 +1,16 @@
 //! Nested children, and a failure of a child that its parent gets as an error.
 
-use crate::support::{Cluster, Node, activities, on_every_store, orchestrations};
+use crate::support::{Cluster, Kind, Node, activities, on_every_store, orchestrations, survives_crashes};
 use outlast::OrchestrationContext;
 use std::sync::Arc;
 
 on_every_store! { tree: 20, child_with_an_explicit_id: 100 }
+
+/// The other crashes of this scenario run under paused time; a rig has real time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn crashes_on_cosmos() {
+    survives_crashes(Kind::Cosmos, |cluster| Box::pin(child_with_an_explicit_id(cluster)), 4).await;
+}
 
 async fn branch(ctx: OrchestrationContext, depth: u64) -> Result<u64, String> {
     if depth == 0 {

@@ -68,10 +68,10 @@ impl Cluster {
         Self::on(TestStore::paused(kind).await, None)
     }
 
-    /// A cluster under paused time whose runtimes all crash at one point and are then restarted.
+    /// A cluster whose runtimes all crash at one point and are then restarted, under paused time if the store allows it.
     pub(crate) async fn crashing(kind: Kind, crash: Crash) -> Arc<Self> {
         let crash_hook = Arc::new(CrashHook::new(Some(crash)));
-        let cluster = Self::on(TestStore::paused(kind).await, Some(Arc::clone(&crash_hook)));
+        let cluster = Self::on(TestStore::crashing(kind).await, Some(Arc::clone(&crash_hook)));
         let (restarted, crashed) = (Arc::clone(&cluster), crash_hook);
         tokio::spawn(async move {
             crashed.crash().await;
@@ -88,6 +88,11 @@ impl Cluster {
 
     pub(crate) fn is_paused(&self) -> bool {
         self.test_store.is_paused
+    }
+
+    /// The activities of a wide fan-out: more than fit into a batch of Cosmos DB.
+    pub(crate) fn width(&self) -> u64 {
+        if self.test_store.may_be_emulated() { 200 } else { 1_000 }
     }
 
     /// The longest wait. It is longer under paused time, which takes no real time.

@@ -2,6 +2,7 @@
 
 mod call_hook;
 mod cluster;
+mod cosmos;
 mod crash;
 mod hooked;
 mod ledger;

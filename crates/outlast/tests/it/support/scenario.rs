@@ -19,7 +19,7 @@ pub(crate) async fn works(kind: Kind, play: Scenario) {
 /// Runs the scenario with a crash of all runtimes at each crash point, or at `at_most` of them. Its checks must hold every time.
 pub(crate) async fn survives_crashes(kind: Kind, play: Scenario, at_most: usize) {
     let crash_hook = Arc::new(CrashHook::new(None));
-    let cluster = Cluster::on(TestStore::paused(kind).await, Some(Arc::clone(&crash_hook)));
+    let cluster = Cluster::on(TestStore::crashing(kind).await, Some(Arc::clone(&crash_hook)));
     play(Arc::clone(&cluster)).await;
     cluster.end().await;
     let commits = crash_hook.commits();
@@ -57,6 +57,11 @@ macro_rules! on_every_store {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn on_a_sqlite_file() {
                 works(Kind::SqliteFile, |cluster| Box::pin(super::$name(cluster))).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn on_cosmos() {
+                works(Kind::Cosmos, |cluster| Box::pin(super::$name(cluster))).await;
             }
 
             mod needs_postgres {

@@ -1,5 +1,6 @@
-//! The stores, with default options and, except for PostgreSQL, under paused time.
+//! The stores, with default options and, except for servers, under paused time.
 
+use super::cosmos::Container;
 use super::postgres;
 use outlast::provider_validations::TokioClock;
 use outlast::providers::memory::MemoryProvider;
@@ -16,9 +17,11 @@ pub(crate) enum Kind {
     SqliteFile,
     /// A schema of the server that `cargo xtask` starts; only for tests in modules `needs_postgres`.
     Postgres,
+    /// A container of its own: in a rig, or in the account that `COSMOS_ENDPOINT` and `COSMOS_KEY` name.
+    Cosmos,
 }
 
-/// The kinds that need no server.
+/// The kinds whose time can be paused.
 pub(crate) const ALL: [Kind; 3] = [Kind::Memory, Kind::SqliteMemory, Kind::SqliteFile];
 
 /// The store of one test.
@@ -28,6 +31,7 @@ pub(crate) struct TestStore {
     pub(crate) is_paused: bool,
     folder: Option<TempDir>,
     pub(crate) schema: Option<String>,
+    container: Option<Container>,
 }
 
 impl TestStore {
@@ -41,8 +45,21 @@ impl TestStore {
         Self::open(kind, Arc::new(TokioClock::start()), true).await
     }
 
+    /// For runs with crashes: under paused time if the kind allows it.
+    pub(crate) async fn crashing(kind: Kind) -> Self {
+        match kind {
+            Kind::Cosmos | Kind::Postgres => Self::real(kind).await,
+            Kind::Memory | Kind::SqliteMemory | Kind::SqliteFile => Self::paused(kind).await,
+        }
+    }
+
+    /// Whether Microsoft's emulator may serve the store: its batches get slower with every document.
+    pub(crate) fn may_be_emulated(&self) -> bool {
+        self.container.is_some()
+    }
+
     pub(crate) async fn open(kind: Kind, clock: Arc<dyn Clock>, is_paused: bool) -> Self {
-        let (mut folder, mut schema) = (None, None);
+        let (mut folder, mut schema, mut container) = (None, None, None);
         let options = options(&clock, is_paused);
         let store: Arc<dyn Provider> = match kind {
             Kind::Memory => Arc::new(MemoryProvider::with_clock(Arc::clone(&clock))),
@@ -57,19 +74,24 @@ impl TestStore {
                 assert!(!is_paused, "a server has its own time");
                 postgres::open(schema.insert(postgres::fresh_schema())).await
             }
+            Kind::Cosmos => {
+                assert!(!is_paused, "a server has its own time");
+                container.insert(Container::fresh().await).open().await
+            }
         };
-        Self { store, clock, is_paused, folder, schema }
+        Self { store, clock, is_paused, folder, schema, container }
     }
 
-    /// Opens the same data as another process would: the same file, the same schema, or the same memory store.
+    /// Opens the same data as another process would: the same file, schema or container, or the same memory store.
     pub(crate) async fn reopened(&self) -> Arc<dyn Provider> {
-        match (&self.folder, &self.schema) {
-            (Some(folder), _) => {
+        match (&self.folder, &self.schema, &self.container) {
+            (Some(folder), ..) => {
                 let options = options(&self.clock, self.is_paused);
                 Arc::new(SqliteProvider::new(&url(folder), Some(options)).await.unwrap())
             }
-            (None, Some(schema)) => postgres::open(schema).await,
-            (None, None) => Arc::clone(&self.store),
+            (None, Some(schema), _) => postgres::open(schema).await,
+            (None, None, Some(container)) => container.open().await,
+            (None, None, None) => Arc::clone(&self.store),
         }
     }
 }
