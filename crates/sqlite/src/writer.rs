@@ -221,7 +221,7 @@ impl Writer {
             let is_broken = has_panicked || outcome.as_ref().is_err_and(SqliteError::breaks_connection);
             self.connection.return_connection(db, is_broken, outcome.is_err() || has_panicked);
             match outcome {
-                Ok(Ran::Applied { by_savepoints }) => {
+                Ok(Ran::Committed { by_savepoints }) => {
                     calls.into_iter().for_each(|call| call.answer(None));
                     self.deliver(handle);
                     return by_savepoints;
@@ -282,12 +282,9 @@ impl Writer {
         self.now = self.now();
         let polled_at = self.now;
         let mut wakeups = Wakeups::of(if poll { PerQueue::BOTH } else { PerQueue::NONE });
-        let mut by_savepoints = false;
-        if self.apply_and_serve(db, calls, &mut wakeups, more).is_err() {
-            match self.apply_again(db, calls, &mut wakeups)? {
-                Ran::Panicked => return Ok(Ran::Panicked),
-                Ran::Applied { .. } => by_savepoints = true,
-            }
+        let by_savepoints = self.apply_and_serve(db, calls, &mut wakeups, more).is_err();
+        if by_savepoints && self.apply_again(db, calls, &mut wakeups)? {
+            return Ok(Ran::Panicked);
         }
         let changed = db.conn.total_changes() != before;
         self.connection.commit(db, changed)?;
@@ -301,7 +298,7 @@ impl Writer {
             let after_backoff = self.now().saturating_add(failure::BACKOFF_MS);
             self.wake_at = park::next_available(db, polled_at).unwrap_or(after_backoff).min(wakeups.at);
         }
-        Ok(Ran::Applied { by_savepoints })
+        Ok(Ran::Committed { by_savepoints })
     }
 
     /// Applies the calls, and the calls that arrive meanwhile, and serves the fetches. An error means that a call or a fetch
@@ -374,7 +371,7 @@ impl Writer {
 
 /// The end of a transaction that did not fail.
 enum Ran {
-    Applied {
+    Committed {
         /// Whether each call was applied in a savepoint, and no fetch was served.
         by_savepoints: bool,
     },

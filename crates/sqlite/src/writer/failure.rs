@@ -1,6 +1,6 @@
 //! Transactions that fail: the calls are applied again one by one, callers get the error, and polls are delayed.
 
-use super::{Ran, Writer};
+use super::Writer;
 use crate::SqliteError;
 use crate::command::{Applied, Call};
 use crate::db::{Db, Result};
@@ -19,18 +19,18 @@ impl Writer {
     }
 
     /// A call or a fetch failed after it had written something: rolls back, and applies each call in a savepoint. No fetch is
-    /// served.
+    /// served. Returns whether a call or a fetch panicked: then the transaction must not be committed.
     pub(super) fn apply_again(
         &mut self,
         db: &Db,
         calls: &mut [Box<dyn Call>],
         wakeups: &mut Wakeups,
-    ) -> Result<Ran> {
+    ) -> Result<bool> {
         self.parked.turns.return_served();
         self.parked.activities.return_served();
         self.invalidate();
         if self.has_panicked(calls) {
-            return Ok(Ran::Panicked);
+            return Ok(true);
         }
         self.counters.batches_by_savepoints.add(1);
         if !db.conn.is_autocommit() {
@@ -39,10 +39,7 @@ impl Writer {
         db.control("BEGIN IMMEDIATE")?;
         *wakeups = Wakeups::of(PerQueue::NONE);
         self.apply_each(db, calls, wakeups)?;
-        match self.has_panicked(calls) {
-            true => Ok(Ran::Panicked),
-            false => Ok(Ran::Applied { by_savepoints: true }),
-        }
+        Ok(self.has_panicked(calls))
     }
 
     fn has_panicked(&self, calls: &[Box<dyn Call>]) -> bool {
