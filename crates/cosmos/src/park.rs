@@ -1,11 +1,13 @@
 //! Fetches that wait, and leases on their way to the caller.
 
+use crate::seats::Takes;
 use crate::store::Store;
 use outlast_provider::{FetchedTurn, FetchedWork, ProviderError, saturating_ms};
 use outlast_provider_kit::Guarded;
 use outlast_provider_kit::leased::TakesBack;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -23,10 +25,11 @@ pub(crate) enum Tried<T> {
 
 impl Store {
     /// Repeats an attempt until it finds a lease, it fails, or the time is over. Between two attempts the fetch waits for a
-    /// change, for the time at which an item is due, or for the next look at the work of other processes.
+    /// change, for the time at which an item is due, or for the next look for work that no hint named.
     pub(crate) async fn park<T, F, Fut>(
         self: &Arc<Self>,
         patience: Duration,
+        takes: Takes,
         is_gone: &IsGone,
         attempt: F,
     ) -> Result<Option<T>, ProviderError>
@@ -35,12 +38,16 @@ impl Store {
         Fut: Future<Output = Result<Tried<T>, ProviderError>>,
     {
         let give_up_at = self.now().saturating_add(saturating_ms(patience));
+        let seat = self.seat(takes);
+        self.join().await;
+        self.seek();
         loop {
             let changed = self.ready.changed();
             tokio::pin!(changed);
             // The fetch subscribes before it looks, so that no change between the two is lost.
             changed.as_mut().enable();
-            let mut due = match attempt().await? {
+            let repairs = self.repairs.load(Ordering::Acquire);
+            let due = match attempt().await? {
                 Tried::Found(found) => return Ok(Some(found)),
                 Tried::Nothing { due } => due,
             };
@@ -51,15 +58,17 @@ impl Store {
             let repair_at = self.repair_due().await;
             if now >= repair_at || self.was_set_back(now).await {
                 match self.repair(now).await {
-                    Ok(true) => continue,
-                    Ok(false) => {}
+                    Ok(()) => {}
                     // Own work is found without the query.
                     Err(error) if patience.is_zero() => return Err(error),
                     Err(error) => {
                         tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "repair failed")
                     }
                 }
-                due = due.map(|due| due.min(self.now().saturating_add(self.poll_interval_ms)));
+            }
+            if self.repairs.load(Ordering::Acquire) != repairs {
+                // This fetch, or another one, has looked for work since the attempt.
+                continue;
             }
             let now = self.now();
             if now >= give_up_at {
@@ -69,7 +78,10 @@ impl Store {
             let until = due.unwrap_or(u64::MAX).min(repair_at).min(give_up_at);
             // A millisecond at least: the time may stand still in tests.
             let pause = Duration::from_millis(until.saturating_sub(now).clamp(1, 60_000));
+            seat.set_waiting(true);
+            self.seek_now.notify_one();
             let _ = tokio::time::timeout(pause, changed).await;
+            seat.set_waiting(false);
             if is_gone() {
                 return Ok(None);
             }
