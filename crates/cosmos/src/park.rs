@@ -41,6 +41,10 @@ impl Store {
         let seat = self.seat(takes);
         self.join().await;
         self.seek();
+        if self.has_new_role().await {
+            // Without the work of the new kind, older work would be passed over.
+            self.look_for_work(patience).await?;
+        }
         loop {
             let changed = self.ready.changed();
             tokio::pin!(changed);
@@ -57,14 +61,7 @@ impl Store {
             let now = self.now();
             let repair_at = self.repair_due().await;
             if now >= repair_at || self.was_set_back(now).await {
-                match self.repair(now).await {
-                    Ok(()) => {}
-                    // Own work is found without the query.
-                    Err(error) if patience.is_zero() => return Err(error),
-                    Err(error) => {
-                        tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "repair failed")
-                    }
-                }
+                self.look_for_work(patience).await?;
             }
             if self.repairs.load(Ordering::Acquire) != repairs {
                 // This fetch, or another one, has looked for work since the attempt.
@@ -85,6 +82,19 @@ impl Store {
             if is_gone() {
                 return Ok(None);
             }
+        }
+    }
+}
+
+impl Store {
+    async fn look_for_work(self: &Arc<Self>, patience: Duration) -> Result<(), ProviderError> {
+        match self.repair(self.now()).await {
+            // Own work is found without the query.
+            Err(error) if !patience.is_zero() => {
+                tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "repair failed");
+                Ok(())
+            }
+            looked => looked,
         }
     }
 }

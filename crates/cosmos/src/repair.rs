@@ -24,15 +24,17 @@ pub(crate) struct Repaired {
     again_at: Option<u64>,
     /// The kinds of work that the last query looked for.
     roles: Roles,
+    /// A query failed: the next one is not sent before this time.
+    not_before: u64,
 }
 
 impl Repaired {
     fn due(&self, interval_ms: u64, roles: &Roles) -> u64 {
         if roles.exceeds(&self.roles) {
-            return 0;
+            return self.not_before;
         }
         let due = self.at.map_or(0, |at| at.saturating_add(interval_ms.min(HORIZON_MS / 2)));
-        due.min(self.again_at.unwrap_or(u64::MAX))
+        due.min(self.again_at.unwrap_or(u64::MAX)).max(self.not_before)
     }
 }
 
@@ -40,6 +42,11 @@ impl Store {
     /// When the next query is due.
     pub(crate) async fn repair_due(&self) -> u64 {
         self.repair.lock().await.due(self.repair_interval_ms, &self.roles())
+    }
+
+    /// Whether the process takes a kind of work that it has never looked for.
+    pub(crate) async fn has_new_role(&self) -> bool {
+        self.roles().exceeds(&self.repair.lock().await.roles)
     }
 
     /// Whether the clock was set back behind the last query.
@@ -87,7 +94,10 @@ impl Store {
             ("@turnsOverdue", overdue_for(roles.turns)),
             ("@workOverdue", overdue_for(roles.takes_work())),
         ];
-        let found: Vec<Item> = self.client.query_all("repair", sql::READY, &parameters, usize::MAX).await?;
+        let found = self.client.query_all("repair", sql::READY, &parameters, usize::MAX).await;
+        let is_failed = found.is_err();
+        repaired.not_before = if is_failed { now.saturating_add(self.poll_interval_ms) } else { 0 };
+        let found: Vec<Item> = found?;
         repaired.at = Some(now);
         repaired.again_at = repaired.again_at.filter(|again_at| *again_at > now);
         repaired.roles = roles;
