@@ -9,7 +9,7 @@ use crate::fetch::GRACE_MS;
 use crate::ids::{self, Uid};
 use crate::number::indexed;
 use crate::slots::slot_of;
-use crate::store::Store;
+use crate::store::{Store, locked};
 use outlast_model::WorkItem;
 use outlast_provider::{ProviderError, saturating_ms};
 use outlast_provider_kit::ActivityRow;
@@ -77,7 +77,8 @@ impl Store {
 
     /// An activity was stored outside of a turn.
     pub(crate) async fn stored_activity(&self, address: &Address, activity: &Item) {
-        if self.roles().takes(activity.tag.as_deref()) {
+        let is_known = locked(&self.covered).takes(activity.tag.as_deref());
+        if is_known {
             self.ready.found_work(address, activity, 0);
             self.ready.wake();
         }

@@ -7,7 +7,7 @@ use crate::ids::Uid;
 use crate::instance::Written;
 use crate::prepare::{Body, Prepared};
 use crate::staging::{Document, Operation, Plan};
-use crate::store::Store;
+use crate::store::{Store, locked};
 use outlast_model::ExecutionStatus;
 use outlast_provider::{InstanceOutcome, ProviderError};
 use outlast_provider_kit::CommitPlan;
@@ -193,7 +193,7 @@ impl Store {
         is_ahead: bool,
     ) {
         self.ready.consumed(&address.id, &prepared.consumed, 0);
-        let roles = self.roles();
+        let roles = locked(&self.covered).clone();
         for message in prepared.messages.iter().filter(|_| roles.turns) {
             self.ready.arrived(&address.id, &message.id, message.visible_at, message.sequence);
         }

@@ -239,7 +239,7 @@ impl Store {
             true => (write.await, ()),
             false => futures::join!(write, self.hint_messages(address, messages)),
         };
-        if self.roles().turns {
+        if locked(&self.covered).turns {
             // Also after an error: the write may be applied.
             for message in messages {
                 self.ready.arrived(&address.id, &message.id, message.visible_at, message.sequence);

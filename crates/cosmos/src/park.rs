@@ -41,7 +41,7 @@ impl Store {
         let seat = self.seat(takes);
         self.join().await;
         self.seek();
-        if self.has_new_role().await {
+        if self.has_new_role() {
             // Without the work of the new kind, older work would be passed over.
             self.look_for_work(patience).await?;
         }

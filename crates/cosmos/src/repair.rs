@@ -22,15 +22,13 @@ pub(crate) struct Repaired {
     at: Option<u64>,
     /// Slots were taken over: the query is repeated when every write has ended that was on its way at the first one.
     again_at: Option<u64>,
-    /// The kinds of work that the last query looked for.
-    roles: Roles,
     /// A query failed: the next one is not sent before this time.
     not_before: u64,
 }
 
 impl Repaired {
-    fn due(&self, interval_ms: u64, roles: &Roles) -> u64 {
-        if roles.exceeds(&self.roles) {
+    fn due(&self, interval_ms: u64, has_new_role: bool) -> u64 {
+        if has_new_role {
             return self.not_before;
         }
         let due = self.at.map_or(0, |at| at.saturating_add(interval_ms.min(HORIZON_MS / 2)));
@@ -41,12 +39,12 @@ impl Repaired {
 impl Store {
     /// When the next query is due.
     pub(crate) async fn repair_due(&self) -> u64 {
-        self.repair.lock().await.due(self.repair_interval_ms, &self.roles())
+        self.repair.lock().await.due(self.repair_interval_ms, self.has_new_role())
     }
 
     /// Whether the process takes a kind of work that it has never looked for.
-    pub(crate) async fn has_new_role(&self) -> bool {
-        self.roles().exceeds(&self.repair.lock().await.roles)
+    pub(crate) fn has_new_role(&self) -> bool {
+        self.roles().exceeds(&locked(&self.covered))
     }
 
     /// Whether the clock was set back behind the last query.
@@ -56,7 +54,9 @@ impl Store {
 
     /// The process fetches no more. If it fetches again, it looks at all slots.
     pub(crate) async fn stop_repairing(&self) {
-        *self.repair.lock().await = Repaired::default();
+        let mut repaired = self.repair.lock().await;
+        *repaired = Repaired::default();
+        *locked(&self.covered) = Roles::default();
     }
 
     /// Queries at the next opportunity, and again when the requests of now have ended.
@@ -70,19 +70,25 @@ impl Store {
     pub(crate) async fn repair(self: &Arc<Self>, now: u64) -> Result<(), ProviderError> {
         let mut repaired = self.repair.lock().await;
         let roles = self.roles();
-        if repaired.at.is_some_and(|at| at <= now) && now < repaired.due(self.repair_interval_ms, &roles) {
+        if repaired.at.is_some_and(|at| at <= now)
+            && now < repaired.due(self.repair_interval_ms, self.has_new_role())
+        {
             // Another fetch was faster.
             return Ok(());
         }
         let overdue = now.saturating_sub(2 * LEASE_MS);
         debug_assert!(is_overdue(overdue, now) || now < 2 * LEASE_MS);
-        // A process that joins looks at all slots once: it may be the next life of a runtime whose lease is not over.
-        let is_first = repaired.roles.is_none();
+        // What is stored from here on enters the index when it is stored; the query finds what was stored before.
+        let covered = std::mem::replace(&mut *locked(&self.covered), roles.clone());
         let (turns, work) = {
             let (fleet, monotonic) = (locked(&self.fleet), self.time.monotonic_ms());
-            let turns = |slot: &u8| roles.turns && (is_first || fleet.serves(*slot, now, monotonic));
-            let works =
-                |slot: &u8| roles.work.keys().any(|group| is_first || fleet.works(*slot, group, None, now));
+            // The first query for a kind of work looks at all slots: the process may be the next life of a runtime whose lease
+            // is not over.
+            let turns = |slot: &u8| roles.turns && (!covered.turns || fleet.serves(*slot, now, monotonic));
+            let works_as = |slot: &u8, group: &String| {
+                !covered.work.contains_key(group) || fleet.works(*slot, group, None, now)
+            };
+            let works = |slot: &u8| roles.work.keys().any(|group| works_as(slot, group));
             let slots = || 0..=u8::MAX;
             (slots().filter(turns).collect::<Vec<u8>>(), slots().filter(works).collect::<Vec<u8>>())
         };
@@ -95,19 +101,21 @@ impl Store {
             ("@workOverdue", overdue_for(roles.takes_work())),
         ];
         let found = self.client.query_all("repair", sql::READY, &parameters, usize::MAX).await;
-        let is_failed = found.is_err();
-        repaired.not_before = if is_failed { now.saturating_add(self.poll_interval_ms) } else { 0 };
+        repaired.not_before = 0;
+        if found.is_err() {
+            repaired.not_before = now.saturating_add(self.poll_interval_ms);
+            *locked(&self.covered) = Roles::default();
+        }
         let found: Vec<Item> = found?;
         repaired.at = Some(now);
         repaired.again_at = repaired.again_at.filter(|again_at| *again_at > now);
-        repaired.roles = roles;
         let mut is_new = false;
         for item in found {
             let address =
                 item.address().ok_or_else(|| damaged("repair", format!("'{}' has no owner", item.id)))?;
             is_new |= match item.t.as_str() {
                 "m" => self.ready.found(&address.id, &item.id, item.visible_at, item.sequence),
-                "a" if repaired.roles.takes(item.tag.as_deref()) => self.found_activity(&address, &item),
+                "a" if roles.takes(item.tag.as_deref()) => self.found_activity(&address, &item),
                 _ => false,
             };
         }

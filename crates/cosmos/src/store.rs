@@ -7,7 +7,7 @@ use crate::heartbeat::Seeker;
 use crate::ids::Uid;
 use crate::offers::Offers;
 use crate::ready::Ready;
-use crate::seats::Seats;
+use crate::seats::{Roles, Seats};
 use crate::slots::SKEW_MS;
 use crate::staging::Limits;
 use crate::tail::Tails;
@@ -44,6 +44,8 @@ pub(crate) struct Store {
     pub(crate) repair: tokio::sync::Mutex<crate::repair::Repaired>,
     /// How many queries found work that was not known.
     pub(crate) repairs: AtomicU64,
+    /// The kinds of work that the index holds all known items of.
+    pub(crate) covered: Mutex<Roles>,
     /// The other runtimes, and the slots of this one.
     pub(crate) fleet: Mutex<Fleet>,
     /// Instances as their last commits of this process left them.
@@ -90,6 +92,7 @@ impl Store {
             sessions: Mutex::default(),
             repair: tokio::sync::Mutex::default(),
             repairs: AtomicU64::new(0),
+            covered: Mutex::default(),
             fleet: Mutex::new(Fleet::new(own)),
             tails: Tails::default(),
             offers: Offers::default(),
