@@ -1,4 +1,4 @@
-//! The runtimes of a container, as this process knows them: who looks for which work.
+//! The runtimes of a container, as this process knows them, and which of them looks for which work.
 //!
 //! | work | found by |
 //! |---|---|
@@ -50,7 +50,7 @@ pub(crate) fn group_of(filter: &TagFilter) -> String {
     }
 }
 
-/// What this process knows of the runtimes.
+/// The knowledge of this process about the runtimes.
 #[derive(Clone, Debug)]
 pub(crate) struct Fleet {
     own: Uid,

@@ -126,10 +126,13 @@ impl Store {
 
     /// When the next round is due, as a pause.
     async fn pause(&self) -> Duration {
-        let seeker = self.seeker.lock().await;
-        let beat_at = seeker.beat_at.map_or(0, |at| at.saturating_add(HEARTBEAT_MS));
-        let mut pause_ms = beat_at.saturating_sub(self.time.monotonic_ms());
-        if let Some(due) = seeker.feeds.due(&self.roles()) {
+        let (seeker, roles) = (self.seeker.lock().await, self.roles());
+        // A process that does not fetch has nothing to do. A fetch wakes the task.
+        let beat_at = seeker.beat_at.filter(|_| !roles.is_none());
+        let mut pause_ms = beat_at.map_or(HEARTBEAT_MS, |at| {
+            at.saturating_add(HEARTBEAT_MS).saturating_sub(self.time.monotonic_ms())
+        });
+        if let Some(due) = seeker.feeds.due(&roles) {
             pause_ms = pause_ms.min(due.saturating_sub(self.now()));
         }
         if let Some(expiry) = locked(&self.fleet).first_expiry() {
@@ -139,7 +142,7 @@ impl Store {
         }
         // At least a millisecond, and at most one heartbeat: roles may change unseen.
         let pause = Duration::from_millis(pause_ms.clamp(1, HEARTBEAT_MS));
-        if self.time.is_given() { pause.clamp(GIVEN_PAUSE, GIVEN_PAUSE) } else { pause }
+        if self.time.is_given() { GIVEN_PAUSE } else { pause }
     }
 
     /// Writes a heartbeat, reads those of others and the slot table, and shares out slots.

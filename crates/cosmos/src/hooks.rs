@@ -1,4 +1,4 @@
-//! What tests see and drive of the search for ready work (feature `test-hooks`).
+//! The search for ready work, as tests see and drive it (feature `test-hooks`).
 
 use crate::CosmosDBProvider;
 use crate::document::Address;

@@ -17,7 +17,7 @@ pub(crate) const TAIL_MS: u64 = 60_000;
 /// The most instances that are remembered.
 const MOST: usize = 4_096;
 
-/// What a fetch saw beside the messages that it leased.
+/// The gate and the later messages that a fetch saw beside the messages that it leased.
 #[derive(Clone, Debug)]
 pub(crate) struct Ground {
     gate: SeenGate,

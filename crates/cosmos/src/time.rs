@@ -30,7 +30,7 @@ impl Time {
         }
     }
 
-    /// A time that no one sets: milliseconds since the store was opened. With a given clock, the time of that clock.
+    /// A time that is never set: milliseconds since the store was opened. With a given clock, the time of that clock.
     pub(crate) fn monotonic_ms(&self) -> u64 {
         match &self.given {
             Some(clock) => clock.now_ms(),
