@@ -1,45 +1,26 @@
-//! Activities: fetches, completions, renewals. The holder of an activity writes its document under `If-Match`; a completion
+//! Activities: completions, renewals. The holder of an activity writes its document under `If-Match`; a completion
 //! replaces the document in place.
 
 use crate::client::{Op, is_conflict};
-use crate::document::{Address, Gate, Item, Target, Versioned, WorkLock};
+use crate::document::{Address, Gate, Item, Target, Versioned};
 use crate::doubt::{ActivityCall, Answer, Resolved, StoredActivity, Verdict, resolve_activity};
 use crate::error::{contended, lost};
+use crate::fetch::GRACE_MS;
 use crate::ids::{self, Uid};
-use crate::message::dead_letter;
 use crate::number::indexed;
-use crate::park::{IsGone, Tried};
-use crate::ready::{Work, WorkKey};
 use crate::slots::slot_of;
-use crate::store::Store;
+use crate::store::{Store, locked};
 use outlast_model::WorkItem;
-use outlast_provider::{
-    DeadLetterQueue, FetchedWork, ProviderError, SessionFetchConfig, TagFilter, WorkNotes, saturating_ms,
-};
+use outlast_provider::{ProviderError, saturating_ms};
+use outlast_provider_kit::ActivityRow;
 use outlast_provider_kit::plan::{activity_row, completion_row};
-use outlast_provider_kit::{ActivityRow, rows};
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) const FETCH: &str = "fetch_work_item";
 pub(crate) const ACK: &str = "ack_work_item";
 
 /// Attempts of a write that is in doubt.
 const ATTEMPTS: usize = 4;
-
-/// Candidates that one look at the queue takes.
-const CANDIDATES: usize = 64;
-
-/// The conditions of one fetch.
-pub(crate) struct WorkAsk {
-    /// Whether the caller went away.
-    pub(crate) is_gone: IsGone,
-    pub(crate) max_items: usize,
-    pub(crate) lock_timeout: Duration,
-    pub(crate) session: Option<SessionFetchConfig>,
-    pub(crate) tags: TagFilter,
-}
 
 /// The document of an activity.
 pub(crate) fn document(
@@ -84,7 +65,7 @@ pub(crate) enum GivenBack<'a> {
 }
 
 /// The outcome of a write of an activity.
-enum Wrote {
+pub(crate) enum Wrote {
     Done(String),
     /// The document is not the one that the writer read.
     Changed,
@@ -101,9 +82,18 @@ impl Store {
         activity.id = ids::activity(row.execution_id, row.activity_id, Some(write));
         self.check_size(ENQUEUE, &address, &activity)?;
         self.create(ENQUEUE, &address, &activity.id, vec![Op::create(&activity)?]).await?;
-        self.ready.found_work(&address, &activity, 0);
-        self.ready.wake();
+        self.stored_activity(&address, &activity).await;
         Ok(())
+    }
+
+    /// An activity was stored outside of a turn.
+    pub(crate) async fn stored_activity(&self, address: &Address, activity: &Item) {
+        let is_known = locked(&self.covered).takes(activity.tag.as_deref());
+        if is_known {
+            self.ready.found_work(address, activity, 0);
+            self.ready.wake();
+        }
+        self.hint_work(&[(activity, None)], false).await;
     }
 
     /// Refuses an item that no document can hold.
@@ -122,157 +112,8 @@ impl Store {
         Ok(())
     }
 
-    /// Leases the oldest activities that the caller may take.
-    pub(crate) async fn fetch_work(
-        self: &Arc<Self>,
-        ask: &WorkAsk,
-    ) -> Result<Tried<Vec<FetchedWork>>, ProviderError> {
-        let mut leased = Vec::new();
-        let mut tried: HashSet<WorkKey> = HashSet::new();
-        let mut session_due: Option<u64> = None;
-        loop {
-            let now = self.now();
-            let candidates = self.ready.work(now, &ask.tags, ask.session.is_some(), CANDIDATES + tried.len());
-            let fresh: Vec<_> = candidates.into_iter().filter(|(key, _)| !tried.contains(key)).collect();
-            if fresh.is_empty() {
-                break;
-            }
-            for (key, work) in fresh {
-                if leased.len() >= ask.max_items {
-                    return Ok(Tried::Found(leased));
-                }
-                if (ask.is_gone)() {
-                    return Ok(if leased.is_empty() {
-                        Tried::Nothing { due: None }
-                    } else {
-                        Tried::Found(leased)
-                    });
-                }
-                tried.insert(key.clone());
-                if !self.ready.reserve_work(&key) {
-                    continue;
-                }
-                let claimed = self.try_activity(&key, &work, ask, &mut session_due).await;
-                self.ready.release_work(&key);
-                match claimed {
-                    Ok(Some(fetched)) => leased.push(fetched),
-                    Ok(None) => {}
-                    // The caller must learn of the leases that it holds already.
-                    Err(_) if !leased.is_empty() => return Ok(Tried::Found(leased)),
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-        if !leased.is_empty() {
-            return Ok(Tried::Found(leased));
-        }
-        let due = self.ready.work_due(self.now(), &ask.tags);
-        Ok(Tried::Nothing { due: [due, session_due].into_iter().flatten().min() })
-    }
-
-    async fn try_activity(
-        self: &Arc<Self>,
-        key: &WorkKey,
-        work: &Work,
-        ask: &WorkAsk,
-        session_due: &mut Option<u64>,
-    ) -> Result<Option<FetchedWork>, ProviderError> {
-        let address = &work.address;
-        let mut document = work.document.clone();
-        for _ in 0..ATTEMPTS {
-            let found = match document.take() {
-                Some(found) => found,
-                None => match self.client.read::<Item>(FETCH, &address.partition, &key.2).await? {
-                    Some(mut found)
-                        if found.document.t == "a" && self.is_committed(&found.document).await? =>
-                    {
-                        let instance = self.read_instance(FETCH, address).await?;
-                        let row = instance.and_then(|instance| instance.document.row);
-                        found.document.orchestration = row.map(|row| (row.name, row.version));
-                        found
-                    }
-                    _ => {
-                        self.ready.remove_work(key);
-                        return Ok(None);
-                    }
-                },
-            };
-            let (now, item) = (self.now(), &found.document);
-            let over = item.lock.as_ref().map_or(0, |lock| self.over_at(lock.until, lock.holder));
-            if over.max(item.visible_at) > now {
-                self.ready.stored_work(address, item, &found.etag);
-                return Ok(None);
-            }
-            if let Err(reason) = rows::decode_activity(&address.id, &item.d) {
-                let letter = dead_letter(
-                    item,
-                    DeadLetterQueue::Worker,
-                    reason,
-                    item.attempts,
-                    now,
-                    self.time.sequence(),
-                );
-                let letter = Item { w: self.uid(), ..letter };
-                if let Wrote::Done(_) =
-                    self.write_activity(FETCH, address, &found, letter, Vec::new()).await?
-                {
-                    self.ready.remove_work(key);
-                    return Ok(None);
-                }
-                continue;
-            }
-            if let (Some(session_id), Some(caller)) = (&item.session_id, &ask.session)
-                && let Some(until) = self.claim_session(session_id, caller).await?
-            {
-                *session_due = Some(session_due.map_or(until, |due| due.min(until)));
-                return Ok(None);
-            }
-            if (ask.is_gone)() {
-                return Ok(None);
-            }
-            if let Some(fetched) = self.claim_activity(address, found, ask).await? {
-                return Ok(Some(fetched));
-            }
-        }
-        Ok(None)
-    }
-
-    async fn claim_activity(
-        &self,
-        address: &Address,
-        found: Versioned<Item>,
-        ask: &WorkAsk,
-    ) -> Result<Option<FetchedWork>, ProviderError> {
-        let now = self.now();
-        let (secret, lock_token) = self.work_token(address, &found.document);
-        let until = now.saturating_add(saturating_ms(ask.lock_timeout));
-        let mut item = found.document.clone();
-        item.attempts = item.attempts.saturating_add(1);
-        item.lock = Some(WorkLock { secret, until, holder: self.own });
-        item.at = Some(indexed(until.max(item.visible_at)));
-        item.w = self.uid();
-        let decoded = rows::decode_activity(&address.id, &item.d);
-        let Wrote::Done(etag) = self.write_activity(FETCH, address, &found, item.clone(), Vec::new()).await?
-        else {
-            return Ok(None);
-        };
-        self.ready.stored_work(address, &item, &etag);
-        let (failures, last_error) = item.failures.clone().unwrap_or_default();
-        let notes = WorkNotes { failures, last_error };
-        let fetched = decoded.ok().map(|work| FetchedWork {
-            item: work,
-            lock_token,
-            attempt_count: item.attempts,
-            notes: Some(notes),
-            orchestration: item.orchestration.clone(),
-            now_ms: Some(now),
-        });
-        self.hold_work(secret, Versioned { etag, document: item });
-        Ok(fetched)
-    }
-
     /// Replaces an activity under `If-Match`, with further operations.
-    async fn write_activity(
+    pub(crate) async fn write_activity(
         &self,
         operation: &str,
         address: &Address,
@@ -392,7 +233,9 @@ impl Store {
                     message.place(2, sequence);
                     self.check_size(ACK, &address, &message)?;
                     let gate = Op::upsert(&Gate::new(&address.partition, write))?;
-                    self.write_activity(ACK, &address, &current, message, vec![gate]).await?
+                    let completed = message.clone();
+                    let write = self.write_activity(ACK, &address, &current, message, vec![gate]);
+                    self.announced(&address, &[&completed], write).await?
                 }
                 Some(row) => {
                     let target = Target {
@@ -425,9 +268,6 @@ impl Store {
             if let Wrote::Done(_) = wrote {
                 self.drop_work(secret);
                 self.ready.remove_work_of(&address.id, &id);
-                if completion.as_ref().is_some_and(|row| row.instance_id == address.id) {
-                    self.ready.arrived(&address.id, &id, now, sequence);
-                }
                 if let Some(intent) = intent {
                     self.deliver_soon(intent).await;
                 }
@@ -506,6 +346,10 @@ impl Store {
             if let Wrote::Done(etag) = wrote {
                 self.drop_work(secret);
                 self.ready.stored_work(&address, &item, &etag);
+                if delay.is_some() && self.offer_work(&item, &etag).await {
+                    // Another worker may be able to run it: it tries first.
+                    self.ready.yield_work(&address, &item, item.visible_at.saturating_add(GRACE_MS));
+                }
                 return Ok(());
             }
         }

@@ -4,14 +4,13 @@
 use crate::activity::ACK;
 use crate::client::{Op, json};
 use crate::commit::Applied;
-use crate::document::{Address, Gate, Instance, Item, Versioned};
-use crate::error::{damaged, lost};
-use crate::fetch::needs_recovery;
+use crate::document::{Address, Gate, Item};
+use crate::error::lost;
 use crate::ids;
+use crate::load::SeenGate;
 use crate::message::counted;
-use crate::number::{indexed, parameter};
-use crate::sql;
 use crate::store::Store;
+use crate::tail::{Ground, TAIL_MS, Tail, is_free};
 use outlast_model::{ExecutionStatus, WorkItem};
 use outlast_provider::{Completion, ProviderError, TurnAhead};
 use outlast_provider_kit::CommitPlan;
@@ -21,12 +20,6 @@ use std::sync::Arc;
 
 /// Attempts before the outcome is queued.
 const ATTEMPTS: usize = 3;
-
-/// The state of the instance at which a turn may be committed ahead.
-struct Ground {
-    instance: Versioned<Instance>,
-    gate: Option<String>,
-}
 
 impl Store {
     /// Completes the activity and commits the turn in one batch if the instance has not changed since the turn ran. Otherwise the
@@ -75,10 +68,10 @@ impl Store {
             let Some(activity) = activity.filter(|activity| holds(&activity.document)) else {
                 return Ok(None);
             };
-            let Some(ground) = self.ground(&address, plan, after_event_id, now).await? else {
+            let Some(tail) = self.tail(&address, plan, after_event_id, now).await? else {
                 return Ok(None);
             };
-            let base = ground.instance.document.clone();
+            let base = tail.instance.document.clone();
             let Some(mut prepared) = self.prepare(&address, base, plan, Vec::new(), &taken, now).await?
             else {
                 continue;
@@ -87,16 +80,19 @@ impl Store {
             let gate = Gate::new(&address.partition, prepared.write);
             let guards = vec![
                 Op::delete(&id, Some(&activity.etag)),
-                match &ground.gate {
-                    Some(etag) => Op::Guard { id: ids::GATE.to_string(), etag: etag.clone() },
-                    None => Op::Create(json(&gate)?),
+                match tail.gate() {
+                    SeenGate::Version(etag) => Op::Guard { id: ids::GATE.to_string(), etag: etag.clone() },
+                    SeenGate::Absent | SeenGate::Unknown => Op::Create(json(&gate)?),
                 },
             ];
-            match self.apply(&address, &ground.instance, &prepared, guards).await? {
-                Applied::Yes { etags } => {
+            match self.apply(&address, &tail.instance, &prepared, guards).await? {
+                Applied::Yes { etags, after } => {
                     self.drop_work(secret);
                     self.ready.remove_work_of(&address.id, &id);
-                    self.committed(&address, &prepared, plan, &etags).await;
+                    // A gate that the commit created has a version that is not known here.
+                    let ground = matches!(tail.gate(), SeenGate::Version(_)).then_some(tail.ground);
+                    self.follow(&address, ground, after.map(|after| *after), &prepared.messages);
+                    self.committed(&address, &prepared, plan, &etags, true).await;
                     self.stamp_session(activity.document.session_id.as_deref()).await;
                     return Ok(Some(now));
                 }
@@ -109,46 +105,43 @@ impl Store {
         Ok(None)
     }
 
-    /// Reads the gate, then the instance and its messages; `None` if the turn does not follow from them.
-    async fn ground(
+    /// The end of the instance's history, as this process wrote or reads it; `None` if the turn does not follow from it.
+    async fn tail(
         &self,
         address: &Address,
         plan: &CommitPlan,
         after_event_id: u64,
         now: u64,
-    ) -> Result<Option<Ground>, ProviderError> {
-        let gate = self.client.read::<Gate>(ACK, &address.partition, ids::GATE).await?;
-        let parameters = [("@now", parameter(indexed(now)))];
-        let found: Vec<serde_json::Value> =
-            self.client.query(ACK, &address.partition, sql::TURN, &parameters).await?;
-        let mut instance: Option<Versioned<Instance>> = None;
-        let mut messages: Vec<Versioned<Item>> = Vec::new();
-        for document in found {
-            let is_instance = document["t"] == "i";
-            let failed =
-                |error: serde_json::Error| damaged(ACK, format!("of instance '{}': {error}", address.id));
-            match is_instance {
-                true => instance = Some(serde_json::from_value(document).map_err(failed)?),
-                false => messages.push(serde_json::from_value(document).map_err(failed)?),
-            }
+    ) -> Result<Option<Tail>, ProviderError> {
+        if let Some(known) = self.tails.take(&address.id)
+            && self.is_followed(address, &known, plan, after_event_id, now).await?
+        {
+            return Ok(Some(known));
         }
-        let Some(instance) = instance else { return Ok(None) };
-        let document = &instance.document;
-        let Some(messages) = counted(document, messages) else { return Ok(None) };
-        let has_messages = messages.iter().any(|message| message.visible_at <= now);
+        let loaded = self.load_partition(ACK, address, now.saturating_add(TAIL_MS)).await?;
+        let Some(instance) = loaded.instance else { return Ok(None) };
+        let Some(messages) = counted(&instance.document, loaded.messages) else { return Ok(None) };
+        let read = Tail { ground: Ground::new(loaded.gate, &messages, now), instance };
+        let follows = self.is_followed(address, &read, plan, after_event_id, now).await?;
+        Ok(follows.then_some(read))
+    }
+
+    /// Whether a turn that ran after this event follows from the tail.
+    async fn is_followed(
+        &self,
+        address: &Address,
+        tail: &Tail,
+        plan: &CommitPlan,
+        after_event_id: u64,
+        now: u64,
+    ) -> Result<bool, ProviderError> {
+        let document = &tail.instance.document;
         let is_in_place = document.row.as_ref().is_some_and(|row| row.current == plan.execution_id)
             && document.st.as_deref() == Some(ExecutionStatus::Running.as_str());
-        let is_free = document.lock.is_none()
-            && document.rest.is_none()
-            && document.deleted_by.is_none()
-            && !needs_recovery(document);
-        if has_messages || !is_in_place || !is_free {
-            return Ok(None);
+        if !tail.holds(now) || !is_in_place || !is_free(document) {
+            return Ok(false);
         }
         let execution = self.execution(ACK, address, document, plan.execution_id).await?;
-        if execution.is_none_or(|execution| execution.last_event_id != after_event_id) {
-            return Ok(None);
-        }
-        Ok(Some(Ground { instance, gate: gate.map(|gate| gate.etag) }))
+        Ok(execution.is_some_and(|execution| execution.last_event_id == after_event_id))
     }
 }

@@ -5,12 +5,15 @@ use crate::document::Versioned;
 use crate::doubt::{Answer, Refusal, Verdict};
 use crate::error::{damaged, failed, of_status};
 use azure_core::http::Etag;
+use azure_data_cosmos::feed::{ChangeFeedPageIterator, ContinuationToken, QueryItemIterator};
+use azure_data_cosmos::models::ChangeFeedItem;
 use azure_data_cosmos::models::TransactionalBatchResponse;
 use azure_data_cosmos::options::{
     BatchDeleteOptions, BatchOptions, BatchReadOptions, BatchReplaceOptions, ContentResponseOnWrite,
     ItemReadOptions, ItemWriteOptions, OperationOptions, Precondition, QueryOptions, ReadConsistencyStrategy,
     ThrottlingRetryOptionsBuilder,
 };
+use azure_data_cosmos::options::{ChangeFeedOptions, ChangeFeedStartFrom};
 use azure_data_cosmos::{ContainerClient, CosmosError, FeedScope, Query, TransactionalBatch, diagnostics};
 use futures::StreamExt;
 use outlast_provider::ProviderError;
@@ -100,6 +103,9 @@ impl Batched {
         of_status(operation, self.answer.status, &self.details)
     }
 }
+
+/// A position in the changes of a partition.
+pub(crate) type Changes = ChangeFeedPageIterator<ChangeFeedItem<Value>>;
 
 /// A container.
 #[derive(Clone)]
@@ -230,6 +236,23 @@ impl Client {
         decoded(operation, body).map(Some)
     }
 
+    /// The changes of one partition: from now on, or from a position.
+    pub(crate) async fn changes(
+        &self,
+        operation: &str,
+        partition: &str,
+        position: Option<ContinuationToken>,
+    ) -> Result<Changes, ProviderError> {
+        let mut settings = ChangeFeedOptions::default().with_operation_options(options());
+        if let Some(position) = position {
+            settings = settings.with_continuation_token(position);
+        }
+        let scope = FeedScope::partition(partition.to_string());
+        let sent = self.container.query_change_feed(scope, ChangeFeedStartFrom::Now, Some(settings));
+        let sent = tokio::time::timeout(REQUEST_LIMIT, sent).await;
+        sent.map_err(|_| of_status(operation, None, ""))?.map_err(|error| failed(operation, &error))
+    }
+
     /// Queries one partition.
     pub(crate) async fn query<T: DeserializeOwned>(
         &self,
@@ -240,6 +263,30 @@ impl Client {
     ) -> Result<Vec<T>, ProviderError> {
         self.query_in(operation, FeedScope::partition(partition.to_string()), sql, parameters, usize::MAX)
             .await
+    }
+
+    /// Queries one partition. The flag says that all documents came in one page, and so were read in one moment.
+    pub(crate) async fn query_pages(
+        &self,
+        operation: &str,
+        partition: &str,
+        sql: &'static str,
+        parameters: &[(&str, Value)],
+    ) -> Result<(Vec<Value>, bool), ProviderError> {
+        let scope = FeedScope::partition(partition.to_string());
+        let mut pages = self.rows(operation, scope, sql, parameters).await?.into_pages();
+        let (mut found, mut count) = (Vec::new(), 0);
+        loop {
+            let next = tokio::time::timeout(REQUEST_LIMIT, pages.next()).await;
+            match next.map_err(|_| of_status(operation, None, ""))? {
+                None => return Ok((found, count <= 1)),
+                Some(Err(error)) => return Err(failed(operation, &error)),
+                Some(Ok(page)) => {
+                    found.extend(page.into_items());
+                    count += 1;
+                }
+            }
+        }
     }
 
     /// Queries all partitions; reads no page after the one with the last wanted document.
@@ -253,6 +300,23 @@ impl Client {
         self.query_in(operation, FeedScope::full_container(), sql, parameters, most).await
     }
 
+    async fn rows(
+        &self,
+        operation: &str,
+        scope: FeedScope,
+        sql: &'static str,
+        parameters: &[(&str, Value)],
+    ) -> Result<QueryItemIterator<Value>, ProviderError> {
+        let mut query = Query::from(sql);
+        for (name, value) in parameters {
+            query = query.with_parameter(*name, value).map_err(|error| failed(operation, &error))?;
+        }
+        let options = QueryOptions::default().with_operation_options(options());
+        let sent = self.container.query_items::<Value>(query, scope, Some(options));
+        let rows = tokio::time::timeout(REQUEST_LIMIT, sent).await;
+        rows.map_err(|_| of_status(operation, None, ""))?.map_err(|error| failed(operation, &error))
+    }
+
     async fn query_in<T: DeserializeOwned>(
         &self,
         operation: &str,
@@ -261,15 +325,8 @@ impl Client {
         parameters: &[(&str, Value)],
         most: usize,
     ) -> Result<Vec<T>, ProviderError> {
-        let mut query = Query::from(sql);
-        for (name, value) in parameters {
-            query = query.with_parameter(*name, value).map_err(|error| failed(operation, &error))?;
-        }
-        let options = QueryOptions::default().with_operation_options(options());
         let late = || of_status(operation, None, "");
-        let sent = self.container.query_items::<Value>(query, scope, Some(options));
-        let rows = tokio::time::timeout(REQUEST_LIMIT, sent).await.map_err(|_| late())?;
-        let mut rows = rows.map_err(|error| failed(operation, &error))?;
+        let mut rows = self.rows(operation, scope, sql, parameters).await?;
         let mut found = Vec::new();
         while found.len() < most {
             // The limit counts for each page.

@@ -7,7 +7,7 @@ use crate::ids::Uid;
 use crate::instance::Written;
 use crate::prepare::{Body, Prepared};
 use crate::staging::{Document, Operation, Plan};
-use crate::store::Store;
+use crate::store::{Store, locked};
 use outlast_model::ExecutionStatus;
 use outlast_provider::{InstanceOutcome, ProviderError};
 use outlast_provider_kit::CommitPlan;
@@ -24,8 +24,8 @@ const STAGING_MS: u64 = 30_000;
 
 /// The outcome of an attempt.
 pub(crate) enum Applied {
-    /// The turn is committed. The versions of its new documents are known if the answer came.
-    Yes { etags: HashMap<String, String> },
+    /// The turn is committed. The versions of its new documents, and the instance after it, are known if the answer came.
+    Yes { etags: HashMap<String, String>, after: Option<Box<Versioned<Instance>>> },
     /// A document is not the one that was read. The id is that of an activity that exists already.
     No { taken: Option<String> },
 }
@@ -42,7 +42,7 @@ impl Store {
         let mut taken: HashSet<String> = HashSet::new();
         for _ in 0..ATTEMPTS {
             let mut current = self.held_instance(ACK, token, secret, &address, held.take()).await?;
-            if crate::fetch::needs_recovery(&current.document) {
+            if crate::load::needs_recovery(&current.document) {
                 // Another attempt of this call, or of an earlier owner, left documents behind.
                 let Some(recovered) = self.recover(ACK, &address, current).await? else { continue };
                 current = recovered;
@@ -64,9 +64,11 @@ impl Store {
                 }
             };
             match self.apply(&address, &current, &prepared, Vec::new()).await? {
-                Applied::Yes { etags } => {
+                Applied::Yes { etags, after } => {
+                    let ground = self.tails.released(secret);
                     self.drop_turn(secret);
-                    self.committed(&address, &prepared, plan, &etags).await;
+                    self.follow(&address, ground, after.map(|after| *after), &prepared.messages);
+                    self.committed(&address, &prepared, plan, &etags, false).await;
                     return Ok(now);
                 }
                 Applied::No { taken: id } => taken.extend(id),
@@ -104,8 +106,11 @@ impl Store {
                     .write_instance(ACK, Some(&current.etag), &mut instance, prepared.write, further, events)
                     .await?;
                 Ok(match wrote {
-                    Written::Done { etags, .. } => {
-                        Applied::Yes { etags: ids.into_iter().zip(etags.into_iter().skip(1)).collect() }
+                    Written::Done { etag, etags, is_last } => {
+                        let etags = ids.into_iter().zip(etags.into_iter().skip(1)).collect();
+                        let is_known = is_last && !etag.is_empty();
+                        let after = is_known.then(|| Box::new(Versioned { etag, document: instance }));
+                        Applied::Yes { etags, after }
                     }
                     Written::Conflict { failed } => Applied::No {
                         taken: failed
@@ -150,7 +155,7 @@ impl Store {
         let mut etags = HashMap::new();
         for stage in staged.stages {
             match self.stage(address, &guard, prepared.write, stage).await? {
-                Applied::Yes { etags: more } => etags.extend(more),
+                Applied::Yes { etags: more, .. } => etags.extend(more),
                 no => return Ok(no),
             }
         }
@@ -175,7 +180,7 @@ impl Store {
                 tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "dropped documents stay for now");
             }
         }
-        Ok(Applied::Yes { etags })
+        Ok(Applied::Yes { etags, after: None })
     }
 
     /// The consequences of a commit in this process, and the messages to other instances.
@@ -185,9 +190,11 @@ impl Store {
         prepared: &Prepared,
         plan: &CommitPlan,
         etags: &HashMap<String, String>,
+        is_ahead: bool,
     ) {
         self.ready.consumed(&address.id, &prepared.consumed, 0);
-        for message in &prepared.messages {
+        let roles = locked(&self.covered).clone();
+        for message in prepared.messages.iter().filter(|_| roles.turns) {
             self.ready.arrived(&address.id, &message.id, message.visible_at, message.sequence);
         }
         for id in &prepared.cancelled {
@@ -198,13 +205,23 @@ impl Store {
         {
             self.ready.named(&address.id, name, version);
         }
-        for activity in &prepared.activities {
-            match etags.get(&activity.id).filter(|etag| !etag.is_empty()) {
+        let stored: Vec<(&Item, Option<&String>)> = prepared
+            .activities
+            .iter()
+            .map(|activity| (activity, etags.get(&activity.id).filter(|etag| !etag.is_empty())))
+            .collect();
+        for (activity, etag) in stored.iter().filter(|(activity, _)| roles.takes(activity.tag.as_deref())) {
+            match etag {
                 Some(etag) => self.ready.stored_work(address, activity, etag),
                 None => drop(self.ready.found_work(address, activity, 0)),
             }
         }
         self.ready.wake();
+        self.hint_work(&stored, is_ahead).await;
+        if !prepared.messages.is_empty() && !self.owns(address) {
+            let sent: Vec<&Item> = prepared.messages.iter().collect();
+            self.hint_messages(address, &sent).await;
+        }
         if self.watches.is_watched() {
             match outcome(plan, &prepared.instance) {
                 Some(outcome) => self.watches.ended_with(&address.id, &outcome),

@@ -7,9 +7,9 @@
 //! | partition | holds |
 //! |---|---|
 //! | the id of an instance, `~` + such an id, `~#` + SHA-256 | the documents of the instance |
-//! | `~sys` | the slot table, heartbeats, records of deletes, the list of tags, settings |
+//! | `~sys` | the slot table, heartbeats, records of deletes |
 //! | `~ready-<n>` | hints of ready instances |
-//! | `~work`, `~work-<tag>`, `~work#<SHA-256 of a tag>` | hints of ready activities |
+//! | `~work` | hints of ready activities |
 //! | `~sess-<n>` | sessions |
 
 use crate::ids::sha256_hex;
@@ -55,19 +55,13 @@ pub(crate) fn owner(partition: &str) -> Owner<'_> {
 }
 
 /// The partition of hints of ready instances.
-#[cfg_attr(not(test), expect(dead_code, reason = "ready work is found without hints so far"))]
 pub(crate) fn ready(nth: u32) -> String {
     format!("~ready-{nth}")
 }
 
-/// The partition of hints of ready activities with a tag, or without one.
-#[cfg_attr(not(test), expect(dead_code, reason = "ready work is found without hints so far"))]
-pub(crate) fn work(tag: Option<&str>) -> String {
-    match tag {
-        None => "~work".to_string(),
-        Some(long) if long.len() > LONGEST_ID => format!("~work#{}", sha256_hex(long)),
-        Some(tag) => format!("~work-{tag}"),
-    }
+/// The partition of hints of ready activities.
+pub(crate) fn work() -> String {
+    "~work".to_string()
 }
 
 /// The partitions of all sessions.
@@ -94,20 +88,14 @@ mod tests {
         let hashed = instance(&"x".repeat(1_501));
         assert!(hashed.starts_with("~#") && hashed.len() == 66, "{hashed}");
         assert_eq!(instance(&format!("~{}", "x".repeat(1_499))).len(), 1_501);
-        assert_eq!(
-            (work(None), work(Some("")), work(Some("gpu"))),
-            ("~work".into(), "~work-".into(), "~work-gpu".into())
-        );
-        assert!(work(Some(&"t".repeat(5_000))).len() < 100);
-        assert_eq!((ready(0).as_str(), SYSTEM), ("~ready-0", "~sys"));
+        assert_eq!((ready(0).as_str(), work().as_str(), SYSTEM), ("~ready-0", "~work", "~sys"));
         let sessions: std::collections::BTreeSet<String> =
             (0..100).map(|n| session(&format!("s{n}"))).collect();
         assert_eq!(sessions.into_iter().collect::<Vec<_>>(), ["~sess-0", "~sess-1", "~sess-2", "~sess-3"]);
     }
 
     fn ids() -> impl Strategy<Value = String> {
-        let stored =
-            [SYSTEM.to_string(), ready(0), work(None), work(Some("a")), session("s"), "~#".to_string()];
+        let stored = [SYSTEM.to_string(), ready(0), work(), session("s"), "~#".to_string()];
         let tricky = proptest::sample::select(stored.to_vec());
         prop_oneof![".{1,20}", "[~#a]{1,4}", tricky, "~{0,1}[ab]{1498,1503}"]
     }
@@ -128,10 +116,9 @@ mod tests {
 
         #[test]
         fn partitions_of_the_store_belong_to_the_store(tag in ".{0,20}", n in 0..9_u32) {
-            for partition in [SYSTEM.to_string(), ready(n), work(None), work(Some(&tag)), session(&tag)] {
+            for partition in [SYSTEM.to_string(), ready(n), work(), session(&tag)] {
                 prop_assert_eq!(owner(&partition), Owner::Store);
             }
-            prop_assert_ne!(work(Some(&tag)), work(None));
         }
     }
 }

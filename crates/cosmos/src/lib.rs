@@ -7,9 +7,10 @@
 //! | module | holds |
 //! |---|---|
 //! | `provider`, `admin` | the contract |
-//! | `fetch`, `message`, `ready`, `repair`, `park` | fetches of turns, and how ready work is found |
-//! | `commit`, `prepare`, `recover`, `ahead` | commits of turns |
-//! | `activity`, `session`, `outbox` | activities, their sessions, and messages between instances |
+//! | `fetch`, `load`, `lease`, `message`, `orphans`, `park`, `seats` | fetches of turns |
+//! | `ready`, `ready_work`, `hints`, `offers`, `repair`, `heartbeat` | how ready work is found |
+//! | `commit`, `prepare`, `recover`, `ahead`, `tail` | commits of turns |
+//! | `activity`, `fetch_work`, `session`, `outbox` | activities, their sessions, and messages between instances |
 //! | `history`, `kv`, `start`, `list`, `pending`, `delete`, `prune` | the other operations |
 //! | `instance` | fenced writes of the document of an instance |
 //! | `client`, `open`, `error`, `sql` | requests to the container |
@@ -22,7 +23,7 @@
 //! | `visible` | which documents of a partition a reader ignores |
 //! | `staging` | the batches of a turn |
 //! | `doubt` | whether a write was applied whose answer is an error |
-//! | `slots` | which runtime serves which slot |
+//! | `slots`, `fleet` | which runtime serves which slot |
 //! | `clock` | the time of the service |
 
 #![forbid(unsafe_code)]
@@ -41,19 +42,29 @@ mod doubt;
 mod dump;
 mod error;
 mod fetch;
+mod fetch_work;
+mod fleet;
+mod heartbeat;
+mod hints;
 mod history;
+#[cfg(feature = "test-hooks")]
+mod hooks;
 mod ids;
 mod injector;
 mod instance;
 mod kv;
 mod layout;
+mod lease;
 mod list;
+mod load;
 mod message;
 #[cfg(test)]
 mod model;
 mod number;
+mod offers;
 mod open;
 mod options;
+mod orphans;
 mod outbox;
 mod park;
 mod pending;
@@ -61,16 +72,18 @@ mod prepare;
 mod provider;
 mod prune;
 mod ready;
+mod ready_work;
+mod recent;
 mod recover;
 mod repair;
+mod seats;
 mod session;
-// The slot table is modelled; ready work is found by the repair query so far.
-#[cfg_attr(not(test), expect(dead_code, reason = "ready work is found without slots so far"))]
 mod slots;
 mod sql;
 mod staging;
 mod start;
 mod store;
+mod tail;
 mod tasks;
 mod time;
 mod visible;

@@ -98,10 +98,12 @@ pub struct CosmosDBOptions {
     pub message_bound: MessageBound,
     /// How long a control message for an instance that never starts is kept.
     pub orphan_life: Duration,
-    /// How often a process looks for work that other processes stored.
+    /// The longest time between two looks at the hints of other processes, while a fetch waits.
     pub poll_interval: Duration,
     /// Whether opening creates a database and a container that do not exist.
     pub creates: bool,
+    /// How often a process looks for work whose hint was lost, and for timers that are due soon. At most a minute.
+    pub repair_interval: Duration,
     /// The store's time. `None` is the machine's clock, corrected by the clock of Cosmos DB.
     pub clock: Option<Arc<dyn Clock>>,
     /// The source of the secrets in lock tokens.
@@ -121,6 +123,7 @@ impl Default for CosmosDBOptions {
             orphan_life: Duration::from_millis(DEFAULT_LIFE_MS),
             poll_interval: Duration::from_secs(1),
             creates: true,
+            repair_interval: Duration::from_secs(60),
             clock: None,
             entropy: Arc::new(OsEntropy),
             batch: (limits.operations, limits.bytes),
@@ -143,6 +146,7 @@ impl fmt::Debug for CosmosDBOptions {
             .field("orphan_life", &self.orphan_life)
             .field("poll_interval", &self.poll_interval)
             .field("creates", &self.creates)
+            .field("repair_interval", &self.repair_interval)
             .finish_non_exhaustive()
     }
 }

@@ -55,14 +55,14 @@ impl Store {
         if !target.is_activity {
             operations.push(Op::upsert(&Gate::new(&address.partition, intent.w))?);
         }
-        self.create(DELIVER, &address, &delivered.id, operations).await?;
+        let create = self.create(DELIVER, &address, &delivered.id, operations);
         match target.is_activity {
-            true => drop(self.ready.found_work(&address, &delivered, 0)),
-            false => {
-                self.ready.arrived(&address.id, &delivered.id, delivered.visible_at, delivered.sequence);
+            true => {
+                create.await?;
+                self.stored_activity(&address, &delivered).await;
             }
+            false => self.announced(&address, &[&delivered], create).await?,
         }
-        self.ready.wake();
         let removed = self.client.batch(&intent.partition, vec![Op::delete(&intent.id, None)]).await?;
         match removed.verdict() {
             Verdict::Applied | Verdict::Refused(Refusal::Absent) => Ok(()),

@@ -1,12 +1,14 @@
 //! Fetches that wait, and leases on their way to the caller.
 
 use crate::activity::GivenBack;
+use crate::seats::Takes;
 use crate::store::Store;
 use outlast_provider::{FetchedTurn, FetchedWork, ProviderError, saturating_ms};
 use outlast_provider_kit::Guarded;
 use outlast_provider_kit::leased::TakesBack;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -24,10 +26,11 @@ pub(crate) enum Tried<T> {
 
 impl Store {
     /// Repeats an attempt until it finds a lease, it fails, or the time is over. Between two attempts the fetch waits for a
-    /// change, for the time at which an item is due, or for the next look at the work of other processes.
+    /// change, for the time at which an item is due, or for the next look for work that no hint named.
     pub(crate) async fn park<T, F, Fut>(
         self: &Arc<Self>,
         patience: Duration,
+        takes: Takes,
         is_gone: &IsGone,
         attempt: F,
     ) -> Result<Option<T>, ProviderError>
@@ -36,12 +39,20 @@ impl Store {
         Fut: Future<Output = Result<Tried<T>, ProviderError>>,
     {
         let give_up_at = self.now().saturating_add(saturating_ms(patience));
+        let seat = self.seat(takes);
+        self.join().await;
+        self.seek();
+        if self.has_new_role() {
+            // Without the work of the new kind, older work would be passed over.
+            self.look_for_work(patience).await?;
+        }
         loop {
             let changed = self.ready.changed();
             tokio::pin!(changed);
             // The fetch subscribes before it looks, so that no change between the two is lost.
             changed.as_mut().enable();
-            let mut due = match attempt().await? {
+            let repairs = self.repairs.load(Ordering::Acquire);
+            let due = match attempt().await? {
                 Tried::Found(found) => return Ok(Some(found)),
                 Tried::Nothing { due } => due,
             };
@@ -51,16 +62,11 @@ impl Store {
             let now = self.now();
             let repair_at = self.repair_due().await;
             if now >= repair_at || self.was_set_back(now).await {
-                match self.repair(now).await {
-                    Ok(true) => continue,
-                    Ok(false) => {}
-                    // Own work is found without the query.
-                    Err(error) if patience.is_zero() => return Err(error),
-                    Err(error) => {
-                        tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "repair failed")
-                    }
-                }
-                due = due.map(|due| due.min(self.now().saturating_add(self.poll_interval_ms)));
+                self.look_for_work(patience).await?;
+            }
+            if self.repairs.load(Ordering::Acquire) != repairs {
+                // This fetch, or another one, has looked for work since the attempt.
+                continue;
             }
             let now = self.now();
             if now >= give_up_at {
@@ -70,10 +76,26 @@ impl Store {
             let until = due.unwrap_or(u64::MAX).min(repair_at).min(give_up_at);
             // A millisecond at least: the time may stand still in tests.
             let pause = Duration::from_millis(until.saturating_sub(now).clamp(1, 60_000));
+            seat.set_waiting(true);
+            self.seek_now.notify_one();
             let _ = tokio::time::timeout(pause, changed).await;
+            seat.set_waiting(false);
             if is_gone() {
                 return Ok(None);
             }
+        }
+    }
+}
+
+impl Store {
+    async fn look_for_work(self: &Arc<Self>, patience: Duration) -> Result<(), ProviderError> {
+        match self.repair(self.now()).await {
+            // Own work is found without the query.
+            Err(error) if !patience.is_zero() => {
+                tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "repair failed");
+                Ok(())
+            }
+            looked => looked,
         }
     }
 }

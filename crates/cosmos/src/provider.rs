@@ -1,9 +1,11 @@
 //! The store behind the provider trait.
 
-use crate::activity::{GivenBack, WorkAsk};
+use crate::activity::GivenBack;
 use crate::error::CosmosStoreError;
-use crate::fetch::TurnAsk;
+use crate::fetch::{GRACE_MS, TurnAsk};
+use crate::fetch_work::WorkAsk;
 use crate::outbox::reconciler;
+use crate::seats::Takes;
 use crate::store::{Store, locked};
 use crate::tasks::{Background, finished};
 use crate::{CosmosDBOptions, CosmosDBProviderConfig, OutboxFaultInjector, kv, open, park};
@@ -92,9 +94,10 @@ impl CosmosDBProvider {
         *locked(&self.store.outbox_faults) = Some(injector.left());
     }
 
-    /// Stops the reconciler and deletes the container, with all its data.
+    /// Stops the tasks of the store and deletes the container, with all its data.
     pub async fn cleanup(&self) -> Result<(), ProviderError> {
         self.reconciler.stop();
+        self.store.stop_seeking();
         let deleted = self.store.client.container().delete(None).await;
         deleted.map(drop).map_err(|error| crate::error::failed("cleanup", &error))
     }
@@ -105,8 +108,11 @@ impl CosmosDBProvider {
         let (store, patience) = (Arc::clone(&self.store), request.poll_timeout);
         let fetch = move |is_gone: park::IsGone| async move {
             let refused = Mutex::default();
-            let ask = TurnAsk { lock_timeout, filter, with_history, is_gone: is_gone.clone(), refused };
-            store.park(patience, &is_gone, || store.fetch_turn(&ask)).await
+            // A caller that does not wait takes what is known.
+            let grace_ms = if patience.is_zero() { 0 } else { GRACE_MS };
+            let ask =
+                TurnAsk { lock_timeout, filter, with_history, grace_ms, is_gone: is_gone.clone(), refused };
+            store.park(patience, Takes::Turns, &is_gone, || store.fetch_turn(&ask)).await
         };
         park::guarded(&self.store, fetch).await
     }
@@ -119,8 +125,9 @@ impl CosmosDBProvider {
         let (session, tags) = (request.session.cloned(), request.tag_filter.clone());
         let (store, patience) = (Arc::clone(&self.store), request.poll_timeout);
         let fetch = move |is_gone: park::IsGone| async move {
+            let takes = Takes::Work(tags.clone());
             let ask = WorkAsk { is_gone: is_gone.clone(), max_items, lock_timeout, session, tags };
-            store.park(patience, &is_gone, || store.fetch_work(&ask)).await
+            store.park(patience, takes, &is_gone, || store.fetch_work(&ask)).await
         };
         Ok(park::guarded(&self.store, fetch).await?.unwrap_or_default())
     }

@@ -1,20 +1,21 @@
 //! What this process knows of waiting messages and activities.
 //!
-//! The documents in the partitions are the truth; this is an index of them in memory. Own writes enter it at once; the repair
-//! query ([`crate::repair`]) brings the writes of other processes. An entry that is wrong costs a request, never a message: a
-//! fetch reads the partition before it takes a lease.
+//! The documents in the partitions are the truth; this is an index of them in memory. Own writes enter it at once; hints
+//! ([`crate::hints`]) and the repair query ([`crate::repair`]) bring the writes of other processes. An entry that is wrong costs a
+//! request, never a message: a fetch reads the partition before it takes a lease.
 
-use crate::document::{Address, Item, Versioned};
-use outlast_provider::TagFilter;
+use crate::client::REQUEST_LIMIT;
+use crate::hints::TurnHint;
+use crate::ready_work::{Work, WorkKey};
+use crate::recent::Recent;
+use crate::slots::slot_of;
+use outlast_provider::saturating_ms;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// The place of a message in the line: when it is visible, and the number of its arrival.
 type Place = (u64, u64);
-
-/// The key of an activity in the line: order, instance, document.
-pub(crate) type WorkKey = (String, String, String);
 
 #[derive(Default)]
 pub(crate) struct Ready {
@@ -23,45 +24,76 @@ pub(crate) struct Ready {
 }
 
 #[derive(Default)]
-struct State {
+pub(crate) struct State {
     turns: HashMap<String, Turns>,
     /// The first message of every instance.
     line: BTreeSet<(Place, String)>,
-    work: BTreeMap<WorkKey, Work>,
+    pub(crate) work: BTreeMap<WorkKey, Work>,
     /// Counts changes, so that a fetch does not forget a message that arrived while it read.
     generation: u64,
+    /// Instances of other slots that this process took by an offer: it takes their next messages too.
+    adopted: HashSet<String>,
+    /// Messages that this process consumed. Hints of them may come later.
+    consumed: Recent,
 }
 
 #[derive(Default)]
 struct Turns {
+    slot: u8,
+    /// The owner of the slot offers the instance to every runtime.
+    is_offered: bool,
     /// No message is delivered until then.
     until: u64,
     /// A fetch of this process reads the instance.
     is_busy: bool,
     /// Another fetch passed over it meanwhile, and must look again.
     is_wanted: bool,
-    messages: BTreeMap<String, (Place, u64)>,
+    messages: BTreeMap<String, Message>,
     first: Option<Place>,
     /// Changes when the instance may be of interest to a fetch that refused it.
     version: u64,
 }
 
-#[derive(Clone, Debug)]
-pub(crate) struct Work {
-    pub(crate) address: Address,
-    pub(crate) visible_at: u64,
-    pub(crate) until: u64,
-    pub(crate) tag: Option<String>,
-    pub(crate) session_id: Option<String>,
-    /// The document, if this process wrote it last.
-    pub(crate) document: Option<Versioned<Item>>,
-    is_busy: bool,
-    is_wanted: bool,
+#[derive(Clone, Copy)]
+struct Message {
+    place: Place,
+    /// The counter of changes when it was inserted.
+    inserted: u64,
+    /// When its hint was read. The message may not be stored yet: the fetch looks again for the longest time that a write takes.
+    hinted_at: Option<u64>,
 }
 
-impl Work {
-    fn fetchable_at(&self) -> u64 {
-        self.visible_at.max(self.until)
+/// The most instances of other slots that are remembered.
+const MOST_ADOPTED: usize = 4_096;
+
+/// The first pause before a fetch looks again for a message whose hint came first.
+const EARLY_PAUSE_MS: u64 = 100;
+
+impl Message {
+    /// A fetch did not find the message: when it looks again, if it does.
+    fn again_at(&self, now: u64) -> Option<u64> {
+        let since = now.saturating_sub(self.hinted_at?);
+        (since < saturating_ms(REQUEST_LIMIT)).then(|| now.saturating_add(since.max(EARLY_PAUSE_MS)))
+    }
+}
+
+/// Which instances a fetch of turns takes at once.
+pub(crate) struct Choice<'a> {
+    /// Instances that the caller tried in this round.
+    pub(crate) tried: &'a HashSet<String>,
+    /// Instances that its filter refuses, with their versions.
+    pub(crate) refused: &'a HashMap<String, u64>,
+    /// Whether this process looks for work of the slot.
+    pub(crate) serves: &'a dyn Fn(u8) -> bool,
+    /// How long work of other slots is left to their owners.
+    pub(crate) grace_ms: u64,
+}
+
+impl Choice<'_> {
+    /// When the caller takes the instance, if its first message is visible at this time.
+    fn due(&self, turns: &Turns, visible_at: u64) -> u64 {
+        let is_served = turns.is_offered || self.grace_ms == 0 || (self.serves)(turns.slot);
+        visible_at.saturating_add(if is_served { 0 } else { self.grace_ms })
     }
 }
 
@@ -88,29 +120,23 @@ impl Ready {
         self.changed.notify_waiters();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The instance whose messages have waited longest, reserved for the caller. `tried` are instances that the caller tried in
-    /// this round, `refused` those that its filter refuses, with their versions.
-    pub(crate) fn next_turn(
-        &self,
-        now: u64,
-        tried: &HashSet<String>,
-        refused: &HashMap<String, u64>,
-    ) -> Next {
+    /// The instance whose messages have waited longest, reserved for the caller.
+    pub(crate) fn next_turn(&self, now: u64, choice: &Choice<'_>) -> Next {
         let mut state = self.state();
         let State { turns, line, .. } = &mut *state;
         let is_of_interest = |instance: &String, turns: &Turns| {
-            !tried.contains(instance) && refused.get(instance) != Some(&turns.version)
+            !choice.tried.contains(instance) && choice.refused.get(instance) != Some(&turns.version)
         };
         for ((visible_at, _), instance) in line.iter() {
             if *visible_at > now {
                 break;
             }
             let Some(found) = turns.get_mut(instance) else { continue };
-            if found.until > now || !is_of_interest(instance, found) {
+            if found.until > now || !is_of_interest(instance, found) || choice.due(found, *visible_at) > now {
                 continue;
             }
             if found.is_busy {
@@ -121,8 +147,10 @@ impl Ready {
             return Next::Instance(instance.clone());
         }
         let due = turns.iter().filter(|(instance, turns)| !turns.is_busy && is_of_interest(instance, turns));
-        let due =
-            due.filter_map(|(_, turns)| Some(turns.first?.0.max(turns.until))).filter(|due| *due > now).min();
+        let due = due
+            .filter_map(|(_, turns)| Some(choice.due(turns, turns.first?.0).max(turns.until)))
+            .filter(|due| *due > now)
+            .min();
         Next::Nothing { due }
     }
 
@@ -169,14 +197,54 @@ impl Ready {
         !is_known
     }
 
+    /// A fetch leased the instance.
+    pub(crate) fn adopt(&self, instance: &str) {
+        let mut state = self.state();
+        if state.turns.get(instance).is_some_and(|turns| turns.is_offered) {
+            if state.adopted.len() >= MOST_ADOPTED {
+                state.adopted.clear();
+            }
+            state.adopted.insert(instance.to_string());
+        }
+    }
+
+    /// A hint of a message was read.
+    pub(crate) fn hinted(&self, hint: &TurnHint, now: u64) {
+        let mut state = self.state();
+        if state.consumed.contains(&hint.instance, hint.sequence) {
+            return;
+        }
+        let turns = state.turns_of(&hint.instance);
+        turns.is_offered |= hint.is_offer;
+        if let Some(known) = turns.messages.get_mut(&hint.message) {
+            // The delay of an offered message may be newer than that of the message itself.
+            known.place.0 = known.place.0.min(hint.visible_at);
+            state.place(&hint.instance);
+            return;
+        }
+        state.insert(&hint.instance, &hint.message, (hint.visible_at, hint.sequence));
+        let turns = state.turns.get_mut(&hint.instance);
+        if let Some(message) = turns.and_then(|turns| turns.messages.get_mut(&hint.message)) {
+            message.hinted_at = Some(now);
+        }
+    }
+
     /// A fetch read the visible messages of an instance, and until when none is delivered. `generation` is of the time before the
     /// read.
     pub(crate) fn learned(&self, instance: &str, now: u64, until: u64, seen: &[Seen], generation: u64) {
         let mut state = self.state();
-        let turns = state.turns.entry(instance.to_string()).or_default();
+        let turns = state.turns_of(instance);
         turns.until = until;
-        turns.messages.retain(|id, ((visible_at, _), inserted)| {
-            *visible_at > now || *inserted > generation || seen.iter().any(|seen| seen.id == *id)
+        turns.messages.retain(|id, message| {
+            if message.place.0 > now
+                || message.inserted > generation
+                || seen.iter().any(|seen| seen.id == *id)
+            {
+                return true;
+            }
+            let again_at = message.again_at(now);
+            message.place.0 = again_at.unwrap_or(message.place.0);
+            again_at.is_some()
         });
         for Seen { id, visible_at, sequence } in seen {
             state.insert(instance, id, (*visible_at, *sequence));
@@ -200,7 +268,12 @@ impl Ready {
             if let Some(turns) = state.turns.get_mut(instance) {
                 turns.until = until;
                 turns.version += 1;
-                turns.messages.retain(|id, _| !ids.contains(id));
+                let gone: Vec<u64> = ids
+                    .iter()
+                    .filter_map(|id| turns.messages.remove(id))
+                    .map(|message| message.place.1)
+                    .collect();
+                gone.into_iter().for_each(|sequence| state.consumed.insert(instance, sequence));
             }
             state.place(instance);
         }
@@ -214,8 +287,8 @@ impl Ready {
         let generation = state.generation;
         if let Some(turns) = state.turns.get_mut(instance) {
             for id in ids {
-                if let Some(((visible_at, _), inserted)) = turns.messages.get_mut(id) {
-                    (*visible_at, *inserted) = (until, generation);
+                if let Some(message) = turns.messages.get_mut(id) {
+                    (message.place.0, message.inserted) = (until, generation);
                 }
             }
         }
@@ -232,130 +305,22 @@ impl Ready {
         }
         state.work.retain(|(_, owner, _), _| owner != instance);
     }
-
-    /// An activity is stored, or was changed by this process.
-    pub(crate) fn stored_work(&self, address: &Address, item: &Item, etag: &str) {
-        let key = (item.o.clone(), address.id.clone(), item.id.clone());
-        let document = Some(Versioned { etag: etag.to_string(), document: item.clone() });
-        {
-            let mut state = self.state();
-            let (is_busy, is_wanted) =
-                state.work.get(&key).map_or((false, false), |work| (work.is_busy, work.is_wanted));
-            state.work.insert(key, Work { document, is_busy, is_wanted, ..work_of(address, item) });
-        }
-        self.wake();
-    }
-
-    /// The orchestration of an instance has this name and version from now on.
-    pub(crate) fn named(&self, instance: &str, name: &str, version: &str) {
-        let mut state = self.state();
-        for (_, work) in state.work.iter_mut().filter(|((_, owner, _), _)| owner == instance) {
-            if let Some(known) = &mut work.document {
-                known.document.orchestration = Some((name.to_string(), version.to_string()));
-            }
-        }
-    }
-
-    /// An activity was found by a query.
-    pub(crate) fn found_work(&self, address: &Address, item: &Item, skew: u64) -> bool {
-        let key = (item.o.clone(), address.id.clone(), item.id.clone());
-        let mut state = self.state();
-        let work = work_of(address, item);
-        let until = if work.until == 0 { 0 } else { work.until.saturating_add(skew) };
-        match state.work.get_mut(&key) {
-            Some(_) => false,
-            None => {
-                state.work.insert(key, Work { until, ..work });
-                true
-            }
-        }
-    }
-
-    /// Activities that the caller may try, oldest first.
-    pub(crate) fn work(
-        &self,
-        now: u64,
-        tags: &TagFilter,
-        with_sessions: bool,
-        most: usize,
-    ) -> Vec<(WorkKey, Work)> {
-        let state = self.state();
-        // A reserved activity is a candidate too: its reservation may end without a lease.
-        let free = state.work.iter().filter(|(_, work)| {
-            work.fetchable_at() <= now
-                && tags.matches(work.tag.as_deref())
-                && (with_sessions || work.session_id.is_none())
-        });
-        free.take(most).map(|(key, work)| (key.clone(), work.clone())).collect()
-    }
-
-    /// When the next activity can be fetched.
-    pub(crate) fn work_due(&self, now: u64, tags: &TagFilter) -> Option<u64> {
-        let state = self.state();
-        let later = state.work.values().filter(|work| tags.matches(work.tag.as_deref()));
-        later.map(Work::fetchable_at).filter(|due| *due > now).min()
-    }
-
-    /// Reserves an activity; false if another fetch has it.
-    pub(crate) fn reserve_work(&self, key: &WorkKey) -> bool {
-        match self.state().work.get_mut(key) {
-            Some(work) if !work.is_busy => {
-                (work.is_busy, work.is_wanted) = (true, false);
-                true
-            }
-            Some(work) => {
-                work.is_wanted = true;
-                false
-            }
-            None => false,
-        }
-    }
-
-    pub(crate) fn release_work(&self, key: &WorkKey) {
-        let is_wanted = self.state().work.get_mut(key).is_some_and(|work| {
-            work.is_busy = false;
-            std::mem::take(&mut work.is_wanted)
-        });
-        if is_wanted {
-            self.wake();
-        }
-    }
-
-    pub(crate) fn remove_work(&self, key: &WorkKey) {
-        self.state().work.remove(key);
-    }
-
-    #[cfg(feature = "test-hooks")]
-    pub(crate) fn forget_documents(&self) {
-        self.state().work.values_mut().for_each(|work| work.document = None);
-    }
-
-    /// Removes an activity by its document.
-    pub(crate) fn remove_work_of(&self, instance: &str, id: &str) {
-        self.state().work.retain(|(_, owner, document), _| owner != instance || document != id);
-    }
-}
-
-fn work_of(address: &Address, item: &Item) -> Work {
-    Work {
-        address: address.clone(),
-        visible_at: item.visible_at,
-        until: item.lock.as_ref().map_or(0, |lock| lock.until),
-        tag: item.tag.clone(),
-        session_id: item.session_id.clone(),
-        document: None,
-        is_busy: false,
-        is_wanted: false,
-    }
 }
 
 impl State {
+    fn turns_of(&mut self, instance: &str) -> &mut Turns {
+        let is_offered = self.adopted.contains(instance);
+        let of = || Turns { slot: slot_of(instance), is_offered, ..Turns::default() };
+        self.turns.entry(instance.to_string()).or_insert_with(of)
+    }
+
     fn insert(&mut self, instance: &str, id: &str, place: Place) {
         self.generation += 1;
         let generation = self.generation;
-        let turns = self.turns.entry(instance.to_string()).or_default();
-        let before = turns.messages.insert(id.to_string(), (place, generation));
-        if before.is_none_or(|(before, _)| before != place) {
+        let turns = self.turns_of(instance);
+        let message = Message { place, inserted: generation, hinted_at: None };
+        let before = turns.messages.insert(id.to_string(), message);
+        if before.is_none_or(|before| before.place != place) {
             turns.version += 1;
         }
         self.place(instance);
@@ -364,7 +329,7 @@ impl State {
     /// Brings the line up to date.
     fn place(&mut self, instance: &str) {
         let Some(turns) = self.turns.get_mut(instance) else { return };
-        let first = turns.messages.values().map(|(place, _)| *place).min();
+        let first = turns.messages.values().map(|message| message.place).min();
         let before = std::mem::replace(&mut turns.first, first);
         let is_idle = first.is_none() && !turns.is_busy;
         if before != first {

@@ -57,7 +57,7 @@ impl Store {
             match (Answer { sent, ..batched.answer.clone() }).verdict() {
                 Verdict::Applied => {
                     let etags = ids.into_iter().zip(batched.etags.into_iter().skip(1)).collect();
-                    return Ok(Applied::Yes { etags });
+                    return Ok(Applied::Yes { etags, after: None });
                 }
                 Verdict::Refused(refusal) if is_conflict(refusal) => {
                     let failed = batched.failed.and_then(|failed| failed.checked_sub(1));
@@ -73,7 +73,7 @@ impl Store {
             let is_guarded = instance.is_some_and(|instance| instance.etag == guard);
             match resolve_staged(write, stored.map(|stored| stored.document.w), is_guarded) {
                 Resolved::Applied => {
-                    return Ok(Applied::Yes { etags: Default::default() });
+                    return Ok(Applied::Yes { etags: Default::default(), after: None });
                 }
                 Resolved::Lost => return Ok(Applied::No { taken: None }),
                 Resolved::Repeat => {}

@@ -1,31 +1,50 @@
-//! The query that finds work of other processes, of an earlier life of this process, and intents that were not delivered.
+//! The query that finds work that no hint named: of slots that this process has just got, of an earlier life of a process, and of
+//! hints that were lost. Work that is overdue is found whichever slot it belongs to.
 
+use crate::client::REQUEST_LIMIT;
 use crate::document::{Address, Item};
 use crate::error::damaged;
 use crate::number::{indexed, parameter};
-use crate::slots::SKEW_MS;
+use crate::seats::Roles;
+use crate::slots::{LEASE_MS, SKEW_MS, is_overdue};
 use crate::sql;
-use crate::store::Store;
-use outlast_provider::ProviderError;
+use crate::store::{Store, locked};
+use outlast_provider::{ProviderError, saturating_ms};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Items that become due later are found by a later query.
 const HORIZON_MS: u64 = 120_000;
 
-/// The last query.
+/// The last query, and the next one.
 #[derive(Default)]
 pub(crate) struct Repaired {
     at: Option<u64>,
+    /// Slots were taken over: the query is repeated when every write has ended that was on its way at the first one.
+    again_at: Option<u64>,
+    /// A query failed: the next one is not sent before this time.
+    not_before: u64,
+}
+
+impl Repaired {
+    fn due(&self, interval_ms: u64, has_new_role: bool) -> u64 {
+        if has_new_role {
+            return self.not_before;
+        }
+        let due = self.at.map_or(0, |at| at.saturating_add(interval_ms.min(HORIZON_MS / 2)));
+        due.min(self.again_at.unwrap_or(u64::MAX)).max(self.not_before)
+    }
 }
 
 impl Store {
     /// When the next query is due.
     pub(crate) async fn repair_due(&self) -> u64 {
-        self.repair
-            .lock()
-            .await
-            .at
-            .map_or(0, |at| at.saturating_add(self.poll_interval_ms.min(HORIZON_MS / 2)))
+        self.repair.lock().await.due(self.repair_interval_ms, self.has_new_role())
+    }
+
+    /// Whether the process takes a kind of work that it has never looked for.
+    pub(crate) fn has_new_role(&self) -> bool {
+        self.roles().exceeds(&locked(&self.covered))
     }
 
     /// Whether the clock was set back behind the last query.
@@ -33,33 +52,79 @@ impl Store {
         self.repair.lock().await.at.is_some_and(|at| at > now)
     }
 
-    /// Looks for work; returns whether there is some that was not known.
-    pub(crate) async fn repair(self: &Arc<Self>, now: u64) -> Result<bool, ProviderError> {
+    /// The process fetches no more. If it fetches again, it looks at all slots.
+    pub(crate) async fn stop_repairing(&self) {
         let mut repaired = self.repair.lock().await;
-        let due = repaired.at.map_or(0, |at| at.saturating_add(self.poll_interval_ms));
-        if repaired.at.is_some_and(|at| at <= now) && now < due {
+        *repaired = Repaired::default();
+        *locked(&self.covered) = Roles::default();
+    }
+
+    /// Queries at the next opportunity, and again when the requests of now have ended.
+    pub(crate) async fn repair_soon(&self) {
+        let again_at = self.now().saturating_add(saturating_ms(REQUEST_LIMIT));
+        let mut repaired = self.repair.lock().await;
+        (repaired.at, repaired.again_at) = (None, Some(again_at));
+    }
+
+    /// Looks for work.
+    pub(crate) async fn repair(self: &Arc<Self>, now: u64) -> Result<(), ProviderError> {
+        let mut repaired = self.repair.lock().await;
+        let roles = self.roles();
+        if repaired.at.is_some_and(|at| at <= now)
+            && now < repaired.due(self.repair_interval_ms, self.has_new_role())
+        {
             // Another fetch was faster.
-            return Ok(false);
+            return Ok(());
         }
-        let horizon = indexed(now.saturating_add(HORIZON_MS));
-        let parameters = [("@horizon", parameter(horizon))];
-        let found: Vec<Item> = self.client.query_all("repair", sql::READY, &parameters, usize::MAX).await?;
+        let overdue = now.saturating_sub(2 * LEASE_MS);
+        debug_assert!(is_overdue(overdue, now) || now < 2 * LEASE_MS);
+        // What is stored from here on enters the index when it is stored; the query finds what was stored before.
+        let covered = std::mem::replace(&mut *locked(&self.covered), roles.clone());
+        let (turns, work) = {
+            let (fleet, monotonic) = (locked(&self.fleet), self.time.monotonic_ms());
+            // The first query for a kind of work looks at all slots: the process may be the next life of a runtime whose lease
+            // is not over.
+            let turns = |slot: &u8| roles.turns && (!covered.turns || fleet.serves(*slot, now, monotonic));
+            let works_as = |slot: &u8, group: &String| {
+                !covered.work.contains_key(group) || fleet.works(*slot, group, None, now)
+            };
+            let works = |slot: &u8| roles.work.keys().any(|group| works_as(slot, group));
+            let slots = || 0..=u8::MAX;
+            (slots().filter(turns).collect::<Vec<u8>>(), slots().filter(works).collect::<Vec<u8>>())
+        };
+        let overdue_for = |is_taken: bool| if is_taken { parameter(indexed(overdue)) } else { (-1).into() };
+        let parameters = [
+            ("@horizon", parameter(indexed(now.saturating_add(HORIZON_MS)))),
+            ("@turns", serde_json::json!(turns)),
+            ("@work", serde_json::json!(work)),
+            ("@turnsOverdue", overdue_for(roles.turns)),
+            ("@workOverdue", overdue_for(roles.takes_work())),
+        ];
+        let found = self.client.query_all("repair", sql::READY, &parameters, usize::MAX).await;
+        repaired.not_before = 0;
+        if found.is_err() {
+            repaired.not_before = now.saturating_add(self.poll_interval_ms);
+            *locked(&self.covered) = Roles::default();
+        }
+        let found: Vec<Item> = found?;
         repaired.at = Some(now);
-        drop(repaired);
+        repaired.again_at = repaired.again_at.filter(|again_at| *again_at > now);
         let mut is_new = false;
         for item in found {
             let address =
                 item.address().ok_or_else(|| damaged("repair", format!("'{}' has no owner", item.id)))?;
             is_new |= match item.t.as_str() {
                 "m" => self.ready.found(&address.id, &item.id, item.visible_at, item.sequence),
-                "a" => self.found_activity(&address, &item),
+                "a" if roles.takes(item.tag.as_deref()) => self.found_activity(&address, &item),
                 _ => false,
             };
         }
         if is_new {
+            self.repairs.fetch_add(1, Ordering::Release);
             self.ready.wake();
         }
-        Ok(is_new)
+        drop(repaired);
+        Ok(())
     }
 
     fn found_activity(&self, address: &Address, item: &Item) -> bool {

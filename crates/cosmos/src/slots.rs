@@ -66,7 +66,11 @@ pub(crate) struct Heartbeat {
 impl Heartbeat {
     /// Whether other runtimes regard the runtime as live.
     pub(crate) fn is_live(&self, now_ms: u64) -> bool {
-        now_ms < self.at_ms.saturating_add(LEASE_MS + SKEW_MS)
+        now_ms < self.expires_at()
+    }
+
+    pub(crate) fn expires_at(&self) -> u64 {
+        self.at_ms.saturating_add(LEASE_MS + SKEW_MS)
     }
 }
 

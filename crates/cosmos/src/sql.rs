@@ -17,6 +17,7 @@ queries! {
     DEAD_LETTERS = "dead_letters";
     EXECUTION = "execution";
     EXECUTIONS = "executions";
+    FLEET = "fleet";
     HISTORY = "history";
     INSTANCE_IDS = "instance_ids";
     INSTANCE_IDS_BY_STATUS = "instance_ids_by_status";

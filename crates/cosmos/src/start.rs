@@ -48,9 +48,7 @@ impl Store {
         let message = self.arrival(operation, &address, &row, delay)?;
         let gate = Gate::new(&address.partition, message.w);
         let operations = vec![Op::create(&message)?, Op::upsert(&gate)?];
-        self.create(operation, &address, &message.id, operations).await?;
-        self.ready.arrived(&address.id, &message.id, message.visible_at, message.sequence);
-        Ok(())
+        self.announced(&address, &[&message], self.create(operation, &address, &message.id, operations)).await
     }
 
     /// Stores a message unless this number of messages waits. The gate is written under `If-Match`, so that of two senders one
@@ -73,7 +71,10 @@ impl Store {
                 Some(gate) => Op::replace(ids::GATE, &next, Some(&gate.etag))?,
                 None => Op::create(&next)?,
             };
-            let batched = self.client.batch(&address.partition, vec![Op::create(&message)?, guard]).await?;
+            let operations = vec![Op::create(&message)?, guard];
+            let batched = self
+                .announced(&address, &[&message], self.client.batch(&address.partition, operations))
+                .await?;
             let is_applied = match batched.verdict() {
                 Verdict::Applied => true,
                 Verdict::Refused(refusal) if is_conflict(refusal) => false,
@@ -83,7 +84,6 @@ impl Store {
                 }
             };
             if is_applied {
-                self.ready.arrived(&address.id, &message.id, message.visible_at, message.sequence);
                 return Ok(true);
             }
         }
@@ -98,9 +98,11 @@ impl Store {
         let along = request.messages.iter().map(|message| message_row(START, message));
         let along: Vec<MessageRow> = along.collect::<Result<_, _>>()?;
         let address = Address::of(instance);
-        for _ in 0..ATTEMPTS {
-            let read = self.read_instance(START, &address).await?;
-            if self.is_taken(START, &address, read.as_ref().map(|read| &read.document)).await? {
+        for attempt in 0..ATTEMPTS {
+            // Most ids are new. An instance that exists, or to which a message was ever sent, refuses the first attempt.
+            let is_new = attempt == 0;
+            let read = if is_new { None } else { self.read_instance(START, &address).await? };
+            if !is_new && self.is_taken(START, &address, read.as_ref().map(|read| &read.document)).await? {
                 if request.policy == StartPolicy::UseExisting {
                     for message in &request.messages {
                         // Messages for an instance that exists are not delayed.
@@ -118,16 +120,17 @@ impl Store {
                 messages.push(self.arrival(START, &address, row, request.delay)?);
             }
             let write = self.uid();
-            let mut operations = vec![Op::upsert(&Gate::new(&address.partition, write))?];
+            let gate = Gate::new(&address.partition, write);
+            let mut operations = vec![if is_new { Op::create(&gate)? } else { Op::upsert(&gate)? }];
             for message in &messages {
                 operations.push(Op::create(message)?);
             }
+            let stored: Vec<&Item> = messages.iter().collect();
             let written =
                 self.write_instance(START, etag.as_deref(), &mut skeleton, write, operations, None).await?;
             if let Written::Done { .. } = written {
-                for message in &messages {
-                    self.ready.arrived(&address.id, &message.id, message.visible_at, message.sequence);
-                }
+                // Not in parallel with the write, which is refused if the id is taken.
+                self.announced(&address, &stored, async { Ok(()) }).await?;
                 for message in request.messages.iter().skip(MOST_WITH_START) {
                     self.enqueue(START, message, request.delay).await?;
                 }

@@ -2,17 +2,23 @@
 
 use crate::client::Client;
 use crate::document::{Address, Instance, Item, Session, Versioned};
+use crate::fleet::Fleet;
+use crate::heartbeat::Seeker;
 use crate::ids::Uid;
+use crate::offers::Offers;
 use crate::ready::Ready;
+use crate::seats::{Roles, Seats};
 use crate::slots::SKEW_MS;
 use crate::staging::Limits;
+use crate::tail::Tails;
+use crate::tasks::Background;
 use crate::time::Time;
 use crate::{CosmosDBOptions, CosmosDBProviderConfig};
 use outlast_provider::{Entropy, MessageBound, saturating_ms};
 use outlast_provider_kit::{Token, Watches, token};
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// An open store.
 pub(crate) struct Store {
@@ -28,6 +34,7 @@ pub(crate) struct Store {
     pub(crate) bound: MessageBound,
     pub(crate) orphan_life_ms: u64,
     pub(crate) poll_interval_ms: u64,
+    pub(crate) repair_interval_ms: u64,
     pub(crate) limits: Limits,
     entropy: Arc<dyn Entropy>,
     turns: Mutex<HashMap<Uid, Held<Instance>>>,
@@ -35,6 +42,23 @@ pub(crate) struct Store {
     /// The sessions as this process knows them; `None`: the session does not exist.
     pub(crate) sessions: Mutex<HashMap<String, Option<Versioned<Session>>>>,
     pub(crate) repair: tokio::sync::Mutex<crate::repair::Repaired>,
+    /// How many queries found work that was not known.
+    pub(crate) repairs: AtomicU64,
+    /// The kinds of work that the index holds all known items of.
+    pub(crate) covered: Mutex<Roles>,
+    /// The other runtimes, and the slots of this one.
+    pub(crate) fleet: Mutex<Fleet>,
+    /// Instances as their last commits of this process left them.
+    pub(crate) tails: Tails,
+    pub(crate) offers: Offers,
+    /// The fetches of this process.
+    pub(crate) seats: Seats,
+    pub(crate) seeker: tokio::sync::Mutex<Seeker>,
+    /// The last attempt at a heartbeat, by the process's own clock.
+    pub(crate) last_beat: Mutex<Option<u64>>,
+    pub(crate) seeking: OnceLock<Background>,
+    /// A fetch waits: the task looks at once.
+    pub(crate) seek_now: Arc<tokio::sync::Notify>,
     /// Deliveries of the outbox that fail, for tests.
     pub(crate) outbox_faults: Mutex<Option<Arc<AtomicU32>>>,
 }
@@ -48,6 +72,7 @@ impl Store {
         config: CosmosDBProviderConfig,
         options: &CosmosDBOptions,
     ) -> Arc<Self> {
+        let own = Uid(options.entropy.next_u128());
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             client,
@@ -55,16 +80,27 @@ impl Store {
             time: Time::new(options.clock.clone()),
             ready: Ready::default(),
             watches: Arc::default(),
-            own: Uid(options.entropy.next_u128()),
+            own,
             bound: options.message_bound,
             orphan_life_ms: saturating_ms(options.orphan_life),
             poll_interval_ms: saturating_ms(options.poll_interval),
+            repair_interval_ms: saturating_ms(options.repair_interval),
             limits: options.limits(),
             entropy: Arc::clone(&options.entropy),
             turns: Mutex::default(),
             work: Mutex::default(),
             sessions: Mutex::default(),
             repair: tokio::sync::Mutex::default(),
+            repairs: AtomicU64::new(0),
+            covered: Mutex::default(),
+            fleet: Mutex::new(Fleet::new(own)),
+            tails: Tails::default(),
+            offers: Offers::default(),
+            seats: Seats::default(),
+            seeker: tokio::sync::Mutex::default(),
+            last_beat: Mutex::default(),
+            seeking: OnceLock::new(),
+            seek_now: Arc::default(),
             outbox_faults: Mutex::default(),
         })
     }
@@ -142,6 +178,7 @@ impl Store {
     }
 
     pub(crate) fn drop_turn(&self, secret: Uid) {
+        self.tails.released(secret);
         locked(&self.turns).remove(&secret);
     }
 

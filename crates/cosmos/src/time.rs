@@ -7,6 +7,7 @@ use crate::clock::ServiceClock;
 use outlast_provider::{Clock, SystemClock};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::time::Instant;
 
 pub(crate) struct Time {
     /// The store's time, if it was given.
@@ -14,11 +15,12 @@ pub(crate) struct Time {
     service: Mutex<ServiceClock>,
     /// The last number of an arrival.
     last: AtomicU64,
+    opened: Instant,
 }
 
 impl Time {
     pub(crate) fn new(given: Option<Arc<dyn Clock>>) -> Self {
-        Self { given, service: Mutex::default(), last: AtomicU64::new(0) }
+        Self { given, service: Mutex::default(), last: AtomicU64::new(0), opened: Instant::now() }
     }
 
     pub(crate) fn now_ms(&self) -> u64 {
@@ -26,6 +28,19 @@ impl Time {
             Some(clock) => clock.now_ms(),
             None => self.service().corrected_ms(SystemClock.now_ms()),
         }
+    }
+
+    /// A time that is never set: milliseconds since the store was opened. With a given clock, the time of that clock.
+    pub(crate) fn monotonic_ms(&self) -> u64 {
+        match &self.given {
+            Some(clock) => clock.now_ms(),
+            None => outlast_provider::saturating_ms(self.opened.elapsed()),
+        }
+    }
+
+    /// Whether the store's time was given: it may stand still.
+    pub(crate) fn is_given(&self) -> bool {
+        self.given.is_some()
     }
 
     /// The local time at which a request is sent or answered.

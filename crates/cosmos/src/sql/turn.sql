@@ -1,1 +1,1 @@
-SELECT * FROM c WHERE c.t = 'i' OR (c.t = 'm' AND c.at <= @now) ORDER BY c.o
+SELECT * FROM c WHERE c.t = 'i' OR c.t = 'g' OR (c.t = 'm' AND c.at <= @until)

@@ -15,8 +15,9 @@ async fn store(batch: (usize, usize)) -> (Target, CosmosDBProvider) {
         reconciler_age_threshold: Duration::from_millis(50),
         ..fresh_config(&target)
     };
+    let often = Duration::from_millis(100);
     let options =
-        CosmosDBOptions { batch, poll_interval: Duration::from_millis(100), ..CosmosDBOptions::default() };
+        CosmosDBOptions { batch, poll_interval: often, repair_interval: often, ..CosmosDBOptions::default() };
     let store = CosmosDBProvider::open(config, options).await.unwrap();
     (target, store)
 }

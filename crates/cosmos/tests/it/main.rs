@@ -2,8 +2,10 @@
 // A test fails by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod cost;
 mod factory;
 mod faults;
+mod fleet;
 mod model;
 mod opening;
 mod script;

@@ -1,0 +1,29 @@
+//! The search for ready work, as tests see and drive it (feature `test-hooks`).
+
+use crate::CosmosDBProvider;
+use crate::document::Address;
+use crate::store::locked;
+
+impl CosmosDBProvider {
+    /// Runs what is due of the background task: heartbeat, slot table, hints, repair.
+    pub async fn seek(&self) {
+        self.store.seek_once().await;
+    }
+
+    /// The number of slots that this process owns.
+    pub fn owned_slots(&self) -> usize {
+        let fleet = locked(&self.store.fleet);
+        let now = self.store.time.monotonic_ms();
+        (0..=u8::MAX).filter(|slot| fleet.owns(*slot, now)).count()
+    }
+
+    /// Whether this process owns the slot of an instance.
+    pub fn owns_slot_of(&self, instance: &str) -> bool {
+        self.store.owns(&Address::of(instance))
+    }
+
+    /// How many fetches wait for work.
+    pub fn waiting_fetches(&self) -> usize {
+        self.store.seats.count_waiting()
+    }
+}
