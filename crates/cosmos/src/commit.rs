@@ -186,6 +186,7 @@ impl Store {
         plan: &CommitPlan,
         etags: &HashMap<String, String>,
     ) {
+        self.tally.add(self.now(), prepared.counted);
         self.ready.consumed(&address.id, &prepared.consumed, 0);
         for message in &prepared.messages {
             self.ready.arrived(&address.id, &message.id, message.visible_at, message.sequence);

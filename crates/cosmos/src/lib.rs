@@ -8,11 +8,11 @@
 //! |---|---|
 //! | `provider`, `admin` | the contract |
 //! | `fetch`, `message`, `ready`, `repair`, `park` | fetches of turns, and how ready work is found |
-//! | `commit`, `prepare`, `recover`, `ahead` | commits of turns |
+//! | `commit`, `prepare`, `record`, `recover`, `ahead` | commits of turns |
 //! | `activity`, `session`, `outbox` | activities, their sessions, and messages between instances |
-//! | `history`, `kv`, `start`, `list`, `pending`, `delete`, `prune` | the other operations |
+//! | `history`, `kv`, `start`, `list`, `pending`, `tally`, `delete`, `prune` | the other operations |
 //! | `instance` | fenced writes of the document of an instance |
-//! | `client`, `open`, `error`, `sql` | requests to the container |
+//! | `client`, `account`, `open`, `probe`, `tls`, `error`, `sql` | the container: how it is opened, and requests to it |
 //!
 //! Decisions that need no connection, checked by the models in `model`:
 //!
@@ -58,9 +58,11 @@ mod outbox;
 mod park;
 mod pending;
 mod prepare;
+mod probe;
 mod provider;
 mod prune;
 mod ready;
+mod record;
 mod recover;
 mod repair;
 mod session;
@@ -71,8 +73,10 @@ mod sql;
 mod staging;
 mod start;
 mod store;
+mod tally;
 mod tasks;
 mod time;
+mod tls;
 mod visible;
 
 #[cfg(feature = "test-hooks")]

@@ -5,6 +5,7 @@ use crate::error::CosmosStoreError;
 use crate::fetch::TurnAsk;
 use crate::outbox::reconciler;
 use crate::store::{Store, locked};
+use crate::tally::flusher;
 use crate::tasks::{Background, finished};
 use crate::{CosmosDBOptions, CosmosDBProviderConfig, OutboxFaultInjector, kv, open, park};
 use async_trait::async_trait;
@@ -27,6 +28,7 @@ use std::time::Duration;
 pub struct CosmosDBProvider {
     pub(crate) store: Arc<Store>,
     reconciler: Arc<Background>,
+    flusher: Arc<Background>,
 }
 
 impl std::fmt::Debug for CosmosDBProvider {
@@ -77,9 +79,10 @@ impl CosmosDBProvider {
         let client = open::open(&config, &options).await?;
         let interval = config.reconciler_interval.max(Duration::from_millis(10));
         let store = Store::new(client, config, &options);
-        store.synchronise().await;
+        store.synchronise().await?;
         let reconciler = Arc::new(Background::start(reconciler(Arc::downgrade(&store), interval)));
-        Ok(Self { store, reconciler })
+        let flusher = Arc::new(Background::start(flusher(Arc::downgrade(&store))));
+        Ok(Self { store, reconciler, flusher })
     }
 
     /// Lets the next deliveries between instances fail, for tests.
@@ -92,9 +95,10 @@ impl CosmosDBProvider {
         *locked(&self.store.outbox_faults) = Some(injector.left());
     }
 
-    /// Stops the reconciler and deletes the container, with all its data.
+    /// Stops the tasks of the store and deletes the container, with all its data.
     pub async fn cleanup(&self) -> Result<(), ProviderError> {
         self.reconciler.stop();
+        self.flusher.stop();
         let deleted = self.store.client.container().delete(None).await;
         deleted.map(drop).map_err(|error| crate::error::failed("cleanup", &error))
     }

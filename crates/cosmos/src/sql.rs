@@ -34,6 +34,7 @@ queries! {
     SESSIONS = "sessions";
     SESSIONS_OF = "sessions_of";
     STARTS = "starts";
+    TALLIES = "tallies";
     TURN = "turn";
     WAITING = "waiting";
     WAITING_COUNT = "waiting_count";
