@@ -3,38 +3,57 @@
 use crate::factory::{fresh_config, quiet_target};
 use crate::kit::{batches_of, lease, rig_and_store, signal, turn};
 use crate::script::{self, start};
-use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use metrics::{Counter, Gauge, GaugeFn, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, OutboxFaultInjector};
 use outlast_cosmos_rig::{Fault, Kind};
 use outlast_provider::{Provider, ProviderAdmin, TurnCommit};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
-/// The value of the gauge; `None` before the first look at undelivered messages.
-fn lag(snapshotter: &Snapshotter) -> Option<f64> {
-    let rows = snapshotter.snapshot().into_vec();
-    let row = rows.into_iter().find(|(key, ..)| key.key().name() == "outlast_outbox_lag_seconds")?;
-    match row.3 {
-        DebugValue::Gauge(value) => Some(value.into_inner()),
-        other => panic!("{other:?} is no gauge"),
+/// Keeps the values that the gauge of the lag gets.
+struct Lag(watch::Sender<f64>);
+
+impl GaugeFn for Lag {
+    fn set(&self, value: f64) {
+        self.0.send_replace(value);
+    }
+    fn increment(&self, _: f64) {}
+    fn decrement(&self, _: f64) {}
+}
+
+struct LagRecorder(Arc<Lag>);
+
+impl Recorder for LagRecorder {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn register_counter(&self, _: &Key, _: &Metadata<'_>) -> Counter {
+        Counter::noop()
+    }
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        match key.name() == "outlast_outbox_lag_seconds" {
+            true => Gauge::from_arc(Arc::clone(&self.0)),
+            false => Gauge::noop(),
+        }
+    }
+    fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
+        Histogram::noop()
     }
 }
 
-/// Waits for a value of the gauge that is accepted.
-async fn lag_that(snapshotter: &Snapshotter, accepts: impl Fn(f64) -> bool) -> f64 {
-    for _ in 0..2_000 {
-        if let Some(lag) = lag(snapshotter).filter(|lag| accepts(*lag)) {
-            return lag;
-        }
-        // The reconciler runs on this thread.
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    panic!("the gauge is {:?}", lag(snapshotter));
+/// Waits until the gauge is set to a value that is accepted.
+async fn lag_that(set: &mut watch::Receiver<f64>, accepts: impl Fn(f64) -> bool) -> f64 {
+    let waited = tokio::time::timeout(Duration::from_secs(60), set.wait_for(|lag| accepts(*lag))).await;
+    *waited.expect("the gauge gets the value").unwrap()
 }
 
 #[tokio::test]
 async fn the_reconciler_shows_the_age_of_the_oldest_undelivered_message() {
-    let recorder = DebuggingRecorder::new();
-    let snapshotter = recorder.snapshotter();
+    let lag = Arc::new(Lag(watch::Sender::new(-1.0)));
+    let mut set = lag.0.subscribe();
+    let recorder = LagRecorder(lag);
+    // The reconciler runs on this thread.
     let _installed = metrics::set_default_local_recorder(&recorder);
     let target = quiet_target().await;
     let config = CosmosDBProviderConfig {
@@ -42,27 +61,17 @@ async fn the_reconciler_shows_the_age_of_the_oldest_undelivered_message() {
         reconciler_age_threshold: Duration::from_millis(20),
         ..fresh_config(&target)
     };
-    let mut last = None;
     let mut store = CosmosDBProvider::new_with_config(config).await.unwrap();
-    lag_that(&snapshotter, |lag| lag == 0.0).await;
-    let faults = OutboxFaultInjector::fail_next(u32::MAX);
-    store.set_outbox_fault_injector(faults);
+    lag_that(&mut set, |lag| lag == 0.0).await;
+    store.set_outbox_fault_injector(OutboxFaultInjector::fail_next(u32::MAX));
     script::begin(&store).await;
     script::finish(&store).await;
-    let first = lag_that(&snapshotter, |lag| lag > 0.0).await;
-    lag_that(&snapshotter, |lag| lag > first).await;
-    assert_eq!(store.pending("target", 10).await.unwrap().unwrap().message_count, 0);
+    let first = lag_that(&mut set, |lag| lag > 0.0).await;
+    lag_that(&mut set, |lag| lag > first).await;
+    assert_eq!(waiting(&store).await, 0);
     store.set_outbox_fault_injector(OutboxFaultInjector::fail_next(0));
-    while store.pending("target", 10).await.unwrap().unwrap().message_count == 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    // The message is delivered before its intent is removed. A snapshot sets the gauge to 0, and a look at the intents sets it again.
-    lag_that(&snapshotter, |lag| lag == 0.0).await;
-    for _ in 0..40 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        last = lag(&snapshotter);
-    }
-    assert_eq!(last, Some(0.0));
+    lag_that(&mut set, |lag| lag == 0.0).await;
+    assert_eq!(waiting(&store).await, 1);
 }
 
 /// A turn of `source` that sends this number of starts to `target`.
@@ -121,13 +130,7 @@ async fn a_message_that_was_consumed_is_not_delivered_again() {
         assert_eq!(waiting(&store).await, 0);
         rig.clear_faults();
         // The reconciler delivers the intents again, and removes them.
-        for _ in 0..2_000 {
-            if !store.dump().await.unwrap().iter().any(|line| line.contains("undelivered")) {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        assert!(!store.dump().await.unwrap().iter().any(|line| line.contains("undelivered")));
+        rig.fault(Fault::on(Kind::Delete).partition("source").after().times(6)).wait_struck(6).await;
         assert_eq!(waiting(&store).await, 0, "batches of {batch}: a consumed message returns");
     }
 }
