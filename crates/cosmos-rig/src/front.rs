@@ -25,6 +25,7 @@ pub(crate) struct Front {
     /// The largest page, or 0.
     pub(crate) page_limit: AtomicU32,
     strict: bool,
+    guards_reads: bool,
     charges: ChargeModel,
 }
 
@@ -46,6 +47,7 @@ impl Front {
             recorder: Recorder::new(options.keeps_records),
             page_limit: AtomicU32::new(0),
             strict: options.strict,
+            guards_reads: options.guards_reads,
             charges: options.charges,
         }
     }
@@ -58,6 +60,7 @@ impl Front {
         if path.ends_with("/oauth2/v2.0/token") {
             return Outcome::Reply(self.auth.token(path, &body, self.account.clock.now_ms()));
         }
+        let body = if self.guards_reads { body } else { without_read_conditions(body) };
         self.answer(region, &Call::new(parts, body)).await
     }
 
@@ -158,6 +161,19 @@ impl Front {
             record.charge += self.charges.point(operation.kind, status, bytes);
         }
     }
+}
+
+/// A batch whose reads have no condition; any other body as it is.
+fn without_read_conditions(body: Bytes) -> Bytes {
+    let Some(Value::Array(mut operations)) = parse_json(&body) else { return body };
+    for operation in &mut operations {
+        if operation["operationType"] == "Read"
+            && let Some(operation) = operation.as_object_mut()
+        {
+            operation.remove("ifMatch");
+        }
+    }
+    Bytes::from(Value::Array(operations).to_string())
 }
 
 /// The record of a request that was not executed.

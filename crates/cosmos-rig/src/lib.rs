@@ -33,6 +33,7 @@ mod server;
 mod sql;
 mod strict;
 mod target;
+mod tls;
 
 pub use auth::{CLIENT_ID, CLIENT_SECRET, KEY, READ_ONLY_KEY, TENANT};
 pub use azure_data_cosmos_driver::in_memory_emulator as emulator;
@@ -43,3 +44,4 @@ pub use options::RigOptions;
 pub use recorder::{Record, RecordedOperation, Totals};
 pub use rig::Rig;
 pub use target::{Target, target};
+pub use tls::AUTHORITY;

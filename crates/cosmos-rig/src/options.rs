@@ -19,10 +19,14 @@ pub struct RigOptions {
     pub throttles: bool,
     /// Whether the rig refuses what Azure refuses with 400 and the emulator accepts.
     pub strict: bool,
+    /// Whether batches respect the `If-Match` of their reads, as the emulator does. Nobody has tried it on Azure.
+    pub guards_reads: bool,
     /// Whether the rig checks keys and tokens.
     pub checks_keys: bool,
     /// How long a token of the token endpoint is valid.
     pub token_lifetime: Duration,
+    /// Whether the ports speak TLS, with a certificate of the rig's own [`AUTHORITY`](crate::AUTHORITY).
+    pub tls: bool,
     /// Whether the rig keeps a record of every request. Long runs switch it off and read the totals.
     pub keeps_records: bool,
     /// The model of Azure's prices.
@@ -37,8 +41,10 @@ impl Default for RigOptions {
             consistency: ConsistencyLevel::Session,
             throttles: false,
             strict: true,
+            guards_reads: true,
             checks_keys: true,
             token_lifetime: Duration::from_secs(3600),
+            tls: false,
             keeps_records: true,
             charges: ChargeModel::default(),
         }

@@ -13,6 +13,7 @@ use crate::account::Account;
 use crate::auth;
 use crate::front::Front;
 use crate::server::Server;
+use crate::tls;
 use crate::{Fault, FaultHandle, Record, RigOptions, Totals};
 
 /// An emulated account on loopback ports. It ends when it is dropped.
@@ -35,14 +36,16 @@ impl Rig {
         for _ in &options.regions {
             let listener = TcpListener::bind(("127.0.0.1", 0))?;
             listener.set_nonblocking(true)?;
-            let url = format!("http://{}/", listener.local_addr()?);
+            let scheme = if options.tls { "https" } else { "http" };
+            let url = format!("{scheme}://{}/", listener.local_addr()?);
             urls.push(Url::parse(&url).map_err(io::Error::other)?);
             listeners.push(listener);
         }
         let endpoints = urls.iter().map(Url::to_string).collect();
+        let tls = options.tls.then(tls::acceptor).transpose()?;
         let account = Account::new(&options, urls).map_err(io::Error::other)?;
         let front = Arc::new(Front::new(options, account));
-        let server = Server::start(front.clone(), listeners)?;
+        let server = Server::start(front.clone(), listeners, tls)?;
         Ok(Self { front, endpoints, server })
     }
 

@@ -10,10 +10,12 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
 use crate::front::{Front, Outcome};
 
@@ -25,7 +27,11 @@ pub(crate) struct Server {
 
 impl Server {
     /// Serves each listener as the region with the same index.
-    pub(crate) fn start(front: Arc<Front>, listeners: Vec<TcpListener>) -> io::Result<Self> {
+    pub(crate) fn start(
+        front: Arc<Front>,
+        listeners: Vec<TcpListener>,
+        tls: Option<TlsAcceptor>,
+    ) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -33,7 +39,7 @@ impl Server {
             runtime.block_on(async move {
                 let mut regions = JoinSet::new();
                 for (region, listener) in listeners.into_iter().enumerate() {
-                    regions.spawn(accept(front.clone(), region, listener));
+                    regions.spawn(accept(front.clone(), region, listener, tls.clone()));
                 }
                 // The sender is dropped, never used.
                 let _ = stopped.await;
@@ -45,7 +51,12 @@ impl Server {
     }
 }
 
-async fn accept(front: Arc<Front>, region: usize, listener: TcpListener) -> io::Result<()> {
+async fn accept(
+    front: Arc<Front>,
+    region: usize,
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let mut connections = JoinSet::new();
     loop {
@@ -53,15 +64,31 @@ async fn accept(front: Arc<Front>, region: usize, listener: TcpListener) -> io::
             accepted = listener.accept() => {
                 let (stream, _) = accepted?;
                 stream.set_nodelay(true)?;
-                connections.spawn(serve_connection(front.clone(), region, stream));
+                connections.spawn(serve_stream(front.clone(), region, stream, tls.clone()));
             }
             Some(_) = connections.join_next() => {}
         }
     }
 }
 
+async fn serve_stream(front: Arc<Front>, region: usize, stream: TcpStream, tls: Option<TlsAcceptor>) {
+    match tls {
+        None => serve_connection(front, region, stream).await,
+        Some(tls) => {
+            // A client that does not trust the certificate is no error of the rig.
+            if let Ok(stream) = tls.accept(stream).await {
+                serve_connection(front, region, stream).await;
+            }
+        }
+    }
+}
+
 /// Serves HTTP/1 or HTTP/2, by the first bytes that the client sends.
-async fn serve_connection(front: Arc<Front>, region: usize, stream: TcpStream) {
+async fn serve_connection(
+    front: Arc<Front>,
+    region: usize,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+) {
     let cut = Arc::new(Notify::new());
     let end = cut.clone();
     let service = service_fn(move |request| answer(front.clone(), region, request, cut.clone()));

@@ -1,6 +1,6 @@
 //! The properties of the account, which the SDK reads and does not show.
 
-use crate::error::CosmosStoreError;
+use crate::error::{CosmosStoreError, advice, is_transient};
 use crate::{CosmosDBOptions, CosmosDBProviderConfig};
 use azure_core::credentials::Secret;
 use azure_core::hmac::hmac_sha256;
@@ -21,6 +21,8 @@ struct Properties {
     enable_multiple_write_locations: bool,
     #[serde(default)]
     writable_locations: Vec<Location>,
+    #[serde(default)]
+    readable_locations: Vec<Location>,
 }
 
 #[derive(Deserialize)]
@@ -28,7 +30,7 @@ struct Location {
     name: String,
 }
 
-/// Refuses an account that accepts writes in several regions.
+/// Refuses an account that accepts writes in several regions, and regions that the account does not have.
 pub(crate) async fn check(
     config: &CosmosDBProviderConfig,
     options: &CosmosDBOptions,
@@ -71,7 +73,7 @@ pub(crate) async fn check(
         401 | 403 => {
             return Err(CosmosStoreError::Denied { action: "reading the account".to_string(), status });
         }
-        _ => return Err(failed(format!("status {status}"), crate::error::is_transient(status))),
+        _ => return Err(failed(format!("{} (status {status})", advice(Some(status))), is_transient(status))),
     }
     let properties: Properties =
         serde_json::from_slice(answer.body()).map_err(|error| failed(error.to_string(), false))?;
@@ -80,7 +82,21 @@ pub(crate) async fn check(
             properties.writable_locations.into_iter().map(|location| location.name).collect();
         return Err(CosmosStoreError::MultiRegionWrites { regions: regions.join(", ") });
     }
-    Ok(())
+    check_regions(&properties.readable_locations, &options.preferred_regions)
+}
+
+/// Refuses a preferred region that the account does not have. The SDK would ignore it.
+fn check_regions(found: &[Location], preferred: &[String]) -> Result<(), CosmosStoreError> {
+    let plain = |name: &str| name.replace(' ', "").to_lowercase();
+    let is_unknown = |region: &&String| found.iter().all(|found| plain(&found.name) != plain(region));
+    match preferred.iter().find(is_unknown) {
+        None => Ok(()),
+        Some(region) => {
+            let names: Vec<&str> = found.iter().map(|found| found.name.as_str()).collect();
+            let reason = format!("the account has no region '{region}': choose among {}", names.join(", "));
+            Err(CosmosStoreError::Setting { setting: "preferred_regions", reason })
+        }
+    }
 }
 
 /// The characters of a signature that a header must not hold as they are.

@@ -346,7 +346,8 @@ impl Store {
             if let Wrote::Done(etag) = wrote {
                 self.drop_work(secret);
                 self.ready.stored_work(&address, &item, &etag);
-                if delay.is_some() && self.offer_work(&item, &etag).await {
+                let is_unhandled = delay.is_some() && !matches!(given, GivenBack::Failed(_));
+                if is_unhandled && self.offer_work(&item, &etag).await {
                     // Another worker may be able to run it: it tries first.
                     self.ready.yield_work(&address, &item, item.visible_at.saturating_add(GRACE_MS));
                 }

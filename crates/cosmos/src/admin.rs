@@ -5,24 +5,12 @@ use crate::document::Address;
 use crate::error::refused;
 use crate::sql;
 use async_trait::async_trait;
-use outlast_model::{Event, ExecutionStatus};
+use outlast_model::Event;
 use outlast_provider::{
     DeadLetter, DeadLetterQueue, DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo,
     InstancePage, InstanceQuery, InstanceTree, PendingWork, ProviderAdmin, ProviderError, PruneOptions,
     PruneResult, QueueBacklog, QueueDepths, StoreGauges, SystemMetrics,
 };
-use serde::Deserialize;
-
-/// The counts of one instance.
-#[derive(Deserialize)]
-struct Counts {
-    #[serde(default)]
-    st: Option<String>,
-    #[serde(rename = "nx", with = "crate::number", default)]
-    executions: u64,
-    #[serde(rename = "ne", with = "crate::number", default)]
-    events: u64,
-}
 
 #[async_trait]
 impl ProviderAdmin for CosmosDBProvider {
@@ -94,19 +82,7 @@ impl ProviderAdmin for CosmosDBProvider {
     }
 
     async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
-        let all: Vec<Counts> =
-            self.store.client.query_all("get_system_metrics", sql::COUNTS, &[], usize::MAX).await?;
-        let with = |status: ExecutionStatus| {
-            all.iter().filter(|counts| counts.st.as_deref() == Some(status.as_str())).count() as u64
-        };
-        Ok(SystemMetrics {
-            total_instances: all.iter().filter(|counts| counts.st.is_some()).count() as u64,
-            total_executions: all.iter().map(|counts| counts.executions).sum(),
-            running_instances: with(ExecutionStatus::Running),
-            completed_instances: with(ExecutionStatus::Completed),
-            failed_instances: with(ExecutionStatus::Failed),
-            total_events: all.iter().map(|counts| counts.events).sum(),
-        })
+        self.store.metrics("get_system_metrics").await
     }
 
     async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
@@ -121,11 +97,10 @@ impl ProviderAdmin for CosmosDBProvider {
 
     async fn get_gauges(&self) -> Result<StoreGauges, ProviderError> {
         const GAUGES: &str = "get_gauges";
-        let running: Vec<serde_json::Value> =
-            self.store.client.query_all(GAUGES, sql::RUNNING, &[], usize::MAX).await?;
+        let running_instances = self.store.running(GAUGES).await?;
         let depths = self.store.depths(GAUGES).await?;
         Ok(StoreGauges {
-            running_instances: running.len() as u64,
+            running_instances,
             orchestrator_queue: depths.messages,
             worker_queue: depths.activities,
             orchestrator_backlog: Some(QueueBacklog::of(depths.messages, depths.delayed_messages)),

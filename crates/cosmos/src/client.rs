@@ -3,7 +3,7 @@
 
 use crate::document::Versioned;
 use crate::doubt::{Answer, Refusal, Verdict};
-use crate::error::{damaged, failed, of_status};
+use crate::error::{damaged, failed, is_transient, of_status};
 use azure_core::http::Etag;
 use azure_data_cosmos::feed::{ChangeFeedPageIterator, ContinuationToken, QueryItemIterator};
 use azure_data_cosmos::models::ChangeFeedItem;
@@ -98,9 +98,12 @@ impl Batched {
         self.answer.verdict()
     }
 
-    /// The error for a caller, if the batch was not applied.
+    /// The error for a caller, if the batch was not applied. A batch that is in doubt may be sent again, whatever its last answer
+    /// was.
     pub(crate) fn error(&self, operation: &str) -> ProviderError {
-        of_status(operation, self.answer.status, &self.details)
+        let is_answered = self.verdict() != Verdict::InDoubt;
+        let status = self.answer.status.filter(|status| is_answered || is_transient(*status));
+        of_status(operation, status, &self.details)
     }
 }
 
@@ -193,22 +196,14 @@ impl Client {
     }
 
     /// Writes a document and returns the time that the service stamped, in whole seconds.
-    pub(crate) async fn stamped_upsert(
-        &self,
-        partition: &str,
-        body: &Value,
-    ) -> Result<Option<u64>, ProviderError> {
+    pub(crate) async fn stamped_upsert(&self, partition: &str, body: &Value) -> Result<Option<u64>, Batched> {
         let mut operation = options();
         operation.content_response_on_write = Some(ContentResponseOnWrite::Enabled);
         let write = ItemWriteOptions::default().with_operation_options(operation);
         let id = body["id"].as_str().unwrap_or_default().to_string();
         let sent = within(self.container.upsert_item(partition.to_string(), &id, body, Some(write))).await;
-        let response = match sent {
-            Ok(response) => response,
-            Err(refusal) => return Err(refusal.error("upsert")),
-        };
-        let stored: Value = response.into_model().map_err(|error| failed("upsert", &error))?;
-        Ok(stored["_ts"].as_u64())
+        let stored = sent?.into_model::<Value>().ok();
+        Ok(stored.and_then(|stored| stored["_ts"].as_u64()))
     }
 
     /// Reads a document; `None` if it does not exist. The read sees every acknowledged write.
@@ -422,4 +417,27 @@ fn attempts(diagnostics: Option<Arc<diagnostics::DiagnosticsContext>>) -> u32 {
 /// Whether a refusal means that the documents are not those that the caller read.
 pub(crate) fn is_conflict(refusal: Refusal) -> bool {
     matches!(refusal, Refusal::Absent | Refusal::Exists | Refusal::Changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_that_is_in_doubt_may_be_sent_again_whatever_its_last_answer_was() {
+        let batched = |status, sent| Batched {
+            answer: Answer { status, sent },
+            failed: None,
+            etags: Vec::new(),
+            details: String::new(),
+        };
+        for status in [404, 409, 412] {
+            assert!(!batched(Some(status), 1).error("x").is_retryable(), "{status}");
+            assert!(batched(Some(status), 2).error("x").is_retryable(), "{status}");
+        }
+        assert!(!batched(Some(400), 2).error("x").is_retryable());
+        let throttled = batched(Some(429), 3).error("x");
+        assert!(throttled.is_retryable() && throttled.message.contains("throttled"), "{throttled}");
+        assert!(batched(None, 1).error("x").is_retryable());
+    }
 }

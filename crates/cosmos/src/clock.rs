@@ -92,6 +92,16 @@ mod tests {
     }
 
     #[test]
+    fn the_bounds_of_several_writes_are_narrower_than_those_of_one() {
+        // The service is 600 ms ahead.
+        let mut clock = ServiceClock::default();
+        for (sent, ts) in [(10_000, 10), (10_500, 11), (10_800, 11)] {
+            clock.observe(sent, sent + 10, ts);
+        }
+        assert!(clock.corrected_ms(10_810).abs_diff(10_810 + 490) <= 4, "{clock:?}");
+    }
+
+    #[test]
     fn a_clock_that_was_set_is_learned_anew() {
         let mut clock = ServiceClock::default();
         clock.observe(10_000, 10_040, 50);

@@ -192,6 +192,7 @@ impl Store {
         etags: &HashMap<String, String>,
         is_ahead: bool,
     ) {
+        self.tally.add(self.now(), prepared.counted);
         self.ready.consumed(&address.id, &prepared.consumed, 0);
         let roles = locked(&self.covered).clone();
         for message in prepared.messages.iter().filter(|_| roles.turns) {

@@ -12,17 +12,25 @@ use crate::list::Listed;
 use crate::number;
 use crate::sql;
 use crate::store::Store;
+use crate::tally::Counts;
 use outlast_model::ExecutionStatus;
 use outlast_provider::{DeleteInstanceResult, InstanceFilter, ProviderError};
 use outlast_provider_kit::DEFAULT_BULK_LIMIT;
 use serde::Deserialize;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 const DELETE: &str = "delete_instances_atomic";
 const ATTEMPTS: usize = 8;
 
 /// A record that was not flipped after this time is given up.
 const RECORD_LIFE_MS: u64 = 60_000;
+
+/// A record that was not flipped disappears after this time, in seconds. Its deleter is gone.
+const ABANDONED_LIFE: u32 = 60 * 60;
+
+/// An instance to delete; `None` if there is no document of it.
+type Found = (Address, Option<Versioned<Instance>>);
 
 /// A document of a partition that is purged.
 #[derive(Deserialize)]
@@ -64,6 +72,28 @@ impl Store {
         }
     }
 
+    /// Gives a deletion up that is not committed, so that a writer may change an instance that it marked. False if the deletion
+    /// is committed.
+    pub(crate) async fn give_up_deletion(&self, operation: &str, record: Uid) -> Result<bool, ProviderError> {
+        let id = record_id(record);
+        for _ in 0..ATTEMPTS {
+            let read = self.client.read::<DeleteRecord>(operation, layout::SYSTEM, &id).await?;
+            let Some(read) = read else { return Ok(true) };
+            if read.document.is_flipped {
+                return Ok(false);
+            }
+            let removed = self.client.batch(layout::SYSTEM, vec![Op::delete(&id, Some(&read.etag))]).await?;
+            match removed.verdict() {
+                Verdict::Applied => return Ok(true),
+                // The deleter flipped or removed the record. A removal that is in doubt is read again.
+                Verdict::Refused(refusal) if is_conflict(refusal) => {}
+                Verdict::InDoubt => {}
+                Verdict::Refused(_) => return Err(removed.error(operation)),
+            }
+        }
+        Err(contended(operation, &id))
+    }
+
     /// Removes exactly these instances, or none.
     pub(crate) async fn delete(
         &self,
@@ -74,33 +104,13 @@ impl Store {
         if ids.is_empty() {
             return Ok(DeleteInstanceResult::default());
         }
-        for _ in 0..ATTEMPTS {
-            let mut found = Vec::new();
-            for id in &ids {
-                let address = Address::of(id);
-                let read = self.read_instance(DELETE, &address).await?;
-                found.push((address, read));
+        for nth in 0..ATTEMPTS {
+            if nth > 0 {
+                // Two deletions of the same instances give each other up: one of them goes first.
+                let spread = u64::try_from(self.uid().0 % 32).unwrap_or_default();
+                tokio::time::sleep(Duration::from_millis(spread * nth as u64)).await;
             }
-            let running =
-                |instance: &Instance| instance.st.as_deref() == Some(ExecutionStatus::Running.as_str());
-            let is_running = |read: &Option<Versioned<Instance>>| {
-                read.as_ref().is_some_and(|read| running(&read.document))
-            };
-            if let Some((address, _)) = found.iter().find(|(_, read)| !force && is_running(read)) {
-                return Err(refused(
-                    DELETE,
-                    format!("instance '{}' is still running: cancel it first, or use force", address.id),
-                ));
-            }
-            for id in &ids {
-                let children = self.children(DELETE, id).await?;
-                if let Some(child) = children.iter().find(|child| !ids.contains(child)) {
-                    return Err(refused(
-                        DELETE,
-                        format!("child '{child}' would be orphaned: delete the whole tree"),
-                    ));
-                }
-            }
+            let found = self.deletable(&ids, force).await?;
             if let Some(deleted) = self.delete_found(&ids, found).await? {
                 for id in ids {
                     self.ready.forget(id);
@@ -112,11 +122,41 @@ impl Store {
         Err(contended(DELETE, ids.first().map_or("", |id| id.as_str())))
     }
 
+    /// Reads the instances; an error if one is still running or has a child that would stay.
+    async fn deletable(&self, ids: &BTreeSet<&String>, force: bool) -> Result<Vec<Found>, ProviderError> {
+        let mut found = Vec::new();
+        for id in ids {
+            let address = Address::of(id);
+            let read = self.read_instance(DELETE, &address).await?;
+            found.push((address, read));
+        }
+        let running = ExecutionStatus::Running.as_str();
+        let is_running = |read: &Option<Versioned<Instance>>| {
+            read.as_ref().is_some_and(|read| read.document.st.as_deref() == Some(running))
+        };
+        if let Some((address, _)) = found.iter().find(|(_, read)| !force && is_running(read)) {
+            return Err(refused(
+                DELETE,
+                format!("instance '{}' is still running: cancel it first, or use force", address.id),
+            ));
+        }
+        for id in ids {
+            let children = self.children(DELETE, id).await?;
+            if let Some(child) = children.iter().find(|child| !ids.contains(child)) {
+                return Err(refused(
+                    DELETE,
+                    format!("child '{child}' would be orphaned: delete the whole tree"),
+                ));
+            }
+        }
+        Ok(found)
+    }
+
     /// Marks the instances, flips the record and purges; `None` if an instance changed meanwhile.
     async fn delete_found(
         &self,
         ids: &BTreeSet<&String>,
-        found: Vec<(Address, Option<Versioned<Instance>>)>,
+        found: Vec<Found>,
     ) -> Result<Option<DeleteInstanceResult>, ProviderError> {
         let uid = self.uid();
         let mut record = DeleteRecord {
@@ -127,38 +167,18 @@ impl Store {
             is_flipped: false,
             made_at: self.now(),
             sequence: 0,
+            ttl: Some(ABANDONED_LIFE),
         };
-        let created = self.client.batch(layout::SYSTEM, vec![Op::create(&record)?]).await?;
-        if created.verdict() != Verdict::Applied {
-            return Err(created.error(DELETE));
-        }
-        let etag = created.etags.first().cloned().unwrap_or_default();
+        let etag = self.create_record(&record).await?;
         for (address, read) in &found {
-            let (before, mut instance) = match read {
-                Some(read) => (Some(read.etag.as_str()), read.document.clone()),
-                None => (None, Instance::skeleton(address, self.uid())),
-            };
-            instance.deleted_by = Some(uid);
-            let written =
-                self.write_instance(DELETE, before, &mut instance, self.uid(), Vec::new(), None).await?;
-            if matches!(written, Written::Conflict { .. }) {
+            if !self.mark(address, read.as_ref(), uid).await? {
                 self.client.batch(layout::SYSTEM, vec![Op::delete(&record.id, Some(&etag))]).await?;
                 return Ok(None);
             }
         }
-        (record.is_flipped, record.sequence) = (true, self.time.sequence());
-        let flip = Op::replace(&record.id, &record, Some(&etag))?;
-        let flipped = self.client.batch(layout::SYSTEM, vec![flip]).await?;
-        match flipped.verdict() {
-            Verdict::Applied => {}
-            Verdict::Refused(refusal) if is_conflict(refusal) => return Ok(None),
-            Verdict::Refused(_) => return Err(flipped.error(DELETE)),
-            Verdict::InDoubt => {
-                let read = self.client.read::<DeleteRecord>(DELETE, layout::SYSTEM, &record.id).await?;
-                if !read.is_some_and(|read| read.document.is_flipped) {
-                    return Ok(None);
-                }
-            }
+        (record.is_flipped, record.sequence, record.ttl) = (true, self.time.sequence(), None);
+        if !self.flip(&record, &etag).await? {
+            return Ok(None);
         }
         let mut deleted = DeleteInstanceResult::default();
         for (address, read) in &found {
@@ -166,11 +186,62 @@ impl Store {
                 deleted.instances_deleted += u64::from(read.document.row.is_some());
                 deleted.executions_deleted += read.document.executions;
                 deleted.events_deleted += read.document.events;
+                self.tally.add(self.now(), Counts::default().since(Counts::of(&read.document)));
             }
             deleted.queue_messages_deleted += self.purge(DELETE, address, &record).await?;
         }
         self.client.batch(layout::SYSTEM, vec![Op::delete(&record.id, None)]).await?;
         Ok(Some(deleted))
+    }
+
+    /// Stores a record and returns its version.
+    async fn create_record(&self, record: &DeleteRecord) -> Result<String, ProviderError> {
+        let created = self.client.batch(layout::SYSTEM, vec![Op::create(record)?]).await?;
+        if created.verdict() == Verdict::Applied {
+            return Ok(created.etags.first().cloned().unwrap_or_default());
+        }
+        // The id is new: a record under it was stored by this write, whatever its answer was.
+        match self.client.read::<DeleteRecord>(DELETE, layout::SYSTEM, &record.id).await? {
+            Some(read) => Ok(read.etag),
+            None => Err(created.error(DELETE)),
+        }
+    }
+
+    /// Marks an instance with the record; false if it is not the one that was read.
+    async fn mark(
+        &self,
+        address: &Address,
+        read: Option<&Versioned<Instance>>,
+        record: Uid,
+    ) -> Result<bool, ProviderError> {
+        let (before, mut instance) = match read {
+            Some(read) => (Some(read.etag.as_str()), read.document.clone()),
+            None => (None, Instance::skeleton(address, self.uid())),
+        };
+        if let Some(other) = instance.deleted_by
+            && !self.give_up_deletion(DELETE, other).await?
+        {
+            return Ok(false);
+        }
+        instance.deleted_by = Some(record);
+        let written =
+            self.replace_instance(DELETE, before, &mut instance, self.uid(), Vec::new(), None).await?;
+        Ok(matches!(written, Written::Done { .. }))
+    }
+
+    /// Flips the record: the moment of the deletion. False if another process gave the deletion up.
+    async fn flip(&self, record: &DeleteRecord, etag: &str) -> Result<bool, ProviderError> {
+        let flip = Op::replace(&record.id, record, Some(etag))?;
+        let flipped = self.client.batch(layout::SYSTEM, vec![flip]).await?;
+        match flipped.verdict() {
+            Verdict::Applied => Ok(true),
+            Verdict::Refused(refusal) if is_conflict(refusal) => Ok(false),
+            Verdict::Refused(_) => Err(flipped.error(DELETE)),
+            Verdict::InDoubt => {
+                let read = self.client.read::<DeleteRecord>(DELETE, layout::SYSTEM, &record.id).await?;
+                Ok(read.is_some_and(|read| read.document.is_flipped))
+            }
+        }
     }
 
     /// Removes the documents of a deleted instance, the instance last. Returns the number of messages and activities. Messages
@@ -303,7 +374,7 @@ impl Store {
         let parameters = [("@parent", parent.into())];
         let found: Vec<Listed> =
             self.client.query_all(operation, sql::CHILDREN, &parameters, usize::MAX).await?;
-        Ok(found.into_iter().filter_map(Listed::into_id).collect())
+        self.listed(operation, found).await
     }
 }
 

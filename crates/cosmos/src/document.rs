@@ -3,6 +3,14 @@
 //! Fields of all documents: `id`, `instanceId` (the partition), `t` (the kind, see [`crate::ids`]). `d` holds texts of users and
 //! is not indexed.
 
+mod history;
+mod own;
+mod pair;
+
+pub(crate) use history::{Events, Execution, ExecutionDocument, StoredEvent};
+pub(crate) use own::{DeleteRecord, Session};
+pub(crate) use pair::{Change, Committed, Content, KvMarks, Pair, Value};
+
 use crate::ids::{self, Uid};
 use crate::layout;
 use crate::number;
@@ -169,58 +177,6 @@ pub(crate) struct Row {
     /// When the current execution ended.
     #[serde(rename = "t2", with = "number::option", default, skip_serializing_if = "Option::is_none")]
     pub(crate) completed_at: Option<u64>,
-}
-
-/// An execution: inside of the instance if it has the highest id, else in a document `x`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Execution {
-    #[serde(rename = "x", with = "number")]
-    pub(crate) execution_id: u64,
-    /// Events were appended outside of a turn, and no turn was committed.
-    #[serde(rename = "ev", default, skip_serializing_if = "is_false")]
-    pub(crate) has_events_only: bool,
-    #[serde(rename = "s", default)]
-    pub(crate) status: String,
-    #[serde(rename = "out", default, skip_serializing_if = "Option::is_none")]
-    pub(crate) output: Option<String>,
-    /// The output is in the document of the execution.
-    #[serde(rename = "far", default, skip_serializing_if = "is_false")]
-    pub(crate) output_is_far: bool,
-    #[serde(rename = "t0", with = "number", default)]
-    pub(crate) started_at: u64,
-    #[serde(rename = "t1", with = "number::option", default, skip_serializing_if = "Option::is_none")]
-    pub(crate) completed_at: Option<u64>,
-    #[serde(rename = "pin", default, skip_serializing_if = "Option::is_none")]
-    pub(crate) pinned: Option<String>,
-    #[serde(rename = "e", with = "number", default)]
-    pub(crate) last_event_id: u64,
-    #[serde(rename = "n", with = "number", default)]
-    pub(crate) events: u64,
-    #[serde(rename = "b", with = "number", default)]
-    pub(crate) bytes: u64,
-}
-
-/// The state of all keys: see [`crate::kv`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct KvMarks {
-    /// The number of ended executions.
-    #[serde(rename = "ep", default)]
-    pub(crate) epoch: u64,
-    /// The number of changes.
-    #[serde(rename = "n", default)]
-    pub(crate) changes: u64,
-    /// The last removal of all keys in this epoch, and its time.
-    #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
-    pub(crate) cleared: Option<(u64, u64)>,
-    /// The last removal of all keys in an earlier epoch.
-    #[serde(rename = "cb", default)]
-    pub(crate) cleared_before: u64,
-}
-
-impl KvMarks {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 impl Instance {
@@ -396,144 +352,4 @@ impl Item {
     pub(crate) fn address(&self) -> Option<Address> {
         Address::of_document(&self.partition, self.iid.as_deref())
     }
-}
-
-/// The events of one turn, or a part of them: `t = "h"`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Events {
-    pub(crate) id: String,
-    #[serde(rename = "instanceId")]
-    pub(crate) partition: String,
-    pub(crate) t: String,
-    #[serde(rename = "x", with = "number")]
-    pub(crate) execution_id: u64,
-    #[serde(rename = "e", with = "number")]
-    pub(crate) first: u64,
-    #[serde(with = "number::option", default, skip_serializing_if = "Option::is_none")]
-    pub(crate) rev: Option<u64>,
-    pub(crate) w: Uid,
-    /// Ids and texts.
-    pub(crate) d: Vec<StoredEvent>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct StoredEvent {
-    #[serde(rename = "e", with = "number")]
-    pub(crate) event_id: u64,
-    #[serde(rename = "d")]
-    pub(crate) text: String,
-}
-
-/// An execution that is not the highest one, or whose output is large: `t = "x"`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct ExecutionDocument {
-    pub(crate) id: String,
-    #[serde(rename = "instanceId")]
-    pub(crate) partition: String,
-    pub(crate) t: String,
-    #[serde(with = "number::option", default, skip_serializing_if = "Option::is_none")]
-    pub(crate) rev: Option<u64>,
-    pub(crate) w: Uid,
-    #[serde(rename = "x", with = "number")]
-    pub(crate) execution_id: u64,
-    #[serde(rename = "d")]
-    pub(crate) execution: Execution,
-}
-
-/// A key of the key-value state: `t = "k"`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Pair {
-    pub(crate) id: String,
-    #[serde(rename = "instanceId")]
-    pub(crate) partition: String,
-    pub(crate) t: String,
-    #[serde(with = "number::option", default, skip_serializing_if = "Option::is_none")]
-    pub(crate) rev: Option<u64>,
-    pub(crate) w: Uid,
-    pub(crate) key: String,
-    #[serde(rename = "d")]
-    pub(crate) content: Content,
-    /// The committed content, while `content` belongs to a staged turn.
-    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
-    pub(crate) committed: Option<Box<Committed>>,
-}
-
-/// The content of a key before a staged turn; none if the key is new.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Committed {
-    #[serde(with = "number::option", default, skip_serializing_if = "Option::is_none")]
-    pub(crate) rev: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) content: Option<Content>,
-}
-
-/// The values of a key. See [`crate::kv`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Content {
-    /// The value after the last ended execution.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) base: Option<Value>,
-    /// The last change.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) change: Option<Change>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Value {
-    #[serde(rename = "v")]
-    pub(crate) value: String,
-    #[serde(rename = "at", with = "number")]
-    pub(crate) updated_at: u64,
-    /// The number of the change that set it.
-    #[serde(rename = "n")]
-    pub(crate) nth: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Change {
-    /// The value; none if the key was removed.
-    #[serde(rename = "v", default, skip_serializing_if = "Option::is_none")]
-    pub(crate) value: Option<String>,
-    #[serde(rename = "at", with = "number")]
-    pub(crate) updated_at: u64,
-    #[serde(rename = "n")]
-    pub(crate) nth: u64,
-    #[serde(rename = "ep")]
-    pub(crate) epoch: u64,
-}
-
-/// A session: `t = "s"`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Session {
-    pub(crate) id: String,
-    #[serde(rename = "instanceId")]
-    pub(crate) partition: String,
-    pub(crate) t: String,
-    #[serde(rename = "sid")]
-    pub(crate) session_id: String,
-    #[serde(rename = "own")]
-    pub(crate) owner: String,
-    #[serde(with = "number")]
-    pub(crate) until: u64,
-    #[serde(rename = "act", with = "number")]
-    pub(crate) last_activity_at: u64,
-    pub(crate) w: Uid,
-}
-
-/// The record of a delete: `t = "d"`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct DeleteRecord {
-    pub(crate) id: String,
-    #[serde(rename = "instanceId")]
-    pub(crate) partition: String,
-    pub(crate) t: String,
-    pub(crate) ids: Vec<String>,
-    #[serde(rename = "flip", default)]
-    pub(crate) is_flipped: bool,
-    /// The time of its creation.
-    #[serde(with = "number")]
-    pub(crate) made_at: u64,
-    /// Messages that arrive after the flip belong to a new instance.
-    #[serde(rename = "q", default)]
-    pub(crate) sequence: u64,
 }

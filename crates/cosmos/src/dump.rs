@@ -98,6 +98,11 @@ impl CosmosDBProvider {
         Ok(())
     }
 
+    /// Adds the counts of this process to its document, as it does every ten seconds.
+    pub async fn flush_counts(&self) -> Result<(), ProviderError> {
+        self.store.flush_tally().await
+    }
+
     /// The highest delivery count among the waiting messages of an instance.
     pub async fn max_attempt_count(&self, instance: &str) -> Result<u32, ProviderError> {
         let pending = self.store.pending(instance, usize::MAX).await?;

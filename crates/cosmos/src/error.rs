@@ -71,6 +71,12 @@ pub enum CosmosStoreError {
         /// The regions.
         regions: String,
     },
+    /// The account ignores `If-Match` on the read of a batch, so that staged turns have no fence.
+    #[error(
+        "the account executes a batch although the `If-Match` of a read in it does not hold, so two runtimes could commit the same \
+         turn: use an account of the API for NoSQL in Azure, or a newer emulator"
+    )]
+    UnguardedReads,
     /// The account answers with an error.
     #[error("{action} failed: {reason}")]
     Failed {
@@ -91,7 +97,7 @@ impl CosmosStoreError {
             401 | 403 => Self::Denied { action: action.to_string(), status },
             _ => Self::Failed {
                 action: action.to_string(),
-                reason: format!("status {status}: {}", shortened(error)),
+                reason: format!("{} (status {status}) {}", advice(Some(status)), shortened(error)),
                 is_transient: is_transient(status),
             },
         }
@@ -128,32 +134,38 @@ pub(crate) fn failed(operation: &str, error: &CosmosError) -> ProviderError {
     of_status(operation, Some(u16::from(error.status().status_code())), &shortened(error))
 }
 
+/// The meaning of a status for a user, and what to do.
+pub(crate) fn advice(status: Option<u16>) -> &'static str {
+    match status {
+        Some(401 | 403) => {
+            "check the key, or the role assignment of the identity, and the firewall of the account"
+        }
+        Some(404) => {
+            "the container or the database does not exist: was it deleted while this store was open?"
+        }
+        Some(408) => "the request took too long",
+        Some(413) => "the document is larger than Cosmos DB accepts",
+        Some(429) => "the container is throttled: raise its throughput, or wait until the load is lower",
+        Some(status) if !is_transient(status) => "Cosmos DB refuses the request",
+        Some(_) => "Cosmos DB could not serve the request",
+        None => "no answer came in time",
+    }
+}
+
+fn class(status: Option<u16>) -> ErrorClass {
+    match status {
+        Some(401 | 403) => ErrorClass::Denied,
+        Some(413) => ErrorClass::Refused,
+        Some(429) => ErrorClass::Exhausted,
+        Some(408) => ErrorClass::Timeout,
+        Some(status) if !is_transient(status) => ErrorClass::Internal,
+        Some(_) | None => ErrorClass::Connection,
+    }
+}
+
 /// The error for the answer to a request.
 pub(crate) fn of_status(operation: &str, status: Option<u16>, details: &str) -> ProviderError {
-    let (class, is_transient, advice) = match status {
-        Some(401 | 403) => (
-            ErrorClass::Denied,
-            false,
-            "check the key, or the role assignment of the identity, and the firewall of the account",
-        ),
-        Some(404) => (
-            ErrorClass::Internal,
-            false,
-            "the container or the database does not exist: was it deleted while this store was open?",
-        ),
-        Some(413) => (ErrorClass::Refused, false, "the document is larger than Cosmos DB accepts"),
-        Some(429) => (
-            ErrorClass::Exhausted,
-            true,
-            "the container is throttled: raise its throughput, or wait until the load is lower",
-        ),
-        Some(status) if !is_transient(status) => {
-            (ErrorClass::Internal, false, "Cosmos DB refuses the request")
-        }
-        Some(408) => (ErrorClass::Timeout, true, "the request took too long"),
-        Some(_) => (ErrorClass::Connection, true, "Cosmos DB could not serve the request"),
-        None => (ErrorClass::Connection, true, "no answer came in time"),
-    };
+    let (class, advice, is_transient) = (class(status), advice(status), status.is_none_or(is_transient));
     let status = status.map_or_else(|| "no status".to_string(), |status| format!("status {status}"));
     let text = format!("{advice} ({status}) {details}");
     let text = text.trim_end().to_string();

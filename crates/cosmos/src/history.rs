@@ -7,9 +7,11 @@ use crate::ids::{self, Uid};
 use crate::instance::Written;
 use crate::kv;
 use crate::number::parameter;
+use crate::prune::is_half_removed;
 use crate::sql;
 use crate::staging::{HISTORY_BYTES, history_parts};
 use crate::store::Store;
+use crate::tally::Counts;
 use crate::visible::Visibility;
 use outlast_model::{Event, ExecutionStatus};
 use outlast_provider::{ErrorClass, LoadedTurn, ProviderError};
@@ -239,8 +241,16 @@ impl Store {
         }
         let address = Address::of(instance);
         for _ in 0..READS {
-            let read = self.read_instance(APPEND, &address).await?;
+            let mut read = self.read_instance(APPEND, &address).await?;
+            if let Some(found) = read.take_if(|found| is_half_removed(&found.document)) {
+                // Pruned events may have the ids of the new ones.
+                read = self.recover(APPEND, &address, found).await?;
+                if read.is_none() {
+                    continue;
+                }
+            }
             let etag = read.as_ref().map(|read| read.etag.clone());
+            let before = read.as_ref().map(|read| Counts::of(&read.document)).unwrap_or_default();
             let mut next =
                 read.map_or_else(|| Instance::skeleton(&address, self.uid()), |read| read.document);
             let write = self.uid();
@@ -266,6 +276,7 @@ impl Store {
                 .write_instance(APPEND, etag.as_deref(), &mut next, write, further, first.as_deref())
                 .await?;
             if matches!(written, Written::Done { .. }) {
+                self.tally.add(self.now(), Counts::of(&next).since(before));
                 self.watches.committed(instance, false);
                 return Ok(());
             }

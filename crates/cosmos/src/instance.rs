@@ -37,7 +37,29 @@ impl Store {
 
     /// Replaces the instance under `If-Match`, or creates it, with further operations in the same batch. `events` is the id of a
     /// document of events in the batch: it proves the write for longer than the instance does.
+    ///
+    /// A write gives a deletion up that marked the instance and is not committed: the deletion would remove an instance that is
+    /// not the one that its caller saw.
     pub(crate) async fn write_instance(
+        &self,
+        operation: &str,
+        before: Option<&str>,
+        instance: &mut Instance,
+        write: Uid,
+        further: Vec<Op>,
+        events: Option<&str>,
+    ) -> Result<Written, ProviderError> {
+        if let Some(record) = instance.deleted_by {
+            if !self.give_up_deletion(operation, record).await? {
+                return Ok(Written::Conflict { failed: Some(0) });
+            }
+            instance.deleted_by = None;
+        }
+        self.replace_instance(operation, before, instance, write, further, events).await
+    }
+
+    /// The same, with the mark of a deletion in the instance as it is.
+    pub(crate) async fn replace_instance(
         &self,
         operation: &str,
         before: Option<&str>,

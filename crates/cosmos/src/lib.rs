@@ -9,11 +9,11 @@
 //! | `provider`, `admin` | the contract |
 //! | `fetch`, `load`, `lease`, `message`, `orphans`, `park`, `seats` | fetches of turns |
 //! | `ready`, `ready_work`, `hints`, `offers`, `repair`, `heartbeat` | how ready work is found |
-//! | `commit`, `prepare`, `recover`, `ahead`, `tail` | commits of turns |
+//! | `commit`, `prepare`, `record`, `recover`, `ahead`, `tail` | commits of turns |
 //! | `activity`, `fetch_work`, `session`, `outbox` | activities, their sessions, and messages between instances |
-//! | `history`, `kv`, `start`, `list`, `pending`, `delete`, `prune` | the other operations |
+//! | `history`, `kv`, `start`, `list`, `pending`, `tally`, `delete`, `prune` | the other operations |
 //! | `instance` | fenced writes of the document of an instance |
-//! | `client`, `open`, `error`, `sql` | requests to the container |
+//! | `client`, `account`, `open`, `probe`, `tls`, `error`, `sql` | the container: how it is opened, and requests to it |
 //!
 //! Decisions that need no connection, checked by the models in `model`:
 //!
@@ -69,11 +69,13 @@ mod outbox;
 mod park;
 mod pending;
 mod prepare;
+mod probe;
 mod provider;
 mod prune;
 mod ready;
 mod ready_work;
 mod recent;
+mod record;
 mod recover;
 mod repair;
 mod seats;
@@ -84,8 +86,10 @@ mod staging;
 mod start;
 mod store;
 mod tail;
+mod tally;
 mod tasks;
 mod time;
+mod tls;
 mod visible;
 
 #[cfg(feature = "test-hooks")]

@@ -3,6 +3,7 @@
 use crate::delete::NEWEST;
 use crate::document::{Address, Instance};
 use crate::error::refused;
+use crate::ids::Uid;
 use crate::sql;
 use crate::store::Store;
 use outlast_provider::{InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderError};
@@ -16,12 +17,9 @@ pub(crate) struct Listed {
     partition: String,
     #[serde(default)]
     iid: Option<String>,
-}
-
-impl Listed {
-    pub(crate) fn into_id(self) -> Option<String> {
-        Some(Address::of_document(&self.partition, self.iid.as_deref())?.id)
-    }
+    /// The record of a deletion.
+    #[serde(rename = "del", default)]
+    deleted_by: Option<Uid>,
 }
 
 impl Store {
@@ -38,7 +36,40 @@ impl Store {
                 self.client.query_all(operation, sql::INSTANCE_IDS_BY_STATUS, &parameters, usize::MAX).await?
             }
         };
-        Ok(found.into_iter().filter_map(Listed::into_id).collect())
+        self.listed(operation, found).await
+    }
+
+    /// The ids of instances, without those whose deletion is committed. Their documents may still be there.
+    pub(crate) async fn listed(
+        &self,
+        operation: &str,
+        found: Vec<Listed>,
+    ) -> Result<Vec<String>, ProviderError> {
+        let mut ids = Vec::new();
+        for listed in found {
+            let Some(address) = Address::of_document(&listed.partition, listed.iid.as_deref()) else {
+                continue;
+            };
+            if listed.deleted_by.is_none() || self.read_instance(operation, &address).await?.is_some() {
+                ids.push(address.id);
+            }
+        }
+        Ok(ids)
+    }
+
+    /// The instances of a query, without those whose deletion is committed.
+    async fn alive(&self, operation: &str, found: Vec<Instance>) -> Result<Vec<Instance>, ProviderError> {
+        let mut alive = Vec::new();
+        for instance in found {
+            match (instance.deleted_by, instance.address()) {
+                (Some(_), Some(address)) => {
+                    let read = self.read_instance(operation, &address).await?;
+                    alive.extend(read.map(|read| read.document));
+                }
+                _ => alive.push(instance),
+            }
+        }
+        Ok(alive)
     }
 
     pub(crate) async fn info(
@@ -84,6 +115,8 @@ impl Store {
         let parameters = [("@before", before.into())];
         let found: Vec<Instance> = self.client.query_all(PAGE, sql::INSTANCES, &parameters, examined).await?;
         let is_cut = found.len() == examined;
+        let end = found.last().and_then(|instance| instance.ct);
+        let found = self.alive(PAGE, found).await?;
         let mut last = None;
         for instance in found {
             if page.instances.len() == size {
@@ -99,7 +132,7 @@ impl Store {
             last = instance.ct;
         }
         if is_cut {
-            page.next = last.map(|last| last.to_string());
+            page.next = end.map(|end| end.to_string());
         }
         Ok(page)
     }
@@ -122,6 +155,7 @@ impl Store {
                 found
             }
         };
+        found = self.alive(operation, found).await?;
         found.retain(|instance| {
             let ended = instance.row.as_ref().and_then(|row| row.completed_at);
             instance.row.is_some()

@@ -3,7 +3,8 @@
 
 use crate::client::Client;
 use crate::error::CosmosStoreError;
-use crate::{CosmosDBOptions, CosmosDBProviderConfig, account};
+use crate::probe::probe;
+use crate::{CosmosDBOptions, CosmosDBProviderConfig, account, tls};
 use azure_core::credentials::Secret;
 use azure_data_cosmos::models::{
     CompositeIndex, CompositeIndexOrder, CompositeIndexProperty, ContainerProperties, IndexingMode,
@@ -24,40 +25,46 @@ const PARTITION_KEY: &str = "/instanceId";
 const INDEXED: [&str; 9] = ["/t/?", "/slot/?", "/at/?", "/x/?", "/e/?", "/o/?", "/ct/?", "/st/?", "/par/?"];
 const INDEXED_TOO: [&str; 6] = ["/sid/?", "/own/?", "/rev/?", "/key/?", "/tag/?", "/dead/n/?"];
 
-/// Attempts to create the database and the container.
+/// Attempts of a request of an account that is throttled or busy.
 const ATTEMPTS: u32 = 10;
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+/// A pause doubles up to this factor.
+const LONGEST_PAUSE: u32 = 16;
 
 type Result<T> = std::result::Result<T, CosmosStoreError>;
 
 /// Connects to the container of a configuration.
 pub(crate) async fn open(config: &CosmosDBProviderConfig, options: &CosmosDBOptions) -> Result<Client> {
     check_settings(config, options)?;
+    tls::prepare();
     check_account(config, options).await?;
     let client = connect(config, options).await?;
     // A database that exists is not created, so that an identity without that right can open the store.
     let database = client.database_client(config.database.clone());
+    let patient = Patient { pause: options.opening_pause };
     let missing = || CosmosStoreError::Missing {
         database: config.database.clone(),
         container: config.container.clone(),
     };
-    if !exists("reading the database", repeated(|| database.read(None)).await)? {
+    if !exists("reading the database", patient.again(|| database.read(None)).await)? {
         if !options.creates {
             return Err(missing());
         }
-        created("creating the database", repeated(|| client.create_database(&config.database, None)).await)?;
+        let created_now = patient.again(|| client.create_database(&config.database, None)).await;
+        created("creating the database", created_now)?;
     }
-    let container = match repeated(|| database.container_client(&config.container, None)).await {
+    let container = match patient.again(|| database.container_client(&config.container, None)).await {
         Ok(container) => container,
         Err(error) if status(&error) == 404 && !options.creates => return Err(missing()),
-        Err(error) if status(&error) == 404 => create(&database, config).await?,
+        Err(error) if status(&error) == 404 => create(&patient, &database, config).await?,
         Err(error) => return Err(CosmosStoreError::of("opening the container", &error)),
     };
-    let properties = repeated(|| container.read(None)).await;
+    let properties = patient.again(|| container.read(None)).await;
     let properties = properties.and_then(|properties| properties.into_model());
     check(config, &properties.map_err(|error| CosmosStoreError::of("reading the container", &error))?)?;
-    Ok(Client::new(container))
+    let client = Client::new(container);
+    probe(&client, options.opening_pause).await?;
+    Ok(client)
 }
 
 /// Refuses settings that are missing or malformed.
@@ -88,17 +95,9 @@ fn check_settings(config: &CosmosDBProviderConfig, options: &CosmosDBOptions) ->
 
 /// Reads the account, again if it is throttled or busy.
 async fn check_account(config: &CosmosDBProviderConfig, options: &CosmosDBOptions) -> Result<()> {
-    let mut pause = FIRST_PAUSE;
-    for _ in 1..ATTEMPTS {
-        match account::check(config, options).await {
-            Err(CosmosStoreError::Failed { is_transient: true, .. }) => {
-                tokio::time::sleep(pause).await;
-                pause = (2 * pause).min(LONGEST_PAUSE);
-            }
-            answer => return answer,
-        }
-    }
-    account::check(config, options).await
+    let is_busy =
+        |error: &CosmosStoreError| matches!(error, CosmosStoreError::Failed { is_transient: true, .. });
+    repeated(options.opening_pause, || account::check(config, options), is_busy).await
 }
 
 async fn connect(config: &CosmosDBProviderConfig, options: &CosmosDBOptions) -> Result<CosmosClient> {
@@ -119,19 +118,21 @@ async fn connect(config: &CosmosDBProviderConfig, options: &CosmosDBOptions) -> 
         let builder = CosmosClient::builder().with_runtime(runtime).with_binary_encoding_options(binary);
         builder.build(account.clone(), routing.clone()).await
     };
-    repeated(build).await.map_err(|error| CosmosStoreError::of("connecting to the account", &error))
+    let patient = Patient { pause: options.opening_pause };
+    patient.again(build).await.map_err(|error| CosmosStoreError::of("connecting to the account", &error))
 }
 
 async fn create(
+    patient: &Patient,
     database: &DatabaseClient,
     config: &CosmosDBProviderConfig,
 ) -> Result<azure_data_cosmos::ContainerClient> {
     let properties = properties(&config.container);
     created(
         "creating the container",
-        repeated(|| database.create_container(properties.clone(), None)).await,
+        patient.again(|| database.create_container(properties.clone(), None)).await,
     )?;
-    let opened = repeated(|| database.container_client(&config.container, None)).await;
+    let opened = patient.again(|| database.container_client(&config.container, None)).await;
     opened.map_err(|error| CosmosStoreError::of("opening the container", &error))
 }
 
@@ -193,18 +194,36 @@ fn check(config: &CosmosDBProviderConfig, found: &ContainerProperties) -> Result
     Ok(())
 }
 
-/// Repeats a request that a throttled or busy account refuses.
-async fn repeated<T, F, Fut>(request: F) -> std::result::Result<T, CosmosError>
+/// The requests of one opening. A request that a throttled or busy account refuses is repeated.
+struct Patient {
+    pause: Duration,
+}
+
+impl Patient {
+    async fn again<T, F, Fut>(&self, request: F) -> std::result::Result<T, CosmosError>
+    where
+        F: Fn() -> Fut,
+        Fut: Future<Output = std::result::Result<T, CosmosError>>,
+    {
+        repeated(self.pause, request, |error| matches!(status(error), 429 | 449 | 503)).await
+    }
+}
+
+async fn repeated<T, E, F, Fut>(
+    first_pause: Duration,
+    request: F,
+    is_busy: impl Fn(&E) -> bool,
+) -> std::result::Result<T, E>
 where
     F: Fn() -> Fut,
-    Fut: Future<Output = std::result::Result<T, CosmosError>>,
+    Fut: Future<Output = std::result::Result<T, E>>,
 {
-    let mut pause = FIRST_PAUSE;
+    let mut pause = first_pause;
     for _ in 1..ATTEMPTS {
         match request().await {
-            Err(error) if matches!(status(&error), 429 | 449 | 503) => {
+            Err(error) if is_busy(&error) => {
                 tokio::time::sleep(pause).await;
-                pause = (2 * pause).min(LONGEST_PAUSE);
+                pause = (2 * pause).min(LONGEST_PAUSE * first_pause);
             }
             answer => return answer,
         }

@@ -15,6 +15,9 @@ const EMULATOR_ENDPOINT: &str = "http://localhost:8081";
 const EMULATOR_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
+/// The number of instances up to which counts are exact.
+const COUNTED_EXACTLY: usize = 5_000;
+
 /// The account, the container and the pace of a [`CosmosDBProvider`](crate::CosmosDBProvider).
 #[derive(Clone)]
 pub struct CosmosDBProviderConfig {
@@ -111,6 +114,13 @@ pub struct CosmosDBOptions {
     /// The size of a batch in operations and bytes, for tests: smaller batches stage more turns.
     #[doc(hidden)]
     pub batch: (usize, usize),
+    /// The first pause before a request of [`open`](crate::CosmosDBProvider::open) is repeated, for tests. Later pauses double up to
+    /// sixteen times.
+    #[doc(hidden)]
+    pub opening_pause: Duration,
+    /// The number of instances up to which counts are exact, for tests.
+    #[doc(hidden)]
+    pub counted_exactly: usize,
 }
 
 impl Default for CosmosDBOptions {
@@ -127,6 +137,8 @@ impl Default for CosmosDBOptions {
             clock: None,
             entropy: Arc::new(OsEntropy),
             batch: (limits.operations, limits.bytes),
+            opening_pause: Duration::from_millis(500),
+            counted_exactly: COUNTED_EXACTLY,
         }
     }
 }

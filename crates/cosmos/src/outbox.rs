@@ -12,8 +12,9 @@ use crate::number::{indexed, parameter};
 use crate::slots::slot_of;
 use crate::sql;
 use crate::store::{Store, locked};
+use metrics::gauge;
 use outlast_model::json;
-use outlast_provider::{ProviderError, ScheduledActivityIdentifier};
+use outlast_provider::{ProviderError, ScheduledActivityIdentifier, saturating_ms};
 use outlast_provider_kit::plan::{activity_row, message_row};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -27,6 +28,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Attempts of a delivery that is in doubt.
 const ATTEMPTS: usize = 4;
+
+/// The intents that one look at undelivered intents delivers. The next look, one interval later, delivers more.
+const MOST_AT_ONCE: usize = 1_000;
 
 /// Whether a document exists.
 #[derive(Deserialize)]
@@ -130,11 +134,14 @@ impl Store {
         }
     }
 
-    /// Delivers intents that their committer did not deliver; returns how many there were.
+    /// Delivers intents that their committer did not deliver, up to [`MOST_AT_ONCE`]; returns how many there were.
     pub(crate) async fn reconcile(self: &Arc<Self>) -> Result<usize, ProviderError> {
-        let parameters = [("@now", parameter(indexed(self.now())))];
+        let now = self.now();
+        let parameters = [("@now", parameter(indexed(now)))];
         let found: Vec<Item> =
-            self.client.query_all("reconcile", sql::INTENTS, &parameters, usize::MAX).await?;
+            self.client.query_all("reconcile", sql::INTENTS, &parameters, MOST_AT_ONCE).await?;
+        let lag = lag_ms(&found, now, saturating_ms(self.config.reconciler_age_threshold));
+        gauge!("outlast_outbox_lag_seconds").set(Duration::from_millis(lag).as_secs_f64());
         for intent in &found {
             if self.is_committed(intent).await? {
                 self.deliver_soon(intent.clone()).await;
@@ -178,6 +185,12 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// The age of the oldest undelivered intent; 0 if there is none. An intent counts as undelivered after `threshold`.
+fn lag_ms(undelivered: &[Item], now: u64, threshold: u64) -> u64 {
+    let due = undelivered.iter().filter_map(|intent| intent.at).min();
+    due.map_or(0, |due| now.saturating_sub(due).saturating_add(threshold))
 }
 
 /// Looks for undelivered intents, at first often, and then less often while there are none.

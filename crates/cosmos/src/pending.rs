@@ -10,6 +10,9 @@ use outlast_provider::{PendingWork, ProviderError, QueuedItem};
 use std::collections::{HashMap, HashSet};
 
 const PENDING: &str = "pending";
+/// A longer queue is reported with this depth.
+const MOST_COUNTED: usize = 10_000;
+
 const READS: usize = crate::history::READS;
 
 /// The waiting items of the store that no live lease covers: all, and those that become visible later.
@@ -70,12 +73,13 @@ impl Store {
         Err(contended(PENDING, instance))
     }
 
-    /// Counts the waiting items. The cost follows the length of the queues.
+    /// Counts the waiting items, at most [`MOST_COUNTED`]: the cost follows the length of the queues up to that number.
     pub(crate) async fn depths(&self, operation: &str) -> Result<Depths, ProviderError> {
-        let instances: Vec<Instance> = self.client.query_all(operation, sql::LOCKED, &[], usize::MAX).await?;
+        let instances: Vec<Instance> =
+            self.client.query_all(operation, sql::LOCKED, &[], MOST_COUNTED).await?;
         let instances: HashMap<String, Instance> =
             instances.into_iter().map(|instance| (instance.partition.clone(), instance)).collect();
-        let waiting: Vec<Item> = self.client.query_all(operation, sql::WAITING, &[], usize::MAX).await?;
+        let waiting: Vec<Item> = self.client.query_all(operation, sql::WAITING, &[], MOST_COUNTED).await?;
         let now = self.now();
         let mut depths = Depths::default();
         for item in waiting {

@@ -2,16 +2,18 @@
 
 use crate::activity;
 use crate::client::json;
-use crate::document::{Address, Execution, Instance, Item, Pair, Row, Target, Versioned};
-use crate::history::{documents, execution_document};
+use crate::document::{Address, Instance, Item, Pair, Target, Versioned};
+use crate::history::documents;
 use crate::ids::{self, MessageKey, SentKey, Uid};
 use crate::kv;
 use crate::message;
 use crate::number::{indexed, parameter};
+use crate::record::Recording;
 use crate::slots::slot_of;
 use crate::sql;
 use crate::staging::{Document, Turn};
 use crate::store::Store;
+use crate::tally::Counts;
 use outlast_provider::{ProviderError, ScheduledActivityIdentifier, saturating_ms};
 use outlast_provider_kit::plan::visible_at;
 use outlast_provider_kit::{ActivityRow, CommitPlan, KvChange, is_final};
@@ -20,9 +22,6 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 const ACK: &str = crate::commit::ACK;
-
-/// An output above this size is not in the document of the instance, which every turn writes.
-const LARGEST_NEAR_OUTPUT: usize = 64 * 1024;
 
 /// The content of a document.
 #[derive(Clone, Debug)]
@@ -53,6 +52,8 @@ pub(crate) struct Prepared {
     pub(crate) consumed: Vec<String>,
     pub(crate) cancelled: Vec<String>,
     pub(crate) cancelled_elsewhere: Vec<ScheduledActivityIdentifier>,
+    /// The change of the store's numbers.
+    pub(crate) counted: Counts,
 }
 
 fn document(id: &str, body: Body, size: &impl Serialize) -> Document<Body> {
@@ -73,14 +74,16 @@ impl Store {
         now: u64,
     ) -> Result<Option<Prepared>, ProviderError> {
         let (rev, write) = (instance.marks().next_rev(), self.uid());
+        let before = Counts::of(&instance);
+        let recording = Recording { address, plan, now, rev, write };
+        let Some(recorded) = self.record_execution(&recording, &mut instance).await? else { return Ok(None) };
         let mut creates: Vec<Document<Body>> = Vec::new();
+        for stored in recorded.stored {
+            let body = Body::Json(json(&stored)?);
+            creates.push(document(&stored.id, body, &stored));
+        }
         let mut removed = consumed.clone();
-        let Some(superseded) =
-            self.record_execution(address, &mut instance, plan, now, rev, write, &mut creates).await?
-        else {
-            return Ok(None);
-        };
-        removed.extend(superseded);
+        removed.extend(recorded.superseded);
         let Some(pairs) = self.changed_keys(address, &mut instance, plan, now, rev, write).await? else {
             return Ok(None);
         };
@@ -122,6 +125,7 @@ impl Store {
         };
         let elsewhere = plan.cancelled.iter().filter(|cancelled| cancelled.instance != address.id);
         Ok(Some(Prepared {
+            counted: Counts::of(&instance).since(before),
             instance,
             rev,
             write,
@@ -134,142 +138,6 @@ impl Store {
             cancelled: cancelled.into_iter().map(|item| item.document.id).collect(),
             cancelled_elsewhere: elsewhere.cloned().collect(),
         }))
-    }
-
-    /// Records row, execution and status. Returns the ids of documents that the turn replaces; `None` if documents are newer
-    /// than the instance.
-    #[allow(clippy::too_many_arguments)]
-    async fn record_execution(
-        &self,
-        address: &Address,
-        instance: &mut Instance,
-        plan: &CommitPlan,
-        now: u64,
-        rev: u64,
-        write: Uid,
-        creates: &mut Vec<Document<Body>>,
-    ) -> Result<Option<Vec<String>>, ProviderError> {
-        let metadata = &plan.metadata;
-        if let (Some(name), Some(version)) = (&metadata.orchestration_name, &metadata.orchestration_version) {
-            if instance.row.is_none() {
-                instance.ct = Some(self.time.sequence());
-                instance.par.clone_from(&metadata.parent_instance_id);
-            }
-            let created = || Row { current: plan.execution_id, created_at: now, ..Row::default() };
-            let row = instance.row.get_or_insert_with(created);
-            row.name.clone_from(name);
-            row.version.clone_from(version);
-        }
-        if let Some(row) = &mut instance.row {
-            row.current = row.current.max(plan.execution_id);
-            row.updated_at = now;
-            if let Some(status) = &plan.custom_status {
-                row.custom_status.clone_from(status);
-                row.custom_status_version += 1;
-            }
-        }
-        let mut superseded = Vec::new();
-        let mut is_new = false;
-        let latest = instance.latest.as_ref().map(|latest| latest.execution_id);
-        let is_latest = latest.is_none_or(|latest| plan.execution_id >= latest);
-        let mut execution = match &instance.latest {
-            Some(latest) if latest.execution_id == plan.execution_id => latest.clone(),
-            _ if is_latest && !instance.odd => {
-                is_new = true;
-                Execution::new(plan.execution_id, now)
-            }
-            _ => {
-                let found = self.execution_documents(ACK, address, instance, plan.execution_id).await?;
-                let Some(found) = found else { return Ok(None) };
-                superseded.extend(found.iter().map(|document| document.id.clone()));
-                match found.into_iter().next_back().map(|document| document.execution) {
-                    Some(stored) if stored.has_events_only => {
-                        is_new = true;
-                        Execution {
-                            last_event_id: stored.last_event_id,
-                            events: stored.events,
-                            bytes: stored.bytes,
-                            ..Execution::new(plan.execution_id, now)
-                        }
-                    }
-                    Some(stored) => stored,
-                    None => {
-                        is_new = true;
-                        Execution::new(plan.execution_id, now)
-                    }
-                }
-            }
-        };
-        if !self.check_new_events(ACK, address, instance, &execution, &plan.history).await? {
-            return Ok(None);
-        }
-        execution.append(&plan.history);
-        instance.events += plan.history.len() as u64;
-        if is_new {
-            instance.executions += 1;
-        }
-        if let Some(status) = &metadata.status {
-            if execution.output_is_far && latest == Some(plan.execution_id) {
-                let found = self.execution_documents(ACK, address, instance, plan.execution_id).await?;
-                let Some(found) = found else { return Ok(None) };
-                superseded.extend(found.into_iter().map(|document| document.id));
-            }
-            execution.status.clone_from(status);
-            execution.output.clone_from(&metadata.output);
-            execution.output_is_far = false;
-            execution.completed_at = is_final(status).then_some(now);
-        }
-        if let Some(pin) = &metadata.pinned_duroxide_version {
-            execution.pinned = Some(pin.to_string());
-        }
-        let mut stored = Vec::new();
-        if is_latest {
-            let before = instance.latest.clone().filter(|before| before.execution_id != plan.execution_id);
-            if let Some(before) = before {
-                if before.output_is_far {
-                    let found = self.execution_documents(ACK, address, instance, before.execution_id).await?;
-                    let Some(found) = found else { return Ok(None) };
-                    superseded.extend(found.into_iter().map(|document| document.id));
-                }
-                stored.extend(self.execution(ACK, address, instance, before.execution_id).await?);
-            }
-            let is_far = execution.output.as_ref().is_some_and(|output| output.len() > LARGEST_NEAR_OUTPUT);
-            if is_far {
-                stored.push(execution.clone());
-                execution.output = None;
-                execution.output_is_far = true;
-            }
-            instance.latest = Some(execution.clone());
-        } else {
-            stored.push(execution.clone());
-        }
-        for execution in stored {
-            let stored = execution_document(address, execution, Some(rev), write);
-            let body = Body::Json(json(&stored)?);
-            creates.push(document(&stored.id, body, &stored));
-        }
-        self.record_status(address, instance, &execution).await?;
-        Ok(Some(superseded))
-    }
-
-    /// Repeats the status of the current execution for queries.
-    async fn record_status(
-        &self,
-        address: &Address,
-        instance: &mut Instance,
-        committed: &Execution,
-    ) -> Result<(), ProviderError> {
-        let Some(current) = instance.row.as_ref().map(|row| row.current) else { return Ok(()) };
-        let execution = match committed.execution_id == current {
-            true => Some(committed.clone()),
-            false => self.execution(ACK, address, instance, current).await?,
-        };
-        let unknown = || "Unknown".to_string();
-        instance.st = Some(execution.as_ref().map_or_else(unknown, |execution| execution.status.clone()));
-        if let Some(row) = &mut instance.row {
-            row.completed_at = execution.and_then(|execution| execution.completed_at);
-        }
-        Ok(())
     }
 
     async fn changed_keys(

@@ -7,6 +7,7 @@ use crate::fetch_work::WorkAsk;
 use crate::outbox::reconciler;
 use crate::seats::Takes;
 use crate::store::{Store, locked};
+use crate::tally::flusher;
 use crate::tasks::{Background, finished};
 use crate::{CosmosDBOptions, CosmosDBProviderConfig, OutboxFaultInjector, kv, open, park};
 use async_trait::async_trait;
@@ -29,6 +30,7 @@ use std::time::Duration;
 pub struct CosmosDBProvider {
     pub(crate) store: Arc<Store>,
     reconciler: Arc<Background>,
+    flusher: Arc<Background>,
 }
 
 impl std::fmt::Debug for CosmosDBProvider {
@@ -79,9 +81,10 @@ impl CosmosDBProvider {
         let client = open::open(&config, &options).await?;
         let interval = config.reconciler_interval.max(Duration::from_millis(10));
         let store = Store::new(client, config, &options);
-        store.synchronise().await;
+        store.synchronise().await?;
         let reconciler = Arc::new(Background::start(reconciler(Arc::downgrade(&store), interval)));
-        Ok(Self { store, reconciler })
+        let flusher = Arc::new(Background::start(flusher(Arc::downgrade(&store))));
+        Ok(Self { store, reconciler, flusher })
     }
 
     /// Lets the next deliveries between instances fail, for tests.
@@ -98,6 +101,7 @@ impl CosmosDBProvider {
     pub async fn cleanup(&self) -> Result<(), ProviderError> {
         self.reconciler.stop();
         self.store.stop_seeking();
+        self.flusher.stop();
         let deleted = self.store.client.container().delete(None).await;
         deleted.map(drop).map_err(|error| crate::error::failed("cleanup", &error))
     }

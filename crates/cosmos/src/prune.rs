@@ -1,14 +1,14 @@
 //! Removal of old executions.
 
-use crate::client::{Op, is_conflict};
-use crate::document::{Address, Events, Execution};
-use crate::doubt::Verdict;
+use crate::client::Op;
+use crate::document::{Address, Events, Execution, Instance, Versioned};
 use crate::error::{contended, refused};
 use crate::history::visible_executions;
 use crate::instance::Written;
 use crate::number::parameter;
 use crate::sql;
 use crate::store::Store;
+use crate::tally::Counts;
 use outlast_model::ExecutionStatus;
 use outlast_provider::{InstanceFilter, ProviderError, PruneOptions, PruneResult};
 use outlast_provider_kit::DEFAULT_BULK_LIMIT;
@@ -39,7 +39,8 @@ impl Store {
         Err(contended(operation, &address.id))
     }
 
-    /// Removes old executions of an instance.
+    /// Removes old executions of an instance, in one step: the step removes documents or hides them. Hidden documents are removed
+    /// after it, by this call or by the next one that prunes or runs the instance.
     pub(crate) async fn prune(
         &self,
         instance: &str,
@@ -48,51 +49,59 @@ impl Store {
         let address = Address::of(instance);
         for _ in 0..ATTEMPTS {
             let read = self.read_instance(PRUNE, &address).await?;
-            let Some(read) = read.filter(|read| read.document.row.is_some()) else {
+            let Some(mut read) = read.filter(|read| read.document.row.is_some()) else {
                 return Err(refused(PRUNE, format!("instance '{instance}' not found")));
             };
+            if is_half_removed(&read.document) {
+                let Some(recovered) = self.recover(PRUNE, &address, read).await? else { continue };
+                read = recovered;
+            }
             let current = read.document.row.as_ref().map(|row| row.current);
             let all = self.executions(PRUNE, &address).await?;
-            let keep = options.keep_last.unwrap_or(0) as usize;
-            let kept: Vec<u64> =
-                all.iter().rev().take(keep).map(|execution| execution.execution_id).collect();
-            let is_old = |execution: &&Execution| {
-                Some(execution.execution_id) != current
-                    && execution.status != ExecutionStatus::Running.as_str()
-                    && !kept.contains(&execution.execution_id)
-                    && options
-                        .completed_before
-                        .is_none_or(|before| execution.completed_at.is_some_and(|at| at < before))
-            };
-            let pruned: Vec<&Execution> = all.iter().filter(is_old).collect();
+            let pruned = old(&all, current, options);
             let mut result = PruneResult { instances_processed: 1, ..PruneResult::default() };
             if pruned.is_empty() {
                 return Ok(result);
             }
-            let mut removed = Vec::new();
-            let mut documents = Vec::new();
             let mut next = read.document.clone();
-            for execution in &pruned {
-                let parameters = [("@execution", parameter(execution.execution_id))];
-                let events: Vec<Events> =
-                    self.client.query(PRUNE, &address.partition, sql::HISTORY, &parameters).await?;
-                result.executions_deleted += 1;
-                result.events_deleted += events.iter().map(|document| document.d.len() as u64).sum::<u64>();
-                removed.extend(events.into_iter().map(|document| document.id));
-                let found = self.execution_documents(PRUNE, &address, &next, execution.execution_id).await?;
-                documents.extend(found.unwrap_or_default().into_iter().map(|document| document.id));
-                if next.latest.as_ref().is_some_and(|latest| latest.execution_id == execution.execution_id) {
-                    next.latest = all.iter().rev().find(|kept| !pruned.contains(kept)).cloned();
-                    documents.extend(self.ids_of(&address, next.latest.as_ref()).await?);
-                }
-            }
+            let (documents, events) = self.documents_of(&address, &mut next, &all, &pruned).await?;
+            result.executions_deleted = pruned.len() as u64;
+            result.events_deleted = events.iter().map(|document| document.d.len() as u64).sum();
             next.executions = next.executions.saturating_sub(result.executions_deleted);
             next.events = next.events.saturating_sub(result.events_deleted);
-            if self.pruned(&address, &read.etag, next, documents, removed).await? {
+            let ids = documents.into_iter().chain(events.into_iter().map(|document| document.id)).collect();
+            let change = Counts::of(&next).since(Counts::of(&read.document));
+            if self.pruned(&address, &read.etag, next, ids).await? {
+                self.tally.add(self.now(), change);
                 return Ok(result);
             }
         }
         Err(contended(PRUNE, instance))
+    }
+
+    /// The documents of old executions: those of executions, and those of events. The newest execution that stays moves into the
+    /// instance if the one there is old.
+    async fn documents_of(
+        &self,
+        address: &Address,
+        next: &mut Instance,
+        all: &[Execution],
+        pruned: &[&Execution],
+    ) -> Result<(Vec<String>, Vec<Events>), ProviderError> {
+        let (mut documents, mut events) = (Vec::new(), Vec::new());
+        for execution in pruned {
+            let parameters = [("@execution", parameter(execution.execution_id))];
+            let more: Vec<Events> =
+                self.client.query(PRUNE, &address.partition, sql::HISTORY, &parameters).await?;
+            events.extend(more);
+            let found = self.execution_documents(PRUNE, address, next, execution.execution_id).await?;
+            documents.extend(found.unwrap_or_default().into_iter().map(|document| document.id));
+            if next.latest.as_ref().is_some_and(|latest| latest.execution_id == execution.execution_id) {
+                next.latest = all.iter().rev().find(|kept| !pruned.contains(kept)).cloned();
+                documents.extend(self.ids_of(address, next.latest.as_ref()).await?);
+            }
+        }
+        Ok((documents, events))
     }
 
     /// The documents of an execution that moves into the instance.
@@ -108,29 +117,25 @@ impl Store {
         Ok(found.into_iter().map(|document| document.id).collect())
     }
 
-    /// Removes the executions in one step with the instance, and then the events that do not fit into that batch.
+    /// Removes documents in one step with the instance. Those that do not fit into that batch are hidden by it, and removed after
+    /// it.
     async fn pruned(
         &self,
         address: &Address,
         etag: &str,
-        mut next: crate::document::Instance,
-        documents: Vec<String>,
-        events: Vec<String>,
+        mut next: Instance,
+        ids: Vec<String>,
     ) -> Result<bool, ProviderError> {
-        let mut ids = documents.into_iter().chain(events);
-        let first: Vec<Op> = ids.by_ref().take(99).map(|id| Op::delete(&id, None)).collect();
-        let written = self.write_instance(PRUNE, Some(etag), &mut next, self.uid(), first, None).await?;
-        if matches!(written, Written::Conflict { .. }) {
-            return Ok(false);
-        }
-        let rest: Vec<String> = ids.collect();
-        for chunk in rest.chunks(100) {
-            let removals: Vec<Op> = chunk.iter().map(|id| Op::delete(id, None)).collect();
-            let batched = self.client.batch(&address.partition, removals).await?;
-            match batched.verdict() {
-                Verdict::Applied | Verdict::InDoubt => {}
-                Verdict::Refused(refusal) if is_conflict(refusal) => {}
-                Verdict::Refused(_) => return Err(batched.error(PRUNE)),
+        let mut ids = ids.into_iter();
+        let room = self.limits.operations - 1;
+        let removals: Vec<Op> = ids.by_ref().take(room).map(|id| Op::delete(&id, None)).collect();
+        next.dropped.extend(ids);
+        let written = self.write_instance(PRUNE, Some(etag), &mut next, self.uid(), removals, None).await?;
+        let Written::Done { etag, is_last, .. } = written else { return Ok(false) };
+        if is_last && is_half_removed(&next) {
+            let next = Versioned { etag, document: next };
+            if let Err(error) = self.recover(PRUNE, address, next).await {
+                tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "pruned documents stay hidden for now");
             }
         }
         Ok(true)
@@ -154,4 +159,24 @@ impl Store {
         }
         Ok(total)
     }
+}
+
+/// The executions that the options select.
+fn old<'a>(all: &'a [Execution], current: Option<u64>, options: &PruneOptions) -> Vec<&'a Execution> {
+    let keep = options.keep_last.unwrap_or(0) as usize;
+    let kept: Vec<u64> = all.iter().rev().take(keep).map(|execution| execution.execution_id).collect();
+    let is_old = |execution: &&Execution| {
+        Some(execution.execution_id) != current
+            && execution.status != ExecutionStatus::Running.as_str()
+            && !kept.contains(&execution.execution_id)
+            && options
+                .completed_before
+                .is_none_or(|before| execution.completed_at.is_some_and(|at| at < before))
+    };
+    all.iter().filter(is_old).collect()
+}
+
+/// Whether hidden documents wait for their removal, and no turn is being staged, which its owner would lose.
+pub(crate) fn is_half_removed(instance: &Instance) -> bool {
+    !instance.dropped.is_empty() && instance.staged.is_none()
 }

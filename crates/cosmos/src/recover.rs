@@ -21,6 +21,9 @@ use serde_json::Value;
 const ATTEMPTS: usize = 4;
 const ROUNDS: usize = 100;
 
+/// The ids that one query names: Cosmos DB refuses a query of more than 512 KiB.
+const MOST_NAMED: usize = 5_000;
+
 /// A document that was left behind.
 #[derive(Deserialize)]
 struct Left {
@@ -102,21 +105,8 @@ impl Store {
             etag = next;
         }
         for _ in 0..ROUNDS {
-            let mut left: Vec<Left> = Vec::new();
-            if !instance.dead.is_empty() {
-                let revs: Vec<Value> = instance.dead.iter().map(|rev| parameter(*rev)).collect();
-                let parameters = [("@revs", Value::from(revs))];
-                left = self.client.query(operation, &address.partition, sql::OF_REVS, &parameters).await?;
-                left.retain(|document| document.t != "i");
-            }
-            if left.is_empty() && !instance.dropped.is_empty() {
-                let ids: Vec<&String> = instance.dropped.iter().collect();
-                let parameters = [("@ids", serde_json::json!(ids))];
-                left = self.client.query(operation, &address.partition, sql::OF_IDS, &parameters).await?;
-                left.retain(|document| document.t != "b");
-            }
+            let mut left = self.left_behind(operation, address, &mut instance).await?;
             if left.is_empty() {
-                (instance.dead, instance.dropped) = Default::default();
                 let wrote = self
                     .write_instance(operation, Some(&etag), &mut instance, self.uid(), Vec::new(), None)
                     .await?;
@@ -131,6 +121,40 @@ impl Store {
             }
         }
         Err(contended(operation, &address.id))
+    }
+
+    /// Documents of dead revs, or else dropped ones. Clears the marks of which no document is left.
+    async fn left_behind(
+        &self,
+        operation: &str,
+        address: &Address,
+        instance: &mut Instance,
+    ) -> Result<Vec<Left>, ProviderError> {
+        if !instance.dead.is_empty() {
+            let revs: Vec<Value> = instance.dead.iter().map(|rev| parameter(*rev)).collect();
+            let parameters = [("@revs", Value::from(revs))];
+            let mut left: Vec<Left> =
+                self.client.query(operation, &address.partition, sql::OF_REVS, &parameters).await?;
+            left.retain(|document| document.t != "i");
+            if !left.is_empty() {
+                return Ok(left);
+            }
+            instance.dead.clear();
+        }
+        while !instance.dropped.is_empty() {
+            let ids: Vec<String> = instance.dropped.iter().take(MOST_NAMED).cloned().collect();
+            let parameters = [("@ids", serde_json::json!(ids))];
+            let mut left: Vec<Left> =
+                self.client.query(operation, &address.partition, sql::OF_IDS, &parameters).await?;
+            left.retain(|document| document.t != "b");
+            if !left.is_empty() {
+                return Ok(left);
+            }
+            for id in &ids {
+                instance.dropped.remove(id);
+            }
+        }
+        Ok(Vec::new())
     }
 
     /// Removes documents, or restores the committed content of keys; false if the instance changed.

@@ -35,6 +35,7 @@ queries! {
     SESSIONS = "sessions";
     SESSIONS_OF = "sessions_of";
     STARTS = "starts";
+    TALLIES = "tallies";
     TURN = "turn";
     WAITING = "waiting";
     WAITING_COUNT = "waiting_count";

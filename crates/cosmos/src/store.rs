@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::document::{Address, Instance, Item, Session, Versioned};
+use crate::error::CosmosStoreError;
 use crate::fleet::Fleet;
 use crate::heartbeat::Seeker;
 use crate::ids::Uid;
@@ -11,6 +12,7 @@ use crate::seats::{Roles, Seats};
 use crate::slots::SKEW_MS;
 use crate::staging::Limits;
 use crate::tail::Tails;
+use crate::tally::Tally;
 use crate::tasks::Background;
 use crate::time::Time;
 use crate::{CosmosDBOptions, CosmosDBProviderConfig};
@@ -36,6 +38,9 @@ pub(crate) struct Store {
     pub(crate) poll_interval_ms: u64,
     pub(crate) repair_interval_ms: u64,
     pub(crate) limits: Limits,
+    /// Up to this number of instances are counted one by one.
+    pub(crate) counted_exactly: usize,
+    pub(crate) tally: Tally,
     entropy: Arc<dyn Entropy>,
     turns: Mutex<HashMap<Uid, Held<Instance>>>,
     work: Mutex<HashMap<Uid, Held<Item>>>,
@@ -86,6 +91,8 @@ impl Store {
             poll_interval_ms: saturating_ms(options.poll_interval),
             repair_interval_ms: saturating_ms(options.repair_interval),
             limits: options.limits(),
+            counted_exactly: options.counted_exactly,
+            tally: Tally::default(),
             entropy: Arc::clone(&options.entropy),
             turns: Mutex::default(),
             work: Mutex::default(),
@@ -105,8 +112,8 @@ impl Store {
         })
     }
 
-    /// Learns the time of the service from a write.
-    pub(crate) async fn synchronise(&self) {
+    /// Learns the time of the service from a write. An error if the account lets this process only read.
+    pub(crate) async fn synchronise(&self) -> Result<(), CosmosStoreError> {
         let id = format!("c:{}", self.own);
         let body =
             serde_json::json!({ "id": id, "instanceId": crate::layout::SYSTEM, "t": "c", "ttl": 3_600 });
@@ -114,10 +121,15 @@ impl Store {
         match self.client.stamped_upsert(crate::layout::SYSTEM, &body).await {
             Ok(Some(ts)) => self.time.observe(sent, self.time.local_ms(), ts),
             Ok(None) => {}
-            Err(error) => {
-                tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "no time of the service")
+            Err(refusal) => {
+                if let Some(status @ (401 | 403)) = refusal.answer.status {
+                    return Err(CosmosStoreError::Denied { action: "a write".to_string(), status });
+                }
+                let error = refusal.error("synchronise");
+                tracing::debug!(target: "duroxide::providers::cosmosdb", %error, "no time of the service");
             }
         }
+        Ok(())
     }
 
     /// Forgets the documents of leases and of waiting activities: a test changed them.

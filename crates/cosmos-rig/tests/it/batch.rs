@@ -4,7 +4,9 @@ use azure_data_cosmos::TransactionalBatch;
 use azure_data_cosmos::options::{BatchReadOptions, BatchReplaceOptions, Precondition};
 use serde_json::{Value, json};
 
-use crate::kit::{World, code, document};
+use outlast_cosmos_rig::RigOptions;
+
+use crate::kit::{World, code, document, properties};
 
 /// The status of a batch, and of its operations.
 async fn run(world: &World, batch: TransactionalBatch) -> (u16, Vec<u16>) {
@@ -54,16 +56,32 @@ async fn a_batch_applies_all_operations() {
     assert_eq!(world.read("p", "old").await, Err(404));
 }
 
+/// A batch that creates a document if `i` has this version.
+fn guarded(etag: &str, id: &str) -> TransactionalBatch {
+    let guard = BatchReadOptions::default().with_precondition(Precondition::IfMatch(etag.to_string().into()));
+    TransactionalBatch::new("p").read_item("i", Some(guard)).create_item(document("p", id)).unwrap()
+}
+
+#[tokio::test]
+async fn a_rig_can_ignore_the_condition_of_a_read() {
+    let options = RigOptions { guards_reads: false, ..RigOptions::default() };
+    let world = World::with(options, properties()).await;
+    world.create("p", "i", json!({ "n": 1 })).await;
+    assert_eq!(run(&world, guarded("\"stale\"", "a")).await, (200, vec![200, 201]));
+    // Conditions of other operations count.
+    let batch = TransactionalBatch::new("p").replace_item(
+        "i",
+        json!({ "id": "i", "instanceId": "p", "n": 2 }),
+        replace_if_match("\"stale\""),
+    );
+    assert_eq!(run(&world, batch.unwrap()).await, (207, vec![412]));
+}
+
 #[tokio::test]
 async fn if_match_on_a_read_guards_the_batch() {
     let world = World::new().await;
     world.create("p", "i", json!({})).await;
     let etag = world.read("p", "i").await.unwrap()["_etag"].as_str().unwrap().to_string();
-    let guarded = |etag: &str, id: &str| {
-        let guard =
-            BatchReadOptions::default().with_precondition(Precondition::IfMatch(etag.to_string().into()));
-        TransactionalBatch::new("p").read_item("i", Some(guard)).create_item(document("p", id)).unwrap()
-    };
     assert_eq!(run(&world, guarded(&etag, "a")).await, (200, vec![200, 201]));
     assert_eq!(run(&world, guarded("\"stale\"", "b")).await, (207, vec![412, 424]));
     assert_eq!(world.read("p", "b").await, Err(404));

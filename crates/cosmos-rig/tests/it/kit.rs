@@ -66,6 +66,8 @@ pub(crate) async fn connect(rig: &Rig, key: &'static str) -> Result<CosmosClient
 
 pub(crate) async fn build(account: AccountReference) -> Result<CosmosClient, CosmosError> {
     let routing = RoutingStrategy::PreferredRegions(vec![REGION.into()]);
+    // A build of the whole workspace gives the client TLS without a provider of cryptography. The first test chooses one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     // Clients that share a runtime share its cache of containers, and with it the credential of the first of them.
     let runtime = CosmosRuntime::builder().build().await?;
     CosmosClient::builder().with_runtime(runtime).build(account, routing).await

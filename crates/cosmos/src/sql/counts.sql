@@ -1,1 +1,1 @@
-SELECT c.st, c.nx, c.ne, c.ct, c.del FROM c WHERE c.t = 'i'
+SELECT c.instanceId, c.iid, c.st, c.nx, c.ne, c.del FROM c WHERE c.t = 'i'

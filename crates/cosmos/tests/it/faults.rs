@@ -1,4 +1,6 @@
-//! A fault at every request of a script: before and after its execution, as a status and as a lost connection.
+//! A fault at every request of a script: each status, before and after the execution, and lost connections.
+//!
+//! A run in CI strikes every ninth request, and a different one for each fault. `OUTLAST_COSMOS_SWEEP=full` strikes every request.
 
 use crate::factory::fresh_config;
 use crate::script;
@@ -22,9 +24,17 @@ async fn store(batch: (usize, usize)) -> (Target, CosmosDBProvider) {
     (target, store)
 }
 
+/// The first request that is struck, and the distance to the next one.
+fn steps(offset: u64) -> (u64, u64) {
+    match std::env::var("OUTLAST_COSMOS_SWEEP").is_ok_and(|value| value == "full") {
+        true => (1, 1),
+        false => (1 + offset % 9, 9),
+    }
+}
+
 /// Runs the script with a fault at each of its requests, one run for each.
-async fn sweep(batch: (usize, usize), fault: impl Fn(Fault) -> Fault) {
-    let mut nth = 1;
+async fn sweep(batch: (usize, usize), offset: u64, fault: impl Fn(Fault) -> Fault) {
+    let (mut nth, step) = steps(offset);
     loop {
         let (target, store) = store(batch).await;
         let handle = target.rig().unwrap().fault(fault(Fault::any().nth(nth)));
@@ -37,35 +47,44 @@ async fn sweep(batch: (usize, usize), fault: impl Fn(Fault) -> Fault) {
         if struck == 0 || nth > 60 {
             break;
         }
-        nth += 3;
+        nth += step;
     }
-    assert!(nth > 20, "the script has more requests: {nth}");
+    assert!(nth > 15, "the script has more requests: {nth}");
 }
 
 const WHOLE: (usize, usize) = (100, 1_800_000);
 const SMALL: (usize, usize) = (3, 4_000);
 
-#[tokio::test]
-async fn a_request_that_fails_before_its_execution_is_repeated() {
-    sweep(WHOLE, |fault| fault.before().status(503)).await;
+/// A test for each fault, on turns of one batch and on staged turns.
+macro_rules! sweeps {
+    ($($name:ident: $offset:literal, $fault:expr;)*) => {
+        $(mod $name {
+            #[tokio::test]
+            async fn of_whole_turns() {
+                super::sweep(super::WHOLE, $offset, $fault).await;
+            }
+
+            #[tokio::test]
+            async fn of_staged_turns() {
+                super::sweep(super::SMALL, $offset + 1, $fault).await;
+            }
+        })*
+    };
 }
 
-#[tokio::test]
-async fn a_request_that_fails_after_its_execution_happens_once() {
-    sweep(WHOLE, |fault| fault.after().status(503)).await;
-}
-
-#[tokio::test]
-async fn a_staged_turn_whose_request_fails_after_its_execution_happens_once() {
-    sweep(SMALL, |fault| fault.after().status(408)).await;
-}
-
-#[tokio::test]
-async fn a_connection_that_is_lost_after_the_execution_loses_nothing() {
-    sweep(WHOLE, |fault| fault.after().drop_connection()).await;
-}
-
-#[tokio::test]
-async fn a_throttled_request_is_repeated() {
-    sweep(SMALL, |fault| fault.before().status(429)).await;
+sweeps! {
+    status_408_before: 0, |fault| fault.before().status(408);
+    status_408_after: 2, |fault| fault.after().status(408);
+    status_410_before: 4, |fault| fault.before().status(410);
+    status_410_after: 6, |fault| fault.after().status(410);
+    status_429_before: 8, |fault| fault.before().status(429);
+    status_449_before: 10, |fault| fault.before().status(449);
+    status_449_after: 12, |fault| fault.after().status(449);
+    status_500_before: 14, |fault| fault.before().status(500);
+    status_500_after: 16, |fault| fault.after().status(500);
+    status_503_before: 0, |fault| fault.before().status(503);
+    status_503_after: 2, |fault| fault.after().status(503);
+    connection_lost_before: 4, |fault| fault.before().drop_connection();
+    connection_lost_after: 6, |fault| fault.after().drop_connection();
+    request_reset_after: 8, |fault| fault.after().reset();
 }

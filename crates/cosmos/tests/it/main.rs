@@ -2,15 +2,25 @@
 // A test fails by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod bad_input;
 mod cost;
+mod counting;
+mod deleting;
+mod doubt;
 mod factory;
 mod faults;
+mod fences;
 mod fleet;
+mod kit;
 mod model;
 mod opening;
+mod outbox;
+mod pruning;
 mod script;
 mod several;
+mod staging;
 mod stress;
+mod tls;
 
 /// Every validation, each in a container of its own.
 mod contract {

@@ -7,6 +7,8 @@ use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, 
 use outlast_cosmos_rig::Target;
 use outlast_provider::model::json;
 use outlast_provider::{Clock, MessageBound, Provider};
+use std::cell::OnceCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 #[test]
@@ -14,9 +16,15 @@ fn agrees_with_the_specification() {
     outlast_conformance::model::agrees_with_the_specification(3, &run);
 }
 
-/// The stories about leases run a sequence for every millisecond around the end of a lease: too many containers for a test run.
-macro_rules! regressions {
-    ($run:tt leases: $skipped:tt, regressions: [$($name:ident),* $(,)?],) => {
+/// A test for each named sequence. Those around the end of a lease are many, and run on one kind of store.
+macro_rules! stories {
+    ($run:tt leases: [$($lease:ident),* $(,)?], regressions: [$($name:ident),* $(,)?],) => {
+        mod leases {
+            $(#[test]
+            fn $lease() {
+                outlast_conformance::model::check_story("leases", stringify!($lease), &super::run_whole);
+            })*
+        }
         mod regressions {
             $(#[test]
             fn $name() {
@@ -25,11 +33,15 @@ macro_rules! regressions {
         }
     };
 }
-outlast_conformance::__each_story! { [regressions] run }
+outlast_conformance::__each_story! { [stories] run }
+
+fn run_whole(sequence: &Sequence) -> Result<(), String> {
+    run_with(sequence, MessageBound::default(), (100, 1_800_000))
+}
 
 /// Runs a sequence on a new store, and on one that hands out few messages at a time and stages most turns.
 fn run(sequence: &Sequence) -> Result<(), String> {
-    run_with(sequence, MessageBound::default(), (100, 1_800_000))?;
+    run_whole(sequence)?;
     let small = |difference| format!("{difference}\nwith {FEW:?} and batches of {SMALL:?}");
     run_with(sequence, FEW, SMALL).map_err(small)
 }
@@ -40,6 +52,19 @@ const FEW: MessageBound = MessageBound::new(2, 300);
 /// Operations and bytes of a batch.
 const SMALL: (usize, usize) = (5, 4_000);
 
+thread_local! {
+    /// The account of the test on this thread. Every sequence has a container of its own.
+    static TARGET: OnceCell<Rc<Target>> = const { OnceCell::new() };
+}
+
+async fn target_of_this_thread() -> Rc<Target> {
+    if let Some(target) = TARGET.with(|target| target.get().cloned()) {
+        return target;
+    }
+    let started = Rc::new(quiet_target().await);
+    TARGET.with(|target| target.get_or_init(|| started).clone())
+}
+
 fn run_with(sequence: &Sequence, bound: MessageBound, batch: (usize, usize)) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { sequence.run(&mut InContainer::open(bound, batch).await).await })
@@ -47,7 +72,7 @@ fn run_with(sequence: &Sequence, bound: MessageBound, batch: (usize, usize)) -> 
 
 /// A store in a container.
 struct InContainer {
-    _target: Target,
+    _target: Rc<Target>,
     clock: Arc<Hand>,
     config: CosmosDBProviderConfig,
     options: CosmosDBOptions,
@@ -57,7 +82,7 @@ struct InContainer {
 
 impl InContainer {
     async fn open(bound: MessageBound, batch: (usize, usize)) -> Self {
-        let target = quiet_target().await;
+        let target = target_of_this_thread().await;
         let clock = Arc::new(Hand::default());
         let given = Some(Arc::clone(&clock) as Arc<dyn Clock>);
         let options =

@@ -1,16 +1,18 @@
 //! Opening a store: what it creates, and what it refuses with a reason.
 
 use crate::factory::fresh_config;
+use crate::script;
 use async_trait::async_trait;
 use azure_core::credentials::{AccessToken, TokenCredential, TokenRequestOptions};
 use azure_core::error::ErrorKind;
 use azure_core::time::OffsetDateTime;
-use azure_data_cosmos::models::ContainerProperties;
+use azure_data_cosmos::models::{ContainerProperties, TimeToLive};
 use azure_data_cosmos::{AccountEndpoint, AccountReference, CosmosClient, CosmosRuntime, RoutingStrategy};
 use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, CosmosStoreError};
 use outlast_cosmos_rig::{CLIENT_ID, CLIENT_SECRET, Fault, Kind, READ_ONLY_KEY, Rig, RigOptions, Target};
 use outlast_provider::{Provider, ProviderAdmin};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -89,21 +91,130 @@ async fn writes_in_several_regions_are_refused() {
     assert!(error.to_string().contains("East US, West US"), "{error}");
 }
 
-#[tokio::test]
-async fn a_container_with_another_partition_key_is_refused() {
-    let target = rig().await;
-    let config = fresh_config(&target);
+/// Creates a container with the SDK.
+async fn create_container(config: &CosmosDBProviderConfig, properties: ContainerProperties) {
     let endpoint: AccountEndpoint = config.endpoint.parse().unwrap();
     let account = AccountReference::with_authentication_key(endpoint, config.key.clone());
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = CosmosRuntime::builder().build().await.unwrap();
     let routing = RoutingStrategy::PreferredRegions(Vec::new());
     let client = CosmosClient::builder().with_runtime(runtime).build(account, routing).await.unwrap();
     client.create_database(&config.database, None).await.unwrap();
-    let properties = ContainerProperties::new(config.container.clone(), "/other".into());
     client.database_client(config.database.clone()).create_container(properties, None).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_container_with_another_partition_key_is_refused() {
+    let target = rig().await;
+    let config = fresh_config(&target);
+    create_container(&config, ContainerProperties::new(config.container.clone(), "/other".into())).await;
     let error = open(config).await.unwrap_err();
     assert!(matches!(error, CosmosStoreError::PartitionKey { .. }), "{error}");
-    assert!(error.to_string().contains("/other"), "{error}");
+    assert!(
+        error.to_string().contains("/other") && error.to_string().contains("another container"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_container_that_deletes_documents_after_a_time_is_refused() {
+    let target = rig().await;
+    let config = fresh_config(&target);
+    let properties = ContainerProperties::new(config.container.clone(), "/instanceId".into())
+        .with_default_ttl(TimeToLive::Seconds(60));
+    create_container(&config, properties).await;
+    let error = open(config).await.unwrap_err();
+    assert!(matches!(error, CosmosStoreError::TimeToLive { seconds: 60, .. }), "{error}");
+    assert!(error.to_string().contains("-1 (off)"), "{error}");
+}
+
+#[tokio::test]
+async fn a_container_that_an_operator_created_is_used() {
+    let target = rig().await;
+    let config = fresh_config(&target);
+    let properties = ContainerProperties::new(config.container.clone(), "/instanceId".into())
+        .with_default_ttl(TimeToLive::NoDefault);
+    create_container(&config, properties).await;
+    target.rig().unwrap().take_recorded();
+    open(config).await.unwrap();
+    let records = target.rig().unwrap().recorded();
+    assert!(!records.iter().any(|record| record.status == 409), "nothing is created again");
+}
+
+#[tokio::test]
+async fn a_key_that_only_reads_is_denied_on_a_store_that_exists() {
+    let target = rig().await;
+    let config = fresh_config(&target);
+    open(config.clone()).await.unwrap();
+    let error = open(CosmosDBProviderConfig { key: READ_ONLY_KEY.into(), ..config }).await.unwrap_err();
+    assert!(matches!(error, CosmosStoreError::Denied { status: 401 | 403, .. }), "{error}");
+    assert!(error.to_string().contains("check the key"), "{error}");
+}
+
+#[tokio::test]
+async fn a_region_that_the_account_does_not_have_is_refused() {
+    let regions = vec!["East US".to_string(), "West US".to_string()];
+    let options = RigOptions { regions, ..RigOptions::default() };
+    let target = Target::Rig(Box::new(Rig::start_with(options).await.unwrap()));
+    let preferring = |region: &str| {
+        let preferred_regions = vec![region.to_string()];
+        CosmosDBOptions { preferred_regions, ..CosmosDBOptions::default() }
+    };
+    let config = fresh_config(&target);
+    let error = CosmosDBProvider::open(config.clone(), preferring("Nowhere")).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("'Nowhere'") && text.contains("East US, West US"), "{text}");
+    let store = CosmosDBProvider::open(config, preferring("westus")).await.unwrap();
+    script::begin(&store).await;
+    script::finish(&store).await;
+    script::check(&store).await;
+}
+
+#[tokio::test]
+async fn an_account_that_ignores_the_condition_of_a_read_is_refused() {
+    let options = RigOptions { guards_reads: false, ..RigOptions::default() };
+    let target = Target::Rig(Box::new(Rig::start_with(options).await.unwrap()));
+    let config = fresh_config(&target);
+    for _ in 0..2 {
+        let error = open(config.clone()).await.unwrap_err();
+        assert!(matches!(error, CosmosStoreError::UnguardedReads), "{error}");
+        assert!(error.to_string().contains("Azure, or a newer emulator"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn the_condition_of_a_read_is_tried_once_for_a_container() {
+    let target = rig().await;
+    let config = fresh_config(&target);
+    let rig = target.rig().unwrap();
+    let batches = || {
+        let records = rig.take_recorded();
+        records
+            .iter()
+            .filter(|record| record.kind == Kind::Batch && record.partition.as_deref() == Some("~sys"))
+            .count()
+    };
+    open(config.clone()).await.unwrap();
+    assert_eq!(batches(), 1);
+    open(config).await.unwrap();
+    assert_eq!(batches(), 0);
+}
+
+#[tokio::test]
+async fn an_account_that_throttles_everything_is_named_after_ten_attempts() {
+    let target = rig().await;
+    let options =
+        || CosmosDBOptions { opening_pause: Duration::from_millis(1), ..CosmosDBOptions::default() };
+    for kind in [Kind::Container, Kind::Upsert] {
+        let throttled = target
+            .rig()
+            .unwrap()
+            .fault(Fault::on(kind).always().status(429).retry_after(Duration::from_millis(1)));
+        let error = CosmosDBProvider::open(fresh_config(&target), options()).await.unwrap_err();
+        assert!(error.to_string().contains("raise its throughput"), "{error}");
+        assert!(throttled.struck() >= 5, "{kind:?}: {}", throttled.struck());
+        target.rig().unwrap().clear_faults();
+    }
 }
 
 /// A credential that asks the token endpoint of the rig.
@@ -138,7 +249,7 @@ impl TokenCredential for ClientSecret {
         let body: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
         match body["access_token"].as_str() {
             Some(token) => {
-                let lives = std::time::Duration::from_secs(3_600);
+                let lives = Duration::from_secs(3_600);
                 Ok(AccessToken::new(token.to_string(), OffsetDateTime::now_utc() + lives))
             }
             None => Err(azure_core::Error::with_message(ErrorKind::Credential, body.to_string())),

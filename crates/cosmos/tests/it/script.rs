@@ -75,7 +75,7 @@ fn last_turn() -> TurnCommit {
 }
 
 /// Repeats a call while its error may go away.
-async fn again<T, Fut: Future<Output = Result<T, ProviderError>>>(
+pub(crate) async fn again<T, Fut: Future<Output = Result<T, ProviderError>>>(
     call: impl Fn() -> Fut,
 ) -> Result<T, ProviderError> {
     for _ in 0..20 {

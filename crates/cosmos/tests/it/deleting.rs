@@ -1,0 +1,180 @@
+//! Deletions that meet writers, other deletions, and the death of their process.
+
+use crate::factory::fresh_config;
+use crate::kit::{lease, rig_and_store, run, run_executions, signal, turn};
+use crate::script::start;
+use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, OutboxFaultInjector};
+use outlast_cosmos_rig::{Fault, Kind, Rig, Target};
+use outlast_provider::{Provider, ProviderAdmin, TurnCommit};
+use std::time::Duration;
+
+/// Stops the flip of the next deletion before its execution.
+fn held_flip() -> Fault {
+    Fault::on(Kind::Replace).partition("~sys").before().hold()
+}
+
+fn ids(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+#[tokio::test]
+async fn an_instance_that_starts_again_meanwhile_is_not_deleted_without_force() {
+    let (target, store) = rig_and_store(CosmosDBOptions::default()).await;
+    run_executions(&store, "a", 1, 1).await;
+    run_executions(&store, "b", 1, 1).await;
+    let held = target.rig().unwrap().fault(held_flip());
+    let deleting = store.clone();
+    let deletion =
+        tokio::spawn(async move { deleting.delete_instances_atomic(&ids(&["a", "b"]), false).await });
+    held.wait_struck(1).await;
+    // Both instances are marked. A new execution of one of them is committed.
+    run(&store, "b", turn("b", 2, 1, None)).await.unwrap();
+    held.release();
+    let refused = deletion.await.unwrap().unwrap_err();
+    assert!(refused.message.contains("'b' is still running") && !refused.is_retryable(), "{refused}");
+    assert_eq!(store.read("a").await.unwrap().len(), 1, "none is deleted");
+    assert_eq!(store.list_executions("b").await.unwrap(), [1, 2]);
+    // Nothing of the deletion is left: both instances run on and can be deleted.
+    run(&store, "b", turn("b", 2, 2, Some("Completed"))).await.unwrap();
+    let deleted = store.delete_instances_atomic(&ids(&["a", "b"]), false).await.unwrap();
+    assert_eq!((deleted.instances_deleted, deleted.executions_deleted, deleted.events_deleted), (2, 3, 4));
+}
+
+#[tokio::test]
+async fn a_turn_that_is_leased_during_a_forced_deletion_is_deleted_or_committed_but_not_both() {
+    let (target, store) = rig_and_store(CosmosDBOptions::default()).await;
+    run(&store, "a", turn("a", 1, 1, None)).await.unwrap();
+    store.enqueue_for_orchestrator(signal("a"), None).await.unwrap();
+    let token = lease(&store, "a").await;
+    let held = target.rig().unwrap().fault(held_flip());
+    let deleting = store.clone();
+    let deletion = tokio::spawn(async move { deleting.delete_instances_atomic(&ids(&["a"]), true).await });
+    held.wait_struck(1).await;
+    store.commit_turn(&token, turn("a", 1, 2, None)).await.unwrap();
+    assert_eq!(store.read("a").await.unwrap().len(), 2, "the commit is visible before the deletion");
+    held.release();
+    let deleted = deletion.await.unwrap().unwrap();
+    assert_eq!((deleted.instances_deleted, deleted.events_deleted), (1, 2), "the deletion counts the turn");
+    assert!(store.read("a").await.unwrap().is_empty());
+    let late = store.commit_turn(&token, turn("a", 1, 3, None)).await.unwrap_err();
+    assert!(!late.is_retryable(), "{late}");
+}
+
+#[tokio::test]
+async fn two_deletions_of_the_same_instances_delete_them_once() {
+    let (_target, store) = rig_and_store(CosmosDBOptions::default()).await;
+    for name in ["a", "b", "c"] {
+        run_executions(&store, name, 1, 1).await;
+    }
+    let (these, those) = (ids(&["a", "b"]), ids(&["b", "c"]));
+    let (one, other) = tokio::join!(
+        store.delete_instances_atomic(&these, false),
+        store.delete_instances_atomic(&those, false)
+    );
+    let (one, other) = (one.unwrap(), other.unwrap());
+    assert_eq!(one.instances_deleted + other.instances_deleted, 3, "{one:?} {other:?}");
+    assert!(store.list_instances().await.unwrap().is_empty());
+}
+
+/// A container in which a process died after the flip of a deletion of `a` and `b`, and a store of another process.
+async fn after_death() -> (Target, CosmosDBProvider) {
+    let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
+    let config = fresh_config(&target);
+    let dying = CosmosDBProvider::new_with_config(config.clone()).await.unwrap();
+    for name in ["a", "b", "c"] {
+        run_executions(&dying, name, 1, 1).await;
+    }
+    let rig = target.rig().unwrap();
+    let dead = ["a", "b"].map(|name| rig.fault(Fault::on(Kind::Query).partition(name).always().status(400)));
+    dying.delete_instances_atomic(&ids(&["a", "b"]), false).await.unwrap_err();
+    drop(dying);
+    assert!(dead[0].struck() > 0, "the process dies before the purge");
+    rig.clear_faults();
+    let other = CosmosDBProvider::new_with_config(config).await.unwrap();
+    (target, other)
+}
+
+#[tokio::test]
+async fn instances_of_a_deletion_whose_process_died_are_gone_from_every_view() {
+    let (_target, store) = after_death().await;
+    assert_eq!(store.get_system_metrics().await.unwrap().total_instances, 1);
+    let (_target, store) = after_death().await;
+    assert_eq!(store.list_instances().await.unwrap(), ["c"]);
+    let (_target, store) = after_death().await;
+    assert_eq!(store.list_instances_by_status("Completed").await.unwrap(), ["c"]);
+    let (_target, store) = after_death().await;
+    let page = store.query_instances(&outlast_provider::InstanceQuery::default()).await.unwrap();
+    assert_eq!(page.instances.iter().map(|info| info.instance_id.as_str()).collect::<Vec<_>>(), ["c"]);
+    let (_target, store) = after_death().await;
+    let filter = outlast_provider::InstanceFilter::default();
+    assert_eq!(store.delete_instance_bulk(filter).await.unwrap().instances_deleted, 1);
+    let (_target, store) = after_death().await;
+    assert!(store.read("b").await.unwrap().is_empty());
+    // The reader that met the instance removed its documents.
+    assert!(!store.dump().await.unwrap().iter().any(|line| line.contains(" b ")));
+}
+
+#[tokio::test]
+async fn a_record_whose_process_died_before_the_flip_deletes_nothing() {
+    let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
+    let config = fresh_config(&target);
+    let dying = CosmosDBProvider::new_with_config(config.clone()).await.unwrap();
+    run_executions(&dying, "a", 1, 1).await;
+    let rig = target.rig().unwrap();
+    let flip = rig.fault(Fault::on(Kind::Replace).partition("~sys").before().status(400));
+    dying.delete_instances_atomic(&ids(&["a"]), false).await.unwrap_err();
+    assert_eq!(flip.struck(), 1);
+    drop(dying);
+    let other = CosmosDBProvider::new_with_config(config).await.unwrap();
+    assert_eq!(other.list_instances().await.unwrap(), ["a"]);
+    run(&other, "a", turn("a", 2, 1, None)).await.unwrap();
+    assert_eq!(other.list_executions("a").await.unwrap(), [1, 2]);
+}
+
+#[tokio::test]
+async fn a_deletion_that_another_one_overtook_deletes_nothing() {
+    let (target, store) = rig_and_store(CosmosDBOptions::default()).await;
+    run_executions(&store, "a", 1, 1).await;
+    let held = target.rig().unwrap().fault(held_flip());
+    let deleting = store.clone();
+    let slow = tokio::spawn(async move { deleting.delete_instances_atomic(&ids(&["a"]), false).await });
+    held.wait_struck(1).await;
+    let other = store.delete_instances_atomic(&ids(&["a"]), false).await.unwrap();
+    assert_eq!(other.instances_deleted, 1);
+    run(&store, "a", turn("a", 1, 1, None)).await.unwrap();
+    held.release();
+    let refused = slow.await.unwrap().unwrap_err();
+    assert!(refused.message.contains("still running"), "the instance is another one: {refused}");
+    assert_eq!(store.read("a").await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_message_that_arrives_after_the_deletion_is_for_a_new_instance() {
+    let (target, store) = rig_and_store(CosmosDBOptions::default()).await;
+    run_executions(&store, "a", 1, 1).await;
+    store.enqueue_for_orchestrator(signal("a"), None).await.unwrap();
+    let purge = target.rig().unwrap().fault(Fault::on(Kind::Query).partition("a").before().hold());
+    let deleting = store.clone();
+    let deletion = tokio::spawn(async move { deleting.delete_instances_atomic(&ids(&["a"]), false).await });
+    purge.wait_struck(1).await;
+    store.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    purge.release();
+    assert_eq!(deletion.await.unwrap().unwrap().queue_messages_deleted, 1);
+    let token = lease(&store, "a").await;
+    store.commit_turn(&token, turn("a", 1, 1, None)).await.unwrap();
+    assert_eq!(store.read("a").await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_message_that_a_deleted_instance_sent_is_delivered() {
+    let target = Target::Rig(Box::new(Rig::start().await.unwrap()));
+    let config =
+        CosmosDBProviderConfig { reconciler_interval: Duration::from_secs(600), ..fresh_config(&target) };
+    let mut store = CosmosDBProvider::new_with_config(config).await.unwrap();
+    store.set_outbox_fault_injector(OutboxFaultInjector::fail_next(1));
+    let sending = TurnCommit { orchestrator_items: vec![start("target")], ..turn("a", 1, 1, None) };
+    run(&store, "a", sending).await.unwrap();
+    assert_eq!(store.pending("target", 9).await.unwrap().unwrap().message_count, 0);
+    store.delete_instances_atomic(&ids(&["a"]), true).await.unwrap();
+    assert_eq!(store.pending("target", 9).await.unwrap().unwrap().message_count, 1);
+}

@@ -1,0 +1,136 @@
+//! Messages between instances: their keys, their tombstones, and the lag of their delivery.
+
+use crate::factory::{fresh_config, quiet_target};
+use crate::kit::{batches_of, lease, rig_and_store, signal, turn};
+use crate::script::{self, start};
+use metrics::{Counter, Gauge, GaugeFn, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
+use outlast_cosmos::{CosmosDBOptions, CosmosDBProvider, CosmosDBProviderConfig, OutboxFaultInjector};
+use outlast_cosmos_rig::{Fault, Kind};
+use outlast_provider::{Provider, ProviderAdmin, TurnCommit};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Keeps the values that the gauge of the lag gets.
+struct Lag(watch::Sender<f64>);
+
+impl GaugeFn for Lag {
+    fn set(&self, value: f64) {
+        self.0.send_replace(value);
+    }
+    fn increment(&self, _: f64) {}
+    fn decrement(&self, _: f64) {}
+}
+
+struct LagRecorder(Arc<Lag>);
+
+impl Recorder for LagRecorder {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn register_counter(&self, _: &Key, _: &Metadata<'_>) -> Counter {
+        Counter::noop()
+    }
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        match key.name() == "outlast_outbox_lag_seconds" {
+            true => Gauge::from_arc(Arc::clone(&self.0)),
+            false => Gauge::noop(),
+        }
+    }
+    fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
+        Histogram::noop()
+    }
+}
+
+/// Waits until the gauge is set to a value that is accepted.
+async fn lag_that(set: &mut watch::Receiver<f64>, accepts: impl Fn(f64) -> bool) -> f64 {
+    let waited = tokio::time::timeout(Duration::from_secs(60), set.wait_for(|lag| accepts(*lag))).await;
+    *waited.expect("the gauge gets the value").unwrap()
+}
+
+#[tokio::test]
+async fn the_reconciler_shows_the_age_of_the_oldest_undelivered_message() {
+    let lag = Arc::new(Lag(watch::Sender::new(-1.0)));
+    let mut set = lag.0.subscribe();
+    let recorder = LagRecorder(lag);
+    // The reconciler runs on this thread.
+    let _installed = metrics::set_default_local_recorder(&recorder);
+    let target = quiet_target().await;
+    let config = CosmosDBProviderConfig {
+        reconciler_interval: Duration::from_millis(20),
+        reconciler_age_threshold: Duration::from_millis(20),
+        ..fresh_config(&target)
+    };
+    let mut store = CosmosDBProvider::new_with_config(config).await.unwrap();
+    lag_that(&mut set, |lag| lag == 0.0).await;
+    store.set_outbox_fault_injector(OutboxFaultInjector::fail_next(u32::MAX));
+    script::begin(&store).await;
+    script::finish(&store).await;
+    let first = lag_that(&mut set, |lag| lag > 0.0).await;
+    lag_that(&mut set, |lag| lag > first).await;
+    assert_eq!(waiting(&store).await, 0);
+    store.set_outbox_fault_injector(OutboxFaultInjector::fail_next(0));
+    lag_that(&mut set, |lag| lag == 0.0).await;
+    assert_eq!(waiting(&store).await, 1);
+}
+
+/// A turn of `source` that sends this number of starts to `target`.
+fn sending(event_id: u64, count: usize) -> TurnCommit {
+    TurnCommit { orchestrator_items: vec![start("target"); count], ..turn("source", 1, event_id, None) }
+}
+
+/// A turn of `source`, without a look at other instances.
+async fn run_source(store: &CosmosDBProvider, commit: TurnCommit) {
+    let message = if commit.history_delta[0].event_id == 1 { start("source") } else { signal("source") };
+    store.enqueue_for_orchestrator(message, None).await.unwrap();
+    let token = lease(store, "source").await;
+    store.commit_turn(&token, commit).await.unwrap();
+}
+
+async fn waiting(store: &CosmosDBProvider) -> u64 {
+    store.pending("target", 100).await.unwrap().unwrap().message_count
+}
+
+#[tokio::test]
+async fn messages_of_different_turns_executions_and_lives_of_an_instance_do_not_collide() {
+    let (_target, store) = rig_and_store(CosmosDBOptions::default()).await;
+    // The target is leased, so that its messages wait.
+    store.enqueue_for_orchestrator(start("target"), None).await.unwrap();
+    let held = store.fetch_orchestration_item(Duration::from_secs(600), Duration::ZERO, None).await.unwrap();
+    assert!(held.is_some());
+    run_source(&store, sending(1, 2)).await;
+    assert_eq!(waiting(&store).await, 3);
+    run_source(&store, sending(2, 2)).await;
+    assert_eq!(waiting(&store).await, 5, "a second turn");
+    run_source(&store, TurnCommit { execution_id: 2, ..sending(3, 1) }).await;
+    assert_eq!(waiting(&store).await, 6, "a second execution");
+    store.delete_instances_atomic(&["source".to_string()], true).await.unwrap();
+    run_source(&store, sending(1, 2)).await;
+    assert_eq!(waiting(&store).await, 8, "an instance that was created again");
+}
+
+#[tokio::test]
+async fn a_message_that_was_consumed_is_not_delivered_again() {
+    for batch in [100, 4] {
+        let target = quiet_target().await;
+        let config = CosmosDBProviderConfig {
+            reconciler_interval: Duration::from_millis(20),
+            reconciler_age_threshold: Duration::from_millis(20),
+            ..fresh_config(&target)
+        };
+        let store = CosmosDBProvider::open(config, batches_of(batch)).await.unwrap();
+        let Some(rig) = target.rig() else { return };
+        // The messages are delivered, and the intents stay.
+        let kept = rig.fault(Fault::on(Kind::Delete).partition("source").always().status(400));
+        run_source(&store, sending(1, 6)).await;
+        assert!(kept.struck() > 0);
+        assert_eq!(waiting(&store).await, 6);
+        let token = lease(&store, "target").await;
+        store.commit_turn(&token, turn("target", 1, 1, None)).await.unwrap();
+        assert_eq!(waiting(&store).await, 0);
+        rig.clear_faults();
+        // The reconciler delivers the intents again, and removes them.
+        rig.fault(Fault::on(Kind::Delete).partition("source").after().times(6)).wait_struck(6).await;
+        assert_eq!(waiting(&store).await, 0, "batches of {batch}: a consumed message returns");
+    }
+}
