@@ -66,7 +66,7 @@ pub(crate) fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
     let retry_after = variants.iter().filter_map(|(path, arguments, _)| {
         let field = arguments.retry_after.as_ref()?;
         Some(quote_spanned!(field.span()=>
-            #path { #field: wait, .. } => #krate::author::RetryAfter::retry_after(wait),
+            #path { #field: __wait, .. } => #krate::author::RetryAfter::retry_after(__wait),
         ))
     });
     let from_text = one(&variants, |arguments| arguments.unknown.as_ref())?.map(|make| {

@@ -109,7 +109,7 @@ async fn not_undone(ctx: OrchestrationContext) -> Result<(), String> {
     undo.push::<act>("first".into());
     undo.push::<fails>("second".into());
     ctx.set_custom_status("waits");
-    ctx.sleep(Duration::from_secs(1_000_000)).await;
+    ctx.schedule_timer(Duration::from_secs(1_000_000)).await;
     Ok(())
 }
 
@@ -165,7 +165,7 @@ async fn a_body_that_observes_the_request_decides_how_it_ends() {
 async fn child(ctx: OrchestrationContext) -> Result<(), String> {
     let mut undo = Undo::new(&ctx);
     undo.push::<act>("child undone".into());
-    ctx.sleep(Duration::from_secs(1_000_000)).await;
+    ctx.schedule_timer(Duration::from_secs(1_000_000)).await;
     Ok(())
 }
 
