@@ -73,6 +73,7 @@ const ALLOWED: &[(&str, &[&str], &str)] = &[
         &["Instant::now"],
         "leases and pauses run by tokio's clock, which a test can stop",
     ),
+    ("crates/testing/src/world.rs", &["tokio::spawn"], "tasks for the messages of a test, at their times"),
     ("crates/sim/src/main.rs", &["Instant::now"], "`--minutes` is real time"),
     ("crates/chaos/src/", &["Instant::now"], "it kills real processes in real time, with tokio's clock"),
     ("tools/toolkit/src/stopwatch.rs", &["Instant::now"], "the tools measure real time with this type"),

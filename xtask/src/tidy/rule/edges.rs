@@ -31,7 +31,7 @@ const TABLE: &[(&str, May)] = &[
     ("runtime", Use(&["model", "engine", "lens", "provider", "memory"])),
     ("macros", Use(&[])),
     ("author", Use(&["model", "engine", "provider", "runtime", "macros"])),
-    ("testing", Use(&["model", "engine", "provider", "memory", "runtime"])),
+    ("testing", Use(&["model", "engine", "provider", "memory", "runtime", "author", "conformance"])),
     // The tutorial uses only the packages that a store outside of this repository can use.
     ("tutorial", Use(&["provider", "provider-kit"])),
     ("outlast", Use(LIBRARIES)),
