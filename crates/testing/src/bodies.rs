@@ -42,17 +42,11 @@ pub(crate) fn recorded(
     builder.build_result()
 }
 
-#[async_trait]
-impl ActivityHandler for Recorded {
-    async fn invoke(&self, ctx: ActivityContext, input: String) -> Result<String, String> {
+impl Recorded {
+    /// Records that the body begins. Returns an error if the test fails the activity instead.
+    fn begin(&self, ctx: &ActivityContext, input: &str) -> Result<(), String> {
         let (shared, name) = (&self.shared, &self.activity);
         let (key, attempt) = (ctx.idempotency_key().to_string(), ctx.attempt());
-        let body = Body {
-            activity: name.clone(),
-            key: key.clone(),
-            input: input.clone(),
-            at_ms: shared.clock.now_ms(),
-        };
         let number = {
             let mut state = shared.state();
             let known = state.keys.iter().position(|known| *known == key);
@@ -66,13 +60,28 @@ impl ActivityHandler for Recorded {
             return Err(INJECTED.to_string());
         }
         shared.note(|| format!("the body of {name} begins (delivery {attempt}, key {key})"));
+        let at_ms = shared.clock.now_ms();
+        let body = Body { activity: name.clone(), key, input: input.to_string(), at_ms };
         shared.state().bodies.push(body);
-        let _held = self.holds_clock.then(hold_clock);
-        let result = self.inner.invoke(ctx, input).await;
-        shared.note(|| match &result {
+        Ok(())
+    }
+
+    fn note_end(&self, result: Result<&str, &str>) {
+        let name = &self.activity;
+        self.shared.note(|| match result {
             Ok(value) => format!("the body of {name} returns {value}"),
             Err(error) => format!("the body of {name} fails: {}", plain_text(error)),
         });
+    }
+}
+
+#[async_trait]
+impl ActivityHandler for Recorded {
+    async fn invoke(&self, ctx: ActivityContext, input: String) -> Result<String, String> {
+        self.begin(&ctx, &input)?;
+        let _held = self.holds_clock.then(hold_clock);
+        let result = self.inner.invoke(ctx, input).await;
+        self.note_end(result.as_deref().map_err(String::as_str));
         result
     }
 }
