@@ -29,6 +29,7 @@ impl Rule {
 const RULES: &[Rule] = &[
     Rule::new("edges", "packages depend only on the packages that the table allows", rule::edges::check),
     Rule::new("forbidden", "packages without tokio, or with parts of tokio only", rule::forbidden::check),
+    Rule::new("test-util", "production builds never have tokio's test-util", rule::test_util::check),
     Rule::new("ambient", "clocks, randomness and tasks are used in listed files only", rule::ambient::check),
     Rule::new("sql", "SQL is in .sql files", rule::sql::check),
     Rule::new(

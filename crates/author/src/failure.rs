@@ -120,7 +120,7 @@ impl Envelope {
 }
 
 /// The text of an error.
-pub(crate) fn write<E: Failure>(error: &E, as_text: bool) -> String {
+pub fn write<E: Failure>(error: &E, as_text: bool) -> String {
     if as_text {
         return error.to_string();
     }

@@ -39,6 +39,8 @@ pub use child::{Child, ContinueAsNew, Detached};
 pub use context::{Durable, EndCancelled, set_status};
 pub use definition::{AcceptedBy, Activity, FromScope, Orchestration, Outcome, Policy, Scope};
 pub use error::{Context, Error, Result};
+#[doc(hidden)]
+pub use failure::write as write_failure;
 pub use failure::{Failure, RetryAfter, plain_text};
 pub use handle::{Asking, Handle, ResultOf, Sending};
 pub use instance_error::InstanceError;

@@ -47,6 +47,7 @@
 //! | [`runtime::registry`] | the handlers by name and version |
 //! | [`runtime::limits`] | the limits of one instance |
 //! | [`runtime::observability`] | logs and metrics |
+//! | `testing` | tests of your orchestrations (feature `testing`) |
 //! | `runtime::test_hooks` | delays for tests (feature `test-hooks`) |
 //! | other items of the root | events, errors and retry policies |
 //! | [`lens`] | what an instance waits for, from its history and its queues |
@@ -92,6 +93,13 @@ pub use outlast_author::{Error, Failure, Message, Result, activity, deterministi
 #[cfg(feature = "macros")]
 pub mod author {
     pub use outlast_author::*;
+}
+
+/// Tests of your orchestrations: virtual time, mocks by type, history snapshots, a crash at every moment, replay checks. A feature for
+/// dev-dependencies.
+#[cfg(feature = "testing")]
+pub mod testing {
+    pub use outlast_testing::*;
 }
 
 /// The names that programs with the typed layer use: `use outlast::prelude::*;`.

@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Activities and orchestrations to register with [`RuntimeBuilder::register`](crate::RuntimeBuilder::register). The macro
-/// `outlast::module!` makes one from typed functions.
-#[derive(Default)]
+/// `outlast::module!` makes one from typed functions. Clones share the values of [`Module::state`].
+#[derive(Clone, Default)]
 pub struct Module {
     activities: Vec<ActivityEntry>,
     orchestrations: Vec<OrchestrationEntry>,
@@ -18,14 +18,16 @@ pub struct Module {
     problems: Vec<String>,
 }
 
-type Build = Box<dyn FnOnce(&States) -> Arc<dyn ActivityHandler> + Send>;
+type Build = Arc<dyn Fn(&States) -> Arc<dyn ActivityHandler> + Send + Sync>;
 
+#[derive(Clone)]
 struct ActivityEntry {
     name: String,
     needs: Vec<Need>,
     build: Build,
 }
 
+#[derive(Clone)]
 struct OrchestrationEntry {
     name: String,
     version: Option<String>,
@@ -79,9 +81,32 @@ impl Module {
         mut self,
         name: impl Into<String>,
         needs: Vec<Need>,
-        build: impl FnOnce(&States) -> Arc<dyn ActivityHandler> + Send + 'static,
+        build: impl Fn(&States) -> Arc<dyn ActivityHandler> + Send + Sync + 'static,
     ) -> Self {
-        self.activities.push(ActivityEntry { name: name.into(), needs, build: Box::new(build) });
+        self.activities.push(ActivityEntry { name: name.into(), needs, build: Arc::new(build) });
+        self
+    }
+
+    /// Removes an activity, so that a test can register another one under its name. The states that the activity needs are no longer
+    /// required.
+    #[must_use]
+    pub fn without_activity(mut self, name: &str) -> Self {
+        self.activities.retain(|entry| entry.name != name);
+        self
+    }
+
+    /// Removes all activities and states, for a replay, which runs orchestrations only.
+    #[must_use]
+    pub fn without_activities(mut self) -> Self {
+        self.activities.clear();
+        self.states.clear();
+        self
+    }
+
+    /// Removes all versions of an orchestration, so that a test can register another one under its name.
+    #[must_use]
+    pub fn without_orchestration(mut self, name: &str) -> Self {
+        self.orchestrations.retain(|entry| entry.name != name);
         self
     }
 

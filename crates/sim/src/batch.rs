@@ -3,7 +3,7 @@
 use crate::bug::Bug;
 use crate::tally::Tally;
 use crate::world::{Outcome, Settings, run};
-use outlast_testkit::parallel;
+use outlast_testing::parallel;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 

@@ -34,7 +34,6 @@ mod leases;
 mod mirror;
 mod node;
 mod plan;
-mod poll_gate;
 mod program;
 mod shared;
 mod shrink;

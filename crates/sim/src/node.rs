@@ -3,12 +3,12 @@
 use crate::clock::SkewedClock;
 use crate::fault::Fault;
 use crate::plan::UNTIL_HEALED;
-use crate::poll_gate::PollGate;
 use crate::program;
 use crate::shared::Shared;
 use crate::store::FaultyStore;
 use outlast_provider::Clock;
 use outlast_runtime::Runtime;
+use outlast_testing::poll_gate::PollGate;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -7,7 +7,6 @@
 //! | [`counts`] | how often each key occurred |
 //! | [`dead_end`] | searches a model for a state from which no end state can be reached |
 //! | [`panics`] | collects the panics of a thread, also those that the runtime catches |
-//! | [`parallel`] | runs independent jobs on all cores |
 //! | [`figures`] | writes the figures of a run to a JSON file |
 //! | [`folder`] | temporary folders in memory |
 //! | `virtual_time` | runs a future under a paused clock (feature `virtual-time`) |
@@ -21,7 +20,6 @@ pub mod entropy;
 pub mod figures;
 pub mod folder;
 pub mod panics;
-pub mod parallel;
 pub mod rng;
 #[cfg(feature = "virtual-time")]
 pub mod virtual_time;

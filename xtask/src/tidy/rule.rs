@@ -17,3 +17,4 @@ pub(super) mod scoreboard;
 pub(super) mod skills;
 pub(super) mod sleep;
 pub(super) mod sql;
+pub(super) mod test_util;

@@ -2,7 +2,7 @@
 
 use super::cut_counts::CutCounts;
 use super::power_run::{self, Outcome, Settings};
-use outlast_testkit::parallel;
+use outlast_testing::parallel;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 

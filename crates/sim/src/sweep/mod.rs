@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::plan::StoreKind;
 use crate::world::Settings;
 use outlast_sqlite::StatementFault;
-use outlast_testkit::parallel;
+use outlast_testing::parallel;
 use outlast_testkit::rng::Rng;
 use probe::{Moments, Target};
 use scripts::Script;

@@ -2,8 +2,9 @@
 
 use super::run::LEASE_MS;
 use crate::fault::Fault;
-use crate::poll_gate::PollGate;
 use outlast_sqlite::StatementFault;
+use outlast_testing::poll_gate::PollGate;
+use outlast_testing::probe::Probe;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,6 +24,10 @@ pub(crate) enum Target {
 /// The fault of one run of a sweep. Without a target it only counts moments.
 pub(crate) struct SweepProbe {
     target: Option<Target>,
+    /// Whether each call was made by a node. Clients do not crash.
+    calls: Probe<bool, Fault>,
+    /// Whether each statement was a commit.
+    statements: Probe<bool, StatementFault>,
     progress: Mutex<Progress>,
     /// Notified when the target stalls a node.
     stalled: Notify,
@@ -31,9 +36,6 @@ pub(crate) struct SweepProbe {
 /// The moments and endings so far.
 #[derive(Default)]
 struct Progress {
-    /// Whether each call was made by a node. Clients do not crash.
-    calls: Vec<bool>,
-    statements: Vec<bool>,
     /// The gates of first lives, by node.
     first_gates: BTreeMap<usize, Arc<PollGate>>,
     /// The gates of current lives, by node.
@@ -57,7 +59,18 @@ pub(crate) struct Moments {
 
 impl SweepProbe {
     pub(crate) fn new(target: Option<Target>) -> Arc<Self> {
-        Arc::new(Self { target, progress: Mutex::default(), stalled: Notify::new() })
+        let (call, statement) = match target {
+            Some(Target::Call(at, fault)) => (Some((at, fault)), None),
+            Some(Target::Statement(at, fault)) => (None, Some((at, fault))),
+            Some(Target::Poll(..)) | None => (None, None),
+        };
+        Arc::new(Self {
+            target,
+            calls: Probe::new(call),
+            statements: Probe::new(statement),
+            progress: Mutex::default(),
+            stalled: Notify::new(),
+        })
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
@@ -66,15 +79,11 @@ impl SweepProbe {
 
     /// Counts a call; returns its fault if it is the target.
     pub(crate) fn on_call(&self, node: Option<usize>) -> Option<Fault> {
-        let mut progress = self.progress();
-        progress.calls.push(node.is_some());
-        let Some(Target::Call(at, fault)) = self.target else { return None };
-        if at + 1 != progress.calls.len() {
-            return None;
-        }
+        let fault = self.calls.on_moment(node.is_some())?;
         if fault != Fault::Stalled {
             return Some(fault);
         }
+        let mut progress = self.progress();
         // The call stalls, and so does every task of its node.
         let gate = node.and_then(|node| progress.current_gates.get(&node)).cloned();
         gate.iter().for_each(|gate| gate.stall());
@@ -93,12 +102,7 @@ impl SweepProbe {
 
     /// Counts a statement; returns its fault if it is the target.
     pub(crate) fn on_statement(&self, sql: &str) -> Option<StatementFault> {
-        let statements = &mut self.progress().statements;
-        statements.push(sql.trim_start().starts_with("COMMIT"));
-        match self.target {
-            Some(Target::Statement(at, fault)) if at + 1 == statements.len() => Some(fault),
-            _ => None,
-        }
+        self.statements.on_moment(sql.trim_start().starts_with("COMMIT"))
     }
 
     /// Whether a call that returned an error may have been committed.
@@ -130,8 +134,8 @@ impl SweepProbe {
     pub(crate) fn moments(&self) -> Moments {
         let progress = self.progress();
         Moments {
-            calls: progress.calls.clone(),
-            statements: progress.statements.clone(),
+            calls: self.calls.moments(),
+            statements: self.statements.moments(),
             polls: progress.first_gates.values().map(|gate| gate.polls()).collect(),
             endings: progress.endings.clone(),
         }

@@ -2,8 +2,8 @@
 
 use crate::tidy::repo::{Finding, Repo};
 
-/// These packages test effects of real time.
-const EXEMPT: &[&str] = &["crates/conformance/", "crates/chaos/"];
+/// These packages test effects of real time, or sleep in virtual time.
+const EXEMPT: &[&str] = &["crates/conformance/", "crates/chaos/", "crates/testing/"];
 
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -1,20 +1,20 @@
-//! Decides whether the tasks of a node are polled.
+//! Decides whether the tasks of a process are polled.
 
 use outlast_runtime::test_hooks::Pulse;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 
-/// The gate of one life of a node.
-pub(crate) struct PollGate {
+/// The gate of one process, as the [`Pulse`] of its runtime.
+pub struct PollGate {
     state: Mutex<State>,
     /// Notified when the life ends at its last poll.
-    pub(crate) reached_last_poll: Notify,
+    pub reached_last_poll: Notify,
 }
 
 struct State {
     polls: u64,
-    /// The node crashes instead of the poll after this one.
+    /// The process crashes instead of the poll after this one.
     last_poll: Option<u64>,
     is_stalled: bool,
     /// Tasks that wait for the end of a stall.
@@ -22,7 +22,8 @@ struct State {
 }
 
 impl PollGate {
-    pub(crate) fn new(last_poll: Option<u64>) -> Self {
+    /// A gate that stays closed after `last_poll` polls.
+    pub fn new(last_poll: Option<u64>) -> Self {
         let state = State { polls: 0, last_poll, is_stalled: false, waiting: Vec::new() };
         Self { state: Mutex::new(state), reached_last_poll: Notify::new() }
     }
@@ -32,12 +33,12 @@ impl PollGate {
     }
 
     /// Stops all polls.
-    pub(crate) fn stall(&self) {
+    pub fn stall(&self) {
         self.state().is_stalled = true;
     }
 
     /// Ends a stall: tasks that were woken meanwhile are polled now.
-    pub(crate) fn resume(&self) {
+    pub fn resume(&self) {
         let waiting = {
             let mut state = self.state();
             state.is_stalled = false;
@@ -47,7 +48,7 @@ impl PollGate {
     }
 
     /// Number of polls so far.
-    pub(crate) fn polls(&self) -> u64 {
+    pub fn polls(&self) -> u64 {
         self.state().polls
     }
 }

@@ -1,0 +1,269 @@
+//! Sweeps: one instance, run again for every moment at which a fault can happen.
+
+use crate::fault::{CallFault, Schedule, Target};
+use crate::parallel;
+use crate::spec::Spec;
+use crate::story::{value, without_guids};
+use crate::test::Test;
+use crate::trouble::Trouble;
+use crate::world::World;
+use outlast_author::{Orchestration, plain_text};
+use outlast_provider::Provider;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// The most crashes between two awaits. A longer run is crashed at every second, third, .. poll.
+const MOST_POLLS: u64 = 3_000;
+
+/// The result of [`Test::crash_everywhere`] or [`Test::fail_everywhere`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "the result is not checked: call `.holds()`"]
+pub struct Sweep {
+    orchestration: &'static str,
+    moments: usize,
+    runs: usize,
+    failures: Vec<SweepFailure>,
+}
+
+/// A run that ended otherwise than the run without a fault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SweepFailure {
+    /// The fault, in words.
+    pub schedule: String,
+    /// The end that was expected.
+    pub expected: String,
+    /// The end of this run.
+    pub found: String,
+    /// Activities whose bodies ran more than once for one call, in words.
+    pub repeated: Vec<String>,
+    /// What happened in the run, one line each. Only the smallest failure has it.
+    pub timeline: Vec<String>,
+}
+
+/// The end of a run: the result of the instance, and the world outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Ending {
+    result: String,
+    has_failed: bool,
+    observed: Vec<String>,
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.result)?;
+        self.observed.iter().try_for_each(|observed| write!(f, "; world: {observed}"))
+    }
+}
+
+impl<O: Orchestration> Test<O> {
+    /// Runs the instance once without a fault, and then again with one fault at every moment. The process crashes before and after every
+    /// call to its store and between two awaits of its tasks, the answer of the store is lost, and the process stalls until its lease is
+    /// over. After a crash another process goes on. If the test sends messages, the process also stays down until the next one is
+    /// sent. The result of the instance and the [`Test::world`] must be those of the run without a fault.
+    ///
+    /// Random ids (`ctx.new_guid()`) are not compared.
+    ///
+    /// # Panics
+    ///
+    /// If the run without a fault meets a [`Trouble`].
+    #[track_caller]
+    pub fn crash_everywhere(&self, input: O::Input) -> Sweep {
+        match self.try_crash_everywhere(input) {
+            Ok(sweep) => sweep,
+            Err(trouble) => panic!("{trouble}"),
+        }
+    }
+
+    /// The same as [`Test::crash_everywhere`], with the [`Trouble`] of the run without a fault as an error.
+    ///
+    /// # Errors
+    ///
+    /// See [`Trouble`].
+    pub fn try_crash_everywhere(&self, input: O::Input) -> Result<Sweep, Trouble> {
+        let (input, baseline, ending) = self.baseline(&input)?;
+        let schedules = crashes(&self.spec, &baseline);
+        let moments = baseline.shared.calls.moments().len();
+        Ok(self.sweep(&input, moments, &schedules, |found| (*found != ending).then(|| ending.to_string())))
+    }
+
+    /// Runs the instance once without a fault, and then again for every activity that it called, with that activity failing instead of
+    /// running. If the instance then fails, the [`Test::world`] must be as it was before the run: everything was undone.
+    ///
+    /// # Panics
+    ///
+    /// If the run without a fault meets a [`Trouble`].
+    #[track_caller]
+    pub fn fail_everywhere(&self, input: O::Input) -> Sweep {
+        match self.try_fail_everywhere(input) {
+            Ok(sweep) => sweep,
+            Err(trouble) => panic!("{trouble}"),
+        }
+    }
+
+    /// The same as [`Test::fail_everywhere`], with the [`Trouble`] of the run without a fault as an error.
+    ///
+    /// # Errors
+    ///
+    /// See [`Trouble`].
+    pub fn try_fail_everywhere(&self, input: O::Input) -> Result<Sweep, Trouble> {
+        let (input, baseline, _) = self.baseline(&input)?;
+        let before = World::new(&self.spec, None, false).observed();
+        let schedules: Vec<Schedule> = {
+            let state = baseline.shared.state();
+            let name = |key: &String| {
+                let body = state.bodies.iter().find(|body| body.key == *key);
+                body.map_or(String::new(), |body| body.activity.clone())
+            };
+            let keys = state.keys.iter().enumerate();
+            keys.map(|(at, key)| Schedule { target: Target::Activity(at), detail: name(key), is_late: false })
+                .collect()
+        };
+        Ok(self.sweep(&input, schedules.len(), &schedules, |found| {
+            let is_undone = !found.has_failed || found.observed == before;
+            (!is_undone)
+                .then(|| format!("a failed instance leaves the world as it was: {}", before.join("; ")))
+        }))
+    }
+
+    /// The run without a fault.
+    fn baseline(&self, input: &O::Input) -> Result<(String, World, Ending), Trouble> {
+        self.start_checked()?;
+        let input = self.encode(input)?;
+        let mut baseline = World::new(&self.spec, None, false);
+        let ending = end(&mut baseline, &input)?;
+        Ok((input, baseline, ending))
+    }
+
+    /// Runs all schedules. `judge` returns the expected end of a run that ended otherwise.
+    fn sweep(
+        &self,
+        input: &str,
+        moments: usize,
+        schedules: &[Schedule],
+        judge: impl Fn(&Ending) -> Option<String> + Sync,
+    ) -> Sweep {
+        let failed = parallel::map(schedules, |schedule| {
+            let mut world = World::new(&self.spec, Some(schedule.clone()), false);
+            failure(&mut world, input, schedule, &judge)
+        });
+        let mut failures: Vec<(usize, SweepFailure)> =
+            failed.into_iter().enumerate().filter_map(|(at, failed)| Some((at, failed?))).collect();
+        if let Some((at, smallest)) = failures.first_mut() {
+            let schedule = &schedules[*at];
+            let mut world = World::new(&self.spec, Some(schedule.clone()), true);
+            if let Some(again) = failure(&mut world, input, schedule, &judge) {
+                *smallest = SweepFailure { timeline: world.shared.trace(), ..again };
+            }
+        }
+        let failures = failures.into_iter().map(|(_, failed)| failed).collect();
+        Sweep { orchestration: O::NAME, moments, runs: schedules.len(), failures }
+    }
+}
+
+/// The schedules of a crash at every moment, the simplest first.
+fn crashes(spec: &Spec, baseline: &World) -> Vec<Schedule> {
+    let mut schedules = Vec::new();
+    for (at, moment) in baseline.shared.calls.moments().into_iter().enumerate() {
+        for fault in CallFault::of(moment.op) {
+            let target = Target::Call(at, *fault);
+            schedules.push(Schedule { target, detail: moment.detail.clone(), is_late: false });
+            let is_crash = matches!(fault, CallFault::CrashBefore | CallFault::CrashAfter);
+            if is_crash && !spec.actions.is_empty() {
+                schedules.push(Schedule { target, detail: moment.detail.clone(), is_late: true });
+            }
+        }
+    }
+    let polls = baseline.first_gate.as_ref().map_or(0, |gate| gate.polls());
+    let step = usize::try_from(polls / MOST_POLLS + 1).unwrap_or(1);
+    let crash = |at| Schedule { target: Target::Poll(at), detail: String::new(), is_late: false };
+    schedules.extend((0..polls).step_by(step).map(crash));
+    schedules
+}
+
+fn failure(
+    world: &mut World,
+    input: &str,
+    schedule: &Schedule,
+    judge: &impl Fn(&Ending) -> Option<String>,
+) -> Option<SweepFailure> {
+    let (found, expected) = match end(world, input) {
+        Ok(ending) => (ending.to_string(), judge(&ending)?),
+        Err(trouble) => (trouble.to_string(), "the instance ends".to_string()),
+    };
+    let repeated = repeated(world);
+    let schedule = schedule.to_string();
+    Some(SweepFailure { schedule, expected, found, repeated, timeline: Vec::new() })
+}
+
+/// Runs a world to its end.
+fn end(world: &mut World, input: &str) -> Result<Ending, Trouble> {
+    let process = world.run(input)?;
+    let outcome = process.tokio.block_on(world.shared.store.read_outcome(&world.spec.instance));
+    let outcome = outcome.ok().flatten();
+    let observed = world.observed();
+    let Some(outcome) = outcome else {
+        let result = "the instance is gone".to_string();
+        return Ok(Ending { result, has_failed: true, observed });
+    };
+    let (has_failed, text) = match (&outcome.failure, &outcome.output) {
+        (Some(failure), _) => (true, plain_text(&failure.display_message())),
+        (None, Some(output)) => (false, output.clone()),
+        (None, None) => (false, String::new()),
+    };
+    let result = without_guids(&format!("{} with {}", outcome.status, value(&text)));
+    Ok(Ending { result, has_failed, observed })
+}
+
+/// The activities whose bodies ran more than once for one call.
+fn repeated(world: &World) -> Vec<String> {
+    let state = world.shared.state();
+    let mut activities: BTreeMap<&str, (usize, BTreeSet<&str>)> = BTreeMap::new();
+    for body in &state.bodies {
+        let (runs, keys) = activities.entry(&body.activity).or_default();
+        *runs += 1;
+        keys.insert(&body.key);
+    }
+    let more = activities.into_iter().filter(|(_, (runs, keys))| *runs > keys.len());
+    more.map(|(name, (runs, keys))| format!("the body of {name} ran {runs} times for {} calls", keys.len()))
+        .collect()
+}
+
+impl Sweep {
+    /// # Panics
+    ///
+    /// If a run ended otherwise, with the timeline of the smallest one.
+    #[track_caller]
+    pub fn holds(&self) {
+        assert!(self.failures.is_empty(), "{self}");
+    }
+
+    /// The number of moments at which a fault happened.
+    pub fn moments(&self) -> usize {
+        self.moments
+    }
+
+    /// The number of runs with a fault.
+    pub fn runs(&self) -> usize {
+        self.runs
+    }
+
+    /// The runs that ended otherwise, the smallest first.
+    pub fn failures(&self) -> &[SweepFailure] {
+        &self.failures
+    }
+}
+
+impl fmt::Display for Sweep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, moments, runs, failed) =
+            (self.orchestration, self.moments, self.runs, self.failures.len());
+        write!(f, "'{name}': {moments} moments, {runs} runs with a fault, {failed} of them end otherwise")?;
+        let Some(smallest) = self.failures.first() else { return Ok(()) };
+        writeln!(f, "\n\nthe smallest: {}", smallest.schedule)?;
+        writeln!(f, "expected: {}", smallest.expected)?;
+        writeln!(f, "found:    {}", smallest.found)?;
+        smallest.repeated.iter().try_for_each(|repeated| writeln!(f, "{repeated}"))?;
+        writeln!(f)?;
+        smallest.timeline.iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}

@@ -1,0 +1,118 @@
+//! Crashes at every moment.
+
+use outlast::prelude::*;
+use outlast::testing::{Ledger, Test, days};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// A bank that ignores a second request with the same key.
+#[derive(Clone, Default)]
+pub(crate) struct Bank(Arc<Mutex<BTreeMap<String, i64>>>);
+
+impl Bank {
+    pub(crate) fn book(&self, key: &str, cents: i64) {
+        self.0.lock().unwrap().insert(key.to_string(), cents);
+    }
+
+    pub(crate) fn knows(&self, key: &str) -> bool {
+        self.0.lock().unwrap().contains_key(key)
+    }
+
+    pub(crate) fn balance(&self) -> i64 {
+        self.0.lock().unwrap().values().sum()
+    }
+
+    pub(crate) fn bookings(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+}
+
+#[derive(Serialize, Deserialize, outlast::Message)]
+struct Approval {
+    yes: bool,
+}
+
+#[outlast::activity]
+async fn charge(ctx: ActivityContext, State(bank): State<Bank>, cents: i64) -> Result<String, String> {
+    bank.book(ctx.idempotency_key(), cents);
+    Ok(format!("charged {cents}"))
+}
+
+#[outlast::activity]
+async fn refund(ctx: ActivityContext, State(bank): State<Bank>, cents: i64) -> Result<(), String> {
+    bank.book(ctx.idempotency_key(), -cents);
+    Ok(())
+}
+
+#[outlast::orchestration(accepts(Approval))]
+async fn fulfil(ctx: OrchestrationContext, cents: i64) -> outlast::Result<String> {
+    let mut undo = Undo::new(&ctx);
+    let receipt = charge::call(&ctx, cents).await?;
+    undo.push::<refund>(cents);
+    match ctx.next::<Approval>().within(days(3)).await? {
+        Some(Approval { yes: true }) => Ok(receipt),
+        _ => {
+            undo.run().await?;
+            Ok("refunded".to_string())
+        }
+    }
+}
+
+fn test() -> Test<fulfil> {
+    Test::new(outlast::module![charge, refund, fulfil])
+        .world(Bank::default, |bank| (bank.balance(), bank.bookings()))
+}
+
+#[test]
+fn a_saga_with_keys_holds_at_every_moment() {
+    let approved = test().send_at(days(2), &Approval { yes: true }).crash_everywhere(7);
+    approved.holds();
+    assert!(approved.moments() >= 6 && approved.runs() > 40, "{approved}");
+    let refused = test().send_at(days(2), &Approval { yes: false }).crash_everywhere(7);
+    refused.holds();
+    test().crash_everywhere(7).holds();
+}
+
+#[outlast::activity]
+async fn mail(_ctx: ActivityContext, State(sent): State<Ledger<String>>, text: String) -> Result<(), String> {
+    sent.add(text);
+    Ok(())
+}
+
+#[outlast::orchestration]
+async fn greet(ctx: OrchestrationContext, name: String) -> Result<(), String> {
+    Ok(mail::call(&ctx, format!("hello {name}")).await?)
+}
+
+#[test]
+fn the_smallest_failure_has_a_timeline() {
+    let test =
+        Test::<greet>::new(outlast::module![mail, greet]).world(Ledger::<String>::default, Ledger::all);
+    let sweep = test.crash_everywhere("Ada".into());
+    let text = crate::panic_of(|| sweep.holds());
+    for part in [
+        "store call 4 (store the outcome of activity 2: null, and the next turn: ",
+        "): the process crashes before the call",
+        "expected: Completed with ()",
+        "world: [\"hello Ada\"]",
+        "world: [\"hello Ada\", \"hello Ada\"]",
+        "the body of mail ran 2 times for 1 calls",
+        "instance 'greet-1' of greet is started",
+        "the body of mail begins (delivery 1, key greet-1:1:2)",
+        "CRASH before the call: store the outcome of activity 2",
+        "the process starts again",
+        "the body of mail begins (delivery 2, key greet-1:1:2)",
+    ] {
+        assert!(text.contains(part), "'{part}' is missing in\n{text}");
+    }
+    let first = &sweep.failures()[0];
+    assert!(first.timeline.len() < 20 && sweep.failures()[1].timeline.is_empty(), "{text}");
+}
+
+#[test]
+fn two_sweeps_are_equal() {
+    let test =
+        Test::<greet>::new(outlast::module![mail, greet]).world(Ledger::<String>::default, Ledger::all);
+    assert_eq!(test.crash_everywhere("Ada".into()), test.crash_everywhere("Ada".into()));
+}

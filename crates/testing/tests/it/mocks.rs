@@ -1,0 +1,82 @@
+//! Mocks by type.
+
+use outlast::prelude::*;
+use outlast::testing::{Test, minutes};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize, outlast::Failure)]
+enum PaymentError {
+    #[error("declined: {code}")]
+    #[failure(permanent)]
+    Declined { code: String },
+    #[error("busy")]
+    Busy,
+}
+
+struct Unreachable;
+
+#[outlast::activity]
+async fn charge(
+    _ctx: ActivityContext,
+    _bank: State<std::sync::Arc<Unreachable>>,
+    cents: u64,
+) -> Result<String, PaymentError> {
+    Err(PaymentError::Declined { code: format!("the real bank was asked for {cents}") })
+}
+
+#[outlast::orchestration]
+async fn pay(ctx: OrchestrationContext, cents: u64) -> Result<String, PaymentError> {
+    match charge::call(&ctx, cents).retry(3).await {
+        Ok(receipt) => Ok(receipt),
+        Err(CallError::Failed(error)) => Err(error),
+        Err(other) => Err(PaymentError::Declined { code: other.to_string() }),
+    }
+}
+
+fn test() -> Test<pay> {
+    Test::new(outlast::module![charge, pay])
+}
+
+#[test]
+fn a_mock_replaces_an_activity_and_its_needs() {
+    let run = test().mock::<charge>(|cents| Ok(format!("paid {cents}"))).run(7);
+    assert_eq!(run.output(), "paid 7");
+    run.calls::<charge>().once();
+    assert_eq!(run.calls::<charge>().keys(), ["pay-1:1:2"]);
+}
+
+#[test]
+fn a_typed_error_of_a_mock_is_the_error_of_the_call() {
+    let run = test().mock::<charge>(|_| Err(PaymentError::Declined { code: "05".into() })).run(7);
+    assert_eq!(run.failure(), &PaymentError::Declined { code: "05".into() });
+    run.calls::<charge>().once();
+    let text = crate::panic_of(|| drop(run.output().clone()));
+    assert!(text.contains("declined: 05") && text.contains("2 activity charge 7"), "{text}");
+}
+
+#[test]
+fn answers_come_in_order_and_anew_in_each_run() {
+    let busy = || Err(PaymentError::Busy);
+    let test = test().answers::<charge>([busy(), busy(), Ok("third time".to_string())]);
+    for _ in 0..2 {
+        let run = test.run(7);
+        assert_eq!(run.output(), "third time");
+        run.calls::<charge>().times(3);
+    }
+    let text = crate::panic_of(|| test.run(7).calls::<charge>().once());
+    assert!(text.starts_with("activity 'charge' ran 3 times, not 1 times: 7 (pay-1:1:2), "), "{text}");
+}
+
+#[test]
+fn an_async_mock_knows_its_call() {
+    let test = test().mock_with::<charge, _>(|call, cents| async move {
+        tokio::time::sleep(minutes(call.number() as u64)).await;
+        match call.number() {
+            1 => Err(PaymentError::Busy),
+            _ => Ok(format!("{cents} with {}", call.context().idempotency_key())),
+        }
+    });
+    let run = test.id("order-7").run(7);
+    assert_eq!(run.output(), "7 with order-7:1:6");
+    assert!(run.elapsed() > minutes(3) && run.elapsed() < minutes(4), "{:?}", run.elapsed());
+}

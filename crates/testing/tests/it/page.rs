@@ -1,0 +1,140 @@
+//! The program of docs/testing.md. Every block of the page is a part of this file.
+
+use outlast::prelude::*;
+use outlast::testing::{ReplayCheck, Test, days, hours};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+const PAGE: &str = include_str!("../../../../docs/testing.md");
+const SOURCE: &str = include_str!("page.rs");
+
+#[test]
+fn every_block_of_the_page_is_code_of_this_file() {
+    let blocks: Vec<&str> =
+        PAGE.split("```rust\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
+    assert!(blocks.len() >= 8, "{} blocks", blocks.len());
+    for block in blocks {
+        assert!(SOURCE.contains(block), "this block of docs/testing.md is not in tests/it/page.rs:\n{block}");
+    }
+}
+
+#[derive(Serialize, Deserialize, outlast::Message)]
+struct Approval {
+    yes: bool,
+}
+
+#[outlast::activity]
+async fn charge(ctx: ActivityContext, State(bank): State<Bank>, cents: i64) -> Result<String, String> {
+    bank.book(ctx.idempotency_key(), cents);
+    Ok(format!("charged {cents}"))
+}
+
+#[outlast::activity]
+async fn refund(ctx: ActivityContext, State(bank): State<Bank>, cents: i64) -> Result<(), String> {
+    bank.book(ctx.idempotency_key(), -cents);
+    Ok(())
+}
+
+#[outlast::orchestration(accepts(Approval))]
+async fn order(ctx: OrchestrationContext, cents: i64) -> Result<String, String> {
+    let mut undo = Undo::new(&ctx);
+    let receipt = charge::call(&ctx, cents).await?;
+    undo.push::<refund>(cents);
+    match ctx.next::<Approval>().within(days(3)).await? {
+        Some(Approval { yes: true }) => Ok(receipt),
+        _ => {
+            undo.run().await?;
+            Err("not approved".to_string())
+        }
+    }
+}
+
+#[test]
+fn an_approved_order_is_charged() {
+    let test = Test::<order>::new(outlast::module![order])
+        .mock::<charge>(|cents| Ok(format!("charged {cents}")))
+        .send_at(days(2), &Approval { yes: true });
+    let run = test.run(700);
+    assert_eq!(run.output(), "charged 700");
+    assert_eq!(run.elapsed(), days(2));
+    run.calls::<charge>().once();
+}
+
+#[test]
+fn a_refused_charge_fails_the_order() {
+    let run =
+        Test::<order>::new(outlast::module![order]).answers::<charge>([Err("busy".to_string())]).run(700);
+    assert_eq!(run.failure(), "busy");
+    run.calls::<refund>().never();
+}
+
+#[test]
+fn an_order_waits_for_its_approval() {
+    let test = Test::<order>::new(outlast::module![order]).mock::<charge>(|_| Ok("charged".into()));
+    let mut running = test.start(700);
+    running.advance(hours(5));
+    assert!(!running.has_ended());
+    running.crash();
+    running.send(Approval { yes: true });
+    assert_eq!(running.finish().elapsed(), hours(5));
+}
+
+#[test]
+fn the_history_of_a_refused_order() {
+    let test = Test::<order>::new(outlast::module![order])
+        .mock::<charge>(|_| Ok("charged".into()))
+        .mock::<refund>(|_| Ok(()));
+    test.run(700).matches("tests/snapshots/refused.history");
+}
+
+/// A fake bank, which ignores a second request with the same key.
+#[derive(Clone, Default)]
+struct Bank(Arc<Mutex<BTreeMap<String, i64>>>);
+
+impl Bank {
+    fn book(&self, key: &str, cents: i64) {
+        self.0.lock().unwrap().insert(key.to_string(), cents);
+    }
+
+    fn balance(&self) -> i64 {
+        self.0.lock().unwrap().values().sum()
+    }
+}
+
+fn shop() -> Test<order> {
+    Test::new(outlast::module![charge, refund, order]).world(Bank::default, Bank::balance)
+}
+
+#[test]
+fn no_crash_charges_twice() {
+    shop().send_at(days(2), &Approval { yes: true }).crash_everywhere(700).holds();
+}
+
+#[test]
+fn no_crash_refunds_twice() {
+    shop().send_at(days(2), &Approval { yes: false }).crash_everywhere(700).holds();
+}
+
+#[test]
+fn a_failed_order_costs_nothing() {
+    shop().send_at(days(2), &Approval { yes: true }).fail_everywhere(700).holds();
+}
+
+#[test]
+fn recorded_orders_still_replay() {
+    let module = outlast::module![charge, refund, order];
+    ReplayCheck::new(module).files("tests/histories/*.json").run().safe();
+}
+
+/// Writes the history that `recorded_orders_still_replay` reads, on request.
+#[test]
+fn the_recorded_order_is_exported_on_request() {
+    if std::env::var_os("OUTLAST_BLESS").is_some() {
+        shop()
+            .send_at(days(2), &Approval { yes: false })
+            .id("o-7")
+            .run(700)
+            .export("tests/histories/refused.json");
+    }
+}
