@@ -165,7 +165,8 @@ impl Store {
         };
         let document = System::new(format!("r:{}", self.own), "r", &member, Some(HEARTBEAT_LIFE));
         let local = self.time.local_ms();
-        let stamped = self.client.stamped_upsert(SYSTEM, &crate::client::json(&document)?).await?;
+        let stamped = self.client.stamped_upsert(SYSTEM, &crate::client::json(&document)?).await;
+        let stamped = stamped.map_err(|refused| refused.error("heartbeat"))?;
         if let Some(ts) = stamped {
             self.time.observe(local, self.time.local_ms(), ts);
         }
