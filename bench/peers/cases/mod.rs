@@ -5,6 +5,7 @@
 //! A process runs one scenario on a fresh store and prints one line of JSON.
 
 mod asleep;
+mod billed;
 mod hello;
 mod many;
 mod one;
@@ -20,7 +21,8 @@ use world::World;
 /// The options of the scenarios; those of the store belong to the side.
 ///
 /// `--poll-ms` is `dispatcher_min_poll_interval`; `--limit-s` is the time after which a scenario gives up; `--seconds` is
-/// the duration of a scenario that is bounded by time.
+/// the duration of a scenario that is bounded by time. `--apart` names what runs in other processes than the client, and
+/// `--role` the part of such a process: `all`, `turns` or `work`.
 const OPTIONS: &[&str] = &[
     "--dir",
     "--dispatchers",
@@ -32,6 +34,9 @@ const OPTIONS: &[&str] = &[
     "--limit-s",
     "--poll-ms",
     "--processes",
+    "--apart",
+    "--role",
+    "--copies",
 ];
 
 /// Runs the scenario that the arguments name.
@@ -41,6 +46,7 @@ pub(crate) fn main(args: impl Iterator<Item = String>) -> ExitCode {
 }
 
 async fn run(args: &Args) -> Result<Outcome, String> {
+    let others = billed::others(args)?;
     let world = World::open(args).await?;
     let outcome = match args.scenario.as_str() {
         "hello" => hello::backlog(&world, args).await,
@@ -54,8 +60,12 @@ async fn run(args: &Args) -> Result<Outcome, String> {
         "processes" => processes::run(&world, args).await,
         "other-process" => processes::other(&world).await,
         "asleep" => asleep::run(&world, args).await,
+        "billed-hello" => billed::hello(&world, args).await,
+        "billed-chain" => billed::chain(&world, args).await,
+        "billed-among" => billed::among(&world, args).await,
         other => Err(format!("unknown scenario '{other}'")),
     };
     world.close().await;
+    drop(others);
     outcome
 }

@@ -58,15 +58,29 @@ pub(super) async fn other(world: &World) -> Result<Outcome, String> {
 }
 
 /// Another process with the same store and options.
-struct Other(Child);
+pub(super) struct Other(Child);
 
 impl Other {
     fn start() -> Result<Self, String> {
+        Self::with_args(NAME, &[])
+    }
+
+    /// A process for a part of a scenario.
+    pub(super) fn with_role(scenario: &str, role: &str) -> Result<Self, String> {
+        Self::with_args(scenario, &["--role", role])
+    }
+
+    fn with_args(scenario: &str, more: &[&str]) -> Result<Self, String> {
         let text = |error: std::io::Error| format!("another process: {error}");
-        let args = std::env::args().skip(1).map(|arg| if arg == NAME { OTHER.to_string() } else { arg });
+        let args = std::env::args().skip(1).map(|arg| if arg == scenario { OTHER.to_string() } else { arg });
         let mut command = Command::new(std::env::current_exe().map_err(text)?);
-        let mut child =
-            command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
+        let mut child = command
+            .args(args)
+            .args(more)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(text)?;
         let output = child.stdout.as_mut().ok_or("another process: it has no output")?;
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line).map_err(text)?;

@@ -28,7 +28,8 @@ pub(super) struct World {
     pub(super) cache_bound: Option<usize>,
     pub(super) dispatchers: usize,
     pub(super) limit: Duration,
-    runtime: Arc<Runtime>,
+    /// None if turns and activities run in other processes.
+    runtime: Option<Arc<Runtime>>,
 }
 
 /// The instance whose number an orchestration gets as its input.
@@ -51,9 +52,10 @@ impl World {
     pub(super) async fn open(args: &Args) -> Result<Self, String> {
         let side::Store { provider, durability, counts } = side::open(args).await?;
         let dispatchers = args.number("--dispatchers", 2)?;
+        let (role, apart) = (args.text("--role", ""), args.text("--apart", ""));
         let mut options = RuntimeOptions {
-            orchestration_concurrency: dispatchers,
-            worker_concurrency: dispatchers,
+            orchestration_concurrency: if role == "work" { 0 } else { dispatchers },
+            worker_concurrency: if role == "turns" { 0 } else { dispatchers },
             ..RuntimeOptions::default()
         };
         if let poll @ 1.. = args.number("--poll-ms", 0)? {
@@ -63,17 +65,28 @@ impl World {
         let progress = Arc::new(Progress::default());
         let activities = activities(&progress);
         let orchestrations = orchestrations(&progress, args.number("--steps", 10)?);
-        let runtime =
-            Runtime::start_with_options(Arc::clone(&provider), activities, orchestrations, options).await;
+        let is_client_only = role.is_empty() && !apart.is_empty();
+        let runtime = match is_client_only {
+            true => None,
+            false => {
+                let store = Arc::clone(&provider);
+                Some(Runtime::start_with_options(store, activities, orchestrations, options).await)
+            }
+        };
         let limit = Duration::from_secs(args.number("--limit-s", 120)?);
         let client = Client::new(provider);
-        start(&client, "warm-up", "Hello", "warm-up").await;
-        wait(&client, "warm-up", limit).await.ok_or("the first orchestration did not end")?;
+        // A process with a role cannot run it alone.
+        if role.is_empty() {
+            start(&client, "warm-up", "Hello", "warm-up").await;
+            wait(&client, "warm-up", limit).await.ok_or("the first orchestration did not end")?;
+        }
         Ok(Self { client, progress, durability, counts, cache_bound, dispatchers, limit, runtime })
     }
 
     pub(super) async fn close(self) {
-        self.runtime.shutdown(Some(0)).await;
+        if let Some(runtime) = self.runtime {
+            runtime.shutdown(Some(0)).await;
+        }
     }
 
     /// Starts `count` instances as fast as a few clients can, and waits until the end of the last one is committed.
@@ -111,11 +124,15 @@ impl World {
     }
 
     pub(super) async fn start_all(&self, orchestration: &'static str, count: usize) {
+        self.start_numbers(orchestration, 0..count).await;
+    }
+
+    pub(super) async fn start_numbers(&self, orchestration: &'static str, numbers: std::ops::Range<usize>) {
         let mut starters = JoinSet::new();
         for first in 0..STARTERS {
-            let client = self.client.clone();
+            let (client, numbers) = (self.client.clone(), numbers.clone());
             starters.spawn(async move {
-                for number in (first..count).step_by(STARTERS) {
+                for number in numbers.skip(first).step_by(STARTERS) {
                     start(&client, &instance(number), orchestration, &number.to_string()).await;
                 }
             });
@@ -125,7 +142,21 @@ impl World {
 
     /// Checks the output of every instance of a backlog.
     pub(super) async fn census(&self, outcome: &mut Outcome, right: impl Fn(usize) -> String) {
-        for number in 0..outcome.expected {
+        self.check(outcome, 0..outcome.expected, right).await;
+    }
+
+    /// Checks the output of hellos.
+    pub(super) async fn count_hellos(&self, outcome: &mut Outcome, numbers: std::ops::Range<usize>) {
+        self.check(outcome, numbers, greeting).await;
+    }
+
+    async fn check(
+        &self,
+        outcome: &mut Outcome,
+        numbers: std::ops::Range<usize>,
+        right: impl Fn(usize) -> String,
+    ) {
+        for number in numbers {
             match self.client.get_orchestration_status(&instance(number)).await {
                 Ok(OrchestrationStatus::Completed { output, .. }) => {
                     outcome.ended(Some(&output), &right(number));

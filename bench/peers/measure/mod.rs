@@ -5,6 +5,8 @@
 
 mod args;
 mod outcome;
+#[allow(dead_code, reason = "not every program has a store that bills requests")]
+pub(crate) mod rig;
 pub(crate) mod server;
 mod spread;
 mod tally;

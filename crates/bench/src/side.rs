@@ -38,6 +38,8 @@ pub(crate) async fn open(args: &Args) -> Result<Store, String> {
             counts: Box::new(Vec::new),
         }),
         "postgres" => postgres().await,
+        #[cfg(feature = "cosmos")]
+        "cosmos" => cosmos().await,
         other => Err(format!("unknown store '{other}'")),
     }
 }
@@ -49,6 +51,16 @@ async fn postgres() -> Result<Store, String> {
     let counted = Arc::clone(&store);
     let counts = move || vec![("conflicts", counted.stats().conflicts)];
     Ok(Store { provider: store, durability: "FULL", counts: Box::new(counts) })
+}
+
+#[cfg(feature = "cosmos")]
+async fn cosmos() -> Result<Store, String> {
+    use duroxide::providers::cosmos::CosmosDBProvider;
+    use measure::rig::{CONTAINER, DATABASE, account};
+    let (endpoint, key) = account()?;
+    let store = CosmosDBProvider::new_with_container(&endpoint, &key, DATABASE, CONTAINER).await;
+    let store = store.map_err(|error| error.to_string())?;
+    Ok(Store { provider: Arc::new(store), durability: "FULL", counts: Box::new(Vec::new) })
 }
 
 async fn sqlite(url: &str, synchronous: Synchronous, durability: &'static str) -> Result<Store, String> {

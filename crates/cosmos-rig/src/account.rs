@@ -130,7 +130,7 @@ impl Account {
         self.run(&request).await
     }
 
-    async fn run(&self, request: &Request) -> Option<Reply> {
+    pub(crate) async fn run(&self, request: &Request) -> Option<Reply> {
         let response = self.emulator.execute_request(request).await.ok()?;
         let raw = response.try_into_raw_response().await.ok()?;
         let headers = raw.headers().iter().filter(|(name, _)| name.as_str() != "content-length");
@@ -140,7 +140,7 @@ impl Account {
         Some(Reply { status: u16::from(raw.status()), headers, body: Bytes::copy_from_slice(body) })
     }
 
-    fn url(&self, region: usize, path: &str) -> Url {
+    pub(crate) fn url(&self, region: usize, path: &str) -> Url {
         let mut url = self.regions[region].clone();
         url.set_path(path);
         url
@@ -262,7 +262,7 @@ impl Account {
     }
 }
 
-fn insert(request: &mut Request, name: &str, value: &str) {
+pub(crate) fn insert(request: &mut Request, name: &str, value: &str) {
     let name = HeaderName::from(name.to_string());
     request.headers_mut().insert(name, HeaderValue::from(value.to_string()));
 }

@@ -6,6 +6,7 @@
 //! | `DELETE /__rig/records` | forgets it |
 //! | `POST /__rig/faults` with a [`Fault`] | adds a fault |
 //! | `DELETE /__rig/faults` | removes all faults |
+//! | `POST /__rig/copies` with `{"database", "container", "key", "prefix", "copies"}` | copies logical partitions |
 //! | `POST /__rig/clock` with `{"stop_at_ms": n}`, `{"advance_ms": n}` or `{"shift_ms": n}` | sets the clock |
 
 use std::time::Duration;
@@ -31,7 +32,7 @@ enum SetClock {
     Shift(i64),
 }
 
-pub(crate) fn serve(front: &Front, method: &Method, route: &str, body: &[u8]) -> Reply {
+pub(crate) async fn serve(front: &Front, method: &Method, route: &str, body: &[u8]) -> Reply {
     let done = || Reply::new(200, "{}");
     match (method, route) {
         (&Method::GET, "records") => Reply::new(200, json!(front.recorder.records()).to_string()),
@@ -51,6 +52,13 @@ pub(crate) fn serve(front: &Front, method: &Method, route: &str, body: &[u8]) ->
             front.faults.clear();
             done()
         }
+        (&Method::POST, "copies") => match serde_json::from_slice(body) {
+            Ok(copies) => match front.account.copy(&copies).await {
+                Ok(created) => Reply::new(200, json!({ "created": created }).to_string()),
+                Err(error) => Reply::refusal(400, 0, &error),
+            },
+            Err(error) => Reply::refusal(400, 0, &error.to_string()),
+        },
         (&Method::POST, "clock") => match serde_json::from_slice::<SetClock>(body) {
             Ok(set) => {
                 let clock = &front.account.clock;

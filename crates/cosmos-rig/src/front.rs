@@ -55,7 +55,7 @@ impl Front {
     pub(crate) async fn serve(&self, region: usize, parts: Parts, body: Bytes) -> Outcome {
         let path = parts.uri.path();
         if let Some(route) = path.strip_prefix(control::PREFIX) {
-            return Outcome::Reply(control::serve(self, &parts.method, route, &body));
+            return Outcome::Reply(control::serve(self, &parts.method, route, &body).await);
         }
         if path.ends_with("/oauth2/v2.0/token") {
             return Outcome::Reply(self.auth.token(path, &body, self.account.clock.now_ms()));

@@ -20,6 +20,7 @@ mod call;
 mod charge;
 mod clock;
 mod control;
+mod copies;
 mod expiry;
 mod fault;
 mod front;

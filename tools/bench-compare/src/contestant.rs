@@ -18,38 +18,54 @@ pub(super) enum Program {
     /// Duroxide on its own store for PostgreSQL.
     DuroxidePg,
     Durare,
+    /// Outlast with its store for Cosmos DB.
+    OutlastCosmos,
+    /// Duroxide on its own store for Cosmos DB.
+    DuroxideCdb,
+    /// The emulated account of Cosmos DB, which counts requests.
+    Rig,
 }
 
 impl Program {
     /// The arguments of cargo, the name of the binary, and the word that it wants first.
     fn recipe(self) -> (Vec<String>, &'static str, Option<&'static str>) {
+        // The figures on Cosmos DB are counts, which need no optimised build.
+        let counted = || {
+            let packages = ["build", "--package=outlast-bench", "--package=outlast-cosmos-rig"];
+            packages.iter().chain(&["--features=outlast-bench/cosmos"]).map(ToString::to_string).collect()
+        };
         let ours = || ["build", "--release", "--package=outlast-bench"].map(str::to_string).to_vec();
-        let peer = |folder: &str| {
-            let mut args = ["build", "--release", "--locked"].map(str::to_string).to_vec();
+        let built = |folder: &str, profile: &str| {
+            let mut args = ["build", profile, "--locked"].map(str::to_string).to_vec();
             args.push(format!("--manifest-path=bench/peers/{folder}/Cargo.toml"));
             args.push(format!("--target-dir={}", process::target().join("peers").display()));
             args
         };
+        let peer = |folder: &str| built(folder, "--release");
         match self {
             Self::Outlast => (ours(), "outlast-bench", Some("compare")),
             Self::Floor => (ours(), "outlast-bench", Some("floor")),
             Self::Duroxide => (peer("duroxide"), "peer-duroxide", None),
             Self::DuroxidePg => (peer("duroxide-pg"), "peer-duroxide-pg", None),
             Self::Durare => (peer("durare"), "peer-durare", None),
+            Self::OutlastCosmos => (counted(), "outlast-bench", Some("compare")),
+            Self::DuroxideCdb => (built("duroxide-cdb", "--profile=dev"), "peer-duroxide-cdb", None),
+            Self::Rig => (counted(), "outlast-cosmos-rig", None),
         }
     }
 }
 
-/// The binaries of a run, by name.
-pub(super) struct Contestants(BTreeMap<&'static str, PathBuf>);
+/// The binaries of a run, by the arguments of cargo and their name.
+pub(super) struct Contestants(BTreeMap<(Vec<String>, &'static str), PathBuf>);
 
 impl Contestants {
     pub(super) fn build(wanted: impl IntoIterator<Item = Program>) -> Result<Self, String> {
         let mut built = BTreeMap::new();
         for program in wanted {
             let (args, name, _) = program.recipe();
-            if !built.contains_key(name) {
-                built.insert(name, build(&args, name)?);
+            if !built.contains_key(&(args.clone(), name)) {
+                let path = build(&args, name)?;
+                built.insert((args, name), path);
             }
         }
         Ok(Self(built))
@@ -63,12 +79,17 @@ impl Contestants {
         folder: &Path,
         variables: &[(&str, String)],
     ) -> Result<Value, String> {
-        let (_, name, word) = program.recipe();
-        let path = self.0.get(name).ok_or_else(|| format!("{program:?} was not built"))?;
-        let mut command = Command::new(path);
+        let (_, _, word) = program.recipe();
+        let mut command = Command::new(self.path(program)?);
         command.args(word).args(line.split_whitespace()).arg("--dir").arg(folder);
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         measure(command)
+    }
+
+    pub(super) fn path(&self, program: Program) -> Result<&Path, String> {
+        let (args, name, _) = program.recipe();
+        let path = self.0.get(&(args, name)).ok_or_else(|| format!("{program:?} was not built"))?;
+        Ok(path)
     }
 }
 

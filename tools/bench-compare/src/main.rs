@@ -8,6 +8,7 @@ mod contestant;
 mod html;
 mod paste;
 mod plan;
+mod rig;
 mod row;
 mod scenario;
 mod svg;
@@ -17,15 +18,18 @@ mod target;
 use std::path::Path;
 use std::process::ExitCode;
 
-use self::contestant::{Contestants, Scratch};
+use self::contestant::{Contestants, Program, Scratch};
 use self::plan::Plan;
+use self::rig::Rig;
 use self::row::{Row, Sample, digits};
 use self::scenario::{Backend, Entry, Scenario, Tries};
 use outlast_toolkit::bench_server::Server;
 use outlast_toolkit::files::{read, write};
 use outlast_toolkit::{Stopwatch, process};
 
+/// The page of the figures, and that of the figures on Cosmos DB.
 const PAGE: &str = "docs/performance.md";
+const COSMOS_PAGE: &str = "docs/cosmos.md";
 
 /// Notes below the table.
 const NOTES: &str = "\
@@ -48,6 +52,7 @@ fn run(mut plan: Plan) -> Result<ExitCode, String> {
     let server = server_for(&mut plan)?;
     let programs =
         plan.scenarios.iter().flat_map(|scenario| scenario.entries.iter().map(|entry| entry.program));
+    let programs = programs.chain(plan.needs(Backend::Cosmos).then_some(Program::Rig));
     let contestants = Contestants::build(programs)?;
     let mut run = Run { contestants, server, courses: courses(&plan), errors: 0 };
     let stopwatch = Stopwatch::start();
@@ -83,10 +88,17 @@ fn paste(plan: &Plan) -> Result<ExitCode, String> {
     for file in files.split(',') {
         rows.extend(row::read(&read(Path::new(file))?).map_err(|error| format!("{file}: {error}"))?);
     }
-    let path = process::root().join(PAGE);
-    let page = paste::into_page(&read(&path)?, &rows).map_err(|error| format!("{PAGE}: {error}"))?;
-    write(&path, &page)?;
-    println!("{PAGE} has the figures of {files}");
+    let is_billed = |row: &Row| Backend::of(&row.store) == Backend::Cosmos;
+    let (billed, timed): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(is_billed);
+    for (name, rows) in [(PAGE, timed), (COSMOS_PAGE, billed)] {
+        if rows.is_empty() {
+            continue;
+        }
+        let path = process::root().join(name);
+        let page = paste::into_page(&read(&path)?, &rows).map_err(|error| format!("{name}: {error}"))?;
+        write(&path, &page)?;
+        println!("{name} has the figures of {files}");
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -122,8 +134,7 @@ impl Run {
             for setting in course.settings(plan.quick) {
                 let line = course.scenario.line(course.entry, setting, plan.quick);
                 let label = format!("{}, {} ({line})", course.scenario.title(), course.entry.system);
-                let server = self.server.as_ref().filter(|_| course.scenario.backend == Backend::Postgres);
-                match measure(&self.contestants, server, course.entry, &line) {
+                match measure(&self.contestants, self.server.as_ref(), course, &line) {
                     Ok(answer) => {
                         let sample = Sample { setting: line, answer };
                         println!("  {label}: {}", course.scenario.describe(&sample));
@@ -159,17 +170,23 @@ impl Run {
 fn measure(
     contestants: &Contestants,
     server: Option<&Server>,
-    entry: &Entry,
+    course: &Course,
     line: &str,
 ) -> Result<serde_json::Value, String> {
-    let scratch = Scratch::new()?;
-    let Some(server) = server else {
-        return contestants.measure(entry.program, line, scratch.path(), &[]);
-    };
-    let database = server.database()?;
-    let mut answer = contestants.measure(entry.program, line, scratch.path(), &database.variables())?;
-    database.count(&mut answer)?;
-    Ok(answer)
+    let (program, scratch) = (course.entry.program, Scratch::new()?);
+    match (course.scenario.backend, server) {
+        (Backend::Postgres, Some(server)) => {
+            let database = server.database()?;
+            let mut answer = contestants.measure(program, line, scratch.path(), &database.variables())?;
+            database.count(&mut answer)?;
+            Ok(answer)
+        }
+        (Backend::Cosmos, _) => {
+            let rig = Rig::start(contestants.path(Program::Rig)?)?;
+            contestants.measure(program, line, scratch.path(), rig.variables())
+        }
+        _ => contestants.measure(program, line, scratch.path(), &[]),
+    }
 }
 
 impl Course {

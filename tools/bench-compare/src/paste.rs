@@ -1,4 +1,4 @@
-//! Writes the figures into docs/performance.md, between two marks.
+//! Writes the figures into docs/performance.md, those on Cosmos DB into docs/cosmos.md, between two marks.
 
 use super::row::Row;
 use super::table;
@@ -18,13 +18,16 @@ fn block(rows: &[Row]) -> String {
         .iter()
         .map(|(title, table)| format!("{title}:\n\n{}\n", table.markdown()))
         .collect();
+    let counted = table::counted(rows);
+    let counted = match counted.lines.is_empty() {
+        true => String::new(),
+        false => format!("\nCounted for Outlast at `FULL`:\n\n{}", counted.markdown()),
+    };
     format!(
         "Medians of {rounds} rounds, with the lowest and the highest round; `!`: not all of the work was done.\n\n{}\
-         The targets. A peer counts with its best round, which is more than the medians of both sides ask for.\n\n{}\n\
-         Counted for Outlast at `FULL`:\n\n{}",
+         The targets. A peer counts with its best round, which is more than the medians of both sides ask for.\n\n{}{counted}",
         measured,
         table::judged(rows).markdown(),
-        table::counted(rows).markdown(),
     )
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Each group of stores has a file of scenarios. Scenarios with the same name in two files run the same work.
 
+mod cosmos;
 mod postgres;
 mod sqlite;
 
@@ -10,7 +11,7 @@ use super::row::Row;
 
 /// All scenarios, store by store.
 pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
-    sqlite::SCENARIOS.iter().chain(postgres::SCENARIOS)
+    sqlite::SCENARIOS.iter().chain(postgres::SCENARIOS).chain(cosmos::SCENARIOS)
 }
 
 /// A group of stores whose figures are compared with each other.
@@ -21,17 +22,25 @@ pub(super) enum Backend {
     Embedded,
     /// A PostgreSQL server.
     Postgres,
+    /// An emulated Cosmos DB account that counts requests.
+    Cosmos,
 }
 
 impl Backend {
     /// Whose rows have this store.
     pub(super) fn of(store: &str) -> Self {
-        if store == POSTGRES { Self::Postgres } else { Self::Embedded }
+        match store {
+            POSTGRES => Self::Postgres,
+            COSMOS => Self::Cosmos,
+            _ => Self::Embedded,
+        }
     }
 }
 
 /// The store of the rows from PostgreSQL.
 pub(super) const POSTGRES: &str = "postgres";
+/// The store of the rows from Cosmos DB.
+pub(super) const COSMOS: &str = "cosmos";
 
 /// A piece of work that several systems run and whose figures are compared.
 pub(super) struct Scenario {
@@ -84,6 +93,7 @@ pub(super) enum Effort {
 
 const THROUGHPUT: Metric = Metric { name: "throughput", more_is_better: true };
 const P50: Metric = Metric { name: "p50", more_is_better: false };
+const REQUESTS: Metric = Metric { name: "requests", more_is_better: false };
 const STEP: Metric = Metric { name: "step", more_is_better: false };
 
 const NONE: &[&str] = &[""];
@@ -105,6 +115,7 @@ impl Scenario {
         match self.backend {
             Backend::Embedded => self.name.to_string(),
             Backend::Postgres => format!("{}, {POSTGRES}", self.name),
+            Backend::Cosmos => format!("{}, {COSMOS}", self.name),
         }
     }
 

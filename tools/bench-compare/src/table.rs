@@ -16,6 +16,24 @@ const MEASURED: &[&str] =
 /// Further columns for scenarios with a server. The server counts them, so they exist for all systems.
 const WITH_A_SERVER: &[&str] =
     &["round_trips", "client_cpu_us", "server_cpu_us", "transactions", "rollbacks", "deadlocks"];
+/// The columns of scenarios on a store that bills requests.
+const BILLED: &[&str] = &[
+    "requests",
+    "documents_read",
+    "ru",
+    "creates",
+    "upserts",
+    "replaces",
+    "patches",
+    "deletes",
+    "reads",
+    "queries",
+    "feed_pages",
+    "requests_above_idle",
+    "idle_requests",
+    "idle_documents_read",
+    "idle_ru",
+];
 /// How the figures of a sweep begin.
 const PLACE: &str = "throughput_at_";
 
@@ -42,16 +60,27 @@ const POSTGRES: &[Column] = &[
     ("outlast", |row| row.system == "outlast"),
 ];
 
+const COSMOS: &[Column] =
+    &[("duroxide-cdb", |row| row.system == "duroxide"), ("outlast", |row| row.system == "outlast")];
+
 /// A table with its title, for each kind of store that was measured.
 pub(super) fn all_measured(rows: &[Row]) -> Vec<(&'static str, Table)> {
-    let titles = [("SQLite and stores in memory", Backend::Embedded), ("PostgreSQL", Backend::Postgres)];
+    let titles = [
+        ("SQLite and stores in memory", Backend::Embedded),
+        ("PostgreSQL", Backend::Postgres),
+        ("Cosmos DB", Backend::Cosmos),
+    ];
     let tables = titles.map(|(title, backend)| (title, measured(rows, backend)));
     tables.into_iter().filter(|(_, table)| !table.lines.is_empty()).collect()
 }
 
 /// Medians with their lowest and highest round. An exclamation mark shows incomplete work.
 fn measured(rows: &[Row], backend: Backend) -> Table {
-    let columns = if backend == Backend::Postgres { POSTGRES } else { EMBEDDED };
+    let columns = match backend {
+        Backend::Embedded => EMBEDDED,
+        Backend::Postgres => POSTGRES,
+        Backend::Cosmos => COSMOS,
+    };
     let mut head = vec!["scenario".to_string(), "figure".to_string()];
     head.extend(columns.iter().map(|(name, _)| (*name).to_string()));
     let mut lines = Vec::new();
@@ -62,7 +91,7 @@ fn measured(rows: &[Row], backend: Backend) -> Table {
         for store in stores {
             let there: Vec<&Row> = of.iter().filter(|row| row.store == store).copied().collect();
             let unit = there.first().map_or("", |row| row.unit.as_str());
-            let name = if ["sqlite", scenario::POSTGRES].contains(&store) {
+            let name = if ["sqlite", scenario::POSTGRES, scenario::COSMOS].contains(&store) {
                 String::new()
             } else {
                 format!(", {store}")
@@ -129,9 +158,16 @@ pub(super) fn of_these(rows: &[Row]) -> Vec<&'static Target> {
 /// The lines of the table: each scenario with its figures, and with the places of its curve in their order.
 fn pairs(rows: &[Row], backend: Backend) -> Vec<(&'static Scenario, String)> {
     let mut pairs = Vec::new();
-    let more = if backend == Backend::Postgres { WITH_A_SERVER } else { &[] };
+    let more = match backend {
+        Backend::Embedded => &[],
+        Backend::Postgres => WITH_A_SERVER,
+        Backend::Cosmos => BILLED,
+    };
     for scenario in scenario::all().filter(|scenario| scenario.backend == backend) {
-        let has = |metric: &str| rows.iter().any(|row| scenario.has(row) && row.metric == metric);
+        // An operation that no side uses has no line.
+        let counts = |row: &Row| backend != Backend::Cosmos || row.max > 0.0;
+        let has =
+            |metric: &str| rows.iter().any(|row| scenario.has(row) && row.metric == metric && counts(row));
         let plain =
             MEASURED.iter().chain(more).filter(|metric| has(metric)).map(|metric| (*metric).to_string());
         pairs.extend(plain.map(|metric| (scenario, metric)));

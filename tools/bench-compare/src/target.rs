@@ -1,5 +1,6 @@
 //! The targets of the figures. Most targets are ratios within one run.
 
+mod cosmos;
 mod postgres;
 
 use super::row::{Row, digits};
@@ -121,7 +122,7 @@ const fn sound(floor: &'static str) -> Target {
 
 /// All targets, store by store.
 pub(super) fn all() -> impl Iterator<Item = &'static Target> {
-    TARGETS.iter().chain(postgres::TARGETS)
+    TARGETS.iter().chain(postgres::TARGETS).chain(cosmos::TARGETS)
 }
 
 const TARGETS: &[Target] = &[

@@ -50,7 +50,7 @@ fn a_short_run_passes_and_writes_its_figures() {
 /// killed workers leave to the reconcilers of others.
 #[test]
 fn a_short_run_on_cosmos_passes() {
-    let load = ["--kills", "3", "--pace", "400", "--instances", "30", "--in-flight", "12"];
+    let load = ["--kills", "3", "--pace", "1200", "--instances", "10", "--in-flight", "8"];
     let (output, success) = run_on("cosmos", &load);
     assert!(success, "{output}");
     assert!(output.contains(" checks passed, 0 failed"), "{output}");

@@ -49,6 +49,25 @@ async fn faults_clock_and_records_are_controlled_by_http() {
     assert_eq!(control(rest, "GET", "nothing", Value::Null).await.status, 404);
 }
 
+#[tokio::test]
+async fn partitions_are_copied_under_new_keys() {
+    let world = World::new().await;
+    let rest = world.rest();
+    for (partition, id) in [("case-1", "a"), ("case-1", "b"), ("other", "a")] {
+        rest.create(partition, document(partition, id)).await;
+    }
+    world.rig.take_recorded();
+    let asked =
+        json!({ "database": "d", "container": "c", "key": "instanceId", "prefix": "case-", "copies": 3 });
+    let copied = control(rest, "POST", "copies", asked).await;
+    assert_eq!((copied.status, &copied.body["created"]), (200, &json!(6)));
+    assert_eq!(world.rig.totals().requests, 0, "copies are not recorded");
+    let found = rest.read("case-1-3", "b").await;
+    assert_eq!((found.status, &found.body["instanceId"]), (200, &json!("case-1-3")));
+    assert_eq!(rest.read("other-1", "a").await.status, 404);
+    assert_eq!(control(rest, "POST", "copies", json!({})).await.status, 400);
+}
+
 /// Starts the program, and reads the variables that it prints.
 fn serve(arguments: &[&str]) -> (Child, String, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_outlast-cosmos-rig"))

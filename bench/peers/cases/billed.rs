@@ -1,0 +1,111 @@
+//! Scenarios on a store that bills requests: the requests of a hello, of a step and of idle time. Client, turns and activities
+//! run in one process, or `--apart` in others. The store counts the requests of all processes.
+
+use super::processes::Other;
+use super::progress::is_over;
+use super::world::{World, greeting, sum};
+use crate::measure::{Args, Outcome, Tally, rig};
+use std::time::{Duration, Instant};
+
+/// How often the end of an instance is read: seldom, because each look is a request.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// The processes beside this one: none, one with turns and activities (`client`), or one for each (`client-and-work`).
+pub(super) fn others(args: &Args) -> Result<Vec<Other>, String> {
+    // A process that another process started has a role.
+    if !args.text("--role", "").is_empty() {
+        return Ok(Vec::new());
+    }
+    let roles: &[&str] = match args.text("--apart", "") {
+        "" => &[],
+        "client" => &["all"],
+        "client-and-work" => &["turns", "work"],
+        other => return Err(format!("--apart is client or client-and-work, not '{other}'")),
+    };
+    roles.iter().map(|role| Other::with_role(&args.scenario, role)).collect()
+}
+
+/// A backlog of hellos.
+pub(super) async fn hello(world: &World, args: &Args) -> Result<Outcome, String> {
+    let count = args.number("--count", 40)?;
+    let mut outcome = Outcome::new(world.durability, count);
+    let tally = Tally::begin((world.counts)());
+    world.start_all("Hello", count).await;
+    all_over(world, count).await;
+    tally.end((world.counts)(), &mut outcome, count, "per hello");
+    world.census(&mut outcome, greeting).await;
+    Ok(outcome)
+}
+
+/// One chain of activities.
+pub(super) async fn chain(world: &World, args: &Args) -> Result<Outcome, String> {
+    let steps = args.number("--steps", 10)?;
+    let mut outcome = Outcome::new(world.durability, 1);
+    let tally = Tally::begin((world.counts)());
+    world.start_all("Chain", 1).await;
+    all_over(world, 1).await;
+    tally.end((world.counts)(), &mut outcome, steps, "per step");
+    world.census(&mut outcome, |_| sum(steps)).await;
+    Ok(outcome)
+}
+
+/// Hellos and idle time among many instances that wait for a timer. `--count` of them are started, and the store makes
+/// `--copies` of each.
+pub(super) async fn among(world: &World, args: &Args) -> Result<Outcome, String> {
+    let (asleep, copies) = (args.number("--count", 100)?, args.number("--copies", 0)?);
+    let (hellos, seconds) = (args.number("--samples", 10)?, args.number("--seconds", 15)?);
+    let mut outcome = Outcome::new(world.durability, asleep + hellos);
+    outcome.completed += world.sleepers(asleep).await;
+    if copies > 0 {
+        rig::copy_instances("case-", copies)?;
+    }
+    let (tally, idle) = (Tally::begin((world.counts)()), Window::begin());
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+    let idle_rate = idle.requests() / idle.begun.elapsed().as_secs_f64();
+    tally.end_as("idle_", (world.counts)(), &mut outcome, seconds as f64 / 60.0, "per idle minute");
+    let (tally, busy) = (Tally::begin((world.counts)()), Window::begin());
+    world.start_numbers("Hello", asleep..asleep + hellos).await;
+    for number in (asleep..asleep + hellos).rev() {
+        over(world, number).await;
+    }
+    // An emulator with many documents is slow, and polls go on meanwhile.
+    let above_idle = busy.requests() - idle_rate * busy.begun.elapsed().as_secs_f64();
+    tally.end((world.counts)(), &mut outcome, hellos, "per hello");
+    outcome.figure("requests_above_idle", above_idle.max(0.0) / hellos as f64, "per hello");
+    world.count_hellos(&mut outcome, asleep..asleep + hellos).await;
+    Ok(outcome)
+}
+
+/// The requests since a moment.
+struct Window {
+    begun: Instant,
+    before: u64,
+}
+
+impl Window {
+    fn begin() -> Self {
+        Self { begun: Instant::now(), before: counted() }
+    }
+
+    fn requests(&self) -> f64 {
+        counted().saturating_sub(self.before) as f64
+    }
+}
+
+fn counted() -> u64 {
+    rig::counts().into_iter().find(|(name, _)| *name == "requests").map_or(0, |(_, count)| count)
+}
+
+/// Waits for the instances that were started last; nearly all of the others have ended before them.
+async fn all_over(world: &World, count: usize) {
+    for number in (count.saturating_sub(4)..count).rev() {
+        over(world, number).await;
+    }
+}
+
+async fn over(world: &World, number: usize) {
+    let begun = Instant::now();
+    while !is_over(&world.client, number).await && begun.elapsed() < world.limit {
+        tokio::time::sleep(LOOK).await;
+    }
+}
