@@ -203,3 +203,32 @@ async fn silent_deliveries_poison_and_the_failure_names_the_last_error() {
     assert_eq!(runs.failures(), [0, 1, 1]);
     cluster.end().await;
 }
+
+#[outlast::activity(retry = 12, backoff = "1ms", max_backoff = "2ms")]
+async fn soon(ctx: ActivityContext, State(runs): State<Runs>) -> Result<u32, String> {
+    runs.note(&ctx);
+    match ctx.failures() {
+        11 => Ok(11),
+        failures => Err(format!("busy {failures}")),
+    }
+}
+
+#[outlast::orchestration]
+async fn impatient(ctx: OrchestrationContext) -> outlast::Result<u32> {
+    Ok(soon::call(&ctx).await?)
+}
+
+mod needs_postgres {
+    use super::*;
+
+    #[tokio::test]
+    async fn postgres_counts_failures_apart_from_deliveries() {
+        let (cluster, runs) = (Cluster::real(Kind::Postgres).await, Runs::default());
+        let module = outlast::module![soon, impatient].state(runs.clone());
+        cluster.start(&Node::of(module).with(|options| options.max_attempts = 3)).await;
+        let ended = impatient::start(&cluster.client).id("i").await.unwrap().result().await;
+        assert_eq!(ended.unwrap(), 11);
+        assert_eq!(runs.failures(), (0..12).collect::<Vec<_>>());
+        cluster.end().await;
+    }
+}
