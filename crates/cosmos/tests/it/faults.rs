@@ -24,9 +24,14 @@ async fn store(batch: (usize, usize)) -> (Target, CosmosDBProvider) {
     (target, store)
 }
 
+/// Whether this run leaves nothing out.
+pub(crate) fn is_full() -> bool {
+    std::env::var("OUTLAST_COSMOS_SWEEP").is_ok_and(|value| value == "full")
+}
+
 /// The first request that is struck, and the distance to the next one.
 fn steps(offset: u64) -> (u64, u64) {
-    match std::env::var("OUTLAST_COSMOS_SWEEP").is_ok_and(|value| value == "full") {
+    match is_full() {
         true => (1, 1),
         false => (1 + offset % 9, 9),
     }
