@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use outlast_author::plain_text;
 use outlast_provider::Clock;
 use outlast_runtime::registry::ActivityRegistry;
-use outlast_runtime::{ActivityContext, ActivityHandler};
+use outlast_runtime::{ActivityContext, ActivityHandler, Attempt};
 use std::sync::{Arc, mpsc};
 
 /// One run of the body of an activity.
@@ -83,6 +83,19 @@ impl ActivityHandler for Recorded {
         let result = self.inner.invoke(ctx, input).await;
         self.note_end(result.as_deref().map_err(String::as_str));
         result
+    }
+
+    async fn attempt(&self, ctx: ActivityContext, input: String) -> Attempt {
+        if let Err(error) = self.begin(&ctx, &input) {
+            return Attempt::Done(Err(error));
+        }
+        let _held = self.holds_clock.then(hold_clock);
+        let attempt = self.inner.attempt(ctx, input).await;
+        self.note_end(match &attempt {
+            Attempt::Done(result) => result.as_deref().map_err(String::as_str),
+            Attempt::Retry { error, .. } => Err(error),
+        });
+        attempt
     }
 }
 
