@@ -26,12 +26,6 @@ pub(crate) async fn connect(
     creates: bool,
 ) -> Result<CosmosDBProvider, Failure> {
     let endpoint = config.endpoint.clone();
-    if endpoint.starts_with("https:") {
-        return Err(Failure::new(format!(
-            "the Cosmos DB account at {endpoint} cannot be reached: this command is built without TLS, so it opens accounts of \
-             this machine only (emulators, and tunnels that end here)"
-        )));
-    }
     let options = CosmosDBOptions { creates, ..CosmosDBOptions::default() };
     let opened = tokio::time::timeout(CONNECT_TIMEOUT, CosmosDBProvider::open(config, options)).await;
     match opened {

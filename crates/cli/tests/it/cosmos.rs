@@ -5,7 +5,7 @@ use crate::support::{Said, outlast, said};
 use outlast::providers::cosmos::{CosmosDBProvider, CosmosDBProviderConfig};
 use outlast::providers::{Entropy, OsEntropy, Provider};
 use outlast::runtime::OrchestrationStatus;
-use outlast_cosmos_rig::{READ_ONLY_KEY, Target, target};
+use outlast_cosmos_rig::{AUTHORITY, READ_ONLY_KEY, Rig, RigOptions, Target, target};
 use std::sync::Arc;
 
 const DATABASE: &str = "outlast-test";
@@ -127,7 +127,6 @@ async fn a_store_that_cannot_be_used_is_refused_without_secrets() {
     for (key, store, code, part) in [
         (wrong, url.as_str(), 1, "the account refuses reading the account (status 401)"),
         ("", "cosmos://a.documents.azure.com/shop", 2, "COSMOS_KEY is not set"),
-        (wrong, "cosmos://a.documents.azure.com/shop", 1, "this command is built without TLS"),
         (wrong, &format!("cosmos://{wrong}@a.documents.azure.com/shop"), 2, "its URL has a user or a key"),
     ] {
         let said = list(key, store);
@@ -150,4 +149,23 @@ async fn stress_uses_a_container_of_its_own() {
     program.runtime.shutdown(None).await;
     let error = container.run(&["stress", "--store", &container.url(), "--seconds", "1"]).failed();
     assert!(error.contains("holds instances") && error.contains("--use-existing-data"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_behind_tls_is_opened_if_its_authority_is_trusted() {
+    let rig = Rig::start_with(RigOptions { tls: true, ..RigOptions::default() }).await.unwrap();
+    let target = Target::Rig(Box::new(rig));
+    assert!(target.endpoint().starts_with("https://"));
+    let folder = tempfile::tempdir().unwrap();
+    let authority = folder.path().join("authority.pem");
+    std::fs::write(&authority, AUTHORITY).unwrap();
+    let list = |file: &std::path::Path| {
+        let mut command = outlast(&["instance", "list", "--store", "cosmos:///no-such-database"]);
+        command.env("COSMOS_ENDPOINT", target.endpoint()).env("COSMOS_KEY", target.key());
+        said(command.env("SSL_CERT_FILE", file).env_remove("SSL_CERT_DIR").output().unwrap())
+    };
+    let answered = list(&authority);
+    assert!(answered.code == Some(1) && answered.err.contains("no-such-database"), "{answered:?}");
+    let untrusted = list(&folder.path().join("absent.pem"));
+    assert!(untrusted.code == Some(1) && !untrusted.err.contains("no-such-database"), "{untrusted:?}");
 }
