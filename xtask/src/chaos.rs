@@ -52,7 +52,11 @@ fn split(args: &[String]) -> (Vec<&'static str>, Vec<String>) {
     if !matches!(program.first().map(String::as_str), Some("power" | "flood")) {
         program.insert(0, "supervise".to_string());
     }
-    (if release.is_empty() { Vec::new() } else { vec!["--profile", "sim"] }, program)
+    let mut package = if release.is_empty() { Vec::new() } else { vec!["--profile", "sim"] };
+    if program.get(1).is_some_and(|store| store == "cosmos") {
+        package.extend(["--features", "cosmos"]);
+    }
+    (package, program)
 }
 
 /// The path of `--json` is relative to the caller's working directory, but the supervisor runs in the workspace's root.
@@ -80,6 +84,7 @@ mod tests {
         assert_eq!(call("power --cuts 9"), " -- power --cuts 9");
         assert_eq!(call("flood sqlite --messages 9 --release"), "--profile sim -- flood sqlite --messages 9");
         assert_eq!(call("sqlite"), " -- supervise sqlite");
+        assert_eq!(call("cosmos --kills 9"), "--features cosmos -- supervise cosmos --kills 9");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Kills at least thirty worker processes on each store, and counts the checks of the stored results.
+//! Kills at least thirty worker processes on SQLite and on PostgreSQL, and counts the checks of the stored results. The tests of
+//! `outlast-chaos` have a shorter run on Cosmos DB.
 
 use outlast_toolkit::postgres::Cluster;
 use outlast_toolkit::{installed, process};

@@ -1,5 +1,6 @@
 //! The store under test, and the operations that a run needs besides the provider trait.
 
+#[cfg_attr(not(feature = "cosmos"), path = "without_cosmos.rs")]
 mod cosmos;
 mod postgres;
 mod sqlite;
