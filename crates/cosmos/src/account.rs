@@ -82,20 +82,27 @@ pub(crate) async fn check(
             properties.writable_locations.into_iter().map(|location| location.name).collect();
         return Err(CosmosStoreError::MultiRegionWrites { regions: regions.join(", ") });
     }
-    check_regions(&properties.readable_locations, &options.preferred_regions)
+    check_regions(&properties, &options.preferred_regions)
+        .map_err(|reason| CosmosStoreError::Setting { setting: "preferred_regions", reason })
 }
 
-/// Refuses a preferred region that the account does not have. The SDK would ignore it.
-fn check_regions(found: &[Location], preferred: &[String]) -> Result<(), CosmosStoreError> {
+/// Refuses a preferred region that the account does not have, which the SDK would ignore, and reads outside of the region of the
+/// writes, which would miss committed events.
+fn check_regions(account: &Properties, preferred: &[String]) -> Result<(), String> {
     let plain = |name: &str| name.replace(' ', "").to_lowercase();
+    let found = &account.readable_locations;
     let is_unknown = |region: &&String| found.iter().all(|found| plain(&found.name) != plain(region));
-    match preferred.iter().find(is_unknown) {
-        None => Ok(()),
-        Some(region) => {
-            let names: Vec<&str> = found.iter().map(|found| found.name.as_str()).collect();
-            let reason = format!("the account has no region '{region}': choose among {}", names.join(", "));
-            Err(CosmosStoreError::Setting { setting: "preferred_regions", reason })
-        }
+    if let Some(region) = preferred.iter().find(is_unknown) {
+        let names: Vec<&str> = found.iter().map(|found| found.name.as_str()).collect();
+        return Err(format!("the account has no region '{region}': choose among {}", names.join(", ")));
+    }
+    match (preferred.first(), account.writable_locations.first()) {
+        (Some(first), Some(writes)) if plain(first) != plain(&writes.name) => Err(format!(
+            "the first region is '{first}', and the account writes in '{}': reads elsewhere miss committed events, so name \
+             that region first",
+            writes.name
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -71,6 +71,12 @@ pub enum CosmosStoreError {
         /// The regions.
         regions: String,
     },
+    /// The system trusts no certificate authority, so that the SDK has no HTTP client.
+    #[error(
+        "this machine has no certificates of authorities: install them (Debian: the package ca-certificates), or name a file in \
+         SSL_CERT_FILE"
+    )]
+    NoAuthorities,
     /// The account ignores `If-Match` on the read of a batch, so that staged turns have no fence.
     #[error(
         "the account executes a batch although the `If-Match` of a read in it does not hold, so two runtimes could commit the same \

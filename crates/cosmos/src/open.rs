@@ -36,7 +36,7 @@ type Result<T> = std::result::Result<T, CosmosStoreError>;
 /// Connects to the container of a configuration.
 pub(crate) async fn open(config: &CosmosDBProviderConfig, options: &CosmosDBOptions) -> Result<Client> {
     check_settings(config, options)?;
-    tls::prepare();
+    tls::prepare()?;
     check_account(config, options).await?;
     let client = connect(config, options).await?;
     // A database that exists is not created, so that an identity without that right can open the store.
@@ -63,7 +63,9 @@ pub(crate) async fn open(config: &CosmosDBProviderConfig, options: &CosmosDBOpti
     let properties = properties.and_then(|properties| properties.into_model());
     check(config, &properties.map_err(|error| CosmosStoreError::of("reading the container", &error))?)?;
     let client = Client::new(container);
-    probe(&client, options.opening_pause).await?;
+    if options.creates {
+        probe(&client, options.opening_pause).await?;
+    }
     Ok(client)
 }
 

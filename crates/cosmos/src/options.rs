@@ -95,7 +95,7 @@ impl fmt::Debug for CosmosDBProviderConfig {
 pub struct CosmosDBOptions {
     /// Entra ID: the credential of the identity. `None` uses the key.
     pub credential: Option<Arc<dyn TokenCredential>>,
-    /// Regions in the order in which the SDK considers them. Empty: the regions of the account.
+    /// Regions in the order in which the SDK considers them; the first one is that of the writes. Empty: the regions of the account.
     pub preferred_regions: Vec<String>,
     /// How many messages of an instance one fetch of a turn takes. The next turns take the rest.
     pub message_bound: MessageBound,
@@ -103,7 +103,8 @@ pub struct CosmosDBOptions {
     pub orphan_life: Duration,
     /// The longest time between two looks at the hints of other processes, while a fetch waits.
     pub poll_interval: Duration,
-    /// Whether opening creates a database and a container that do not exist.
+    /// Whether opening creates a database and a container that do not exist. Without it, opening writes nothing, and a key that
+    /// only reads is accepted: for tools that look at a store.
     pub creates: bool,
     /// How often a process looks for work whose hint was lost, and for timers that are due soon. At most a minute.
     pub repair_interval: Duration,

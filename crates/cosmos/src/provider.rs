@@ -81,7 +81,11 @@ impl CosmosDBProvider {
         let client = open::open(&config, &options).await?;
         let interval = config.reconciler_interval.max(Duration::from_millis(10));
         let store = Store::new(client, config, &options);
-        store.synchronise().await?;
+        match store.synchronise().await {
+            // A tool may only read: it then uses the machine's clock.
+            Err(error) if options.creates => return Err(error),
+            _ => {}
+        }
         let reconciler = Arc::new(Background::start(reconciler(Arc::downgrade(&store), interval)));
         let flusher = Arc::new(Background::start(flusher(Arc::downgrade(&store))));
         Ok(Self { store, reconciler, flusher })

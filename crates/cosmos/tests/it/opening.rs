@@ -152,7 +152,7 @@ async fn a_key_that_only_reads_is_denied_on_a_store_that_exists() {
 }
 
 #[tokio::test]
-async fn a_region_that_the_account_does_not_have_is_refused() {
+async fn a_region_that_the_account_does_not_have_or_does_not_write_in_is_refused() {
     let regions = vec!["East US".to_string(), "West US".to_string()];
     let options = RigOptions { regions, ..RigOptions::default() };
     let target = Target::Rig(Box::new(Rig::start_with(options).await.unwrap()));
@@ -164,7 +164,10 @@ async fn a_region_that_the_account_does_not_have_is_refused() {
     let error = CosmosDBProvider::open(config.clone(), preferring("Nowhere")).await.unwrap_err();
     let text = error.to_string();
     assert!(text.contains("'Nowhere'") && text.contains("East US, West US"), "{text}");
-    let store = CosmosDBProvider::open(config, preferring("westus")).await.unwrap();
+    let error = CosmosDBProvider::open(config.clone(), preferring("westus")).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("'westus'") && text.contains("writes in 'East US'"), "{text}");
+    let store = CosmosDBProvider::open(config, preferring("eastus")).await.unwrap();
     script::begin(&store).await;
     script::finish(&store).await;
     script::check(&store).await;
