@@ -8,17 +8,21 @@ const GUARDS: &[(&str, &[&str])] = &[
     ("crates/provider-kit/src/token.rs", &["Token::mint", "parse"]),
     ("crates/provider-kit/src/turn_at_fetch.rs", &["TurnAtFetch<&'a str>::parse"]),
     ("crates/provider-kit/src/leased.rs", &["<impl Drop for Guarded<L, O>>::drop"]),
-    (
-        "crates/sqlite/src/commit.rs",
-        &["TurnFacts<'a>::of", "instance_of", "commit", "abandon", "renew", "refused"],
-    ),
-    ("crates/sqlite/src/activity.rs", &["lease", "ack", "renew", "abandon", "row_of"]),
+    ("crates/sqlite/src/leased.rs", &["TurnFacts<'a>::of", "instance_of"]),
+    ("crates/sqlite/src/commit.rs", &["commit", "abandon", "renew", "refused"]),
+    ("crates/sqlite/src/activity.rs", &["lease", "ack", "renew", "abandon", "abandon_noted", "row_of"]),
     ("crates/sqlite/src/fetch.rs", &["claim"]),
     ("crates/sqlite/src/session.rs", &["claim", "renew"]),
     ("crates/memory/src/commit.rs", &["State::commit", "State::abandon_turn", "State::renew_turn"]),
     (
         "crates/memory/src/activity.rs",
-        &["State::lease_activity", "State::ack_activity", "State::renew_activity", "State::abandon_activity"],
+        &[
+            "State::lease_activity",
+            "State::ack_activity",
+            "State::renew_activity",
+            "State::abandon_activity",
+            "State::abandon_noted",
+        ],
     ),
     (
         "crates/memory/src/rules/lease.rs",
@@ -62,6 +66,7 @@ const GUARDS: &[(&str, &[&str])] = &[
 const STATEMENTS: &[&str] = &[
     "abandon_activity",
     "abandon_messages",
+    "abandon_noted",
     "claim_session",
     "cover_message",
     "cover_messages",

@@ -10,7 +10,7 @@ const STEPS: &[(u32, &[&str])] = &[
     (4, &["multi_execution"]),
     (5, &["capability_filtering", "families", "message_order", "orphans", "warm_fetch"]),
     (6, &["batch_fetch", "instance_locking", "lock_expiration", "poison_message", "queue_semantics"]),
-    (6, &["message_bound", "tag_filtering"]),
+    (6, &["message_bound", "noted_failures", "tag_filtering"]),
     (7, &["sessions"]),
     (8, &["atomicity", "custom_status", "error_handling", "fencing", "instance_creation"]),
     (8, &["bad_input", "outcome", "race_replay", "run_ahead"]),

@@ -67,6 +67,7 @@ impl Provider for UpTo {
             commit_turn,
             fetch_work_items,
             complete_with_turn,
+            abandon_work_noted,
             read_outcome,
             enqueue_within,
             start_orchestration,
