@@ -102,7 +102,7 @@ fn op() -> impl Strategy<Value = Op> {
         7 => ack_ahead(activity_token()),
         3 => (activity_token(), delay(), any::<bool>())
             .prop_map(|(token, delay, ignore_attempt)| Op::AbandonWork { token, delay, ignore_attempt }),
-        3 => (activity_token(), delay(), select(&["busy", "", "a\0\u{1}"][..]))
+        3 => (activity_token(), delay(), select(&["busy", "", "a ß"][..]))
             .prop_map(|(token, delay, error)| Op::NoteWork { token, delay, error }),
         3 => (activity_token(), span()).prop_map(|(token, extend)| Op::RenewWork { token, extend }),
         3 => (vec(select(&["o1", "o2"][..]), 0..3), span(), span())

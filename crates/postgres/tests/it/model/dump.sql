@@ -21,9 +21,9 @@ UNION ALL
 -- A row without a token is no lease.
 SELECT format('lease %s %s', instance_id, {schema}.shown_time(locked_until)) FROM {schema}.instance_locks WHERE lock_token IS NOT NULL
 UNION ALL
-SELECT format('work %s %s %s %s %s %s %s %s %s %s', instance_id, execution_id, activity_id, {schema}.shown_time(visible_at),
+SELECT format('work %s %s %s %s %s %s %s %s %s %s %s %s', instance_id, execution_id, activity_id, {schema}.shown_time(visible_at),
     (lock_token IS NOT NULL)::text, {schema}.shown_time(coalesce(locked_until, 0)), attempt_count,
-    {schema}.shown_option(session_id), {schema}.shown_option(tag), work_item)
+    failures, {schema}.shown_option(last_error), {schema}.shown_option(session_id), {schema}.shown_option(tag), work_item)
 FROM {schema}.worker_queue
 UNION ALL
 SELECT format('session %s %s %s %s', session_id, worker_id, {schema}.shown_time(locked_until), last_activity_at)
