@@ -2,7 +2,9 @@
 
 use super::{activities, orchestrations, secret};
 use crate::support::{CallHook, Cluster, Fault, Kind, LONGEST_WAIT, Node, pass};
+use async_trait::async_trait;
 use outlast::providers::{InstanceFilter, PruneOptions, WorkItem};
+use outlast::runtime::{ActivityHandler, Attempt};
 use outlast::{ActivityContext, OrchestrationContext};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,6 +22,23 @@ struct IgnoresCancellation {
     begun: AtomicUsize,
     /// Whether an activity was delivered again.
     again: AtomicBool,
+}
+
+/// Fails until a failure is stored with the activity.
+struct FailsOnce;
+
+#[async_trait]
+impl ActivityHandler for FailsOnce {
+    async fn invoke(&self, _: ActivityContext, input: String) -> Result<String, String> {
+        Ok(input)
+    }
+
+    async fn attempt(&self, ctx: ActivityContext, input: String) -> Attempt {
+        match ctx.failures() {
+            0 => Attempt::Retry { error: secret("error"), after: ms(10) },
+            _ => Attempt::Done(self.invoke(ctx, input).await),
+        }
+    }
 }
 
 fn node(log_error_texts: bool, seen: &Arc<IgnoresCancellation>, lease: Duration) -> Node {
@@ -59,12 +78,16 @@ fn node(log_error_texts: bool, seen: &Arc<IgnoresCancellation>, lease: Duration)
     };
     let all = orchestrations()
         .register("IgnoresCancellation", calls("IgnoresCancellation"))
+        .register("FailsOnce", calls("FailsOnce"))
         .register("Slow", calls("Slow"))
         .register("Blocks", blocks)
         .register("Parked", parked)
         .register_typed("Twice", |_: OrchestrationContext, input: String| async move { Ok(input) })
         .register_typed("Twice", |_: OrchestrationContext, input: String| async move { Ok(input) });
-    let work = activities().register("IgnoresCancellation", ignores_cancellation).register("Slow", slow);
+    let work = activities()
+        .register("IgnoresCancellation", ignores_cancellation)
+        .register("Slow", slow)
+        .register_handler("FailsOnce", Arc::new(FailsOnce));
     // The registry logs this when it is built.
     drop(activities().register("Slow", slow).register("Slow", slow).build());
     Node::new(all, work).with(move |options| {
@@ -95,7 +118,7 @@ pub(super) async fn run(log_error_texts: bool) {
     let hook = CallHook::new(move |call, nth| match (call, nth) {
         ("abandon_work_item", _) if hanging.load(Ordering::Relaxed) => Fault::Hang,
         ("ack_orchestration_item", 1) => Fault::Permanent,
-        ("ack_work_item" | "abandon_work_item", 0) => Fault::Permanent,
+        ("ack_work_item" | "abandon_work_item" | "abandon_work_noted", 0) => Fault::Permanent,
         ("renew_work_item_lock", _) if !ignores_cancellation.again.load(Ordering::Relaxed) => {
             Fault::Permanent
         }
@@ -109,11 +132,11 @@ pub(super) async fn run(log_error_texts: bool) {
     // Whether or not the store accepts it.
     let _ = cluster.store().enqueue_for_worker(no_activity).await;
     client.enqueue_event("nobody", "queue", secret("data")).await.unwrap();
-    for name in ["IgnoresCancellation", "Slow", "Blocks", "Twice", "Parked"] {
+    for name in ["IgnoresCancellation", "FailsOnce", "Slow", "Blocks", "Twice", "Parked"] {
         client.start_orchestration(name, name, secret("input")).await.unwrap();
     }
     client.start_orchestration("Parked", "Parked", secret("again")).await.unwrap();
-    for name in ["IgnoresCancellation", "Slow", "Blocks", "Twice"] {
+    for name in ["IgnoresCancellation", "FailsOnce", "Slow", "Blocks", "Twice"] {
         assert!(cluster.output(name).await.contains("7f3acanary"), "{name}");
     }
     // The second start must be processed before the cancellation, also if the store returned errors at first.
