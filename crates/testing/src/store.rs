@@ -160,6 +160,7 @@ impl Provider for ProcessStore {
             ack_work_item,
             complete_with_turn,
             abandon_work_item,
+            abandon_work_noted,
             enqueue_for_orchestrator,
             enqueue_within,
             start_orchestration
@@ -301,6 +302,16 @@ impl Provider for ProcessStore {
         self.0.count_call();
         self.0.state().held.remove(token);
         self.inner().abandon_work_item(token, delay, ignore_attempt).await
+    }
+
+    async fn abandon_work_noted(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        error: &str,
+    ) -> Result<(), ProviderError> {
+        let detail = || format!("report a failed attempt of an activity: {error}");
+        self.call(Op::Commit, detail, Some(token), self.inner().abandon_work_noted(token, delay, error)).await
     }
 
     async fn enqueue_for_orchestrator(

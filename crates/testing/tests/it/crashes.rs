@@ -116,3 +116,26 @@ fn two_sweeps_are_equal() {
         Test::<greet>::new(outlast::module![mail, greet]).world(Ledger::<String>::default, Ledger::all);
     assert_eq!(test.crash_everywhere("Ada".into()), test.crash_everywhere("Ada".into()));
 }
+
+#[outlast::activity(retry = 3, backoff = "1ms")]
+async fn insist(ctx: ActivityContext, State(sent): State<Ledger<String>>) -> Result<(), String> {
+    sent.add(format!("attempt {}", ctx.failures() + 1));
+    if ctx.failures() == 0 { Err("busy".to_string()) } else { Ok(()) }
+}
+
+#[outlast::orchestration]
+async fn insistent(ctx: OrchestrationContext) -> Result<(), String> {
+    Ok(insist::call(&ctx).await?)
+}
+
+#[test]
+fn a_sweep_crashes_where_a_failed_attempt_is_reported() {
+    let test = Test::<insistent>::new(outlast::module![insist, insistent])
+        .world(Ledger::<String>::default, Ledger::all);
+    let text = crate::panic_of(|| test.crash_everywhere(()).holds());
+    for part in
+        ["CRASH before the call: report a failed attempt of an activity", "[\"attempt 1\", \"attempt 1\""]
+    {
+        assert!(text.contains(part), "'{part}' is missing in\n{text}");
+    }
+}
