@@ -8,7 +8,7 @@
 //! | the lease is lost: it expired, or another process cancelled the activity | the same; the store is not called |
 //! | the runtime stops | gives the activity back without counting the delivery |
 
-use super::backoff::backoff;
+use super::backoff::pause_report;
 use super::lease::{Kind, Lease};
 use super::noted;
 use super::run_ahead;
@@ -392,14 +392,7 @@ impl Delivery {
                 }
                 Err(error) if error.is_retryable() && !lease.lost().is_cancelled() => {
                     failures += 1;
-                    core.metrics.record_commit_retry("activity");
-                    let entropy = core.options.entropy.as_ref();
-                    let pause = backoff(Duration::from_millis(10), Duration::from_secs(1), failures, entropy);
-                    tokio::select! {
-                        biased;
-                        () = lease.lost().cancelled() => {}
-                        () = tokio::time::sleep(pause) => {}
-                    }
+                    pause_report(core, &lease, failures).await;
                 }
                 Err(error) => {
                     tracing::warn!(target: "duroxide::runtime::worker", instance_id = %self.instance, activity_name = %self.name, %error, "the store did not accept the outcome of an activity; the activity runs again unless it was cancelled");

@@ -1,7 +1,21 @@
 //! The delay before a failed store call is retried.
 
+use super::lease::Lease;
+use crate::core::Core;
 use outlast_provider::Entropy;
 use std::time::Duration;
+
+/// Waits before the end of an activity is reported again, after this number of failures. A lost lease ends the wait.
+pub(super) async fn pause_report(core: &Core, lease: &Lease, failures: u32) {
+    core.metrics.record_commit_retry("activity");
+    let entropy = core.options.entropy.as_ref();
+    let pause = backoff(Duration::from_millis(10), Duration::from_secs(1), failures, entropy);
+    tokio::select! {
+        biased;
+        () = lease.lost().cancelled() => {}
+        () = tokio::time::sleep(pause) => {}
+    }
+}
 
 /// The delay after the n-th failure in a row, counted from 1: `first * 2^(n-1)`, at most `longest`, minus a random part of up to a
 /// quarter, so that several nodes do not retry at the same moment. Does not overflow for any number of failures.

@@ -1,6 +1,6 @@
 //! Gives back an activity whose handler asks for another attempt. The store keeps the failure with the activity.
 
-use super::backoff::backoff;
+use super::backoff::pause_report;
 use super::lease::Lease;
 use crate::core::Core;
 use std::time::Duration;
@@ -17,14 +17,7 @@ pub(super) async fn give_back(core: &Core, lease: Lease, delay: Duration, error:
             Ok(()) => break,
             Err(problem) if problem.is_retryable() && !lease.lost().is_cancelled() => {
                 failures += 1;
-                core.metrics.record_commit_retry("activity");
-                let entropy = core.options.entropy.as_ref();
-                let pause = backoff(Duration::from_millis(10), Duration::from_secs(1), failures, entropy);
-                tokio::select! {
-                    biased;
-                    () = lease.lost().cancelled() => {}
-                    () = tokio::time::sleep(pause) => {}
-                }
+                pause_report(core, &lease, failures).await;
             }
             // The activity was cancelled or another process holds its lease, or an answer was lost.
             Err(problem) => {
