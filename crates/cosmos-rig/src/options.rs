@@ -19,7 +19,7 @@ pub struct RigOptions {
     pub throttles: bool,
     /// Whether the rig refuses what Azure refuses with 400 and the emulator accepts.
     pub strict: bool,
-    /// Whether batches respect the `If-Match` of their reads, as the emulator does. Nobody has tried it on Azure.
+    /// Whether batches respect the `If-Match` of their reads, as the emulator does. Azure was never tried.
     pub guards_reads: bool,
     /// Whether the rig checks keys and tokens.
     pub checks_keys: bool,

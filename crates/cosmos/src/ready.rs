@@ -59,18 +59,19 @@ struct Message {
     place: Place,
     /// The counter of changes when it was inserted.
     inserted: u64,
-    /// When its hint was read. The message may not be stored yet: the fetch looks again for the longest time that a write takes.
+    /// The time at which its hint was read. The message may be stored after its hint, so fetches repeat their query for it while
+    /// its write can still arrive.
     hinted_at: Option<u64>,
 }
 
 /// The most instances of other slots that are remembered.
 const MOST_ADOPTED: usize = 4_096;
 
-/// The first pause before a fetch looks again for a message whose hint came first.
+/// The pause between the first two queries for a message that is stored after its hint.
 const EARLY_PAUSE_MS: u64 = 100;
 
 impl Message {
-    /// A fetch did not find the message: when it looks again, if it does.
+    /// The time of the next query for a message that a fetch did not find; `None` if its write can no longer arrive.
     fn again_at(&self, now: u64) -> Option<u64> {
         let since = now.saturating_sub(self.hinted_at?);
         (since < saturating_ms(REQUEST_LIMIT)).then(|| now.saturating_add(since.max(EARLY_PAUSE_MS)))
