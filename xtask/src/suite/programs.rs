@@ -132,6 +132,8 @@ impl Program {
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder).stdin(Stdio::null());
+        // Panics keep their backtraces. The Cosmos DB SDK would capture one for each error value.
+        command.env("RUST_LIB_BACKTRACE", "0");
         command
     }
 }
