@@ -46,7 +46,7 @@ async fn order(ctx: OrchestrationContext, cents: String) -> Result<String, Strin
     Err("not approved".to_string())
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let store = Arc::new(SqliteProvider::new_in_memory().await?);
     let activities =
