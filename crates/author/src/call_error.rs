@@ -2,6 +2,7 @@
 
 use crate::failure::{self, Failure};
 use outlast_model::{AppErrorKind, ErrorDetails};
+use std::any::Any;
 use std::fmt;
 
 /// The way in which a call of an activity or a child ended without a value, or an instance that a client waits for.
@@ -86,9 +87,43 @@ impl<E: fmt::Display> fmt::Display for CallError<E> {
 
 impl<E: fmt::Display + fmt::Debug> std::error::Error for CallError<E> {}
 
+/// The error of the called code if it has the type `T`; otherwise the sentence for people. `#[failure(call)]` uses it.
+///
+/// # Errors
+///
+/// The sentence.
+pub fn failed_or_text<E: fmt::Display + 'static, T: 'static>(error: CallError<E>) -> Result<T, String> {
+    let error = match error.into_failed() {
+        Ok(failed) => {
+            let mut failed = Some(failed);
+            let same = (&mut failed as &mut dyn Any).downcast_mut::<Option<T>>().and_then(Option::take);
+            match (same, failed) {
+                (Some(same), _) => return Ok(same),
+                (None, Some(other)) => CallError::Failed(other),
+                (None, None) => return Err(String::new()),
+            }
+        }
+        Err(other) => other,
+    };
+    Err(error.to_string())
+}
+
 /// For functions whose error is text: `?` keeps the sentence.
 impl<E: fmt::Display> From<CallError<E>> for String {
     fn from(error: CallError<E>) -> Self {
         error.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_same_type_stays_as_it_is() {
+        assert_eq!(failed_or_text::<u8, u8>(CallError::Failed(7)), Ok(7));
+        assert_eq!(failed_or_text::<u8, u16>(CallError::Failed(7)), Err("7".to_string()));
+        let late = CallError::<u8>::TimedOut("late".into());
+        assert_eq!(failed_or_text::<u8, u8>(late), Err("timed out: late".to_string()));
     }
 }

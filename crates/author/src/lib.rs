@@ -34,6 +34,8 @@ mod undo;
 
 pub use call::Call;
 pub use call_error::CallError;
+#[doc(hidden)]
+pub use call_error::failed_or_text;
 pub use cancel::{OnCancel, Shielded};
 pub use child::{Child, ContinueAsNew, Detached};
 pub use context::{Durable, EndCancelled, set_status};

@@ -27,7 +27,8 @@ pub(crate) fn expand(options: &Options, item: &ItemFn) -> syn::Result<TokenStrea
         .states
         .iter()
         .map(|ty| quote_spanned!(ty.span()=> <#ty as #krate::author::FromScope>::need()));
-    let (input_struct, handle_type) = (signature.input_struct(), signature.handle_type());
+    let (input_struct, input_verb) = (signature.input_struct(), signature.input_verb());
+    let handle_type = signature.handle_type();
     let body = quote_spanned!(function.span()=> #function(scope.context, #(#found,)* #(#bound),*));
     Ok(quote! {
         #input_struct
@@ -63,6 +64,7 @@ pub(crate) fn expand(options: &Options, item: &ItemFn) -> syn::Result<TokenStrea
             #vis fn call(#ctx: &#krate::OrchestrationContext, #parameters) -> #krate::author::Call<Self> {
                 #krate::author::Call::new(#ctx, #pack)
             }
+            #input_verb
         }
     })
 }

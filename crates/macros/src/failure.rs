@@ -78,10 +78,12 @@ pub(crate) fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
     });
     let from_call = one(&variants, |arguments| arguments.call.as_ref())?.map(|make| {
         quote! {
-            impl<E: ::core::fmt::Display> ::core::convert::From<#krate::author::CallError<E>> for #name {
+            impl<E: ::core::fmt::Display + 'static> ::core::convert::From<#krate::author::CallError<E>> for #name {
                 fn from(error: #krate::author::CallError<E>) -> Self {
-                    let text = ::std::string::ToString::to_string(&error);
-                    #make
+                    match #krate::author::failed_or_text(error) {
+                        ::core::result::Result::Ok(error) => error,
+                        ::core::result::Result::Err(text) => #make,
+                    }
                 }
             }
         }

@@ -43,6 +43,7 @@ use syn::{DeriveInput, Error, ItemFn, parse_macro_input};
 ///
 /// Orchestrations call it with `charge::call(&ctx, order).await`. The first parameter is the `ActivityContext`; then parameters of the
 /// type `State<..>`, which the runtime fills in; then the input. One input travels as it is, several travel as an object by name.
+/// `mail::input(..)` makes the value of several inputs, for `Undo::push` and tests.
 ///
 /// | argument | meaning |
 /// |---|---|
@@ -127,7 +128,7 @@ fn define(kind: Kind, arguments: TokenStream, item: TokenStream) -> TokenStream 
 /// | `#[failure(permanent)]` | retrying does not help, so nothing retries |
 /// | `#[failure(retry_after = wait)]` | the field `wait`, a `Duration` or an `Option` of one, is the wait before the next attempt |
 /// | `#[failure(unknown)]` | stands for variants of newer programs, and for errors that are plain text; it has one `String` |
-/// | `#[failure(call)]` | `?` turns a `CallError` of any call into this variant; it has one `String` |
+/// | `#[failure(call)]` | `?` turns a `CallError` of any call into this variant; it has one `String`. An error of this same type stays as it is |
 ///
 /// `#[failure(crate = duroxide)]` on the type names the dependency.
 #[proc_macro_derive(Failure, attributes(failure))]

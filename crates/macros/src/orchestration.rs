@@ -80,7 +80,7 @@ fn on_cancel(options: &Options, krate: &TokenStream) -> syn::Result<Option<Token
 
 fn verbs(signature: &Signature<'_>, options: &Options) -> TokenStream {
     let Signature { krate, handle, vis, cfgs, .. } = signature;
-    let (parameters, pack) = (signature.parameters(), signature.pack());
+    let (parameters, pack, input_verb) = (signature.parameters(), signature.pack(), signature.input_verb());
     let (ctx, client) = (signature.free_name("ctx"), signature.free_name("client"));
     let status = options.status.iter().map(|status| {
         quote! {
@@ -127,6 +127,7 @@ fn verbs(signature: &Signature<'_>, options: &Options) -> TokenStream {
             ) -> #krate::author::Handle<Self> {
                 #krate::author::Handle::new(client, instance)
             }
+            #input_verb
             #(#status)*
         }
     }

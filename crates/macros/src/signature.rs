@@ -107,6 +107,21 @@ impl<'a> Signature<'a> {
         }
     }
 
+    /// The verb `input`, which makes the value of several inputs: the type of that value has no name for users.
+    pub(crate) fn input_verb(&self) -> TokenStream {
+        if self.inputs.len() < 2 {
+            return quote!();
+        }
+        let (vis, wire, parameters, pack) =
+            (self.vis, input_type(&self.handle), self.parameters(), self.pack());
+        quote! {
+            /// The inputs as one value, for `Undo::push` and tests.
+            #vis fn input(#parameters) -> #wire {
+                #pack
+            }
+        }
+    }
+
     /// The value that travels, from the parameters of a verb.
     pub(crate) fn pack(&self) -> TokenStream {
         let names = self.names();

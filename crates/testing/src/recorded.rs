@@ -49,14 +49,26 @@ impl Recorded<'_> {
     pub(crate) fn check(self, build: &Build) -> Result<(), Divergence> {
         let (prefix, ending) = split(self.history);
         let now_ms = self.history.last().map_or(0, |event| event.timestamp_ms);
-        let replayed =
-            build.replay(self.instance, self.execution_id, prefix.to_vec(), self.kv.clone(), now_ms);
-        let Some(commit) = replayed else {
-            return Err(
+        let replay = |prefix: &[Event]| {
+            let replayed =
+                build.replay(self.instance, self.execution_id, prefix.to_vec(), self.kv.clone(), now_ms);
+            replayed.map(|commit| commit.history_delta).ok_or_else(|| {
                 self.divergence(0, "no orchestration of the module has this name and version".to_string())
-            );
+            })
         };
-        let decided = commit.history_delta;
+        let mut decided = replay(prefix)?;
+        // Messages of the last turn that arrived after the code had ended are events before its ending.
+        let late = match ending {
+            [] => 0,
+            _ => prefix.iter().rev().take_while(|event| is_arrival(&event.kind)).count(),
+        };
+        for cut in 1..=late {
+            if !decided.iter().filter_map(mismatch).any(|text| text.contains("code ended before its history"))
+            {
+                break;
+            }
+            decided = replay(&prefix[..prefix.len() - cut])?;
+        }
         for event in &decided {
             if let Some(text) = mismatch(event) {
                 let id = mentioned_event(text).unwrap_or(event.event_id);
@@ -114,6 +126,20 @@ fn is_note(kind: &EventKind) -> bool {
             | EventKind::SubOrchestrationCancelRequested { .. }
             | EventKind::ExternalSubscribedCancelled { .. }
             | EventKind::QueueSubscriptionCancelled { .. }
+    )
+}
+
+/// Whether the event is a message that arrived.
+fn is_arrival(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::ActivityCompleted { .. }
+            | EventKind::ActivityFailed { .. }
+            | EventKind::TimerFired { .. }
+            | EventKind::ExternalEvent { .. }
+            | EventKind::SubOrchestrationCompleted { .. }
+            | EventKind::SubOrchestrationFailed { .. }
+            | EventKind::QueueEventDelivered { .. }
     )
 }
 

@@ -6,6 +6,7 @@
 
 mod admin_wrapper;
 mod author;
+mod coming_from;
 mod derives;
 mod dropped_child;
 mod first_provider;

@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod children;
+mod cookbook;
 mod crashes;
 mod figures;
+mod guide;
 mod messages;
 mod mistake;
 mod mocks;

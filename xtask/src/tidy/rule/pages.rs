@@ -6,8 +6,13 @@ use crate::tidy::repo::{File, Finding, Repo};
 
 /// The page that describes the contract.
 const GUIDE: &str = "docs/provider-guide.md";
-/// The files whose marks the pages quote.
-const QUOTED: &str = "crates/tutorial/src/";
+/// The folders with files whose marks the pages quote.
+const QUOTED: &[&str] = &[
+    "crates/tutorial/src/",
+    "crates/testing/tests/it/guide/",
+    "crates/testing/tests/it/cookbook/",
+    "crates/compat/tests/it/coming_from.rs",
+];
 
 pub(in crate::tidy) fn check(repo: &Repo) -> Vec<Finding> {
     let sources: Vec<(&str, &str)> =
@@ -63,7 +68,8 @@ fn unquoted(repo: &Repo) -> Vec<Finding> {
         .filter_map(|(kind, what)| (kind == "code").then_some(what))
         .collect();
     let mut findings = Vec::new();
-    for file in repo.files.iter().filter(|file| file.path.starts_with(QUOTED)) {
+    let is_quoted = |file: &&File| QUOTED.iter().any(|folder| file.path.starts_with(folder));
+    for file in repo.files.iter().filter(is_quoted) {
         for (line, name) in pages::marked(&file.text) {
             if !quoted.contains(&format!("{}#{name}", file.path).as_str()) {
                 findings.push(

@@ -1,0 +1,106 @@
+//! Steps that are undone when a later one fails.
+
+// guide: program
+use outlast::prelude::*;
+use outlast::testing::{Ledger, Test};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize, outlast::Failure)]
+enum TripError {
+    #[error("no {0} left")]
+    #[failure(permanent)]
+    SoldOut(String),
+    #[error("{0}")]
+    #[failure(call, unknown)]
+    Broken(String),
+}
+
+/// The id of a booking comes from the orchestration, so that a booking can be cancelled whose answer was lost.
+#[derive(Clone, Serialize, Deserialize)]
+struct Booking {
+    id: String,
+    part: String,
+}
+
+/// A fake of the booking service: the ids of the bookings, without those that were cancelled.
+#[derive(Clone, Default)]
+struct Bookings(Ledger<(bool, String)>);
+
+impl Bookings {
+    fn open(&self) -> Vec<String> {
+        let all = self.0.all();
+        let cancelled = |id: &String| all.contains(&(false, id.clone()));
+        let mut open: Vec<String> =
+            all.iter().filter(|(is_booked, _)| *is_booked).map(|(_, id)| id.clone()).collect();
+        open.retain(|id| !cancelled(id));
+        open.sort();
+        open.dedup();
+        open
+    }
+}
+
+#[outlast::activity(retry = 3)]
+async fn book(
+    _ctx: ActivityContext,
+    State(bookings): State<Bookings>,
+    booking: Booking,
+) -> Result<(), TripError> {
+    if booking.part == "rocket" {
+        return Err(TripError::SoldOut(booking.part));
+    }
+    bookings.0.add((true, booking.id));
+    Ok(())
+}
+
+#[outlast::activity(retry = 20, max_backoff = "10m")]
+async fn cancel(
+    _ctx: ActivityContext,
+    State(bookings): State<Bookings>,
+    id: String,
+) -> Result<(), TripError> {
+    bookings.0.add((false, id));
+    Ok(())
+}
+
+#[outlast::orchestration(on_cancel = undo)]
+async fn trip(ctx: OrchestrationContext, parts: Vec<String>) -> Result<Vec<String>, TripError> {
+    let mut undo = Undo::new(&ctx);
+    let mut booked = Vec::new();
+    for part in parts {
+        let id = format!("{}/{part}", ctx.instance_id());
+        undo.push::<cancel>(id.clone());
+        match book::call(&ctx, Booking { id: id.clone(), part }).await {
+            Ok(()) => booked.push(id),
+            Err(error) => {
+                undo.run().await?;
+                return Err(error.into());
+            }
+        }
+    }
+    undo.forget();
+    Ok(booked)
+}
+
+fn agency() -> Test<trip> {
+    Test::<trip>::new(outlast::module![book, cancel, trip]).world(Bookings::default, Bookings::open)
+}
+
+fn parts(parts: [&str; 3]) -> Vec<String> {
+    parts.map(String::from).to_vec()
+}
+
+#[test]
+fn a_trip_is_booked() {
+    let run = agency().run(parts(["train", "hotel", "boat"]));
+    assert_eq!(run.output(), &["trip-1/train", "trip-1/hotel", "trip-1/boat"]);
+}
+
+#[test]
+fn a_trip_without_a_rocket_leaves_no_booking_whatever_crashes() {
+    let run = agency().run(parts(["train", "hotel", "rocket"]));
+    assert_eq!(run.failure(), &TripError::SoldOut("rocket".into()));
+    assert_eq!(run.observed(), ["[]"]);
+    agency().crash_everywhere(parts(["train", "hotel", "rocket"])).holds();
+    agency().fail_everywhere(parts(["train", "hotel", "boat"])).holds();
+}
+// guide: end
