@@ -212,7 +212,7 @@ pub mod lens {
 /// The runtime, its options and registries.
 pub mod runtime {
     pub use outlast_engine::ParentClosePolicy;
-    pub use outlast_model::codec::Codec;
+    pub use outlast_model::codec::{Codec, CustomCodec, PayloadCodec};
     pub use outlast_model::limits;
     pub use outlast_runtime::observability::{LogFormat, ObservabilityConfig};
     pub use outlast_runtime::registry::{OrchestrationRegistry, OrchestrationRegistryBuilder, VersionPolicy};

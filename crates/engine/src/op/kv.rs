@@ -7,6 +7,7 @@ use crate::decide::Emitted;
 use crate::future::DurableFuture;
 use crate::state::State;
 use outlast_model::{Action, EventKind, SystemStats};
+use outlast_model::codec::Codec;
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::{HashMap, VecDeque};
 use std::panic::Location;
@@ -65,7 +66,8 @@ impl OrchestrationContext {
     /// If the value cannot be written as JSON.
     #[track_caller]
     pub fn set_kv_value_typed<T: Serialize>(&self, key: impl Into<String>, value: &T) {
-        match serde_json::to_string(value) {
+        let text = serde_json::to_string(value).map_err(|error| error.to_string());
+        match text.and_then(|text| self.codec().seal(text)) {
             Ok(text) => self.set_kv_value(key, text),
             Err(error) => panic!("the value for the key-value store cannot be written as JSON: {error}"),
         }
@@ -79,7 +81,7 @@ impl OrchestrationContext {
     /// Reads a key whose value is JSON.
     pub fn get_kv_value_typed<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, String> {
         let Some(text) = self.get_kv_value(key) else { return Ok(None) };
-        serde_json::from_str(&text)
+        read_json(self.codec(), &text)
             .map(Some)
             .map_err(|error| format!("KV deserialization error for key '{key}': {error}"))
     }
@@ -163,9 +165,10 @@ impl OrchestrationContext {
         instance_id: impl Into<String>,
         key: impl Into<String>,
     ) -> DurableFuture<Result<Option<T>, String>> {
-        self.get_kv_value_from_instance(instance_id, key).map(|result| {
+        let codec = self.codec();
+        self.get_kv_value_from_instance(instance_id, key).map(move |result| {
             let Some(text) = result? else { return Ok(None) };
-            serde_json::from_str(&text)
+            read_json(codec, &text)
                 .map(Some)
                 .map_err(|error| format!("get_kv_value_from_instance_typed deserialization error: {error}"))
         })
@@ -181,6 +184,10 @@ pub(crate) struct KeyValue;
 
 impl Operation for KeyValue {
     fn name(&self) -> &'static str {
+fn read_json<T: DeserializeOwned>(codec: Codec, text: &str) -> Result<T, String> {
+    serde_json::from_str(&codec.open(text)?).map_err(|error| error.to_string())
+}
+
         "key-value write"
     }
 
