@@ -5,9 +5,10 @@ use super::entropy::SystemCall;
 use crate::context::OrchestrationContext;
 use crate::decide::Emitted;
 use crate::future::DurableFuture;
+use crate::patch::PATCH_KEY_PREFIX;
 use crate::state::State;
-use outlast_model::{Action, EventKind, SystemStats};
 use outlast_model::codec::Codec;
+use outlast_model::{Action, EventKind, SystemStats};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::{HashMap, VecDeque};
 use std::panic::Location;
@@ -35,6 +36,9 @@ impl OrchestrationContext {
         let (key, value) = (key.into(), value.into());
         let mut state = self.lock();
         state.check_name("key", &key);
+        if key.starts_with(PATCH_KEY_PREFIX) {
+            state.violate(format!("KV key '{key:.60}' is reserved for ctx.patched(..): use another key"));
+        }
         let (size, limit) = (value.len(), state.limits.kv_value_bytes);
         if size > limit {
             state.violate(format!(
@@ -180,14 +184,14 @@ impl OrchestrationContext {
     }
 }
 
-pub(crate) struct KeyValue;
-
-impl Operation for KeyValue {
-    fn name(&self) -> &'static str {
 fn read_json<T: DeserializeOwned>(codec: Codec, text: &str) -> Result<T, String> {
     serde_json::from_str(&codec.open(text)?).map_err(|error| error.to_string())
 }
 
+pub(crate) struct KeyValue;
+
+impl Operation for KeyValue {
+    fn name(&self) -> &'static str {
         "key-value write"
     }
 
