@@ -11,6 +11,7 @@ use outlast::runtime::{Runtime, RuntimeOptions};
 use outlast::{OrchestrationContext, OrchestrationRegistry};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -95,13 +96,17 @@ fn program(version: &str) -> PathBuf {
 }
 
 /// Checks a store with a version.
-pub(crate) fn check(store: &str, version: &str, more: &[&str]) -> Said {
+fn check(store: &str, version: &str, more: &[&str]) -> Said {
+    said(command(version, &[&["--store", store], more].concat()).output().unwrap())
+}
+
+/// The command that checks a store with a version.
+pub(crate) fn command(version: &str, more: &[&str]) -> Command {
     let program = program(version);
-    let mut args = vec!["check", "--store", store, "--bin", program.to_str().unwrap()];
+    let mut args = vec!["check", "--bin", program.to_str().unwrap()];
     args.extend(more);
     args.extend(["--", "--exact", "check::the_program", "--nocapture"]);
-    let mut command = outlast(args);
-    said(command.output().unwrap())
+    outlast(args)
 }
 
 /// Starts orders of the first version, one before the change and `late` after it, and stops.
