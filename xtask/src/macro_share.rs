@@ -78,7 +78,7 @@ fn compile(target: &[&str]) -> Result<Times, String> {
     // A flag that changes with every run of this command.
     let unique = format!("--cfg=run_{}", std::process::id());
     let flags = ["--", "-Ztime-passes", "-Ztime-passes-format=json", &unique];
-    let args: Vec<&str> = [&["rustc", "--quiet"], target, &flags].concat();
+    let args: Vec<&str> = [&["rustc", "--quiet"][..], target, &flags[..]].concat();
     let mut command = cargo(&args);
     // The clock of the compiler is an option of its nightly builds.
     command.env("RUSTC_BOOTSTRAP", "1");

@@ -41,7 +41,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let builder =
         Runtime::builder().register(outlast::module![reserve, order]).options(options).answer_check();
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [command, path, orders] = &args[..] else { return Err("write: fill FILE ORDERS".into()) };
+    let [command, path, orders] = &args[..] else {
+        println!("write: fill FILE ORDERS");
+        return Ok(());
+    };
     if command != "fill" {
         return Err("write: fill FILE ORDERS".into());
     }

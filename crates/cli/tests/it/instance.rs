@@ -151,7 +151,7 @@ async fn stubborn(ctx: OrchestrationContext) -> Result<(), String> {
     ctx.set_custom_status("waits");
     ctx.cancelled().await;
     ctx.set_custom_status("observed");
-    ctx.sleep(Duration::from_secs(3_600)).await;
+    ctx.schedule_timer(Duration::from_secs(3_600)).await;
     Ok(())
 }
 
